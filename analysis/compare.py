@@ -10,6 +10,7 @@ pictures as .svg; with --at budgets.csv, too.
 """
 
 import argparse
+import dataclasses
 import pathlib
 import shlex
 import sys
@@ -21,12 +22,13 @@ if __name__ == "__main__":
 
 import numpy as np
 
-from nas_analysis import comparison, figures, statistics, stores
+from nas_analysis import comparison, figures, replay, statistics, stores
 from nas_analysis.arguments import ascending, positive, program
 from nas_analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
 from nas_analysis.files import csv_text
 from nas_analysis.page import (Bullets, Chapter, Code, Columns, Paragraph, Pictures,
                                Report)
+from nas_analysis.schema import schema
 from nas_analysis.svg import Figure
 from nas_analysis.words import counted, digits, p_column
 
@@ -47,10 +49,11 @@ class Words:
                           if result.true else "1 = the front of all searches together")
         else:
             self.gap = (f"regret in {goal.quantity}" if result.true
-                        else f"{goal.quantity} above the best seen")
+                        else f"{goal.quantity} {'below' if goal.maximise else 'above'} the best seen")
             self.believed = f"believed {goal.quantity}"
             self.whole = ("true value of what a search hands over minus the best in the table"
-                          if result.true else "best measured value minus the best of any search")
+                          if result.true else "the best of any search minus the best measured value" if goal.maximise
+                          else "best measured value minus the best of any search")
         self.reference = (None if result.reference is None
                           else result.algorithms[result.reference].name)
         self.shown = shown
@@ -156,7 +159,7 @@ def verdict(result: Comparison, words: Words) -> Chapter:
         items.append(f"Best: {best.name}, {words.gap} {_interval(words.interval(best.iqm))} "
                      f"(interquartile mean, 95 %)"
                      + (f"; not distinguished from it: {_listed(level)}." if level else
-                        "." if np.isnan(result.pairs.p[0, 1]) else
+                        "." if np.isnan(result.pairs.p[0]).any() else
                         "; every other is distinguished from it."))
     if result.fruitless:
         each = _listed([f"{count} of {name}" for name, count in result.fruitless.items()])
@@ -165,12 +168,13 @@ def verdict(result: Comparison, words: Words) -> Chapter:
     if result.reference is not None and len(algorithms) > 1:
         items += _against_reference(result, words)
     if result.true:
-        items += [*_of_everything(result, words), _bias(result, words), *_limits(result)]
+        items += _of_everything(result, words)
+        items += [] if _exact(result) else [_bias(result, words), *_limits(result)]
     recycled = sum(trace.recycled for algorithm in algorithms for trace in algorithm.traces)
     if recycled:
         items.append(f"{recycled} evaluations met a recorded training of their mechanism again, "
                      "since the table has no more of it.")
-    if _knows_unseen(result):
+    if _knows_unseen(result) and not _exact(result):
         items.append(_unseen_verdict(result, words))
     return Chapter("verdict", "Verdict", [Bullets(items + [
         remark for remark in result.searches.remarks if not remark.startswith("Beware")])])
@@ -201,6 +205,8 @@ def _against_reference(result: Comparison, words: Words) -> list[str]:
     if result.against is None:
         return items
     groups = _grouped({a.name: words.finding(result.against.handed_over[i]) for i, a in others})
+    if not groups:  # one search each
+        return items
     if list(groups) == [NOT_DISTINGUISHED]:
         return [*items, "This table cannot order these algorithms: with the noise of its own means "
                 f"in the intervals, none is distinguished from {words.reference}."]
@@ -238,6 +244,19 @@ def _limits(result: Comparison) -> list[str]:
     return items
 
 
+def _exact(result: Comparison) -> bool:
+    """Whether formulas give all objectives, as the number of parameters: no seed changes them."""
+    found = replay.table_of(result.searches)
+    recorded = found[0].schema if found else schema(None)
+    return all(recorded.is_analytic(goal.name) for goal in result.searches.objectives)
+
+
+def _compared(searches: stores.Searches, budget: int, reference: str | None, resamples: int) -> Comparison:
+    """Everything found; of objectives by formula nothing of the table's noise, since it has none."""
+    result = comparison.compare(searches, budget, reference, resamples)
+    return dataclasses.replace(result, against=None, agreement=[]) if _exact(result) else result
+
+
 def _knows_unseen(result: Comparison) -> bool:
     return any(np.isfinite(algorithm.each("end_unseen")).any() for algorithm in result.algorithms)
 
@@ -264,10 +283,10 @@ def _unseen_verdict(result: Comparison, words: Words) -> str:
     least, most = min(means, key=means.get), max(means, key=means.get)
     what = "fronts have a mean hypervolume" if result.several else f"winners have a mean {words.goal.quantity}"
     text += f"{what} from {digits(means[least])} ({least}) to {digits(means[most])} ({most})"
-    if result.reference is None:
+    groups = {} if result.reference is None else _grouped(
+        {a.name: words.finding(_unseen_improvement(result, i)) for i, a in enumerate(result.algorithms) if i != result.reference})
+    if not groups:
         return text + "."
-    groups = _grouped({a.name: words.finding(_unseen_improvement(result, i))
-                       for i, a in enumerate(result.algorithms) if i != result.reference})
     each = "; ".join(f"{finding}: {_listed(names)}" for finding, names in groups.items())
     return (f"{text}; against {words.reference}"
             + (", the table's noise in the intervals" if result.against else "") + f", {each}.")
@@ -324,7 +343,7 @@ def quality(result: Comparison, words: Words) -> Chapter:
         pictures["pairs.svg"] = figures.matrix(
             "Every pair", "Probability that a search of the row is better than one of the column "
             "(A12): blue where the row is better, orange where it is worse; a dot: not distinguished.",
-            names, result.pairs.probability, ~(result.pairs.p > ALPHA))
+            names, result.pairs.probability, result.pairs.p <= ALPHA)
     return Chapter("quality", "Final quality", [*parts, Pictures(pictures), *_tests(result, words)])
 
 
@@ -546,7 +565,7 @@ def targets(result: Comparison, words: Words) -> Chapter:
     for share in comparison.ERT_SHARES:
         head += [f"{words.spent} to {_share(1 - share)}", "reached"]
     rows = [[a.name, *(text for time, success in zip(a.running_times, a.successes)
-                       for text in (digits(time), _share(success)))] for a in result.algorithms]
+                       for text in ("never" if time == np.inf else digits(time), _share(success)))] for a in result.algorithms]
     gap = digits(result.start)
     return Chapter("targets", "Targets", [
         Pictures({"targets.svg": picture}),
@@ -607,6 +626,8 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
     """What searchers believe of their results, and what is so."""
     if not result.true:
         return _retested(result, words)
+    if _exact(result):
+        return Chapter("beliefs", "Believed against true", [])
     what = "front's hypervolume" if result.several else f"winner's {words.goal.quantity}"
     known = result.searches.candidates.believed is not None
     unseen = _knows_unseen(result)
@@ -801,8 +822,8 @@ def main(arguments: list[str]) -> None:
     budget = options.budget or searches.budget
     if options.at and options.at[-1] > budget:
         raise stores.StoreError(f"--at {options.at[-1]}, must be at most the budget, {budget}")
-    result = comparison.compare(searches, budget, options.reference, options.resamples)
-    at = [comparison.compare(searches, each, options.reference, options.resamples) if each < budget else result
+    result = _compared(searches, budget, options.reference, options.resamples)
+    at = [_compared(searches, each, options.reference, options.resamples) if each < budget else result
           for each in options.at]
     words = Words(result, shown)
     pruned = [_pruned(each) for each in at]

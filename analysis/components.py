@@ -14,6 +14,7 @@ import dataclasses
 import pathlib
 import shlex
 import sys
+import warnings
 
 from nas_analysis import packages
 
@@ -312,6 +313,10 @@ def _what_decides(study: Study) -> str:
         return (f"Of the variance of {title} over {len(study.names)} mechanisms, least squares "
                 f"leaves {_share(study.squares.residual_share)} unexplained; {found}.")
     effects = sorted(study.effects, key=lambda effect: -effect.share.point)
+    if not any(effect.share.point > 0 for effect in effects):
+        known = all(np.isfinite(effect.variance) for effect in effects)
+        return f"The variance of {title} over all {study.factorial.combinations} combinations has no shares: " + (
+            "it is no more than the noise's." if known else "values are too large to be squared.")
     testable = np.isfinite(effects[0].p)
     top = [effect for effect in effects if not testable or effect.p_holm <= ALPHA][:3]
     by_size = {size: sum(effect.share.point for effect in effects if len(effect.term) == size)
@@ -320,8 +325,12 @@ def _what_decides(study: Study) -> str:
     text = (f"The largest shares of the variance of {title} over all "
             f"{study.factorial.combinations} combinations are those of {named}." if top else
             f"No component's effect on {title} stands out of the noise.")
-    return (f"{text} Main effects together: {_share(by_size[1])}; interactions of two: "
-            f"{_share(by_size[2])}; of more: {_share(1 - by_size[1] - by_size[2])}.")
+    together = [by_size[1], by_size[2], 1 - by_size[1] - by_size[2]]
+    below = any(round(share, 3) < 0 for share in together)
+    return (f"{text} Main effects together: {_share(together[0])}; interactions of two: "
+            f"{_share(together[1])}; of more: {_share(together[2])}."
+            + (" These are estimates, the noise's part of each subtracted: below 0 means that none is shown, and then others "
+               "may exceed 100 %." if below else ""))
 
 
 def _best(study: Study) -> str:
@@ -364,9 +373,12 @@ def _how_noisy(found: noise.Noise, goal: Objective) -> str:
         scale = (f" Noise grows with {goal.name} (rank correlation {found.growth:.2f}), which "
                  "tests with one noise for all do not know")
         scale += ": look at --objective nll, too." if goal.name == "perplexity" else "."
+    icc = found.one_way.point
+    share = (f"{_share(icc)} of its variance is the mechanism's (ICC)" if icc > 0 else
+             f"none of its variance is shown to be the mechanism's (ICC {icc:.2f})" if icc <= 0 else
+             "how much of its variance is the mechanism's is not known")
     return (f"A single training's {goal.title} has a standard deviation of {digits(found.within)} "
-            f"between seeds and {digits(found.between)} between mechanisms: "
-            f"{_share(found.one_way.point)} of its variance is the mechanism's (ICC). {gain}; the "
+            f"between seeds and {digits(found.between)} between mechanisms: {share}. {gain}; the "
             f"rank correlation of two seeds is {found.spearman[0]:.2f}.{scale}")
 
 
@@ -599,8 +611,8 @@ def noise_section(study: Study) -> Chapter:
                  f"{found.growth:.2f}"],
                 [f"difference of two means of {found.seeds} paired seeds: standard error",
                  digits(found.paired * np.sqrt(2 / found.seeds))]]
-        rows.append(["the best single training",
-                     f"{study.goal.natural(float(np.nanmin(study.values))):.3f}"])
+        best = study.goal.natural(float(np.nanmin(study.values)))
+        rows.append(["the best single training", f"{best:.3f}" if abs(best) < 1e9 else digits(best)])
         if agreement := noise.agreement_among_best(study.values):
             rows.append(["Spearman of the other seeds among the 20 mechanisms best by one, for each",
                          ", ".join(f"{value:.2f}" for value in agreement)])
@@ -706,7 +718,8 @@ def _asks(path: str, own: dict) -> tuple:
     """Asks of a run by its first objective, in minimisation form; how many may be parents."""
     asks, goal = own["asks"], digest.objectives(own)[0]
     if not asks:
-        raise TableError(f"--run {path}: a run that has asked for nothing yet")
+        raise TableError(f"--run {path}: a run " + (
+            "of which no candidate was trained to the end yet" if own.get("rung_asks") else "that has asked for nothing yet"))
     genes = [gene["name"] for gene in own["genes"]]
     if not genes:
         raise TableError(f"--run {path}: its genotypes have no common number of genes")
@@ -799,12 +812,14 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--run", metavar="RUN", help="a run whose winner's descent is shown")
     options = parser.parse_args(arguments)
     table = tables.load(options.tables)
-    study = Study(table, objective(table, options.objective, options.split), options.baseline)
-    line = [descent(options.run, study)] if options.run else []
-    page = Report(f"Components: {table.facts.get('name') or table.path}", [
-        verdict(study), importance(study), winners(study), *line, noise_section(study),
-        early(study), making(study, f"analysis/components.py {shlex.join(arguments)}")])
-    print(page.write(pathlib.Path(options.output), "components", {"components.csv": summary(study)}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of values too large to be squared: what comes of them is said
+        study = Study(table, objective(table, options.objective, options.split), options.baseline)
+        line = [descent(options.run, study)] if options.run else []
+        page = Report(f"Components: {table.facts.get('name') or table.path}", [
+            verdict(study), importance(study), winners(study), *line, noise_section(study),
+            early(study), making(study, f"analysis/components.py {shlex.join(arguments)}")])
+        print(page.write(pathlib.Path(options.output), "components", {"components.csv": summary(study)}))
 
 
 if __name__ == "__main__":

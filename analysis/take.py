@@ -57,6 +57,7 @@ class Task:
     values: np.ndarray  # (f, s) minimised, NaN where a mechanism was not trained with a seed
     vanilla: Options
     failed: int  # training runs among these, which count as the worst value of those that did not fail
+    infinite: int  # others that ended without a finite value, which count as the same
 
     @functools.cached_property
     def common(self) -> np.ndarray:
@@ -78,6 +79,14 @@ class Task:
         mechanism of either does not have the seed."""
         weights = self.weights(options, instead_of)
         return -weights[weights != 0] @ self.values[weights != 0]
+
+    def test(self, options: Options, instead_of: Options, seeds: np.ndarray) -> tuple[Interval, float]:
+        """The mean gain over some of its seeds, and p that it is none, by Student's t of pairs.
+
+        @param seeds  (s,) mask."""
+        values = self.values[self.weights(options, instead_of) != 0][:, seeds]
+        return statistics.paired_test(self.gain(options, instead_of)[seeds], statistics.rounding(values),
+                                      exact=not np.ptp(values, axis=1).any())
 
     @functools.cached_property
     def estimate(self) -> factorial.Means:
@@ -123,11 +132,12 @@ def read(argument: str) -> Task:
     common = int(there.all(axis=0).sum())
     if common < FEWEST_SEEDS:
         raise TableError(f"{path}: {counted(common, 'seed')} with a {goal.title} of every mechanism, must be at least {FEWEST_SEEDS}")
-    failed = there & ~np.isfinite(values)
-    values = np.where(failed, values[there & ~failed].max(), np.where(there, values, np.nan))
+    ended = np.isfinite(values)
+    failed = there & ~table.usable
+    values = np.where(there & ~ended, values[there & ended].max(), np.where(there, values, np.nan))
     vanilla = table.baseline()
     options = {gene: table.genes.at[vanilla, gene] for gene in space.options}
-    return Task(path, pathlib.Path(path).stem, goal, space, values, options, int(failed.sum()))
+    return Task(path, pathlib.Path(path).stem, goal, space, values, options, int(failed.sum()), int((there & ~ended & ~failed).sum()))
 
 
 def read_all(arguments: Sequence[str]) -> list[Task]:
@@ -200,6 +210,8 @@ class Study:
         if self.others:
             self.alone = self._choices([(" ".join(base.values()), {**self.vanilla, **base}, self.vanilla)])
         self._correct()  # what was chosen is tested beside all that it was chosen from
+        if self.shown and not self.shown.better:
+            self.shown = None
 
     @property
     def lists(self) -> dict[str, list[Choice]]:
@@ -214,13 +226,10 @@ class Study:
             key = np.round(weights, 12).tobytes()
             if key in found or not weights.any():
                 continue
-            by_seed = [task.gain(options, replaced) for task in self.tasks]
-            gains = [gain[~np.isnan(gain)] for gain in by_seed]
-            common = [statistics.mean_interval(gain[task.common]) for gain, task in zip(by_seed, self.tasks)]
-            # Equal in all seeds, say in a table of few digits: nothing says how far off another seed would be.
-            raw = [float(stats.ttest_1samp(gain, 0.0).pvalue) if np.ptp(gain) > 1e-12 * np.abs(gain).max() else 1.0 for gain in gains]
-            found[key] = Choice(name, options, [statistics.mean_interval(gain) for gain in gains], [len(gain) for gain in gains],
-                                common, raw)
+            there = [~np.isnan(task.gain(options, replaced)) for task in self.tasks]
+            gains, raw = zip(*(task.test(options, replaced, seeds) for task, seeds in zip(self.tasks, there)))
+            common = [task.test(options, replaced, task.common)[0] for task in self.tasks]
+            found[key] = Choice(name, options, [*gains], [int(seeds.sum()) for seeds in there], common, [*raw])
         return list(found.values())
 
     def _correct(self) -> None:
@@ -305,15 +314,27 @@ def verdict(study: Study) -> list[str]:
                 for word, where in (("better", choice.better), ("worse", choice.worse)) if where]
         items.append(f"{title}, {'these' if told else 'none'} of {counted(len(found), 'option')} of {listed(study.others)} "
                      + (f"count: {listed(told)}; " if told else "is shown to change anything; ")
-            + f"the largest gain is {_extreme(study, found, max)}, the largest loss {_extreme(study, found, min)}.")
-    items += [f"{counted(task.failed, 'training run')} of {task.path} failed and {'counts' if task.failed == 1 else 'count'} as the worst "
-              "that did not." for task in study.tasks if task.failed]
+                     + f"{_extremes(study, found)}.")
+    items += [f"{counted(n, 'training run')} of {task.path} {what} and {'counts' if n == 1 else 'count'} as the worst that did not."
+              for task in study.tasks
+              for n, what in ((task.failed, "failed"), (task.infinite, f"ended without a finite {task.goal.title}")) if n]
     return items
 
 
-def _extreme(study: Study, found: Sequence[Choice], most) -> str:
-    _, choice, i = most(((size, choice, i) for choice in found for i, size in enumerate(study.sizes(choice))), key=lambda one: one[0])
-    return f"{_gain(choice.gains[i])} by {choice.name} on {study.tasks[i].name} ({_certainty(choice, i)})"
+def _extremes(study: Study, found: Sequence[Choice]) -> str:
+    """The largest gain and the largest loss; the largest and the smallest of one of these where there is none of the other."""
+    sizes = [(size, choice, i) for choice in found for i, size in enumerate(study.sizes(choice))]
+    best, worst = (most(sizes, key=lambda one: one[0]) for most in (max, min))
+
+    def told(one: tuple[float, Choice, int]) -> str:
+        _, choice, i = one
+        return f"{_gain(choice.gains[i])} by {choice.name} on {study.tasks[i].name} ({_certainty(choice, i)})"
+
+    if len(sizes) == 1:
+        return f"its gain is {told(best)}"
+    if best[0] <= 0 > worst[0]:
+        return f"the largest loss is {told(worst)}, the smallest {told(best)}"
+    return f"the largest gain is {told(best)}, the {'largest loss' if worst[0] < 0 else 'smallest'} {told(worst)}"
 
 
 def numbers(study: Study) -> list[Chapter]:

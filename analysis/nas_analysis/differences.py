@@ -16,7 +16,7 @@ import numpy as np
 from scipy import stats
 
 from nas_analysis.run import Candidate, Run
-from nas_analysis.statistics import holm, mean_interval
+from nas_analysis.statistics import holm, paired_test, rounding
 
 SIGNIFICANCE = 0.05
 
@@ -42,31 +42,28 @@ class Difference:
 
 
 def difference(run: Run, a: Candidate, b: Candidate, objective: int) -> Difference | None:
-    """The difference of two candidates; None where there are too few replicates, or one measurement is in all of them. Where all
-    differences are equal, which says nothing of how far off another would be, p is that of a sign test; 0 of values that no seed changes."""
+    """The difference of two candidates; None where there are too few replicates, or one measurement is in all of them. Where nothing varies
+    but by rounding, which says nothing of how far off another seed would be, p is the smallest of a test of signs, of ranks where seeds are
+    not shared; 0 of values that no seed changes."""
     if run.measured_once(objective):
         return None
     of_a, of_b = run.replicates(a, objective), run.replicates(b, objective)
     exact = all(len(set(values.values())) == 1 for values in (of_a, of_b))  # as FLOPs, which no seed changes
     shared = sorted(of_a.keys() & of_b.keys())
     if len(shared) >= 2:
-        pairs = np.array([of_a[replicate] - of_b[replicate] for replicate in shared])
-        value, low, high = mean_interval(pairs, 0.95)
-        spread = pairs.std(ddof=1)
-        if spread > 0:
-            p = float(2 * stats.t.sf(abs(value) * math.sqrt(len(pairs)) / spread, len(pairs) - 1))
-        else:
-            p = 1.0 if value == 0 else 0.0 if exact else 2.0 ** (1 - len(shared))
+        x, y = (np.array([values[replicate] for replicate in shared]) for values in (of_a, of_b))
+        (value, low, high), p = paired_test(x - y, rounding(x, y), exact)
         return Difference(a, b, float(value), float(low), float(high), p, len(shared), True)
     if min(len(of_a), len(of_b)) < 2:
         return None
     x, y = np.array(list(of_a.values())), np.array(list(of_b.values()))
     value = float(x.mean() - y.mean())
+    if max(np.ptp(x), np.ptp(y)) <= rounding(x, y):
+        value = 0.0 if abs(value) <= rounding(x, y) else value
+        p = 1.0 if value == 0 else 0.0 if exact else 2.0 / math.comb(len(x) + len(y), len(x))
+        return Difference(a, b, value, value, value, p, min(len(x), len(y)), False)
     variances = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
     error = math.sqrt(sum(variances))
-    if error == 0:
-        p = 1.0 if value == 0 else 0.0
-        return Difference(a, b, value, value, value, p, min(len(x), len(y)), False)
     freedom = error**4 / (variances[0] ** 2 / (len(x) - 1) + variances[1] ** 2 / (len(y) - 1))
     margin = float(stats.t.ppf(0.975, freedom)) * error
     p = float(2 * stats.t.sf(abs(value) / error, freedom))

@@ -19,7 +19,9 @@ def is_number(text: str) -> bool:
 
 
 def count(value: float) -> str:
-    """Three digits and a prefix: 2.5 M."""
+    """Three digits and a prefix: 2.5 M; an exponent beyond these."""
+    if abs(value) >= 999.5e15:
+        return f"{value:.2e}".replace("-", MINUS)
     prefixes = ["", " k", " M", " G", " T", " P"]
     while abs(value) >= 999.5 and len(prefixes) > 1:
         value /= 1000
@@ -46,10 +48,14 @@ def number(value: float | None) -> str:
 
 
 def digits(value: float) -> str:
-    """Three digits or one decimal; a letter from ten thousand on; of a share near the whole, two
-    digits of what is missing."""
-    if not math.isfinite(value):
-        return "never" if value > 0 else "-"
+    """Three digits or one decimal; a letter from ten thousand on, an exponent beyond these; of a share
+    near the whole, two digits of what is missing; a dash where unknown."""
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "\u221e" if value > 0 else "-\u221e"
+    if abs(value) >= 999.5e12:
+        return f"{value:.2e}"
     if 0.99 < value < 1.0:
         return f"{value:.{min(1 - math.floor(math.log10(1.0 - value)), 8)}f}"
     for least, size, letter in ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"),
@@ -66,8 +72,9 @@ def signed(value: float) -> str:
 
 
 def percent(share: float, decimals: int = 0) -> str:
-    """A share as a percentage."""
-    return f"{100 * share:.{decimals}f} %".replace("-", MINUS)
+    """A share as a percentage, with an exponent where it is enormous."""
+    form = f".{decimals}f" if abs(share) < 1e7 else ".2e"
+    return f"{100 * share:{form}} %".replace("-", MINUS)
 
 
 def p_value(p: float) -> str:

@@ -330,6 +330,38 @@ class HandComputed(Comparing):
         self.assertIn("With one search an algorithm nothing can be tested",
                       self.read("compare.md"))
 
+    def test_one_search_of_one_is_not_said_to_be_distinguished(self):
+        write_comparison(self.folder / "few.sqlite", [PERPLEXITY], [[100], [101], [103]], None, ["a", "b", "random_search"],
+                         [(number, seed, 0.1, [number], [1], [1], [100 + number])
+                          for number in range(3) for seed in range(1, 2 if number == 2 else 7)])
+        self.compare(self.folder / "few.sqlite")
+        text = self.read("compare.md")
+        self.assertNotIn("every other is distinguished", text)
+        self.assertIn("- Against random_search, one search: no test: a and b.", text)
+        self.assertIn("a against random_search: 1.000, not clear", self.read("pairs.svg"))
+        self.assertNotIn("a against b: 1.000, not clear", self.read("pairs.svg"))
+
+    def test_of_a_maximised_objective_searches_stay_below_the_best(self):
+        accuracy = {**PERPLEXITY, "name": "accuracy", "maximise": True, "best": 1, "worst": 0}
+        write_comparison(self.folder / "max.sqlite", [accuracy], [[-0.5], [-0.75]], None, ["x", "y"],
+                         [(number, 1, 0.1, [number], [1], [1], [-0.5 - 0.25 * number]) for number in range(2)])
+        database = sqlite3.connect(self.folder / "max.sqlite")
+        database.execute("UPDATE candidates SET truth = NULL")
+        database.commit()
+        database.close()
+        self.compare(self.folder / "max.sqlite")
+        self.assertIn("accuracy below the best seen, the best of any search minus the best measured value: median",
+                      self.read("compare.md"))
+
+    def test_of_what_formulas_give_nothing_is_said_of_noise(self):
+        write_comparison(self.folder / "exact.sqlite", [FLOPS], [[2e6], [1e6]], [[2e6], [1e6]], ["x", "random_search"],
+                         [(number, seed, 0.1, [number], [1], [1], [2e6 - 1e6 * number])
+                          for number in (0, 1) for seed in (1, 2)])
+        self.compare(self.folder / "exact.sqlite")
+        text = self.read("compare.md")
+        for words in ("noise", "noisy", "Selection bias", "taken as exact", "Believed against true"):
+            self.assertNotIn(words, text)
+
     def test_maximised_objective(self):
         accuracy = {**PERPLEXITY, "name": "accuracy", "maximise": True, "best": 1, "worst": 0}
         write_comparison(self.folder / "max.sqlite", [accuracy], [[-0.5], [-0.75]], None, ["x"],
@@ -425,6 +457,15 @@ class OnATable(Comparing):
             self.assertIn("- This table cannot order these algorithms", text)
             cells = replay.true_cells(stores.load([str(path)]))
             np.testing.assert_allclose(cells[..., 0], self.tests)
+
+    def test_one_search_each_leaves_no_sentence_without_an_end(self):
+        self.SEEDS = (1,)
+        self.compare(self.write(0.5))
+        text = self.read("compare.md")
+        self.assertIn("one search: no test: good.", text)
+        self.assertRegex(text, r"winners have a mean perplexity from [\d.]+ \(good\) to [\d.]+ \(random_search\)\.")
+        self.assertNotIn("noise of the table's own means in the intervals,", text)
+        self.assertNotIn(", .", text)
 
     def test_unseen_replicates_say_how_many_searches_left_some(self):
         self.compare(self.write(0.5))

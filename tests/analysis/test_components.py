@@ -592,6 +592,43 @@ class Program(unittest.TestCase):
         self.assertIn("3. generation 2, 17.0: bias bias -&gt; no_bias", picture)
         self.assertIn("an inferred lineage", self.written())
 
+    def noisy(self, effect, scale=1.0):
+        """Seeds that do more to all mechanisms than these differ, whose means differ by less than chance lets them but for one effect."""
+        names = functions(SMALL)
+        noise_of = np.random.default_rng(4).normal(size=(len(names), 3))
+        values = 20 + noise_of - noise_of.mean(axis=1, keepdims=True) + [-3, 0, 3]
+        return {(name, seed): cell(scale * (values[i, seed] + effect * ("cosine" in name)))
+                for i, name in enumerate(names) for seed in range(3)}
+
+    def test_shares_below_nothing_are_explained(self):
+        self.run_program(self.table(self.noisy(effect=0)))
+        self.assertIn("over all 8 combinations has no shares: it is no more than the noise's.", self.written())
+        self.assertEqual(self.run_program(self.table(self.noisy(effect=2))), (0, ""))
+        text = self.written()
+        self.assertRegex(text, r"Main effects together: .* below 0 means that none is shown, and then others may exceed 100 %\.")
+        self.assertRegex(text, r"none of its variance is shown to be the mechanism's \(ICC -0\.\d\d\)")
+        self.run_program(self.table(self.cells()))
+        self.assertNotIn("none is shown", self.written())
+
+    def test_values_too_large_to_be_squared_have_a_page_without_warnings(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.assertEqual(self.run_program(self.table(self.noisy(2, 1e200))), (0, ""))
+        self.assertEqual([str(each.message) for each in caught], [])
+        text = self.written()
+        self.assertIn("has no shares: values are too large to be squared.", text)
+        self.assertIn("how much of its variance is the mechanism's is not known", text)
+        self.assertNotRegex(text, r"never|nan %|\d{30}")
+
+    def test_a_run_by_rungs_of_which_nothing_ended_is_refused(self):
+        file = self.folder / "run.json"
+        write_run(file, self.cells())
+        own = json.loads(file.read_text(encoding="utf-8"))
+        path = self.table(self.cells())
+        self.assertIn("a run that has asked for nothing yet", self.run_program(path, "--run", file)[1])
+        file.write_text(json.dumps({**own, "rung_asks": [{"number": 0}]}), encoding="utf-8")
+        self.assertIn("a run of which no candidate was trained to the end yet", self.run_program(path, "--run", file)[1])
+
     def test_refusals(self):
         path = self.table(self.cells())
         for arguments, words in (

@@ -22,7 +22,7 @@ from nas_analysis.effects import effects
 from nas_analysis.genes import genes
 from nas_analysis.run import Run
 from nas_analysis.sections import components, diversity, health, progress
-from nas_analysis.words import duration, number
+from nas_analysis.words import count, digits, duration, number, percent
 from page_fixture import BASELINE, HOSTILE, ROOT, RunFixture
 from report import report
 from scipy import stats
@@ -359,6 +359,80 @@ class Verdicts(PageTest):
         fixture.write()
         self.assertIn("No mechanism could be evaluated: 2 evaluations failed.", self.words())
 
+    def test_candidates_that_all_paused_did_not_fail(self):
+        fixture = self.fixture(asked=0)
+        fixture.set("rungs", [{"step": 20, "reached": 3, "went_on": 0}])
+        fixture.set("paused", [{"id": f"paused {i}", "curve": [{"step": 20}]} for i in range(3)])
+        self.assertIn("No mechanism was trained to the end: 3 candidates paused at a rung.", self.words())
+
+    def test_a_baseline_that_failed_is_said_first(self):
+        fixture = self.fixture(objectives=1, asked=8, failures=False)
+        self.assertIn("Dashed: the baseline.", self.words())
+        for status, reason, said in (
+                ("diverged", "perplexity = inf, must be finite", "failed, diverged: perplexity = inf, must be finite."),
+                ("rejected", "parameters = 4080, must be >= 4200",
+                 "was rejected by constraints: parameters = 4080, must be >= 4200.")):
+            for id_ in fixture.baseline:
+                fixture.evaluations[id_].update(status=status, usable=False, reason=reason)
+            for config in (BASELINE, {"mechanism": BASELINE, "tune": False}):
+                fixture.set("config", {"baseline": config})
+                words = self.words()
+                self.assertIn(f"VerdictThe baseline {BASELINE} {said} Nothing is compared with it.", words)
+                self.assertNotIn("Dashed: the baseline", words)
+
+    def test_a_front_that_equals_the_baseline_is_not_worse(self):
+        fixture = self.fixture(objectives=2, replicates=1, asked=8, failures=False)
+        for ask in fixture.asks:
+            ask["fitness"] = list(fixture.baseline_fitness)
+        fixture.asks[3]["fitness"] = [1000.0, 1e9]
+        fixture.write()
+        words = self.words()
+        self.assertIn("1 member of the front scored the same as the baseline in every objective, and none better.", words)
+        self.assertNotIn("No mechanism scored at least as well", words)
+
+    def test_a_stage_after_the_search_that_is_not_finished_is_said(self):
+        fixture = self.fixture(objectives=1)
+        config = Run(self.folder).config
+        goes_on = "The re-test, which trains the best mechanisms and the baseline again on held-out seeds, is not finished"
+        for own, stages in (({"retest": {"replicates": 5, "top": 3}}, "re-test is"), ({"retest": 5}, "re-test is"),
+                            ({"baseline": {"mechanism": BASELINE, "tune": {"trials": 9}}}, "tuning is"),
+                            ({"baseline": {"mechanism": BASELINE, "tune": True}, "retest": 5}, "tuning and re-test are")):
+            fixture.set("config", {**config, **own})
+            words = self.words()
+            self.assertIn(f"The search has ended; its {stages} not finished: the same command continues.", words)
+            self.assertEqual(f"{goes_on}: the same command continues." in words, "retest" in own)
+            self.assertEqual("No re-test was made." in words, "retest" not in own)
+            self.assertEqual("the re-test on held-out seeds, which is not finished, will say more." in words, "retest" in own)
+        fixture.set("at_work", {"arrays": [{"trainings": [{}, {}]}]})
+        words = self.words()
+        self.assertIn("its tuning and re-test are not finished, 2 at work.", words)
+        self.assertIn(f"{goes_on}.", words)
+        fixture.retest()
+        fixture.tuning()
+        words = self.words()
+        self.assertNotIn("not finished", words)
+        fixture.set("retest", None)
+        fixture.set("tuning", None)
+        fixture.set("config", {**config, "retest": {"replicates": 0},
+                               "baseline": {"mechanism": BASELINE, "tune": False}})
+        words = self.words()
+        self.assertIn("No re-test was made.", words)
+        self.assertNotIn("not finished", words)
+
+    def test_the_best_value_is_the_one_that_the_search_believes(self):
+        fixture = self.fixture(objectives=1, replicates=1, asked=8, failures=False)
+        self.assertIn("Green: the best so far. Hollow", self.words())
+        first, second = sorted(fixture.asks, key=lambda ask: ask["fitness"])[:2]
+        believed = number(second["fitness"][0])
+        self.assertNotIn(f"The best perplexity, {believed},", self.words())
+        ids, _ = fixture.evaluate(first["candidate"])
+        fixture.answer(first["candidate"], ids, [200.0])
+        fixture.write()
+        words = self.words()
+        self.assertIn(f"The best perplexity, {believed}, came at training 9 of 9.", words)
+        self.assertIn(f"the best mechanism is {second['candidate']} with perplexity {believed}", words)
+        self.assertIn("Green: the best so far, as the search believed by then, where further trainings", words)
+
     def test_a_search_that_has_not_ended_says_how_far_it_is(self):
         fixture = self.fixture(replicates=1)
         self.assertNotIn("Running", self.words())
@@ -509,7 +583,7 @@ class Rungs(PageTest):
     def test_the_page_says_who_went_on_and_what_that_saved(self):
         made = self.fixture(objectives=1, replicates=1, asked=8, failures=False)
         self.assertNotIn("Rungs", self.words())
-        paused = [{"curve": [{"step": 20}]} for _ in range(24)]
+        paused = [{"id": f"paused {i}", "curve": [{"step": 20}]} for i in range(24)]
         made.set("rungs", [{"step": 20, "reached": 32, "went_on": 8}])
         made.set("paused", paused)
         words = self.words()
@@ -518,6 +592,15 @@ class Rungs(PageTest):
         share = (ended * 60 + 24 * 20) / (60 * (ended + 24))
         self.assertIn(f"24 candidates of {ended + 24} paused for good", words)
         self.assertIn(f"{100 * share:.0f} % of those that all to the end would have taken", words)
+
+    def test_what_ended_outside_the_search_had_paused_in_it(self):
+        """The baseline, which the search paused at its first rung and which was trained to the end outside."""
+        made = self.fixture(objectives=1, replicates=1, asked=8, failures=False)
+        made.set("rungs", [{"step": 20, "reached": 9, "went_on": 0}])
+        made.set("rung_asks", [{"evaluation": made.baseline[0], "step": 20}, {"evaluation": "paused", "step": 20}])
+        made.set("paused", [{"id": "paused", "curve": [{"step": 40}]}])
+        ended = len({i for ask in Run(self.folder).asks for i in ask.evaluations})
+        self.assertIn(f"2 candidates of {ended + 2} paused for good. The search took {60 * ended + 60} steps", self.words())
 
     def test_what_is_paused_last_was_trained_too(self):
         made = self.fixture(objectives=1, replicates=1, asked=8, failures=False)
@@ -833,6 +916,15 @@ class Program(PageTest):
 
 
 class Words(unittest.TestCase):
+    def test_what_is_enormous_has_an_exponent(self):
+        for words, expected in (
+                (number(9.96e214), "9.96e+214"), (number(-2.9e294), "\u22122.90e+294"), (number(9.9e17), "990 P"),
+                (number(1e-7), "1.00e\u221207"), (count(1e300), "1.00e+300"), (percent(8.5e70, 1), "8.50e+72 %"),
+                (percent(28093505.5, 1), "2.81e+09 %"), (percent(1.5), "150 %"), (digits(1.6e294), "1.60e+294"),
+                (digits(-1.6e294), "-1.60e+294"), (digits(2.5e14), "250.0T"), (digits(1e-7), "1.00e-07"),
+                (digits(math.inf), "\u221e"), (digits(-math.inf), "-\u221e"), (digits(math.nan), "-")):
+            self.assertEqual(words, expected)
+
     def test_numbers(self):
         for value, expected in ((62.494, "62.49"), (0.12345, "0.123"), (1613824.0, "1.61 M"),
                                 (2000.0, "2000"), (0.0, "0.00"), (-3.0, "\u22123.00"),

@@ -1,11 +1,13 @@
 """Statistics against scipy, statsmodels, published values and plain definitions."""
 
+import types
 import unittest
 
 import numpy as np
+from nas_analysis.differences import difference
 from nas_analysis.statistics import (cliques, clustered_improvement, clustered_iqm, critical_difference, friedman, holm, iqm, kendall,
-                                     mann_whitney, mean_interval, probability_of_improvement, signed_rank_sum, stratified_bootstrap, vargha_delaney,
-                                     wilcoxon)
+                                     mann_whitney, mean_interval, paired_test, probability_of_improvement, rounding, signed_rank_sum,
+                                     stratified_bootstrap, vargha_delaney, wilcoxon)
 from scipy import stats
 
 try:
@@ -235,13 +237,37 @@ class Tests(unittest.TestCase):
         c = np.round(a)
         for pairs, method in (((a[:30], b[:30]), "exact"), ((a, b), "approx"),
                               ((c[:30], np.round(b)[:30]), "approx"),  # zeros and ties
-                              ((np.arange(12.0), c[:12] + 20.0), "approx")):  # ties
+                              ((np.arange(24.0), c[:24] + 40.0), "approx")):  # ties
             expected = stats.wilcoxon(*pairs, zero_method="pratt", method=method).pvalue
             self.assertEqual(wilcoxon(*pairs), expected)
         self.assertEqual(wilcoxon([1, 2, 3], [1, 2, 3]), 1.0)
         self.assertEqual(wilcoxon(np.arange(6.0), np.arange(6.0) * 2 + 1), 2 / 2**6)
         with self.assertRaisesRegex(ValueError, "2 and 3 scores, must be pairs"):
             wilcoxon([1, 2], [1, 2, 3])
+
+    def test_few_scores_with_ties_are_permuted(self):
+        self.assertEqual(wilcoxon([0] * 5, [1] * 5), 2 / 2**5)
+        self.assertEqual(wilcoxon([0] * 5, [0, 1, 2, 3, 4]), 2 / 2**4)
+        self.assertEqual(mann_whitney([0] * 3, [1] * 3), 2 / 20)
+        generator = np.random.default_rng(15)
+        for _ in range(20):
+            a, b = generator.integers(0, 5, size=(2, 6))
+            if (a != b).any():
+                expected = stats.permutation_test((a - b,), lambda d: signed_rank_sum(d, np.zeros(6)), permutation_type="samples")
+                self.assertAlmostEqual(wilcoxon(a, b), expected.pvalue, places=12)
+            a, b = generator.integers(0, 4, size=4), generator.integers(0, 4, size=7)
+            if np.ptp([*a, *b]) > 0:
+                expected = stats.permutation_test((a, b), lambda a, b: stats.rankdata([*a, *b])[:4].sum(), n_resamples=400)
+                self.assertAlmostEqual(mann_whitney(a, b), expected.pvalue, places=12)
+
+    def test_permutations_end_where_the_normal_distribution_is_near(self):
+        generator = np.random.default_rng(16)
+        for size, near in ((20, 0.05), (21, 0.0)):
+            a, b = np.round(generator.normal(size=size)), np.round(generator.normal(0.5, size=size))
+            found = wilcoxon(a, b), mann_whitney(a, b)
+            normal = stats.wilcoxon(a, b, zero_method="pratt", method="approx").pvalue, stats.mannwhitneyu(a, b).pvalue
+            np.testing.assert_allclose(found, normal, rtol=0, atol=near)
+            self.assertEqual(found == normal, size > 20)
 
     @unittest.skipUnless(multipletests, "statsmodels is not there")
     def test_holm(self):
@@ -330,11 +356,72 @@ class Kendall(unittest.TestCase):
         np.testing.assert_allclose(kendall(range(20), range(20)), [1, bound, 1])
         np.testing.assert_allclose(kendall(range(20), range(20, 0, -1)), [-1, -1, -bound])
 
+    def test_where_tau_is_the_same_whichever_is_left_out(self):
+        for b in ([4, 5, 6, 7, 0, 1, 2, 3], [1, 0, 3, 2, 5, 4, 7, 6]):
+            found = kendall(range(8), b)
+            # Of 4 disjoint pairs (1 + tau) / 2 are ordered alike.
+            alike = 2 * (1 + found.point)
+            share = [stats.beta.ppf(0.025, alike, 5 - alike), stats.beta.ppf(0.975, alike + 1, 4 - alike)]
+            np.testing.assert_allclose(found[1:], 2 * np.array(share) - 1)
+            self.assertTrue(found.low < 0 < found.high, "of so few nothing is shown")
+            np.testing.assert_allclose(kendall(range(8), b[::-1]), [-found.point, -found.high, -found.low])
+
     def test_what_does_not_vary_has_none(self):
         self.assertTrue(np.isnan(kendall([1, 1, 1, 1], [1, 2, 3, 4])).all())
         self.assertTrue(np.isnan(kendall([1, 2, 3], [1, 3, 2])[1:]).all())
         with self.assertRaisesRegex(ValueError, "kendall: 2 and 3 values, must be pairs"):
             kendall([1, 2], [1, 2, 3])
+
+
+class PairedTest(unittest.TestCase):
+    def test_is_students(self):
+        x, y = np.random.default_rng(18).normal(size=(2, 6))
+        found, p = paired_test(x - y, rounding(x, y))
+        self.assertEqual(found, mean_interval(x - y))
+        self.assertAlmostEqual(p, stats.ttest_rel(x, y).pvalue, places=14)
+
+    def test_what_is_equal_but_for_rounding_is_equal(self):
+        for n in (2, 3, 5):
+            x = 0.1 * np.arange(1, n + 1)
+            differences = x + 0.2 - x
+            if n > 2:
+                self.assertGreater(np.ptp(differences), 0)
+            found, p = paired_test(differences, rounding(x + 0.2, x))
+            self.assertEqual((found.low, found.high, p), (found.point, found.point, 2.0 ** (1 - n)))
+            self.assertAlmostEqual(found.point, 0.2)
+            self.assertEqual(paired_test(differences, rounding(x), exact=True)[1], 0.0)
+            self.assertEqual(paired_test(differences - 0.2, rounding(x)), ((0.0, 0.0, 0.0), 1.0))
+
+    def test_a_small_noise_is_noise(self):
+        x = 1.0 + 1e-9 * np.array([0.0, 1.0, 2.0])
+        found, p = paired_test(x - 1.0, rounding(x))
+        self.assertLess(found.low, found.point)
+        self.assertAlmostEqual(p, stats.ttest_1samp(x - 1.0, 0.0).pvalue)
+
+
+class Differences(unittest.TestCase):
+    """Of mechanisms by their training seeds."""
+
+    def found(self, a, b, first_of_b=0):
+        run = types.SimpleNamespace(measured_once=lambda objective: False,
+                                    replicates=lambda side, objective: dict(enumerate(*((b, first_of_b) if side == "b" else (a, 0)))))
+        return difference(run, "a", "b", 0)
+
+    def test_rounding_is_no_noise(self):
+        noise = 0.1 * np.arange(1, 4)
+        for n in (2, 3):
+            found = self.found(noise[:n] + 0.2, noise[:n])
+            self.assertEqual((found.low, found.high, found.p), (found.value, found.value, 2.0 ** (1 - n)))
+        found = self.found(noise + 0.2 - 0.2, noise)
+        self.assertEqual((found.value, found.low, found.high, found.p), (0.0, 0.0, 0.0, 1.0))
+        self.assertEqual(self.found([1.1] * 3, [1.0] * 3).p, 0.0, "no seed changes them")
+
+    def test_rounding_is_no_noise_without_shared_seeds(self):
+        self.assertEqual(self.found([0.3] * 3, [0.1] * 3, 10).p, 0.0, "no seed changes them")
+        found = self.found([0.3, 0.3, 0.1 + 0.2], [0.1] * 2, 10)
+        self.assertEqual((found.p, found.low, found.high), (2 / 10, found.value, found.value))
+        found = self.found([0.3, 0.1 + 0.2], [0.1 + 0.2] * 2, 10)
+        self.assertEqual((found.value, found.p), (0.0, 1.0))
 
 
 class MeanInterval(unittest.TestCase):

@@ -39,10 +39,13 @@ class Tables(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def table(self, name: str, perplexity: dict[str, list[float]], failed=()) -> str:
+    def table(self, name: str, perplexity: dict[str, list[float]], failed=(), infinite=()) -> str:
         path = self.folder / f"{name}.table"
-        write_table(path, {(mechanism, seed): cell(value, status="diverged" if (mechanism, seed) in failed else "ok")
-                           for mechanism, values in perplexity.items() for seed, value in enumerate(values)}, facts={"name": name})
+        cells = {(mechanism, seed): cell(value, status="diverged" if (mechanism, seed) in failed else "ok")
+                 for mechanism, values in perplexity.items() for seed, value in enumerate(values)}
+        for one in infinite:
+            cells[one]["values"]["test_perplexity"] = np.inf
+        write_table(path, cells, facts={"name": name})
         return str(path)
 
     def study(self, *paths, genes=None) -> take.Study:
@@ -142,6 +145,32 @@ class Numbers(Tables):
         self.assertEqual(np.isnan(study.tasks[0].values).sum(), len(NAMES) - 1, "what was never trained has not failed")
         self.assertIn("2 training runs of", take.verdict(study)[-1])
 
+    def test_what_ends_infinite_has_not_failed(self):
+        name = "dot|sparsemax|none|fixed|bias|0"
+        path = self.table("failing", jittered({"sparsemax": -3.0}), failed={(name, 1)}, infinite={(name, 0), (name, 2)})
+        study = self.study(path, genes=["normalization"])
+        self.assertEqual(np.ptp(study.tasks[0].values[NAMES.index(name)]), 0.0)
+        self.assertEqual(take.verdict(study)[-2:], [
+            f"1 training run of {path} failed and counts as the worst that did not.",
+            f"2 training runs of {path} ended without a finite test perplexity and count as the worst that did not."])
+
+    def test_what_no_seed_changes_differs_exactly(self):
+        study = self.study(self.table("exact", made_up({"sparsemax": -0.1, "additive": 0.3}, 0.0)), genes=["similarity", "normalization"])
+        cells = {cell.name: cell for cell in study.cells}
+        self.assertEqual([cells[name].p for name in ("dot sparsemax", "additive softmax", "cosine softmax")], [[0.0], [0.0], [1.0]])
+        self.assertEqual(cells["cosine softmax"].gains[0], (0.0, 0.0, 0.0), "what is rounding is nothing")
+        self.assertEqual({choice.raw[0] for choice in study.averaged}, {1.0})
+        said = " ".join(take.verdict(study))
+        self.assertIn("Take dot sparsemax instead of dot softmax", said)
+        self.assertRegex(said, r"Worse than dot softmax are \d of 15 choices on some table and \d on all")
+
+    def test_equal_gains_of_what_seeds_change_are_as_few_as_they_are(self):
+        seeds = np.array([0.1, 0.2, 0.7])  # change all mechanisms alike
+        study = self.study(self.table("alike", {name: list(seeds + values[0]) for name, values in made_up({"additive": 0.3}, 0.0).items()}),
+                           genes=["similarity", "normalization"])
+        cells = {cell.name: cell for cell in study.cells}
+        self.assertEqual((cells["additive softmax"].raw, cells["dot sparsemax"].raw), ([0.25], [1.0]))
+
     def test_genes_are_those_that_decide_or_those_asked_for(self):
         path = self.table("gates", made_up({"output_gate": 4.0, "learned": 3.0}))
         self.assertEqual(self.study(path).genes, ["gating", "temperature"])
@@ -202,6 +231,15 @@ class Numbers(Tables):
         averaged = next(item for item in said if item.startswith("Averaged over everything else"))
         self.assertRegex(averaged, r"the largest gain is \S+ \[.*\] by \w+ on one \(3 seeds, p [=<] \S+ by Holm\), the largest loss "
                                    r"\S+ \[.*\] by \w+ on one \(3 seeds, p [=<] \S+ by Holm\)\.")
+
+    def test_a_gain_is_no_loss(self):
+        for effect, words in ((-0.5, r"the largest gain is \+\S+ [^,]*, .* by Holm\), the smallest \+"),
+                              (0.5, r"the largest loss is \u2212\S+ [^,]*, .* by Holm\), the smallest \u2212")):
+            made = jittered({gene: effect * (1 + i / 10) for i, gene in enumerate(
+                ["input_gate", "output_gate", "highway", "learned", "per_query", "no_bias"])})
+            study = self.study(self.table("one", made), genes=["similarity", "normalization"])
+            averaged = next(item for item in take.verdict(study) if item.startswith("Averaged over everything else"))
+            self.assertRegex(averaged, words)
 
     def test_what_is_maximised(self):
         path = self.table("one", made_up({"sparsemax": -1.0}))

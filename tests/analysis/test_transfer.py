@@ -236,6 +236,15 @@ class Families(Settings):
             self.assertTrue(said[0].startswith(f"first {words}"), said[0])
             self.assertIn("Those of equal similarity and normalization are one family", said[1])
 
+    def test_families_that_all_weigh_the_same_are_no_evidence(self):
+        # Tau is below 0 whichever family is left out, and the same.
+        sides = [transfer.Side(label, np.repeat(order, 3)[:, None] + 0.01 * np.tile(range(3), 8)[:, None] * turn + np.zeros(2))
+                 for label, order, turn in (("a", range(8), 1), ("b", [4, 5, 6, 7, 0, 1, 2, 3], -1))]
+        found = transfer.Transfer(sides, 4, redraws=10, families=np.repeat(range(8), 3))
+        self.assertLess(found.tau.of_families.point, -0.1)
+        self.assertEqual(found.tau.sign, 0)
+        self.assertIn("a does not guide a search on b beyond noise", transfer.guidance(found))
+
     def test_too_few_families_of_the_better_half_are_no_evidence(self):
         families = np.repeat(range(6), 4)
         sides = [transfer.Side("", np.arange(24.0)[:, None] + np.zeros(2)) for _ in range(2)]

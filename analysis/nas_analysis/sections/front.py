@@ -43,7 +43,7 @@ def _figures(run: Run) -> dict[str, Figure]:
         return {"ranking": Figure(
             lambda width: _ranking(run, width),
             f"The best {min(MOST_RANKED, len(run.ranking))} of {len(run.ranking)} mechanisms. Small "
-            "dots: single trainings. Dashed: the baseline.")}
+            "dots: single trainings." + (" Dashed: the baseline." if run.baseline else ""))}
     pairs = list(combinations(range(len(run.objectives)), 2))
     names = (["front"] if len(pairs) == 1 else
              [f"front_{i + 1}_{j + 1}" for i, j in pairs])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nas_analysis.anytime import best_so_far
+from nas_analysis.belief import hypervolumes, incumbents
 from nas_analysis.html import join
-from nas_analysis.belief import hypervolumes
 from nas_analysis.indicators import hypervolume
 from nas_analysis.page import Section, note
 from nas_analysis.run import Ask, Run
@@ -34,9 +33,13 @@ def pictures(run: Run) -> dict[str, Figure]:
             "Hypervolume of what the search believed of everything evaluated so far, over the "
             f"recorded ranges of the objectives; reference point {run.reference_point}.")
     kind = "trainings" if run.trained else "evaluations"
+    beliefs = [value for _, value in _best(run)]
+    risen = any(after > before for before, after in zip(beliefs, beliefs[1:]))
     found["progress"] = Figure(
         lambda width: _values(run, width, by_time=False),
-        f"Every answer to the algorithm, by {kind} spent. Green: the best so far. Hollow: answered "
+        f"Every answer to the algorithm, by {kind} spent. Green: the best so far"
+        + (", as the search believed by then, where further trainings of a candidate replace its value" if risen else "")
+        + ". Hollow: answered "
         "by an earlier evaluation. \u00d7: failed or rejected by constraints; arrows: beyond the "
         "axis.")
     if run.asks[-1].seconds > 0:
@@ -46,13 +49,25 @@ def pictures(run: Run) -> dict[str, Figure]:
     return found
 
 
+def _best(run: Run) -> list[tuple[Ask, float]]:
+    """After every ask the best value that the search believes of a candidate by then, minimised, from
+    the first one on; of what was stopped early only where nothing else was trained."""
+    values = [ask.believed[0] if ask.believed else np.inf for ask in run.asks]
+    if not np.isfinite(values).any():
+        values = [ask.fitness[0] if ask.usable else np.inf for ask in run.asks]
+    leaders = incumbents(np.array([ask.candidate for ask in run.asks]), np.array(values))
+    return [(ask, values[leader]) for ask, leader in zip(run.asks, leaders.tolist()) if leader >= 0]
+
+
 def _ended(run: Run) -> object:
     first = run.objectives[0]
-    whole = ([ask for ask in run.asks if ask.status == "ok"]
-             or [ask for ask in run.asks if ask.usable])
-    best = min(whole, key=lambda ask: ask.fitness[0])
+    found = _best(run)
+    value = found[-1][1]
+    # From the first ask after which it stayed what it is at the end.
+    since = max((i + 1 for i, (_, each) in enumerate(found) if each != value), default=0)
+    best = found[since][0]
     kind = "training" if run.trained else "evaluation"
-    words = (f"The best {first.name}, {number(first.natural(best.fitness[0]))}, came at "
+    words = (f"The best {first.name}, {number(first.natural(value))}, came at "
              f"{kind} {best.trained:,} of {run.num_searched:,}.")
     if run.ended_by:
         words += f" Ended by: {run.ended_by}."
@@ -179,10 +194,7 @@ def _values(run: Run, width: float, by_time: bool) -> Picture:
         else:
             picture.sign(place(ask), y(value), "\u2191" if value > y.high else "\u2193",
                          "edge-text", words, rank)
-    whole = [ask for ask in usable if ask.status == "ok"] or usable
-    best = [-v if objective.maximise else v for v in best_so_far(
-        [ask.fitness[0] for ask in whole])]
-    steps = [(place(ask), y(v)) for ask, v in zip(whole, best)]
+    steps = [(place(ask), y(objective.natural(value))) for ask, value in _best(run)]
     picture.steps([*thinned(steps), (place(run.asks[-1]), steps[-1][1])], "line")
     if run.baseline:
         picture.text(frame.right - 4, y(run.baseline.values[0]) - 6,

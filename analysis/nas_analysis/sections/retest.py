@@ -9,6 +9,7 @@ from nas_analysis.digest import Objective
 from nas_analysis.html import Html, join, mechanism, prose
 from nas_analysis.page import Cell, Section, note, paragraph, table
 from nas_analysis.run import Run, finite_or
+from nas_analysis.sections.verdict import unfinished
 from nas_analysis.svg import Frame, Picture, figure, tip, value_axis
 from nas_analysis.words import (NOTHING, number, p_value, percent, range_text, shortened, signed)
 
@@ -22,6 +23,10 @@ def section(run: Run) -> Section | None:
         return None
     if run.listed:
         return _comparison(run) if retest else None
+    if "re-test" in unfinished(run):
+        return Section("retest", "Re-test", paragraph(
+            "The re-test, which trains the best mechanisms and the baseline again on held-out seeds, is not finished"
+            + ("." if run.at_work else ": the same command continues.")))
     if not retest.get("candidates"):
         return Section("retest", "Re-test", paragraph(prose(
             "No re-test was made. `retest:` in the configuration trains the best mechanisms and "

@@ -29,12 +29,13 @@ def _steps(run: Run) -> str:
     """What the rungs have saved, in steps."""
     asked = {id_ for ask in run.asks for id_ in ask.evaluations}
     ended = [e for e in run.evaluations if e.id in asked and e.trained]
-    paused = run.digest["paused"]
+    # What went on outside the search, as the baseline, took the steps of its last rung in the search.
+    paused = {ask["evaluation"]: ask["step"] for ask in run.digest.get("rung_asks") or [] if ask["evaluation"] not in asked}
+    paused |= {one["id"]: one["curve"][-1]["step"] for one in run.digest["paused"]}
     whole = max((e.curve[-1]["step"] for e in ended if e.status == "ok"), default=0)
     if not whole:
         return f"{counted(len(paused), 'candidate')} paused for good, and none has come to the end."
-    steps = (sum(e.curve[-1]["step"] for e in ended)
-             + sum(one["curve"][-1]["step"] for one in paused))
+    steps = sum(e.curve[-1]["step"] for e in ended) + sum(paused.values())
     trainings = len(ended) + len(paused)
     return (f"{counted(len(paused), 'candidate')} of {trainings:,} paused for good. The search took "
             f"{steps:,} steps of training, {percent(steps / (whole * trainings))} of those that all "

@@ -17,10 +17,10 @@ def section(run: Run) -> Section:
 
 
 def words(run: Run) -> list[Html]:
-    """Paragraphs: that nothing was learned, where that is so, then the verdict of the re-test where
-    there is one, else what the search alone can say."""
-    unlearned = _unlearned(run)
-    return [*([paragraph(unlearned)] if unlearned else []), *_found(run)]
+    """Paragraphs: that nothing was learned or the baseline failed, where that is so, then the verdict
+    of the re-test where there is one, else what the search alone can say."""
+    beware = [each for each in (_unlearned(run), _failed_baseline(run)) if each]
+    return [*map(paragraph, beware), *_found(run)]
 
 
 def _unlearned(run: Run) -> str:
@@ -36,6 +36,20 @@ def _unlearned(run: Run) -> str:
             "with another learning rate, before mechanisms are compared.")
 
 
+def _failed_baseline(run: Run) -> Html | None:
+    """Why there is no baseline, where all its training runs failed or it was rejected."""
+    given = run.config.get("baseline")
+    name = given.get("mechanism") if isinstance(given, dict) else given
+    own = [e for e in run.evaluations if name in (e.candidate, run.label(e.candidate))]
+    if run.baseline or run.listed or not own or any(e.usable for e in own):
+        return None
+    first = own[0]
+    why = ("was rejected by constraints" if first.status == "rejected"
+           else f"failed, {first.status.replace('_', ' ')}")
+    return join("The baseline ", mechanism(run.label(first.candidate), run.brief(first.candidate)),
+                f" {why}: {first.reason}. Nothing is compared with it.")
+
+
 def _found(run: Run) -> list[Html]:
     running = _running(run)
     if run.listed:
@@ -43,10 +57,15 @@ def _found(run: Run) -> list[Html]:
     if not run.ranking and running:
         return [paragraph(f"{running} No mechanism has been evaluated yet.")]
     if not run.ranking:
-        why = [f"{counted(len(run.failures), 'evaluation')} failed"]
+        why, paused = [], len(run.digest.get("paused") or [])
+        if paused:
+            why.append(f"{counted(paused, 'candidate')} paused at a rung")
+        if run.failures or not paused:
+            why.append(f"{counted(len(run.failures), 'evaluation')} failed")
         if run.rejected:
             why.append(f"{counted(len(run.rejected), 'mechanism')} rejected by constraints")
-        return [paragraph("No mechanism could be evaluated: ", ", ".join(why), ".")]
+        what = "was trained to the end" if paused else "could be evaluated"
+        return [paragraph(f"No mechanism {what}: ", ", ".join(why), ".")]
     parts = [paragraph(running)] if running else []
     found = paragraph(_several(run) if run.several else _one(run))
     if run.retest.get("verdict"):
@@ -74,15 +93,36 @@ def _listed(run: Run, running: str) -> list[Html]:
     return parts
 
 
+def unfinished(run: Run) -> list[str]:
+    """What is to follow the search and is not recorded: "tuning", "re-test"."""
+    if run.listed or not run.ranking:
+        return []
+    baseline, retest = run.config.get("baseline"), run.config.get("retest")
+    tune = baseline.get("tune") if isinstance(baseline, dict) else None
+    replicates = retest.get("replicates") if isinstance(retest, dict) else retest
+    stages = []
+    if (tune is True or isinstance(tune, dict)) and not run.tuning:
+        stages.append("tuning")
+    if finite_or(replicates, 0.0) > 0 and not run.retest:
+        stages.append("re-test")
+    return stages
+
+
 def _running(run: Run) -> str:
-    """How far a search has come that has not ended; an empty text for one that has."""
-    if run.ended_by:
+    """How far a run has come that has not ended; an empty text for one that has."""
+    stages = unfinished(run)
+    if run.ended_by and not stages:
         return ""
     if run.at_work:
         trained = sum(len(array["trainings"]) for array in run.at_work["arrays"])
         state = f", {trained} at work."
+    elif run.ended_by:
+        state = ": the same command continues."
     else:
         state = "; or interrupted, and the same command continues."
+    if run.ended_by:
+        are = "is" if len(stages) == 1 else "are"
+        return f"The search has ended; its {listed(stages)} {are} not finished{state}"
     if run.listed:
         done = counted(run.num_trained, "training")
         return f"Running, {done} so far{state}"
@@ -141,6 +181,9 @@ def _several(run: Run) -> Html:
                     "baseline in every objective or equal in some.")
     elif any(c.name == run.baseline.name for c in run.front):
         says.append("The baseline is on the front itself.")
+    elif equal := sum(c.fitness == run.baseline.fitness for c in run.front):
+        says.append(f"{counted(equal, 'member')} of the front scored the same as the baseline in every "
+                    "objective, and none better.")
     else:
         says.append("No mechanism scored at least as well as the baseline in every objective.")
     return join(*says)
@@ -160,7 +203,8 @@ def _certainty(run: Run) -> str:
     if run.measured_once(objective):
         return f"{one_measurement(run, objective)}."
     name = run.objectives[objective].name
-    retest = "re-test the best on held-out seeds (`retest` in the configuration)."
+    retest = ("the re-test on held-out seeds, which is not finished, will say more." if "re-test" in unfinished(run)
+              else "re-test the best on held-out seeds (`retest` in the configuration).")
     if len(run.comparable) < 2:
         return (f"{'One mechanism is' if run.comparable else 'What was stopped early allows'} no "
                 f"comparison: {retest}")
