@@ -178,4 +178,14 @@ std::vector<std::string> endings_of(const std::filesystem::path& file, std::stri
   return endings;
 }
 
+void forget_endings(const std::filesystem::path& file, const std::set<std::string>& names) {
+  if (!std::filesystem::exists(file)) return;
+  std::istringstream lines(read_bytes(file));
+  std::string kept;
+  for (std::string of, how; lines >> of >> how;) {
+    if (!names.contains(of)) kept += of + ' ' + how + '\n';
+  }
+  write_durably(file, kept);
+}
+
 }  // namespace nas

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,5 +42,8 @@ class InFlight {
 /// How processes ended while they were at something, in order: what such a file says of it. Nothing
 /// where there is no file. @throws MachineError if it cannot be read.
 std::vector<std::string> endings_of(const std::filesystem::path& file, std::string_view name);
+
+/// Takes what it says of some names out of such a file. @throws MachineError that names it.
+void forget_endings(const std::filesystem::path& file, const std::set<std::string>& names);
 
 }  // namespace nas

@@ -421,6 +421,7 @@ void RecordingEvaluator::State::recall_or_measure(std::vector<Task> tasks) {
   if (unknown.empty()) return;
   preview();
   if (!pending.empty()) record_asking();
+  if (options.on_measuring) options.on_measuring(pending.empty() ? -1 : pending.front().number);
   measure_all(unknown);
 }
 
@@ -853,11 +854,16 @@ bool RecordingEvaluator::begin(const Genotype& genotype, std::int64_t until, boo
       cost *= static_cast<double>(ask->steps) / static_cast<double>(steps);
     }
   }
-  state.virtual_order.begin(ask->number, ask->candidate, cost);
-  state.asks_out.emplace(ask->number, std::move(*ask));
+  const auto number = ask->number;
+  state.virtual_order.begin(number, ask->candidate, cost);
+  state.asks_out.emplace(number, std::move(*ask));
   state.report(Progress::Kind::batch_started);
   for (const auto& task : tasks) {
     if (state.recall(task)) continue;
+    if (state.options.on_measuring) {
+      state.options.on_measuring(number);
+      if (stop_requested()) state.stop();
+    }
     if (const auto& evaluation = state.screen(task); evaluation.status != Status::ok) {
       state.screen_out(evaluation, question_of(task));
     } else {

@@ -83,6 +83,9 @@ class RecordingEvaluator final : public Evaluator {
     /// counts as if it had been recorded before.
     Recall recall{};
     std::function<void(const Progress&)> on_progress{};  ///< may be empty
+    /// Called before anything is measured that no record answers, with the number of the ask that
+    /// wants it, or -1 for what is evaluated outside the search; may ask for a stop. May be empty.
+    std::function<void(std::int64_t ask)> on_measuring{};
     std::string stage = "search";  ///< what it evaluates for, in the record of what it works on
   };
 

@@ -198,7 +198,7 @@ nlohmann::json read_meta(const Texts& columns) {
     }
     return value;
   }
-  if (key == "elapsed_seconds" && !value.is_number()) {
+  if ((key == "elapsed_seconds" || key == kAskedBefore) && !value.is_number()) {
     throw InputError(key + " is of type " + value.type_name() + ", must be a number");
   }
   if (key != "sessions") return value;
@@ -416,6 +416,8 @@ struct Store::State {
 
   [[nodiscard]] std::optional<std::int64_t> first_unanswered() const;
   void remove_asks_from(std::int64_t first) const;
+  [[nodiscard]] std::int64_t num_asked() const;
+  void note_asked() const;
 
   /// Reads the present row of select(). @param damage  receives what is wrong with it, if anything.
   template <class Read>
@@ -767,12 +769,16 @@ void Store::forget_asks_from(std::int64_t first) {
   state_->in_transaction([&] { state_->remove_asks_from(first); });
 }
 
-std::int64_t Store::num_asked() const {
-  return state_->reading([&] {
-    auto last = state_->statement("SELECT ifnull(max(number) + 1, 0) FROM asks");
-    last.executeStep();
-    return last.getColumn(0).getInt64();
+void Store::copy_to(const fs::path& file) const {
+  state_->reading([&] {
+    auto copy = state_->statement("VACUUM INTO ?");
+    copy.bind(1, file.string());
+    copy.exec();
   });
+}
+
+std::int64_t Store::num_asked() const {
+  return state_->reading([&] { return state_->num_asked(); });
 }
 
 std::vector<Ask> Store::asks() const {
@@ -795,6 +801,24 @@ std::optional<std::int64_t> Store::State::first_unanswered() const {
     if (ask && answered.missing_of(*ask) != nullptr) return ask->number;
   }
   return std::nullopt;
+}
+
+std::int64_t Store::State::num_asked() const {
+  auto last = statement("SELECT ifnull(max(number) + 1, 0) FROM asks");
+  last.executeStep();
+  return last.getColumn(0).getInt64();
+}
+
+/// Within a transaction that forgets asks: so many were made within the time of the search, and are
+/// made again however much of it is left.
+void Store::State::note_asked() const {
+  auto select = this->select(kMeta, "WHERE key = ?");
+  select.bind(1, std::string(kAskedBefore));
+  std::string damage;
+  const auto fact = select.executeStep() ? read(kMeta, select, read_meta, damage) : std::nullopt;
+  const auto before = fact && fact->is_number_integer() ? fact->get<std::int64_t>() : 0;
+  auto insert = this->insert(kMeta, "REPLACE");
+  write_row(insert, {kAskedBefore, std::to_string(std::max(before, num_asked()))});
 }
 
 /// Within a transaction. With the asks goes what followed from their answers.
@@ -846,6 +870,7 @@ std::int64_t Store::forget_failures() {
       meta.exec();
       meta.reset();
     }
+    state_->note_asked();
     if (first) state_->remove_asks_from(*first);
   });
   return static_cast<std::int64_t>(failed.size());
@@ -905,6 +930,7 @@ StoreCheck Store::check(bool remove) {
       if (!tells.empty() || std::find(facts.begin(), facts.end(), "answering") != facts.end()) {
         first = std::numeric_limits<std::int64_t>::min();
       }
+      state_->note_asked();
       state_->remove(kAsks, asks);
       if (first) state_->remove_asks_from(*first);
     });

@@ -15,6 +15,10 @@
 
 namespace NAS_PUBLIC nas {
 
+/// A fact of the record: so many asks were made within the time of the search before some were
+/// forgotten, to be made again however much of it is left.
+inline constexpr const char* kAskedBefore = "asked_before";
+
 /// One question of the algorithm: the n-th candidate it asked for, and the evaluations that
 /// answered it.
 struct Ask {
@@ -123,6 +127,8 @@ class Store {
   /// Forgets the asks from a number on, which another search has asked for that began alike, and
   /// what was recorded of the search since. Evaluations stay.
   void forget_asks_from(std::int64_t first);
+  /// Writes what is committed to a file that is not there. Not within a transaction of flush().
+  void copy_to(const std::filesystem::path& file) const;
   /// One more than the number of the last ask.
   [[nodiscard]] std::int64_t num_asked() const;
   /// In order of their numbers. While a batch is being answered, some of its numbers may be
@@ -140,6 +146,7 @@ class Store {
   /// again when they are asked for. With them go the asks from the first one on that they answer,
   /// and what was recorded of the search since: answers decide what is asked next. Other
   /// evaluations stay. Where the baseline failed, the objectives' ranges, which it set, go too.
+  /// How many asks there were is kept as the fact kAskedBefore.
   /// @return how many evaluations.
   std::int64_t forget_failures();
 

@@ -17,6 +17,7 @@
 #include "core/format.hpp"
 #include "core/in_flight.hpp"
 #include "core/stop.hpp"
+#include "core/temporary_folder.hpp"
 #include "core/version.hpp"
 #include "core/warning.hpp"
 #include "evaluation/command_executor.hpp"
@@ -81,7 +82,6 @@ struct Setup {
   std::shared_ptr<Problem> problem;  ///< points to the objectives
   nlohmann::json facts;
   std::optional<Feasibility> feasibility{};
-  bool budget_changed = false;  ///< since an earlier process of the run
 };
 
 std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& folder) {
@@ -304,7 +304,8 @@ void warn_of_missing_models(const Experiment& experiment, const RunSummary& run,
        "give equal trainings.");
 }
 
-/// Seconds that the processes of a run have worked on its search, kept in its store.
+/// Seconds that the processes of a run have worked on its search, kept in its store: those in which
+/// a process recalls what is recorded do not count, or a run would shrink with each repetition.
 class ElapsedSeconds {
  public:
   explicit ElapsedSeconds(Store& store)
@@ -319,9 +320,12 @@ class ElapsedSeconds {
   ElapsedSeconds(const ElapsedSeconds&) = delete;
   ElapsedSeconds& operator=(const ElapsedSeconds&) = delete;
 
+  void start() {
+    if (!started_) started_ = Clock::now();
+  }
   [[nodiscard]] double total() const {
-    return before_ +
-           std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+    if (!started_) return before_;
+    return before_ + std::chrono::duration<double>(Clock::now() - *started_).count();
   }
   /// At most once a second, so that it costs nothing, and less often while nothing has come to an
   /// end: a process that is killed has spent its time all the same.
@@ -344,7 +348,8 @@ class ElapsedSeconds {
   }
 
   Store& store_;
-  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> started_{};
   double before_;
   double saved_ = 0.0;
 };
@@ -390,21 +395,13 @@ class Labels {
   bool added_ = false;
 };
 
-/// A search that was recorded would end sooner than it did.
-class EndsSooner : public InputError {
- public:
-  using InputError::InputError;
-};
-
-/// What was recorded of a search beyond its present end would be of no search at all.
-/// @throws EndsSooner saying so.
-void require_all_asked(const Store& store, std::int64_t asked, const std::string& ended_by) {
-  const auto recorded = store.num_asked();
-  if (recorded <= asked) return;
-  throw EndsSooner("the run holds " + std::to_string(recorded) + " asks, and would now end after " +
-                   std::to_string(asked) + " (" + ended_by +
-                   "): undo the change of `budget`, or "
-                   "give another folder with --output, and this one with --reuse");
+/// Forgets what a search has asked for beyond its budget, as PASHA its answer: whether it asks for
+/// that again is seen when it comes there.
+void forget_answer(Store& store) {
+  const auto from = store.meta(kAnswerFrom).value_or(nullptr);
+  if (!from.is_number_integer()) return;
+  store.forget_asks_from(from.get<std::int64_t>());
+  store.set_meta(kAnswerFrom, nullptr);
 }
 
 /// Whether a run had another budget until now. Under the same one a search may end sooner than it did
@@ -415,23 +412,45 @@ bool budget_changed(const Store& store, const Experiment& experiment) {
                        experiment.resolved.value("budget", nlohmann::json());
 }
 
-/// What a run says of itself that a command replaces, to be put back where that cannot be done.
-class Claims {
- public:
-  explicit Claims(Store& store) : store_(store) {
-    for (const auto* key : {"config", "ended_by", "finished", "planned_asks"}) {
-      if (auto value = store.meta(key)) before_.emplace_back(key, std::move(*value));
-    }
+/// Where a run's budget has changed, searches in a copy of its record, as far as that has the
+/// answers: what was recorded beyond the search's present end would be of no search at all.
+/// @throws InputError saying so; nothing was written then.
+void require_all_asked(const Experiment& experiment, Setup& setup, Store& store) {
+  if (!experiment.mechanisms.empty() || !budget_changed(store, experiment)) return;
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "store.sqlite";
+  store.copy_to(file);
+  Store copy(file, Store::Mode::write_cheap);
+  forget_answer(copy);
+  const auto recorded = copy.num_asked();
+  class GoesOn {};  // beyond what is recorded
+  auto options = evaluator_options(experiment);
+  options.workers = setup.problem->num_workers();
+  options.on_measuring = [](std::int64_t /*ask*/) { throw GoesOn(); };
+  const auto evaluator = std::make_shared<RecordingEvaluator>(
+      setup.problem, copy,
+      [&setup](Objective::Evaluations evaluations) { return setup.objectives.judge(evaluations); },
+      options);
+  std::string ended_by = "its answer is trained";
+  auto asked = recorded;
+  try {
+    measure_baseline(experiment, setup, *evaluator, copy);
+    ended_by =
+        search(
+            experiment, setup.objectives, evaluator, [](const Indicator& /*one*/) {},
+            conditions_of(experiment, *setup.problem), fidelity_of(experiment, *setup.problem))
+            .ended_by;
+    asked = evaluator->num_asked();
+  } catch (const GoesOn&) {  // NOLINT(bugprone-empty-catch)
   }
-  void put_back() const {
-    for (const auto& [key, value] : before_) store_.set_meta(key, value);
-    store_.flush();
-  }
-
- private:
-  Store& store_;
-  std::vector<std::pair<const char*, nlohmann::json>> before_;
-};
+  const auto from = copy.meta(kAnswerFrom).value_or(nullptr);
+  if (from.is_number_integer()) asked = from.get<std::int64_t>();
+  if (recorded <= asked) return;
+  throw InputError("the run holds " + std::to_string(recorded) + " asks, and would now end after " +
+                   std::to_string(asked) + " (" + ended_by +
+                   "): undo the change of `budget`, or "
+                   "give another folder with --output, and this one with --reuse");
+}
 
 /// The search, with its baseline before it.
 void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal,
@@ -441,7 +460,7 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
   ElapsedSeconds elapsed(store);
   const double seconds = experiment.budget.get<double>("seconds");
   std::optional<StopDeadline> deadline;
-  if (seconds > 0.0) deadline.emplace(seconds - elapsed.total());
+  const auto again = store.meta(kAskedBefore).value_or(0).get<std::int64_t>();
   observer.search_begins({.experiment = experiment,
                           .objectives = setup.objectives,
                           .problem = *problem,
@@ -463,6 +482,11 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
     }
     elapsed.save_sometimes(progress.kind);
   };
+  options.on_measuring = [&](std::int64_t ask) {
+    if (ask < 0) return;  // the baseline is not charged
+    elapsed.start();
+    if (seconds > 0.0 && !deadline && ask >= again) deadline.emplace(seconds - elapsed.total());
+  };
   const auto evaluator = std::make_shared<RecordingEvaluator>(
       problem, store,
       [&setup](Objective::Evaluations evaluations) { return setup.objectives.judge(evaluations); },
@@ -476,9 +500,6 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
     const auto conditions = conditions_of(experiment, *problem);
     const auto result = search(experiment, setup.objectives, evaluator, note, conditions,
                                fidelity_of(experiment, *problem));
-    if (setup.budget_changed) {
-      require_all_asked(store, evaluator->num_asked(), result.ended_by);
-    }
     if (conditions) {
       store.set_meta("silent_asks", {{"children", result.children}, {"silent", result.silent}});
     }
@@ -496,7 +517,8 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
 
 /// The mechanisms that are listed in place of a search, and the baseline.
 void carry_out_list(const FurtherWork& work, Setup& setup) {
-  const ElapsedSeconds elapsed(work.store);
+  ElapsedSeconds elapsed(work.store);
+  elapsed.start();
   // Ranges that the baseline has set stand until it sets them again.
   if (!work.store.meta("objectives")) {
     work.store.set_meta("objectives", setup.objectives.record());
@@ -744,13 +766,17 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
               problem->expensive() ? Store::Mode::write : Store::Mode::write_cheap);
   check_continuation(store, experiment_, *problem, folder_, environment, settings.force_device);
   if (const auto text = environment_warning(store, environment); !text.empty()) warn(text);
+  require_all_asked(experiment_, *setup, store);
   if (settings.retry_failed) {
-    remove_file(folder_ / kEndingsFile);
+    std::set<std::string> failed;
+    store.each_evaluation([&failed](const Evaluation& evaluation) {
+      if (may_be_retried(evaluation.status)) failed.insert(evaluation.id);
+    });
+    // Whoever has ended a process once, or hung, and has no record yet, has done so all the same.
+    forget_endings(folder_ / kEndingsFile, failed);
     observer.retried(store.forget_failures());
   }
   const bool finished = is_finished(store, experiment_, *problem);
-  const Claims claims(store);
-  setup->budget_changed = budget_changed(store, experiment_);
   store.set_meta("config", experiment_.resolved);
   store.set_meta("answering", kAnswering);
   store.set_meta("facts", setup->facts);
@@ -764,10 +790,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   store.set_meta("planned_asks", rehearsal.asked > 0 && rehearsal.whole
                                      ? nlohmann::json(rehearsal.asked)
                                      : nullptr);
-  if (const auto from = store.meta(kAnswerFrom).value_or(nullptr); from.is_number_integer()) {
-    store.forget_asks_from(from.get<std::int64_t>());
-    store.set_meta(kAnswerFrom, nullptr);
-  }
+  forget_answer(store);
   try {
     auto executor = settings.executor;
     if (!executor && has_cluster(experiment_)) {
@@ -779,9 +802,6 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   } catch (const StopRequested&) {
     store.flush();
     store.require_in_place();  // else nothing is kept
-    throw;
-  } catch (const EndsSooner&) {
-    claims.put_back();
     throw;
   } catch (const TooManyFailures& error) {
     store.set_meta("ended_by", error.what());

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <sstream>
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -304,6 +305,25 @@ TEST_F(FaultsTest, ASearchInWhichEverythingFailsEndsEarlyAndFailuresAreTriedAgai
   again.back() = "all";
   EXPECT_EQ(run("nas-run", again), 2);
   EXPECT_THAT(text(), HasSubstr("--retry all, must be failed"));
+}
+
+TEST_F(FaultsTest, WhatASearchHasMadeInItsTimeIsMadeAgainHoweverMuchIsLeft) {
+  const auto folder = folder_ / "run";
+  auto search = small_search(folder, {"evaluation.memory_limit=0.00052", "budget.seconds=1000"});
+  EXPECT_EQ(run("nas-run", search), 0) << text();
+  const auto first = canonical_export(folder);
+  EXPECT_THAT(first, HasSubstr("out_of_memory"));
+  {
+    SQLite::Database store((folder / "store.sqlite").string(), SQLite::OPEN_READWRITE);
+    store.exec("UPDATE meta SET value = '2000', digest = NULL WHERE key = 'elapsed_seconds'");
+  }
+  EXPECT_EQ(run("nas-run", search), 0) << text();
+  EXPECT_EQ(canonical_export(folder), first) << "recalling takes nothing of it";
+  search.insert(search.end(), {"--retry", "failed"});
+  EXPECT_EQ(run("nas-run", search), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("failed evaluations are tried again"));
+  EXPECT_THAT(text(), HasSubstr("ended by: the algorithm's end"));
+  EXPECT_EQ(canonical_export(folder), first);
 }
 
 }  // namespace

@@ -73,7 +73,8 @@ TEST_F(TabularRunTest, AFinishedRunIsNotSearchedAgain) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "a" / "results.json"));
   EXPECT_EQ(canonical_export(folder_ / "a"), exported);
   ASSERT_EQ(run("nas-run", search("a", {"budget.evaluations=2000"})), 0) << text();
-  EXPECT_NE(fact("elapsed_seconds"), elapsed) << "it is asked for something else";
+  EXPECT_EQ(fact("elapsed_seconds"), elapsed) << "everything was known";
+  EXPECT_EQ(fact("config")->at("budget").at("evaluations"), 2000);
 }
 
 TEST_F(TabularRunTest, ABudgetThatEndsAFinishedSearchSoonerIsRefused) {
@@ -85,6 +86,7 @@ TEST_F(TabularRunTest, ABudgetThatEndsAFinishedSearchSoonerIsRefused) {
     for (const auto* key : {"config", "ended_by", "finished", "last_population"}) {
       all.push_back(store.meta(key).value_or(nullptr));
     }
+    all.push_back(store.indicators().size());
     return all;
   };
   const auto before = facts();

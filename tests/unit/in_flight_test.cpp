@@ -56,6 +56,10 @@ TEST_F(InFlightTest, WhatEndsTheProcessIsNamedWithItsSignal) {
   EXPECT_THAT(endings("a"), ElementsAre("SIGSEGV", "SIGFPE", "SIGABRT"));
   EXPECT_THAT(endings("b"), ElementsAre("SIGSEGV", "SIGFPE"));
   EXPECT_THAT(endings("c"), IsEmpty());
+  forget_endings(file_, {"b", "c"});
+  EXPECT_THAT(endings("a"), ElementsAre("SIGSEGV", "SIGFPE", "SIGABRT"));
+  EXPECT_THAT(endings("b"), IsEmpty());
+  forget_endings(folder_.path() / "none", {"a"});  // no error
 }
 
 /// Recurses until the stack is full.

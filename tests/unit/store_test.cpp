@@ -132,6 +132,7 @@ TEST_F(StoreTest, ForgottenFailuresTakeAlongWhatTheSearchMadeOfThem) {
   EXPECT_TRUE(store.meta("objectives").has_value());
   EXPECT_FALSE(store.meta("ended_by").has_value());
   EXPECT_FALSE(store.meta("retest").has_value());
+  EXPECT_EQ(store.meta(kAskedBefore), 4);
   EXPECT_EQ(store.forget_failures(), 0);
 
   // A failed baseline set no ranges: nothing that was scaled by them stays.
