@@ -114,6 +114,11 @@ int audit_command(Words words) {
   }
   if (const auto objectives = take_option(words, "--objectives")) {
     options.objectives = items(*objectives);
+    for (const auto& name : options.objectives) {
+      if (std::count(options.objectives.begin(), options.objectives.end(), name) > 1) {
+        throw InputError("--objectives " + *objectives + ": " + name + " is there twice");
+      }
+    }
   }
   if (const auto seeds = take_option(words, "--seeds")) {
     options.searches = parse_number<std::int64_t>("--seeds", *seeds);

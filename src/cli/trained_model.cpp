@@ -118,7 +118,10 @@ Experiment experiment_of(const RunSummary& run, const ModelRequest& request) {
   std::vector<Json> environments;
   for (const auto& session : run.sessions) environments.push_back(session.at("environment"));
   check_plugins(environments, folder_of_run(request.run));
-  return recorded_experiment(run.config, with_models(request.overrides));
+  auto experiment = recorded_experiment(run.config, with_models(request.overrides));
+  if (!request.overrides.empty())
+    require_same_results(run.config, experiment, request.run.string());
+  return experiment;
 }
 
 /// A problem that trains, as the run's configuration says.

@@ -176,7 +176,8 @@ void expand_short_forms(DocumentNode& document, const PluginSections& sections) 
   }
 }
 
-/// Forgets the settings of `base` that belong to another plug-in than the one `over` names.
+/// Forgets the settings of `base` that belong to another plug-in than the one `over` names. Those of
+/// the command line belong to the one that it names, also where it does so after them.
 void forget_other_plugin(DocumentNode& base, const DocumentNode& over,
                          const PluginSection& section) {
   const auto* before = base.find(section.key);
@@ -184,9 +185,11 @@ void forget_other_plugin(DocumentNode& base, const DocumentNode& over,
   if (after == nullptr || after->text == (before != nullptr ? before->text : section.plugin)) {
     return;
   }
-  std::erase_if(base.entries, [&section](const auto& entry) {
-    return std::find(section.shared.begin(), section.shared.end(), entry.key) ==
-           section.shared.end();
+  const bool named = before != nullptr && before->origin.line == 0;  // on the command line
+  std::erase_if(base.entries, [&section, named](const auto& entry) {
+    return (named || entry.origin.line > 0) &&
+           std::find(section.shared.begin(), section.shared.end(), entry.key) ==
+               section.shared.end();
   });
 }
 

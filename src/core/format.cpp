@@ -28,6 +28,14 @@ std::string shortest(double value) {
   return {buffer.data(), result.ptr};
 }
 
+std::optional<double> number_in(std::string_view text) {
+  double number = 0.0;
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  return number;
+}
+
 std::string human_duration(double seconds) {
   if (!std::isfinite(seconds)) return "unknown";
   const auto s = static_cast<long long>(std::llround(std::max(0.0, seconds)));

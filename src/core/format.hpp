@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,10 @@ namespace nas {
 /// @return the shortest decimal that reads back equal ("0.1", "3e-04", "1"); inf and nan as such.
 /// Independent of locale.
 std::string shortest(double value);
+
+/// @return the decimal number that all of a text is; nothing for another text, or one beyond the range
+/// of doubles. Independent of locale.
+std::optional<double> number_in(std::string_view text);
 
 /// @return seconds as "41 s", "3 min 20 s", "2 h 05 min", "4 d 3 h".
 std::string human_duration(double seconds);

@@ -23,15 +23,6 @@ std::vector<std::string> fields_of(const std::string& genotype) {
   return fields;
 }
 
-/// The number that all of the text is.
-std::optional<double> number_in(const std::string& text) {
-  double value = 0.0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
-  return value;
-}
-
 /// A gene as the section `space` of a recorded configuration gives it.
 Gene configured_gene(const std::string& name, const nlohmann::json& space) {
   Gene gene{.name = name};

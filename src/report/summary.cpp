@@ -129,7 +129,7 @@ void RunSummary::digest(const Store& store, std::int64_t trainings) {
   read_meta(store);
   for (const auto& evaluation : evaluations) by_id[evaluation.id] = &evaluation;
   std::erase_if(paused, [this](const auto& one) { return by_id.contains(one.id); });
-  pause_audited();
+  pause_trained_on();
   for (const auto& evaluation : paused) by_id.emplace(evaluation.id, &evaluation);
   keep_asks_within(trainings);
   digest_rungs();
@@ -294,22 +294,20 @@ std::vector<double> RunSummary::natural(const std::vector<double>& fitness) cons
   return values;
 }
 
-/// Of the search, what an audit has trained on is still paused.
-void RunSummary::pause_audited() {
-  const auto audit = further.find("audit");
-  if (audit == further.end()) return;
+/// Of the search, what it has paused and others have trained on, an audit, the baseline or the run
+/// that it reuses, is still paused.
+void RunSummary::pause_trained_on() {
   std::map<std::string, std::int64_t> furthest;  // by evaluation
   for (const auto& ask : asks) {
     auto& step = furthest[ask.evaluations.front()];
     step = std::max(step, ask.until == 0 ? std::numeric_limits<std::int64_t>::max() : ask.until);
   }
-  for (const auto& id : audit->at("evaluations").get<std::vector<std::string>>()) {
-    const auto step = furthest.find(id);
+  for (const auto& [id, step] : furthest) {
     const auto ended = by_id.find(id);
-    if (ended == by_id.end() || step == furthest.end()) continue;
-    if (step->second == std::numeric_limits<std::int64_t>::max()) continue;  // it went on later
+    if (ended == by_id.end()) continue;
+    if (step == std::numeric_limits<std::int64_t>::max()) continue;  // it went on to its end
     auto before = *ended->second;
-    pause_at(before, step->second, facts.value("bytes_per_token", 0.0));
+    pause_at(before, step, facts.value("bytes_per_token", 0.0));
     // In older records, what failed later has lost what it had come to.
     if (before.status == Status::paused) paused.push_back(std::move(before));
   }

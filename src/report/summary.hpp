@@ -187,7 +187,7 @@ struct RunSummary {
   [[nodiscard]] std::vector<const Evaluation*> evaluations_of(const Ask& ask) const;
   [[nodiscard]] std::string broken_constraint(const Ask& ask) const;
   void note_stop(RankedCandidate& candidate) const;
-  void pause_audited();
+  void pause_trained_on();
   void digest_rungs();
   void digest_asks();
   void digest_efforts();

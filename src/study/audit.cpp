@@ -73,10 +73,13 @@ void audit(const FurtherWork& work, const std::shared_ptr<Problem>& problem) {
   // First, so that a process that ends in between leaves no training run that nobody has asked for.
   auto record = work.store.meta("audit").value_or(nlohmann::json::object());
   std::set<std::string> ids = record.value("evaluations", std::set<std::string>());
+  // One that keeps no weights: they would take the place of the search's own.
+  const auto apart = problem->with_training(experiment.training);
+  const auto& trainer = apart ? apart : problem;
   std::vector<FurtherTraining> trainings;
   for (const auto* one : chosen) {
     ids.insert(one->id);
-    trainings.push_back({problem, problem->parse(one->candidate), one->replicate});
+    trainings.push_back({trainer, problem->parse(one->candidate), one->replicate});
   }
   work.store.set_meta("audit", {{"evaluations", ids}});
   const auto evaluations = train_further(trainings, work, "audit");

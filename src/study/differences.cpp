@@ -97,4 +97,13 @@ std::vector<std::string> differing_keys(const nlohmann::json& recorded,
   return keys;
 }
 
+void require_same_results(const nlohmann::json& recorded, const Experiment& again,
+                          const std::string& place) {
+  const auto keys = differing_keys(recorded, again.resolved);
+  if (keys.empty()) return;
+  throw InputError(place + " must be made again with the recorded settings:\n  " +
+                   join(keys, "\n  ") +
+                   "\nonly what changes no result may differ, such as evaluation.workers");
+}
+
 }  // namespace nas

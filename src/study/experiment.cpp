@@ -531,9 +531,7 @@ class Reader {
   void check_budget() {
     const auto& text = experiment_.budget.get<std::string>("target");
     if (text.empty()) return;
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    if (*end != '\0' || !std::isfinite(value)) {
+    if (const auto value = number_in(text); !value || !std::isfinite(*value)) {
       refuse("budget.target", text, "must be a number or empty");
     } else if (experiment_.objectives.objectives.size() > 1) {
       refuse("budget.target", text, "must be empty where there are several objectives");

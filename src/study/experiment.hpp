@@ -102,4 +102,9 @@ const PluginSections& plugin_sections();
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given);
 
+/// @param place  the record, as the message names it.
+/// @throws InputError naming the differing_keys() of what is to be made again, if there are any.
+void require_same_results(const nlohmann::json& recorded, const Experiment& again,
+                          const std::string& place);
+
 }  // namespace nas

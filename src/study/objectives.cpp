@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 
 namespace nas {
 
@@ -144,10 +145,9 @@ class ObjectivesReader {
     std::string bound;
     std::string more;
     words >> name >> comparison >> bound >> more;
-    char* end = nullptr;
-    const double value = std::strtod(bound.c_str(), &end);
-    if ((comparison != "<=" && comparison != ">=") || bound.empty() || *end != '\0' ||
-        !std::isfinite(value) || !more.empty()) {
+    const auto value = number_in(bound);
+    if ((comparison != "<=" && comparison != ">=") || !value || !std::isfinite(*value) ||
+        !more.empty()) {
       return refuse("must be of the form NAME <= NUMBER or NAME >= NUMBER");
     }
     const auto chosen =
@@ -157,7 +157,7 @@ class ObjectivesReader {
     Constraint constraint{
         .quantity = chosen != set.objectives.end() ? *chosen : with_defaults(name),
         .at_most = comparison == "<=",
-        .bound = value};
+        .bound = *value};
     return constraint;
   }
 

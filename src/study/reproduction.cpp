@@ -69,16 +69,6 @@ void draw(const Store& store, std::int64_t count, RecordToRepeat& record) {
   }
 }
 
-/// Overrides that would change results make the comparison void.
-void require_same_results(const nlohmann::json& config, const Experiment& experiment,
-                          const std::string& place) {
-  const auto keys = differing_keys(config, experiment.resolved);
-  if (keys.empty()) return;
-  throw InputError(place + " must be made again with the recorded settings:\n  " +
-                   join(keys, "\n  ") +
-                   "\nonly what changes no result may differ, such as evaluation.workers");
-}
-
 RecordToRepeat read_record(const std::filesystem::path& run, const ReproductionSettings& settings) {
   const auto file = store_file(run);
   const Store store(file, Store::Mode::read_only);

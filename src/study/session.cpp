@@ -113,7 +113,7 @@ SearchResult search(const Experiment& experiment, const ObjectiveSet& objectives
       .indicator_interval = std::max<std::int64_t>(experiment.population, 1),
       .on_indicator = std::move(on_indicator)};
   if (const auto& target = experiment.budget.get<std::string>("target"); !target.empty()) {
-    settings.target = std::stod(target);
+    settings.target = number_in(target).value();
   }
   return run_search(experiment.space, evaluator, objectives,
                     algorithm.make(experiment.algorithm_settings, experiment.search_facts, seed),

@@ -361,6 +361,7 @@ void ArrayTraining::finish(std::vector<std::optional<TrainingResult>>& endings) 
     // The others go on, and the process may end before the result is known.
     save(member, i);
   }
+  mark_time();
 }
 
 void ArrayTraining::tell(bool now) {
@@ -395,6 +396,7 @@ void ArrayTraining::save() {
   if (members_.empty()) return;
   share_time();
   for (std::size_t i = 0; i < members_.size(); ++i) save(members_[i], i);
+  mark_time();  // a slow disk is no fault of theirs
 }
 
 void ArrayTraining::save(const Member& member, std::size_t index) const {

@@ -161,6 +161,8 @@ TEST_F(AnalyseTest, SaysWhatIsWrong) {
   EXPECT_EQ(run("nas-analyse", {folder, "best", "--sequences", "1"}), 2);
   EXPECT_THAT(text(), HasSubstr("--sequences = 1, must be at least 2"));
   EXPECT_EQ(run("nas-analyse", {folder, "best", "data.vocabulary=64"}), 2) << text();
+  EXPECT_EQ(run("nas-analyse", {folder, "best", "training.learning_rate=1"}), 2);
+  EXPECT_THAT(text(), HasSubstr("must be made again with the recorded settings:\n  training."));
   EXPECT_FALSE(fs::exists(fs::path(folder) / "attention")) << "nothing was changed";
   EXPECT_EQ(run("nas-analyse", {"--help"}), 0);
   EXPECT_THAT(text(), HasSubstr("Exit codes"));

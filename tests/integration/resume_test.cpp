@@ -396,6 +396,7 @@ TEST_F(ResumeTest, WhatAnotherRunHasTrainedIsReused) {
 TEST_F(ResumeTest, WhatATableHoldsIsReused) {
   const auto search = [this](const std::string& name, const std::vector<std::string>& words) {
     auto arguments = small_search((folder_ / name).string(), /*steps=*/20);
+    std::erase(arguments, "algorithm.generations=3");
     arguments.insert(arguments.end(), {"training.checkpoints=[20]", "space.attention_dropout=0",
                                        "objectives=[perplexity]", "algorithm.name=random_search",
                                        "algorithm.evaluations=6"});

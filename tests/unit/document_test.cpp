@@ -472,8 +472,11 @@ TEST_F(PluginSectionTest, ThePlugInThatIsNotNamedIsTheDefault) {
   EXPECT_EQ(load("a.yaml", {"data.corpus=brown"}).find("data")->summary(), "{corpus: brown}");
 }
 
-TEST_F(PluginSectionTest, WhatIsGivenAfterTheChangeCounts) {
+TEST_F(PluginSectionTest, OverridesAreForThePlugInThatIsChosenInTheEnd) {
+  EXPECT_EQ(data("", {"data.pairs=1", "data.corpus=mqar"}), "{seed: 7, pairs: 1, corpus: mqar}");
   EXPECT_EQ(data("", {"data.pairs=1", "data.corpus=mqar", "data.pairs=2"}),
+            "{seed: 7, pairs: 2, corpus: mqar}");
+  EXPECT_EQ(data("", {"data={corpus: wiki, layout: x}", "data.corpus=mqar", "data.pairs=2"}),
             "{seed: 7, corpus: mqar, pairs: 2}");
 }
 

@@ -910,6 +910,22 @@ TEST_F(ReportTest, WhatFailsInAnAuditWithoutACurveIsNotPaused) {
   EXPECT_TRUE(RunSummary(*store_).paused.empty());
 }
 
+// As the baseline may have, or the run that another one reuses.
+TEST_F(ReportTest, WhatTheSearchPausedIsPausedWhoeverTrainedOn) {
+  auto ended = evaluation("e", 85);
+  auto earlier = ended.curve.front();
+  earlier.step = 3;
+  ended.curve.insert(ended.curve.begin(), earlier);
+  store_->add({ended});
+  auto at_rung = ask(5, 2, "e", 90);
+  at_rung.until = 3;
+  store_->add_asks({at_rung});
+  const RunSummary run(*store_);
+  ASSERT_EQ(run.paused.size(), 1U);
+  EXPECT_EQ(run.paused.front().curve.size(), 1U);
+  EXPECT_EQ(run.ranking.size(), 3U);
+}
+
 TEST_F(ReportTest, EmptyStoreIsNoError) {
   const RunSummary run(Store(folder_ / "empty.sqlite"));
   EXPECT_THAT(closing_table(run), HasSubstr("0 candidates asked for"));

@@ -225,9 +225,9 @@ TEST_F(RunWatchTest, ARunWithoutItsTuningOrReTestIsNotFinished) {
   const auto phase = [this](const nlohmann::json& baseline, int replicates = 0) {
     store_.reset();
     store_ = std::make_unique<Store>(folder_ / "store.sqlite");
-    store_->set_meta("config", {{"name", "x"},
-                                {"baseline", baseline},
-                                {"retest", {{"replicates", replicates}}}});
+    store_->set_meta(
+        "config",
+        {{"name", "x"}, {"baseline", baseline}, {"retest", {{"replicates", replicates}}}});
     store_.reset();  // nobody works on it
     return RunWatch(folder_).state(-1).at("phase");
   };
