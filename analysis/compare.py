@@ -11,6 +11,7 @@ pictures as .svg; with --at budgets.csv, too.
 
 import argparse
 import dataclasses
+import math
 import pathlib
 import shlex
 import sys
@@ -820,6 +821,9 @@ def main(arguments: list[str]) -> None:
     names = list(dict.fromkeys(search.algorithm for search in searches.searches))
     shown = [comparison.find(name, names) for name in options.show]
     budget = options.budget or searches.budget
+    most = max(searches.budget, math.ceil(max(search.trained[-1] for search in searches.searches)))
+    if budget > most:
+        raise stores.StoreError(f"--budget {budget}, must be at most {most}, the most that a search had")
     if options.at and options.at[-1] > budget:
         raise stores.StoreError(f"--at {options.at[-1]}, must be at most the budget, {budget}")
     result = _compared(searches, budget, options.reference, options.resamples)

@@ -25,10 +25,9 @@ def program(main: Callable[[list[str]], None]) -> Callable[[list[str]], int]:
 
 def positive(text: str) -> int:
     """An integer of at least 1."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value}, must be at least 1")
-    return value
+    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}, must be an integer of at least 1")
+    return int(text)
 
 
 def ascending(text: str) -> list[int]:

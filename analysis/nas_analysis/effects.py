@@ -14,7 +14,7 @@ from scipy import stats
 
 from nas_analysis.genes import Gene, genes
 from nas_analysis.run import Candidate, Run
-from nas_analysis.statistics import holm
+from nas_analysis.statistics import holm, rounding
 
 LEAST_MECHANISMS = 3  # that have an option, for it to be judged
 LEAST_FREEDOM = 10  # mechanisms beyond what is estimated
@@ -86,10 +86,11 @@ def effects(run: Run, objective: int) -> list[Effect]:
     values = np.array([candidate.values[objective] for candidate in candidates])
     estimates, errors = _least_squares(design, values)
     quantile = stats.t.ppf(0.975, freedom)
+    least = rounding(values)  # what is no more is none
     result = []
     for column, gene, option, instead, each in terms:
         value, error = float(estimates[column]), float(errors[column])
-        p = float(2 * stats.t.sf(abs(value) / error, freedom)) if error > 0 else float(value == 0)
+        p = float(2 * stats.t.sf(abs(value) / error, freedom)) if error > least else float(abs(value) <= least)
         result.append(Effect(gene.name, option, instead, value, value - quantile * error,
                              value + quantile * error, p, each[option], each[instead]))
     for each, p in zip(result, holm([each.p for each in result])):

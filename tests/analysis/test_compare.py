@@ -740,12 +740,20 @@ class Refused(Comparing):
                          [(0, 1, 0.1, [0], [1], [1], [[2, 2]])])
         self.check("nothing is better than the hypervolume's reference point", path)
 
+    def test_a_budget_that_no_search_had(self):
+        path = self.folder / "few.sqlite"
+        write_comparison(path, SQUARE, [[2, 2]], None, ["x"], [(0, 1, 0.1, [0], [1], [1], [[2, 2]])])
+        self.check("--budget 1000000, must be at most ", path, "--budget", "1000000")
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as err:
+            compare.main(["x", "--budget", "1_0"])
+        self.assertIn("argument --budget: 1_0, must be an integer", err.getvalue())
+
     def test_numbers_out_of_range(self):
         with self.assertRaises(SystemExit) as caught, \
                 contextlib.redirect_stderr(io.StringIO()) as err:
             compare.main(["x", "--budget", "0"])
         self.assertEqual(caught.exception.code, 2)
-        self.assertIn("argument --budget: 0, must be at least 1", err.getvalue())
+        self.assertIn("argument --budget: 0, must be an integer of at least 1", err.getvalue())
         with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as err:
             compare.main(["x", "--at", "20,10"])
         self.assertIn("argument --at: 20,10, must be ascending, each once", err.getvalue())
