@@ -382,9 +382,9 @@ std::optional<double> parse_number(const DocumentNode& node) {
 
 std::optional<std::int64_t> parse_integer(const DocumentNode& node) {
   if (const auto integer = parse_plain<std::int64_t>(node)) return integer;
-  constexpr double kExact = 9007199254740992.0;  // 2^53: beyond it a double skips integers
+  constexpr double kExact = 9007199254740992.0;  // 2^53: from it on, another integer may be meant
   const auto number = parse_number(node);
-  if (!number || *number != std::floor(*number) || std::abs(*number) > kExact) return std::nullopt;
+  if (!number || *number != std::floor(*number) || std::abs(*number) >= kExact) return std::nullopt;
   return static_cast<std::int64_t>(*number);
 }
 

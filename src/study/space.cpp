@@ -1,6 +1,7 @@
 #include "study/space.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -265,6 +266,15 @@ class SpaceReader {
     gene.min = min;
     gene.max = max;
     gene.decimals = static_cast<int>(bounds.get<std::int64_t>("decimals"));
+    const auto rounded = [&gene](double value) {
+      return std::round(value * std::pow(10.0, gene.decimals));
+    };
+    if (min < max && gene.decimals >= 0 && rounded(min) == rounded(max)) {
+      refuse(node, path,
+             "min = " + shortest(min) + " and max = " + shortest(max) +
+                 " are one value by decimals = " + std::to_string(gene.decimals) +
+                 ": give more decimals, or one number");
+    }
     return gene;
   }
 

@@ -120,6 +120,11 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
     throw InputError("budget.train_steps = " + std::to_string(train_steps) +
                      ", must be 0 for the problem " + experiment.problem + ": it takes none");
   }
+  const auto train_seconds = experiment.budget.get<double>("train_seconds");
+  if (train_seconds > 0.0 && setup->problem->steps() == 0 && !setup->problem->expensive()) {
+    throw InputError("budget.train_seconds = " + shortest(train_seconds) +
+                     ", must be 0 for the problem " + experiment.problem + ": it takes none");
+  }
   return setup;
 }
 

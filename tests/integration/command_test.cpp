@@ -120,6 +120,13 @@ TEST_F(CommandTest, BadInputExitsWith2NamesTheKeyAndWritesNothing) {
   }
 }
 
+TEST_F(CommandTest, WhereNothingIsTrainedNoTrainingIsBudgeted) {
+  for (const auto* budget : {"budget.train_steps=1", "budget.train_seconds=1"}) {
+    EXPECT_EQ(run("nas-run", {config("cmaes_sphere.yaml"), "--dry-run", budget}), 2) << budget;
+    expect_text("must be 0 for the problem sphere: it takes none");
+  }
+}
+
 TEST_F(CommandTest, WhatIsNoFileIsNoConfiguration) {
   EXPECT_EQ(run("nas-run", {"/dev/zero", "--dry-run"}), 2) << "it has no end";
   expect_text("/dev/zero: is a device, must be a YAML file");

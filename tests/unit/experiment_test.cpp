@@ -473,6 +473,10 @@ TEST_F(ExperimentTest, MistakesOfDropout) {
             "a.yaml:2:39: space.attention_dropout.max = 1, must be in [0, 1)");
   EXPECT_EQ(mistakes("space:\n  attention_dropout: {min: 0.4}\n"),
             "a.yaml:2:22: space.attention_dropout = {min: 0.4}, min = 0.4 must be <= max = 0.3");
+  EXPECT_EQ(
+      mistakes("space:\n  attention_dropout: {min: 0.001, max: 0.004}\n"),
+      "a.yaml:2:22: space.attention_dropout = {min: 0.001, max: 0.004}, min = 0.001 and max = "
+      "0.004 are one value by decimals = 2: give more decimals, or one number");
   EXPECT_EQ(mistakes("space:\n  attention_dropout: [0, 0.3]\n"),
             "a.yaml:2:22: space.attention_dropout = [0, 0.3], must be a number or {min: ..., max: "
             "...}");
