@@ -14,7 +14,6 @@ import dataclasses
 import pathlib
 import shlex
 import sys
-import warnings
 
 from nas_analysis import packages
 
@@ -812,14 +811,12 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--run", metavar="RUN", help="a run whose winner's descent is shown")
     options = parser.parse_args(arguments)
     table = tables.load(options.tables)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of values too large to be squared: what comes of them is said
-        study = Study(table, objective(table, options.objective, options.split), options.baseline)
-        line = [descent(options.run, study)] if options.run else []
-        page = Report(f"Components: {table.facts.get('name') or table.path}", [
-            verdict(study), importance(study), winners(study), *line, noise_section(study),
-            early(study), making(study, f"analysis/components.py {shlex.join(arguments)}")])
-        print(page.write(pathlib.Path(options.output), "components", {"components.csv": summary(study)}))
+    study = Study(table, objective(table, options.objective, options.split), options.baseline)
+    line = [descent(options.run, study)] if options.run else []
+    page = Report(f"Components: {table.facts.get('name') or table.path}", [
+        verdict(study), importance(study), winners(study), *line, noise_section(study),
+        early(study), making(study, f"analysis/components.py {shlex.join(arguments)}")])
+    print(page.write(pathlib.Path(options.output), "components", {"components.csv": summary(study)}))
 
 
 if __name__ == "__main__":

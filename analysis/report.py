@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import warnings
 from pathlib import Path
 
 from nas_analysis import packages
@@ -82,11 +81,9 @@ def main(words: list[str]) -> None:
     folder = arguments.run if arguments.run.is_dir() else arguments.run.parent
     output = arguments.output or folder / "report.html"
     run = Run(arguments.run)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of values too large to be squared
-        write(output, report(run))
-        if arguments.svg:
-            write_pictures(arguments.svg, run)
+    write(output, report(run))
+    if arguments.svg:
+        write_pictures(arguments.svg, run)
     print(f"written to {output}")
 
 

@@ -5,17 +5,21 @@ import functools
 import inspect
 import pathlib
 import sys
+import warnings
 from collections.abc import Callable
 
 from .digest import BadInput
 
 
 def program(main: Callable[[list[str]], None]) -> Callable[[list[str]], int]:
-    """A script's main, which from now on returns the exit code: 2 for bad input, which is said."""
+    """A script's main, which from now on returns the exit code: 2 for bad input, which is said. What
+    comes of values too large to be squared the pages say; NumPy does not."""
     @functools.wraps(main)
     def run(arguments: list[str]) -> int:
         try:
-            main(arguments)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                main(arguments)
         except BadInput as error:
             print(f"{pathlib.Path(inspect.getfile(main)).name}: {error}", file=sys.stderr)
             return 2

@@ -459,8 +459,8 @@ def _require_different(searches: list[Search]) -> None:
     seen = set()
     for search in searches:
         if (search.algorithm, search.seed) in seen:
-            raise StoreError(f"{search.algorithm} with seed {search.seed} is there twice, with the same settings; "
-                             "give each search once")
+            raise StoreError(f"{search.algorithm} with seed {search.seed} is there twice, with the same settings of the "
+                             "algorithm; give each search once, and other settings of comparisons one by one")
         seen.add((search.algorithm, search.seed))
 
 
