@@ -13,7 +13,6 @@
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
 #include "cli/words.hpp"
-#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"

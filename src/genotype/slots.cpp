@@ -320,14 +320,9 @@ std::string range(const Slot& slot) {
 }
 
 double checked_real(const Slot& slot, std::string_view text) {
-  double number = 0.0;
-  const auto* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, number);
-  if (result.ec != std::errc() || result.ptr != end ||
-      !(number >= slot.lower && number < slot.upper)) {
-    refuse(slot, text, range(slot));
-  }
-  return number;
+  const auto number = number_in(text);
+  if (!number || !(*number >= slot.lower && *number < slot.upper)) refuse(slot, text, range(slot));
+  return *number;
 }
 
 /// A whole number without exponent, so that names read "500000"; else the shortest decimal.

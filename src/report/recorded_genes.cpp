@@ -1,11 +1,11 @@
 #include "report/recorded_genes.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <sstream>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "evaluation/frame.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"

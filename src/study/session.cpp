@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/seed.hpp"
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
