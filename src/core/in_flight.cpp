@@ -61,6 +61,7 @@ constexpr std::array<std::pair<int, std::string_view>, 5> kCrashes{{{SIGSEGV, "S
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): handlers have nothing else
 auto& slots = *new std::array<InFlightSlot, 1024>();  // who watches them is never joined
 auto& slots_mutex = *new std::mutex();
+thread_local InFlightSlot* own_slot = nullptr;
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 extern "C" void on_crash(int signal) {
@@ -122,20 +123,27 @@ class HandlerStack {
   std::unique_ptr<std::byte[]> room_;
 };
 
+/// Marks what is overdue. @return whether something is.
+bool mark_overdue() {
+  const std::lock_guard lock(slots_mutex);
+  const auto now = awake_now();
+  const auto* const overdue = std::find_if(slots.begin(), slots.end(), [now](const auto& slot) {
+    return slot.thread != 0 && now >= slot.due;
+  });
+  if (overdue == slots.end()) return false;
+  overdue->mark(InFlight::kOverdue);
+  return true;
+}
+
 /// Ends the process once something is overdue.
 void watch() {
-  while (true) {
+  do {
     std::this_thread::sleep_for(std::chrono::seconds(1));
-    const std::lock_guard lock(slots_mutex);
-    for (const auto& slot : slots) {
-      if (slot.thread == 0 || awake_now() < slot.due) continue;
-      slot.mark(InFlight::kOverdue);
-      warn("what is at work does not end; the process does, and the same command continues");
-      request_stop();
-      std::this_thread::sleep_for(kLastSeconds);
-      _exit(kMachineFailed);
-    }
-  }
+  } while (!mark_overdue());
+  warn("what is at work does not end; the process does, and the same command continues");
+  request_stop();
+  std::this_thread::sleep_for(kLastSeconds);
+  _exit(kMachineFailed);
 }
 
 }  // namespace
@@ -160,12 +168,26 @@ InFlight::InFlight(std::filesystem::path file, std::vector<std::string> names, d
                                       std::chrono::duration<double>(std::min(seconds, 1e9)))
                   : Clock::time_point::max();
   free->thread = gettid();
-  slot_ = free;
+  slot_ = own_slot = free;
 }
 
 InFlight::~InFlight() {
   const std::lock_guard lock(slots_mutex);
   slot_->thread = 0;
+  own_slot = nullptr;
+}
+
+InFlight::Pause::Pause() : slot_(own_slot) {
+  if (slot_ == nullptr || slot_->due == Clock::time_point::max()) return;
+  const std::lock_guard lock(slots_mutex);
+  began_ = awake_now();
+  due_ = std::exchange(slot_->due, Clock::time_point::max());
+}
+
+InFlight::Pause::~Pause() {
+  if (slot_ == nullptr || due_ == Clock::time_point()) return;
+  const std::lock_guard lock(slots_mutex);
+  slot_->due = due_ + (awake_now() - began_);
 }
 
 std::vector<std::string> endings_of(const std::filesystem::path& file, std::string_view name) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -34,6 +35,21 @@ class InFlight {
   ~InFlight();
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
+
+  /// While it lives, its thread waits for the machine, as for a disk that stalls: time that does not
+  /// make overdue what the thread is at.
+  class Pause {
+   public:
+    Pause();
+    ~Pause();
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    InFlightSlot* slot_;                           ///< null where the thread is at nothing
+    std::chrono::steady_clock::time_point due_{};  ///< of what it is at, when the pause begins
+    std::chrono::steady_clock::time_point began_{};
+  };
 
  private:
   InFlightSlot* slot_;

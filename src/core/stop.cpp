@@ -10,6 +10,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "core/awake_clock.hpp"
+
 namespace nas {
 
 namespace {
@@ -19,10 +21,13 @@ std::atomic<bool> stop_flag{
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-std::atomic<std::int64_t> stop_at{kNever};  // NOLINT: as above; nanoseconds of the steady clock
+std::atomic<std::int64_t> stop_at{kNever};  // NOLINT: as above; nanoseconds of awake_now()
 
-std::int64_t nanoseconds_now() noexcept {
-  return std::chrono::steady_clock::now().time_since_epoch().count();
+std::int64_t nanoseconds_now() { return awake_now().time_since_epoch().count(); }
+
+bool deadline_has_passed() noexcept {
+  const auto at = stop_at.load(std::memory_order_relaxed);
+  return at != kNever && nanoseconds_now() >= at;
 }
 
 std::atomic<int> failures{0};  // NOLINT: as above; of StopOfOthers
@@ -81,8 +86,7 @@ void install_stop_handlers(double seconds, int code) {
 }
 
 bool stop_of_process_requested() noexcept {
-  return stop_flag.load(std::memory_order_relaxed) ||
-         nanoseconds_now() >= stop_at.load(std::memory_order_relaxed);
+  return stop_flag.load(std::memory_order_relaxed) || deadline_has_passed();
 }
 
 bool stop_requested() noexcept {
@@ -91,7 +95,7 @@ bool stop_requested() noexcept {
 
 void request_stop(bool stop) noexcept { stop_flag.store(stop); }
 
-StopDeadline::StopDeadline(double seconds) noexcept {
+StopDeadline::StopDeadline(double seconds) {
   constexpr double kLongest = 1e9;  // seconds; what is longer is never reached
   if (seconds >= kLongest) return;
   stop_at.store(nanoseconds_now() + static_cast<std::int64_t>(seconds * 1e9));
@@ -99,9 +103,7 @@ StopDeadline::StopDeadline(double seconds) noexcept {
 
 StopDeadline::~StopDeadline() { stop_at.store(kNever); }
 
-bool stopped_by_deadline() noexcept {
-  return !stop_flag.load() && nanoseconds_now() >= stop_at.load();
-}
+bool stopped_by_deadline() noexcept { return !stop_flag.load() && deadline_has_passed(); }
 
 void StopOfOthers::ask() noexcept {
   if (std::exchange(asked_, true)) return;

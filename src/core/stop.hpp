@@ -44,10 +44,11 @@ class StopOfOthers {
   bool asked_ = false;
 };
 
-/// While it lives, a stop is asked for once so many seconds from its beginning have passed.
+/// While it lives, a stop is asked for once so many seconds of awake_now() from its beginning have
+/// passed.
 class StopDeadline {
  public:
-  explicit StopDeadline(double seconds) noexcept;
+  explicit StopDeadline(double seconds);
   ~StopDeadline();
   StopDeadline(const StopDeadline&) = delete;
   StopDeadline& operator=(const StopDeadline&) = delete;

@@ -171,7 +171,9 @@ std::vector<Setting> budget_settings() {
           "trainings that the search may cause; what constraints reject before training is free; "
           "0 = no limit"),
       number("seconds", 0.0, 0.0,
-             "wall-clock seconds of measuring for the search, over all processes; 0 = no limit"),
+             "wall-clock seconds of measuring for the search, over all processes, without those in "
+             "which "
+             "they were stopped; 0 = no limit"),
       number(
           "train_seconds", 0.0, 0.0,
           "seconds of training (of a table: the recorded ones), summed, after which none begins; "

@@ -889,6 +889,20 @@ void Store::add_indicator(const Indicator& indicator) {
   });
 }
 
+void Store::keep_indicators(const std::set<std::int64_t>& asked) {
+  const auto known = indicators();
+  const std::lock_guard lock(state_->mutex);
+  state_->in_transaction([&] {
+    auto removal = state_->statement("DELETE FROM indicators WHERE asked = ?");
+    for (const auto& indicator : known) {
+      if (asked.contains(indicator.asked)) continue;
+      removal.bind(1, indicator.asked);
+      removal.exec();
+      removal.reset();
+    }
+  });
+}
+
 std::vector<Indicator> Store::indicators() const {
   return state_->reading([&] {
     auto select = state_->statement(

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -152,6 +153,8 @@ class Store {
 
   /// Commits an indicator, in place of one for as many asks.
   void add_indicator(const Indicator& indicator);
+  /// Forgets all indicators but those after so many asks.
+  void keep_indicators(const std::set<std::int64_t>& asked);
   [[nodiscard]] std::vector<Indicator> indicators() const;
 
   /// Reads every record. @param remove  whether to remove the damaged ones; not of a file that is

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "core/awake_clock.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/fault.hpp"
@@ -326,11 +327,11 @@ class ElapsedSeconds {
   ElapsedSeconds& operator=(const ElapsedSeconds&) = delete;
 
   void start() {
-    if (!started_) started_ = Clock::now();
+    if (!started_) started_ = awake_now();
   }
   [[nodiscard]] double total() const {
     if (!started_) return before_;
-    return before_ + std::chrono::duration<double>(Clock::now() - *started_).count();
+    return before_ + std::chrono::duration<double>(awake_now() - *started_).count();
   }
   /// At most once a second, so that it costs nothing, and less often while nothing has come to an
   /// end: a process that is killed has spent its time all the same.
@@ -353,8 +354,7 @@ class ElapsedSeconds {
   }
 
   Store& store_;
-  using Clock = std::chrono::steady_clock;
-  std::optional<Clock::time_point> started_{};
+  std::optional<std::chrono::steady_clock::time_point> started_{};
   double before_;
   double saved_ = 0.0;
 };
@@ -496,9 +496,11 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
       problem, store,
       [&setup](Objective::Evaluations evaluations) { return setup.objectives.judge(evaluations); },
       options);
+  std::set<std::int64_t> noted;
   try {
     measure_baseline(experiment, setup, *evaluator, store);
     const auto note = [&](const Indicator& indicator) {
+      noted.insert(indicator.asked);
       store.add_indicator(indicator);
       observer.indicated(indicator);
     };
@@ -514,6 +516,7 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
     if (!stopped_by_deadline() || !store.meta("objectives")) throw;
     store.set_meta("ended_by", human_duration(seconds) + " of wall-clock time");
   }
+  store.keep_indicators(noted);  // the last one under a smaller budget may be none of them
   if (const auto truth = problem->truth(); !truth.values.empty()) {
     store.set_meta("truth", truth.values);
     store.set_meta("truth_splits", truth.splits);

@@ -19,6 +19,7 @@
 #include "core/durable_file.hpp"
 #include "core/fault.hpp"
 #include "core/hash.hpp"
+#include "core/in_flight.hpp"
 #include "core/warning.hpp"
 #include "ops/model_failure.hpp"
 
@@ -308,6 +309,7 @@ std::string bytes_of(torch::serialize::OutputArchive& archive) {
 void write_checkpoint(const std::filesystem::path& file, const std::string& training,
                       torch::serialize::OutputArchive& archive) {
   const auto payload = bytes_of(archive);
+  const InFlight::Pause disk;
   write_durably(file, std::string(kMagic) + " " + training + " " + checksum(training, payload) +
                           "\n" + payload);
 }
@@ -324,7 +326,10 @@ torch::serialize::InputArchive read_archive(std::string_view bytes) {
 
 torch::serialize::InputArchive read_checkpoint(const std::filesystem::path& file,
                                                const std::string& training) {
-  const auto bytes = read_bytes(file);
+  const auto bytes = [&file] {
+    const InFlight::Pause disk;
+    return read_bytes(file);
+  }();
   const auto end = bytes.find('\n');
   std::istringstream line(bytes.substr(0, end));
   std::string magic;

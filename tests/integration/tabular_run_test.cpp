@@ -110,6 +110,20 @@ TEST_F(TabularRunTest, ABudgetThatEndsAFinishedSearchSoonerIsRefused) {
       << "as the message says: " << text();
 }
 
+TEST_F(TabularRunTest, ABudgetThatIsRaisedLeavesNoMoreIndicatorsThanOneThatWasSoAtOnce) {
+  const auto indicated = [this](const char* name) {
+    std::vector<std::int64_t> asked;
+    const Store store(folder_ / name / "store.sqlite", Store::Mode::read_only);
+    for (const auto& indicator : store.indicators()) asked.push_back(indicator.asked);
+    return asked;
+  };
+  ASSERT_EQ(run("nas-run", search("a")), 0) << text();
+  ASSERT_EQ(run("nas-run", search("b", {"budget.asks=30"})), 0) << text();
+  EXPECT_EQ(indicated("b").back(), 30);
+  ASSERT_EQ(run("nas-run", search("b")), 0) << text();
+  EXPECT_EQ(indicated("b"), indicated("a"));
+}
+
 TEST_F(TabularRunTest, GroundTruthIsRecordedForEveryMechanism) {
   ASSERT_EQ(run("nas-run", search("a")), 0) << text();
   const Store store(folder_ / "a" / "store.sqlite", Store::Mode::read_only);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/stop.hpp"
 #include "unit/forked.hpp"
 
 namespace nas::testing {
@@ -28,10 +29,12 @@ TEST(AwakeClock, GoesWithTheSteadyClockAndNeverBack) {
   EXPECT_NEAR(Seconds(last - awake).count(), Seconds(steady_clock::now() - began).count(), 0.1);
 }
 
-/// Waits, is stopped for 5 s by a child of its own, and says whether the clock stood still meanwhile.
+/// Waits, is stopped for 5 s by a child of its own, and says whether the clock stood still meanwhile,
+/// and with it what a stop is asked for by.
 int stopped() {
   const auto began = steady_clock::now();
   const auto awake = awake_now();
+  const StopDeadline deadline(4.0);
   const pid_t self = getpid();
   const pid_t waker = fork();
   if (waker == 0) {
@@ -47,7 +50,7 @@ int stopped() {
   const bool passed = steady_clock::now() - began > std::chrono::seconds(5);
   const bool still =
       noted - awake < std::chrono::milliseconds(3600) && at_once >= awake && noted >= at_once;
-  return passed && still ? 0 : 1;
+  return passed && still && !stop_requested() ? 0 : 1;
 }
 
 TEST(AwakeClock, StandsStillWhileTheProcessIsStopped) {

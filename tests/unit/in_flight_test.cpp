@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/durable_file.hpp"
+#include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
 #include "unit/forked.hpp"
 
@@ -169,6 +171,54 @@ TEST_F(InFlightTest, WhatHangsEndsTheProcessWithTheCodeThatSaysContinue) {
             75);
   EXPECT_THAT(endings("hangs"), ElementsAre("overdue"));
   EXPECT_THAT(endings("done"), IsEmpty());
+}
+
+TEST_F(InFlightTest, BeforeTheProcessEndsTheOthersWriteTheirCheckpoints) {
+  const auto checkpoint = folder_.path() / "checkpoint";
+  EXPECT_EQ(in_child([&] {
+              const InFlight hangs(file_, {"hangs"}, 0.1);
+              std::thread([&] {
+                const InFlight other(file_, {"other"}, 3600.0);
+                while (!stop_requested()) {
+                  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                }
+                const InFlight::Pause disk;
+                write_durably(checkpoint, "whole");
+              }).join();
+              std::this_thread::sleep_for(std::chrono::seconds(30));
+              return 0;
+            }),
+            75);
+  EXPECT_EQ(read_bytes(checkpoint), "whole");
+}
+
+TEST_F(InFlightTest, WaitingForADiskMakesNothingOverdue) {
+  using std::chrono::milliseconds;
+  { const InFlight::Pause at_nothing; }
+  EXPECT_EQ(in_child([&] {
+              const InFlight without_limit(file_, {"a"});
+              { const InFlight::Pause disk; }
+              std::thread([&] {
+                const InFlight mark(file_, {"b"}, 1.0);
+                {
+                  const InFlight::Pause disk;
+                  std::this_thread::sleep_for(milliseconds(3500));
+                }
+                std::this_thread::sleep_for(milliseconds(200));
+              }).join();
+              return 0;
+            }),
+            0);
+  EXPECT_EQ(in_child([&] {
+              const InFlight mark(file_, {"hangs"}, 1.0);
+              { const InFlight::Pause disk; }
+              std::this_thread::sleep_for(std::chrono::seconds(30));
+              return 0;
+            }),
+            75)
+      << "after it time goes on";
+  EXPECT_THAT(endings("b"), IsEmpty());
+  EXPECT_THAT(endings("hangs"), ElementsAre("overdue"));
 }
 
 }  // namespace

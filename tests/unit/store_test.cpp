@@ -360,6 +360,9 @@ TEST_F(StoreTest, IndicatorsReadBackInOrderAndAreReplaced) {
   EXPECT_EQ(indicators[0].asked, 12);
   EXPECT_EQ(indicators[1].front, 5);
   EXPECT_EQ(indicators[1].value, 0.1 + 0.2);
+  store.keep_indicators({24, 36});
+  ASSERT_EQ(store.indicators().size(), 1U);
+  EXPECT_EQ(store.indicators()[0].asked, 24);
 }
 
 TEST_F(StoreTest, SecondWriterIsRefusedByNameAndReadersAreNot) {
