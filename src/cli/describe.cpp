@@ -202,6 +202,7 @@ std::vector<Texts> gene_rows(const Slot& slot) {
 std::string space_table() {
   std::vector<Texts> rows;
   for (const auto& slot : slots()) {
+    if (!has_effect(slot)) continue;
     for (auto& row : gene_rows(slot)) rows.push_back(std::move(row));
   }
   rows.push_back({"stack",

@@ -150,7 +150,9 @@ Json gene_schema(const Slot& slot) {
 
 Json space_schema() {
   auto genes = Json::object();
-  for (const auto& slot : slots()) genes[slot.name] = described(gene_schema(slot), slot.summary);
+  for (const auto& slot : slots()) {
+    if (has_effect(slot)) genes[slot.name] = described(gene_schema(slot), slot.summary);
+  }
   genes["stack"] = described({{"enum", {"uniform", "cycle"}}},
                              "whether all layers have the same genes, or `period` slots in turn");
   genes["period"] = described({{"type", "integer"}, {"minimum", 2}, {"maximum", 16}},

@@ -197,7 +197,7 @@ void forget_other_plugin(DocumentNode& base, const DocumentNode& over,
 /// since what that adds may not go with the rest; an override has keys alone.
 /// @param sections  plug-in sections among the keys of `base`; none below the top of a document.
 void merge(DocumentNode& base, DocumentNode over, const PluginSections& sections) {
-  if (base.kind == Kind::map && over.kind == Kind::null) return;
+  if (base.kind == Kind::map && over.kind == Kind::null && over.origin.line > 0) return;
   if (base.kind != Kind::map || over.kind != Kind::map) {
     base = std::move(over);
     return;
@@ -550,9 +550,12 @@ Parameters read_section(const std::string& path, const DocumentNode* node,
                         const std::vector<std::string>& ignored) {
   static const DocumentNode kEmpty;
   Parameters parameters(settings);
+  // In a file an empty section is one with its defaults, on a command line more likely a mistake.
+  const bool empty_override = node != nullptr && node->kind == Kind::null && node->origin.line == 0;
   if (node == nullptr) node = &kEmpty;
-  if (node->kind != Kind::map && node->kind != Kind::null) {
-    diagnostics.add(node->origin, path + " = " + node->summary() + ", must be a map of settings");
+  if (empty_override || (node->kind != Kind::map && node->kind != Kind::null)) {
+    const auto given = empty_override ? " is empty" : " = " + node->summary();
+    diagnostics.add(node->origin, path + given + ", must be a map of settings");
     return parameters;
   }
   auto known = ignored;

@@ -445,6 +445,7 @@ bool is_built(const Slot& slot, const std::string& option) {
 }
 
 bool has_effect(const Slot& slot) {
+  if (!slot.is_number() && !slot.is_integer()) return true;
   if (!slot.owner.empty()) {
     return std::any_of(
         slot.owner_options.begin(), slot.owner_options.end(),

@@ -83,8 +83,8 @@ std::vector<std::string> options(const Slot& slot);
 /// the default.
 bool is_built(const Slot& slot, const std::string& option);
 
-/// Whether a size has an effect in some model that can be built: a mixer that has it, and an option
-/// beside which it has one, are.
+/// Whether a configuration may list it: a size has an effect in some model that can be built, since a
+/// mixer that has it, and an option beside which it has one, are. What is no size always may.
 bool has_effect(const Slot& slot);
 
 /// An option as the section `space` of a configuration has it: a text; of bias true and false, but

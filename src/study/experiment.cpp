@@ -52,6 +52,11 @@ Setting plugins_setting() {
               "else is read"};
 }
 
+/// Sections, and settings of `evaluation`, that a search alone reads.
+constexpr std::array kOfSearch{"algorithm", "budget", "space"};
+constexpr std::array kEvaluationOfSearch{"repeated", "replicates", "racing_replicates",
+                                         "racing_elites", "racing_confidence"};
+
 /// Settings of plug-ins whose texts name files.
 constexpr std::array kFileSettings{"path", "table", "test", "train", "valid"};
 
@@ -86,6 +91,7 @@ class Reader {
     frame_ = frame_of(experiment_.model, experiment_.semantics, experiment_.match_parameters);
     if (!has_sizes()) frame_.match_parameters = false;  // there is nothing to match
     check_space();
+    check_idle();
     check_baseline();
     experiment_.training = read_own("training", training_settings());
     experiment_.evaluation = read_own("evaluation", evaluation_settings());
@@ -275,6 +281,26 @@ class Reader {
         }
       }
     });
+  }
+
+  /// What varies without making a difference is said, and alone is nothing to search.
+  void check_idle() {
+    const auto& space = experiment_.space;
+    if (listed() || !reads("space") || mistaken_.contains("space")) return;
+    const auto idle = idle_slots(space, experiment_.semantics);
+    for (const auto& slot : idle) {
+      experiment_.notes.push_back("space." + slot +
+                                  ": its values make no difference beside anything else that the "
+                                  "space offers");
+    }
+    const auto varies = [&idle](const Gene& gene) {
+      return gene.varies() && !contains(idle, std::string(place_of(gene.name).slot));
+    };
+    if (idle.empty() || document_.origin.source == kRecordedConfiguration) return;
+    if (std::none_of(space.genes().begin(), space.genes().end(), varies)) {
+      diagnostics_.add(users_origin("space"),
+                       "space: no gene that has an effect has more than one value");
+    }
   }
 
   /// Whether the section `model` has sizes that go together.
@@ -472,9 +498,26 @@ class Reader {
     }
     const auto steps = experiment_.training.get<Integer>("steps");
     if (!mistaken_.contains("training")) fit_warmup(steps);
+    fit_checkpoints(steps);
+  }
+
+  /// Validations beyond the last step are left out, and without any before it nobody is stopped
+  /// early: both are said.
+  void fit_checkpoints(Integer steps) {
     auto checkpoints = experiment_.training.get<std::vector<Integer>>("checkpoints");
-    std::erase_if(checkpoints, [steps](Integer step) { return step > steps; });
+    if (std::erase_if(checkpoints, [steps](Integer step) { return step > steps; }) > 0) {
+      experiment_.notes.push_back("training.checkpoints beyond training.steps = " +
+                                  std::to_string(steps) + " are left out");
+    }
     experiment_.training.set("checkpoints", checkpoints);
+    const auto early = experiment_.training.get<Integer>("early_stop_after");
+    if (early == 0 || listed() || mistaken_.contains("training")) return;
+    if (std::none_of(checkpoints.begin(), checkpoints.end(),
+                     [&](Integer step) { return step >= early && step < steps; })) {
+      experiment_.notes.push_back(
+          "training.early_stop_after = " + std::to_string(early) +
+          " stops nobody: training.checkpoints has no step from there on before the last one");
+    }
   }
 
   /// A warm-up that is longer than the training run is a mistake where both are written in one
@@ -684,7 +727,8 @@ class Reader {
       check_alone(one.text(), one.quantity.objective);
     }
     const auto& problem = experiment_.problem_settings;
-    if (problem.contains("mode") && problem.get<std::string>("mode") == "noisy") {
+    if (!mistaken_.contains("problem") && problem.contains("mode") &&
+        problem.get<std::string>("mode") == "noisy") {
       refuse("problem.mode", "noisy",
              "must be paired or mean with the section fidelity: rungs compare equal seeds");
     }
@@ -744,6 +788,25 @@ class Reader {
     if (training.get<Integer>("early_stop_after") > 0) leave_out("training.early_stop_after");
     training.set("early_stop_after", Integer{0});
     training.set("score_test", true);
+    // Of the space the baseline may come, and match_parameters.
+    for (const auto* section : {"algorithm", "budget"}) {
+      if (is_on_command_line(document_.find(section))) leave_out(section);
+    }
+    for (const auto* setting : kEvaluationOfSearch) {
+      const auto* evaluation = document_.find("evaluation");
+      if (evaluation != nullptr && is_on_command_line(evaluation->find(setting))) {
+        leave_out("evaluation." + std::string(setting));
+      }
+    }
+  }
+
+  /// Whether the command line says something, or a part of it: whoever says it wants it, as not
+  /// everybody wants all of a file that others use, too.
+  static bool is_on_command_line(const DocumentNode* node) {
+    if (node == nullptr) return false;
+    return node->origin.line == 0 ||
+           std::any_of(node->entries.begin(), node->entries.end(),
+                       [](const auto& entry) { return entry.value.origin.line == 0; });
   }
 
   void fit_to_search() {
@@ -854,12 +917,24 @@ class Reader {
       const auto architecture = read_model("algorithm.informed", informed[i], items[i].origin);
       if (!architecture) continue;
       try {
-        (void)genotype_in(experiment_.space, *architecture, frame_);
+        note_rounding(informed[i], genotype_in(experiment_.space, *architecture, frame_));
       } catch (const InputError& error) {
         diagnostics_.add(items[i].origin,
                          "algorithm.informed = " + informed[i] + ", " + error.what());
       }
     }
+  }
+
+  /// Says where the decimals of the space make another mechanism of one that is given.
+  void note_rounding(const std::string& given, const Genotype& genotype) {
+    const auto& space = experiment_.space;
+    const auto name = [this](const Genotype& one) {
+      return to_string(canonical(architecture_of(one, frame_)));
+    };
+    const auto taken = name(space.decode(space.encode(genotype)));
+    if (taken == name(genotype)) return;
+    experiment_.notes.push_back("algorithm.informed = " + given + " is taken as " + taken +
+                                ", by the decimals of the space");
   }
 
   /// The configuration as it could be written in a file with nothing left to a default; where
@@ -896,11 +971,8 @@ class Reader {
     if (reads("training")) json["training"] = experiment_.training;
     if (listed()) {
       json["mechanisms"] = experiment_.mechanisms;
-      for (const auto* section : {"algorithm", "budget", "space"}) json.erase(section);
-      for (const auto* setting :
-           {"repeated", "replicates", "racing_replicates", "racing_elites", "racing_confidence"}) {
-        json["evaluation"].erase(setting);
-      }
+      for (const auto* section : kOfSearch) json.erase(section);
+      for (const auto* setting : kEvaluationOfSearch) json["evaluation"].erase(setting);
     }
     // Of listed mechanisms, too: it decides what models they are.
     if (experiment_.match_parameters) json["space"]["match_parameters"] = true;

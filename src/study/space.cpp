@@ -35,7 +35,11 @@ class SpaceReader {
   /// @param space  the section, or nullptr: the paper's space.
   [[nodiscard]] SearchSpace read(const DocumentNode* space) {
     static const DocumentNode kEmpty;
-    if (space == nullptr) space = &kEmpty;
+    if (space == nullptr) {
+      space = &kEmpty;
+    } else if (space->kind == Kind::null && space->origin.line == 0) {
+      refuse(*space, "space", "must be a map of genes");
+    }
     if (space->kind != Kind::map && space->kind != Kind::null) {
       refuse(*space, "space", "must be a map of genes");
       space = &kEmpty;
@@ -54,8 +58,7 @@ class SpaceReader {
         continue;
       }
       // A run of before may have recorded it.
-      if ((slot.is_number() || slot.is_integer()) && !has_effect(slot) &&
-          node->origin.source != kRecordedConfiguration) {
+      if (!has_effect(slot) && node->origin.source != kRecordedConfiguration) {
         refuse(*node, "space." + slot.name, "must be left out: no module computes what it is of");
         continue;
       }
@@ -396,6 +399,44 @@ std::string refusal_of(const SearchSpace& space, const Architecture& frame) {
     }
   }
   return why;
+}
+
+std::vector<std::string> idle_slots(const SearchSpace& space, Semantics semantics) {
+  Texts idle;
+  for (const auto& gene : space.genes()) {
+    const std::string name(place_of(gene.name).slot);
+    const auto& slot = nas::slot(name);
+    if (!gene.varies() || slot.model || contains(idle, name)) continue;
+    const auto prefix = gene.name.substr(0, gene.name.size() - name.size());
+    // What the space offers of another slot, by component keys.
+    const auto offers = [&](const std::string& other) {
+      Texts keys;
+      for (const auto& one : space.genes()) {
+        if (one.name != prefix + other) continue;
+        for (const auto& option : one.options) {
+          keys.push_back(component_key(semantics, other, option));
+        }
+      }
+      return keys.empty() ? Texts{text(nas::slot(other), Mechanism{})} : keys;
+    };
+    const auto all_of = [&](const std::string& other, const auto& are_so) {
+      const auto keys = offers(other);
+      return std::all_of(keys.begin(), keys.end(), are_so);
+    };
+    const auto voiding = voided_by(slot);
+    const bool voided = std::any_of(voiding.begin(), voiding.end(), [&](const auto& voids) {
+      return all_of(voids.first, [&](const auto& key) { return contains(voids.second, key); });
+    });
+    const bool without_owner = !slot.owner.empty() && all_of(slot.owner, [&slot](const auto& key) {
+      return !contains(slot.owner_options, key);
+    });
+    const bool without_mixer = !slot.mixers.empty() && all_of("mixer", [&slot](const auto& mixer) {
+      return std::none_of(slot.mixers.begin(), slot.mixers.end(),
+                          [&mixer](const auto& has) { return has.first == mixer; });
+    });
+    if (voided || without_owner || without_mixer) idle.push_back(name);
+  }
+  return idle;
 }
 
 Genotype genotype_in(const SearchSpace& space, const Architecture& architecture,

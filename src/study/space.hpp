@@ -54,6 +54,10 @@ SearchSpace with_value(const SearchSpace& space, const std::string& gene, const 
 /// model. Cost: milliseconds where there is none.
 std::string refusal_of(const SearchSpace& space, const Architecture& frame);
 
+/// Slots of which a space offers several values that make no difference: beside all that it offers
+/// of some other slot they have no effect, as a window beside no pattern that has one.
+std::vector<std::string> idle_slots(const SearchSpace& space, Semantics semantics);
+
 /// A model gene by gene as a space offers it.
 /// @throws InputError naming the gene that does not offer the model's choice and what is allowed,
 /// or the model that the space makes of it where that is another one.

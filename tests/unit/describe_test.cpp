@@ -148,7 +148,10 @@ TEST(DescribeText, SettingsByName) {
   EXPECT_THAT(
       space,
       HasSubstr("section space: the options of each gene that are searched, or its range; "));
-  for (const auto& slot : slots()) EXPECT_THAT(space, HasSubstr("\n  " + slot.name + " "));
+  for (const auto& slot : slots()) {
+    EXPECT_EQ(space.find("\n  " + slot.name + " ") != std::string::npos, has_effect(slot))
+        << slot.name;
+  }
   EXPECT_THAT(space, HasSubstr("a list of fixed, learned, adaptive, "));
   EXPECT_THAT(space, HasSubstr("a list of true, false and none\n"));
   EXPECT_THAT(space, HasSubstr("unless listed: learned; of the whole model\n"));

@@ -60,6 +60,50 @@ TEST_F(ExperimentTest, AWarmUpIsShortenedWhereAnOverrideShortensTheTrainingRun) 
             "command line: training.warmup_steps = 60, must be <= training.steps = 50");
 }
 
+TEST_F(ExperimentTest, ValidationsThatNeverComeAreSaid) {
+  const std::string file =
+      "training: {steps: 1000, checkpoints: [100, 500], early_stop_after: 400}\n";
+  EXPECT_TRUE(load(file).notes.empty());
+  EXPECT_EQ(load(file, {"training.steps=500"}).notes,
+            Texts{"training.early_stop_after = 400 stops nobody: training.checkpoints has no step "
+                  "from there on before the last one"});
+  const auto cut = load(file, {"training.steps=300", "training.early_stop_after=100"});
+  EXPECT_EQ(cut.notes, Texts{"training.checkpoints beyond training.steps = 300 are left out"});
+  EXPECT_EQ(cut.training.get<std::vector<Integer>>("checkpoints"), std::vector<Integer>{100});
+  EXPECT_TRUE(recorded_experiment(cut.resolved).notes.empty());
+}
+
+TEST_F(ExperimentTest, AnEmptySectionOfTheCommandLineIsNotOneOfDefaults) {
+  for (const std::string section : {"retest", "fidelity", "baseline.tune", "training"}) {
+    const auto refused = "command line: " + section + " is empty, must be a map of settings";
+    EXPECT_EQ(mistakes("", {section + "="}), refused);
+    EXPECT_EQ(mistakes("training: {steps: 9}\n", {section + "="}), refused);
+  }
+  EXPECT_EQ(mistakes("space: {bias: true}\n", {"space="}),
+            "command line: space = (empty), must be a map of genes");
+  EXPECT_EQ(load("retest:\n").retest.get<Integer>("replicates"), 5);
+}
+
+TEST_F(ExperimentTest, GenesThatNothingElseOfTheSpaceUsesAreSaid) {
+  const auto notes = [this](const std::string& space) {
+    return load("space: {" + space + "}\n").notes;
+  };
+  const auto idle = [](const std::string& slot) {
+    return Texts{"space." + slot +
+                 ": its values make no difference beside anything else that the space offers"};
+  };
+  EXPECT_EQ(notes("window: [8, 16]"), idle("window")) << "every layer sees all";
+  EXPECT_EQ(notes("window: [8, 16], pattern: [full, window]"), Texts{});
+  EXPECT_EQ(notes("window: [8, 16], pattern: window"), Texts{});
+  EXPECT_EQ(notes("rope_fraction: {min: 0.25, max: 0.5}, position: none"), idle("rope_fraction"));
+  EXPECT_EQ(notes("stack: cycle, period: 2, window: [8, 16]"), idle("window"));
+  EXPECT_EQ(notes("mixer: none, ffn: gelu, norm: [layer, rms], similarity: [dot, cosine]")[0],
+            idle("similarity")[0]);
+  EXPECT_EQ(mistakes("space: {similarity: dot, normalization: softmax, gating: none, temperature: "
+                     "fixed, bias: true, attention_dropout: 0, window: [8, 16]}\n"),
+            "a.yaml:1:8: space: no gene that has an effect has more than one value");
+}
+
 // Workers elsewhere.
 
 TEST_F(ExperimentTest, AClusterChangesNothingOfARunButWhoMeasures) {
@@ -1063,6 +1107,12 @@ TEST_F(ExperimentTest, ListedMechanismsAreTrainedInPlaceOfASearch) {
   EXPECT_EQ(experiment.notes,
             (Texts{"baseline.tune is left out, since mechanisms are listed",
                    "training.early_stop_after is left out, since mechanisms are listed"}));
+  EXPECT_EQ(load("mechanisms: 2*mqa\nevaluation: {replicates: 2}\nbudget: {asks: 9}\n",
+                 {"budget.asks=10", "evaluation.replicates=3", "space.bias=true"})
+                .notes,
+            (Texts{"budget is left out, since mechanisms are listed",
+                   "evaluation.replicates is left out, since mechanisms are listed"}))
+      << "of what the command line says";
   const auto& resolved = experiment.resolved;
   EXPECT_EQ(resolved["mechanisms"], experiment.mechanisms);
   for (const auto* section : {"algorithm", "budget", "space"}) {
@@ -1138,6 +1188,11 @@ TEST_F(ExperimentTest, InformedMechanismsLieInTheSpace) {
   EXPECT_EQ(informed("dot|softmax|none|fixed|bias|0.3"),
             "a.yaml:5:7: algorithm.informed = dot|softmax|none|fixed|bias|0.3, attention_dropout "
             "must be in [0, 0.2], as the space is");
+  EXPECT_EQ(load(space + "algorithm: {informed_share: 0.5, informed: [\"" +
+                 "dot|softmax|none|fixed|bias|0.125\", \"dot|softmax|none|fixed|bias|0.1\"]}\n")
+                .notes,
+            Texts{"algorithm.informed = dot|softmax|none|fixed|bias|0.125 is taken as "
+                  "dot|softmax|none|fixed|bias|0.13, by the decimals of the space"});
   EXPECT_EQ(informed("dot|softmax|none").substr(0, 61),
             "a.yaml:5:7: algorithm.informed: mechanism 'dot|softmax|none':");
 }
