@@ -45,6 +45,11 @@ inline boost::program_options::variables_map parse_command_line(
     po::variables_map values;
     po::store(po::command_line_parser(argc, argv).options(all).positional(positional).run(),
               values);
+    for (const auto& [name, value] : values) {
+      const auto* text = boost::any_cast<std::string>(&value.value());
+      if (text == nullptr || !text->empty() || value.defaulted()) continue;
+      throw InputError("command line: --" + name + " is empty, must have a value or be left out");
+    }
     po::notify(values);
     return values;
   } catch (const po::invalid_option_value& error) {

@@ -18,6 +18,7 @@
 #include "cli/programs.hpp"
 #include "cli/running_trainings.hpp"
 #include "cli/status_lines.hpp"
+#include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
@@ -174,7 +175,7 @@ int run(int argc, char** argv, std::string& kept) {
   }
   nas::load_plugins(arguments.plugins);
   std::vector<std::string> overrides(arguments.words.begin() + 1, arguments.words.end());
-  if (!arguments.seeds.empty()) overrides.push_back("seeds=" + arguments.seeds);
+  if (!arguments.seeds.empty()) nas::add_override(overrides, "--seeds", "seeds", arguments.seeds);
   auto comparison = nas::load_comparison(arguments.words.front(), overrides);
   if (!arguments.algorithms.empty()) keep_contenders(comparison, split(arguments.algorithms));
   const std::filesystem::path folder =

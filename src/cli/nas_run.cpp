@@ -195,7 +195,7 @@ int verify(const Arguments& arguments) {
 int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
   const auto visible = options(arguments);
-  nas::parse_command_line(argc, argv, "nas-run", visible, arguments.words);
+  const auto given = nas::parse_command_line(argc, argv, "nas-run", visible, arguments.words);
   const auto& asked = arguments.study;
   if (nas::answers(asked.help, asked.version, kUsage, visible)) return nas::kDone;
   if (arguments.words.empty()) {
@@ -213,6 +213,13 @@ int run(int argc, char** argv, std::string& kept) {
     if (arguments.remove) throw nas::InputError("command line: --remove belongs to nas-run verify");
     if (arguments.retrain > 0) {
       throw nas::InputError("command line: --retrain belongs to nas-run verify");
+    }
+  }
+  if (nas::has_word({words.front()}, {"schema", "list", "describe"})) {
+    for (const auto& [option, value] : given) {
+      if (value.defaulted() || option == "words" || option == "plugin") continue;
+      throw nas::InputError("command line: --" + option + " has no effect on nas-run " +
+                            words.front() + ", must be left out");
     }
   }
   if (words.front() == "schema") {

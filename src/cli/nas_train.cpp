@@ -15,6 +15,7 @@
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
 #include "cli/study_program.hpp"
+#include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/installed.hpp"
 #include "evaluation/frame.hpp"
@@ -152,7 +153,9 @@ nas::Study study_of(const Arguments& arguments) {
     throw nas::InputError("command line: '" + word +
                           "', must be key.path=value, and a mechanism before " + *source);
   }
-  if (!arguments.seeds.empty()) overrides.push_back("retest.replicates=" + arguments.seeds);
+  if (!arguments.seeds.empty()) {
+    nas::add_override(overrides, "--seeds", "retest.replicates", arguments.seeds);
+  }
   if (is_run(*source)) {
     if (!arguments.study.output.empty()) {
       throw nas::InputError("command line: --output " + arguments.study.output +

@@ -6,6 +6,7 @@
 #include "core/format.hpp"
 #include "core/installed.hpp"
 #include "core/run_program.hpp"
+#include "core/warning.hpp"
 
 namespace nas {
 
@@ -26,10 +27,16 @@ std::string quoted(const std::string& word) {
 
 std::optional<std::string> find_python() {
   std::vector<std::string> candidates{"python3", "/usr/bin/python3"};
-  const char* wanted = std::getenv("NAS_PYTHON");
-  if (wanted != nullptr && *wanted != '\0') candidates.insert(candidates.begin(), wanted);
+  const char* variable = std::getenv("NAS_PYTHON");
+  const std::string wanted = variable != nullptr ? variable : "";
+  if (!wanted.empty()) candidates.insert(candidates.begin(), wanted);
   for (const auto& python : candidates) {
-    if (run_program({python, "-c", "import numpy, scipy"}).status == 0) return python;
+    if (run_program({python, "-c", "import numpy, scipy"}).status != 0) continue;
+    if (!wanted.empty() && python != wanted) {
+      warn("NAS_PYTHON = " + wanted + " does not run or lacks numpy or scipy: " + python +
+           " is taken");
+    }
+    return python;
   }
   return std::nullopt;
 }

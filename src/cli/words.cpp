@@ -83,4 +83,18 @@ void require_options(const std::vector<std::string>& words, const std::vector<st
   }
 }
 
+void add_override(std::vector<std::string>& overrides, const std::string& option,
+                  const std::string& setting, const std::string& value) {
+  const auto dot = setting.find('.');
+  const auto within = [&](const std::string& word) {  // section={key: value}
+    return dot != std::string::npos && word.starts_with(setting.substr(0, dot) + "=") &&
+           word.find(setting.substr(dot + 1)) != std::string::npos;
+  };
+  for (const auto& word : overrides) {
+    if (!word.starts_with(setting + "=") && !within(word)) continue;
+    throw InputError("command line: " + option + ' ' + value + ", must be left out beside " + word);
+  }
+  overrides.push_back(setting + "=" + value);
+}
+
 }  // namespace nas

@@ -34,6 +34,11 @@ std::vector<std::string> take_options(std::vector<std::string>& words, const std
 /// @throws InputError if a word is an option, but none of those.
 void require_options(const std::vector<std::string>& words, const std::vector<std::string>& known);
 
+/// Adds an override to those of a command line for an option that stands for it.
+/// @throws InputError if one of them gives the same.
+void add_override(std::vector<std::string>& overrides, const std::string& option,
+                  const std::string& setting, const std::string& value);
+
 /// A number that was given under a name. @throws InputError "NAME = TEXT, must be an integer".
 template <class Number>
 Number parse_number(const std::string& name, std::string_view text) {

@@ -180,6 +180,14 @@ void warn_of_text(const Experiment& experiment, const nlohmann::json& facts) {
     if (oddity.empty()) continue;
     warn("data." + std::string(name) + " = " + path + " has " + oddity);
   }
+  for (const auto& [one, other] : {std::pair{"train", "valid"}, {"train", "test"}}) {
+    const auto& file = experiment.data.get<std::string>(other);
+    std::error_code unknown;
+    if (!file.empty() && fs::equivalent(experiment.data.get<std::string>(one), file, unknown)) {
+      warn("data." + std::string(one) + " and data." + other + " are one text, " + file +
+           ": what is learned by heart will look like skill");
+    }
+  }
   const auto batch = experiment.training.get<std::int64_t>("batch_size");
   for (const auto* split : {"train", "valid"}) {
     const auto windows = facts.value(std::string(split) + "_windows", batch);

@@ -355,6 +355,27 @@ TEST_F(CommandTest, AMistypedCommandNamesTheNearest) {
   expect_text("--retrain belongs to nas-run verify");
   EXPECT_EQ(run("nas-run", {"schema"}), 0);
   expect_text("json-schema.org");
+  EXPECT_EQ(text().find("neg_eigen"), std::string::npos) << "is always refused";
+}
+
+TEST_F(CommandTest, OptionsThatWouldDoNothingAreRefused) {
+  const auto file = (folder_ / "schema.json").string();
+  for (const std::string word : {"schema", "list"}) {
+    EXPECT_EQ(run("nas-run", {word, "--output", file}), 2);
+    expect_text("--output has no effect on nas-run " + word);
+  }
+  for (const auto* program : {"nas-run", "nas-export"}) {
+    EXPECT_EQ(run(program, {config("smoke.yaml"), "--output", ""}), 2);
+    expect_text("--output is empty, must have a value or be left out");
+  }
+  for (const std::string other : {"retest.replicates=2", "retest={replicates: 2}"}) {
+    EXPECT_EQ(run("nas-train", {"2*mqa", config("smoke.yaml"), "--seeds", "3", other, "--output",
+                                (folder_ / "run").string()}),
+              2);
+    expect_text("--seeds 3, must be left out beside " + other);
+  }
+  EXPECT_FALSE(fs::exists(file));
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
 TEST_F(CommandTest, ATableIsNoRunAndNoConfiguration) {

@@ -86,7 +86,10 @@ TEST_F(PageTest, TakesThePythonOfTheEnvironmentFirstAndOnlyIfItImports) {
   ASSERT_EQ(setenv("NAS_PYTHON", fitting.c_str(), 1), 0);
   EXPECT_EQ(find_python(), fitting.string());
   ASSERT_EQ(setenv("NAS_PYTHON", bare.c_str(), 1), 0);
+  ::testing::internal::CaptureStderr();
   EXPECT_NE(find_python(), bare.string());
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find(bare.string() + " does not run or lacks"),
+            std::string::npos);
   unsetenv("NAS_PYTHON");
 }
 
