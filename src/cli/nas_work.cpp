@@ -236,6 +236,7 @@ class Bench {
     try {
       progressed({});
       const auto tasks = order.at("tasks").get<std::vector<Json>>();
+      if (tasks.empty()) throw nas::InputError("an order without tasks");
       Json line{{"kind", "finished"}, {"order", number}, {"worker", name_}};
       const auto what = order.value("measure", "");
       const auto evaluations = what.empty() ? worker_.measure_all(tasks, progressed)

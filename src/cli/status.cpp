@@ -13,14 +13,15 @@ namespace {
 /// @param works  whether a process writes the run: one that was killed leaves what it worked on.
 std::string work_text(const Store& store, bool works) {
   auto text = counted(store.num_evaluations(), "evaluation");
-  const auto work = works ? store.meta("at_work").value_or(nullptr) : nlohmann::json();
-  if (!work.is_object()) {
+  if (!works) {
     const auto ended_by = store.meta("ended_by").value_or(nullptr);
     return text +
            (ended_by.is_string() ? ", ended by " + ended_by.get<std::string>()
                                  : ", nobody works on it") +
            "\n";
   }
+  const auto work = store.meta("at_work").value_or(nullptr);
+  if (!work.is_object()) return text + ", a process works on it\n";
   const auto labels = store.meta("labels").value_or(nlohmann::json::object());
   text += ", " + work.at("stage").get<std::string>() + ", " +
           counted(work.at("workers"), "worker") + ", as of " +

@@ -94,7 +94,8 @@ void require_point(const Json& point, const std::string& what) {
 /// What is measured is anybody's, but for what this program reads again.
 void require_measured(const Json& measured) {
   if (!measured.is_object()) must_be("measured", measured, "an object");
-  for (const auto* name : {"train_seconds", "cpu_seconds", "worker_seconds", "peak_bytes"}) {
+  for (const auto* name :
+       {"train_seconds", "cpu_seconds", "worker_seconds", "peak_bytes", kFailedSeconds}) {
     if (const auto found = measured.find(name); found != measured.end()) {
       require_an_amount(*found, std::string("measured.") + name);
     }
@@ -183,10 +184,26 @@ void require_kept(const Evaluation& begun, const Evaluation& evaluation) {
   }
 }
 
+/// Values that the last point of the curve has, but for the last digits of another library.
+void require_values_of_curve(const Evaluation& evaluation) {
+  constexpr double kDigits = 1e-9;
+  for (const auto& [name, value] : quality_values(evaluation.curve.back().valid, 0.0)) {
+    const auto found = evaluation.values.find(name);
+    if (found == evaluation.values.end() || !std::isfinite(value)) continue;
+    if (std::abs(found->second - value) <= kDigits * std::abs(value)) continue;
+    must_be("values." + name, number_json(found->second),
+            number_json(value).dump() + ", as its curve has it");
+  }
+}
+
 /// What every training run has that has come to a validation step.
-void require_trained(const Evaluation& evaluation) {
+/// @param steps  validation steps.
+void require_trained(const Evaluation& evaluation, const std::vector<std::int64_t>& steps) {
   for (std::size_t i = 0; i < evaluation.curve.size(); ++i) {
     const auto& point = evaluation.curve[i];
+    if (!std::binary_search(steps.begin(), steps.end(), point.step)) {
+      must_be("curve[" + std::to_string(i) + "].step", point.step, "a validation step");
+    }
     const bool finite = std::isfinite(point.train_nll) && std::isfinite(point.valid.nll);
     if (finite) continue;
     throw InputError("curve[" + std::to_string(i) + "] is not finite, must be in a training run " +
@@ -196,6 +213,12 @@ void require_trained(const Evaluation& evaluation) {
   if (!evaluation.values.contains("perplexity")) throw InputError("values.perplexity is missing");
   if (!evaluation.measured.contains("train_seconds")) {
     throw InputError("measured.train_seconds is missing");
+  }
+  require_values_of_curve(evaluation);
+  const auto last = evaluation.curve.back().step;
+  if (evaluation.status == Status::ok && last != steps.back()) {
+    must_be("the last step of its curve", last,
+            std::to_string(steps.back()) + ", at which a training run ends");
   }
 }
 
@@ -255,7 +278,7 @@ std::vector<Evaluation> read_answer(const EngineOrder& order, const Json& record
     about(asked.task, [&] {
       auto evaluation = read_record(records[i], out.longest);
       const bool inspected = !order.inspects.empty();
-      require_sound(asked, evaluation, out.trained && !inspected);
+      require_sound(asked, evaluation, inspected ? std::vector<std::int64_t>() : out.steps);
       if (inspected) require_inspected(order.inspects, evaluation);
       if (!ids.insert(evaluation.id).second) throw InputError("it comes twice in one line");
       evaluations.push_back(std::move(evaluation));
@@ -271,7 +294,7 @@ std::vector<Evaluation> read_late(const Json& records, const Outstanding& out) {
     auto evaluation = read_record(record, out.longest);
     const auto* asked = out.find(evaluation.id);
     if (asked != nullptr && is_result_of(evaluation, asked->task)) {
-      about(asked->task, [&] { require_sound(*asked, evaluation, out.trained); });
+      about(asked->task, [&] { require_sound(*asked, evaluation, out.steps); });
     }
     evaluations.push_back(std::move(evaluation));
   }
@@ -407,7 +430,7 @@ std::optional<engine_line::Unsound> too_deep(const std::string& text, const std:
 
 Outstanding Outstanding::of(const Measurement& measurement) {
   const auto rungs = measurement.rungs();
-  return {.trained = measurement.expensive() && !rungs.empty(),
+  return {.steps = measurement.expensive() ? rungs : std::vector<std::int64_t>(),
           .longest = kLongestRecord + kLongestPoint * rungs.size()};
 }
 
@@ -425,7 +448,9 @@ OrderedTask* Outstanding::find(const std::string& id) {
   return const_cast<OrderedTask*>(std::as_const(*this).find(id));
 }
 
-void require_sound(const OrderedTask& asked, const Evaluation& evaluation, bool trained) {
+void require_sound(const OrderedTask& asked, const Evaluation& evaluation,
+                   const std::vector<std::int64_t>& steps) {
+  const bool trained = !steps.empty();
   const auto& task = asked.task;
   if (evaluation.id != task.id) must_be("id", evaluation.id, shown(task.id));
   if (evaluation.candidate != task.candidate.name) {
@@ -441,7 +466,7 @@ void require_sound(const OrderedTask& asked, const Evaluation& evaluation, bool 
     must_be("curve", Json::array(), "that of a training run, not empty");
   }
   require_wanted_pause(task, evaluation);
-  if (trained) require_trained(evaluation);
+  if (trained) require_trained(evaluation, steps);
 }
 
 void require_wanted_pause(const Task& task, const Evaluation& evaluation) {

@@ -44,8 +44,9 @@ struct Outstanding {
 
   std::map<std::int64_t, EngineOrder> orders{};  ///< that are out, by number
   std::map<std::string, std::int64_t>
-      number_of{};                       ///< of a task's order, by id; not of inspections
-  bool trained = false;                  ///< whether a usable result is that of a training run
+      number_of{};  ///< of a task's order, by id; not of inspections
+  /// Validation steps of a training run, ascending; empty: a usable result is that of none.
+  std::vector<std::int64_t> steps{};
   std::size_t longest = kLongestRecord;  ///< record, bytes
 
   /// Nothing is out yet. @param measurement  of whose tasks the orders will be.
@@ -57,10 +58,12 @@ struct Outstanding {
 
 /// Refuses what cannot be the result of a task, whatever was measured: of another task or identity;
 /// other than what was known beforehand; usable without the curve, the value `perplexity` and the
-/// seconds that every training run has; paused where it was to go on, or too soon.
-/// @param trained  as in Outstanding.
+/// seconds that every training run has, with values that its curve does not have, points that are no
+/// validation steps, or ended before the last one; paused where it was to go on, or too soon.
+/// @param steps  as in Outstanding.
 /// @throws InputError "status = "paused", must be ..."
-void require_sound(const OrderedTask& asked, const Evaluation& evaluation, bool trained);
+void require_sound(const OrderedTask& asked, const Evaluation& evaluation,
+                   const std::vector<std::int64_t>& steps);
 
 /// Of these, what is paused where its task was to go on, without a curve, or too soon.
 /// @throws InputError "status = "paused", must be ..."

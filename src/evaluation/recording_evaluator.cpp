@@ -186,6 +186,7 @@ struct RecordingEvaluator::State {
   [[nodiscard]] Answer answer(const Pending& ask);
   [[nodiscard]] std::optional<Found> look_up(const std::string& id);
   [[nodiscard]] std::optional<Evaluation> find_recorded(const std::string& id);
+  [[nodiscard]] std::optional<Evaluation> find_paused(const Task& task);
   void keep_part(Evaluation& evaluation) const;
   [[nodiscard]] std::optional<Evaluation> find_answer(const Task& task);
   bool recall(const Task& task);
@@ -365,6 +366,20 @@ std::optional<Evaluation> RecordingEvaluator::State::find_recorded(const std::st
   return std::move(found->evaluation);
 }
 
+/// The same of a training run that pauses: the store then has of one that was made elsewhere what it
+/// would have of its own.
+std::optional<Evaluation> RecordingEvaluator::State::find_paused(const Task& task) {
+  auto found = look_up(task.id);
+  if (!found) return store.find_partial(task.id);
+  if (found->elsewhere) {
+    auto part = found->evaluation;
+    measurement->end_at(part, task.until);
+    require_finite_values(part);
+    record({std::move(part)});
+  }
+  return std::move(found->evaluation);
+}
+
 /// Leaves to a training run that fails what it had come to before, which the store has as a part:
 /// asks were answered by that, and are again where the search is repeated.
 void RecordingEvaluator::State::keep_part(Evaluation& evaluation) const {
@@ -381,8 +396,7 @@ void RecordingEvaluator::State::keep_part(Evaluation& evaluation) const {
 /// costs little is measured again, which needs no checkpoint.
 std::optional<Evaluation> RecordingEvaluator::State::find_answer(const Task& task) {
   if (task.until > 0 && !measurement->expensive()) return std::nullopt;
-  auto found = find_recorded(task.id);
-  if (!found && task.until > 0) found = store.find_partial(task.id);
+  auto found = task.until > 0 ? find_paused(task) : find_recorded(task.id);
   if (!found || !answers(*found, task.until)) return std::nullopt;
   first_outcomes.recall(*found);
   if (measurement->expensive()) measurement->recorded(*found);
@@ -627,16 +641,15 @@ void RecordingEvaluator::State::record(std::vector<Evaluation> evaluations) {
 /// defect of an objective alone, which can be mended without training again.
 /// @throws MachineError naming the evaluation.
 void RecordingEvaluator::State::require_judgeable(const std::vector<Evaluation>& results) const {
-  // Before the search, ranges may be open that judging needs.
   const bool searching = charging || !asks_out.empty();
-  if (!judge || !options.executor || !searching) return;
+  if (!judge || !options.executor || (!searching && !options.compute)) return;
   for (const auto& evaluation : results) {
     if (!is_usable(evaluation)) continue;
     // As if all replicates had come to the same: objectives may need several.
     const auto count = static_cast<std::size_t>(std::max<std::int64_t>(1, options.replicates));
     const std::vector<const Evaluation*> replicates(count, &evaluation);
     try {
-      (void)judge(replicates);
+      searching ? static_cast<void>(judge(replicates)) : options.compute(replicates);
     } catch (const std::logic_error& error) {
       throw MachineError("evaluation " + evaluation.id + " of " + evaluation.candidate +
                          ", replicate " + std::to_string(evaluation.replicate) + ", is " +
@@ -648,7 +661,10 @@ void RecordingEvaluator::State::require_judgeable(const std::vector<Evaluation>&
 
 /// Stores what was measured together.
 void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
-  for (auto& evaluation : results) require_finite_values(evaluation);
+  for (auto& evaluation : results) {
+    require_finite_values(evaluation);
+    if (measurement->expensive()) fail_before(evaluation, tasks_out.at(evaluation.id).until);
+  }
   require_judgeable(results);
   std::erase_if(results, [this](const auto& evaluation) { return try_again(evaluation); });
   if (results.empty()) return;

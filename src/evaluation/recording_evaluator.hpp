@@ -86,6 +86,9 @@ class RecordingEvaluator final : public Evaluator {
     /// Called before anything is measured that no record answers, with the number of the ask that
     /// wants it, or -1 for what is evaluated outside the search; may ask for a stop. May be empty.
     std::function<void(std::int64_t ask)> on_measuring{};
+    /// Computes what judging needs of a usable evaluation, ranges aside, which may be open before
+    /// the search; throws std::logic_error where it cannot. May be empty.
+    std::function<void(Replicated)> compute{};
     std::string stage = "search";  ///< what it evaluates for, in the record of what it works on
   };
 

@@ -25,17 +25,6 @@ double perplexity_of(double nll, std::int64_t tokens) {
   return std::exp(nll / static_cast<double>(tokens));
 }
 
-std::map<std::string, double> quality_values(const Scores& scores, double bytes_per_token) {
-  std::map<std::string, double> values{{"perplexity", scores.perplexity()},
-                                       {"published_perplexity", scores.published_perplexity()},
-                                       {"accuracy", scores.accuracy()}};
-  if (bytes_per_token > 0.0 && scores.unknown_tokens == 0) {
-    values["bits_per_byte"] =
-        scores.nll / static_cast<double>(scores.tokens) / std::numbers::ln2 / bytes_per_token;
-  }
-  return values;
-}
-
 /// Calls visit(name in Evaluation::values, sum) for the sums of the test split that are recorded as
 /// they are.
 template <class AnyScores, class Visit>
@@ -89,6 +78,17 @@ void require_finite_values(Evaluation& evaluation) {
     evaluation.reason = name + " = " + shortest(value) + ", must be finite";
     return;
   }
+}
+
+std::map<std::string, double> quality_values(const Scores& scores, double bytes_per_token) {
+  std::map<std::string, double> values{{"perplexity", scores.perplexity()},
+                                       {"published_perplexity", scores.published_perplexity()},
+                                       {"accuracy", scores.accuracy()}};
+  if (bytes_per_token > 0.0 && scores.unknown_tokens == 0) {
+    values["bits_per_byte"] =
+        scores.nll / static_cast<double>(scores.tokens) / std::numbers::ln2 / bytes_per_token;
+  }
+  return values;
 }
 
 void set_quality_values(Evaluation& evaluation, double bytes_per_token) {
@@ -146,6 +146,13 @@ void pause_at(Evaluation& evaluation, std::int64_t step, double bytes_per_token)
   std::erase_if(evaluation.values,
                 [](const auto& item) { return item.first.starts_with("test_"); });
   set_quality_values(evaluation, bytes_per_token);
+}
+
+void fail_before(Evaluation& evaluation, std::int64_t step) {
+  if (step == 0 || is_usable(evaluation)) return;
+  std::erase_if(evaluation.curve, [step](const CurvePoint& point) {
+    return point.step >= step && std::isfinite(point.train_nll) && std::isfinite(point.valid.nll);
+  });
 }
 
 void set_test_values(Evaluation& evaluation, const Scores& test) {

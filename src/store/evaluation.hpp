@@ -104,10 +104,12 @@ void require_finite_values(Evaluation& evaluation);
 /// Whether it was rejected before anything was trained: it breaks a constraint, sees later tokens,
 /// or is no model.
 bool is_screened_out(const Evaluation& evaluation);
-/// Sets the values that the last point of the curve determines: perplexity, published_perplexity,
-/// accuracy, and bits_per_byte where tokens have bytes and none of the targets is unknown: of an
-/// unknown word a model predicts no byte. Other evaluations have no bits_per_byte.
+/// The values that scores determine: perplexity, published_perplexity, accuracy, and bits_per_byte
+/// where tokens have bytes and none of the targets is unknown: of an unknown word a model predicts no
+/// byte.
 /// @param bytes_per_token  of the text that was scored, 0: it is no text.
+std::map<std::string, double> quality_values(const Scores& scores, double bytes_per_token);
+/// Sets those of the last point of the curve. Other evaluations have no bits_per_byte.
 void set_quality_values(Evaluation& evaluation, double bytes_per_token);
 /// One of them by its name: as recorded, which for an evaluation that stands for several training
 /// runs is the mean of theirs; where none is recorded, from the last point of the curve.
@@ -128,6 +130,10 @@ double spent_seconds(const Evaluation& evaluation);
 /// those of that step, and what the test split said is gone. One that ended before, or there, stays.
 /// @param bytes_per_token  of the validation text, 0: it is no text.
 void pause_at(Evaluation& evaluation, std::int64_t step, double bytes_per_token);
+/// Takes from the curve of a failure the validation step that its training run was to pause at, and
+/// what is behind it: what failed there, as for its time, would otherwise have come to it by
+/// pause_at(). @param step  0: none.
+void fail_before(Evaluation& evaluation, std::int64_t step);
 
 /// Records the scores of the test split in `values`: test_nll per token, test_perplexity, and each
 /// of the other sums under its name, test_tokens, test_correct, ...

@@ -3,6 +3,7 @@
 #include "evaluation/command_executor.hpp"
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -445,6 +446,7 @@ TEST_F(LyingWorkerTest, AWorkerThatLiesIsRefusedAndNamed) {
       {R"({"measured": {"train_seconds": null}})", "measured.train_seconds is missing"},
       {R"({"measured": {"train_seconds": "x"}})", R"(measured.train_seconds = "x", )" + amount},
       {R"({"measured": {"train_seconds": -1.0}})", "measured.train_seconds = -1.0, " + amount},
+      {R"({"measured": {"failed_seconds": -1.0}})", "measured.failed_seconds = -1.0, " + amount},
       {R"({"measured": {"cpu_seconds": true}})", "measured.cpu_seconds = true, " + amount},
       {R"({"measured": {"array": 0}})", "measured.array = 0, must be a whole number from 1 to"},
       {R"({"measured": {"started": 12}})", "measured.started = 12, must be a text"},
@@ -461,13 +463,17 @@ TEST_F(LyingWorkerTest, AWorkerThatLiesIsRefusedAndNamed) {
        "curve = [], must be that of a training run which is paused, not empty"},
       {curve(point(20) + "," + point(20)), "curve[1].step = 20, must be more than 20"},
       {curve(point(-1)), "curve[0].step = -1, must be a whole number from 0 to"},
-      {curve(point(1, "3", R"("nan")")), "curve[0] is not finite, must be in a training run which"},
+      {curve(point(40, "3", R"("nan")")),
+       "curve[0] is not finite, must be in a training run which"},
       {curve(point(1, "1e300")), "curve[0].valid.tokens = 1e+300, must be a whole number from -1"},
       {curve(point(1, "18446744073709551615")),
        "curve[0].valid.tokens = 18446744073709551615, must"},
       {curve(point(1, "true")), "curve[0].valid.tokens = true, must be a whole number from -1 to"},
       {curve(point(1, "3", "[]")), "curve[0].train_nll = [], must be a number"},
       {curve(point(1, "3", "0.5", "-1")), "curve[0].seconds = -1, " + amount},
+      {curve(point(7) + "," + point(40)), "curve[0].step = 7, must be a validation step"},
+      {curve(point(20)), "the last step of its curve = 20, must be 40, at which a training run"},
+      {R"({"values": {"perplexity": -5.0}})", "values.perplexity = -5.0, must be 1.648"},
       // Paused where it was to end, or too soon.
       {R"({"status": "paused"})", R"(status = "paused", must be that of an end)"},
       {curve(point(10), "paused"), "the last step of its curve = 10, must be at least 20", 20},
@@ -577,6 +583,18 @@ TEST_F(LyingWorkerTest, NothingOfALieIsRecordedThoughOnlyTheJudgeSeesIt) {
       MatchesRegex("evaluation [0-9a-f]+ of a.a.a.0.5, replicate 0, is ok, but nothing that "
                    "value is computed from was recorded of a.a.a.0.5; it is not recorded"));
   EXPECT_TRUE(run.store.evaluations().empty());
+  // Nor before the search, where nobody judges yet.
+  Store store(folder_ / "before.sqlite");
+  RecordingEvaluator evaluator(
+      std::shared_ptr<Measurement>(&measurement_, [](auto*) {}), store,
+      [](Objective::Evaluations) { return Judgement(); },
+      {.executor = executor, .compute = [](Objective::Evaluations evaluations) {
+         for (const auto& one : fake_objectives().objectives) (void)one.value(evaluations);
+       }});
+  EXPECT_THAT(message_of<MachineError>(
+                  [&] { (void)evaluator.evaluate({make_task(measurement_, {"a|a|a|0.5"}, 0)}); }),
+              HasSubstr("nothing that value is computed from was recorded"));
+  EXPECT_TRUE(store.evaluations().empty());
 }
 
 TEST_F(CommandExecutorTest, ATrainingRunGoesOnFromRungToRung) {
@@ -594,7 +612,7 @@ TEST_F(CommandExecutorTest, ATrainingRunGoesOnFromRungToRung) {
       ASSERT_EQ(finished.size(), 2U) << "seed " << seed;
       for (const auto& [name, evaluation] : finished) {
         EXPECT_EQ(evaluation.status, until > 0 ? Status::paused : Status::ok);
-        EXPECT_EQ(evaluation.curve.back().step, until > 0 ? until : 1) << "seed " << seed;
+        EXPECT_EQ(evaluation.curve.back().step, until > 0 ? until : 40) << "seed " << seed;
       }
     }
   }
@@ -644,13 +662,14 @@ TEST(EngineLineTest, ALongReasonIsCutBetweenCharacters) {
 TEST(EngineLineTest, WhatComesLateIsAskedOnlyWhereItsTaskIsOut) {
   const SteppingMeasurement measurement;
   auto out = Outstanding::of(measurement);
-  EXPECT_TRUE(out.trained);
+  EXPECT_EQ(out.steps, measurement.rungs());
   auto task = make_task(measurement, {"a|a|a|0.5"}, 0);
   task.until = 20;
   const auto begun = unmeasured(task);
   auto record = nlohmann::json(begun);
   record.merge_patch(nlohmann::json::parse(curve(point(20), "paused")));
-  record.merge_patch({{"values", {{"perplexity", 2.0}}}, {"measured", {{"train_seconds", 1.0}}}});
+  record.merge_patch(
+      {{"values", {{"perplexity", std::exp(0.5)}}}, {"measured", {{"train_seconds", 1.0}}}});
   out.number_of[task.id] = 8;
   out.orders[8].members.push_back({task, begun});
   const auto read = [&](const nlohmann::json& evaluation) {

@@ -6,6 +6,7 @@ training run. Those that lie change their answers by the file LIE, {"line": P, "
 line and of its first evaluation."""
 
 import json
+import math
 import os
 import random
 import select
@@ -29,9 +30,10 @@ def result(order):
         task, evaluation = one["task"], one["evaluation"]
         value = float(sum(task["candidate"].encode()) + task["replicate"])
         values = evaluation["values"] | {"value": value}
-        if KIND in ("trained", "lie", "lie once"):
-            values["perplexity"] = 4.5
-        curve = [{"step": task.get("until", 1), "train_nll": 0.0, "seconds": 0.0, "valid": SCORES}]
+        trained = KIND in ("trained", "lie", "lie once")
+        if trained:
+            values["perplexity"] = math.exp(SCORES["nll"] / SCORES["tokens"])
+        curve = [{"step": task.get("until", 40 if trained else 1), "train_nll": 0.0, "seconds": 0.0, "valid": SCORES}]
         evaluations.append(evaluation | {"status": "paused" if "until" in task else "ok", "values": values, "curve": curve,
                                          "measured": evaluation["measured"] | {"train_seconds": rng.random()}})
     return {"kind": "finished", "order": order["order"], "evaluations": evaluations, "device": "abacus"}

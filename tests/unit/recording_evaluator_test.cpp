@@ -1050,6 +1050,42 @@ TEST_F(RungTest, WhatFailedLaterWasPausedBefore) {
   EXPECT_EQ(again.values.count("value"), 1U);
 }
 
+// Asks were answered by its failure, and are again where the search is repeated.
+TEST_F(RungTest, WhatFailsAtARungHasNotComeToIt) {
+  stepping_->on_measured_ = [](Evaluation& evaluation) {
+    if (evaluation.curve.size() < 2) return;
+    evaluation.status = Status::timed_out;
+    evaluation.reason = "slow";
+  };
+  Store store(file_);
+  EXPECT_EQ(evaluator(store)->evaluate({task(names_[0], 10)}).front().status, Status::paused);
+  for (int process = 0; process < 2; ++process) {
+    const auto answer = evaluator(store)->evaluate({task(names_[0], 20)}).front();
+    EXPECT_EQ(answer.status, Status::timed_out) << process;
+    EXPECT_EQ(answer.curve.size(), 1U);
+  }
+  EXPECT_EQ(evaluator(store)->evaluate({task(names_[0], 10)}).front().status, Status::paused);
+}
+
+TEST_F(RungTest, OfWhatWasMadeElsewhereTheStoreHasWhatItWouldHaveOfItsOwn) {
+  Store elsewhere(folder_ / "elsewhere.sqlite");
+  (void)evaluator(elsewhere)->evaluate({task(names_[0])});
+  const auto steps = stepping_->steps_;
+  Store store(file_);
+  const auto evaluator = this->evaluator(
+      store, {.recall = [&elsewhere](const std::string& id) { return elsewhere.find(id); }});
+  for (const std::int64_t until : {10, 20}) {
+    EXPECT_EQ(evaluator->evaluate({task(names_[0], until)}).front().status, Status::paused);
+    EXPECT_TRUE(store.evaluations().empty());
+    ASSERT_EQ(store.partials().size(), 1U);
+    EXPECT_EQ(store.partials().front().curve.back().step, until);
+  }
+  EXPECT_EQ(evaluator->evaluate({task(names_[0])}).front().status, Status::ok);
+  EXPECT_EQ(store.evaluations().size(), 1U);
+  EXPECT_TRUE(store.partials().empty());
+  EXPECT_EQ(stepping_->steps_, steps) << "nothing is trained again";
+}
+
 // Asks were answered by what it had come to, and the search is repeated by the same answers.
 TEST_F(RungTest, WhatFailedWithoutACurveWasPausedBefore) {
   const auto ask = [this](Store& store, std::int64_t until) {

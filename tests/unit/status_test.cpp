@@ -40,7 +40,7 @@ nlohmann::json working(const std::vector<nlohmann::json>& arrays) {
 TEST(Status, SaysWhoWorksOnWhatAndDisturbsNobody) {
   const TemporaryFolder folder;
   std::optional<Store> store(folder.path() / "store.sqlite");
-  EXPECT_THAT(status_text(folder.path()), EndsWith(": 0 evaluations, nobody works on it\n"));
+  EXPECT_THAT(status_text(folder.path()), EndsWith(": 0 evaluations, a process works on it\n"));
   store->set_meta("labels", {{"c", "dot|softmax"}});
   auto several = array_of("node3:17");
   several["trainings"].push_back({{"evaluation", "f"}, {"candidate", "d"}, {"replicate", 0}});

@@ -47,8 +47,10 @@ class SteppingMeasurement final : public FakeMeasurement {
     }
     evaluation.measured["train_seconds"] = evaluation.curve.back().seconds;
     if (is_usable(evaluation)) set_value(evaluation);
+    if (on_measured_) on_measured_(evaluation);
   }
 
+  std::function<void(Evaluation&)> on_measured_{};
   std::map<std::string, std::int64_t> taken_{};  ///< steps, by id
   std::int64_t steps_ = 0;                       ///< taken in all
   char fails_ = '\0';                            ///< first letter of what diverges after a rung
