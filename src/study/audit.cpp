@@ -66,13 +66,28 @@ std::string verdict(std::int64_t entered, std::int64_t of, double by_lot) {
 
 void audit(const FurtherWork& work, const std::shared_ptr<Problem>& problem) {
   const auto& experiment = work.experiment;
-  if (!experiment.fidelity || experiment.fidelity->get<double>("audit") == 0.0) return;
-  const RunSummary run(work.store);
-  const auto chosen = drawn(run, experiment);
-  if (chosen.empty() || run.ranking.empty()) return;
-  // First, so that a process that ends in between leaves no training run that nobody has asked for.
-  auto record = work.store.meta("audit").value_or(nlohmann::json::object());
+  if (!experiment.fidelity) return;
+  const auto record = work.store.meta("audit").value_or(nlohmann::json::object());
   std::set<std::string> ids = record.value("evaluations", std::set<std::string>());
+  const bool wanted = experiment.fidelity->get<double>("audit") > 0.0;
+  if (!wanted && !record.contains("text")) return;
+  const RunSummary run(work.store);
+  if (!wanted) {
+    if (record.at("paused") == run.paused.size() &&
+        record.value("asks", run.num_asked()) == run.num_asked()) {
+      return;
+    }
+    work.store.set_meta("audit", {{"evaluations", ids}});  // it was made beside another result
+    work.observer.warned("the search has gone on since its audit, which is therefore not shown");
+    return;
+  }
+  const auto chosen = drawn(run, experiment);
+  if (chosen.empty()) return;
+  if (run.ranking.empty()) {
+    work.observer.warned("no training run has come to its end with which an audit could compare");
+    return;
+  }
+  // First, so that a process that ends in between leaves no training run that nobody has asked for.
   // One that keeps no weights: they would take the place of the search's own.
   const auto apart = problem->with_training(experiment.training);
   const auto& trainer = apart ? apart : problem;
@@ -112,6 +127,7 @@ void audit(const FurtherWork& work, const std::shared_ptr<Problem>& problem) {
     text += ' ' + verdict(entered_from_first, of_first, by_lot);
   }
   work.store.set_meta("audit", {{"evaluations", ids},
+                                {"asks", run.num_asked()},
                                 {"paused", run.paused.size()},
                                 {"audited", n},
                                 {"entered", entered},

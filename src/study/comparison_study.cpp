@@ -120,6 +120,7 @@ std::unique_ptr<Setup> set_up(const Comparison& comparison) {
   std::set<Integer> rungs;
   for (const auto& contender : comparison.contenders) {
     require_replicates(comparison, contender, setup->objectives);
+    require_affordable(contender.experiment, *setup->problem);
     const auto fidelity = fidelity_of(contender.experiment, *setup->problem);
     if (fidelity) rungs.insert(fidelity->rungs.begin(), fidelity->rungs.end());
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/visibility.hpp"
@@ -18,6 +19,11 @@ struct Rehearsal {
   std::int64_t batches = 0;  ///< batches of asks: generations, for generational algorithms
   std::vector<Candidate> candidates{};  ///< in order of the first ask
   bool whole = true;  ///< false: the search asks for more than was tried, or so it seems
+
+  /// Mechanisms that the search comes to, at most: one a training run, where these are known.
+  [[nodiscard]] std::int64_t found() const {
+    return whole ? trained : std::numeric_limits<std::int64_t>::max();
+  }
 };
 
 /// Cost: milliseconds; as much as the search itself where nothing is trained, at most some 5 s of

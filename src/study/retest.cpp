@@ -279,7 +279,7 @@ std::vector<Evaluation> train_listed(const FurtherWork& work,
   return train_and_judge(work, std::move(wanted), replicates, "training").back().evaluations;
 }
 
-RetestPlan retest_plan(const Experiment& experiment) {
+RetestPlan retest_plan(const Experiment& experiment, std::int64_t found) {
   const auto replicates = experiment.retest.get<Integer>("replicates");
   if (replicates == 0) return {};
   if (const auto listed = std::ssize(experiment.mechanisms); listed > 0) {
@@ -291,8 +291,9 @@ RetestPlan retest_plan(const Experiment& experiment) {
             .trainings = trainings};
   }
   const bool several = experiment.objectives.objectives.size() > 1;
-  const auto tuned = experiment.tuning ? 1 + experiment.tuning->get<Integer>("winners") : 0;
-  const auto top = several ? 0 : experiment.retest.get<Integer>("top");
+  const auto tuned =
+      experiment.tuning ? 1 + std::min(found, experiment.tuning->get<Integer>("winners")) : 0;
+  const auto top = several ? 0 : std::min(found, experiment.retest.get<Integer>("top"));
   const auto known = top + (experiment.baseline.empty() ? 0 : 1) + tuned;
   std::vector<std::string> retested;
   retested.push_back(several ? "the front" : "the best " + std::to_string(top));

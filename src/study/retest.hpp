@@ -36,10 +36,11 @@ std::vector<Evaluation> train_listed(const FurtherWork& work,
                                      const std::shared_ptr<Problem>& problem);
 
 /// For the plan: what is trained again, or of a list.
+/// @param found  mechanisms that the search comes to, at most.
 struct RetestPlan {
   std::string text;            ///< empty: nothing
   std::int64_t trainings = 0;  ///< without the front's, whose size is unknown
 };
-RetestPlan retest_plan(const Experiment& experiment);
+RetestPlan retest_plan(const Experiment& experiment, std::int64_t found);
 
 }  // namespace nas

@@ -69,6 +69,14 @@ std::shared_ptr<Problem> make_problem(const Experiment& experiment, const Object
              .checkpoint_space = checkpoint_space(experiment)});
 }
 
+void require_affordable(const Experiment& experiment, const Problem& problem) {
+  const auto most = experiment.budget.get<std::int64_t>("train_steps");
+  if (most == 0 || experiment.fidelity || !experiment.mechanisms.empty()) return;
+  if (most >= problem.steps()) return;
+  throw InputError("budget.train_steps = " + std::to_string(most) + ", must be at least " +
+                   std::to_string(problem.steps()) + ", which one training run takes");
+}
+
 Retries retries_of(const Experiment& experiment) {
   const auto& evaluation = experiment.evaluation;
   return {.failed = evaluation.get<std::int64_t>("retry_failed"),

@@ -17,6 +17,10 @@ namespace nas {
 std::shared_ptr<Problem> make_problem(const Experiment& experiment, const ObjectiveSet& objectives,
                                       const std::filesystem::path& folder);
 
+/// Refuses a budget of steps that no training run fits in: a search would ask for nothing.
+/// @throws InputError saying so.
+void require_affordable(const Experiment& experiment, const Problem& problem);
+
 /// What of an experiment's training runs is tried again.
 Retries retries_of(const Experiment& experiment);
 

@@ -95,6 +95,7 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
     nn::take_product_buffers(setup->problem->num_workers() * static_cast<int>(threads));
   }
   require_further_trainings(experiment, *setup->problem);
+  require_affordable(experiment, *setup->problem);
   setup->facts = setup->problem->facts();
   ShownCandidates shown;
   if (experiment.mechanisms.empty()) {
@@ -273,8 +274,8 @@ DiskNeed disk_need(const Experiment& experiment, const Problem& problem,
                    const nlohmann::json& facts, const Rehearsal& rehearsal) {
   const auto array = experiment.evaluation.get<std::string>("array");
   const auto widest = array == "auto" ? 1 : std::stoll(array);
-  const auto tuning = tuning_plan(experiment, rehearsal.trained);
-  const auto retest = retest_plan(experiment);
+  const auto tuning = tuning_plan(experiment, rehearsal.trained, rehearsal.found());
+  const auto retest = retest_plan(experiment, rehearsal.found());
   // A search's further training runs keep none.
   const auto wanted = experiment.evaluation.get<std::int64_t>("keep_models");
   const auto keeping = experiment.mechanisms.empty() ? rehearsal.trained : retest.trainings;
@@ -425,6 +426,20 @@ bool budget_changed(const Store& store, const Experiment& experiment) {
                        experiment.resolved.value("budget", nlohmann::json());
 }
 
+/// What a search asks, and its store.
+std::shared_ptr<RecordingEvaluator> evaluator_of(Setup& setup, Store& store,
+                                                 RecordingEvaluator::Options options) {
+  options.workers = setup.problem->num_workers();
+  options.compute = [&setup](Objective::Evaluations evaluations) {
+    for (const auto& one : setup.objectives.objectives) (void)one.value(evaluations);
+    for (const auto& one : setup.objectives.constraints) (void)one.quantity.value(evaluations);
+  };
+  return std::make_shared<RecordingEvaluator>(
+      setup.problem, store,
+      [&setup](Objective::Evaluations evaluations) { return setup.objectives.judge(evaluations); },
+      std::move(options));
+}
+
 /// Where a run's budget has changed, searches in a copy of its record, as far as that has the
 /// answers: what was recorded beyond the search's present end would be of no search at all.
 /// @throws InputError saying so; nothing was written then.
@@ -438,12 +453,8 @@ void require_all_asked(const Experiment& experiment, Setup& setup, Store& store)
   const auto recorded = copy.num_asked();
   class GoesOn {};  // beyond what is recorded
   auto options = evaluator_options(experiment);
-  options.workers = setup.problem->num_workers();
   options.on_measuring = [](std::int64_t /*ask*/) { throw GoesOn(); };
-  const auto evaluator = std::make_shared<RecordingEvaluator>(
-      setup.problem, copy,
-      [&setup](Objective::Evaluations evaluations) { return setup.objectives.judge(evaluations); },
-      options);
+  const auto evaluator = evaluator_of(setup, copy, std::move(options));
   std::string ended_by = "its answer is trained";
   auto asked = recorded;
   try {
@@ -485,7 +496,6 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
     }
   }
   auto options = evaluator_options(experiment);
-  options.workers = problem->num_workers();
   options.executor = executor;
   options.recall = recall;
   options.on_progress = [&](const Progress& progress) {
@@ -500,10 +510,7 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
     elapsed.start();
     if (seconds > 0.0 && !deadline && ask >= again) deadline.emplace(seconds - elapsed.total());
   };
-  const auto evaluator = std::make_shared<RecordingEvaluator>(
-      problem, store,
-      [&setup](Objective::Evaluations evaluations) { return setup.objectives.judge(evaluations); },
-      options);
+  const auto evaluator = evaluator_of(setup, store, std::move(options));
   std::set<std::int64_t> noted;
   try {
     measure_baseline(experiment, setup, *evaluator, store);
@@ -736,13 +743,13 @@ Plan Study::plan(bool calibrate, Observer& given, const RunSettings& settings) c
       .recorded = recorded_in(folder_, experiment_, *problem, environment, settings.force_device)};
   if (!plan.trains) return plan;
   plan.rehearsal = rehearsal_of(experiment_, *setup);
-  plan.retest = retest_plan(experiment_);
+  plan.retest = retest_plan(experiment_, plan.rehearsal.found());
   if (calibrate) {
     if (!has_cluster(experiment_)) plan.array_width = problem->array_width();
     plan.training_seconds = calibrated_seconds(plan.rehearsal, *problem);
     if (plan.training_seconds > 0.0) cut_by_time(experiment_, *problem, plan);
   }
-  plan.tuning = tuning_plan(experiment_, plan.rehearsal.trained);
+  plan.tuning = tuning_plan(experiment_, plan.rehearsal.trained, plan.rehearsal.found());
   if (!calibrate) return plan;
   const auto further = static_cast<double>(plan.tuning.trainings + plan.retest.trainings);
   if (!experiment_.mechanisms.empty()) {
@@ -802,7 +809,10 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
     store.flush();
     return RunSummary(store);
   }
-  for (const auto* key : {"ended_by", "finished"}) store.set_meta(key, nullptr);  // it is running
+  // It is running, and what a process that was killed was at is nobody's work now.
+  for (const auto* key : {"ended_by", "finished", "asking", "at_work"}) {
+    store.set_meta(key, nullptr);
+  }
   store.set_meta("planned_asks", rehearsal.asked > 0 && rehearsal.whole
                                      ? nlohmann::json(rehearsal.asked)
                                      : nullptr);

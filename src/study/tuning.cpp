@@ -130,6 +130,20 @@ bool is_tuning_of_best(const nlohmann::json& tuning, const RunSummary& run,
   return recorded == now;
 }
 
+/// Adds what a recorded tuning has tried: trials come to a result, none is taken away.
+/// @return how many.
+std::size_t add_recorded(const nlohmann::json& tuning, std::vector<TuningPoint>& points) {
+  const auto asked = points.size();
+  for (const auto& one : tuning) {
+    for (const auto& tried : one.at("trials")) {
+      const TuningPoint point{.learning_rate = tried.at("learning_rate").get<double>(),
+                              .weight_decay = tried.at("weight_decay").get<double>()};
+      if (std::find(points.begin(), points.end(), point) == points.end()) points.push_back(point);
+    }
+  }
+  return points.size() - asked;
+}
+
 }  // namespace
 
 std::vector<Setting> tuning_settings() {
@@ -232,9 +246,15 @@ std::vector<TunedMechanism> tune(const FurtherWork& work) {
     observer.warned("the search has found others since their tuning, which is therefore not shown");
     return {};
   }
-  const auto points = tuning_points(*experiment.tuning, experiment.training, experiment.seed,
-                                    num_trials(experiment, num_trained(run)));
+  auto points = tuning_points(*experiment.tuning, experiment.training, experiment.seed,
+                              num_trials(experiment, num_trained(run)));
   const auto baseline = problem.parse(experiment.baseline).name;
+  if (recorded.is_array() && is_tuning_of_best(recorded, run, baseline)) {
+    if (const auto others = add_recorded(recorded, points); others > 0) {
+      observer.warned("of each " + std::to_string(others) +
+                      " more trials are recorded than baseline.tune asks for: all count");
+    }
+  }
   std::vector<TunedMechanism> mechanisms{{.candidate = baseline, .trials = {}}};
   const auto winners = static_cast<std::size_t>(experiment.tuning->get<Integer>("winners"));
   for (const auto* winner : best_candidates(run, winners, baseline)) {
@@ -273,10 +293,10 @@ std::vector<TunedMechanism> tune(const FurtherWork& work) {
   return mechanisms;
 }
 
-TuningPlan tuning_plan(const Experiment& experiment, std::int64_t trained) {
+TuningPlan tuning_plan(const Experiment& experiment, std::int64_t trained, std::int64_t found) {
   if (!experiment.tuning) return {};
   const auto trials = num_trials(experiment, trained);
-  const auto winners = experiment.tuning->get<Integer>("winners");
+  const auto winners = std::min(found, experiment.tuning->get<Integer>("winners"));
   const auto replicates = experiment.evaluation.get<Integer>("replicates");
   return {.text = std::to_string(trials) + " trials for the baseline" +
                   (winners > 0 ? " and each of the best " + std::to_string(winners) : "") + ": " +

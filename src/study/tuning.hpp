@@ -24,6 +24,8 @@ std::optional<Parameters> read_tuning(const DocumentNode* baseline, Diagnostics&
 struct TuningPoint {
   double learning_rate = 0.0;
   double weight_decay = 0.0;
+
+  friend bool operator==(const TuningPoint&, const TuningPoint&) = default;
 };
 
 /// The settings that are tried for every tuned mechanism: first the configuration's own, then a
@@ -65,10 +67,11 @@ std::vector<TunedMechanism> tune(const FurtherWork& work);
 
 /// For the plan: what is tuned, and by how many training runs.
 /// @param trained  training runs of the search.
+/// @param found    mechanisms that it comes to, at most.
 struct TuningPlan {
   std::string text;  ///< empty: nothing
   std::int64_t trainings = 0;
 };
-TuningPlan tuning_plan(const Experiment& experiment, std::int64_t trained);
+TuningPlan tuning_plan(const Experiment& experiment, std::int64_t trained, std::int64_t found);
 
 }  // namespace nas

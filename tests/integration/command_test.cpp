@@ -127,6 +127,11 @@ TEST_F(CommandTest, WhereNothingIsTrainedNoTrainingIsBudgeted) {
   }
 }
 
+TEST_F(CommandTest, ABudgetThatNoTrainingRunFitsInIsRefused) {
+  EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--dry-run", "budget.train_steps=4"}), 2);
+  expect_text("budget.train_steps = 4, must be at least 5, which one training run takes");
+}
+
 TEST_F(CommandTest, WhatIsNoFileIsNoConfiguration) {
   EXPECT_EQ(run("nas-run", {"/dev/zero", "--dry-run"}), 2) << "it has no end";
   expect_text("/dev/zero: is a device, must be a YAML file");

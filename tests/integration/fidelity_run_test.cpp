@@ -159,6 +159,31 @@ TEST_F(FidelityRunTest, AnAuditTrainsWhatWasPausedAndLeavesTheSearchAlone) {
   EXPECT_THAT(read_file(folder_ / "plain" / "results.json"), HasSubstr("\"audited\":"));
 }
 
+TEST_F(FidelityRunTest, AnAuditOfASearchThatHasGoneOnIsNotShown) {
+  const auto audited = [this] {
+    return read_file(folder_ / "run" / "results.json").find("\"audited\":") != std::string::npos;
+  };
+  ASSERT_EQ(run("nas-run", search("training", "run", {"budget.asks=24", "fidelity.audit=0.2"})), 0)
+      << text();
+  EXPECT_TRUE(audited()) << text();
+  ASSERT_EQ(run("nas-run", search("training", "run", {"budget.asks=24"})), 0) << text();
+  EXPECT_TRUE(audited()) << "the search is the same";
+  ASSERT_EQ(run("nas-run", search("training", "run")), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("the search has gone on since its audit"));
+  EXPECT_FALSE(audited());
+}
+
+TEST_F(FidelityRunTest, ARunThatReusesAnotherIsAsIfItHadTrainedAllItself) {
+  ASSERT_EQ(run("nas-run", search("training", "longer")), 0) << text();
+  const Words shorter{"algorithm.evaluations=15"};
+  ASSERT_EQ(run("nas-run", search("training", "alone", shorter)), 0) << text();
+  ASSERT_EQ(run("nas-run", search("training", "reuses",
+                                  {shorter.front(), "--reuse", (folder_ / "longer").string()})),
+            0)
+      << text();
+  EXPECT_EQ(canonical_export(folder_ / "reuses"), canonical_export(folder_ / "alone"));
+}
+
 TEST_F(FidelityRunTest, FurtherSeedsAndHyperbandAndPashaRun) {
   ASSERT_EQ(run("nas-run", search("table", "seeds", {"evaluation.replicates=3"})), 0) << text();
   EXPECT_THAT(text(), HasSubstr("Values are means over n trainings"));
@@ -206,6 +231,8 @@ TEST_F(FidelityRunTest, ThePlanCountsTheStepsThatPruningLeaves) {
 TEST_F(FidelityRunTest, WhatRungsCannotCompareIsRefused) {
   expect_refusal("table", {"problem.mode=noisy"},
                  "problem.mode = noisy, must be paired or mean with the section fidelity");
+  expect_refusal("table", {"problem.mode=loud"}, "problem.mode = loud, must be one of ");
+  EXPECT_EQ(text().find("with the section fidelity"), std::string::npos) << "one mistake";
   expect_refusal("table", {"fidelity.min=1000"},
                  "fidelity.min = 1000, must be at most a validation step before the last one");
   expect_refusal("table", {"fidelity.min=0", "fidelity.rungs=[7]"},

@@ -55,6 +55,11 @@ TEST_F(RetestTest, JudgesWhatWasFoundOnFreshSeedsAndTheTestSplit) {
     EXPECT_EQ(other["learning_rate"], trials[i]["learning_rate"]) << "the same for every mechanism";
     EXPECT_EQ(other["weight_decay"], trials[i]["weight_decay"]);
   }
+  auto fewer = small_search(folder_ / "run");
+  fewer[5] = "baseline.tune={trials: 2, winners: 1}";
+  ASSERT_EQ(run("nas-run", fewer), 0) << text();
+  expect_text("of each 1 more trials are recorded than baseline.tune asks for: all count");
+  EXPECT_EQ(results_of(folder_ / "run")["tuning"], found["tuning"]);
 }
 
 TEST_F(RetestTest, KilledInBothStagesEndsLikeAnUninterruptedRunOfOneWorker) {
@@ -188,6 +193,10 @@ TEST_F(RetestTest, APlanListsTuningAndRetest) {
   ASSERT_EQ(run("nas-run", search), 0) << text();
   expect_text("3 trials for the baseline and each of the best 1: 6 training runs");
   expect_text("the best 2, the baseline, 2 tuned on 3 fresh seeds each: 15 training runs");
+  search.emplace_back("retest.top=1000");
+  ASSERT_EQ(run("nas-run", search), 0) << text();
+  expect_text("the baseline, 2 tuned on 3 fresh seeds each: ");
+  EXPECT_EQ(text().find("the best 1000"), std::string::npos) << "the search comes to fewer";
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
 }
 
