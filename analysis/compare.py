@@ -148,7 +148,7 @@ def verdict(result: Comparison, words: Words) -> Chapter:
              + ("the front of what it believes." if result.several else
                 "the candidate that it believes best.")]
     if result.noises:
-        items.append(f"In this mode one of the table's {result.noises} replicates answers a search for all candidates, so that searches "
+        items.append(f"In this mode one of the table's replicates ({result.noises} were drawn) answers a search for all candidates, so that searches "
                      "with the same one meet the same noise: the units of all intervals and tests are these replicates, not the "
                      "searches.")
     if max(counts) == 1 and len(algorithms) > 1:
@@ -294,7 +294,7 @@ def _unseen_verdict(result: Comparison, words: Words) -> str:
 
 
 def _bias(result: Comparison, words: Words) -> str:
-    means = {algorithm.name: np.nanmean(result.optimism(algorithm))
+    means = {algorithm.name: statistics.mean_interval(algorithm.units(result.optimism(algorithm))).point
              for algorithm in result.algorithms
              if np.isfinite(result.optimism(algorithm)).any()}
     if not means:
@@ -635,7 +635,7 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
     rows, bars = [], []
     for i, algorithm in enumerate(result.algorithms):
         interval = statistics.mean_interval(algorithm.units(result.optimism(algorithm)))
-        means = [words.value(algorithm.each(name).mean())
+        means = [words.value(algorithm.units(algorithm.each(name)).mean())
                  for name in ("end_believed", "end_expected", "end_true")]
         rows.append([algorithm.name, _interval(interval), digits(means[0]),
                      *([digits(means[1])] if known else []), digits(means[2])])

@@ -389,7 +389,12 @@ class Tabular final : public Problem {
     evaluation.curve = recorded.curve;
     // What was computed before training stays: the run may have asked for it in another way.
     evaluation.values.insert(recorded.values.begin(), recorded.values.end());
-    evaluation.measured["train_seconds"] = charged_seconds(recorded);
+    const auto charged = charged_seconds(recorded);
+    evaluation.measured["train_seconds"] = charged;
+    // By the same clock: what is charged at a rung is a point's.
+    if (const auto taken = recorded.measured.value("train_seconds", 0.0); taken > 0.0) {
+      for (auto& point : evaluation.curve) point.seconds *= charged / taken;
+    }
     if (recorded.measured.contains("peak_bytes")) {
       evaluation.measured["peak_bytes"] = recorded.measured.at("peak_bytes");
     }

@@ -74,6 +74,10 @@ int pack_command(Words words) {
   const fs::path measured = take_option(words, "--measured").value_or("");
   if (words.empty()) throw InputError("table pack: no store or folder of a run is given");
   for (const auto& word : words) (void)store_named(word);
+  if (fs::is_regular_file(file) && !fs::is_empty(file) && !is_table(file)) {
+    throw InputError("table pack: --output " + file.string() +
+                     " is there and no table, must be a new file or a table, which is replaced");
+  }
   const auto packed = pack({words.begin(), words.end()}, name, measured);
   write_table(packed.content, file);
 

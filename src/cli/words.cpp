@@ -12,9 +12,7 @@ namespace nas {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-/// Whether a file is a table, by the application_id in the header of SQLite.
+// By the application_id in the header of SQLite.
 bool is_table(const fs::path& file) {
   constexpr std::streamoff kPlace = 68;
   std::array<char, 4> bytes{};
@@ -23,8 +21,6 @@ bool is_table(const fs::path& file) {
   for (const char byte : bytes) id = id * 256 + static_cast<unsigned char>(byte);
   return id == table_format::kKind.application_id;
 }
-
-}  // namespace
 
 bool has_word(const std::vector<std::string>& words, const std::vector<std::string>& sought) {
   return std::find_first_of(words.begin(), words.end(), sought.begin(), sought.end()) !=

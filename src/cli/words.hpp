@@ -21,6 +21,9 @@ bool has_word(const std::vector<std::string>& words, const std::vector<std::stri
 /// @throws InputError if there is none, or a table.
 std::filesystem::path store_named(const std::filesystem::path& word);
 
+/// Whether a file is a table.
+bool is_table(const std::filesystem::path& file);
+
 /// The table that a word names. @throws InputError if it names a run.
 std::filesystem::path table_named(const std::filesystem::path& word);
 

@@ -549,8 +549,8 @@ void check(const Table& table, const RungAudit::Options& options) {
     throw InputError("--rungs " + list(rungs) + ", must be two or more of " + list(steps) +
                      ", ascending, the last one " + std::to_string(steps.back()));
   }
-  if (options.eta && !(*options.eta > 1.0)) {
-    throw InputError("--eta " + shortest(*options.eta) + ", must be greater than 1");
+  if (options.eta && !(*options.eta > 1.0 && std::isfinite(*options.eta))) {
+    throw InputError("--eta " + shortest(*options.eta) + ", must be finite and greater than 1");
   }
   if (options.searches < 1) {
     throw InputError("--seeds " + std::to_string(options.searches) + ", must be at least 1");

@@ -13,6 +13,7 @@
 #include "core/fault.hpp"
 #include "core/hash.hpp"
 #include "core/host.hpp"
+#include "core/warning.hpp"
 #include "data/archive.hpp"
 #include "data/download.hpp"
 
@@ -200,7 +201,17 @@ Prepared take_own(const DataSet& data_set, const fs::path& from, const Staging& 
     unpack(from, folder);
   }
   prepared.folder = prepare(data_set.name, folder, staging);
-  prepared.provenance.content_sha256 = splits_sha256(*find_splits(prepared.folder));
+  const auto splits = *find_splits(prepared.folder);
+  for (const auto& file : {splits.train, splits.valid, splits.test}) {
+    if (fs::is_empty(file)) throw InputError(file.filename().string() + " has no text");
+  }
+  prepared.provenance.content_sha256 = splits_sha256(splits);
+  if (!data_set.content_sha256.empty() &&
+      prepared.provenance.content_sha256 != data_set.content_sha256) {
+    warn(from.string() + " holds another text than " + data_set.name + " has (SHA-256 " +
+         prepared.provenance.content_sha256 + ", known " + data_set.content_sha256 +
+         "): its results compare with no others'");
+  }
   return prepared;
 }
 

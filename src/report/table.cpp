@@ -353,7 +353,7 @@ std::string warning_text(const RunSummary& run, std::size_t width) {
 /// What the numbers of training runs can and cannot say.
 std::string replicates_text(const RunSummary& run) {
   if (run.answered_by_means()) {
-    return "\nn = 1: the mean over all trainings of a mechanism that the table holds, up to " +
+    return "\nn = 1: the mean over all trainings of a mechanism that the table holds, at least " +
            std::to_string(run.facts.at("table").at("replicates").get<std::int64_t>()) +
            ". Only one is charged.\n";
   }

@@ -83,7 +83,8 @@ Evaluation ended_at(Evaluation evaluation, std::int64_t step, double bytes_per_t
       (evaluation.status == Status::ok && point + 1 == curve.end())) {
     return evaluation;
   }
-  const double share = point->seconds / evaluation.measured.at("train_seconds").get<double>();
+  const auto taken = evaluation.measured.at("train_seconds").get<double>();
+  const double share = taken > 0.0 ? point->seconds / taken : 0.0;
   for (const auto* name : {"train_seconds", "cpu_seconds"}) {
     const auto seconds = evaluation.measured.find(name);
     if (seconds != evaluation.measured.end()) *seconds = share * seconds->get<double>();

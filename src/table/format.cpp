@@ -135,6 +135,7 @@ void check_cell(const Evaluation& cell) {
   if (!is_usable(cell)) return;
   require(!cell.curve.empty(), "it was finished, but its curve has no point");
   require(measured.contains("train_seconds"), "it was finished, but its train_seconds are missing");
+  const auto longest = measured.at("train_seconds").get<double>();
   for (const auto& point : cell.curve) {
     const auto at_step = " at step " + std::to_string(point.step);
     for (const double sum : {point.train_nll, point.valid.nll, point.valid.batch_mean_nll}) {
@@ -146,7 +147,9 @@ void check_cell(const Evaluation& cell) {
             "its counts" + at_step + " (" + std::to_string(valid.correct) + " correct of " +
                 std::to_string(valid.tokens) + " targets in " + std::to_string(valid.batches) +
                 " batches) cannot be");
-    require(std::isfinite(point.seconds), "its seconds" + at_step + " must be finite");
+    require(point.seconds >= 0.0 && point.seconds <= longest,
+            "its seconds" + at_step + " = " + shortest(point.seconds) +
+                ", must be from 0 to train_seconds = " + shortest(longest));
   }
 }
 

@@ -237,6 +237,11 @@ void Table::Content::read_trainings(const Database& database) {
   std::vector<Place> places;
   for (const auto& item : cells) places.push_back(item.first);
   replicates = format::common_replicates(places);
+  for (std::size_t i = 0; i < mechanisms.size(); ++i) {
+    const auto first = cells.lower_bound({static_cast<std::int64_t>(i), 0});
+    if (first != cells.end() && std::cmp_equal(first->first.first, i)) continue;
+    throw InputError("trainings: no row of " + mechanisms[i] + ", must have at least one");
+  }
 }
 
 void Table::Content::read_curves(const Database& database) {

@@ -520,7 +520,7 @@ class SharedNoise(Comparing):
         self.assertAlmostEqual(float(good["improvement_low"]), 1 / (1 + np.exp(reach) * 0.4 / 0.6))
         self.assertAlmostEqual(float(good["improvement_high"]), 1 / (1 + np.exp(-reach) * 0.4 / 0.6))
         self.assertGreater(float(good["p_holm"]), 0.5)
-        self.assertIn("the table's 5 replicates answers a search", self.read("compare.md"))
+        self.assertIn("the table's replicates (5 were drawn) answers a search", self.read("compare.md"))
         self.assertIn("Friedman's test over 5 replicates", self.read("compare.md"))
 
     def test_where_each_search_meets_its_own_noise_searches_are(self):

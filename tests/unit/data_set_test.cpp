@@ -16,6 +16,7 @@
 #include "core/hash.hpp"
 #include "core/host.hpp"
 #include "core/stop.hpp"
+#include "core/warning.hpp"
 #include "data/archive.hpp"
 #include "data/download.hpp"
 #include "data_fixture.hpp"
@@ -126,6 +127,21 @@ TEST_F(GetDataSet, WrongContentIsRefused) {
               HasSubstr(url(archive) + ", unpacked: SHA-256 is " + sha256("a b\na\nb\n") +
                         ", must be " + sha256("other")));
   EXPECT_FALSE(fs::exists(location().folder));
+}
+
+TEST_F(GetDataSet, AnotherTextOfItsOwnIsSaidAndASplitWithoutTextRefused) {
+  folder_.write("own/train.txt", "a b\n");
+  folder_.write("own/valid.txt", "a\n");
+  const auto test = folder_.write("own/test.txt", "");
+  const DataSet set{"wikitext-2", "free", {}, sha256("other")};
+  EXPECT_THAT(error_of([&] { get_data_set(set, location(), test.parent_path()); }),
+              HasSubstr("test.txt has no text"));
+  EXPECT_FALSE(fs::exists(location().folder));
+  folder_.write("own/test.txt", "b\n");
+  std::string said;
+  const WarningListener listener([&said](const std::string& warning) { said += warning; });
+  get_data_set(set, location(), test.parent_path());
+  EXPECT_THAT(said, HasSubstr("holds another text than wikitext-2 has (SHA-256 "));
 }
 
 TEST_F(GetDataSet, SourcesAreTriedInTurn) {

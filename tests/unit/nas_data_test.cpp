@@ -300,6 +300,22 @@ TEST_F(NasDataTable, DifferencesEndWith2) {
   EXPECT_THAT(output.text, HasSubstr("35 of 36 cells as recorded"));
 }
 
+TEST_F(NasDataTable, PackReplacesTablesOnly) {
+  const auto notes = folder_.write("notes.txt", "mine\n");
+  const auto copy = folder_.path() / "copy.sqlite";
+  fs::copy_file(store_, copy);
+  for (const auto& file : {notes, copy}) {
+    const auto before = fs::file_size(file);
+    const Output output = table("pack " + store_.string() + " --output " + file.string());
+    EXPECT_EQ(output.code, 2) << output.text;
+    EXPECT_THAT(output.text, HasSubstr("is there and no table"));
+    EXPECT_EQ(fs::file_size(file), before);
+  }
+  for (int times = 0; times < 2; ++times) {
+    EXPECT_EQ(table("pack " + store_.string() + " --output " + file_.string()).code, 0);
+  }
+}
+
 TEST_F(NasDataTable, ARunThatHasNoCellVerifiesNothing) {
   ASSERT_EQ(table("pack " + store_.string() + " --output " + file_.string()).code, 0);
   const auto other = (folder_.path() / "zdt.sqlite").string();

@@ -331,7 +331,7 @@ TEST_F(ReportTest, ATablesMeanIsNotCalledOneTrainingRun) {
   store_->set_meta("facts", {{"table", {{"mode", "mean"}, {"replicates", 5}}}});
   const auto text = closing_table(RunSummary(*store_));
   EXPECT_THAT(text, HasSubstr("\nn = 1: the mean over all trainings of a mechanism that the table "
-                              "holds, up to 5. Only one is\ncharged.\n"));
+                              "holds, at least 5. Only one is\ncharged.\n"));
   EXPECT_THAT(text, Not(HasSubstr("one training each")));
   store_->set_meta("facts", {{"table", {{"mode", "noisy"}, {"replicates", 5}}}});
   EXPECT_THAT(

@@ -178,7 +178,7 @@ TEST_F(RungAuditTest, SaysWhatIsWrong) {
   EXPECT_EQ(refusal(options({40})), "--rungs 40" + rungs);
   auto wrong = options();
   wrong.eta = 1.0;
-  EXPECT_EQ(refusal(wrong), "--eta 1, must be greater than 1");
+  EXPECT_EQ(refusal(wrong), "--eta 1, must be finite and greater than 1");
   wrong = options();
   wrong.searches = 0;
   EXPECT_EQ(refusal(wrong), "--seeds 0, must be at least 1");

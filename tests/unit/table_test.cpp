@@ -564,12 +564,18 @@ TEST_F(ForeignTable, CellsThatCannotBeAreRefused) {
   EXPECT_THAT(curve("correct = 1001", 0, 10), HasSubstr("1001 correct of 1000"));
   EXPECT_THAT(curve("tokens = 9223372036854775807", 0, 10),
               HasSubstr("curves.tokens = 9223372036854775807, must be an integer in [-1, "));
-  EXPECT_THAT(curve("seconds = NULL", 0, 10), HasSubstr("its seconds at step 10 must be finite"));
+  EXPECT_THAT(curve("seconds = NULL", 0, 10),
+              HasSubstr("its seconds at step 10 = nan, must be from 0 to train_seconds = "));
+  EXPECT_THAT(curve("seconds = -5.0", 0, 10), HasSubstr("its seconds at step 10 = -5, must be "));
+  EXPECT_THAT(curve("seconds = 1e9", 0, 10), HasSubstr("its seconds at step 10 = 1e+09, must be "));
   EXPECT_THAT(training("train_seconds = NULL", 1), HasSubstr("its train_seconds are missing"));
   EXPECT_THAT(training("cpu_seconds = -1.0", 2),
               HasSubstr(first_ + "2: cpu_seconds = -1, must be finite and at least 0"));
   EXPECT_THAT(training("peak_bytes = 9e999", 2), HasSubstr("peak_bytes = inf, must be finite"));
   EXPECT_EQ(training("cpu_seconds = NULL, peak_bytes = NULL", 2), "nothing was thrown");
+  EXPECT_THAT(refusal("DELETE FROM curves WHERE mechanism = 3; "
+                      "DELETE FROM trainings WHERE mechanism = 3"),
+              HasSubstr("trainings: no row of " + small_mechanisms()[3] + ", must have at least"));
 }
 
 /// Whatever stands in a file: it is refused in words, or everything in it can be read.
