@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <csignal>
 #include <deque>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -277,7 +278,12 @@ class CommandExecutor::Orders {
     run["protocol"] = kProtocol;
     engine_.write(run);
   }
-  ~Orders() { engine_.end(/*save=*/interrupted_ || stop_requested() || !out_.orders.empty()); }
+  // Workers that are told to save nothing take the run for complete, which one that fails is not,
+  // though nothing may be out at the moment.
+  ~Orders() {
+    const bool fails = std::uncaught_exceptions() > exceptions_;
+    engine_.end(/*save=*/interrupted_ || fails || stop_requested() || !out_.orders.empty());
+  }
   Orders(const Orders&) = delete;
   Orders& operator=(const Orders&) = delete;
 
@@ -584,6 +590,7 @@ class CommandExecutor::Orders {
   Clock::time_point begun_ = Clock::now();
   bool told_ = false;
   bool interrupted_ = false;  ///< the same command is to go on
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 CommandExecutor::CommandExecutor(Measurement& measurement, Settings settings)
