@@ -294,7 +294,7 @@ def _unseen_verdict(result: Comparison, words: Words) -> str:
 
 
 def _bias(result: Comparison, words: Words) -> str:
-    means = {algorithm.name: statistics.mean_interval(algorithm.units(result.optimism(algorithm))).point
+    means = {algorithm.name: result.mean_optimism(algorithm).point
              for algorithm in result.algorithms
              if np.isfinite(result.optimism(algorithm)).any()}
     if not means:
@@ -634,7 +634,7 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
     unseen = _knows_unseen(result)
     rows, bars = [], []
     for i, algorithm in enumerate(result.algorithms):
-        interval = statistics.mean_interval(algorithm.units(result.optimism(algorithm)))
+        interval = result.mean_optimism(algorithm)
         means = [words.value(algorithm.units(algorithm.each(name)).mean())
                  for name in ("end_believed", "end_expected", "end_true")]
         rows.append([algorithm.name, _interval(interval), digits(means[0]),
@@ -747,7 +747,7 @@ def summary(result: Comparison, words: Words) -> str:
         pairs, j = result.pairs, result.reference
         against = (np.nan,) * 4 if j is None or i == j else (
             pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j], pairs.p[i, j])
-        optimism = statistics.mean_interval(algorithm.units(result.optimism(algorithm)))
+        optimism = result.mean_optimism(algorithm)
         asked = algorithm.each("asked")
         fields = {
             "algorithm": algorithm.name, "searches": len(algorithm.traces),

@@ -212,6 +212,10 @@ class Comparison:
         luck = expected - algorithm.each("end_believed")  # values are minimised, volumes are not
         return -luck if self.several else luck
 
+    def mean_optimism(self, algorithm: Algorithm) -> statistics.Interval:
+        """Its mean over the units of intervals and tests."""
+        return statistics.mean_interval(algorithm.units(self.optimism(algorithm)))
+
 
 def compare(searches: stores.Searches, budget: int, reference: str | None = None,
             resamples: int = 50_000) -> Comparison:
