@@ -35,12 +35,10 @@ class SpaceReader {
   /// @param space  the section, or nullptr: the paper's space.
   [[nodiscard]] SearchSpace read(const DocumentNode* space) {
     static const DocumentNode kEmpty;
-    if (space == nullptr) {
-      space = &kEmpty;
-    } else if (space->kind == Kind::null && space->origin.line == 0) {
-      refuse(*space, "space", "must be a map of genes");
-    }
-    if (space->kind != Kind::map && space->kind != Kind::null) {
+    const bool empty_override =
+        space != nullptr && space->kind == Kind::null && space->origin.line == 0;
+    if (space == nullptr) space = &kEmpty;
+    if (empty_override || (space->kind != Kind::map && space->kind != Kind::null)) {
       refuse(*space, "space", "must be a map of genes");
       space = &kEmpty;
     }
