@@ -506,8 +506,10 @@ def main(arguments: list[str]) -> None:
     if like and table.sha256 != like["sha256"]:
         raise TableError(f"--like {options.like}: is about another table (SHA-256 "
                          f"{like['sha256'][:12]}) than {table.path} ({table.sha256[:12]})")
-    records = like.get("objectives") or [{"name": name.strip()} for name in
-                                         options.objectives.split(",")]
+    names = [name.strip() for name in options.objectives.split(",")]
+    if again := [name for name in names if names.count(name) > 1]:
+        raise TableError(f"--objectives: {again[0]} is given twice, must be once")
+    records = like.get("objectives") or [{"name": name} for name in names]
     trainings = options.budget or like.get("budget") or 93
     mode = options.mode or like.get("mode", "paired" if options.prune_from else "noisy")
     if options.prune_from and (mode != "paired" or [record.get("key", record["name"]) for record in records] != ["perplexity"]):

@@ -106,9 +106,11 @@ class Task:
     @functools.cached_property
     def differ(self) -> bool:
         """Whether mechanisms differ by more than their seeds do, by an F test."""
+        if np.ptp(self.estimate.mean) <= statistics.rounding(self.values[:, self.common]):
+            return False
         between = self.seeds * self.estimate.mean.var(ddof=1)
         noise = self.estimate.variance
-        return between > 0 and (noise == 0 or stats.f.sf(between / noise, len(self.values) - 1, self.estimate.freedom) <= ALPHA)
+        return noise == 0 or stats.f.sf(between / noise, len(self.values) - 1, self.estimate.freedom) <= ALPHA
 
 
 def read(argument: str) -> Task:

@@ -490,6 +490,7 @@ class Program(Rivals):
         for arguments, words in (
                 ([path, "--objectives", "speed"], "no objective speed; recorded are accuracy, "
                  "latency, perplexity"),
+                ([path, "--objectives", "perplexity, perplexity"], "--objectives: perplexity is given twice"),
                 ([path, "--only", "x"], "--only x: none of "),
                 ([path, "--like", path], "--like"),
                 ([self.folder / "no"], "no such file; give a table")):
