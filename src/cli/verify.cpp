@@ -3,12 +3,25 @@
 #include <ostream>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/words.hpp"
 #include "core/format.hpp"
 #include "report/text.hpp"
 #include "store/store.hpp"
 
 namespace nas {
+
+namespace {
+
+/// Whether the algorithm of a run hears of answers as they arrive, an order that no command makes again.
+bool hears_by_arrival(const Store& store) {
+  const auto config = store.meta("config").value_or(nullptr);
+  const nlohmann::json::json_pointer order("/algorithm/order");
+  return config.is_object() && config.contains(order) && config.at(order) == "arrival";
+}
+
+}  // namespace
 
 bool verify_run(const std::filesystem::path& run, bool remove, std::ostream& out) {
   const auto file = store_named(run);
@@ -31,7 +44,13 @@ bool verify_run(const std::filesystem::path& run, bool remove, std::ostream& out
     return false;
   }
   const auto left = store.check().damaged;
-  out << "removed; the command of the run makes again what was damaged\n";
+  out << "removed; the command of the run makes again what was damaged";
+  if (hears_by_arrival(store)) {
+    out << "; from there on its search may ask for others than before, since answers were told as "
+           "they "
+           "arrived (algorithm.order = arrival)";
+  }
+  out << '\n';
   for (const auto& damage : left) out << "could not be removed: " << printable(damage) << '\n';
   return left.empty();
 }

@@ -196,6 +196,22 @@ TEST_F(VerifyTest, AfterARemovalTheRunIsReadAndContinued) {
   EXPECT_EQ(exported(folder_ / "after.jsonl"), before);
 }
 
+TEST_F(VerifyTest, ARemovalSaysWhereTheSearchIsNoLongerTheSame) {
+  const Words in_order{"algorithm={name: motpe, in_flight: 2}"};
+  const Words by_arrival{"algorithm={name: motpe, in_flight: 2, order: arrival}"};
+  for (const auto& words : {in_order, by_arrival}) {
+    fs::remove_all(run_);
+    search(words);
+    const auto last = Store(store(), Store::Mode::read_only).asks().back().evaluations.front();
+    change("UPDATE evaluations SET replicate = 7 WHERE id = '" + last + "'");
+    ASSERT_EQ(verify({"--remove"}), 0) << text();
+    const auto said = HasSubstr("; from there on its search may ask for others than before");
+    EXPECT_EQ(::testing::Value(text(), said), words == by_arrival) << text();
+    search(words);
+    EXPECT_EQ(trained().size(), 5U + 1U);
+  }
+}
+
 /// A search of rejected candidates was once charged otherwise, which a record must exclude.
 TEST_F(VerifyTest, WithoutTheRuleOfItsAnswersARunIsContinued) {
   const Words rejecting{"constraints=[latency <= 1e-9]"};
