@@ -323,6 +323,15 @@ void print_quality(const Table& table, const Finals& finals) {
   }
 }
 
+/// How much of what differs is not the replicates' noise.
+void print_variance(const Finals& finals) {
+  const auto icc = intraclass_correlation(finals.groups(&Finals::Final::nll));
+  if (std::isnan(icc)) return;  // one mechanism, or one replicate
+  const std::string of_what = " of that of the final validation nll is between mechanisms (ICC";
+  print_line("variance", icc > 0.0 ? fixed_text(icc, 3) + of_what + ")"
+                                   : "nothing" + of_what + " " + fixed_text(icc, 3) + ")");
+}
+
 /// How alike replicates rank the mechanisms, over all pairs of them.
 void print_rank_correlations(const Table& table, const Finals& finals) {
   std::vector<double> pairs;
@@ -425,8 +434,7 @@ int info_command(const Words& words) {
   print_line("steps", value_text(table.steps()));
   print_line("seconds", human_duration(finals.seconds) + " of training");
   print_machines(table);
-  print_line("variance", fixed_text(intraclass_correlation(finals.groups(&Finals::Final::nll)), 3) +
-                             " of that of the final validation nll is between mechanisms (ICC)");
+  print_variance(finals);
   print_rank_correlations(table, finals);
   print_halves(finals);
   print_extremes(table, finals);

@@ -203,6 +203,22 @@ TEST_F(NasDataTable, PackVerifyAndInfo) {
               HasSubstr("chance      guessing by how often each token occurs: nll 3.689\n"));
 }
 
+TEST_F(NasDataTable, InfoSaysWhereMechanismsDoNotDiffer) {
+  auto content = testing::small_content();
+  for (auto& cell : content.cells) {
+    cell.curve.back().valid.nll = 1000.0 * (1.0 + static_cast<double>(cell.replicate));
+  }
+  write_table(content, file_);
+  EXPECT_THAT(table("info " + file_.string()).text,
+              HasSubstr("  variance    nothing of that of the final validation nll is between "
+                        "mechanisms (ICC -0.500)\n"));
+  std::erase_if(content.cells, [](const Evaluation& cell) { return cell.replicate > 0; });
+  write_table(content, file_);
+  const auto single = table("info " + file_.string());
+  EXPECT_EQ(single.code, 0) << single.text;
+  EXPECT_THAT(single.text, Not(HasSubstr("variance")));
+}
+
 TEST_F(NasDataTable, FurtherReplicatesOfTheBestAreNoneThatTheOthersLack) {
   const auto raced = (folder_.path() / "raced.sqlite").string();
   std::vector<Evaluation> cells;

@@ -193,6 +193,18 @@ TEST_F(PackTest, MeasuredNumbersOfDuplicatesMayDiffer) {
               ElementsAre(cells[0].candidate + ", replicate 0: measured.cpu_seconds"));
 }
 
+TEST_F(PackTest, WhatOneOfTwoRunsMeasuredIsKept) {
+  const auto with = store("with", small_cells());
+  auto cells = small_cells();
+  for (auto& cell : cells) cell.measured.erase("latency");
+  const auto without = store("without", cells);
+  for (const auto& runs : {std::vector{with, without}, std::vector{without, with}}) {
+    const auto merged = table(runs);
+    EXPECT_EQ(merged.measured(0), table({with}).measured(0)) << runs.front();
+    EXPECT_TRUE(merged.measured(0).contains("latency"));
+  }
+}
+
 TEST_F(PackTest, MechanismsWithDropoutAreLeftOut) {
   const std::string vanilla = "dot|softmax|none|fixed|bias|0.1";
   auto cells = small_cells();
