@@ -29,7 +29,6 @@ replicate for a whole search (mode paired), at equal steps paid. Beside searches
 import argparse
 import dataclasses
 import inspect
-import json
 import multiprocessing
 import os
 import pathlib
@@ -53,7 +52,6 @@ import numpy as np
 
 from nas_analysis import pruners, sqlite_files, tables
 from nas_analysis.arguments import positive, program
-from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial
 from nas_analysis.pruners import Spent
 from nas_analysis.replay import replay_order

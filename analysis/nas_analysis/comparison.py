@@ -32,6 +32,7 @@ NUM_TARGETS = 51
 ERT_SHARES = (0.5, 0.1, 0.01)
 MEANINGFUL = 0.75  # probability of improvement (Bouthillier et al. 2021)
 ALPHA = 0.05
+BEST = 16  # mechanisms that are called the best
 MOST_BUDGETS = 200  # points of a curve
 
 
@@ -668,7 +669,7 @@ class Pruned:
     share: statistics.Interval  # of these, that which is not trained to the end; over searches; NaN where none is begun
 
 
-def pruned(result: Comparison, count: int = 16) -> list[Pruned]:
+def pruned(result: Comparison, count: int = BEST) -> list[Pruned]:
     """Of each algorithm, where ground truth judges: of the best `count` mechanisms, of several objectives of the true front. Which
     these are is taken as exact."""
     best = _best(result.searches.candidates.truth, count)

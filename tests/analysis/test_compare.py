@@ -211,10 +211,11 @@ class HandComputed(Comparing):
         rows = self.budgets()
         self.assertEqual([float(rows[at, "sharp"]["gap_iqm"]) for at in "13"], [6.5, 1.5])
         self.assertEqual([float(rows[at, "random_search"]["gap_iqm"]) for at in "13"], [10, 6.5])
-        # All four are among the best 16: 3 and 2; then 3, 1, 0 and 2, 1. All that are begun end.
+        # All are among the best: 3 and 2; then 3, 1, 0 and 2, 1. All that are begun end.
         self.assertEqual([float(rows[at, "sharp"]["best_begun"]) for at in "13"], [1.0, 2.5])
         self.assertEqual(float(rows["3", "sharp"]["best_pruned"]), 0.0)
         self.assertIn("## At several budgets", self.read("compare.md"))
+        self.assertRegex(self.read("compare.md"), r"Of the best [1-9] mechanisms a search\s+begins")
         self.assertIn("| random_search | 10.0 [", self.read("compare.md"))
         (self.folder / "out" / "budgets.csv").unlink()
         self.compare(path)
