@@ -519,7 +519,8 @@ def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chap
                 [[name, *(f"nothing in {_share(nothing)}" if nothing > 0.2 else _interval(words.interval(gap))
                           for gap, nothing, _ in (each[name] for each in by_name))] for name in names])]
     if first.true:
-        best = "members of the true front" if first.several else f"best {min(comparison.BEST, len(first.searches.candidates.truth))} mechanisms"
+        count = min(comparison.BEST, len(first.searches.candidates.truth))
+        best = "members of the true front" if first.several else f"best {count} mechanisms"
         parts += [
             Paragraph(f"Of the {best} a search begins on average so many, and does not train such a share of those to the end "
                       f"[95 % over {words.units}]. Which are the best is taken as exact."),

@@ -669,10 +669,10 @@ class Pruned:
     share: statistics.Interval  # of these, that which is not trained to the end; over searches; NaN where none is begun
 
 
-def pruned(result: Comparison, count: int = BEST) -> list[Pruned]:
-    """Of each algorithm, where ground truth judges: of the best `count` mechanisms, of several objectives of the true front. Which
-    these are is taken as exact."""
-    best = _best(result.searches.candidates.truth, count)
+def pruned(result: Comparison) -> list[Pruned]:
+    """Of each algorithm, where ground truth judges: of the best (BEST) mechanisms, of several objectives of the true front.
+    Which these are is taken as exact."""
+    best = _best(result.searches.candidates.truth, BEST)
     counts: dict[str, list[tuple[int, int]]] = {}
     for search in result.searches.searches:
         begun = np.intersect1d(search.candidates, best)

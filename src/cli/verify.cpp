@@ -46,9 +46,8 @@ bool verify_run(const std::filesystem::path& run, bool remove, std::ostream& out
   const auto left = store.check().damaged;
   out << "removed; the command of the run makes again what was damaged";
   if (hears_by_arrival(store)) {
-    out << "; from there on its search may ask for others than before, since answers were told as "
-           "they "
-           "arrived (algorithm.order = arrival)";
+    out << "; from there on its search may ask for others than before, since answers were told "
+           "as they arrived (algorithm.order = arrival)";
   }
   out << '\n';
   for (const auto& damage : left) out << "could not be removed: " << printable(damage) << '\n';

@@ -200,17 +200,15 @@ class Packer {
     if (fresh || !differences_.empty()) return;
     const auto keys =
         differing_keys(canonical_json(known->second.evaluation), canonical_json(evaluation));
-    if (keys.empty()) {
-      // What one of the two alone measured is known, whichever comes first.
-      for (const auto& [name, value] : evaluation.measured.items()) {
-        if (table_format::is_measured_objective(value)) {
-          known->second.evaluation.measured.emplace(name, value);
-        }
-      }
-      return;
+    if (!keys.empty()) {
+      throw InputError(known->second.source + " and " + given.string() + " differ in " +
+                       table_format::name_of(evaluation) + ":\n  " + join(keys, "\n  "));
     }
-    throw InputError(known->second.source + " and " + given.string() + " differ in " +
-                     table_format::name_of(evaluation) + ":\n  " + join(keys, "\n  "));
+    // What one of the two alone measured is known, whichever comes first.
+    for (const auto& [name, value] : evaluation.measured.items()) {
+      if (!table_format::is_measured_objective(value)) continue;
+      known->second.evaluation.measured.emplace(name, value);
+    }
   }
 
   void list_missing() {
