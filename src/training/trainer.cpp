@@ -83,7 +83,7 @@ double TrainingSettings::rate(std::int64_t step) const {
   const auto warmup = static_cast<double>(warmup_steps);
   if (step <= warmup_steps) return learning_rate * s / warmup;
   if (!cosine) return learning_rate;
-  const double progress = (s - warmup) / (static_cast<double>(steps) - warmup);
+  const double progress = (s - 1.0 - warmup) / (static_cast<double>(steps) - warmup);
   return learning_rate * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
 }
 

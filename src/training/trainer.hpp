@@ -24,8 +24,7 @@ struct TrainingSettings {
   std::int64_t steps;
   std::int64_t batch_size;
   double learning_rate;
-  bool cosine;  ///< after the warm-up: half a cosine to 0 (Loshchilov & Hutter 2017) instead of a
-                ///< constant rate
+  bool cosine;  ///< after the warm-up, instead of a constant rate (Loshchilov & Hutter 2017)
   std::int64_t warmup_steps;
   double weight_decay;
   double clip_norm;
@@ -35,7 +34,10 @@ struct TrainingSettings {
   bool score_test;                  ///< also score the test split, once, at the end
   double checkpoint_minutes;
 
-  /// Learning rate of step 1 .. steps: linear warm-up, then constant or cosine.
+  /// Learning rate of step s = 1 .. S: linear warm-up of W steps, then constant or a cosine that
+  /// begins at the full rate and ends above 0, as PyTorch's CosineAnnealingLR does.
+  ///
+  ///   rate(s) = r s / W for s <= W,  else r (1 + cos(pi (s - 1 - W) / (S - W))) / 2
   [[nodiscard]] double rate(std::int64_t step) const;
 };
 

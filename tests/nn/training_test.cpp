@@ -369,8 +369,23 @@ TEST_F(TrainingTest, RateFollowsTheSchedule) {
   parameters.set("schedule", std::string("cosine"));
   const TrainingSettings cosine(parameters);
   EXPECT_DOUBLE_EQ(cosine.rate(10), 0.5);
-  EXPECT_NEAR(cosine.rate(60), 0.25, 1e-12);
-  EXPECT_NEAR(cosine.rate(110), 0.0, 1e-12);
+  EXPECT_DOUBLE_EQ(cosine.rate(11), 0.5);
+  EXPECT_NEAR(cosine.rate(61), 0.25, 1e-12);
+  // What torch.optim.lr_scheduler.CosineAnnealingLR(T_max=100) has in its last step.
+  EXPECT_NEAR(cosine.rate(110), 1.2336e-4, 1e-8);
+}
+
+TEST_F(TrainingTest, EveryStepOfACosineHasARate) {
+  Parameters parameters(training_settings());
+  parameters.set("schedule", std::string("cosine"));
+  parameters.set("learning_rate", 0.5);
+  parameters.set("warmup_steps", std::int64_t{0});
+  for (const std::int64_t steps : {1, 2, 3, 50}) {
+    parameters.set("steps", steps);
+    const TrainingSettings cosine(parameters);
+    EXPECT_DOUBLE_EQ(cosine.rate(1), 0.5) << steps;
+    EXPECT_GT(cosine.rate(steps), 0.0) << steps;
+  }
 }
 
 TEST_F(TrainingTest, BatchesKnowTheReplicateAndNotWhatIsTrained) {
