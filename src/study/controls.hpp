@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/visibility.hpp"
+#include "genotype/candidate.hpp"
+#include "search/problem.hpp"
+#include "study/experiment.hpp"
+
+namespace NAS_PUBLIC nas {
+
+/// A reference model: the baseline with less of what it is about. A claim about attention has to
+/// be one against these, too.
+struct Control {
+  std::string name;  ///< "no mixer", "window 2"
+  Candidate candidate;
+};
+
+/// Windows, in tokens, of the controls that a run has.
+inline constexpr std::int64_t kControlWindows[] = {2, 4, 8};
+
+/// The controls of an experiment: its baseline without any mixer of positions, and its baseline
+/// with every layer of attention seeing the newest 2, 4 and 8 tokens only. They keep everything else
+/// of the baseline, its number of parameters where the space matches them. Left out are those that
+/// the baseline already is, windows that no sequence is longer than, and what is no model.
+///
+/// @param problem  of the experiment.
+/// @param windows  in tokens.
+/// @return in the order of how much they see: the least first. Empty without a baseline, and where
+/// the problem trains nothing.
+std::vector<Control> controls_of(const Experiment& experiment, const Problem& problem,
+                                 const std::vector<std::int64_t>& windows);
+
+}  // namespace nas
