@@ -145,6 +145,10 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
                               "initial population a single worker is busy"));
     if (!plan.tuning.text.empty()) line("tuning", plan.tuning.text);
     if (!plan.retest.text.empty() && !listed) line("re-test", plan.retest.text);
+    if (plan.controls > 0) {
+      line("controls", counted(plan.controls, "training run") +
+                           " of the baseline without a mixer, or with a short window");
+    }
     if (plan.training_seconds > 0.0) {
       line("time", "about " + human_duration(plan.training_seconds) + " per training run, " +
                        human_duration(plan.seconds) + " in all" +

@@ -87,6 +87,15 @@ nlohmann::json front_json(const RunSummary& run) {
   return front;
 }
 
+nlohmann::json controls_json(const RunSummary& run) {
+  auto controls = nlohmann::json::array();
+  for (const auto& [name, measured] : run.controls) {
+    controls.push_back(candidate_json(run, measured));
+    controls.back()["name"] = name;
+  }
+  return controls;
+}
+
 nlohmann::json batches_json(const RunSummary& run) {
   auto batches = nlohmann::json::array();
   for (const auto& batch : run.batches) {
@@ -372,6 +381,7 @@ nlohmann::json short_parts(const RunSummary& run, const Identities& identities) 
         {"train_seconds", run.outside.train_seconds}}},
       {"ended_by", run.ended_by.empty() ? nlohmann::json() : nlohmann::json(run.ended_by)},
       {"baseline", run.baseline ? candidate_json(run, *run.baseline) : nlohmann::json()},
+      {"controls", controls_json(run)},
       {"front", front_json(run)},
       {"batches", batches_json(run)},
       {"failures", failures_json(run, run.search)},

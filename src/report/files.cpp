@@ -174,6 +174,7 @@ const std::set<std::string>& settings_without_effect() {
                                             "budget",
                                             "cluster",
                                             "retest",
+                                            "controls",
                                             "baseline.tune",
                                             "evaluation.workers",
                                             "evaluation.array",

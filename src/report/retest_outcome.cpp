@@ -24,6 +24,8 @@ std::string_view to_string(Role role) {
       return "listed";
     case Role::baseline:
       return "baseline";
+    case Role::control:
+      return "control";
     case Role::tuned:
       break;
   }
@@ -97,13 +99,16 @@ Points points_of(const Retested& retested, const ObjectiveSet& objectives) {
   return points;
 }
 
-/// Among the candidates that a search may hand over: none that tuning made or a constraint rejects.
+/// Among the candidates that a search may hand over: none that tuning made or a constraint rejects,
+/// and no control.
 void find_probabilities(const std::vector<Retested>& retested, const ObjectiveSet& objectives,
                         RetestOutcome& outcome) {
   std::vector<Points> samples;
   std::vector<RetestedCandidate*> members;
   for (std::size_t i = 0; i < retested.size(); ++i) {
-    if (retested[i].role == Role::tuned || !outcome.candidates[i].rejected.empty()) continue;
+    const auto role = retested[i].role;
+    if (role == Role::tuned || role == Role::control) continue;
+    if (!outcome.candidates[i].rejected.empty()) continue;
     samples.push_back(points_of(retested[i], objectives));
     members.push_back(&outcome.candidates[i]);
   }
@@ -145,19 +150,24 @@ using Family =
 /// Where a candidate keeps a comparison.
 using Place = std::function<std::optional<Contrast>&(RetestedCandidate&)>;
 
-/// Compares with a reference all others, but for one that is left out. A candidate that failed with
-/// one of the seeds is not compared by the others, unless failures are judged by themselves.
+/// Which candidates are compared.
+using Chosen = std::function<bool(const Retested&)>;
+
+bool is_control(const Retested& one) { return one.role == Role::control; }
+bool is_no_control(const Retested& one) { return !is_control(one); }
+
+/// Compares with a reference those others that are chosen. A candidate that failed with one of the
+/// seeds is not compared by the others, unless failures are judged by themselves.
 /// @param family  receives the comparisons.
 void find_contrasts(const std::vector<Retested>& retested, std::size_t reference,
-                    std::optional<std::size_t> left_out, bool failures_judged,
-                    const ValueOf& value_of, const Place& place, RetestOutcome& outcome,
-                    Family& family) {
+                    const Chosen& chosen, bool failures_judged, const ValueOf& value_of,
+                    const Place& place, RetestOutcome& outcome, Family& family) {
   const auto may_be_compared = [&](std::size_t i) {
     return failures_judged || !any_failed(retested[i]);
   };
   if (!may_be_compared(reference)) return;
   for (std::size_t i = 0; i < retested.size(); ++i) {
-    if (i == reference || i == left_out || !may_be_compared(i)) continue;
+    if (i == reference || !chosen(retested[i]) || !may_be_compared(i)) continue;
     auto& found = place(outcome.candidates[i]);
     found = contrast(retested[i], retested[reference], outcome.confidence, value_of);
     if (!found) continue;
@@ -194,12 +204,14 @@ void find_differences(const std::vector<Retested>& retested, std::size_t baselin
   for (std::size_t i = 0; i < objectives.objectives.size(); ++i) {
     const auto& objective = objectives.objectives[i];
     if (!objective.needs_training() || objective.objective.across) continue;
-    Family family;
-    find_contrasts(
-        retested, baseline, {}, objectives.judges_failures(), values_of(objective),
-        [i](RetestedCandidate & candidate) -> auto& { return candidate.differences[i]; }, outcome,
-        family);
-    correct(family);
+    for (const auto chosen : {is_no_control, is_control}) {
+      Family family;
+      find_contrasts(
+          retested, baseline, chosen, objectives.judges_failures(), values_of(objective),
+          [i](RetestedCandidate & candidate) -> auto& { return candidate.differences[i]; }, outcome,
+          family);
+      correct(family);
+    }
   }
 }
 
@@ -259,6 +271,15 @@ const RetestedCandidate* RetestOutcome::tuned_baseline() const {
   return found == candidates.end() ? nullptr : &*found;
 }
 
+const RetestedCandidate* RetestOutcome::best_control() const {
+  const RetestedCandidate* best = nullptr;
+  for (const auto& candidate : candidates) {
+    if (candidate.role != Role::control || candidate.n < replicates || !candidate.test) continue;
+    if (best == nullptr || candidate.test->mean < best->test->mean) best = &candidate;
+  }
+  return best;
+}
+
 RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& objectives,
                     double confidence) {
   RetestOutcome outcome{
@@ -301,16 +322,25 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
   const auto test_nll = [](const Evaluation& evaluation) {
     return value_named(evaluation, "test_nll");
   };
-  if (baseline) {
-    find_contrasts(retested, *baseline, {}, objectives.judges_failures(), test_nll,
-                   std::mem_fn(&RetestedCandidate::against_baseline), outcome, family);
-    find_differences(retested, *baseline, objectives, outcome);
-  }
-  if (tuned) {
-    find_contrasts(retested, *tuned, baseline, objectives.judges_failures(), test_nll,
-                   std::mem_fn(&RetestedCandidate::against_tuned_baseline), outcome, family);
-  }
+  const auto compare = [&](std::optional<std::size_t> reference, const Chosen& chosen,
+                           std::optional<Contrast> RetestedCandidate::*place, Family& to) {
+    if (!reference) return;
+    find_contrasts(retested, *reference, chosen, objectives.judges_failures(), test_nll,
+                   std::mem_fn(place), outcome, to);
+  };
+  compare(baseline, is_no_control, &RetestedCandidate::against_baseline, family);
+  compare(
+      tuned, [](const Retested& one) { return is_no_control(one) && one.role != Role::baseline; },
+      &RetestedCandidate::against_tuned_baseline, family);
   correct(family);
+  Family of_controls;
+  compare(baseline, is_control, &RetestedCandidate::against_baseline, of_controls);
+  correct(of_controls);
+  Family against_controls;
+  compare(index_of(outcome, outcome.best_control()), is_no_control,
+          &RetestedCandidate::against_control, against_controls);
+  correct(against_controls);
+  if (baseline) find_differences(retested, *baseline, objectives, outcome);
   find_optimism(all[outcome.objective_index], outcome);
   return outcome;
 }
@@ -360,6 +390,7 @@ nlohmann::json to_record(const RetestOutcome& outcome) {
          {"non_dominated_probability", json_number(candidate.non_dominated_probability)},
          {"against_baseline", record_of(candidate.against_baseline)},
          {"against_tuned_baseline", record_of(candidate.against_tuned_baseline)},
+         {"against_control", record_of(candidate.against_control)},
          {"differences", differences},
          {"rejected", candidate.rejected}});
   }
@@ -369,6 +400,9 @@ nlohmann::json to_record(const RetestOutcome& outcome) {
           {"candidates", candidates},
           {"optimism", json_number(outcome.optimism)},
           {"baseline_optimism", json_number(outcome.baseline_optimism)},
+          {"best_control", outcome.best_control() == nullptr
+                               ? nlohmann::json()
+                               : nlohmann::json(outcome.best_control()->label)},
           {"flattery", json_number(outcome.flattery)},
           {"probability_split", "validation"},
           {"verdict", verdict(outcome)}};

@@ -15,8 +15,9 @@
 namespace nas {
 
 /// Why a candidate is re-tested: it is on the search's front, among the best of its only objective,
-/// listed in place of a search, the baseline, or what tuning made of a mechanism.
-enum class Role { front, top, listed, baseline, tuned };
+/// listed in place of a search, the baseline, what tuning made of a mechanism, or a control: the
+/// baseline with less of what it is about (study/controls.hpp).
+enum class Role { front, top, listed, baseline, tuned, control };
 std::string_view to_string(Role role);
 
 /// A candidate that was trained again on seeds that the search has not used.
@@ -55,10 +56,12 @@ struct RetestedCandidate {
   /// See front_probability; nothing for fewer than two seeds, and for those that take no part: tuned
   /// ones, which are no members of the front that the search found, and rejected ones.
   std::optional<double> non_dominated_probability{};
-  /// By mean test nll (nats); all of a re-test are one family. Nothing where one of its seeds
+  /// By mean test nll (nats); all of a re-test are one family, its controls another. Nothing where one of its seeds
   /// failed, unless an objective judges failures.
   std::optional<Contrast> against_baseline{};
   std::optional<Contrast> against_tuned_baseline{};
+  /// From the best control, likewise; all but controls are a family.
+  std::optional<Contrast> against_control{};
   /// From the baseline, one per objective, by validation values in the objective's own unit and
   /// sense; those of an objective are a family. Nothing as above, and for what training does not
   /// determine, or a single training run does not have.
@@ -85,6 +88,9 @@ struct RetestOutcome {
   /// @return the candidate of role baseline, or what tuning made of it; nullptr if there is none.
   [[nodiscard]] const RetestedCandidate* baseline() const;
   [[nodiscard]] const RetestedCandidate* tuned_baseline() const;
+  /// @return the control of the lowest mean test perplexity, those with failures left out; nullptr
+  /// if there is none.
+  [[nodiscard]] const RetestedCandidate* best_control() const;
 };
 
 /// Turns the evaluations of a re-test into what they say.

@@ -138,6 +138,7 @@ void RunSummary::digest(const Store& store, std::int64_t trainings) {
   digest_batches();
   find_front();
   find_baseline(store.meta("baseline"));
+  find_controls(store.meta("controls").value_or(nlohmann::json()));
 }
 
 /// Takes out the asks from the first on that needs more than so many evaluations in all.
@@ -496,23 +497,40 @@ void RunSummary::find_front() {
   if (several() && front.size() >= 3) knee = nas::knee(points);
 }
 
-void RunSummary::find_baseline(const std::optional<nlohmann::json>& record) {
-  if (!record || !record->is_object()) return;
+/// What was measured beside the search, as the store names its evaluations and their fitness;
+/// nothing where none is usable.
+std::optional<RankedCandidate> RunSummary::recorded_candidate(const nlohmann::json& record) const {
   RankedCandidate found;
-  for (const auto& id : record->at("evaluations")) {
+  for (const auto& id : record.at("evaluations")) {
     const auto evaluation = by_id.find(id.get_ref<const std::string&>());
     if (evaluation == by_id.end()) continue;
     found.evaluations.push_back(evaluation->second);
     found.n += is_usable(*evaluation->second) ? 1 : 0;
   }
-  if (found.n == 0) return;
+  if (found.n == 0) return std::nullopt;
   found.candidate = found.evaluations.front()->candidate;
-  for (const auto& value : record->at("fitness")) {
-    if (!value.is_number() || !std::isfinite(value.get<double>())) return;
+  for (const auto& value : record.at("fitness")) {
+    if (!value.is_number() || !std::isfinite(value.get<double>())) return std::nullopt;
     found.fitness.push_back(value.get<double>());
   }
-  if (found.fitness.size() != objectives.size()) return;
+  if (found.fitness.size() != objectives.size()) return std::nullopt;
   complete(found);
+  return found;
+}
+
+void RunSummary::find_controls(const nlohmann::json& record) {
+  if (!record.is_array()) return;
+  for (const auto& one : record) {
+    auto found = recorded_candidate(one);
+    if (found) controls.push_back({one.at("name").get<std::string>(), std::move(*found)});
+  }
+}
+
+void RunSummary::find_baseline(const std::optional<nlohmann::json>& record) {
+  if (!record || !record->is_object()) return;
+  auto recorded = recorded_candidate(*record);
+  if (!recorded) return;
+  auto& found = *recorded;
   for (const auto& candidate : ranking) {
     if (candidate.candidate != found.candidate) continue;
     // A search that repeats candidates has trained it with further seeds.

@@ -58,6 +58,12 @@ struct RankedCandidate {
   [[nodiscard]] const Evaluation* usable_evaluation() const;
 };
 
+/// A control that was trained on the baseline's seeds, see study/controls.hpp.
+struct ControlSummary {
+  std::string name;
+  RankedCandidate measured;
+};
+
 /// A candidate that broke a constraint.
 struct RejectedCandidate {
   std::string candidate;
@@ -149,6 +155,8 @@ struct RunSummary {
   std::vector<std::size_t> front;           ///< the non-dominated ones in ranking
   std::optional<std::size_t> knee;          ///< in ranking; where a front has three or more
   std::optional<RankedCandidate> baseline;  ///< if it has a usable evaluation
+  /// Those that have a usable evaluation; those of a re-test are in `retest`.
+  std::vector<ControlSummary> controls;
   std::vector<RejectedCandidate> rejected;  ///< in order of their first ask
   std::vector<BatchSummary> batches;
   /// What the search believed, after each ask, of the candidate asked for: of what was trained to
@@ -194,6 +202,9 @@ struct RunSummary {
   void digest_batches();
   void find_front();
   void find_baseline(const std::optional<nlohmann::json>& record);
+  void find_controls(const nlohmann::json& record);
+  [[nodiscard]] std::optional<RankedCandidate> recorded_candidate(
+      const nlohmann::json& record) const;
   [[nodiscard]] std::vector<double> natural(const std::vector<double>& fitness) const;
   [[nodiscard]] std::optional<double> standard_error(const RankedCandidate& candidate,
                                                      std::size_t objective) const;

@@ -132,12 +132,18 @@ Column seconds_column(const Rows& rows) {
   });
 }
 
+/// What candidates are compared with: the baseline and its controls.
+void add_references(Rows& rows, const RunSummary& run) {
+  if (run.baseline) rows.emplace_back("baseline", &*run.baseline);
+  for (const auto& [name, measured] : run.controls) rows.emplace_back(name, &measured);
+}
+
 std::string best_table(const RunSummary& run, std::size_t width) {
   Rows rows;
   for (std::size_t i = 0; i < std::min(kBestShown, run.ranking.size()); ++i) {
     rows.emplace_back(std::to_string(i + 1), &run.ranking[i]);
   }
-  if (run.baseline) rows.emplace_back("baseline", &*run.baseline);
+  add_references(rows, run);
   if (rows.empty()) return {};
   auto columns = name_columns(rows, run);
   add_objective(columns, rows, run, 0);
@@ -178,10 +184,8 @@ std::string front_table(const RunSummary& run, std::size_t width) {
     rows.emplace_back(std::to_string(i + 1), &run.ranking[i]);
     marks.cells.push_back(run.knee == i ? "knee" : stop_mark(run.ranking[i]));
   }
-  if (run.baseline) {
-    rows.emplace_back("baseline", &*run.baseline);
-    marks.cells.emplace_back("");
-  }
+  add_references(rows, run);
+  marks.cells.resize(rows.size());
   std::ostringstream text;
   text << "non-dominated front, " << run.front.size() << " of " << run.ranking.size()
        << " candidates";
@@ -302,6 +306,7 @@ std::string outside_text(const RunSummary& run) {
   if (run.outside.evaluations + run.outside.rejected == 0) return {};
   std::string stages = "baseline";
   if (run.further.contains("audit")) stages += ", audit";
+  if (!run.controls.empty()) stages += ", controls";
   if (!run.tuning.is_null()) stages += ", tuning";
   if (!run.retest.is_null()) stages += ", re-test";
   return "outside the search (" + stages + "): " + evaluated_text(run.outside) + ", " +
@@ -346,8 +351,11 @@ std::string silent_text(const RunSummary& run) {
 
 /// What has to be known before anything is concluded from the tables.
 std::string warning_text(const RunSummary& run, std::size_t width) {
-  const auto unlearned = unlearned_text(run);
-  return unlearned.empty() ? unlearned : '\n' + wrapped(unlearned, std::min(kLineWidth, width));
+  std::string text;
+  for (const auto& warning : {unlearned_text(run), behind_control_text(run), untrained_text(run)}) {
+    if (!warning.empty()) text += '\n' + wrapped(warning, std::min(kLineWidth, width));
+  }
+  return text;
 }
 
 /// What the numbers of training runs can and cannot say.

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 #include <iterator>
+#include <limits>
+#include <optional>
 
 #include "core/error.hpp"
 #include "report/text.hpp"
@@ -126,11 +128,51 @@ std::vector<Compared> compared_by(const RetestOutcome& outcome, ContrastField fi
   std::vector<Compared> compared;
   for (const auto& candidate : outcome.candidates) {
     const auto& contrast = candidate.*field;
+    if (candidate.role == Role::control) continue;
     if (contrast && (tuned_too || candidate.role != Role::tuned)) {
       compared.push_back({&candidate, &*contrast});
     }
   }
   return compared;
+}
+
+/// How candidates compare with the best control, before anything else is said of them.
+void add_controls(const RetestOutcome& outcome, Texts& sentences) {
+  const auto* control = outcome.best_control();
+  if (control == nullptr) return;
+  const double level = 1.0 - outcome.confidence;
+  const auto compared = compared_by(outcome, &RetestedCandidate::against_control, true);
+  std::vector<Compared> others;
+  std::vector<Compared> better;
+  for (const auto& one : compared) {
+    if (one.pairs() < kFewestPairs) return;
+    const bool beyond_noise = one.contrast->p_holm <= level;
+    if (one.candidate->role != Role::baseline) {
+      others.push_back(one);
+      if (beyond_noise && one.difference() < 0.0) better.push_back(one);
+    } else if (!beyond_noise) {
+      sentences.push_back("The baseline is not shown to be better than a control, " +
+                          control->label + ": being better than the baseline says little here.");
+    } else if (one.difference() > 0.0) {
+      sentences.push_back("A control, " + control->label + ", is better than the baseline by " +
+                          amount(*one.contrast) +
+                          ": being better than the baseline says nothing of attention here.");
+    } else {
+      sentences.push_back("The baseline is better than every control, than " + control->label +
+                          " by " + amount(*one.contrast) + ".");
+    }
+  }
+  if (others.empty()) return;
+  if (better.empty()) {
+    sentences.push_back((others.size() == 1
+                             ? others.front().candidate->label + " is not"
+                             : "None of the " + std::to_string(others.size()) + " mechanisms is") +
+                        " shown to be better than that control.");
+  } else if (better.size() < others.size()) {
+    sentences.push_back("Of the " + std::to_string(others.size()) + " mechanisms " +
+                        counted(std::ssize(better), "is", "are") +
+                        " shown to be better than that control.");
+  }
 }
 
 void add_tuning(const RetestOutcome& outcome, Texts& sentences) {
@@ -198,6 +240,7 @@ std::string verdict(const RetestOutcome& outcome) {
   if (baseline != nullptr && baseline->n > 0 && !baseline->test) {
     sentences.emplace_back("Without a test split nothing is compared with the baseline.");
   }
+  add_controls(outcome, sentences);
   add_comparisons(outcome, compared_by(outcome, &RetestedCandidate::against_baseline, false),
                   "the baseline", sentences);
   add_tuning(outcome, sentences);
@@ -223,6 +266,70 @@ std::string unlearned_text(const RunSummary& run) {
   return "The baseline has learned nothing: its perplexity is " + number_text(perplexity) +
          ", that of the unigram model, which looks at no context, " + number_text(chance) +
          ". Train longer, or with another learning rate, before mechanisms are compared.";
+}
+
+namespace {
+
+/// The first objective that comes from training.
+std::optional<std::size_t> trained_objective(const RunSummary& run) {
+  for (std::size_t i = 0; i < run.objectives.size(); ++i) {
+    if (run.objectives[i].source == "trained") return i;
+  }
+  return std::nullopt;
+}
+
+/// The lowest fitness by an objective among what a search found, trained to the end and not the
+/// baseline; how many have it worse than the baseline, and how many there are.
+struct Found {
+  double best = std::numeric_limits<double>::infinity();
+  std::size_t not_better = 0;
+  std::size_t number = 0;
+};
+Found found_by(const RunSummary& run, std::size_t objective) {
+  Found found;
+  for (const auto& candidate : run.ranking) {
+    if (candidate.stopped_at || candidate.candidate == run.baseline->candidate) continue;
+    const double fitness = candidate.fitness[objective];
+    found.best = std::min(found.best, fitness);
+    found.not_better += fitness < run.baseline->fitness[objective] ? 0 : 1;
+    ++found.number;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string behind_control_text(const RunSummary& run) {
+  const auto objective = trained_objective(run);
+  if (!run.baseline || !objective || run.controls.empty()) return {};
+  const auto fitness = [&](const ControlSummary& one) { return one.measured.fitness[*objective]; };
+  const auto& best =
+      *std::min_element(run.controls.begin(), run.controls.end(),
+                        [&](const auto& a, const auto& b) { return fitness(a) < fitness(b); });
+  const double baseline = run.baseline->fitness[*objective];
+  if (fitness(best) >= baseline) return {};
+  const auto& of = run.objectives[*objective];
+  auto text = "The baseline is behind a control: " + best.name + " has " +
+              number_text(of.natural(fitness(best))) + " in " + of.name + ", the baseline " +
+              number_text(of.natural(baseline)) + " (n = " + std::to_string(best.measured.n) +
+              "). What is better than the baseline here may be so by attending less.";
+  const auto found = found_by(run, *objective);
+  if (found.number > 0 && found.best >= fitness(best)) {
+    text += " Nothing that the search found is better than that control.";
+  }
+  return text;
+}
+
+std::string untrained_text(const RunSummary& run) {
+  constexpr std::size_t kFewest = 10;
+  const auto objective = trained_objective(run);
+  if (!run.baseline || !objective || run.listed()) return {};
+  const auto found = found_by(run, *objective);
+  if (found.number < kFewest || found.not_better > 0) return {};
+  return "All " + std::to_string(found.number) +
+         " mechanisms of the search are better than the baseline in " +
+         run.objectives[*objective].name +
+         ": it is probably under-trained. Train longer, or with another learning rate.";
 }
 
 }  // namespace nas

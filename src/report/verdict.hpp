@@ -7,8 +7,8 @@
 
 namespace nas {
 
-/// What a re-test says, in sentences: which mechanisms are better or worse than the baseline (and
-/// the tuned one) beyond noise, for which so few seeds show no difference, which failed or break a
+/// What a re-test says, in sentences: whether the baseline and the mechanisms are better than the
+/// best control; which mechanisms are better or worse than the baseline (and the tuned one) beyond noise, for which so few seeds show no difference, which failed or break a
 /// constraint, and how much the search's scores flattered what it found.
 ///
 /// Beyond noise: Holm's p is at most 1 - confidence. Differences are in test perplexity: a mean
@@ -18,5 +18,14 @@ std::string verdict(const RetestOutcome& outcome);
 /// That the baseline's perplexity is no better than the unigram model's, in sentences. Empty where
 /// it is, or where one of the two is not recorded.
 std::string unlearned_text(const RunSummary& run);
+
+/// That a control has a better mean than the baseline, by the first objective that comes from
+/// training, and whether the search found anything better than it. Empty where none has; of a
+/// re-test its verdict says it, by paired seeds.
+std::string behind_control_text(const RunSummary& run);
+
+/// That every mechanism of a search is better than the baseline, which then is probably
+/// under-trained. Empty where it is not so, and of a search that found fewer than 10.
+std::string untrained_text(const RunSummary& run);
 
 }  // namespace nas

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
+#include "study/session.hpp"
 
 namespace nas {
 
@@ -40,8 +41,7 @@ std::vector<Control> controls_of(const Experiment& experiment, const Problem& pr
   if (experiment.baseline.empty() || !problem.expensive()) return {};
   const auto baseline = problem.parse(experiment.baseline);
   const auto model = parse_model(
-      baseline.name,
-      frame_of(experiment.model, experiment.semantics, experiment.match_parameters));
+      baseline.name, frame_of(experiment.model, experiment.semantics, experiment.match_parameters));
   std::vector<std::pair<std::string, Architecture>> wanted;
   wanted.emplace_back("no mixer", without_mixers(model));
   for (const auto window : windows) {
@@ -58,6 +58,52 @@ std::vector<Control> controls_of(const Experiment& experiment, const Problem& pr
     controls.push_back({name, problem.parse(canonical.name)});
   }
   return controls;
+}
+
+std::vector<Control> controls_of(const Experiment& experiment, const Problem& problem) {
+  if (!experiment.controls) return {};
+  return controls_of(experiment, problem, {std::begin(kControlWindows), std::end(kControlWindows)});
+}
+
+void train_controls(const FurtherWork& work) {
+  if (work.experiment.retest.get<std::int64_t>("replicates") > 0) return;
+  const auto controls = controls_of(work.experiment, work.problem);
+  if (controls.empty()) return;
+  const RunSummary run(work.store);
+  if (!run.baseline) return;
+  const auto problem = further_problem(work.problem, work.experiment.training, run);
+  std::vector<FurtherTraining> trainings;
+  for (const auto& control : controls) {
+    for (const auto* evaluation : run.baseline->evaluations) {
+      trainings.push_back({problem, control.candidate, evaluation->replicate});
+    }
+  }
+  const auto evaluations = train_further(trainings, work, "controls");
+  auto record = nlohmann::json::array();
+  auto next = evaluations.begin();
+  for (const auto& control : controls) {
+    const auto end = next + std::ssize(run.baseline->evaluations);
+    const std::vector<Evaluation> own(next, end);
+    next = end;
+    auto ids = nlohmann::json::array();
+    for (const auto& evaluation : own) ids.push_back(evaluation.id);
+    const auto judgement = work.objectives.judge(pointers(own));
+    record.push_back(
+        {{"name", control.name},
+         {"candidate", control.candidate.name},
+         {"evaluations", ids},
+         {"fitness", judgement.measured.empty() ? judgement.fitness : judgement.measured}});
+  }
+  work.store.set_meta("controls", record);
+}
+
+std::int64_t control_trainings(const Experiment& experiment, const Problem& problem) {
+  const auto options = evaluator_options(experiment);
+  const auto retested = experiment.retest.get<std::int64_t>("replicates");
+  return std::ssize(controls_of(experiment, problem)) * (retested > 0 ? retested
+                                                         : options.racing
+                                                             ? options.racing->replicates
+                                                             : options.replicates);
 }
 
 }  // namespace nas

@@ -8,6 +8,7 @@
 #include "genotype/candidate.hpp"
 #include "search/problem.hpp"
 #include "study/experiment.hpp"
+#include "study/further_trainings.hpp"
 
 namespace NAS_PUBLIC nas {
 
@@ -32,5 +33,15 @@ inline constexpr std::int64_t kControlWindows[] = {2, 4, 8};
 /// the problem trains nothing.
 std::vector<Control> controls_of(const Experiment& experiment, const Problem& problem,
                                  const std::vector<std::int64_t>& windows);
+/// Those that a run has: of kControlWindows, none where the experiment switches them off.
+std::vector<Control> controls_of(const Experiment& experiment, const Problem& problem);
+
+/// Trains the controls of a run on the seeds that the baseline has, and records them as "controls":
+/// name, candidate, evaluations and fitness of each. Nothing where a re-test is asked for, which
+/// has them on its own seeds, and where the baseline failed.
+void train_controls(const FurtherWork& work);
+
+/// For the plan: training runs of controls beside those of a re-test or a list.
+std::int64_t control_trainings(const Experiment& experiment, const Problem& problem);
 
 }  // namespace nas

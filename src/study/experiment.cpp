@@ -174,6 +174,7 @@ class Reader {
     for (const auto* section : {"semantics", "baseline", "space", "model", "data", "training"}) {
       if (document_.find(section) != nullptr && !reads(section)) refuse_section(section);
     }
+    if (document_.find("controls") != nullptr && !reads("training")) refuse_section("controls");
     Parameters top(settings);
     for (const auto& setting : settings) {
       const auto* node = document_.find(setting.name);
@@ -194,6 +195,7 @@ class Reader {
     experiment_.semantics = kind_.semantics ? decided_by_problem(kind_.semantics)
                                             : parse_semantics(top.get<std::string>("semantics"));
     experiment_.mechanisms = top.get<Texts>("mechanisms");
+    experiment_.controls = top.get<bool>("controls");
     if (reads("baseline")) noting_mistakes("baseline", [this] { read_baseline(); });
   }
 
@@ -968,7 +970,10 @@ class Reader {
     if (reads("space")) json["space"] = space_json(experiment_.space);
     if (reads("model")) json["model"] = experiment_.model;
     if (reads("data")) json["data"] = plugin("data", experiment_.corpus, experiment_.data);
-    if (reads("training")) json["training"] = experiment_.training;
+    if (reads("training")) {
+      json["training"] = experiment_.training;
+      json["controls"] = experiment_.controls;
+    }
     if (listed()) {
       json["mechanisms"] = experiment_.mechanisms;
       for (const auto* section : kOfSearch) json.erase(section);
@@ -1019,6 +1024,12 @@ std::vector<Setting> experiment_settings() {
        .default_value = Texts{},
        .help = "mechanisms that are trained in place of a search, on retest.replicates seeds each, "
                "and compared with the baseline; empty: a search"},
+      {.name = "controls",
+       .default_value = true,
+       .help = "whether the baseline is also trained without any mixer of positions and with "
+               "windows of 2, 4 and 8 tokens, on its seeds: what is better than it says something "
+               "of attention only where it is better than these, too; not where nothing is "
+               "trained"},
       plugins_setting(),
   };
 }

@@ -42,6 +42,7 @@ struct Experiment {
   double informed_share = 0.0;        ///< algorithm.informed_share of the initial population
   std::string baseline;  ///< mechanism trained beside the search; empty where the problem has none
   std::optional<Parameters> tuning;    ///< baseline.tune, unless false
+  bool controls = true;                ///< see study/controls.hpp; read by problems that train
   std::optional<Parameters> fidelity;  ///< empty: all candidates are trained to the end
   Parameters retest;                   ///< replicates = 0: none
   /// Trained in place of a search, by canonical name, and compared with the baseline as a re-test

@@ -1,6 +1,7 @@
 #include "study/retest.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include "core/format.hpp"
 #include "report/retest_outcome.hpp"
 #include "store/replicates.hpp"
+#include "study/controls.hpp"
 
 namespace nas {
 
@@ -89,6 +91,18 @@ void add_tuned(const FurtherWork& work, const RunSummary& run,
   }
 }
 
+/// @param problem  how they are trained; it keeps no models.
+void add_controls(const FurtherWork& work, const std::shared_ptr<Problem>& problem,
+                  std::vector<Wanted>& wanted) {
+  for (auto& control : controls_of(work.experiment, *problem)) {
+    wanted.push_back({.retested = {.role = Role::control,
+                                   .candidate = control.candidate.name,
+                                   .label = std::move(control.name),
+                                   .evaluations = {}},
+                      .problem = problem});
+  }
+}
+
 /// While a re-test is made in place of one that is there: how many seeds that had, for a process that
 /// continues.
 constexpr const char* kSeedsBefore = "retest_seeds";
@@ -138,7 +152,9 @@ bool is_of_winners(const nlohmann::json& retest, const RunSummary& run,
 /// Whether a recorded training of listed mechanisms is of those that are listed now.
 bool is_of_listed(const nlohmann::json& retest, const std::vector<Candidate>& listed) {
   std::multiset<std::string> recorded;
-  for (const auto& one : retest.at("candidates")) recorded.insert(one.at("candidate"));
+  for (const auto& one : retest.at("candidates")) {
+    if (one.at("role") != to_string(Role::control)) recorded.insert(one.at("candidate"));
+  }
   std::multiset<std::string> now;
   for (const auto& one : listed) now.insert(one.name);
   return recorded == now;
@@ -154,25 +170,37 @@ void set_aside(const FurtherWork& work) {
   work.store.set_meta("retest", nullptr);
 }
 
-/// Trains all on the same fresh seeds and records what these say.
-std::vector<Retested> train_and_judge(const FurtherWork& work, std::vector<Wanted> wanted,
-                                      Integer replicates, const std::string& stage) {
-  const auto& settings = work.experiment.retest;
+/// Trains those that are chosen on the same fresh seeds.
+template <class Chosen>
+void train_some(const FurtherWork& work, std::vector<Wanted>& wanted, Integer replicates,
+                const std::string& stage, Chosen chosen) {
   std::vector<FurtherTraining> trainings;
   for (const auto& one : wanted) {
+    if (!chosen(one.retested.role)) continue;
     const auto candidate = one.problem->parse(one.retested.candidate);
     for (Integer i = 0; i < replicates; ++i) {
       trainings.push_back({one.problem, candidate, kFirstHeldOutReplicate + i});
     }
   }
   const auto evaluations = train_further(trainings, work, stage);
-  std::vector<Retested> retested;
   auto next = evaluations.begin();
   for (auto& one : wanted) {
+    if (!chosen(one.retested.role)) continue;
     one.retested.evaluations.assign(next, next + replicates);
     next += replicates;
-    retested.push_back(std::move(one.retested));
   }
+}
+
+/// Trains all on the same fresh seeds and records what these say. Controls have a stage of their
+/// own: what measures them keeps no models, which whatever measures the others may do.
+std::vector<Retested> train_and_judge(const FurtherWork& work, std::vector<Wanted> wanted,
+                                      Integer replicates, const std::string& stage) {
+  const auto& settings = work.experiment.retest;
+  const auto is_control = [](Role role) { return role == Role::control; };
+  train_some(work, wanted, replicates, stage, std::not_fn(is_control));
+  train_some(work, wanted, replicates, "controls", is_control);
+  std::vector<Retested> retested;
+  for (auto& one : wanted) retested.push_back(std::move(one.retested));
   work.store.set_meta(
       "retest", to_record(judge(retested, work.objectives, settings.get<double>("confidence"))));
   if (work.store.meta(kSeedsBefore)) work.store.set_meta(kSeedsBefore, nullptr);
@@ -238,7 +266,7 @@ void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
   add_winners(work, run, baseline, problem, wanted);
   if (!baseline.empty()) add_baseline(work, run, baseline, problem, wanted);
   add_tuned(work, run, tuned, wanted);
-
+  add_controls(work, problem, wanted);
   train_and_judge(work, std::move(wanted), replicates, "re-test");
 }
 
@@ -276,7 +304,9 @@ std::vector<Evaluation> train_listed(const FurtherWork& work,
                       .problem = problem});
   }
   wanted.back().retested.role = Role::baseline;
-  return train_and_judge(work, std::move(wanted), replicates, "training").back().evaluations;
+  const auto baseline = wanted.size() - 1;
+  add_controls(work, problem->with_training(work.experiment.training), wanted);
+  return train_and_judge(work, std::move(wanted), replicates, "training")[baseline].evaluations;
 }
 
 RetestPlan retest_plan(const Experiment& experiment, std::int64_t found) {

@@ -31,6 +31,7 @@
 #include "store/replicates.hpp"
 #include "study/audit.hpp"
 #include "study/continuing.hpp"
+#include "study/controls.hpp"
 #include "study/engines.hpp"
 #include "study/free_space.hpp"
 #include "study/ranges.hpp"
@@ -282,7 +283,8 @@ DiskNeed disk_need(const Experiment& experiment, const Problem& problem,
   return {.parameters = facts.value("vanilla_parameters", std::int64_t{0}),
           .at_once = problem.num_workers() * widest,
           .kept_models = std::min(wanted == 0 ? 0 : wanted + 1, keeping),  // and the baseline's
-          .evaluations = rehearsal.trained + tuning.trainings + retest.trainings};
+          .evaluations = rehearsal.trained + tuning.trainings + retest.trainings +
+                         control_trainings(experiment, problem)};
 }
 
 /// Whether the search or its baseline, not what follows them, caused an evaluation.
@@ -574,6 +576,7 @@ void carry_out(const Experiment& experiment, Setup& setup, const Rehearsal& rehe
     carry_out_list(work, setup);
   } else {
     audit(work, setup.problem);
+    train_controls(work);
     retest(work, tune(work));
   }
   labels.complete();
@@ -750,8 +753,10 @@ Plan Study::plan(bool calibrate, Observer& given, const RunSettings& settings) c
     if (plan.training_seconds > 0.0) cut_by_time(experiment_, *problem, plan);
   }
   plan.tuning = tuning_plan(experiment_, plan.rehearsal.trained, plan.rehearsal.found());
+  plan.controls = control_trainings(experiment_, *problem);
   if (!calibrate) return plan;
-  const auto further = static_cast<double>(plan.tuning.trainings + plan.retest.trainings);
+  const auto further =
+      static_cast<double>(plan.tuning.trainings + plan.retest.trainings + plan.controls);
   if (!experiment_.mechanisms.empty()) {
     plan.seconds = plan.training_seconds * further / plan.workers;
     return plan;

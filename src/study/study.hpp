@@ -34,6 +34,7 @@ struct Plan {
   double seconds = 0.0;           ///< of all, races apart
   TuningPlan tuning{};
   RetestPlan retest{};
+  std::int64_t controls = 0;  ///< training runs of these
   /// Evaluations that the folder holds, which are not made again; nothing where no run is there.
   std::optional<std::int64_t> recorded{};
 };
