@@ -26,12 +26,12 @@ from nas_analysis.digest import BadInput
 from nas_analysis.files import write_whole
 from nas_analysis.page import page
 from nas_analysis.run import Run
-from nas_analysis.sections import (components, curves, distribution, diversity, effort, failures,
+from nas_analysis.sections import (components, controls, curves, distribution, diversity, effort, failures,
                                    front, health, progress, replicates, reproducibility, retest,
                                    rungs, tuning, verdict)
 from nas_analysis.words import counted, listed
 
-SECTIONS = (verdict, front, progress, rungs, curves, replicates, retest, tuning, components, failures, diversity,
+SECTIONS = (verdict, retest, controls, front, progress, rungs, curves, replicates, tuning, components, failures, diversity,
             distribution, effort, health, reproducibility)
 
 

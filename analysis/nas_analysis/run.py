@@ -174,6 +174,9 @@ class Run:
         ranks = {candidate.name: candidate.rank for candidate in self.ranking}
         baseline = own["baseline"]
         self.baseline = baseline and self._candidate(baseline, ranks.get(baseline["candidate"], -1))
+        # The baseline with less of what it is about, by name; those of a re-test are in `retest`.
+        self.controls = {one["name"]: self._candidate(one, -1) for one in own.get("controls") or []}
+        self.warnings: list[str] = own.get("warnings") or []
 
     def _candidate(self, record: dict[str, Any], rank: int) -> Candidate:
         values = [finite_or(record["values"][o.name], math.nan) for o in self.objectives]

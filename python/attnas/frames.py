@@ -14,8 +14,12 @@ from nas_analysis.run import Candidate, Evaluation, Run, finite_or
 
 def candidates(run: Run) -> pd.DataFrame:
     """See attnas.Run.candidates."""
-    known = run.with_baseline(run.ranking)
-    facts = {own["candidate"]: own for own in (run.digest["baseline"], *run.digest["ranking"]) if own}
+    controls = {each.name: name for name, each in run.controls.items()}
+    ranked = run.with_baseline(run.ranking)
+    known = ranked + [each for each in run.controls.values() if each.name not in {one.name for one in ranked}]
+    facts = {own["candidate"]: own for own in (run.digest["baseline"], *(run.digest.get("controls") or []),
+                                               *run.digest["ranking"]) if own}
+    controls |= {one["candidate"]: one["label"] for one in run.retest.get("candidates", []) if one["role"] == "control"}
     rows = [_candidate(run, each, facts[each.name]) for each in known]
     others: dict[str, list[Evaluation]] = {}
     for evaluation in run.evaluations:
@@ -41,6 +45,8 @@ def candidates(run: Run) -> pd.DataFrame:
     columns += [name for row in rows for name in row]
     frame = pd.DataFrame(rows, columns=list(dict.fromkeys(columns)))
     numbers = [name for each in run.objectives for name in (each.name, f"{each.name}_standard_error")]
+    if controls:
+        frame.insert(2, "control", frame.candidate.map(controls).fillna(""))
     frame = frame.astype({"on_front": bool, **dict.fromkeys(numbers, float)})
     return _with_genes(run, _with_integers(frame, "first_ask", "stopped_at"))
 

@@ -70,8 +70,8 @@ class Run:
 
     @cached_property
     def candidates(self) -> pd.DataFrame:
-        """A row per candidate: the usable ones the best first, the baseline, then what failed or was
-        rejected."""
+        """A row per candidate: the usable ones the best first, the baseline, its controls (named in the
+        column `control`), then what failed or was rejected."""
         return frames.candidates(self._record)
 
     @cached_property

@@ -156,9 +156,7 @@ void describe_scores(const RunSummary& run, const Evaluation& evaluation, const 
     text << "\nFor comparison, " << chance->at("by").get<std::string>() << " has accuracy "
          << number_text(chance->at("accuracy")) << ".\n";
   }
-  if (const auto unlearned = unlearned_text(run); !unlearned.empty()) {
-    text << '\n' << unlearned << '\n';
-  }
+  for (const auto& warning : warnings(run)) text << '\n' << warning << '\n';
   describe_retest(run, evaluation.candidate, text);
 }
 

@@ -10,6 +10,7 @@
 #include "indicators/indicators.hpp"
 #include "report/json_number.hpp"
 #include "report/recorded_genes.hpp"
+#include "report/verdict.hpp"
 #include "search/search.hpp"
 
 namespace nas {
@@ -382,6 +383,7 @@ nlohmann::json short_parts(const RunSummary& run, const Identities& identities) 
       {"ended_by", run.ended_by.empty() ? nlohmann::json() : nlohmann::json(run.ended_by)},
       {"baseline", run.baseline ? candidate_json(run, *run.baseline) : nlohmann::json()},
       {"controls", controls_json(run)},
+      {"warnings", warnings(run)},
       {"front", front_json(run)},
       {"batches", batches_json(run)},
       {"failures", failures_json(run, run.search)},

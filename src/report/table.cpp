@@ -352,8 +352,8 @@ std::string silent_text(const RunSummary& run) {
 /// What has to be known before anything is concluded from the tables.
 std::string warning_text(const RunSummary& run, std::size_t width) {
   std::string text;
-  for (const auto& warning : {unlearned_text(run), behind_control_text(run), untrained_text(run)}) {
-    if (!warning.empty()) text += '\n' + wrapped(warning, std::min(kLineWidth, width));
+  for (const auto& warning : warnings(run)) {
+    text += '\n' + wrapped(warning, std::min(kLineWidth, width));
   }
   return text;
 }

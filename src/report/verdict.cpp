@@ -291,7 +291,7 @@ Found found_by(const RunSummary& run, std::size_t objective) {
     if (candidate.stopped_at || candidate.candidate == run.baseline->candidate) continue;
     const double fitness = candidate.fitness[objective];
     found.best = std::min(found.best, fitness);
-    found.not_better += fitness < run.baseline->fitness[objective] ? 0 : 1;
+    if (fitness >= run.baseline->fitness[objective]) ++found.not_better;
     ++found.number;
   }
   return found;
@@ -330,6 +330,12 @@ std::string untrained_text(const RunSummary& run) {
          " mechanisms of the search are better than the baseline in " +
          run.objectives[*objective].name +
          ": it is probably under-trained. Train longer, or with another learning rate.";
+}
+
+std::vector<std::string> warnings(const RunSummary& run) {
+  Texts texts{unlearned_text(run), behind_control_text(run), untrained_text(run)};
+  std::erase_if(texts, [](const std::string& text) { return text.empty(); });
+  return texts;
 }
 
 }  // namespace nas

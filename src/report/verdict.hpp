@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "report/retest_outcome.hpp"
 #include "report/summary.hpp"
@@ -27,5 +28,9 @@ std::string behind_control_text(const RunSummary& run);
 /// That every mechanism of a search is better than the baseline, which then is probably
 /// under-trained. Empty where it is not so, and of a search that found fewer than 10.
 std::string untrained_text(const RunSummary& run);
+
+/// What has to be known before anything is concluded from a run: those of the three above that are
+/// not empty.
+std::vector<std::string> warnings(const RunSummary& run);
 
 }  // namespace nas

@@ -21,7 +21,7 @@ from nas_analysis.digest import BadInput
 from nas_analysis.effects import effects
 from nas_analysis.genes import genes
 from nas_analysis.run import Run
-from nas_analysis.sections import components, diversity, health, progress
+from nas_analysis.sections import components, controls, diversity, health, progress
 from nas_analysis.words import count, digits, duration, number, percent
 from page_fixture import BASELINE, HOSTILE, ROOT, RunFixture
 from report import report
@@ -401,7 +401,6 @@ class Verdicts(PageTest):
             words = self.words()
             self.assertIn(f"The search has ended; its {stages} not finished: the same command continues.", words)
             self.assertEqual(f"{goes_on}: the same command continues." in words, "retest" in own)
-            self.assertEqual("No re-test was made." in words, "retest" not in own)
             self.assertEqual("the re-test on held-out seeds, which is not finished, will say more." in words, "retest" in own)
         fixture.set("at_work", {"arrays": [{"trainings": [{}, {}]}]})
         words = self.words()
@@ -416,7 +415,7 @@ class Verdicts(PageTest):
         fixture.set("config", {**config, "retest": {"replicates": 0},
                                "baseline": {"mechanism": BASELINE, "tune": False}})
         words = self.words()
-        self.assertIn("No re-test was made.", words)
+        self.assertIn("re-test the best on held-out seeds", words)
         self.assertNotIn("not finished", words)
 
     def test_the_best_value_is_the_one_that_the_search_believes(self):
@@ -631,17 +630,29 @@ class Running(PageTest):
 
 
 class Learning(PageTest):
-    def test_a_baseline_worse_than_counting_words_is_said_first(self):
+    def test_what_has_to_be_known_is_said_first(self):
         fixture = self.fixture()
         fixture.retest()
-        for unigram, said in ((500.0, False), (50.0, True), (0.0, False)):
-            fixture.set("facts", {"corpus": "text_file", "unigram_perplexity": unigram})
-            words = self.words()
-            self.assertEqual("has learned nothing" in words, said)
-            if said:
-                self.assertRegex(words, r"Verdict ?The baseline has learned nothing: its perplexity is "
-                                        r"[\d.]+, that of the unigram model, which looks at no context, "
-                                        r"50\.00\. .* are compared\. ?The best mechanism beats the")
+        self.assertNotIn("has learned nothing", self.words())
+        fixture.set("warnings", ["The baseline has learned nothing: it guesses.", "It is behind a control."])
+        self.assertRegex(self.words(), r"Verdict ?The baseline has learned nothing: it guesses\. ?"
+                                       r"It is behind a control\. ?The best mechanism beats the")
+
+
+class Controls(PageTest):
+    def test_controls_are_rows_beside_the_best_and_the_baseline(self):
+        fixture = self.fixture()
+        self.assertIsNone(controls.section(Run(self.folder)))
+        baseline = json.loads(fixture.file.read_text())["baseline"]
+        own = {**baseline, "name": "no mixer", "mechanism": "2*none", "candidate": "2*none",
+               "values": {**baseline["values"], "perplexity": 2 * baseline["values"]["perplexity"]}}
+        fixture.set("controls", [own])
+        body = str(controls.section(Run(self.folder)).body)
+        rows = re.findall("<tr>(.*?)</tr>", body, re.DOTALL)
+        self.assertEqual([re.findall("<t[dh][^>]*>([^<]*)<", row)[0] for row in rows],
+                         ["", "best found", "baseline", "no mixer"])
+        self.assertIn("+100.0 %", rows[3])
+        self.assertIn("2*none", rows[3])
 
 
 class Pages(PageTest):
@@ -682,12 +693,13 @@ class Pages(PageTest):
             return re.findall(r'<section id="(\w+)"', report(Run(self.folder)))
 
         fixture = self.fixture()
-        without = ["verdict", "front", "progress", "curves", "replicates", "retest", "components",
-                   "failures", "diversity", "distribution", "time", "health", "reproducibility"]
+        without = ["verdict", "front", "progress", "curves", "replicates", "components", "failures",
+                   "diversity", "distribution", "time", "health", "reproducibility"]
         self.assertEqual(keys(), without)
-        self.assertIn("No re-test was made.", self.words())
+        fixture.retest()
         fixture.tuning()
-        self.assertEqual(keys(), without[:6] + ["tuning"] + without[6:])
+        self.assertEqual(keys(), ["verdict", "retest", *without[1:5], "tuning", *without[5:]],
+                         "what fresh seeds say comes first")
         self.assertIn("It lies at the edge of the tried learning rate and weight decay.",
                       self.words())
 

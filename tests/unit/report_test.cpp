@@ -174,6 +174,60 @@ TEST_F(ReportTest, ABaselineNoBetterThanTheUnigramModelIsSaidLast) {
                           "compared.\n"));
 }
 
+TEST_F(ReportTest, ControlsAreRowsAndABaselineBehindOneIsSaid) {
+  auto trained = objective("perplexity", "1", 1, 400);
+  trained["source"] = "trained";
+  store_->set_meta("objectives", nlohmann::json::array({trained}));
+  store_->add({evaluation("n", 95), evaluation("w", 70)});
+  const auto control = [](const char* name, const char* id, double value) {
+    return nlohmann::json{{"name", name},
+                          {"candidate", "candidate " + std::string(id)},
+                          {"evaluations", {id}},
+                          {"fitness", {value}}};
+  };
+  const auto shown = [&](const nlohmann::json& controls) {
+    store_->set_meta("controls", controls);
+    return RunSummary(*store_);
+  };
+  const auto both = shown({control("no mixer", "n", 95), control("window 2", "w", 70)});
+  ASSERT_EQ(both.controls.size(), 2U);
+  EXPECT_EQ(both.controls[1].measured.values, std::vector<double>{70.0});
+  EXPECT_EQ(results_json(both)["controls"][0]["name"], "no mixer");
+  EXPECT_EQ(results_json(both)["controls"][0]["values"]["perplexity"], 95.0);
+  const auto table = closing_table(both);
+  EXPECT_THAT(table, ::testing::ContainsRegex("no mixer  candidate n +95.00"));
+  EXPECT_THAT(table, HasSubstr("outside the search (baseline, controls): 3 evaluated"));
+  EXPECT_EQ(behind_control_text(both),
+            "The baseline is behind a control: window 2 has 70.00 in perplexity, the baseline "
+            "100.00 (n = 1). What is better than the baseline here may be so by attending less. "
+            "Nothing that the search found is better than that control.");
+  const auto one = shown({control("no mixer", "n", 95)});
+  EXPECT_THAT(behind_control_text(one), HasSubstr("no mixer has 95.00"));
+  EXPECT_THAT(behind_control_text(one), Not(HasSubstr("Nothing that the search")));
+  EXPECT_EQ(behind_control_text(shown({control("no mixer", "n", 101)})), "");
+  EXPECT_EQ(behind_control_text(shown(nullptr)), "");
+  EXPECT_TRUE(shown({control("gone", "unknown", 1)}).controls.empty());
+}
+
+TEST_F(ReportTest, ASearchOfWhichAllBeatTheBaselineIsUnderTrained) {
+  auto trained = objective("perplexity", "1", 1, 400);
+  trained["source"] = "trained";
+  store_->set_meta("objectives", nlohmann::json::array({trained}));
+  const auto add = [this](int number, double value) {
+    const auto id = "more" + std::to_string(number);
+    store_->add({evaluation(id, value)});
+    store_->add_asks({ask(number, 2, id, value)});
+  };
+  for (int i = 5; i < 11; ++i) add(i, 60.0 + i);
+  EXPECT_EQ(untrained_text(RunSummary(*store_)), "") << "nine are few";
+  add(11, 71.0);
+  EXPECT_EQ(untrained_text(RunSummary(*store_)),
+            "All 10 mechanisms of the search are better than the baseline in perplexity: it is "
+            "probably under-trained. Train longer, or with another learning rate.");
+  add(12, 100.5);
+  EXPECT_EQ(untrained_text(RunSummary(*store_)), "");
+}
+
 /// Adds what constraints rejected: e before training, f and its replicate after it.
 void add_rejected(Store& store) {
   auto config = *store.meta("config");

@@ -97,6 +97,69 @@ TEST(RetestOutcome, DistinguishesBetterWorseAndNoise) {
   EXPECT_THAT(text, Not(HasSubstr("tuned")));
 }
 
+TEST(RetestOutcome, ControlsAreSpokenOfFirst) {
+  const auto good = retested(Role::top, "good", {94}, times(0.95, kBaseline, 0.002));
+  const auto like = retested(Role::top, "like", {95}, times(0.9, kBaseline, 0.03));
+  const auto plain = retested(Role::baseline, "plain", {100}, kBaseline);
+  const auto judged = [&](double first, double second) {
+    return judge({good, like, plain, retested(Role::control, "first", {}, times(first, kBaseline)),
+                  retested(Role::control, "second", {}, times(second, kBaseline, 0.001))},
+                 objectives(), 0.95);
+  };
+  // Behind a control, which both were compared with.
+  const auto behind = judged(1.2, 0.9);
+  EXPECT_EQ(behind.best_control()->candidate, "second");
+  EXPECT_EQ(to_record(behind)["best_control"], "the second");
+  EXPECT_NEAR(behind.candidates[0].against_control->paired.difference.mean, std::log(0.95 / 0.9),
+              0.001);
+  EXPECT_FALSE(behind.candidates[4].against_control);
+  EXPECT_FALSE(behind.candidates[4].non_dominated_probability) << "no search hands over a control";
+  EXPECT_THAT(verdict(behind),
+              ::testing::StartsWith("A control, the second, is better than the baseline by "));
+  EXPECT_THAT(verdict(behind),
+              HasSubstr("None of the 2 mechanisms is shown to be better than that control. the "
+                        "good is better than the baseline by "));
+  EXPECT_THAT(verdict(judged(1.0, 1.3)),
+              ::testing::StartsWith("The baseline is not shown to be better than a control, the "
+                                    "first: "));
+  // Ahead of all of them.
+  const auto ahead = verdict(judged(1.2, 1.1));
+  EXPECT_THAT(ahead, ::testing::StartsWith(
+                         "The baseline is better than every control, than the second by "));
+  EXPECT_THAT(ahead, Not(HasSubstr("that control")));
+  EXPECT_THAT(verdict(judged(0.92, 0.93)),
+              HasSubstr("None of the 2 mechanisms is shown to be better than that control."));
+  EXPECT_THAT(verdict(judged(1.2, 0.98)),
+              HasSubstr("Of the 2 mechanisms 2 are shown to be better than that control."))
+      << "said where not all are";
+}
+
+TEST(RetestOutcome, ControlsTakeNoPowerFromTheMechanisms) {
+  const std::vector<Retested> alone{retested(Role::top, "good", {94}, times(0.97, kBaseline, 0.01)),
+                                    retested(Role::baseline, "plain", {100}, kBaseline)};
+  auto controlled = alone;
+  for (const auto* name : {"first", "second", "third"}) {
+    controlled.push_back(retested(Role::control, name, {}, times(1.1, kBaseline, 0.02)));
+  }
+  const auto before = judge(alone, objectives(), 0.95);
+  const auto after = judge(controlled, objectives(), 0.95);
+  EXPECT_EQ(after.candidates[0].against_baseline->p_holm,
+            before.candidates[0].against_baseline->p_holm);
+  EXPECT_EQ(after.candidates[0].differences[0]->p_holm,
+            before.candidates[0].differences[0]->p_holm);
+  EXPECT_GT(after.candidates[2].against_baseline->p_holm,
+            after.candidates[2].against_baseline->paired.p)
+      << "controls are a family of their own";
+}
+
+TEST(RetestOutcome, AControlThatFailedIsNotTheBest) {
+  const auto outcome = judge({retested(Role::baseline, "plain", {100}, kBaseline),
+                              retested(Role::control, "failed", {}, {50, 0, 50, 50, 50}),
+                              retested(Role::control, "whole", {}, times(1.1, kBaseline))},
+                             objectives(), 0.95);
+  EXPECT_EQ(outcome.best_control()->candidate, "whole");
+}
+
 TEST(RetestOutcome, SaysByHowMuchTheSearchFlattered) {
   // 101 on fresh seeds; the search saw 91 and 97: by 7 on average. The baseline loses 1.
   const auto outcome = judge(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from nas_analysis.digest import Objective
-from nas_analysis.html import Html, join, mechanism, prose
+from nas_analysis.html import Html, join, mechanism
 from nas_analysis.page import Cell, Section, note, paragraph, table
 from nas_analysis.run import Run, finite_or
 from nas_analysis.sections.verdict import unfinished
@@ -28,10 +28,7 @@ def section(run: Run) -> Section | None:
             "The re-test, which trains the best mechanisms and the baseline again on held-out seeds, is not finished"
             + ("." if run.at_work else ": the same command continues.")))
     if not retest.get("candidates"):
-        return Section("retest", "Re-test", paragraph(prose(
-            "No re-test was made. `retest:` in the configuration trains the best mechanisms and "
-            "the baseline again on held-out seeds, scores the test split, and shows here how much "
-            "of the search's score was luck.")))
+        return None
     records = retest["candidates"]
     objective = run.objectives[run.noisy]
     has_baseline = any(record.get("role") == "baseline" for record in records)

@@ -17,23 +17,10 @@ def section(run: Run) -> Section:
 
 
 def words(run: Run) -> list[Html]:
-    """Paragraphs: that nothing was learned or the baseline failed, where that is so, then the verdict
-    of the re-test where there is one, else what the search alone can say."""
-    beware = [each for each in (_unlearned(run), _failed_baseline(run)) if each]
-    return [*map(paragraph, beware), *_found(run)]
-
-
-def _unlearned(run: Run) -> str:
-    """As unlearned_text() in src/report/verdict.hpp."""
-    unigram = finite_or(run.facts.get("unigram_perplexity"), 0.0)
-    values = [evaluation.values["perplexity"] for evaluation in
-              (run.baseline.evaluations if run.baseline else ())
-              if evaluation.usable and "perplexity" in evaluation.values]
-    if unigram <= 0 or not values or sum(values) / len(values) < unigram:
-        return ""
-    return (f"The baseline has learned nothing: its perplexity is {number(sum(values) / len(values))}, "
-            f"that of the unigram model, which looks at no context, {number(unigram)}. Train longer, or "
-            "with another learning rate, before mechanisms are compared.")
+    """Paragraphs: what has to be known first, as that the baseline is behind a control or failed, then
+    the verdict of the re-test where there is one, else what the search alone can say."""
+    failed = _failed_baseline(run)
+    return [*map(paragraph, run.warnings), *([paragraph(failed)] if failed else []), *_found(run)]
 
 
 def _failed_baseline(run: Run) -> Html | None:

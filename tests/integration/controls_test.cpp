@@ -1,0 +1,107 @@
+// The controls of a run, with real trainings.
+
+#include <map>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "integration/program.hpp"
+
+namespace nas::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+
+class ControlsTest : public ProgramTest {
+ protected:
+  [[nodiscard]] Names search(const fs::path& folder, const Names& further = {}) const {
+    Names arguments{config("smoke.yaml"),   "--output",    folder.string(), "controls=true",
+                    "budget.evaluations=4", "--no-report", "model.layers=2"};
+    arguments.insert(arguments.end(), further.begin(), further.end());
+    return arguments;
+  }
+};
+
+TEST_F(ControlsTest, HaveTheSeedsOfTheBaseline) {
+  const auto folder = folder_ / "run";
+  ASSERT_EQ(run("nas-run", search(folder, {"evaluation.replicates=2"})), 0) << text();
+  expect_text("controls 8/8");
+  expect_text("window 8");
+  const auto found = results_of(folder);
+  std::map<std::string, std::pair<std::int64_t, nlohmann::json>> by_id;
+  for (const auto& one : found["evaluations"]) {
+    by_id[one["id"]] = {one["replicate"], one["identity"]};
+  }
+  const auto seeds = [&](const nlohmann::json& row) {
+    std::set<std::pair<std::int64_t, nlohmann::json>> of;
+    for (const auto& id : row["evaluations"]) of.insert(by_id.at(id));
+    return of;
+  };
+  std::map<std::string, std::string> names;
+  for (const auto& row : found["controls"]) {
+    names[row["name"]] = row["candidate"];
+    EXPECT_EQ(row["n"], 2);
+    EXPECT_EQ(seeds(row), seeds(found["baseline"])) << "trained alike, on the same seeds";
+  }
+  EXPECT_EQ(names, (std::map<std::string, std::string>{
+                       {"no mixer", "2*none"},
+                       {"window 2", "2*attn{dropout=0.1,pattern=window,window=2}"},
+                       {"window 4", "2*attn{dropout=0.1,pattern=window,window=4}"},
+                       {"window 8", "2*attn{dropout=0.1,pattern=window,window=8}"}}));
+  // Finished: nothing is trained again.
+  ASSERT_EQ(run("nas-run", search(folder, {"evaluation.replicates=2"})), 0) << text();
+  EXPECT_EQ(results_of(folder)["evaluations"].size(), found["evaluations"].size());
+  ASSERT_EQ(run("nas-run", {"verify", folder.string(), "--retrain", "20"}), 0) << text();
+}
+
+TEST_F(ControlsTest, ARetestHasThemOnItsOwnSeeds) {
+  const auto folder = folder_ / "run";
+  ASSERT_EQ(run("nas-run", search(folder, {"retest.replicates=3"})), 0) << text();
+  const auto found = results_of(folder);
+  EXPECT_TRUE(found["controls"].empty());
+  std::map<std::string, int> roles;
+  for (const auto& one : found["retest"]["candidates"]) ++roles[one["role"]];
+  EXPECT_EQ(roles["control"], 4);
+  EXPECT_TRUE(found["retest"]["best_control"].is_string());
+  const auto verdict = found["retest"]["verdict"].get<std::string>();
+  EXPECT_LT(verdict.find("control"), verdict.find("The search's scores")) << verdict;
+}
+
+TEST_F(ControlsTest, ListedMechanismsHaveThemAndKeepTheirModels) {
+  const auto folder = folder_ / "run";
+  ASSERT_EQ(run("nas-train", {"dot|sparsemax|none|fixed|bias|0.1", config("smoke.yaml"), "--output",
+                              folder.string(), "--seeds", "2", "controls=true", "model.context=4",
+                              "data.pairs=1", "--no-report"}),
+            0)
+      << text();
+  const auto found = results_of(folder);
+  std::map<std::string, std::string> roles;
+  for (const auto& one : found["retest"]["candidates"]) roles[one["label"]] = one["role"];
+  EXPECT_EQ(roles,
+            (std::map<std::string, std::string>{{"dot|sparsemax|none|fixed|bias|0.1", "listed"},
+                                                {"dot|softmax|none|fixed|bias|0.1", "baseline"},
+                                                {"no mixer", "control"},
+                                                {"window 2", "control"}}))
+      << "a window of 4 tokens is the whole context";
+  std::set<std::string> kept;
+  for (const auto& file : fs::directory_iterator(folder / "models")) {
+    kept.insert(file.path().stem().string());
+  }
+  for (const auto& one : found["retest"]["candidates"]) {
+    if (one["role"] != "control") continue;
+    for (const auto& id : one["evaluations"]) {
+      EXPECT_FALSE(kept.contains(id)) << one["label"];
+    }
+  }
+}
+
+TEST_F(ControlsTest, AreRefusedWhereNothingIsTrained) {
+  EXPECT_EQ(run("nas-run", {config("cmaes_sphere.yaml"), "controls=true", "--output",
+                            (folder_ / "run").string()}),
+            2);
+  expect_text("controls: the problem sphere has none, must be left out");
+}
+
+}  // namespace
+}  // namespace nas::testing
