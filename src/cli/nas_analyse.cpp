@@ -36,7 +36,7 @@ constexpr const char* kUsage =
     "\n"
     "Examples:\n"
     "  $ nas-analyse runs/quickstart best\n"
-    "  $ nas-analyse runs/quickstart \"dot|sparsemax|none|fixed|bias|0.1\" --sequences 256\n"
+    "  $ nas-analyse runs/quickstart best --sequences 256\n"
     "\n";
 
 struct Arguments {

@@ -48,7 +48,7 @@ constexpr const char* kUsage =
     "that is continued.\n"
     "\n"
     "Examples:\n"
-    "  $ nas-train \"dot|sparsemax|none|fixed|bias|0.1\" \"2*mqa\" quickstart --seeds 5\n"
+    "  $ nas-train \"2*attn{normalization=sparsemax,conv=4,dropout=0}\" quickstart --seeds 5\n"
     "  $ nas-train runs/quickstart-train --seeds 10          # more seeds for the same\n"
     "\n";
 
