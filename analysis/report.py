@@ -4,7 +4,7 @@
     report.py RUN [-o report.html] [--svg FOLDER]
 
 RUN is a run's folder, its store.sqlite or its results.json. FOLDER receives the pictures of its
-progress, its front and its learning curves, each as a file.
+re-test, its progress, its front and its learning curves, each as a file.
 
 Needs numpy and scipy. Exit code 2 where the run cannot be read or the page not written.
 """
@@ -58,12 +58,12 @@ def write(path: Path, text: str) -> None:
 
 
 def write_pictures(folder: Path, run: Run) -> None:
-    """Writes the pictures of progress, front and curves, each as a file. Raises BadInput."""
+    """Writes the pictures of re-test, progress, front and curves, each as a file. Raises BadInput."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"{folder}: cannot be made: {error.strerror}") from error
-    drawn = {**progress.pictures(run), **front.pictures(run), **curves.pictures(run)}
+    drawn = {**retest.pictures(run), **progress.pictures(run), **front.pictures(run), **curves.pictures(run)}
     for name, each in drawn.items():
         write(folder / f"{name}.svg", each.file(run.name))
 
@@ -76,7 +76,7 @@ def main(words: list[str]) -> None:
     parser.add_argument("-o", "--output", type=Path,
                         help="the page (default: report.html beside these)")
     parser.add_argument("--svg", type=Path, metavar="FOLDER",
-                        help="write the pictures of progress, front and curves there, too")
+                        help="write the pictures of re-test, progress, front and curves there, too")
     arguments = parser.parse_args(words)
     folder = arguments.run if arguments.run.is_dir() else arguments.run.parent
     output = arguments.output or folder / "report.html"

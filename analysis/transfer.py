@@ -215,6 +215,8 @@ class Transfer:
             self.redrawn = [side.redrawn(redraws, generator) for side in sides]
         self.tau_of_seeds = self._tau_of_seeds()
         self.better_half = [self._better_half(side) for side in sides]
+        self.between = self._between_families()
+        self.within = self._within_families()
         self.overlap = self._overlap()
         self.chance = self.top**2 / self.size
         # Rounded: equal to a level is not above it.
@@ -280,6 +282,26 @@ class Transfer:
             return None
         return Tau(*(side.mean[rows] for side in self.sides),
                    None if self.families is None else self.families[rows])
+
+    def _between_families(self) -> Tau | None:
+        """Tau of the means of families, of which each counts once."""
+        if self.families is None:
+            return None
+        places = np.unique(self.families, return_inverse=True)[1]
+        means = [np.bincount(places, side.mean) / np.bincount(places) for side in self.sides]
+        return None if any(np.ptp(own) == 0 for own in means) else Tau(*means)
+
+    def _within_families(self) -> Interval | None:
+        """Mean over families of tau among the mechanisms of one, with Student's interval over families; those
+        of fewer than FEWEST mechanisms, or of which all are equal on a side, are left out."""
+        if self.families is None:
+            return None
+        found = []
+        for family in np.unique(self.families):
+            own = [side.mean[self.families == family] for side in self.sides]
+            if len(own[0]) >= FEWEST and all(np.ptp(means) > 0 for means in own):
+                found.append(float(stats.kendalltau(*own).statistic))
+        return statistics.mean_interval(found) if len(found) >= FEWEST_FAMILIES else None
 
     def _chosen(self, chooser: int, judge: int) -> Chosen:
         row = int(self.sides[chooser].order[0])
@@ -559,6 +581,8 @@ def numbers(found: Transfer) -> Chapter:
     rows = [
         *([["tau, interval over families", str(found.tau)]] if clustered else []),
         ["tau, interval over mechanisms", found.tau.over_mechanisms],
+        *([["tau of the means of families", str(found.between or "not known")],
+           ["tau within a family, mean over families", _interval(found.within)]] if clustered else []),
         ["tau, interval over seeds", _interval(found.tau_of_seeds)],
         [f"tau of two halves of the seeds of {a}", _interval(halves[0])],
         [f"tau of two halves of the seeds of {b}", _interval(halves[1])],
@@ -659,6 +683,8 @@ def summary(found: Transfer) -> str:
     rows = {
         "mechanisms": found.size, "families": found.tau.families,
         "tau_families": found.tau.of_families, "tau_mechanisms": found.tau.interval, "tau_p": found.tau.p,
+        "tau_between_families": found.between and found.between.interval,
+        "tau_between_families_p": found.between and found.between.p, "tau_within_families": found.within,
         "tau_seeds": found.tau_of_seeds, "tau_corrected": found.corrected,
         "tau_ceiling": found.ceiling, "ordered_alike": found.alike,
         "halves_a": halves[0], "halves_b": halves[1], "reliability_a": reliability[0],

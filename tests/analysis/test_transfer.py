@@ -297,6 +297,24 @@ class Words(Settings):
             "first may say what a search on second can leave out, but not beyond noise what is best "
             "there, and the other way round: "))
 
+    def test_agreement_between_families_is_told_from_that_within_them(self):
+        # Families keep their order, mechanisms of one are opposed.
+        base = np.repeat(np.arange(8.0), 5)
+        inside = np.tile(np.arange(5.0), 8) / 100
+        families = np.repeat([f"family {i}" for i in range(8)], 5)
+        sides = [transfer.Side("one", (base + inside)[:, None]), transfer.Side("other", (base - inside)[:, None])]
+        found = transfer.Transfer(sides, 4, redraws=1, families=families)
+        self.assertEqual(found.between.interval.point, 1.0)
+        self.assertAlmostEqual(found.within.point, -1.0)
+        alike = transfer.Transfer([sides[0], sides[0]], 4, redraws=1, families=families)
+        self.assertAlmostEqual(alike.within.point, 1.0)
+        mechanisms = transfer.Transfer(sides, 4, redraws=1)
+        self.assertIsNone(mechanisms.between)
+        self.assertIsNone(mechanisms.within)
+        few = transfer.Transfer([transfer.Side(side.label, side.values[:15]) for side in sides], 4, redraws=1,
+                                families=families[:15])
+        self.assertIsNone(few.within, "three families are too few for an interval")
+
     def test_what_is_mostly_noise_is_not_corrected(self):
         made = cells(np.arange(40.0) / 40, noise=3.0)
         found = self.found(cells(np.arange(40.0) / 20), made)

@@ -10,7 +10,7 @@ from nas_analysis.html import Html, join, mechanism
 from nas_analysis.page import Cell, Section, note, paragraph, table
 from nas_analysis.run import Run, finite_or
 from nas_analysis.sections.verdict import unfinished
-from nas_analysis.svg import Frame, Picture, figure, tip, value_axis
+from nas_analysis.svg import Figure, Frame, Picture, tip, value_axis
 from nas_analysis.words import (NOTHING, number, p_value, percent, range_text, shortened, signed)
 
 NAN = float("nan")
@@ -31,27 +31,34 @@ def section(run: Run) -> Section | None:
         return None
     records = retest["candidates"]
     objective = run.objectives[run.noisy]
-    has_baseline = any(record.get("role") == "baseline" for record in records)
     return Section("retest", "Re-test", join(
-        paragraph(retest["verdict"]) if retest.get("verdict") else None,
-        figure(lambda width: _picture(run, records, objective, width),
-               "Hollow: the score that the search saw. Filled: mean over held-out seeds, with its "
-               f"{_interval(retest)}. A shift to the worse"
-               + (" beyond the baseline's" if has_baseline else "")
-               + " is selection bias: the best of many draws was also a lucky one."),
+        pictures(run)["retest"].html(),
         _bias(run, records, objective),
         _table(run, records),
         _reading(run),
     ))
 
 
+def pictures(run: Run) -> dict[str, Figure]:
+    """The picture of the re-test, or of what was listed, by the name of its file; none where there is none."""
+    records = run.retest.get("candidates") or []
+    if run.noisy is None or not records:
+        return {}
+    objective = run.objectives[run.noisy]
+    words = f"Mean over the seeds, with its {_interval(run.retest)}."
+    if not run.listed:
+        beyond = " beyond the baseline's" if any(record.get("role") == "baseline" for record in records) else ""
+        words = ("Hollow: the score that the search saw. Filled: mean over held-out seeds, with its "
+                 f"{_interval(run.retest)}. A shift to the worse{beyond} is selection bias: the best of many draws was "
+                 "also a lucky one.")
+    return {"retest": Figure(lambda width: _picture(run, records, objective, width), words)}
+
+
 def _comparison(run: Run) -> Section:
     """Listed mechanisms beside the baseline."""
     records = run.retest["candidates"]
-    objective = run.objectives[run.noisy or 0]
     return Section("comparison", "Comparison", join(
-        figure(lambda width: _picture(run, records, objective, width),
-               f"Mean over the seeds, with its {_interval(run.retest)}."),
+        pictures(run)["retest"].html(),
         _table(run, records),
         _reading(run),
         _differences(run, records),
@@ -115,6 +122,27 @@ def _scores(run: Run, record: dict[str, Any]) -> tuple[float, float, float, floa
             *(finite_or(found.get(key), NAN) for key in ("mean", "low", "high")))
 
 
+def _brief(run: Run, record: dict[str, Any]) -> str:
+    """The name where there is little room: of a control and of what tuning made, its label says what it is."""
+    label = str(record.get("label", record.get("candidate", "")))
+    return label if record.get("role") in ("control", "tuned") else run.brief(record["candidate"])
+
+
+def _on_axis(records: list[dict], scores: list[tuple[float, float, float, float]]) -> list[float]:
+    """The values that the axis has to show. Controls may be so far off that nothing could be seen of the others:
+    their means stand at the edge then."""
+    def known(controls: bool) -> list[float]:
+        return [value for record, score in zip(records, scores) if (record.get("role") == "control") == controls
+                for value in score if value == value]
+
+    own = known(False)
+    if not own:
+        return known(True)
+    low, high = min(own), max(own)
+    near = 2 * (high - low)
+    return own + [value for value in known(True) if low - near <= value <= high + near]
+
+
 def _picture(run: Run, records: list[dict], objective: Objective, width: float) -> Picture:
     narrow = width < 600
     row = 38.0 if narrow else 27.0
@@ -123,13 +151,13 @@ def _picture(run: Run, records: list[dict], objective: Objective, width: float) 
     picture = Picture(width, frame.bottom + 48, f"{objective.name} of every mechanism" if run.listed
                       else "search score and re-test score")
     scores = [_scores(run, record) for record in records]
-    shown = [value for score in scores for value in score if value == value]
+    shown = _on_axis(records, scores)
     x = value_axis(shown, objective.maximise, shown)
     picture.bottom_axis(frame, x, objective.title, grid=True)
     for i, (record, (seen, mean, low, high)) in enumerate(zip(records, scores)):
         y = frame.top + row * (i + 0.5) + (7 if narrow else 0)
         is_baseline = record.get("role") == "baseline"
-        label = str(record.get("label", record.get("candidate", "")))
+        label = _brief(run, record)
         picture.text(left if narrow else 2, y - 10 if narrow else y + 4,
                      shortened(label, 46 if narrow else 53),
                      "code small label" + (" baseline-text" if is_baseline else ""))
@@ -138,6 +166,12 @@ def _picture(run: Run, records: list[dict], objective: Objective, width: float) 
                     f"{'mean' if run.listed else 're-test'} {number(mean)}, "
                     f"{_interval(run.retest)} {range_text(low, high)}",
                     str(record.get("role", "")))
+        if mean > x.high:
+            picture.text(frame.right - 4, y + 4, f"{number(mean)} \u2192", "small", "end")
+            continue
+        if mean < x.low:
+            picture.text(frame.left + 4, y + 4, f"\u2190 {number(mean)}", "small")
+            continue
         if low == low and high == high:
             picture.line(x(low), y, x(high), y, "baseline" if is_baseline else "interval")
         if seen == seen:
@@ -186,7 +220,7 @@ def _table(run: Run, records: list[dict]) -> Html:
             return finite_or(against.get(key), NAN)
 
         rows.append([
-            Cell(mechanism(str(record.get("label", record.get("candidate", "")))), left=True),
+            Cell(mechanism(str(record.get("label", record.get("candidate", ""))), _brief(run, record)), left=True),
             Cell(str(record.get("role", "")), left=True), *(Cell(number(each)) for each in shown),
             Cell(number(finite_or(test.get("mean"), NAN))),
             Cell(NOTHING if probability is None else percent(finite_or(probability, NAN))),
