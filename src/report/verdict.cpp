@@ -155,7 +155,7 @@ void add_controls(const RetestOutcome& outcome, Texts& sentences) {
                           control->label + ": being better than the baseline says little here.");
     } else if (one.difference() > 0.0) {
       sentences.push_back("A control, " + control->label + ", is better than the baseline by " +
-                          amount(*one.contrast) +
+                          amount(control->against_baseline.value_or(*one.contrast)) +
                           ": being better than the baseline says nothing of attention here.");
     } else {
       sentences.push_back("The baseline is better than every control, than " + control->label +
