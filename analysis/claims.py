@@ -29,7 +29,7 @@ from nas_analysis.files import csv_text, write_whole
 from nas_analysis.statistics import holm
 
 MOST = 6
-COLUMNS = ("claim", "difference_percent", "low_percent", "high_percent", "n", "p", "p_holm", "confirmed")
+COLUMNS = ("claim", "difference", "low", "high", "n", "p", "p_holm", "confirmed")
 
 
 def read(path: Path) -> Any:
@@ -41,7 +41,7 @@ def read(path: Path) -> Any:
 
 
 def tested(claim: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """A claim's difference in percent of test perplexity, its interval, n and p."""
+    """A claim's difference as a share of test perplexity, its interval, n and p."""
     path = folder / claim["run"]
     candidates = (read(path).get("retest") or {}).get("candidates") or []
     labels = [one["label"] for one in candidates]
@@ -50,10 +50,8 @@ def tested(claim: dict[str, Any], folder: Path) -> dict[str, Any]:
     contrast = candidates[labels.index(claim["label"])].get(f"against_{claim['against']}")
     if not contrast:
         raise BadInput(f"{path}: {claim['label']} is not compared with the {claim['against']}")
-    percent = {name: 100.0 * math.expm1(contrast[key])
-               for name, key in (("difference", "difference"), ("low", "low"), ("high", "high"))}
     return {"claim": claim["claim"], "n": contrast["n"], "p": contrast["p"],
-            **{f"{name}_percent": value for name, value in percent.items()}}
+            **{name: math.expm1(contrast[name]) for name in ("difference", "low", "high")}}
 
 
 def family(claims: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
@@ -65,7 +63,7 @@ def family(claims: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
     for claim, row, p in zip(claims, rows, holm([row["p"] for row in rows])):
         sign = {"lower": -1, "higher": 1}[claim["expects"]]
         row["p_holm"] = float(p)
-        row["confirmed"] = "yes" if p < 0.05 and sign * row["difference_percent"] > 0 else "no"
+        row["confirmed"] = "yes" if p < 0.05 and sign * row["difference"] > 0 else "no"
     return rows
 
 
@@ -76,7 +74,7 @@ def table(rows: list[dict[str, Any]]) -> str:
              "this repository is exploratory.", "",
              "| claim | difference (95 %) | n | p (Holm) | |", "|---|--:|--:|--:|---|"]
     for row in rows:
-        difference, low, high = (f"{row[f'{name}_percent']:+.1f}" for name in ("difference", "low", "high"))
+        difference, low, high = (f"{100 * row[name]:+.1f}" for name in ("difference", "low", "high"))
         p = "< 0.001" if row["p_holm"] < 0.001 else f"{row['p_holm']:.3f}"
         lines.append(f"| {row['claim']} | {difference} % ({low} to {high}) | {row['n']} | {p} | "
                      f"{'confirmed' if row['confirmed'] == 'yes' else 'not confirmed'} |")
