@@ -16,6 +16,7 @@
 #include "core/warning.hpp"
 #include "data/corpus.hpp"
 #include "data/corpus_facts.hpp"
+#include "data/count_models.hpp"
 #include "evaluation/device_pool.hpp"
 #include "evaluation/frame.hpp"
 #include "evaluation/model_selection.hpp"
@@ -24,6 +25,7 @@
 #include "nn/transformer.hpp"
 #include "ops/model_failure.hpp"
 #include "search/problem.hpp"
+#include "training/batches.hpp"
 #include "training/checkpoint.hpp"
 #include "training/trainer.hpp"
 
@@ -341,6 +343,28 @@ class AttentionSearch final : public Problem {
           numerical_mode_ == NumericalMode::tf32 ? "TensorFloat-32" : "float32";
     }
     return facts;
+  }
+
+  [[nodiscard]] nlohmann::json counts() const override {
+    TrainingOrder order(corpus_->train, training_.batch_size, seed_, /*replicate=*/0);
+    const auto size = corpus_->train.size();
+    std::vector<DrawnWindow> read;
+    for (std::int64_t i = 0; i < training_.steps * training_.batch_size; ++i) {
+      const auto& epoch = order.epoch(i / size);
+      read.push_back({epoch.permutation[static_cast<std::size_t>(i % size)], epoch.offset});
+    }
+    auto counts = nlohmann::json::array();
+    for (const auto& model : count_models(*corpus_, read)) {
+      auto& one =
+          counts.emplace_back(nlohmann::json{{"order", model.order}, {"tokens", model.tokens}});
+      for (const auto& [split, scores] :
+           {std::pair{"valid", &model.valid}, {"test", &model.test}}) {
+        if (scores->tokens == 0) continue;
+        one[split + std::string("_nll")] = scores->mean_nll();
+        one[split + std::string("_accuracy")] = scores->accuracy();
+      }
+    }
+    return counts;
   }
 
   [[nodiscard]] int num_workers() const override {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "core/stop.hpp"
 #include "core/terminal.hpp"
 #include "data/corpus.hpp"
+#include "data/count_models.hpp"
 #include "data/data_set.hpp"
 #include "data/vocabulary.hpp"
 #include "report/text.hpp"
@@ -200,6 +202,20 @@ void print_files(const std::string& name, const DataSet& data_set) {
   print_line("types", grouped(vocabulary.size()) + " in train, with <unk> and <eos>");
 }
 
+/// What counts of the whole training split reach.
+void print_counts(const Corpus& corpus) {
+  print_line("unigram",
+             "perplexity " + fixed_text(corpus.unigram_perplexity, 2) + " on valid (add-one)");
+  for (const auto& model : count_models(corpus, all_windows(corpus.train))) {
+    if (model.order == 1) continue;
+    auto text = "perplexity " + fixed_text(std::exp(model.valid.mean_nll()), 2) + " on valid";
+    if (model.test.tokens > 0)
+      text += ", " + fixed_text(std::exp(model.test.mean_nll()), 2) + " on test";
+    print_line(std::to_string(model.order) + "-gram",
+               text + (model.order == 2 ? " (Witten-Bell, history of the windows)" : ""));
+  }
+}
+
 void print_corpus(const Corpus& corpus) {
   std::cout << corpus.description << '\n';
   print_line("vocabulary", grouped(corpus.vocabulary));
@@ -210,10 +226,7 @@ void print_corpus(const Corpus& corpus) {
   print_windows("train", corpus.train);
   print_windows("valid", corpus.valid);
   print_windows("test", corpus.test);
-  if (corpus.unigram_perplexity > 0) {
-    print_line("unigram",
-               "perplexity " + fixed_text(corpus.unigram_perplexity, 2) + " on valid (add-one)");
-  }
+  if (corpus.unigram_perplexity > 0) print_counts(corpus);
   if (corpus.chance) {
     print_line("chance", corpus.chance->by + ": nll " + fixed_text(corpus.chance->nll, 3) +
                              ", accuracy " + fixed_text(100.0 * corpus.chance->accuracy, 1) + " %");

@@ -77,6 +77,11 @@ class Problem : public Measurement {
   /// Facts for the plan and the run's record: corpus, device, workers, parameters, flops, ...;
   /// deterministic ones only. "table" where what is measured was recorded elsewhere.
   [[nodiscard]] virtual nlohmann::json facts() const = 0;
+  /// What counts of the tokens that a training run reads reach on the same targets with as much
+  /// history: of each order, from 1 on, {order, tokens (counted), valid_nll, valid_accuracy,
+  /// test_nll, test_accuracy}, nll in nats per target (data/count_models.hpp); without the keys of a
+  /// split that has no targets. null where nothing is trained on tokens. Takes seconds.
+  [[nodiscard]] virtual nlohmann::json counts() const { return nullptr; }
   /// Trainings at once that `evaluation.workers` means here.
   [[nodiscard]] virtual int num_workers() const = 0;
   /// Seconds that one evaluation of `candidate` is expected to take, from a short calibration; 0 if
