@@ -167,7 +167,7 @@ void RunSummary::read_meta(const Store& store) {
   }
   objectives = read_objectives(store.meta("objectives"), schema);
   for (const auto* key : {"elapsed_seconds", "planned_asks", "reference_point", "silent_asks",
-                          "truth", "truth_splits"}) {
+                          "truth", "truth_splits", "count_models"}) {
     further[key] = store.meta(key).value_or(nlohmann::json());
   }
   if (auto audit = store.meta("audit")) further["audit"] = std::move(*audit);

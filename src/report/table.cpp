@@ -336,6 +336,15 @@ std::string long_names_text(const RunSummary& run) {
          std::string(run.baseline->label) + "\n";
 }
 
+/// What counts of the training tokens reach.
+std::string counts_text(const RunSummary& run) {
+  const auto best = best_counts(run);
+  if (!best) return {};
+  return "counts of " + human_count(static_cast<double>(best->tokens)) +
+         " of the baseline's training tokens, with as much history: perplexity " +
+         number_text(best->perplexity) + " (order " + std::to_string(best->order) + ")\n";
+}
+
 /// How many asks of the search changed nothing but genes without effect.
 std::string silent_text(const RunSummary& run) {
   const auto found = run.further.find("silent_asks");
@@ -400,7 +409,7 @@ std::string closing_table(const RunSummary& run, std::size_t width) {
   std::string notes;
   if (run.listed()) {
     head << evaluated_text(run.outside) << ", " << effort_text(run.outside) << '\n'
-         << canary_text(run);
+         << counts_text(run) << canary_text(run);
     if (!run.outside.failures.empty())
       head << "\nfailures\n" << failures_text(run.outside.failures);
   } else {
@@ -411,7 +420,7 @@ std::string closing_table(const RunSummary& run, std::size_t width) {
     head << '\n';
     table = run.several() ? front_table(run, width) : best_table(run, width);
     if (run.several()) tail << hypervolume_text(run);
-    tail << long_names_text(run) << canary_text(run);
+    tail << long_names_text(run) << '\n' << counts_text(run) << canary_text(run);
     if (!run.rejected.empty()) {
       tail << "\nrejected by constraints\n" << rejections_text(run.rejected);
     }

@@ -320,6 +320,38 @@ std::string behind_control_text(const RunSummary& run) {
   return text;
 }
 
+std::optional<BestCounts> best_counts(const RunSummary& run) {
+  const auto counts = run.further.find("count_models");
+  if (counts == run.further.end() || !counts->is_array()) return std::nullopt;
+  std::optional<BestCounts> best;
+  for (const auto& one : *counts) {
+    const auto nll = one.find("valid_nll");
+    if (nll == one.end() || !nll->is_number()) continue;
+    const double perplexity = std::exp(nll->get<double>());
+    if (best && best->perplexity <= perplexity) continue;
+    best = {one.at("order").get<std::int64_t>(), one.at("tokens").get<std::int64_t>(), perplexity};
+  }
+  return best;
+}
+
+std::string behind_counts_text(const RunSummary& run) {
+  const auto best = best_counts(run);
+  if (!best || !run.baseline) return {};
+  std::vector<double> values;
+  for (const auto* evaluation : run.baseline->evaluations) {
+    if (!is_usable(*evaluation) || evaluation->curve.empty()) continue;
+    const auto& valid = evaluation->curve.back().valid;
+    values.push_back(valid.nll / static_cast<double>(valid.tokens));
+  }
+  if (values.empty()) return {};
+  const double perplexity = std::exp(estimate(values).mean);
+  if (perplexity < best->perplexity) return {};
+  return "The baseline is behind counts of the tokens that it was trained on: its perplexity is " +
+         number_text(perplexity) + ", that of counts of order " + std::to_string(best->order) +
+         " " + number_text(best->perplexity) + ". It has not learned yet what the text's last " +
+         counted(best->order - 1, "token says", "tokens say") + ".";
+}
+
 std::string untrained_text(const RunSummary& run) {
   constexpr std::size_t kFewest = 10;
   const auto objective = trained_objective(run);
@@ -333,7 +365,8 @@ std::string untrained_text(const RunSummary& run) {
 }
 
 std::vector<std::string> warnings(const RunSummary& run) {
-  Texts texts{unlearned_text(run), behind_control_text(run), untrained_text(run)};
+  Texts texts{unlearned_text(run), behind_control_text(run), behind_counts_text(run),
+              untrained_text(run)};
   std::erase_if(texts, [](const std::string& text) { return text.empty(); });
   return texts;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,12 +27,25 @@ std::string unlearned_text(const RunSummary& run);
 /// re-test its verdict says it, by paired seeds.
 std::string behind_control_text(const RunSummary& run);
 
+/// The count model of the lowest validation nll, of equal history and the same training tokens: its
+/// order, how many tokens it counted, and its perplexity on the validation split.
+struct BestCounts {
+  std::int64_t order = 0, tokens = 0;
+  double perplexity = 0.0;
+};
+/// Nothing where none is recorded.
+std::optional<BestCounts> best_counts(const RunSummary& run);
+
+/// That the baseline's mean nll on the validation split is no better than that of counts. Empty where
+/// it is, or where one of the two is not recorded.
+std::string behind_counts_text(const RunSummary& run);
+
 /// That every mechanism of a search is better than the baseline, which then is probably
 /// under-trained. Empty where it is not so, and of a search that found fewer than 10.
 std::string untrained_text(const RunSummary& run);
 
-/// What has to be known before anything is concluded from a run: those of the three above that are
-/// not empty.
+/// What has to be known before anything is concluded from a run: those of the texts above that
+/// are not empty.
 std::vector<std::string> warnings(const RunSummary& run);
 
 }  // namespace nas

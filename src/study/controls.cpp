@@ -97,6 +97,14 @@ void train_controls(const FurtherWork& work) {
   work.store.set_meta("controls", record);
 }
 
+void record_counts(const FurtherWork& work) {
+  if (!work.experiment.controls || !work.problem.expensive() || work.store.meta("count_models"))
+    return;
+  if (const auto counts = work.problem.counts(); counts.is_array()) {
+    work.store.set_meta("count_models", counts);
+  }
+}
+
 std::int64_t control_trainings(const Experiment& experiment, const Problem& problem) {
   const auto options = evaluator_options(experiment);
   const auto retested = experiment.retest.get<std::int64_t>("replicates");

@@ -41,6 +41,10 @@ std::vector<Control> controls_of(const Experiment& experiment, const Problem& pr
 /// has them on its own seeds, and where the baseline failed.
 void train_controls(const FurtherWork& work);
 
+/// Records what counts of the training tokens reach (Problem::counts) as "count_models", once, where the
+/// experiment has controls. Takes seconds.
+void record_counts(const FurtherWork& work);
+
 /// For the plan: training runs of controls beside those of a re-test or a list.
 std::int64_t control_trainings(const Experiment& experiment, const Problem& problem);
 

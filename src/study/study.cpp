@@ -579,6 +579,7 @@ void carry_out(const Experiment& experiment, Setup& setup, const Rehearsal& rehe
     train_controls(work);
     retest(work, tune(work));
   }
+  record_counts(work);
   labels.complete();
   store.set_meta("finished", true);
   store.flush();

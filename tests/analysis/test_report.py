@@ -652,6 +652,10 @@ class Controls(PageTest):
         self.assertEqual([re.findall("<t[dh][^>]*>([^<]*)<", row)[0] for row in rows],
                          ["", "best found", "baseline", "no mixer"])
         self.assertIn("+100.0 %", rows[3])
+        self.assertNotIn("Counts of", body)
+        fixture.set("count_models", [{"order": 1, "tokens": 614400, "valid_nll": 9.0}, {"order": 5, "tokens": 614400},
+                               {"order": 4, "tokens": 614400, "valid_nll": math.log(5.96)}])
+        self.assertIn("validation perplexity of 5.96 (order 4)", str(controls.section(Run(self.folder)).body))
         self.assertIn("2*none", rows[3])
 
 

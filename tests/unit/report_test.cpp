@@ -209,6 +209,27 @@ TEST_F(ReportTest, ControlsAreRowsAndABaselineBehindOneIsSaid) {
   EXPECT_TRUE(shown({control("gone", "unknown", 1)}).controls.empty());
 }
 
+TEST_F(ReportTest, CountsOfTheTrainingTokensAreShownAndABaselineBehindThemIsSaid) {
+  const auto counted = [this](double nll) {
+    store_->set_meta("count_models",
+                     {{{"order", 1}, {"tokens", 614400}, {"valid_nll", 9.0}},
+                      {{"order", 3}, {"tokens", 614400}, {"valid_nll", nll}, {"test_nll", 0.1}},
+                      {{"order", 4}, {"tokens", 614400}}});
+    return RunSummary(*store_);
+  };
+  const auto ahead = counted(std::log(99.0));
+  EXPECT_EQ(
+      behind_counts_text(ahead),
+      "The baseline is behind counts of the tokens that it was trained on: its perplexity is "
+      "100.00, that of counts of order 3 99.00. It has not learned yet what the text's last 2 "
+      "tokens say.");
+  EXPECT_THAT(closing_table(ahead), HasSubstr("with as much history: perplexity 99.00 (order 3)"));
+  EXPECT_EQ(results_json(ahead)["count_models"][1]["order"], 3);
+  EXPECT_EQ(behind_counts_text(counted(std::log(101.0))), "");
+  store_->set_meta("count_models", nullptr);
+  EXPECT_FALSE(best_counts(RunSummary(*store_)));
+}
+
 TEST_F(ReportTest, ASearchOfWhichAllBeatTheBaselineIsUnderTrained) {
   auto trained = objective("perplexity", "1", 1, 400);
   trained["source"] = "trained";

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from nas_analysis.html import join, mechanism
+import math
+
+from nas_analysis.html import Html, join, mechanism
 from nas_analysis.page import Cell, Section, note, table
 from nas_analysis.run import Candidate, Run
-from nas_analysis.words import NOTHING, number, percent
+from nas_analysis.words import NOTHING, count, number, percent
 
 
 def section(run: Run) -> Section | None:
@@ -22,7 +24,18 @@ def section(run: Run) -> Section | None:
                        for name, each in rows]),
         note("The baseline without any mixer of positions, and with windows of few tokens, trained alike on the "
              "baseline's seeds. What is better than the baseline says something of attention only where it is "
-             "better than these, too. By means: a re-test compares them seed by seed.")))
+             "better than these, too. By means: a re-test compares them seed by seed."),
+        counts(run)))
+
+
+def counts(run: Run) -> Html | None:
+    """What counts of the baseline's training tokens reach; nothing where it is not recorded."""
+    known = [one for one in run.digest.get("count_models") or [] if "valid_nll" in one]
+    if not known:
+        return None
+    best = min(known, key=lambda one: one["valid_nll"])
+    return note(f"Counts of {count(best['tokens'])} of the baseline's training tokens, with as much history, have a "
+                f"validation perplexity of {number(math.exp(best['valid_nll']))} (order {best['order']}).")
 
 
 def _change(run: Run, candidate: Candidate) -> str:

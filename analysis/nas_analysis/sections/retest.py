@@ -9,6 +9,7 @@ from nas_analysis.digest import Objective
 from nas_analysis.html import Html, join, mechanism
 from nas_analysis.page import Cell, Section, note, paragraph, table
 from nas_analysis.run import Run, finite_or
+from nas_analysis.sections.controls import counts
 from nas_analysis.sections.verdict import unfinished
 from nas_analysis.svg import Figure, Frame, Picture, tip, value_axis
 from nas_analysis.words import (NOTHING, number, p_value, percent, range_text, shortened, signed)
@@ -36,6 +37,7 @@ def section(run: Run) -> Section | None:
         _bias(run, records, objective),
         _table(run, records),
         _reading(run),
+        counts(run),
     ))
 
 
@@ -61,6 +63,7 @@ def _comparison(run: Run) -> Section:
         pictures(run)["retest"].html(),
         _table(run, records),
         _reading(run),
+        counts(run),
         _differences(run, records),
     ))
 
