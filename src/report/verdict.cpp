@@ -163,16 +163,18 @@ void add_controls(const RetestOutcome& outcome, Texts& sentences) {
     }
   }
   if (others.empty()) return;
+  const bool one = others.size() == 1;
+  const auto name = one ? others.front().candidate->label : std::string();
+  const auto all = std::to_string(others.size()) + " mechanisms ";
+  std::string who;
   if (better.empty()) {
-    sentences.push_back((others.size() == 1
-                             ? others.front().candidate->label + " is not"
-                             : "None of the " + std::to_string(others.size()) + " mechanisms is") +
-                        " shown to be better than that control.");
-  } else if (better.size() < others.size()) {
-    sentences.push_back("Of the " + std::to_string(others.size()) + " mechanisms " +
-                        counted(std::ssize(better), "is", "are") +
-                        " shown to be better than that control.");
+    who = one ? name + " is not" : "None of the " + all + "is";
+  } else if (better.size() == others.size()) {
+    who = one ? name + " is" : "All " + all + "are";
+  } else {
+    who = "Of the " + all + counted(std::ssize(better), "is", "are");
   }
+  sentences.push_back(who + " shown to be better than that control.");
 }
 
 void add_tuning(const RetestOutcome& outcome, Texts& sentences) {

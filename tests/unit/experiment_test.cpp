@@ -534,7 +534,8 @@ TEST_F(ExperimentTest, EveryMistakeIsReportedWithItsPlace) {
                      "algorithm:\n  crossover: 1.4\n  population: -1\n",
                      {"evaluation.threads=two"}),
             "a.yaml:1:7: seed = -1, must be >= 0\n"
-            "a.yaml:2:1: semantic: unknown key, known: name, seed, semantics, mechanisms, plugins, "
+            "a.yaml:2:1: semantic: unknown key, known: name, seed, semantics, mechanisms, "
+            "controls, plugins, "
             "baseline, "
             "problem, objectives, constraints, space, model, data, training, evaluation, budget, "
             "fidelity, algorithm, retest, cluster; did you mean semantics?\n"
