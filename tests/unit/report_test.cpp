@@ -19,6 +19,7 @@
 #include "report/files.hpp"
 #include "report/recorded_genes.hpp"
 #include "report/text.hpp"
+#include "report/verdict.hpp"
 #include "store/writer_lock.hpp"
 #include "unit/message_of.hpp"
 
