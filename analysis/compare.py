@@ -6,7 +6,7 @@
 
 STORE is a comparison of many searches on one table (comparison.sqlite), or a run's folder, its
 store.sqlite or its results.json. FOLDER receives compare.html, compare.md, summary.csv and the
-pictures as .svg; with --at budgets.csv, too.
+pictures as .svg; with --at budgets.csv, too, and draws.csv where draws of a table answered.
 """
 
 import argparse
@@ -39,7 +39,7 @@ class Words:
 
     def __init__(self, result: Comparison, shown: list[str]):
         self.result = result
-        self.units = "replicates" if result.noises else "searches"
+        self.units = "draws" if result.searches.draws else "replicates" if result.noises else "searches"
         self.spent = "trainings" if result.searches.by == "trainings" else "trainings' steps"
         goal = result.searches.objectives[0]
         self.goal = goal
@@ -137,8 +137,8 @@ def beware(result: Comparison) -> Chapter:
     return Chapter("beware", "Before anything else", [Bullets(remarks)] if remarks else [])
 
 
-def verdict(result: Comparison, words: Words) -> Chapter:
-    """The findings in sentences."""
+def verdict(result: Comparison, at: list[Comparison], words: Words) -> Chapter:
+    """The findings in sentences. @param at  the same at several budgets."""
     best, algorithms = result.algorithms[0], result.algorithms
     counts = [len(algorithm.traces) for algorithm in algorithms]
     each = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
@@ -147,7 +147,10 @@ def verdict(result: Comparison, words: Words) -> Chapter:
              "Judged is what a search hands over, as its own record lets it believe: "
              + ("the front of what it believes." if result.several else
                 "the candidate that it believes best.")]
-    if result.noises:
+    if result.searches.draws:
+        items.append(f"{result.noises} draws of the table's seeds answered in turn, a table each whose replicates were redrawn within "
+                     "each mechanism; the units of all intervals and tests are these draws, not the searches." + _judges(result))
+    elif result.noises:
         items.append(f"In this mode one of the table's replicates ({result.noises} were drawn) answers a search for all candidates, so that searches "
                      "with the same one meet the same noise: the units of all intervals and tests are these replicates, not the "
                      "searches.")
@@ -170,6 +173,7 @@ def verdict(result: Comparison, words: Words) -> Chapter:
         items += _against_reference(result, words)
     if result.true:
         items += _of_everything(result, words)
+        items += _headline(at, result) if result.over_draws else []
         items += [] if _exact(result) else [_bias(result, words), *_limits(result)]
     recycled = sum(trace.recycled for algorithm in algorithms for trace in algorithm.traces)
     if recycled:
@@ -179,6 +183,47 @@ def verdict(result: Comparison, words: Words) -> Chapter:
         items.append(_unseen_verdict(result, words))
     return Chapter("verdict", "Verdict", [Bullets(items + [
         remark for remark in result.searches.remarks if not remark.startswith("Beware")])])
+
+
+def _judges(result: Comparison) -> str:
+    """What judged on draws, where that was not always a replicate which answers no search of the draw."""
+    if not result.spared:
+        return ""
+    text = " What is handed over is judged by its replicates that answer no search of the draw"
+    others, none = result.spared
+    if others or none:
+        text += (f"; {100 * (others + none):.2g} % of it have none, since their mechanism has no more replicates than answer: judged by those "
+                 "that the very search has not seen" + (f", or where there is none of these either ({100 * none:.2g} %), by all" if none else ""))
+    return text + "."
+
+
+def _certain(result: Comparison) -> bool:
+    return result.met_best >= comparison.CERTAIN
+
+
+def _headline_of(results: list[Comparison]) -> Comparison:
+    """That of the largest budget at which the reference does not yet meet one of the best with certainty; the smallest where it
+    always does."""
+    uncertain = [result for result in results if not _certain(result)]
+    return uncertain[-1] if uncertain else results[0]
+
+
+def _headline(at: list[Comparison], result: Comparison) -> list[str]:
+    """Which budget says most of the algorithms, why, and what it says."""
+    results = at or [result]
+    chosen = _headline_of(results)
+    reference = chosen.algorithms[chosen.reference].name
+    met = _listed([f"{_share(each.met_best)} at {each.budget}" for each in results])
+    why = (f"does not yet meet one of the best {comparison.BEST} mechanisms with certainty" if not _certain(chosen) else
+           f"meets one of the best {comparison.BEST} mechanisms with certainty, as it does at each that was looked at")
+    findings = {"better": [], "worse": []}
+    for algorithm, found in zip(chosen.algorithms, chosen.over_draws):
+        if found and (found.another.low > 0.5 or found.another.high < 0.5):
+            findings["better" if found.another.low > 0.5 else "worse"].append(f"{algorithm.name} {_interval(found.another)}")
+    said = "; ".join(f"{side}: {_listed(names)}" for side, names in findings.items() if names)
+    return [f"The budget to look at is {chosen.budget}, the {'smallest' if _certain(chosen) else 'largest'} at which {reference} {why}: of "
+            f"its searches {met}. There, P(better than {reference}) with the interval of another draw of the seeds, "
+            + (f"{said}; of every other, another draw may turn it round." if said else "another draw may turn every one round.")]
 
 
 def _spending_less(result: Comparison) -> str:
@@ -227,7 +272,10 @@ def _of_everything(result: Comparison, words: Words) -> list[str]:
 
 
 def _limits(result: Comparison) -> list[str]:
-    if result.against:
+    if result.searches.draws:
+        items = ["Draws are of the training runs that the table has: of a mechanism with no more replicates than answer all draws hold the "
+                 "same ones, so that the spread between draws is that of mechanisms which have more. It is one task and one space."]
+    elif result.against:
         items = ["Intervals with the table's noise draw its replicates again within mechanisms and "
                  "judge what the recorded searches handed over anew. They leave out that on another "
                  "table searches would have seen, and chosen, something else, and that it is one "
@@ -430,7 +478,7 @@ def _tests(result: Comparison, words: Words) -> list:
             "that probability is Vargha and Delaney's A12. p is corrected, intervals stand each for "
             "itself.")
     if result.friedman:
-        text += (f" Friedman's test over {counted(result.friedman.units, 'replicate' if result.noises else 'common seed')}: "
+        text += (f" Friedman's test over {counted(result.friedman.units, words.units[:-1] if result.noises else 'common seed')}: "
                  f"chi-squared {digits(result.friedman.statistic)}, p {p_column(result.friedman.p)}. "
                  f"Nemenyi's critical difference of mean ranks would be "
                  f"{digits(result.friedman.nemenyi)}; it is not used, since its verdict on two "
@@ -497,6 +545,38 @@ def _floor(result: Comparison, lines: list) -> tuple[float, str]:
     finest = result.targets[-2] if len(result.targets) > 1 else 0.0
     floor = float(max(0.7 * np.min(positive, initial=np.inf if len(positive) else 1.0), finest))
     return floor, f"\u2264{floor:.2g}" if (values < floor).any() else ""
+
+
+def over_draws(results: list[Comparison], words: Words) -> Chapter:
+    """Algorithms against the reference on other draws of a table's seeds."""
+    if not results or not results[-1].over_draws:
+        return Chapter("draws", "On another draw of the seeds", [])
+    last = results[-1]
+    reference = last.algorithms[last.reference].name
+    found = [dict(zip((a.name for a in result.algorithms), result.over_draws)) for result in results]
+    names = [a.name for a in last.algorithms if a.name != reference]
+    head = ["algorithm", *(f"{result.budget} {words.spent}" for result in results)]
+    searches = len(last.algorithms[last.reference].traces)
+    return Chapter("draws", "On another draw of the seeds", [
+        Paragraph(f"Probability that a search is better than one of {reference} on the same draw, ties half, mean over {last.noises} draws of "
+                  "the table's seeds [95 % of what would be true on another draw]: the spread between draws, without that of the few searches "
+                  "on each."),
+        Columns(head, [[name, *(_interval(each[name].another) for each in found)] for name in names]),
+        Paragraph(f"{reference} has met one of the best {comparison.BEST} mechanisms in "
+                  + _listed([f"{_share(result.met_best)} of its searches at {result.budget}" for result in results]) + "."),
+        Paragraph(f"Held-out draws: the share that lies in the interval which the other half of the draws gives [the interval by all of "
+                  f"them], of what {searches / last.noises:.3g} searches of each algorithm measure on a draw."),
+        Columns(head, [[name, *(f"{_share(each[name].covered)} [{digits(each[name].measured.low)}, {digits(each[name].measured.high)}]"
+                                for each in found)] for name in names])])
+
+
+def by_draws(results: list[Comparison]) -> str:
+    """draws.csv: a row for each budget and algorithm, numbers unrounded."""
+    rows = [[result.budget, algorithm.name, result.noises, len(algorithm.traces), result.met_best,
+             *map(float, [*found.mean, *found.another[1:], *found.measured[1:], found.covered])]
+            for result in results for algorithm, found in zip(result.algorithms, result.over_draws) if found]
+    return csv_text(["budget", "algorithm", "draws", "searches", "reference_met_best", "improvement", "improvement_low", "improvement_high",
+                     "another_draw_low", "another_draw_high", "measured_draw_low", "measured_draw_high", "held_out_covered"], rows)
 
 
 def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chapter:
@@ -834,11 +914,12 @@ def main(arguments: list[str]) -> None:
     pruned = [_pruned(each) for each in at]
     command = f"analysis/compare.py {shlex.join(arguments)}"
     page = Report("Comparison of search algorithms", [
-        beware(result), verdict(result, words), quality(result, words), budgets(at, pruned, words), anytime(result, words),
+        beware(result), verdict(result, at, words), over_draws(at or [result], words), quality(result, words), budgets(at, pruned, words), anytime(result, words),
         targets(result, words), attainment(result, words),
         believed_against_true(result, words), effort(result, words),
         making(result, words, options.resamples, command)])
-    beside = {"summary.csv": summary(result, words), **({"budgets.csv": by_budget(at, pruned)} if at else {})}
+    beside = {"summary.csv": summary(result, words), **({"budgets.csv": by_budget(at, pruned)} if at else {}),
+              **({"draws.csv": by_draws(at or [result])} if result.over_draws else {})}
     print(page.write(pathlib.Path(options.output), "compare", beside))
 
 

@@ -439,6 +439,8 @@ def _like(path: str) -> dict:
     try:
         database = sqlite_files.open_read_only(file)
         meta = sqlite_files.meta(database)
+        if "draws" in meta:
+            raise TableError(f"--like {file}: its searches were answered by draws of the table, must be by the recorded one (draws: 0)")
         first, = database.execute("SELECT min(seed) FROM searches").fetchone()
         database.close()
         budget, whole = meta["budget"], meta["table"].get("training_steps", 0)

@@ -16,7 +16,7 @@ Without ground truth what was measured takes its place, and the best that any se
 within the budget that of the optimum.
 
 Where a table answers in the mode `paired`, all searches that one of its replicates answers meet the
-same noise: then these replicates, few as they are, are the units of all intervals and tests.
+same noise: then these replicates, few as they are, are the units of all intervals and tests. Where draws of a table answer in turn (Searches.draws), these are the units.
 """
 
 import dataclasses
@@ -33,6 +33,7 @@ ERT_SHARES = (0.5, 0.1, 0.01)
 MEANINGFUL = 0.75  # probability of improvement (Bouthillier et al. 2021)
 ALPHA = 0.05
 BEST = 16  # mechanisms that are called the best
+CERTAIN = 0.95  # probability that is called certainty
 MOST_BUDGETS = 200  # points of a curve
 
 
@@ -92,7 +93,7 @@ class Algorithm:
     ecdf: np.ndarray  # share of (search, target) pairs, over Comparison.trainings
     running_times: np.ndarray  # expected training runs to the three targets; inf = never
     successes: np.ndarray  # share of searches that reach them
-    noise: np.ndarray | None  # of each trace the replicate that answers first, in the mode `paired`; else None
+    noise: np.ndarray | None  # of each trace its draw, or in the mode `paired` the replicate that answers first; else None
 
     @property
     def seeds(self) -> list[int]:
@@ -100,7 +101,8 @@ class Algorithm:
         return [trace.seed for trace in self.traces]
 
     def units(self, values: np.ndarray) -> np.ndarray:
-        """Of an entry for each search one for each unit of intervals and tests: means over a replicate's searches, or themselves."""
+        """Of an entry for each search one for each unit of intervals and tests: means over the searches of a draw or a replicate, or
+        themselves."""
         if self.noise is None:
             return values
         return np.array([values[self.noise == one].mean(axis=0) for one in np.unique(self.noise)])
@@ -143,6 +145,17 @@ class Against:
 
 
 @dataclasses.dataclass(frozen=True)
+class OverDraws:
+    """An algorithm against the reference on draws of the table's seeds: P(better) within a draw, by replicates that its searches did
+    not see. With 95 % intervals: of the mean over draws, and prediction intervals of another draw."""
+
+    mean: statistics.Interval
+    another: statistics.Interval  # what is true of it
+    measured: statistics.Interval  # what as many searches as were made of each draw would say of it
+    covered: float  # share of held-out draws within `measured` as the other half of the draws gives it
+
+
+@dataclasses.dataclass(frozen=True)
 class Friedman:
     """Ranks over searches with common seeds."""
 
@@ -150,7 +163,7 @@ class Friedman:
     p: float
     mean_ranks: np.ndarray
     groups: list[list[int]]  # algorithms that are not distinguished
-    units: int  # that were ranked: seeds, or replicates
+    units: int  # that were ranked: seeds, replicates or draws
     nemenyi: float  # critical difference, for comparability only
 
 
@@ -170,6 +183,17 @@ class Comparison:
     against: Against | None  # None without a reference, or where the table's runs are not known
     # How well other replicates rank the best by one (noise.agreement_among_best); one objective.
     agreement: list[float]
+    over_draws: list[OverDraws | None] | None  # of each algorithm, None of the reference; None without draws or reference
+    # Of what was handed over on draws, the share of which a judge has seen nothing but other searches have, and that of which it
+    # was all seen by the search itself (replay.Unseen); None without draws.
+    spared: tuple[float, float] | None
+
+    @property
+    def met_best(self) -> float:
+        """Share of the reference's searches that have begun one of the best (BEST) mechanisms. Which these are is taken as exact."""
+        best = _best(self.searches.candidates.truth, BEST)
+        name = self.algorithms[self.reference].name
+        return float(np.mean([np.isin(search.candidates, best).any() for search in self.searches.searches if search.algorithm == name]))
 
     @property
     def fruitless(self) -> dict[str, int]:
@@ -186,7 +210,7 @@ class Comparison:
 
     @property
     def noises(self) -> int:
-        """Replicates that are the units of intervals and tests; 0 where searches are."""
+        """Draws or replicates that are the units of intervals and tests; 0 where searches are."""
         found = [a.noise for a in self.algorithms if a.noise is not None]
         return len(np.unique(np.concatenate(found))) if found else 0
 
@@ -268,14 +292,47 @@ def compare(searches: stores.Searches, budget: int, reference: str | None = None
             {(spent, what): _curve(traces[name], spent, what, grid)
              for spent, grid in grids.items() for what in ("gap", "believed")},
             anytime.ecdf(hits, trainings), times, successes, noises[name]))
-    pairs = _pairs(algorithms)
+    pairs = _pairs(algorithms, searches.draws is not None)
     place = order.index(reference_name) if reference_name else None
     return Comparison(searches, budget, place, algorithms, trainings, targets, start, pairs,
-                      _friedman(algorithms, pairs), *_against(searches, algorithms, place))
+                      _friedman(algorithms, pairs), *_against(searches, algorithms, place),
+                      _over_draws(searches, algorithms, place), _spared(searches, algorithms))
+
+
+def _over_draws(searches: stores.Searches, algorithms: list[Algorithm],
+                reference: int | None) -> list[OverDraws | None] | None:
+    if searches.draws is None or reference is None:
+        return None
+    judged = [a.each("end_unseen") for a in algorithms]
+    if not all(np.isfinite(values).all() for values in judged):  # the training runs behind the truth are not known
+        judged = [a.final for a in algorithms]
+    return [None if i == reference else _against_on_draws(a, algorithms[reference], judged[i], judged[reference])
+            for i, a in enumerate(algorithms)]
+
+
+def _against_on_draws(a: Algorithm, b: Algorithm, of_a: np.ndarray, of_b: np.ndarray) -> OverDraws | None:
+    """None where the two have no seed in common."""
+    _, rows, columns = np.intersect1d(a.seeds, b.seeds, return_indices=True)
+    if not len(rows):
+        return None
+    each, variances = statistics.improvement_by_group(of_a[rows], of_b[columns], a.noise[rows])
+    mean = statistics.clustered_improvement(of_a[rows], of_b[columns], a.noise[rows], b.noise[columns])[0]
+    return OverDraws(mean, *statistics.another_group(each, variances), statistics.held_out_coverage(each))
+
+
+def _spared(searches: stores.Searches, algorithms: list[Algorithm]) -> tuple[float, float] | None:
+    unseen = replay.unseen(searches) if searches.draws else None
+    if unseen is None:
+        return None
+    left = [unseen.left(trace.seed, one, seen) for a in algorithms for trace in a.traces
+            for one, seen in zip(trace.chosen, trace.seen)]
+    return left.count("others") / len(left), left.count("none") / len(left)
 
 
 def _noise(searches: stores.Searches, of: list[stores.Search]) -> np.ndarray | None:
     """Algorithm.noise of an algorithm's searches, by seed."""
+    if searches.draws is not None:
+        return np.array([search.draw for search in sorted(of, key=lambda search: search.seed)])
     if any((source.table or {}).get("mode") != "paired" for source in searches.sources):
         return None
     return np.array([replay.replay_order(search.seed, "", search.replicates)[0]
@@ -479,7 +536,7 @@ def _running_times(traces: list[Trace], start: float) -> tuple[np.ndarray, np.nd
     return anytime.expected_running_time(hits, [trace.trained[-1] for trace in traces])
 
 
-def _pairs(algorithms: list[Algorithm]) -> Pairs:
+def _pairs(algorithms: list[Algorithm], drawn: bool) -> Pairs:
     k = len(algorithms)
     probability, low, high = np.full((k, k), 0.5), np.full((k, k), np.nan), np.full((k, k), np.nan)
     p = np.ones((k, k))
@@ -489,7 +546,7 @@ def _pairs(algorithms: list[Algorithm]) -> Pairs:
         a, b = algorithms[i], algorithms[j]
         if a.noise is not None:
             effect, p[i, j] = statistics.clustered_improvement(a.final, b.final, a.noise, b.noise)
-            tests.add("Student's t test over the replicates that answered")
+            tests.add(f"Student's t test over the {'draws' if drawn else 'replicates'} that answered")
         else:
             effect, p[i, j] = statistics.vargha_delaney(a.final, b.final), _p_of_searches(a, b, tests)
         probability[i, j], low[i, j], high[i, j] = effect
@@ -536,7 +593,7 @@ def _against(searches: stores.Searches, algorithms: list[Algorithm],
     if cells is None:
         return None, []
     agreement = noise.agreement_among_best(cells[..., 0]) if cells.shape[2] == 1 else []
-    if reference is None or cells.shape[2] > 2:
+    if reference is None or cells.shape[2] > 2 or searches.draws:
         return None, agreement
     redrawn = _Redrawn(searches, cells)
     handed_over = [[redrawn.score(trace.chosen) for trace in a.traces if trace.chosen]

@@ -4,6 +4,7 @@ table has seen, what the others say, and how much of its verdict hangs on so few
 import functools
 import os
 import typing
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -45,13 +46,28 @@ def replay_order(search_seed: int, mechanism: str, replicates: int) -> list[int]
     @param mechanism  its name in the mode `noisy`, "" in the mode `paired`.
     @param replicates  how many of the table answer searches: Table.drawn.
     """
-    state = derive_seed(search_seed, 0, "replay", mechanism)
-    pool = list(range(replicates))
-    for i in range(replicates, 1, -1):  # Fisher and Yates
+    return _shuffled(range(replicates), derive_seed(search_seed, 0, "replay", mechanism))
+
+
+def _shuffled(numbers: Iterable[int], state: int) -> list[int]:
+    """As src/table/replay.cpp shuffles."""
+    pool = list(numbers)
+    for i in range(len(pool), 1, -1):  # Fisher and Yates
         other = mix64(state) * i >> 64
         state = (state + 0x9e3779b97f4a7c15) % WORD
         pool[i - 1], pool[other] = pool[other], pool[i - 1]
     return pool
+
+
+def redrawn_replicates(there: list[int], drawn: int, seed: int, number: int, mechanism: str) -> list[int]:
+    """A mechanism's replicates in the order of a draw, as src/table/replay.cpp has it: the first `drawn` answer searches, no search
+    sees the others.
+
+    @param there  those that it has, ascending.
+    @param drawn  how many of the table answer searches: Table.drawn.
+    """
+    further = [one for one in there if one >= drawn]
+    return _shuffled(further if len(further) > drawn else there, derive_seed(seed, number, "draw", mechanism))
 
 
 class Unseen:
@@ -60,13 +76,21 @@ class Unseen:
     The truth of a table is a mean over all replicates, the one that answered a search included: what
     a searcher chose for its luck keeps a part of the luck there. The other replicates know nothing
     of the choice.
+
+    Where draws of the table answer, a mechanism is judged by those of its replicates that answer no search of the draw, alike for all
+    of them. Where it has none, having been trained with as many as answer, by those that this very search has not seen, and where
+    there is none either, by all that it has: that is the only judgement with a part of the luck in it, since there is no other.
     """
 
-    def __init__(self, values: np.ndarray, drawn: int, mode: str, names: list[str]):
+    def __init__(self, values: np.ndarray, drawn: int, mode: str, names: list[str], there: np.ndarray | None = None,
+                 draws: dict | None = None):
         """
         @param values  (candidates, replicates, objectives), NaN where a training run failed: true_cells.
         @param drawn  how many of the replicates answer searches: Table.drawn.
+        @param there  (candidates, replicates) mask of those that the table has; needed for draws.
+        @param draws  Searches.draws.
         """
+        self._there, self._draws, self._redrawn = there, draws, functools.lru_cache(maxsize=None)(self._redraw)
         self._values, self._drawn, self._mode, self._names = values, drawn, mode, names
         self._measured = np.isfinite(values).all(axis=2)
 
@@ -85,8 +109,27 @@ class Unseen:
 
     def _cells(self, seed: int, candidate: int, seen: int) -> tuple[int, ...]:
         name = self._names[candidate]
-        order = replay_order(seed, name if self._mode == "noisy" else "", self._drawn)
-        return tuple(np.setdiff1d(np.flatnonzero(self._measured[candidate]), order[:seen]).tolist())
+        if self._draws is None:
+            order = replay_order(seed, name if self._mode == "noisy" else "", self._drawn)
+            return tuple(np.setdiff1d(np.flatnonzero(self._measured[candidate]), order[:seen]).tolist())
+        answering, others = self._redrawn(candidate, stores.draw_of(seed, self._draws))
+        if others:
+            return others
+        met = {answering[place % len(answering)] for place in replay_order(seed, name, self._drawn)[:seen]}
+        measured = [one for one in answering if self._measured[candidate, one]]
+        return tuple(one for one in measured if one not in met) or tuple(measured)
+
+    def left(self, seed: int, candidate: int, seen: int) -> str:
+        """What judges a candidate on a draw: "unseen" by all searches of it, "others" that this search has not seen, or "none" of these,
+        so that all do."""
+        answering, others = self._redrawn(candidate, stores.draw_of(seed, self._draws))
+        return "unseen" if others else "others" if seen < len(answering) else "none"
+
+    def _redraw(self, candidate: int, draw: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The replicates of a candidate that answer on a draw, and those that were measured of the others."""
+        order = redrawn_replicates(np.flatnonzero(self._there[candidate]).tolist(), self._drawn, self._draws["seed"], draw,
+                                   self._names[candidate])
+        return tuple(order[:self._drawn]), tuple(one for one in order[self._drawn:] if self._measured[candidate, one])
 
 
 def table_of(searches: stores.Searches) -> "tuple[tables.Table, str] | None":
@@ -121,7 +164,21 @@ def unseen(searches: stores.Searches) -> Unseen | None:
     if cells is None:
         return None
     table, mode = table_of(searches)
-    return Unseen(cells, table.drawn, mode, searches.candidates.names) if mode in ("noisy", "paired") else None
+    if mode not in ("noisy", "paired"):
+        return None
+    return Unseen(cells, table.drawn, mode, searches.candidates.names, _there(table, searches.candidates.names), searches.draws)
+
+
+def _rows(table: "tables.Table", names: list[str]) -> list[int]:
+    """Of the candidates in the table."""
+    row = {name: i for i, name in enumerate(table.mechanisms)}
+    return [row[name] for name in names]
+
+
+def _there(table: "tables.Table", names: list[str]) -> np.ndarray:
+    """(candidates, replicates) mask of what the table has."""
+    from .tables import MISSING
+    return table.status[_rows(table, names)] != MISSING
 
 
 def true_cells(searches: stores.Searches) -> np.ndarray | None:
@@ -136,10 +193,9 @@ def true_cells(searches: stores.Searches) -> np.ndarray | None:
     if found is None or truth is None or found[0].replicates < 2:
         return None
     table = found[0]
-    row = {name: i for i, name in enumerate(table.mechanisms)}
-    if not set(searches.candidates.names) <= set(row):
+    if not set(searches.candidates.names) <= set(table.mechanisms):
         return None
-    rows = [row[name] for name in searches.candidates.names]
+    rows = _rows(table, searches.candidates.names)
     trained = np.where(table.usable, np.exp(table.test_nll), np.nan)[rows]
     columns = []
     for i, goal in enumerate(searches.objectives):
@@ -150,9 +206,8 @@ def true_cells(searches: stores.Searches) -> np.ndarray | None:
         else:
             return None
     cells = np.stack(columns, axis=-1)
-    from .tables import MISSING
     ended = np.isfinite(cells).all(axis=2)
-    there = (ended == (table.status[rows] != MISSING)).all(axis=1) & ended.any(axis=1)  # none of its training runs failed
+    there = (ended == _there(table, searches.candidates.names)).all(axis=1) & ended.any(axis=1)  # none of its training runs failed
     means = np.isclose(np.nanmean(cells[there], axis=1), truth[there], rtol=1e-6, atol=0.0)
     return cells if there.any() and means.all() else None
 

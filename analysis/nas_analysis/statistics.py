@@ -167,6 +167,69 @@ def clustered_improvement(a: ArrayLike, b: ArrayLike, noise_of_a: ArrayLike, noi
     return Interval(point, float(low), float(high)), float(2.0 * stats.t.sf(abs(logit) / error[0], k - 1))
 
 
+def improvement_by_group(a: ArrayLike, b: ArrayLike, groups: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Of each group P(a < b) + P(a = b) / 2 within it, and the variance of that estimate for other pairs of runs, NaN for a single pair:
+    (groups,) each, by group. The variance is that of DeLong et al. (1988), which counts what a run of a and one of b have to do with each
+    other alone twice, less this once: they are few.
+
+    a, b: (runs,), in pairs that have more in common than their group, such as a seed. groups: (runs,) of each pair.
+    """
+    a, b, groups = np.asarray(a, dtype=float), np.asarray(b, dtype=float), np.asarray(groups)
+    each, variances = [], []
+    for group in np.unique(groups):
+        of_a, of_b = a[groups == group][:, None], b[groups == group]
+        better = (of_a < of_b) + 0.5 * (of_a == of_b)
+        rows, columns, n = better.mean(axis=1), better.mean(axis=0), len(of_b)
+        each.append(better.mean())
+        if n < 2:
+            variances.append(np.nan)
+            continue
+        rest = better - rows[:, None] - columns + better.mean()
+        variances.append((rows + columns).var(ddof=1) / n - (rest**2).sum() / (n * (n - 1)) ** 2)
+    return np.array(each), np.array(variances)
+
+
+def another_group(each: ArrayLike, variances: ArrayLike, confidence: float = 0.95) -> tuple[Interval, Interval]:
+    """Mean over groups, with prediction intervals of one more group: for what is true of it, and for what as many runs as in these
+    groups would measure of it. Student's, of probabilities: no bound lies outside [0, 1].
+
+        variance of the truth = variance over groups - mean variance of an estimate, at least 0
+
+    A difference of variances is not as well known as they are: its degrees of freedom are (k - 1) (difference / variance over groups)^2,
+    at least 1 (Satterthwaite 1946). The first interval is never longer than the second.
+
+    each, variances: (groups,) as improvement_by_group gives them. Where variances are NaN, the first interval is the second; NaN bounds
+    for fewer than two groups.
+    """
+    each = np.asarray(each, dtype=float)
+    k, point = len(each), float(each.mean())
+    if k < 2:
+        return (Interval(point, np.nan, np.nan),) * 2
+    total = each.var(ddof=1)
+    noise = np.mean(variances)
+    between = total if np.isnan(noise) else max(total - noise, 0.0)
+    margins = [stats.t.ppf((1.0 + confidence) / 2.0, max((k - 1) * (variance / total) ** 2, 1.0) if total > 0.0 else k - 1)
+               * np.sqrt(variance + total / k) for variance in (between, total)]
+    return tuple(Interval(point, float(max(point - margin, 0.0)), float(min(point + margin, 1.0)))
+                 for margin in (min(margins), margins[1]))
+
+
+def held_out_coverage(each: ArrayLike, confidence: float = 0.95) -> float:
+    """Share of groups, measured as they are, that lie within the prediction interval of the other half of the groups (another_group):
+    those at even places by those at odd ones, and the other way round. NaN for fewer than four groups.
+
+    each: (groups,) in an order that says nothing of them.
+    """
+    each = np.asarray(each, dtype=float)
+    if len(each) < 4:
+        return np.nan
+    within = []
+    for known, held_out in ((each[::2], each[1::2]), (each[1::2], each[::2])):
+        _, (_, low, high) = another_group(known, np.full(len(known), np.nan), confidence)
+        within.append((held_out >= low) & (held_out <= high))
+    return float(np.concatenate(within).mean())
+
+
 def vargha_delaney(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Interval:
     """Effect size A12 = P(a < b) + P(a = b) / 2 of two samples (Vargha & Delaney 2000).
 

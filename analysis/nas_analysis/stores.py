@@ -50,6 +50,7 @@ class Search:
     search_seconds: float  # the algorithm's own time; nan = not recorded
     replicates: int  # that a table has of each candidate, drawn one by one; 0 = it met none twice
     retested: dict  # by candidate's number (m,): means over fresh seeds, perplexity of the test split; of a run with a re-test
+    draw: int | None = None  # of the table, that answered it; None = the recorded one did
     budget: float = 0  # its own, counted as `trained`; what it trained beyond belongs to its answer; 0 = not recorded
 
 
@@ -75,6 +76,8 @@ class Searches:
     sources: list[Source]
     remarks: list[str]  # what a reader should know, in words
     by: str = "trainings"  # what they spend, see load()
+    # Tables redrawn from the recorded one, which answered in turn: "tables", how many, and their "seed"; None where it did itself.
+    draws: dict | None = None
 
     def scaled(self, points: np.ndarray) -> np.ndarray:
         """Points (..., m) in minimisation form over the objectives' ranges."""
@@ -123,7 +126,7 @@ def load(paths: list[str], force: bool = False, by: str | None = None) -> Search
     budgets = [store.budget for store in read if store.budget]
     budget = min(budgets) if budgets else int(np.ceil(max(search.trained[-1] for search in searches)))
     return Searches(read[0].objectives, read[0].reference_point, searches, candidates, budget,
-                    [store.source for store in read], forced + _remarks(read), by)
+                    [store.source for store in read], forced + _remarks(read), by, read[0].draws)
 
 
 @dataclasses.dataclass
@@ -144,6 +147,7 @@ class _Store:
     searches: list[dict]  # fields of Search, candidates by this store's numbers; and steps, as charged so far
     train_steps: int  # of a search's budget; 0 = none
     whole: int  # steps of a whole training run; 0 = not recorded
+    draws: dict | None  # see Searches
     wanted: dict[str, int | None]  # of a comparison: how many searches of each algorithm were asked for; None = not recorded
 
 
@@ -219,7 +223,7 @@ def _read_run(file: str, own: dict) -> _Store:
                   names, [labels.get(name, name) for name in names],
                   _points(map(truth.get, names), len(objectives)) if truth else None,
                   own["truth_splits"] or {}, None, table, _settings(own),
-                  int(budget.get("evaluations", 0)), [search], int(budget.get("train_steps", 0)), whole, {})
+                  int(budget.get("evaluations", 0)), [search], int(budget.get("train_steps", 0)), whole, None, {})
 
 
 def _method(config: dict) -> dict:
@@ -367,7 +371,8 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
                          "believed": belief.beliefs(candidates.tolist(), answers, rule),
                          "search_seconds": np.nan if own is None else own,
                          "replicates": _drawn(meta.get("table", {})),
-                         "steps": steps if steps is not None and len(steps) == asked else None, "retested": {}})
+                         "steps": steps if steps is not None and len(steps) == asked else None, "retested": {},
+                         "draw": draw_of(seed, meta["draws"]) if "draws" in meta else None})
         _require_ascending(file, name, searches[-1])
     truth, believed = (_column([row[i] for row in rows], len(objectives)) for i in (3, 4))
     config = meta.get("config") or {}
@@ -378,8 +383,14 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
                   believed,
                   meta.get("table", {}), {}, int(meta.get("budget", {}).get("trainings", 0)), searches,
                   int(meta.get("budget", {}).get("train_steps", 0)), int(meta.get("table", {}).get("training_steps", 0)),
+                  meta.get("draws"),
                   {**{name: None for name, _ in algorithms.values()},
                    **{own["label"]: int(own["seeds"]) for own in config.get("algorithms", []) if "seeds" in own}})
+
+
+def draw_of(seed: int, draws: dict) -> int:
+    """The draw that answers the searches of a seed, as src/study/comparison_study.cpp has it."""
+    return (seed - draws["seed"]) % draws["tables"]
 
 
 def _objective(record: dict) -> Objective:
@@ -422,6 +433,11 @@ def _require_comparable(first: _Store, other: _Store) -> None:
         raise StoreError(f"{other.source.path}: objectives {names(other)}, but "
                          f"{first.source.path} has {names(first)}; only searches for the same "
                          "objectives can be compared")
+    if first.draws != other.draws:
+        shown = [f"{store.draws['tables']} draws of seed {store.draws['seed']}" if store.draws else "the recorded table"
+                 for store in (other, first)]
+        raise StoreError(f"{other.source.path}: answered by {shown[0]}, but {first.source.path} by {shown[1]}; only searches that the "
+                         "same tables answer can be compared")
     tables = [store.table.get("sha256") for store in (first, other)]
     if all(tables) and tables[0] != tables[1]:
         raise StoreError(f"{other.source.path}: another table (SHA-256 {tables[1][:12]}) than "

@@ -94,11 +94,10 @@ StudyTable::StudyTable(Table table, Study study)
 
 /// Cells of a mechanism: the mean is one.
 std::int64_t StudyTable::num_cells() const {
-  return study_.mode == ReplayMode::mean ? 1 : table_.num_replicates();
+  return study_.mode == ReplayMode::mean ? 1 : table_.most_replicates();
 }
 
 void StudyTable::read_mechanism(std::int64_t mechanism) {
-  const Replay replay(table_, study_.mode, study_.seed);
   const auto candidate = study_.problem->parse(table_.mechanism(mechanism));
   const auto before = screened(*study_.problem, task_of(candidate, 0));
   costs_.push_back(candidate.refusal.empty() ? study_.problem->expected_cost(candidate) : 0.0);
@@ -106,9 +105,9 @@ void StudyTable::read_mechanism(std::int64_t mechanism) {
   evaluations_.resize(begin + static_cast<std::size_t>(num_cells()));
   study_.rungs.insert(0);
   for (const auto until : study_.rungs) cells_[until].resize(evaluations_.size());
-  for (std::int64_t n = 0; n < num_cells(); ++n) {
-    // The problem answers in the order of its own search.
-    const auto replicate = study_.mode == ReplayMode::mean ? 0 : replay.replicate(mechanism, n);
+  for (std::int64_t replicate = 0; replicate < num_cells(); ++replicate) {
+    if (replicate >= table_.num_replicates() && !table_.has(mechanism, replicate)) continue;
+    const auto n = study_.mode == ReplayMode::mean ? 0 : kFirstHeldOutReplicate + replicate;
     const auto i = index(mechanism, replicate);
     evaluations_[i] = answer_of(*study_.problem, candidate, n);
     for (const auto until : study_.rungs) {
@@ -128,7 +127,7 @@ void StudyTable::read_mechanism(std::int64_t mechanism) {
 
 std::size_t StudyTable::index(std::int64_t mechanism, std::int64_t replicate) const {
   if (study_.mode == ReplayMode::mean) return static_cast<std::size_t>(mechanism);
-  return static_cast<std::size_t>(mechanism * table_.num_replicates() + replicate);
+  return static_cast<std::size_t>(mechanism * num_cells() + replicate);
 }
 
 const StudyTable::Cell& StudyTable::cell(std::int64_t mechanism, std::int64_t replicate,
@@ -146,7 +145,8 @@ Judgement StudyTable::judge(std::int64_t mechanism,
 }
 
 std::vector<double> StudyTable::believed(std::int64_t mechanism) const {
-  std::vector<std::int64_t> all(static_cast<std::size_t>(num_cells()));
+  std::vector<std::int64_t> all(
+      static_cast<std::size_t>(std::min(num_cells(), table_.num_replicates())));
   std::iota(all.begin(), all.end(), std::int64_t{0});
   return judge(mechanism, all).fitness;
 }

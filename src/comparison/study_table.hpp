@@ -31,9 +31,8 @@ class StudyTable {
     SearchSpace space;
     ObjectiveSet objectives;  ///< with their ranges
     ReplayMode mode = ReplayMode::noisy;
-    std::uint64_t seed = 42;  ///< of the search that `problem` answers
-    /// On the same table and in the same mode. It is asked for all that it can answer, and then no
-    /// more.
+    /// On the same table and in the same mode. It is asked for all replicates that there are, by
+    /// their own numbers (see Replay), and then no more.
     std::shared_ptr<Measurement> problem;
     std::set<std::int64_t> rungs{};  ///< of searches by rungs
   };
@@ -72,7 +71,7 @@ class StudyTable {
   [[nodiscard]] Judgement judge(std::int64_t mechanism,
                                 std::span<const std::int64_t> replicates) const;
 
-  /// What all replicates of a mechanism answer together.
+  /// What all replicates of a mechanism that answer searches answer together.
   [[nodiscard]] std::vector<double> believed(std::int64_t mechanism) const;
 
  private:

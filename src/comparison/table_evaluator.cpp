@@ -13,7 +13,7 @@ namespace nas {
 
 TableEvaluator::TableEvaluator(const StudyTable& table, std::uint64_t seed, const Options& options)
     : table_(table),
-      replay_(table.table(), table.mode(), seed),
+      replay_(table.table(), table.mode(), seed, options.draw),
       options_(options),
       known_(static_cast<std::size_t>(table.table().num_mechanisms())),
       ledger_({.repeated = options.repeated,

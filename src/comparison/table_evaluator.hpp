@@ -26,6 +26,7 @@ class TableEvaluator final : public Evaluator {
     /// Mechanism of which as many evaluations were made before the search: they are charged when
     /// they are asked for, but wait for no time.
     std::optional<std::int64_t> baseline{};
+    std::optional<Draw> draw{};  ///< that answers in place of the recorded table
   };
 
   /// @param table  outlives the evaluator.

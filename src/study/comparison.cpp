@@ -43,14 +43,11 @@ class Reader {
   Reader(const DocumentNode& document, std::filesystem::path file)
       : document_(document),
         file_(std::move(file)),
-        common_(without(document, {"seeds", "algorithms", "algorithm", "fidelity"})) {}
+        common_(without(document, {"seeds", "draws", "algorithms", "algorithm", "fidelity"})) {}
 
   Comparison read() {
-    const auto setting = comparison_settings().front();
-    Value seeds = setting.default_value;
-    if (const auto* node = document_.find(setting.name)) {
-      (void)read_value(setting.name, *node, setting, diagnostics_, seeds);
-    }
+    const auto seeds = read_number("seeds");
+    comparison_.draws = read_number("draws");
     if (const auto* node = document_.find("fidelity")) {
       diagnostics_.add(node->origin, "fidelity: must be given with items of algorithms");
     }
@@ -63,13 +60,37 @@ class Reader {
       if (const auto* node = document_.find("algorithm")) {
         diagnostics_.add(node->origin, "algorithm: must be an item of algorithms");
       }
-      for (const auto& item : list->as_list()) read_contender(item, std::get<Integer>(seeds));
+      for (const auto& item : list->as_list()) read_contender(item, seeds);
     }
+    check_draws();
     diagnostics_.throw_if_any();
     return std::move(comparison_);
   }
 
  private:
+  /// One of comparison_settings().
+  Integer read_number(const std::string& name) {
+    const auto settings = comparison_settings();
+    const auto setting = std::find_if(settings.begin(), settings.end(),
+                                      [&name](const auto& one) { return one.name == name; });
+    Value value = setting->default_value;
+    if (const auto* node = document_.find(name)) {
+      (void)read_value(name, *node, *setting, diagnostics_, value);
+    }
+    return std::get<Integer>(value);
+  }
+
+  void check_draws() {
+    if (comparison_.draws == 0 || comparison_.contenders.empty()) return;
+    const auto& problem = comparison_.common().problem_settings;
+    const auto mode = problem.contains("mode") ? problem.get<std::string>("mode") : "noisy";
+    if (mode == "noisy") return;
+    diagnostics_.add(document_.find("draws")->origin,
+                     "draws = " + std::to_string(comparison_.draws) +
+                         ", must be 0 where problem.mode = " + mode +
+                         ": only under noisy are replicates drawn for each mechanism");
+  }
+
   /// @param most  searches of any contender.
   void read_contender(const DocumentNode& item, Integer most) {
     if (item.kind != Kind::map && item.kind != Kind::scalar) {
@@ -188,6 +209,12 @@ std::vector<Setting> comparison_settings() {
            .default_value = Integer{1000},
            .help = "searches per algorithm; their seeds count from `seed` on",
            .min = 1,
+           .max = 1e6},
+          {.name = "draws",
+           .default_value = Integer{0},
+           .help = "tables that answer the searches in turn, their replicates redrawn within each "
+                   "mechanism; 0 = the recorded table",
+           .min = 0,
            .max = 1e6}};
 }
 

@@ -29,6 +29,9 @@ struct Contender {
 /// Many searches of several algorithms on one table.
 struct Comparison {
   std::vector<Contender> contenders;  ///< at least one
+  /// Tables, redrawn from the recorded one, that answer its searches in turn; 0: the recorded one
+  /// does. See Draw.
+  std::int64_t draws = 0;
 
   /// An experiment of which all but the algorithm holds for every contender. Its seed is that of
   /// the first search; the next ones follow.

@@ -109,6 +109,13 @@ void require_replicates(const Comparison& comparison, const Contender& contender
   }
 }
 
+/// What replicates of a mechanism that may answer say together.
+std::vector<double> believed(const StudyTable& study, const Comparison& comparison,
+                             Integer mechanism) {
+  if (comparison.draws == 0) return study.believed(mechanism);
+  return study.judge(mechanism, redrawn_replicates(study.table(), mechanism)).fitness;
+}
+
 std::unique_ptr<Setup> set_up(const Comparison& comparison) {
   const auto& common = comparison.common();
   auto setup = std::make_unique<Setup>();
@@ -129,7 +136,6 @@ std::unique_ptr<Setup> set_up(const Comparison& comparison) {
       StudyTable::Study{.space = common.space,
                         .objectives = setup->objectives,
                         .mode = parse_replay_mode(common.problem_settings.get<std::string>("mode")),
-                        .seed = common.seed,
                         .problem = setup->problem,
                         .rungs = std::move(rungs)});
   if (!common.baseline.empty()) {
@@ -142,7 +148,7 @@ std::unique_ptr<Setup> set_up(const Comparison& comparison) {
     setup->candidates.push_back({.name = name,
                                  .label = setup->problem->label(name),
                                  .truth = truth.values.at(name),
-                                 .believed = setup->study->believed(i)});
+                                 .believed = believed(*setup->study, comparison, i)});
   }
   require_hypervolume(*setup, common.problem_settings.get<std::string>("table"));
   return setup;
@@ -156,6 +162,21 @@ nlohmann::json budget_json(const Experiment& common) {
   if (budget.at("train_steps") == 0)
     budget.erase("train_steps");  // as before there was such a limit
   return budget;
+}
+
+/// What decides which draw answers a search, an empty object where none does.
+nlohmann::json draws_json(const Comparison& comparison) {
+  if (comparison.draws == 0) return nlohmann::json::object();
+  return {{"tables", comparison.draws}, {"seed", comparison.common().seed}};
+}
+
+/// The draw that answers the searches of a seed, all algorithms' alike.
+std::optional<Draw> draw_of(const Comparison& comparison, Integer seed) {
+  if (comparison.draws == 0) return std::nullopt;
+  const auto first = comparison.common().seed;
+  return Draw{.seed = first,
+              .number = static_cast<Integer>((static_cast<std::uint64_t>(seed) - first) %
+                                             static_cast<std::uint64_t>(comparison.draws))};
 }
 
 /// What must be equal where a comparison goes on. The table is told by its content, the budget
@@ -259,10 +280,13 @@ void check_recorded(const ComparisonStore& store, const Comparison& comparison, 
     const auto others = differing_keys(recorded, budget_json(comparison.common()));
     if (!others.empty()) refuse("of another budget:\n  " + join(others, "\n  "));
   });
-  std::vector<std::string> differences;
+  std::vector<std::string> differences = differing_keys(
+      nlohmann::json{{"draws", store.meta("draws").value_or(nlohmann::json::object())}},
+      nlohmann::json{{"draws", draws_json(comparison)}});
   check("config", [&](const nlohmann::json& recorded) {
     (void)other_algorithms(recorded, comparison);
-    differences = differing_keys(settled(recorded), settled(comparison.resolved()));
+    const auto others = differing_keys(settled(recorded), settled(comparison.resolved()));
+    differences.insert(differences.end(), others.begin(), others.end());
   });
   check("objectives", [&](const nlohmann::json& recorded) {
     const auto now = setup.objectives.record();
@@ -299,6 +323,7 @@ void record_comparison(ComparisonStore& store, const Comparison& comparison, con
   store.set_meta("answering", kAnswering);
   store.set_meta("table", table);
   store.set_meta("truth_splits", setup.truth_splits);
+  if (comparison.draws > 0) store.set_meta("draws", draws_json(comparison));
   store.set_meta("budget", budget_json(comparison.common()));
   store.set_meta("objectives", setup.objectives.record());
   store.set_meta("reference_point", kReferencePoint);
@@ -348,17 +373,18 @@ std::vector<Job> missing_searches(const Comparison& comparison, ComparisonStore&
   return jobs;
 }
 
-ComparedSearch run_search_of(const Job& job, const Setup& setup) {
+ComparedSearch run_search_of(const Job& job, const Setup& setup, const Comparison& comparison) {
   auto experiment = job.contender->experiment;
   experiment.seed = static_cast<std::uint64_t>(job.seed);
   const auto options = evaluator_options(experiment);
   const double before = thread_cpu_seconds();
-  const auto evaluator =
-      std::make_shared<TableEvaluator>(*setup.study, experiment.seed,
-                                       TableEvaluator::Options{.repeated = options.repeated,
-                                                               .replicates = options.replicates,
-                                                               .budget = options.budget,
-                                                               .baseline = setup.baseline});
+  const auto evaluator = std::make_shared<TableEvaluator>(
+      *setup.study, experiment.seed,
+      TableEvaluator::Options{.repeated = options.repeated,
+                              .replicates = options.replicates,
+                              .budget = options.budget,
+                              .baseline = setup.baseline,
+                              .draw = draw_of(comparison, job.seed)});
   auto result = search(experiment, setup.objectives, evaluator, {}, {},
                        fidelity_of(experiment, *setup.problem));
   return {.algorithm = job.algorithm,
@@ -368,11 +394,12 @@ ComparedSearch run_search_of(const Job& job, const Setup& setup) {
           .trajectory = evaluator->take_trajectory()};
 }
 
-void run_searches(const std::vector<Job>& jobs, const Setup& setup, ComparisonStore& store,
-                  const ComparisonSettings& settings) {
+void run_searches(const std::vector<Job>& jobs, const Comparison& comparison, const Setup& setup,
+                  ComparisonStore& store, const ComparisonSettings& settings) {
   constexpr double kSecondsBetweenCommits = 0.5;
   SearchPool pool(
-      jobs.size(), [&](std::size_t number) { return run_search_of(jobs[number], setup); },
+      jobs.size(),
+      [&](std::size_t number) { return run_search_of(jobs[number], setup, comparison); },
       settings.threads);
   std::size_t done = 0;
   std::vector<ComparedSearch> kept;
@@ -454,7 +481,7 @@ ComparisonResult run_comparison(const Comparison& comparison, const ComparisonSe
   if (!jobs.empty()) record_environment(store);
   warn_of_revisions(store, settings.folder);
   try {
-    run_searches(jobs, *setup, store, settings);
+    run_searches(jobs, comparison, *setup, store, settings);
   } catch (const StopRequested&) {
     store.require_in_place();  // else nothing is kept
     throw;

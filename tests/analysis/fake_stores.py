@@ -23,7 +23,7 @@ def blobs(candidates, trained, seconds, fitness) -> tuple:
 
 def write_comparison(path, objectives, truth, believed, algorithms, searches, sha256="a" * 64,
                      trainings=TRAININGS, version=1, settings=None,
-                     mode="noisy", names=None, table="fake.nastable", truth_splits=None, steps=None, config=None):
+                     mode="noisy", names=None, table="fake.nastable", truth_splits=None, steps=None, config=None, draws=None):
     """Writes a comparison store.
 
     @param truth, believed  (n, m) lists or arrays, or None.
@@ -36,6 +36,7 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
     @param truth_splits     by objective; None: not recorded.
     @param steps            of training charged so far, of each search, of 400 of a whole training run; None: not recorded.
     @param config           of the comparison.
+    @param draws            of the table, that answered: tables, seed.
     """
     database = sqlite3.connect(path)
     database.executescript("""
@@ -53,6 +54,8 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
     if steps is not None:
         meta["table"]["training_steps"] = 400
         meta["budget"]["train_steps"] = 400 * trainings
+    if draws is not None:
+        meta["draws"] = draws
     if truth_splits is not None:
         meta["truth_splits"] = truth_splits
     database.executemany("INSERT INTO meta VALUES (?, ?)",

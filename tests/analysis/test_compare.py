@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 import compare
@@ -528,6 +529,88 @@ class SharedNoise(Comparing):
         self.compare(self.searches(200, "noisy"))
         self.assertLess(float(self.summary()["good"]["p_holm"]), 0.05)
         self.assertNotIn("same noise", self.read("compare.md"))
+
+
+class OnDraws(Comparing):
+    """A table of which two mechanisms have more replicates than answer; draws of it answered in turn."""
+
+    NAMES = ["additive|relu_norm|none|fixed|bias|0", "additive|relu_norm|none|fixed|no_bias|0",
+             *(f"dot|softmax|none|{each}|0" for each in ("fixed|bias", "fixed|no_bias", "learned|bias", "learned|no_bias"))]
+    REPLICATES = [8, 5, 3, 3, 3, 3]
+    DRAWS = {"tables": 20, "seed": 7}
+
+    def write(self, searches, name="x", draws=DRAWS):
+        """@param searches  (algorithm, seed, candidates) each, one training run a candidate."""
+        values = np.random.default_rng(3).normal(100.0, 1.0, (6, 8)) + np.arange(6)[:, None]
+        write_table(self.folder / "x.table", {(each, replicate): cell(values[i, replicate]) for i, each in enumerate(self.NAMES)
+                                              for replicate in range(self.REPLICATES[i])})
+        self.values = values
+        truth = np.array([[row[:count].mean()] for row, count in zip(values, self.REPLICATES)])
+        path = self.folder / f"{name}.sqlite"
+        write_comparison(path, [PERPLEXITY], truth, truth, ["good", "random_search"],
+                         [(number, seed, 0.1, asked, np.arange(1, len(asked) + 1), np.ones(len(asked)), truth[asked])
+                          for number, seed, asked in searches],
+                         sha256=tables.read(str(self.folder / "x.table")).sha256, names=self.NAMES,
+                         table=str(self.folder / "x.table"), trainings=4, draws=draws)
+        return path
+
+    def test_draws_are_those_of_the_program(self):
+        """tests/unit/replay_test.cpp has the same numbers."""
+        self.assertEqual(replay.redrawn_replicates(list(range(8)), 3, 7, 11, self.NAMES[0]), [6, 5, 7, 4, 3])
+        self.assertEqual(replay.redrawn_replicates(list(range(5)), 3, 7, 11, self.NAMES[1]), [3, 0, 4, 1, 2])
+
+    def test_judges_have_answered_no_search_of_the_draw(self):
+        unseen = replay.unseen(stores.load([str(self.write([(0, 7, [0]), (1, 7, [1])]))]))
+        judging = set()
+        for seed in range(7, 47):
+            draw = (seed - 7) % 20
+            order = replay.redrawn_replicates(list(range(8)), 3, 7, draw, self.NAMES[0])
+            (cells,) = unseen.cells(seed, (0,), (1,))
+            self.assertEqual(set(cells), set(order[3:]), "of eight the first three chose, three answer, and two judge")
+            self.assertEqual(cells, unseen.cells(seed, (0,), (3,))[0], "alike for all searches")
+            self.assertEqual(cells, unseen.cells(seed + 20, (0,), (1,))[0], "of the same draw")
+            judging |= set(cells)
+            # Of three that all answer the one that was seen does not judge, and all do where all were seen.
+            first = replay.redrawn_replicates(list(range(3)), 3, 7, draw, self.NAMES[2])[replay.replay_order(seed, self.NAMES[2], 3)[0]]
+            self.assertEqual(set(unseen.cells(seed, (2,), (1,))[0]), {0, 1, 2} - {first})
+            self.assertEqual(set(unseen.cells(seed, (2,), (3,))[0]), {0, 1, 2})
+            self.assertEqual([unseen.left(seed, *one) for one in ((0, 3), (2, 1), (2, 3))], ["unseen", "others", "none"])
+        self.assertEqual(judging, {3, 4, 5, 6, 7})
+
+    def test_draws_are_the_units(self):
+        """On each draw four pairs of searches, of which all hand over the first mechanism or all of random_search's the last."""
+        searches = [(number, seed, [0 if number == 0 or (seed - 7) % 20 < 8 else 5]) for number in (0, 1) for seed in range(7, 87)]
+        self.compare(self.write(searches))
+        with open(self.folder / "out" / "draws.csv", encoding="utf-8") as file:
+            (row,) = csv.DictReader(file)
+        self.assertEqual((row["algorithm"], row["draws"], row["searches"]), ("good", "20", "80"))
+        each = [0.5] * 8 + [1.0] * 12  # equal mechanisms are ties on a draw
+        self.assertAlmostEqual(float(row["improvement"]), 0.8)
+        reach = statistics.mean_interval(each)
+        self.assertAlmostEqual(float(row["another_draw_low"]), 0.8 - (reach.high - 0.8) * np.sqrt(21))
+        self.assertEqual(row["another_draw_high"], "1.0")
+        self.assertEqual(float(row["reference_met_best"]), 1.0, "all are among the best")
+        self.assertAlmostEqual(float(row["held_out_covered"]), 1.0)
+        text = self.read("compare.md")
+        self.assertIn("20 draws of the table's seeds answered in turn", text)
+        self.assertIn("Student's t test over the draws that answered", text)
+        self.assertRegex(text, r"The budget to look at is 4, the smallest at which random_search meets .* 100 % at 4\.")
+        self.assertIn("another draw may turn every one round", text)
+
+    def test_the_budget_to_look_at_leaves_random_search_in_doubt(self):
+        with unittest.mock.patch.object(comparison, "BEST", 1):
+            searches = [(number, seed, [5, 4, 3, 0] if number or seed % 2 else [0, 5]) for number in (0, 1) for seed in range(7, 47)]
+            path = self.write(searches)
+            self.compare(path, "--at", "1,2,4")
+            self.assertRegex(self.read("compare.md"), r"The budget to look at is 2, the largest at which random_search does not yet .* "
+                             r"0 % at 1, 0 % at 2 and 100 % at 4\.")
+
+    def test_what_other_tables_answered_is_not_laid_beside(self):
+        one = self.write([(0, 7, [0]), (1, 7, [1])])
+        other = self.write([(0, 7, [0]), (1, 7, [1])], "other", {"tables": 20, "seed": 8})
+        said = self.compare(one, other, exit_code=2)
+        self.assertIn("other.sqlite: answered by 20 draws of seed 8, but ", said)
+        self.assertIn("x.sqlite by 20 draws of seed 7; only searches that the same tables answer can be compared", said)
 
 
 class RealRuns(Comparing):

@@ -5,8 +5,8 @@ import unittest
 
 import numpy as np
 from nas_analysis.differences import difference
-from nas_analysis.statistics import (cliques, clustered_improvement, clustered_iqm, critical_difference, friedman, holm, iqm, kendall,
-                                     mann_whitney, mean_interval, paired_test, probability_of_improvement, rounding, signed_rank_sum,
+from nas_analysis.statistics import (another_group, cliques, clustered_improvement, clustered_iqm, critical_difference, friedman,
+                                     held_out_coverage, holm, improvement_by_group, iqm, kendall, mann_whitney, mean_interval, paired_test, probability_of_improvement, rounding, signed_rank_sum,
                                      stratified_bootstrap, vargha_delaney, wilcoxon)
 from scipy import stats
 
@@ -213,6 +213,68 @@ class AlikeInGroups(unittest.TestCase):
             found = clustered_iqm(scores, group)
             held += found.low <= 0.0 <= found.high
         self.assertGreater(held, 0.9 * 300)
+
+
+class AnotherGroup(unittest.TestCase):
+    """Groups whose probabilities differ, estimated from few runs each: what one more group would say."""
+
+    SPREAD, RUNS = 0.3, 10
+
+    def groups(self, generator, count, effect=0.4):
+        """Of each group what is true of it, what its runs say, and the variance of that."""
+        effects = effect + self.SPREAD * generator.normal(size=count)
+        group = np.repeat(np.arange(count), self.RUNS)
+        a, b = generator.normal(size=(2, len(group)))
+        return stats.norm.cdf(effects / np.sqrt(2)), *improvement_by_group(a - effects[group], b, group)
+
+    def test_of_each_group_all_pairs_of_its_runs(self):
+        each, variances = improvement_by_group([1, 4, 2, 2, 5], [2, 3, 2, 1, 6], [3, 3, 8, 8, 9])
+        np.testing.assert_allclose(each, [0.5, 0.25, 1.0])
+        # Of 2 and 3 of b are both worse than 1 of a and none than 4: sums of rows and columns 3/2 and 1/2, nothing is left. Of ties
+        # with one of two: 3/4 and 1/4.
+        np.testing.assert_allclose(variances[:2], [0.25, 0.0625])
+        self.assertTrue(np.isnan(variances[2]), "one pair does not say how far off it is")
+
+    def test_variances_are_those_of_the_estimates(self):
+        generator = np.random.default_rng(22)
+        group = np.repeat(np.arange(4000), 5)
+        each, variances = improvement_by_group(*generator.normal(size=(2, len(group))), group)
+        self.assertAlmostEqual(variances.mean() / each.var(), 1.0, delta=0.06)
+
+    def test_intervals_hold_what_is_true_and_what_is_measured_of_another(self):
+        generator = np.random.default_rng(20)
+        held = []
+        for _ in range(200):
+            _, *known = self.groups(generator, 100)
+            true, measured, _ = self.groups(generator, 20)
+            mean = mean_interval(known[0])
+            held.append([np.mean((of >= low) & (of <= high)) for of, (_, low, high) in
+                         zip((true, measured, true), (*another_group(*known), mean))])
+        of_truth, of_measurement, by_mean = np.mean(held, axis=0)
+        self.assertTrue(0.93 < of_truth < 0.995, of_truth)
+        self.assertTrue(0.93 < of_measurement < 0.97, of_measurement)
+        self.assertLess(by_mean, 0.5, "the interval of the mean is none for another group")
+
+    def test_held_out_groups_are_covered_unless_they_are_others(self):
+        generator = np.random.default_rng(21)
+        _, each, _ = self.groups(generator, 200)
+        self.assertTrue(0.9 < held_out_coverage(each) < 0.99, held_out_coverage(each))
+        each[1::2] = self.groups(generator, 100, effect=-2.0)[1]
+        self.assertLess(held_out_coverage(each), 0.2)
+        self.assertTrue(np.isnan(held_out_coverage(each[:3])))
+
+    def test_groups_that_differ_by_their_runs_alone_are_alike(self):
+        (_, low, high), measured = another_group([0.4, 0.6, 0.4, 0.6], [0.02] * 4)
+        reach = min(stats.t.ppf(0.975, 1) * np.sqrt(0.04 / 3 / 4), measured.high - 0.5)
+        np.testing.assert_allclose((low, high), (0.5 - reach, 0.5 + reach))
+        few = another_group([0.4, 0.6] * 100, [0.02] * 200)  # of many groups the spread is better known
+        self.assertLess(few[0].high, 0.6)
+        self.assertGreater(few[1].high, 0.69)
+
+    def test_bounds_are_probabilities(self):
+        for interval in another_group([1.0, 0.5, 1.0, 0.9], [0.0] * 4):
+            self.assertEqual(interval.high, 1.0)
+        self.assertTrue(np.isnan(another_group([0.5], [0.1])[0].low))
 
 
 class Tests(unittest.TestCase):

@@ -17,11 +17,15 @@ using Integer = std::int64_t;
 /// Stands in for the problem that looks into a table.
 const bool kRegistered =
     problems().contains("tabular") ||
-    problems().add({.key = "tabular", .summary = "looked up"}, [] {
-      return ProblemKind{
-          .sections = {"space"},
-          .make = [](const ProblemInputs&) -> std::shared_ptr<Problem> { return nullptr; }};
-    });
+    problems().add(
+        {.key = "tabular",
+         .summary = "looked up",
+         .settings = {{.name = "mode", .default_value = std::string("noisy")}}},
+        [] {
+          return ProblemKind{
+              .sections = {"space"},
+              .make = [](const ProblemInputs&) -> std::shared_ptr<Problem> { return nullptr; }};
+        });
 
 class ComparisonTest : public ConfigTest {
  protected:
@@ -80,7 +84,7 @@ TEST_F(ComparisonTest, ASearchMayReportTheBestAnswerThatItGot) {
 }
 
 TEST_F(ComparisonTest, AnAlgorithmMayTrainByRungs) {
-  const auto head = "problem: tabular\nobjectives: [perplexity]\n" + budget_;
+  const auto head = "problem: {type: tabular, mode: paired}\nobjectives: [perplexity]\n" + budget_;
   const auto comparison =
       load(head +
            "algorithms: [random_search, {name: random_search, label: asha, in_flight: 4,\n"
@@ -122,6 +126,20 @@ TEST_F(ComparisonTest, OverridesReachEveryAlgorithm) {
     EXPECT_EQ(contender.experiment.budget.get<Integer>("evaluations"), 9);
     EXPECT_EQ(contender.seeds, 3);
   }
+}
+
+TEST_F(ComparisonTest, DrawsOfTheTableMayAnswer) {
+  const auto text = budget_ + "objectives: [perplexity]\nalgorithms: [random_search]\n";
+  EXPECT_EQ(load("problem: tabular\n" + text).draws, 0);
+  const auto comparison = load("problem: tabular\ndraws: 200\n" + text);
+  EXPECT_EQ(comparison.draws, 200);
+  EXPECT_FALSE(comparison.resolved().contains("draws")) << "as before there were any";
+  EXPECT_THAT(
+      mistakes("problem: {type: tabular, mode: paired}\ndraws: 200\n" + text),
+      HasSubstr("a.yaml:2:8: draws = 200, must be 0 where problem.mode = paired: only under "
+                "noisy are replicates drawn for each mechanism"));
+  EXPECT_THAT(mistakes("problem: tabular\ndraws: -1\n" + text),
+              HasSubstr("a.yaml:2:8: draws = -1, must be in [0, 1e+06]"));
 }
 
 TEST_F(ComparisonTest, AllMistakesAreReportedTogetherAndOnce) {

@@ -126,7 +126,6 @@ inline StudyTable small_study(ReplayMode mode = ReplayMode::noisy, bool several 
   return StudyTable(table, {.space = space,
                             .objectives = small_objectives(several),
                             .mode = mode,
-                            .seed = kSeed,
                             .problem = std::make_shared<TableMeasurement>(table, mode, kSeed)});
 }
 

@@ -124,6 +124,16 @@ inline std::vector<Evaluation> small_cells() {
   return cells;
 }
 
+/// The same with five further replicates of the first mechanism, more than all have, and with two of
+/// the second.
+inline std::vector<Evaluation> unequal_cells() {
+  auto cells = small_cells();
+  const auto names = small_mechanisms();
+  for (std::int64_t i = 3; i < 8; ++i) cells.push_back(small_evaluation(names[0], i));
+  for (std::int64_t i = 3; i < 5; ++i) cells.push_back(small_evaluation(names[1], i));
+  return cells;
+}
+
 inline TableContent small_content(std::vector<Evaluation> cells = small_cells()) {
   return {.name = "small",
           .identity = small_identity(),

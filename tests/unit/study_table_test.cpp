@@ -52,7 +52,6 @@ TEST(StudyTable, WhatIsNoModelIsRejected) {
       table, {.space = small_space(),
               .objectives = small_objectives(),
               .mode = ReplayMode::noisy,
-              .seed = 77,
               .problem = std::make_shared<RefusingMeasurement>(table, ReplayMode::noisy, 77)});
   for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
     const bool additive = table.mechanism(i).starts_with("additive");
@@ -75,6 +74,15 @@ TEST(StudyTable, ACellAnswersAsItsEvaluationWould) {
   const std::vector<std::int64_t> both{0, 2};
   EXPECT_DOUBLE_EQ(study.judge(5, both).fitness.front(),
                    (study.cell(5, 0).fitness.front() + study.cell(5, 2).fitness.front()) / 2);
+}
+
+TEST(StudyTable, FurtherReplicatesAnswerToo) {
+  const auto study = small_study(ReplayMode::noisy, false, small_table(unequal_cells()));
+  const auto& name = study.table().mechanism(0);
+  EXPECT_THAT(study.cell(0, 7).fitness,
+              ElementsAre(small_evaluation(name, 7).curve.back().valid.perplexity()));
+  EXPECT_FALSE(is_usable(study.cell(1, 7).status)) << "there is none";
+  EXPECT_EQ(study.believed(0), small_study().believed(0)) << "those that answer searches";
 }
 
 TEST(StudyTable, UnderMeanOneCellStandsForAll) {

@@ -55,7 +55,6 @@ class TableEvaluatorTest : public ::testing::Test {
             {.space = small_space(),
              .objectives = small_objectives(),
              .mode = ReplayMode::noisy,
-             .seed = kSeed,
              .problem = std::make_shared<Measurement>(table, ReplayMode::noisy, kSeed)}};
   }
 
@@ -107,6 +106,31 @@ TEST_F(TableEvaluatorTest, AnswersAsTheRecordingEvaluatorDoes) {
   expect_equal(small_study(), {}, "the algorithm's end");
   expect_equal(small_study(ReplayMode::paired), {}, "the algorithm's end");
   expect_equal(small_study(ReplayMode::noisy, true), {}, "the algorithm's end");
+}
+
+TEST_F(TableEvaluatorTest, ADrawAnswersInPlaceOfTheRecordedTable) {
+  const auto study = small_study(ReplayMode::noisy, false, small_table(unequal_cells()));
+  const Draw draw{.seed = 7, .number = 3};
+  const auto asked = [&](std::optional<Draw> by) {
+    TableEvaluator evaluator(study, kSeed, {.replicates = 3, .draw = by});
+    RandomEngine random(3);
+    for (int i = 0; i < 60; ++i) (void)evaluator.ask({study.space().draw(random)});
+    return evaluator.take_trajectory();
+  };
+  const auto trajectory = asked(draw);
+  EXPECT_EQ(asked(draw), trajectory);
+  const auto recorded = asked(std::nullopt);
+  EXPECT_EQ(recorded.candidates, trajectory.candidates);
+  std::set<std::int32_t> others;
+  for (std::size_t i = 0; i < trajectory.candidates.size(); ++i) {
+    const auto mechanism = trajectory.candidates[i];
+    auto answering = redrawn_replicates(study.table(), mechanism, draw);
+    answering.resize(3);
+    EXPECT_NEAR(trajectory.fitness[i], study.judge(mechanism, answering).fitness.front(), 1e-12);
+    if (std::abs(trajectory.fitness[i] - recorded.fitness[i]) > 1e-9) others.insert(mechanism);
+  }
+  EXPECT_TRUE(others.contains(0));
+  for (const auto mechanism : others) EXPECT_LT(mechanism, 2) << "all others have three alone";
 }
 
 /// As nas-compare makes them, on one table.
@@ -182,7 +206,6 @@ TEST_F(TableEvaluatorTest, AnswersAlikeByRungs) {
       table, {.space = small_space(),
               .objectives = small_objectives(),
               .mode = ReplayMode::paired,
-              .seed = kSeed,
               .problem = std::make_shared<TableMeasurement>(table, ReplayMode::paired, kSeed),
               .rungs = {10, 20}});
   for (const auto promote :
