@@ -112,6 +112,8 @@ TEST_F(NasData, InfoOfAnOwnTextSaysWhatWasAskedFor) {
           " valid_share=0.2 test_share=0.2");
   EXPECT_EQ(info.code, 0) << info.text;
   EXPECT_THAT(info.text, HasSubstr("standard layout"));
+  EXPECT_THAT(info.text, HasSubstr("  2-gram    perplexity "));
+  EXPECT_THAT(info.text, HasSubstr("  6-gram    perplexity "));
   EXPECT_THAT(info.text, ::testing::Not(HasSubstr("published")));
 }
 
