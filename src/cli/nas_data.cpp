@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <iostream>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "cli/table_commands.hpp"
 #include "cli/words.hpp"
 #include "core/error.hpp"
+#include "core/fault.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
 #include "core/terminal.hpp"
@@ -40,6 +42,9 @@ constexpr const char* kUsage =
     "  get NAME [--from PATH]  downloads a corpus, or takes it from a folder or an archive\n"
     "  info NAME [--context L] [SETTING=VALUE ...]\n"
     "                          sizes, windows, hashes, source and licence\n"
+    "  gates CONFIG [KEY.PATH=VALUE ...] [--output FOLDER] [--record FILE]\n"
+    "                          whether attention matters on a task: a pilot that trains\n"
+    "                          (nas-train --gates), a verdict and a record; 3 if not\n"
     "  table pack STORE|FOLDER ... --output FILE [--name NAME] [--measured STORE|FOLDER]\n"
     "                          packs the training runs of searches into one table;\n"
     "                          --measured: latency and energy from another search\n"
@@ -259,7 +264,23 @@ int info(Words words) {
   return 0;
 }
 
+/// Pilots train, which nas-train can: it takes this process over.
+[[noreturn]] void become_pilot(const Words& words) {
+  std::error_code unknown;
+  const auto program = fs::read_symlink("/proc/self/exe", unknown).replace_filename("nas-train");
+  Words arguments{program.string(), "--gates"};
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  std::vector<char*> argv;
+  for (auto& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  execv(argv.front(), argv.data());
+  throw MachineError(io_failure(program, errno));
+}
+
 int run(Words words) {
+  if (!words.empty() && words.front() == "gates" && !has_word(words, {"--help", "-h"})) {
+    become_pilot({words.begin() + 1, words.end()});
+  }
   if (has_word(words, {"--help", "-h"})) {
     std::cout << wrapped(kUsage + help_end(), line_width(), /*paragraphs=*/true);
     return 0;
@@ -281,8 +302,8 @@ int run(Words words) {
   if (command == "list") return list(words);
   if (command == "info") return info(std::move(words));
   if (command == "table") return table_command(std::move(words));
-  throw InputError("unknown command '" + command + "', known: get, info, list, table" +
-                   did_you_mean(command, {"get", "info", "list", "table"}));
+  throw InputError("unknown command '" + command + "', known: gates, get, info, list, table" +
+                   did_you_mean(command, {"gates", "get", "info", "list", "table"}));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <iterator>
 #include <string>
 #include <system_error>
@@ -16,12 +17,15 @@
 #include "cli/programs.hpp"
 #include "cli/study_program.hpp"
 #include "cli/words.hpp"
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/installed.hpp"
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
+#include "report/text.hpp"
 #include "store/store.hpp"
 #include "study/continuing.hpp"
+#include "study/gates.hpp"
 #include "study/study.hpp"
 
 namespace {
@@ -44,6 +48,10 @@ constexpr const char* kUsage =
     "need not lie in the configuration's space. More mechanisms and more seeds may come to a run;\n"
     "what is trained is not trained again.\n"
     "\n"
+    "--gates trains a pilot of the configuration's task in their place (nas-data gates): whether\n"
+    "attention is better there than no mixer, than windows of 2 and 4 tokens and than counts, at\n"
+    "the best of five learning rates each, judged by 8 other seeds; exit code 3 if not.\n"
+    "\n"
     "CONFIG is a YAML file, or the name of one that comes with attnas. RUN is the folder of a run\n"
     "that is continued.\n"
     "\n"
@@ -56,6 +64,8 @@ struct Arguments {
   nas::StudyArguments study;
   Words words;
   std::string seeds;
+  bool gates = false;
+  std::string record;
 };
 
 po::options_description options(Arguments& arguments) {
@@ -64,6 +74,10 @@ po::options_description options(Arguments& arguments) {
       "seeds", po::value(&arguments.seeds),
       "training runs of each mechanism, as retest.replicates=N (default: those of "
       "CONFIG or RUN, else 5)");
+  visible.add_options()("gates", po::bool_switch(&arguments.gates),
+                        "a pilot of CONFIG's task, in runs/NAME-gates");
+  visible.add_options()("record", po::value(&arguments.record),
+                        "with --gates: its record (default: gates.json in the run's folder)");
   return visible;
 }
 
@@ -172,6 +186,38 @@ nas::Study study_of(const Arguments& arguments) {
   return study;
 }
 
+/// A pilot of a configuration's task.
+int run_gates(const Arguments& arguments, char** argv, std::string& kept) {
+  if (arguments.words.empty()) {
+    throw nas::InputError("command line: no configuration given; nas-train --help shows how");
+  }
+  const auto& file = arguments.words.front();
+  Words overrides(std::next(arguments.words.begin()), arguments.words.end());
+  const auto given = nas::load_experiment(file, overrides);
+  const auto further = nas::gates_overrides(given);
+  overrides.insert(overrides.end(), further.begin(), further.end());
+  const auto folder = arguments.study.output.empty() ? fs::path("runs") / (given.name + "-gates")
+                                                     : fs::path(arguments.study.output);
+  const nas::Study study(file, overrides, folder);
+  nlohmann::json record;
+  const auto code = nas::run_pilot(
+      study, arguments.study, argv,
+      [&record](const nas::FurtherWork& work) { record = nas::train_gates(work); }, kept);
+  if (record.is_null()) return code;
+  const auto path = arguments.record.empty() ? folder / "gates.json" : fs::path(arguments.record);
+  nas::write_durably(path, record.dump(1) + '\n');
+  for (const auto& gate : record.at("gates")) {
+    std::cout << nas::wrapped((gate.at("passed") ? "  passed  " : "  FAILED  ") +
+                                  gate.at("name").get<std::string>() + ": " +
+                                  gate.at("words").get<std::string>() + '\n',
+                              nas::line_width());
+  }
+  std::cout << '\n'
+            << nas::wrapped(record.at("verdict").get<std::string>() + '\n', nas::line_width())
+            << "\nwritten to " << path.string() << '\n';
+  return record.at("passed") ? nas::kDone : nas::kNotPassed;
+}
+
 /// @param kept  receives the folder that keeps what is finished.
 int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
@@ -180,6 +226,7 @@ int run(int argc, char** argv, std::string& kept) {
   const auto& asked = arguments.study;
   if (nas::answers(asked.help, asked.version, kUsage, visible)) return nas::kDone;
   nas::begin_study_program(asked);
+  if (arguments.gates) return run_gates(arguments, argv, kept);
   return nas::run_study(study_of(arguments), arguments.study, argv, kept);
 }
 

@@ -31,6 +31,16 @@ void present(const Study& study, const RunSummary& run) {
             << ": results.json, evaluations.csv, store.sqlite\n";
 }
 
+/// Says that a signal has ended it.
+int stopped(const std::string& kept) {
+  std::cout << "\nStopped.";
+  if (has_store(kept)) {
+    std::cout << " Everything finished is kept in " << kept << "; the same command continues.";
+  }
+  std::cout << '\n';
+  return kStopped;
+}
+
 }  // namespace
 
 boost::program_options::options_description study_options(StudyArguments& arguments,
@@ -100,18 +110,31 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
     present(study, study.run(display, settings));
   } catch (const StopRequested&) {
     write_results(study.folder());
-    std::cout << "\nStopped.";
-    if (has_store(kept)) {
-      std::cout << " Everything finished is kept in " << kept << "; the same command continues.";
-    }
-    std::cout << '\n';
-    return kStopped;
+    return stopped(kept);
   } catch (const TooManyFailures&) {
     write_results(study.folder());
     if (!arguments.no_report) write_page(page_of_run(study.folder()));
     throw;
   }
   if (!arguments.no_report) write_page(page_of_run(study.folder()));
+  return kDone;
+}
+
+int run_pilot(const Study& study, const StudyArguments& arguments, char** argv,
+              const std::function<void(const FurtherWork&)>& pilot, std::string& kept) {
+  const auto& experiment = study.experiment();
+  StudyDisplay display(std::cout, is_terminal(STDOUT_FILENO) && !arguments.quiet, arguments.quiet);
+  wait_passively(experiment.evaluation.get<std::int64_t>("threads"), argv);
+  constexpr double kSeconds = 4.5;
+  install_stop_handlers(kSeconds);
+  kept = study.folder().string();
+  try {
+    (void)study.run(display, {.force_device = arguments.force_device,
+                              .retry_failed = !arguments.retry.empty(),
+                              .pilot = pilot});
+  } catch (const StopRequested&) {
+    return stopped(kept);
+  }
   return kDone;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,10 @@ void begin_study_program(const StudyArguments& arguments);
 /// @param kept  receives the folder that keeps what is finished.
 /// @return exit code.
 int run_study(const Study& study, const StudyArguments& arguments, char** argv, std::string& kept);
+
+/// The same with a pilot in place of its search or list (Study::RunSettings::pilot); neither plan nor
+/// results are shown.
+int run_pilot(const Study& study, const StudyArguments& arguments, char** argv,
+              const std::function<void(const FurtherWork&)>& pilot, std::string& kept);
 
 }  // namespace nas

@@ -558,11 +558,12 @@ void carry_out_list(const FurtherWork& work, Setup& setup) {
 
 /// The search, and what follows it, which is not charged to it; or what is listed in its place.
 void carry_out(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal,
-               const std::shared_ptr<Executor>& executor, const Recall& recall, Store& store,
+               const std::shared_ptr<Executor>& executor, const Recall& recall,
+               const std::function<void(const FurtherWork&)>& pilot, Store& store,
                Observer& observer) {
   Labels labels(store, *setup.problem);
   const bool listed = !experiment.mechanisms.empty();
-  if (!listed) {
+  if (!listed && !pilot) {
     carry_out_search(experiment, setup, rehearsal, executor, recall, store, labels, observer);
   }
   const FurtherWork work{.experiment = experiment,
@@ -572,7 +573,10 @@ void carry_out(const Experiment& experiment, Setup& setup, const Rehearsal& rehe
                          .observer = observer,
                          .executor = executor,
                          .recall = recall};
-  if (listed) {
+  if (pilot) {
+    store.set_meta("objectives", setup.objectives.record());
+    pilot(work);
+  } else if (listed) {
     carry_out_list(work, setup);
   } else {
     audit(work, setup.problem);
@@ -830,7 +834,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
       problem->measure_by(instrument_of(*cluster));
       executor = cluster;
     }
-    carry_out(experiment_, *setup, rehearsal, executor, recall, store, observer);
+    carry_out(experiment_, *setup, rehearsal, executor, recall, settings.pilot, store, observer);
   } catch (const StopRequested&) {
     store.flush();
     store.require_in_place();  // else nothing is kept

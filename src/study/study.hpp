@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "report/summary.hpp"
 #include "study/experiment.hpp"
 #include "study/feasibility.hpp"
+#include "study/further_trainings.hpp"
 #include "study/observer.hpp"
 #include "study/rehearsal.hpp"
 #include "study/retest.hpp"
@@ -71,6 +73,8 @@ class Study {
     /// failures apart, is taken from it and recorded here, as if this run had been continued.
     /// Empty: none.
     std::filesystem::path reuse{};
+    /// What is trained in place of a search or a list, as a pilot does (study/gates.hpp); empty: these.
+    std::function<void(const FurtherWork&)> pilot{};
   };
 
   /// What run() would do. Writes nothing.

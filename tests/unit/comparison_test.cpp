@@ -20,7 +20,7 @@ const bool kRegistered =
     problems().add(
         {.key = "tabular",
          .summary = "looked up",
-         .settings = {{.name = "mode", .default_value = std::string("noisy")}}},
+         .settings = {{.name = "mode", .default_value = std::string("noisy"), .help = "how"}}},
         [] {
           return ProblemKind{
               .sections = {"space"},
