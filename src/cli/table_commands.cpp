@@ -78,7 +78,10 @@ int pack_command(Words words) {
     throw InputError("table pack: --output " + file.string() +
                      " is there and no table, must be a new file or a table, which is replaced");
   }
-  const auto packed = pack({words.begin(), words.end()}, name, measured);
+  auto packed = pack({words.begin(), words.end()}, name, measured);
+  if (const auto* data = find_known_data_set(packed.content.identity.value("corpus", ""))) {
+    packed.content.publication["corpus_licence"] = data->licence;
+  }
   write_table(packed.content, file);
 
   const Table table(file);
@@ -195,12 +198,32 @@ std::string fact_text(const nlohmann::json& facts, const char* key) {
   return facts.contains(key) ? value_text(facts.at(key)) : "unknown";
 }
 
+/// Version, changes and licence of the table itself, as far as it was published.
+void print_publication(const Table& table) {
+  const auto& publication = table.publication();
+  const auto print = [&publication](const std::string& name, const char* key) {
+    if (publication.contains(key)) print_line(name, publication.at(key).get<std::string>());
+  };
+  print("version", "version");
+  for (const auto& change : publication.value("changelog", nlohmann::json::array())) {
+    print_line("", fact_text(change, "version") + " (" + fact_text(change, "date") +
+                       "): " + fact_text(change, "text"));
+  }
+  print("licence", "licence");
+}
+
+/// The terms of what the models were trained on; of older tables as far as this program knows them.
+std::string corpus_terms(const Table& table) {
+  const auto* known = find_known_data_set(fact_text(table.facts(), "corpus"));
+  return table.publication().value("corpus_licence", known != nullptr ? known->licence : "");
+}
+
 void print_facts(const Table& table) {
   const auto& facts = table.facts();
   const auto text = [&facts](const char* key) { return fact_text(facts, key); };
   print_line("semantics", text("semantics"));
   print_line("corpus", text("corpus") + ", vocabulary " + text("vocabulary"));
-  if (const auto* data = find_known_data_set(text("corpus"))) print_line("licence", data->licence);
+  if (const auto terms = corpus_terms(table); !terms.empty()) print_line("its terms", terms);
   print_line("model", text("model"));
   print_line("training", text("training"));
   print_line("device", text("device") + ", numerical mode " + text("numerical_mode"));
@@ -424,6 +447,7 @@ int info_command(const Words& words) {
   const Finals finals(table);
   std::cout << printable(table.facts().at("name").get<std::string>()) << ": " << size_text(table)
             << '\n';
+  print_publication(table);
   print_facts(table);
   std::string cells =
       counted(finals.cells, "cell") + ", " + std::to_string(missing_cells(table)) + " missing";

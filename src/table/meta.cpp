@@ -51,8 +51,9 @@ const json& required(const json& parent, const std::string& place, const char* k
   return *found;
 }
 
-void optional(const json& parent, const char* key, const Kind& kind) {
-  if (parent.contains(key)) (void)required(parent, "meta: ", key, kind);
+void optional(const json& parent, const char* key, const Kind& kind,
+              const std::string& place = "meta: ") {
+  if (parent.contains(key)) (void)required(parent, place, key, kind);
 }
 
 /// What is known of every cell, by the keys that readers interpret.
@@ -100,6 +101,20 @@ json read_measured(const std::string& mechanism, const std::string& text) {
   for (const auto& [name, value] : measured.items())
     require(place + "." + name, value, kMeasurement);
   return measured;
+}
+
+void check_publication(const json& given) {
+  const std::string place = "publication: ";
+  for (const auto* key : {"licence", "corpus_licence", "version"}) {
+    optional(given, key, kText, place);
+  }
+  optional(given, "changelog", kList, place);
+  if (!given.contains("changelog")) return;
+  for (const auto& change : given.at("changelog")) {
+    for (const auto* key : {"version", "date", "text"}) {
+      (void)required(change, place + "changelog: ", key, kText);
+    }
+  }
 }
 
 json parse_at(const std::string& place, const std::string& text) {

@@ -22,6 +22,12 @@ TableMeta read_table_meta(const nlohmann::json& given);
 /// Reads the column `measured` of a mechanism, likewise: measured objectives by name.
 nlohmann::json read_measured(const std::string& mechanism, const std::string& text);
 
+/// What a table says of its publication; all keys may be missing, others may be there: texts
+/// "licence" (its own), "corpus_licence" (the terms of what its models were trained on), "version",
+/// and "changelog", objects with texts "version", "date" and "text", the newest first.
+/// @throws InputError "publication: licence = 5, must be a text".
+void check_publication(const nlohmann::json& given);
+
 /// JSON of a place in a file. @throws InputError "PLACE: it is no JSON: ...".
 nlohmann::json parse_at(const std::string& place, const std::string& text);
 

@@ -101,14 +101,22 @@ class Rows {
   int column_ = 0;
 };
 
-nlohmann::json meta_of(const Database& database) {
-  auto meta = nlohmann::json::object();
-  Rows rows(database, "meta", "key, value", "key");
+/// The values of a table of JSON by key.
+nlohmann::json json_of(const Database& database, const std::string& table) {
+  auto by_key = nlohmann::json::object();
+  Rows rows(database, table, "key, value", "key");
   while (rows.next()) {
     const auto key = rows.text();
-    meta[key] = parse_at("meta: " + key, rows.text());
+    by_key[key] = parse_at(table + ": " + key, rows.text());
   }
-  return meta;
+  return by_key;
+}
+
+bool has_publication(const Database& database) {
+  return database
+      .statement("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '" +
+                 std::string(format::kPublication) + "'")
+      .executeStep();
 }
 
 /// The columns of `trainings` that are values of evaluations: all that are nothing else.
@@ -143,6 +151,7 @@ struct Table::Content {
 
   std::string sha256;
   TableMeta meta;
+  nlohmann::json publication = nlohmann::json::object();
   std::vector<std::string> mechanisms;   ///< ascending
   std::vector<nlohmann::json> measured;  ///< objectives by name, of each mechanism
   std::int64_t replicates = 0;           ///< that most mechanisms have
@@ -171,12 +180,14 @@ Table::Content::Content(const fs::path& file) {
 }
 
 void Table::Content::read(const Database& database) {
-  const auto given = meta_of(database);
+  const auto given = json_of(database, "meta");
   sha256 = format::content_digest([&database](const auto& sql) { return database.statement(sql); });
   if (given.value("sha256", nlohmann::json()) != sha256) {
     throw InputError("its content does not fit its checksum: it was altered");
   }
   meta = read_table_meta(given);
+  if (has_publication(database)) publication = json_of(database, format::kPublication);
+  check_publication(publication);
   read_mechanisms(database);
   read_trainings(database);
   read_curves(database);
@@ -289,6 +300,7 @@ std::shared_ptr<const Table::Content> Table::read_once(const fs::path& file) {
 Table::Table(const fs::path& file) : content_(read_once(file)) {}
 
 const nlohmann::json& Table::facts() const { return content_->meta.facts; }
+const nlohmann::json& Table::publication() const { return content_->publication; }
 const std::string& Table::sha256() const { return content_->sha256; }
 std::int64_t Table::num_mechanisms() const { return std::ssize(content_->mechanisms); }
 const std::string& Table::mechanism(std::int64_t mechanism) const {

@@ -38,8 +38,11 @@ class Table {
   /// "unigram_perplexity", "bytes_per_token", "context", "device", "sources", "chance" (see
   /// ChanceLevel), ...
   [[nodiscard]] const nlohmann::json& facts() const;
-  /// The checksum of its content, 64 hexadecimal digits: the table's identity, whatever version of
-  /// SQLite wrote the file.
+  /// Under which terms it is published: "licence", "corpus_licence", "version", "changelog", ...
+  /// (docs/files.md), each where it is known; an empty object where it never was.
+  [[nodiscard]] const nlohmann::json& publication() const;
+  /// The checksum of its content but its publication, 64 hexadecimal digits: the table's identity,
+  /// whatever version of SQLite wrote the file.
   [[nodiscard]] const std::string& sha256() const;
 
   /// Number of functions: canonical names at attention dropout 0, in the order of the names.

@@ -14,6 +14,7 @@
 #include "core/fault.hpp"
 #include "core/temporary_folder.hpp"
 #include "table/format.hpp"
+#include "table/meta.hpp"
 
 namespace nas {
 
@@ -74,9 +75,9 @@ class Insertion {
   int column_ = 0;
 };
 
-void add_meta(SQLite::Database& sqlite, const nlohmann::json& meta) {
-  Insertion rows(sqlite, "meta");
-  for (const auto& [key, value] : meta.items()) rows.add(key, value.dump()).end_row();
+void add_json(SQLite::Database& sqlite, const std::string& table, const nlohmann::json& by_key) {
+  Insertion rows(sqlite, table);
+  for (const auto& [key, value] : by_key.items()) rows.add(key, value.dump()).end_row();
 }
 
 void add_cells(SQLite::Database& sqlite, const std::vector<Evaluation>& cells,
@@ -145,6 +146,7 @@ void write_table(const TableContent& content, const fs::path& file) {
     for (const auto& [name, value] : cell.values) values.insert(name);
   }
   (void)format::common_steps(cells);
+  check_publication(content.publication);
   require_writable(file);
 
   const TemporaryFolder folder;
@@ -154,14 +156,19 @@ void write_table(const TableContent& content, const fs::path& file) {
     sqlite.exec("PRAGMA application_id = " + std::to_string(format::kKind.application_id));
     sqlite.exec("PRAGMA user_version = " + std::to_string(format::kKind.version));
     sqlite.exec(format::schema(values));
-    add_meta(sqlite, {{"name", content.name},
-                      {"identity", content.identity},
-                      {"facts", content.facts},
-                      {"sources", content.sources}});
+    add_json(sqlite, "meta",
+             {{"name", content.name},
+              {"identity", content.identity},
+              {"facts", content.facts},
+              {"sources", content.sources}});
     add_cells(sqlite, content.cells, values);
-    add_meta(sqlite, {{"sha256", format::content_digest([&sqlite](const auto& sql) {
-                         return SQLite::Statement(sqlite, sql);
-                       })}});
+    add_json(sqlite, "meta", {{"sha256", format::content_digest([&sqlite](const auto& sql) {
+                                 return SQLite::Statement(sqlite, sql);
+                               })}});
+    if (!content.publication.empty()) {
+      sqlite.exec(format::kPublicationSchema);
+      add_json(sqlite, format::kPublication, content.publication);
+    }
     SQLite::Statement vacuum(sqlite, "VACUUM INTO ?");  // equal content gives equal pages
     vacuum.bind(1, made.string());
     vacuum.exec();

@@ -10,6 +10,7 @@
 #include "data_fixture.hpp"
 #include "places.hpp"
 #include "small_table.hpp"
+#include "table/table.hpp"
 
 namespace nas {
 namespace {
@@ -293,7 +294,30 @@ TEST_F(NasDataTable, TheTablesHereSayWhatTheyAreWorth) {
   EXPECT_THAT(text.text, HasSubstr("chance      guessing by how often each token occurs: nll 3.0"));
   EXPECT_THAT(text.text, HasSubstr("320 of 320 mechanisms (100.0 %) do better than guessing"));
   EXPECT_THAT(text.text,
-              HasSubstr("\n  licence     redistribution permitted by the copyright holder"));
+              HasSubstr("\n  its terms   redistribution permitted by the copyright holder"));
+}
+
+TEST_F(NasDataTable, InfoSaysUnderWhichTermsATableIsPublished) {
+  auto content = testing::small_content();
+  content.publication = {{"licence", "CC BY 4.0"},
+                         {"version", "1.1.0"},
+                         {"corpus_licence", "as the corpus says"},
+                         {"changelog",
+                          {{{"version", "1.1.0"}, {"date", "2026-02-28"}, {"text", "more seeds"}},
+                           {{"version", "1.0.0"}, {"date", "2026-01-31"}, {"text", "first"}}}}};
+  write_table(content, file_);
+  const auto said = table("info " + file_.string());
+  EXPECT_THAT(said.text, HasSubstr("\n  version     1.1.0\n              1.1.0 (2026-02-28): more "
+                                   "seeds\n              1.0.0 (2026-01-31): first\n"
+                                   "  licence     CC BY 4.0\n"));
+  EXPECT_THAT(said.text, HasSubstr("\n  its terms   as the corpus says\n"));
+  EXPECT_EQ(table("verify " + file_.string()).code, 0);
+}
+
+TEST_F(NasDataTable, PackRecordsTheTermsOfTheCorpus) {
+  ASSERT_EQ(table("pack " + store_.string() + " --output " + file_.string()).code, 0);
+  EXPECT_THAT(Table(file_).publication().value("corpus_licence", ""),
+              HasSubstr("not for commercial use"));
 }
 
 TEST_F(NasDataTable, ATableWithAFittingChecksumThatCannotBeEndsWith2) {

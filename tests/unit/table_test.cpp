@@ -256,6 +256,51 @@ TEST_F(TableTest, TheChecksumIsOfTheContentAlone) {
   EXPECT_EQ(write(small_content()).sha256(), sum);
 }
 
+TEST_F(TableTest, APublicationIsReadAndMakesNoOtherTable) {
+  const auto before = write(small_content());
+  EXPECT_EQ(before.publication(), nlohmann::json::object());
+  auto content = small_content();
+  content.publication = {
+      {"licence", "CC BY 4.0"},
+      {"corpus_licence", "none"},
+      {"version", "1.0.0"},
+      {"changelog", {{{"version", "1.0.0"}, {"date", "2026-01-31"}, {"text", "first"}}}},
+      {"a key of later versions", 3}};
+  const auto table = write(content);
+  EXPECT_EQ(table.publication(), content.publication);
+  EXPECT_EQ(table.sha256(), before.sha256());
+  EXPECT_EQ(table.facts(), before.facts());
+}
+
+TEST_F(TableTest, APublicationOfOtherTypesIsRefused) {
+  const std::vector<std::pair<nlohmann::json, std::string>> mistakes{
+      {{{"licence", 5}}, "licence = 5, must be a text"},
+      {{{"corpus_licence", nullptr}}, "corpus_licence = null, must be a text"},
+      {{{"version", {1, 0}}}, "version = [1,0], must be a text"},
+      {{{"changelog", "first"}}, "changelog = \"first\", must be a list of objects"},
+      {{{"changelog", {{{"version", "1"}, {"date", "x"}}}}}, "changelog: text is missing"},
+      {{{"changelog", {{{"version", "1"}, {"date", 1}, {"text", ""}}}}},
+       "changelog: date = 1, must be a text"}};
+  for (const auto& [publication, complaint] : mistakes) {
+    auto content = small_content();
+    content.publication = publication;
+    EXPECT_EQ(message_of<InputError>([&] { write_table(content, file_); }),
+              "publication: " + complaint);
+    EXPECT_FALSE(fs::exists(file_));
+  }
+  (void)write(small_content());
+  change_table(file_, std::string(table_format::kPublicationSchema) +
+                          "INSERT INTO publication VALUES ('licence', '5')");
+  EXPECT_EQ(message_of<InputError>([&] { (void)Table(file_); }),
+            file_.string() + ": publication: licence = 5, must be a text");
+  change_table(file_, "UPDATE publication SET value = '{'");
+  EXPECT_THAT(message_of<InputError>([&] { (void)Table(file_); }),
+              HasSubstr(": publication: licence: it is no JSON"));
+  change_table(file_, "DROP TABLE publication; CREATE TABLE publication (other)");
+  EXPECT_THAT(message_of<InputError>([&] { (void)Table(file_); }),
+              HasSubstr("no such column: key"));
+}
+
 TEST_F(TableTest, OnlyTheFileIsLookedAt) {
   const auto sum = write(small_content()).sha256();
   for (const auto* suffix : {"-wal", "-journal", "-shm"}) {
