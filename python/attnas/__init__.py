@@ -5,29 +5,35 @@
     run = attnas.load("runs/x")
     run.front
     layer = attnas.Attention("dot|sparsemax|none|fixed|bias|0.1", width=256, heads=4)   # with PyTorch
+    table = attnas.Table("problems/tables/text.table")                                   # with nothing
 
 docs/python.md has more. The programs of attnas do the work, or its library in this process (Study,
-AskAndTell); what a run says of itself is read as the scripts of analysis/ read it.
+AskAndTell); what a run says of itself is read as the scripts of analysis/ read it. Names are imported when they
+are asked for, since a table needs nothing beside Python, and the others numpy, pandas and scipy.
 """
 
-from nas_analysis import packages as _packages
+import importlib
 
-if _missing := _packages.missing("numpy", "pandas", "scipy"):
-    raise ImportError(f"attnas: {_missing}")
+_MODULES = {"Attention": "attention", "AskAndTell": "study", "Candidate": "functions", "Error": "errors", "InputError": "errors",
+            "MachineError": "errors", "Order": "study", "Run": "result", "Search": "functions", "Stopped": "errors",
+            "Study": "study", "Table": "table", "algorithm": "functions", "load": "result", "objective": "functions",
+            "run": "launch"}
+_ALONE = ("errors", "table")  # modules on Python's own library
 
-from attnas.errors import Error, InputError, MachineError, Stopped
-from attnas.functions import Candidate, Search, algorithm, objective
-from attnas.launch import run
-from attnas.result import Run, load
-from attnas.study import AskAndTell, Order, Study
-
-__all__ = ["AskAndTell", "Candidate", "Error", "InputError", "MachineError", "Order", "Run", "Search", "Stopped", "Study",
-           "algorithm", "load", "objective", "run"]
+__all__ = [name for name in _MODULES if name != "Attention"]  # which alone needs torch
 
 
 def __getattr__(name: str):
-    """Attention, which alone needs torch, where it is asked for."""
-    if name == "Attention":
-        from attnas.attention import Attention
-        return Attention
-    raise AttributeError(f"module 'attnas' has no attribute {name!r}")
+    """What _MODULES lists, where it is asked for."""
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module 'attnas' has no attribute {name!r}")
+    if module not in _ALONE:
+        from nas_analysis import packages
+        if missing := packages.missing("numpy", "pandas", "scipy"):
+            raise ImportError(f"attnas: {missing}")
+    return getattr(importlib.import_module(f"attnas.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})
