@@ -46,8 +46,10 @@ constexpr const char* kUsage =
     "                          whether attention matters on a task: a pilot that trains\n"
     "                          (nas-train --gates), a verdict and a record; 3 if not\n"
     "  table pack STORE|FOLDER ... --output FILE [--name NAME] [--measured STORE|FOLDER]\n"
+    "             [--gates FILE]\n"
     "                          packs the training runs of searches into one table;\n"
-    "                          --measured: latency and energy from another search\n"
+    "                          --measured: latency and energy from another search;\n"
+    "                          --gates: keeps the record of its task's gates\n"
     "  table verify FILE [STORE|FOLDER ...]\n"
     "                          checksum; whether it says what the runs say, and which of\n"
     "                          its cells none of them has\n"
@@ -62,6 +64,7 @@ constexpr const char* kUsage =
     "  $ nas-data get brown\n"
     "  $ nas-data get wikitext-2 --from wikitext-2-v1.zip\n"
     "  $ nas-data info text_file path=mytext.txt vocabulary=2000\n"
+    "  $ nas-data gates configs/quickstart.yaml\n"
     "  $ nas-data table pack runs/first runs/second --output mine.table\n"
     "  $ nas-data table audit mine.table --rungs 50,150,400\n"
     "\n"
@@ -289,8 +292,9 @@ int run(Words words) {
     std::cout << version_line();
     return 0;
   }
-  require_options(words, {"--plugin", "--from", "--context", "--output", "--name", "--measured",
-                          "--rungs", "--eta", "--objectives", "--promote", "--seeds", "--format"});
+  require_options(words,
+                  {"--plugin", "--from", "--context", "--output", "--name", "--measured", "--gates",
+                   "--rungs", "--eta", "--objectives", "--promote", "--seeds", "--format"});
   load_plugins(take_options(words, "--plugin"));
   if (words.empty()) {
     std::cerr << kUsage;

@@ -13,6 +13,7 @@
 #include "cli/program.hpp"
 #include "cli/table_audit.hpp"
 #include "cli/words.hpp"
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/terminal.hpp"
@@ -21,6 +22,7 @@
 #include "report/text.hpp"
 #include "statistics/agreement.hpp"
 #include "statistics/statistics.hpp"
+#include "store/record_json.hpp"
 #include "table/answer.hpp"
 #include "table/pack.hpp"
 
@@ -66,12 +68,40 @@ std::int64_t missing_cells(const Table& table) {
   return missing;
 }
 
+/// The record of a task's gates that a table keeps.
+/// @param facts  of the table.
+/// @throws InputError where the file is no such record, or one of another corpus.
+nlohmann::json read_gates(const std::string& file, const nlohmann::json& facts) {
+  if (!fs::is_regular_file(file)) {
+    throw InputError("table pack: --gates " + file +
+                     " is no file, must be a record of nas-data gates");
+  }
+  nlohmann::json record;
+  try {
+    record = parse_record(read_bytes(file));
+  } catch (const InputError& error) {
+    throw InputError("table pack: --gates " + file + ": " + error.what());
+  }
+  if (!record.is_object() || record.value("schema", nlohmann::json()) != 1 ||
+      !record.value("verdict", nlohmann::json()).is_string()) {
+    throw InputError("table pack: --gates " + file + ", must be a record of nas-data gates");
+  }
+  const auto hash = facts.value("corpus_hash", nlohmann::json());
+  const auto of_record = record.value("corpus_hash", nlohmann::json());
+  if (hash != of_record) {
+    throw InputError("table pack: --gates " + file + ": its corpus_hash is " + of_record.dump() +
+                     ", must be that of the runs: " + hash.dump());
+  }
+  return record;
+}
+
 int pack_command(Words words) {
   const auto output = take_option(words, "--output");
   if (!output) throw InputError("table pack: --output FILE is missing");
   const fs::path file = *output;
   const auto name = take_option(words, "--name").value_or(file.stem().string());
   const fs::path measured = take_option(words, "--measured").value_or("");
+  const auto gates = take_option(words, "--gates");
   if (words.empty()) throw InputError("table pack: no store or folder of a run is given");
   for (const auto& word : words) (void)store_named(word);
   if (fs::is_regular_file(file) && !fs::is_empty(file) && !is_table(file)) {
@@ -82,6 +112,7 @@ int pack_command(Words words) {
   if (const auto* data = find_known_data_set(packed.content.identity.value("corpus", ""))) {
     packed.content.publication["corpus_licence"] = data->licence;
   }
+  if (gates) packed.content.facts["gates"] = read_gates(*gates, packed.content.facts);
   write_table(packed.content, file);
 
   const Table table(file);
@@ -236,6 +267,9 @@ void print_facts(const Table& table) {
     print_line("source", fact_text(source, "name") + ": " + what);
   }
   print_line("SHA-256", table.sha256());
+  const auto gates = facts.find("gates");
+  print_line("gates", gates == facts.end() ? "no gates were recorded"
+                                           : gates->at("verdict").get<std::string>());
 }
 
 double mean_of(const std::vector<double>& values) {

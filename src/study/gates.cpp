@@ -387,6 +387,7 @@ nlohmann::json train_gates(const FurtherWork& work) {
   auto record = record_of(models, outcome, counts);
   record["config"] = experiment.resolved;
   record["identity"] = work.problem.identity();
+  record["corpus_hash"] = record["identity"].value("corpus_hash", "");
   record["revision"] = kRevision;
   work.store.set_meta("gates", record);
   return record;

@@ -73,6 +73,10 @@ void check_facts(const json& facts) {
         "vanilla_parameters", "vanilla_flops", "epochs"}) {
     optional(facts, key, kNumber);
   }
+  if (facts.contains("gates")) {
+    const auto gates = required(facts, "meta: ", "gates", kObject);
+    (void)required(gates, "meta: gates.", "verdict", kText);
+  }
   if (!facts.contains("chance")) return;
   const auto chance = required(facts, "meta: ", "chance", kObject);
   (void)required(chance, "meta: chance.", "by", kText);
