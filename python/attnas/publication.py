@@ -24,7 +24,7 @@ from attnas.table import KEYS, Table, content_sha256
 # What a publisher says of a table: the type of each key, and whether it must be given. A text may be long.
 _ABOUT = {"title": (str, False), "description": (str, True), "licence": (str, True), "licence_url": (str, True),
           "corpus_licence": (str, True), "version": (str, True), "changelog": (list, True), "creators": (list, True),
-          "url": (str, True), "citation": (str, False), "motivation": (str, True), "limits": (list, True), "uses": (str, True),
+          "url": (str, False), "citation": (str, False), "motivation": (str, True), "limits": (list, True), "uses": (str, True),
           "not_for": (str, False), "distribution": (str, False), "maintenance": (str, True)}
 _VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
@@ -209,10 +209,10 @@ def croissant(table: Table, name: str, sums: dict[str, str]) -> dict[str, Any]:
         "@context": _CONTEXT, "@type": "sc:Dataset", "name": table.name, "alternateName": about.get("title", table.name),
         "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
         "description": about["description"], "license": about["licence_url"], "usageInfo": about["corpus_licence"],
-        "url": about["url"], "version": about["version"], "datePublished": about["changelog"][0]["date"],
+        **({"url": about["url"]} if "url" in about else {}), "version": about["version"], "datePublished": about["changelog"][0]["date"],
         "creator": [{"@type": "sc:Organization", "name": one} for one in about["creators"]],
         "citeAs": about.get("citation", f"{', '.join(about['creators'])}. {about.get('title', table.name)}, version {about['version']}. "
-                                        f"{about['url']}"),
+                                        f"{about.get('url', '')}".rstrip()),
         "rai:dataLimitations": " ".join(about["limits"]), "rai:dataUseCases": about["uses"],
         "rai:dataCollection": f"{len(table)} training runs of {len(table.mechanisms)} mechanisms on "
                               f"{facts.get('corpus_description', facts.get('corpus', 'an unnamed corpus'))}.",

@@ -103,5 +103,37 @@ TEST_F(ControlsTest, AreRefusedWhereNothingIsTrained) {
   expect_text("controls: the problem sphere has none, must be left out");
 }
 
+TEST_F(ControlsTest, GatesOfATaskAreTriedOnceAndRecorded) {
+  const auto folder = folder_ / "gates";
+  const Names command{"--gates", config("smoke.yaml"), "--output", folder.string()};
+  const auto code = run("nas-train", command);
+  EXPECT_TRUE(code == 0 || code == 3) << text();
+  const auto record = nlohmann::json::parse(read_file(folder / "gates.json"));
+  EXPECT_EQ(record["passed"], code == 0);
+  EXPECT_EQ(record["models"][0]["name"], "baseline");
+  std::map<std::string, std::size_t> rates;
+  for (const auto& model : record["models"]) {
+    rates[model["name"]] = model["tuning"].size();
+    EXPECT_EQ(model["valid_nll"].size(), 8U);
+  }
+  EXPECT_EQ(
+      rates,
+      (std::map<std::string, std::size_t>{
+          {"baseline", 5}, {"no mixer", 5}, {"window 2", 5}, {"window 4", 5}, {"window 8", 0}}));
+  EXPECT_EQ(record["models"][4]["learning_rate"], record["models"][0]["learning_rate"]);
+  EXPECT_EQ(record["count_models"].size(), 6U);
+  expect_text(record["verdict"].get<std::string>().substr(0, 20));
+  // The same command trains nothing again.
+  ASSERT_EQ(run("nas-train", command), code) << text();
+  EXPECT_EQ(nlohmann::json::parse(read_file(folder / "gates.json")), record);
+  EXPECT_EQ(run("nas-train",
+                {"--gates", config("cmaes_sphere.yaml"), "--output", (folder_ / "none").string()}),
+            2);
+  expect_text("gates: the problem sphere trains no baseline, must be one that does");
+  EXPECT_FALSE(fs::exists(folder_ / "none"));
+  EXPECT_EQ(run("nas-train", {"--gates"}), 2);
+  expect_text("no configuration given");
+}
+
 }  // namespace
 }  // namespace nas::testing
