@@ -39,6 +39,7 @@ Architecture with_window(Architecture model, std::int64_t window) {
 std::vector<Control> controls_of(const Experiment& experiment, const Problem& problem,
                                  const std::vector<std::int64_t>& windows) {
   if (experiment.baseline.empty() || !problem.expensive()) return {};
+  if (experiment.semantics == Semantics::published) return {};  // knows neither
   const auto baseline = problem.parse(experiment.baseline);
   const auto model = parse_model(
       baseline.name, frame_of(experiment.model, experiment.semantics, experiment.match_parameters));

@@ -29,8 +29,8 @@ inline constexpr std::int64_t kControlWindows[] = {2, 4, 8};
 ///
 /// @param problem  of the experiment.
 /// @param windows  in tokens.
-/// @return in the order of how much they see: the least first. Empty without a baseline, and where
-/// the problem trains nothing.
+/// @return in the order of how much they see: the least first. Empty without a baseline, where the
+/// problem trains nothing, and under semantics `published`, which has neither.
 std::vector<Control> controls_of(const Experiment& experiment, const Problem& problem,
                                  const std::vector<std::int64_t>& windows);
 /// Those that a run has: of kControlWindows, none where the experiment switches them off.

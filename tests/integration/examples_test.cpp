@@ -29,6 +29,7 @@ using Texts = std::vector<std::string>;
 
 /// Searches for little, with all that the examples add.
 constexpr const char* kConfiguration =
+    "controls: false\n"
     "objectives: [perplexity, {name: cache_megabytes, batch: 4, range: [0, 1]}]\n"
     "algorithm: {name: simple_evolution, population: 4, children: 6, decomposition: weighted}\n"
     "space:\n"
