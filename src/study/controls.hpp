@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "core/visibility.hpp"
 #include "genotype/candidate.hpp"
 #include "search/problem.hpp"
 #include "study/experiment.hpp"
 #include "study/further_trainings.hpp"
 
-namespace NAS_PUBLIC nas {
+namespace nas {
 
 /// A reference model: the baseline with less of what it is about. A claim about attention has to
 /// be one against these, too.

@@ -8,12 +8,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/visibility.hpp"
 #include "statistics/statistics.hpp"
 #include "study/controls.hpp"
 #include "study/further_trainings.hpp"
 
-namespace NAS_PUBLIC nas {
+namespace nas {
 
 /// Learning rates that a pilot tries, as factors of the configuration's own.
 inline constexpr double kGateRates[] = {0.25, 0.5, 1.0, 2.0, 4.0};
