@@ -349,7 +349,7 @@ class Package(Case):
         self.assertIn(f'\nversion = "{version}"\n', (ROOT / "python" / "pyproject.toml").read_text())
 
     def test_says_which_packages_are_missing(self):
-        done = subprocess.run([sys.executable, "-S", "-c", "import attnas"], text=True,
+        done = subprocess.run([sys.executable, "-S", "-c", "import attnas; attnas.load"], text=True,
                               capture_output=True, check=False)
         self.assertRegex(done.stderr, r"ImportError: attnas: \S+ has no numpy, pandas, scipy; install what is "
                          r"missing \(Debian: apt-get install python3-numpy python3-pandas python3-scipy; "
