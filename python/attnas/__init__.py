@@ -19,20 +19,22 @@ _MODULES = {"Attention": "attention", "AskAndTell": "study", "Candidate": "funct
             "Study": "study", "Table": "table", "algorithm": "functions", "load": "result", "objective": "functions",
             "run": "launch"}
 _ALONE = ("errors", "table")  # modules on Python's own library
+_SUBMODULES = {*_MODULES.values(), "frames", "library", "model", "settings"}
 
 __all__ = [name for name in _MODULES if name != "Attention"]  # which alone needs torch
 
 
 def __getattr__(name: str):
-    """What _MODULES lists, where it is asked for."""
-    module = _MODULES.get(name)
+    """What _MODULES lists, or a module of the package, where it is asked for."""
+    module = name if name in _SUBMODULES else _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module 'attnas' has no attribute {name!r}")
     if module not in _ALONE:
         from nas_analysis import packages
         if missing := packages.missing("numpy", "pandas", "scipy"):
             raise ImportError(f"attnas: {missing}")
-    return getattr(importlib.import_module(f"attnas.{module}"), name)
+    found = importlib.import_module(f"attnas.{module}")
+    return found if module == name else getattr(found, name)
 
 
 def __dir__() -> list[str]:

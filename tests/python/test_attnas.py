@@ -348,6 +348,11 @@ class Package(Case):
         version = re.search(r"project\(attnas VERSION (\S+)", text)[1]
         self.assertIn(f'\nversion = "{version}"\n', (ROOT / "python" / "pyproject.toml").read_text())
 
+    def test_its_modules_are_there_without_an_import(self):
+        done = subprocess.run([sys.executable, "-c", "import attnas; print(attnas.library.__name__, attnas.table.Table is attnas.Table)"],
+                              text=True, capture_output=True, check=False)
+        self.assertEqual((done.stdout, done.stderr), ("attnas.library True\n", ""))
+
     def test_says_which_packages_are_missing(self):
         done = subprocess.run([sys.executable, "-S", "-c", "import attnas; attnas.load"], text=True,
                               capture_output=True, check=False)
