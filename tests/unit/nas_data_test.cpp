@@ -88,8 +88,9 @@ TEST_F(NasData, WithoutAVariableTheFolderIsDataHereOrTheUsersCache) {
 TEST_F(NasData, WrongWordsEndWith2) {
   EXPECT_EQ(run("").code, 2);
   EXPECT_EQ(run("fetch").code, 2);
-  EXPECT_THAT(run("fetch").text,
-              StartsWith("nas-data: unknown command 'fetch', known: get, info, list, table"));
+  EXPECT_THAT(
+      run("fetch").text,
+      StartsWith("nas-data: unknown command 'fetch', known: gates, get, info, list, table"));
   EXPECT_EQ(run("get").code, 2);
   const Output unknown = run("get wikitext2");
   EXPECT_EQ(unknown.code, 2);
@@ -293,8 +294,9 @@ TEST_F(NasDataTable, TheTablesHereSayWhatTheyAreWorth) {
   EXPECT_EQ(text.code, 0) << text.text;
   EXPECT_THAT(text.text, HasSubstr("chance      guessing by how often each token occurs: nll 3.0"));
   EXPECT_THAT(text.text, HasSubstr("320 of 320 mechanisms (100.0 %) do better than guessing"));
-  EXPECT_THAT(text.text,
-              HasSubstr("\n  its terms   redistribution permitted by the copyright holder"));
+  EXPECT_THAT(
+      text.text,
+      HasSubstr("\n  its terms   Brown corpus: redistribution permitted by the copyright holder"));
 }
 
 TEST_F(NasDataTable, InfoSaysUnderWhichTermsATableIsPublished) {
