@@ -202,12 +202,12 @@ TEST_F(ReportTest, ControlsAreRowsAndABaselineBehindOneIsSaid) {
             "The baseline is behind a control: window 2 has 70.00 in perplexity, the baseline "
             "100.00 (n = 1). What is better than the baseline here may be so by attending less. "
             "Nothing that the search found is better than that control.");
-  const auto one = shown({control("no mixer", "n", 95)});
+  const auto one = shown(nlohmann::json::array({control("no mixer", "n", 95)}));
   EXPECT_THAT(behind_control_text(one), HasSubstr("no mixer has 95.00"));
   EXPECT_THAT(behind_control_text(one), Not(HasSubstr("Nothing that the search")));
-  EXPECT_EQ(behind_control_text(shown({control("no mixer", "n", 101)})), "");
+  EXPECT_EQ(behind_control_text(shown(nlohmann::json::array({control("no mixer", "n", 101)}))), "");
   EXPECT_EQ(behind_control_text(shown(nullptr)), "");
-  EXPECT_TRUE(shown({control("gone", "unknown", 1)}).controls.empty());
+  EXPECT_TRUE(shown(nlohmann::json::array({control("gone", "unknown", 1)})).controls.empty());
 }
 
 TEST_F(ReportTest, CountsOfTheTrainingTokensAreShownAndABaselineBehindThemIsSaid) {
