@@ -322,11 +322,10 @@ std::string behind_control_text(const RunSummary& run) {
   return text;
 }
 
-std::optional<BestCounts> best_counts(const RunSummary& run) {
-  const auto counts = run.further.find("count_models");
-  if (counts == run.further.end() || !counts->is_array()) return std::nullopt;
+std::optional<BestCounts> best_counts(const nlohmann::json& counts) {
   std::optional<BestCounts> best;
-  for (const auto& one : *counts) {
+  if (!counts.is_array()) return best;
+  for (const auto& one : counts) {
     const auto nll = one.find("valid_nll");
     if (nll == one.end() || !nll->is_number()) continue;
     const double perplexity = std::exp(nll->get<double>());
@@ -334,6 +333,10 @@ std::optional<BestCounts> best_counts(const RunSummary& run) {
     best = {one.at("order").get<std::int64_t>(), one.at("tokens").get<std::int64_t>(), perplexity};
   }
   return best;
+}
+
+std::optional<BestCounts> best_counts(const RunSummary& run) {
+  return best_counts(run.further.value("count_models", nlohmann::json()));
 }
 
 std::string behind_counts_text(const RunSummary& run) {

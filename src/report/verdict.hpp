@@ -33,7 +33,9 @@ struct BestCounts {
   std::int64_t order = 0, tokens = 0;
   double perplexity = 0.0;
 };
-/// Nothing where none is recorded.
+/// @param counts  see Problem::counts. @return nothing where none has that nll.
+std::optional<BestCounts> best_counts(const nlohmann::json& counts);
+/// Those that a run has recorded.
 std::optional<BestCounts> best_counts(const RunSummary& run);
 
 /// That the baseline's mean nll on the validation split is no better than that of counts. Empty where

@@ -12,6 +12,7 @@
 #include "core/version.hpp"
 #include "report/json_number.hpp"
 #include "report/text.hpp"
+#include "report/verdict.hpp"
 #include "store/replicates.hpp"
 #include "study/session.hpp"
 
@@ -114,24 +115,17 @@ void add_controls(const std::vector<PilotModel>& models, GatesOutcome& outcome) 
 }
 
 void add_counts(const PilotModel& baseline, const nlohmann::json& counts, GatesOutcome& outcome) {
-  if (!counts.is_array()) return;
-  double best = std::numeric_limits<double>::infinity();
-  std::int64_t order = 0;
-  for (const auto& one : counts) {
-    const auto nll = one.find("valid_nll");
-    if (nll == one.end() || !nll->is_number() || nll->get<double>() >= best) continue;
-    best = nll->get<double>();
-    order = one.at("order").get<std::int64_t>();
-  }
-  if (order == 0) return;
+  const auto best = best_counts(counts);
+  if (!best) return;
+  const double limit = std::log(best->perplexity);
   const auto values = known(baseline.judged);
   Gate gate{.name = "better than counts", .words = {}};
   if (!values.empty()) {
     const auto mean = estimate(values);
-    gate.passed = mean.mean < best && (values.size() < 2 || mean.high < best);
+    gate.passed = mean.mean < limit && (values.size() < 2 || mean.high < limit);
   }
   gate.words = "perplexity " + perplexity_text(baseline.judged) + " against " +
-               number_text(std::exp(best)) + " of counts of order " + std::to_string(order);
+               number_text(best->perplexity) + " of counts of order " + std::to_string(best->order);
   outcome.gates.push_back(std::move(gate));
 }
 
