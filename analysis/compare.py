@@ -23,7 +23,7 @@ if __name__ == "__main__":
 
 import numpy as np
 
-from nas_analysis import comparison, figures, replay, statistics, stores
+from nas_analysis import comparison, figures, replay, statistics, stores, task_controls
 from nas_analysis.arguments import ascending, positive, program
 from nas_analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
 from nas_analysis.files import csv_text
@@ -914,7 +914,8 @@ def main(arguments: list[str]) -> None:
     pruned = [_pruned(each) for each in at]
     command = f"analysis/compare.py {shlex.join(arguments)}"
     page = Report("Comparison of search algorithms", [
-        beware(result), verdict(result, at, words), over_draws(at or [result], words), quality(result, words), budgets(at, pruned, words), anytime(result, words),
+        beware(result), verdict(result, at, words), task_controls.chapter(next(iter(replay.table_of(searches) or ()), None)),
+        over_draws(at or [result], words), quality(result, words), budgets(at, pruned, words), anytime(result, words),
         targets(result, words), attainment(result, words),
         believed_against_true(result, words), effort(result, words),
         making(result, words, options.resamples, command)])

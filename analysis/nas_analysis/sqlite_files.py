@@ -42,7 +42,7 @@ def open_read_only(file: str | pathlib.Path, finished=False) -> sqlite3.Connecti
     return connection
 
 
-def meta(connection: sqlite3.Connection) -> dict:
-    """The table meta: facts by name."""
+def meta(connection: sqlite3.Connection, table: str = "meta") -> dict:
+    """The table meta, or another of keys and values: facts by name."""
     return {key: json.loads(value) for key, value in
-            connection.execute("SELECT key, value FROM meta")}
+            connection.execute(f"SELECT key, value FROM {table}")}

@@ -56,6 +56,7 @@ class Table:
     seconds: np.ndarray  # (m, r) that a replay charges: of the processor, else of the clock
     values: dict[str, np.ndarray]  # name: (m, r), as evaluations record them
     measured: dict[str, np.ndarray]  # measured objective, e.g. latency: (m,)
+    publication: dict = dataclasses.field(default_factory=dict)  # terms, version, and the gates of its task
 
     @property
     def replicates(self) -> int:
@@ -187,7 +188,12 @@ def _read(path: str, database: sqlite3.Connection) -> Table:
                  tuple(range(replicates)), steps, status, nll, accuracy, seconds,
                  numbers.get("test_nll", np.full(shape, np.nan)),
                  np.where(np.isnan(cpu), clock, cpu), numbers,
-                 _measured([json.loads(text) for text in mechanisms["measured"]]))
+                 _measured([json.loads(text) for text in mechanisms["measured"]]),
+                 sqlite_files.meta(database, "publication") if _has(database, "publication") else {})
+
+
+def _has(database: sqlite3.Connection, name: str) -> bool:
+    return database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)).fetchone() is not None
 
 
 def content_hash(database: sqlite3.Connection) -> str:

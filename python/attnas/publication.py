@@ -25,8 +25,11 @@ from attnas.table import KEYS, Table, content_sha256
 _ABOUT = {"title": (str, False), "description": (str, True), "licence": (str, True), "licence_url": (str, True),
           "corpus_licence": (str, True), "version": (str, True), "changelog": (list, True), "creators": (list, True),
           "url": (str, False), "citation": (str, False), "motivation": (str, True), "limits": (list, True), "uses": (str, True),
-          "not_for": (str, False), "distribution": (str, False), "maintenance": (str, True)}
+          "not_for": (str, False), "distribution": (str, False), "maintenance": (str, True), "gates": (str, False)}
 _VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
+
+# What a task is: by part of a record's identity, "" for itself.
+_TASK = {"": ("corpus_hash", "semantics", "model"), "training": ("steps", "batch_size", "learning_rate", "schedule", "warmup_steps")}
 
 _CHANGES = ("version", "date", "text")
 
@@ -98,7 +101,9 @@ def record(path: str | os.PathLike, about_file: str | os.PathLike) -> Table:
     @throws InputError  as read_about() and Table().
     """
     table = Table(path)
-    about = read_about(about_file, {key: value for key, value in table.publication.items() if key == "corpus_licence"})
+    about = read_about(about_file, {key: value for key, value in table.publication.items() if key in ("corpus_licence", "gates")})
+    if isinstance(about.get("gates"), str):
+        about["gates"] = _gates(pathlib.Path(about_file).parent / about["gates"], table)
     file = pathlib.Path(path)
     with tempfile.TemporaryDirectory(prefix=".record-", dir=file.absolute().parent) as folder:
         copy, made = pathlib.Path(folder, "copy"), pathlib.Path(folder, "made")
@@ -117,6 +122,23 @@ def record(path: str | os.PathLike, about_file: str | os.PathLike) -> Table:
         os.chmod(made, file.stat().st_mode & 0o777)
         os.replace(made, file)
     return Table(path)
+
+
+def _gates(file: pathlib.Path, table: Table) -> dict[str, Any]:
+    """The record that `nas-data gates` made of the table's task. @throws InputError  where it is none, or of another task."""
+    try:
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file}: {error}, must be a record of nas-data gates") from None
+    if not (isinstance(found, dict) and found.get("schema") == 1 and isinstance(found.get("verdict"), str)):
+        raise InputError(f"{file}: must be a record of nas-data gates")
+    own = found.get("identity") or {}
+    for part, keys in _TASK.items():
+        given, known = (one.get(part) or {} if part else one for one in (own, table.facts))
+        for key in keys:
+            if given.get(key) != known.get(key):
+                raise InputError(f"{file}: {key} is {given.get(key)}, must be the table's: {known.get(key)}")
+    return found
 
 
 def publish(path: str | os.PathLike, output: str | os.PathLike | None = None) -> list[pathlib.Path]:
@@ -267,6 +289,7 @@ def data_sheet(table: Table, sums: dict[str, str]) -> str:
         f"vocabulary {facts.get('vocabulary', model.get('vocabulary', 'unknown'))}, {facts.get('train_windows', 'unknown')} training and "
         f"{facts.get('valid_windows', 'unknown')} validation windows of {facts.get('context', model.get('context', 'unknown'))} tokens. "
         "Training runs of mechanisms with attention dropout, of tuning and of re-tests are left out; no value was changed.",
+        *([_gates_section(about["gates"])] if "gates" in about else []),
         f"## Uses\n\n{about['uses']}" + (f"\n\nNot for: {about['not_for']}" if "not_for" in about else ""),
         f"## Distribution\n\nLicence of the table: {about['licence']} ({about['licence_url']}). Terms of the corpus: "
         f"{about['corpus_licence']}. The table holds numbers of training runs: no text of the corpus and no weights. This states what "
@@ -277,6 +300,11 @@ def data_sheet(table: Table, sums: dict[str, str]) -> str:
         f"## Maintenance\n\n{about['maintenance']}\n\n| version | date | changes |\n|---|---|---|\n"
         + "\n".join(f"| {' | '.join(change[key] for key in _CHANGES)} |" for change in about["changelog"])]
     return "\n\n".join(parts) + "\n"
+
+
+def _gates_section(gates: dict[str, Any]) -> str:
+    return (f"## Whether attention matters on the task\n\n{gates['verdict']}\n\n| gate | | |\n|---|---|---|\n"
+            + "\n".join(f"| {gate['name']} | {'passed' if gate['passed'] else 'failed'} | {gate['words']} |" for gate in gates["gates"]))
 
 
 def _composition(table: Table, ends: list) -> list[str]:

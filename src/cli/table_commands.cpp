@@ -69,9 +69,9 @@ std::int64_t missing_cells(const Table& table) {
 }
 
 /// The record of a task's gates that a table keeps.
-/// @param facts  of the table.
-/// @throws InputError where the file is no such record, or one of another corpus.
-nlohmann::json read_gates(const std::string& file, const nlohmann::json& facts) {
+/// @param identity  of the table.
+/// @throws InputError where the file is no such record, or one of another task.
+nlohmann::json read_gates(const std::string& file, const nlohmann::json& identity) {
   if (!fs::is_regular_file(file)) {
     throw InputError("table pack: --gates " + file +
                      " is no file, must be a record of nas-data gates");
@@ -86,11 +86,17 @@ nlohmann::json read_gates(const std::string& file, const nlohmann::json& facts) 
       !record.value("verdict", nlohmann::json()).is_string()) {
     throw InputError("table pack: --gates " + file + ", must be a record of nas-data gates");
   }
-  const auto hash = facts.value("corpus_hash", nlohmann::json());
-  const auto of_record = record.value("corpus_hash", nlohmann::json());
-  if (hash != of_record) {
-    throw InputError("table pack: --gates " + file + ": its corpus_hash is " + of_record.dump() +
-                     ", must be that of the runs: " + hash.dump());
+  for (const auto* key :
+       {"/corpus_hash", "/semantics", "/model", "/training/steps", "/training/batch_size",
+        "/training/learning_rate", "/training/schedule", "/training/warmup_steps"}) {
+    const nlohmann::json::json_pointer place(key);
+    const auto own = identity.value(place, nlohmann::json());
+    const auto of_record =
+        record.value(nlohmann::json::json_pointer("/identity") / place, nlohmann::json());
+    if (own != of_record) {
+      throw InputError("table pack: --gates " + file + ": " + (key + 1) + " is " +
+                       of_record.dump() + ", must be that of the runs: " + own.dump());
+    }
   }
   return record;
 }
@@ -112,7 +118,7 @@ int pack_command(Words words) {
   if (const auto* data = find_known_data_set(packed.content.identity.value("corpus", ""))) {
     packed.content.publication["corpus_licence"] = data->licence;
   }
-  if (gates) packed.content.facts["gates"] = read_gates(*gates, packed.content.facts);
+  if (gates) packed.content.publication["gates"] = read_gates(*gates, packed.content.identity);
   write_table(packed.content, file);
 
   const Table table(file);
@@ -249,6 +255,19 @@ std::string corpus_terms(const Table& table) {
   return table.publication().value("corpus_licence", known != nullptr ? known->licence : "");
 }
 
+/// Whether attention matters on the table's task, with the controls and counts that say so.
+void print_gates(const nlohmann::json& publication) {
+  const auto gates = publication.find("gates");
+  if (gates == publication.end()) {
+    print_line("gates", "no gates were recorded");
+    return;
+  }
+  print_line("gates", gates->at("verdict").get<std::string>());
+  for (const auto& gate : gates->at("gates")) {
+    print_line("", gate.at("name").get<std::string>() + ": " + gate.at("words").get<std::string>());
+  }
+}
+
 void print_facts(const Table& table) {
   const auto& facts = table.facts();
   const auto text = [&facts](const char* key) { return fact_text(facts, key); };
@@ -267,9 +286,7 @@ void print_facts(const Table& table) {
     print_line("source", fact_text(source, "name") + ": " + what);
   }
   print_line("SHA-256", table.sha256());
-  const auto gates = facts.find("gates");
-  print_line("gates", gates == facts.end() ? "no gates were recorded"
-                                           : gates->at("verdict").get<std::string>());
+  print_gates(table.publication());
 }
 
 double mean_of(const std::vector<double>& values) {
@@ -324,21 +341,28 @@ std::optional<ChanceLevel> chance_level(const nlohmann::json& facts) {
 void print_solved(const Finals& finals) {
   std::int64_t trained = 0;
   std::int64_t solving = 0;
+  std::int64_t solving_mostly = 0;
   std::vector<double> steps;
   for (const auto& replicates : finals.by_mechanism) {
     if (replicates.empty()) continue;
     ++trained;
     double accuracy = 0.0;
+    const auto before = steps.size();
     for (const auto& [replicate, final] : replicates) {
       accuracy += final.accuracy / static_cast<double>(replicates.size());
       if (final.solved_after) steps.push_back(static_cast<double>(*final.solved_after));
     }
     solving += accuracy >= kSolved ? 1 : 0;
+    solving_mostly += 2 * (steps.size() - before) > replicates.size() ? 1 : 0;
   }
   std::sort(steps.begin(), steps.end());
-  print_line("solved", std::to_string(solving) + " of " + counted(trained, "mechanism") + " (" +
-                           percent(static_cast<double>(solving) / static_cast<double>(trained)) +
-                           ") reach " + percent(kSolved) + " accuracy, mean over replicates");
+  print_line("solved",
+             std::to_string(solving) + " of " + counted(trained, "mechanism") + " (" +
+                 percent(static_cast<double>(solving) / static_cast<double>(trained)) + ") reach " +
+                 percent(kSolved) + " accuracy, mean over replicates, " +
+                 std::to_string(solving_mostly) + " (" +
+                 percent(static_cast<double>(solving_mostly) / static_cast<double>(trained)) +
+                 ") do so with most replicates");
   if (steps.empty()) return;
   print_line("", std::to_string(steps.size()) + " trainings do, the first after " +
                      shortest(steps.front()) + " steps, half of them by " +

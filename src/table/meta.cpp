@@ -73,10 +73,6 @@ void check_facts(const json& facts) {
         "vanilla_parameters", "vanilla_flops", "epochs"}) {
     optional(facts, key, kNumber);
   }
-  if (facts.contains("gates")) {
-    const auto gates = required(facts, "meta: ", "gates", kObject);
-    (void)required(gates, "meta: gates.", "verdict", kText);
-  }
   if (!facts.contains("chance")) return;
   const auto chance = required(facts, "meta: ", "chance", kObject);
   (void)required(chance, "meta: chance.", "by", kText);
@@ -111,6 +107,15 @@ void check_publication(const json& given) {
   const std::string place = "publication: ";
   for (const auto* key : {"licence", "corpus_licence", "version"}) {
     optional(given, key, kText, place);
+  }
+  if (given.contains("gates")) {
+    const auto gates = required(given, place, "gates", kObject);
+    (void)required(gates, place + "gates.", "verdict", kText);
+    for (const auto& gate : required(gates, place + "gates.", "gates", kList)) {
+      for (const auto* key : {"name", "words"}) {
+        (void)required(gate, place + "gates.gates: ", key, kText);
+      }
+    }
   }
   optional(given, "changelog", kList, place);
   if (!given.contains("changelog")) return;

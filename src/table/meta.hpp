@@ -24,7 +24,8 @@ nlohmann::json read_measured(const std::string& mechanism, const std::string& te
 
 /// What a table says of its publication; all keys may be missing, others may be there: texts
 /// "licence" (its own), "corpus_licence" (the terms of what its models were trained on), "version",
-/// and "changelog", objects with texts "version", "date" and "text", the newest first.
+/// and "changelog", objects with texts "version", "date" and "text", the newest first; "gates", the
+/// record of nas-data gates of its task.
 /// @throws InputError "publication: licence = 5, must be a text".
 void check_publication(const nlohmann::json& given);
 

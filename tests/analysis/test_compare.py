@@ -4,6 +4,7 @@ import contextlib
 import csv
 import io
 import itertools
+import json
 import pathlib
 import re
 import shutil
@@ -432,6 +433,29 @@ class OnATable(Comparing):
     def bounds(self, name="improvement_with_table"):
         row = self.summary()["good"]
         return float(row[f"{name}_low"]), float(row[f"{name}_high"])
+
+    def test_controls_of_the_table_are_rows(self):
+        store = self.write(0.5)
+        self.compare(store)
+        self.assertNotIn("The task and its controls", self.read("compare.md"))
+        model = {"candidate": "", "tuning": [], "valid_nll": []}
+        gates = {"schema": 1, "verdict": "Not passed: better than window 2.", "gates": [], "models": [
+            {**model, "name": "baseline", "learning_rate": 0.002, "test_nll": [2.0, 2.2]},
+            {**model, "name": "window 2", "learning_rate": 0.004, "test_nll": [1.0, None]}],
+            "count_models": [{"order": 1, "valid_nll": 3.0, "test_nll": 3.0}, {"order": 2, "valid_nll": 1.0, "test_nll": 1.5}]}
+        with contextlib.closing(sqlite3.connect(self.folder / "x.table")) as table:
+            table.execute("CREATE TABLE publication (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+            table.execute("INSERT INTO publication VALUES ('gates', ?)", (json.dumps(gates),))
+            table.commit()
+        self.compare(store)
+        text = self.read("compare.md")
+        self.assertIn("Of the table's task: Not passed: better than window 2.", text)
+        own = [[each.strip() for each in line.strip("| ").split("|")] for line in text.splitlines() if line.startswith("|")]
+        rows = {row[0]: row[1:] for row in own if len(row) == 4}
+        self.assertEqual(rows["baseline"], ["0.002", "8.17 [2.29, 29.1]", "2"])  # exp(2.1 -+ 12.706 0.1)
+        self.assertEqual(rows["window 2"], ["0.004", "2.72", "1"])
+        self.assertEqual(rows["counts of order 2"][1], "4.48")
+        self.assertIn("best of the table, dot\\|softmax", text)
 
     def test_a_table_without_noise_adds_nothing(self):
         for several in (False, True):

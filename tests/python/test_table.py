@@ -100,6 +100,26 @@ class Files(unittest.TestCase):
         self.assertEqual((after.sha256, after.facts), (before.sha256, before.facts))
         self.assertEqual(after.publication["licence"], "CC BY 4.0")
 
+    def test_gates_of_the_task_are_kept(self):
+        facts, about, gates = Table(self.file).facts, self.folder / "about.json", self.folder / "gates.json"
+        record = {"schema": 1, "verdict": "Not passed: better than counts.", "identity": facts,
+                  "gates": [{"name": "better than counts", "passed": False, "words": "perplexity 9 against 4"}]}
+        about.write_text(json.dumps({**json.loads((TABLES / "text.about.json").read_text()), "gates": "gates.json"}))
+        for given, said in (("{", "must be a record of nas-data gates"), ("{}", "must be a record of nas-data gates"),
+                            (json.dumps({**record, "identity": {**facts, "corpus_hash": "x"}}), "corpus_hash is x, must be the table's"),
+                            (json.dumps({**record, "identity": {**facts, "training": {**facts["training"], "steps": 7}}}), "steps is 7, must be")):
+            gates.write_text(given)
+            with self.subTest(said), self.assertRaises(InputError) as caught:
+                publication.record(self.file, about)
+            self.assertIn(said, str(caught.exception))
+        gates.write_text(json.dumps(record))
+        self.assertEqual(publication.record(self.file, about).publication["gates"], record)
+        sheet = publication.publish(self.file, self.folder / "out")[5].read_text()
+        self.assertIn("| better than counts | failed | perplexity 9 against 4 |", sheet)
+        gates.unlink()
+        about.write_text(json.dumps({key: own for key, own in json.loads(about.read_text()).items() if key != "gates"}))
+        self.assertEqual(publication.record(self.file, about).publication["gates"], record, "kept")
+
     def test_mistakes_of_an_about_file(self):
         given = json.loads((TABLES / "text.about.json").read_text())
         about = self.folder / "about.json"

@@ -287,7 +287,8 @@ TEST_F(NasDataTable, TheTablesHereSayWhatTheyAreWorth) {
   const Output recall = table("info " + source_folder() + "/problems/tables/recall.table");
   EXPECT_EQ(recall.code, 0) << recall.text;
   EXPECT_THAT(recall.text, HasSubstr("nll 0.693, accuracy 50.1 %"));
-  EXPECT_THAT(recall.text, HasSubstr("87 of 320 mechanisms (27.2 %) reach 90.0 % accuracy"));
+  EXPECT_THAT(recall.text, HasSubstr("87 of 320 mechanisms (27.2 %) reach 90.0 % accuracy, mean "
+                                     "over replicates, 139 (43.4 %) do so with most replicates"));
   EXPECT_THAT(recall.text, HasSubstr("best of the other (35 divisions)"));
   EXPECT_THAT(recall.text, HasSubstr("  model       context=8, dropout=0.0, feed_forward=4, "));
   const Output text = table("info " + source_folder() + "/problems/tables/text.table");
@@ -320,6 +321,43 @@ TEST_F(NasDataTable, PackRecordsTheTermsOfTheCorpus) {
   ASSERT_EQ(table("pack " + store_.string() + " --output " + file_.string()).code, 0);
   EXPECT_THAT(Table(file_).publication().value("corpus_licence", ""),
               HasSubstr("not for commercial use"));
+}
+
+TEST_F(NasDataTable, InfoSaysWhetherAttentionMattersOnTheTask) {
+  auto content = testing::small_content();
+  write_table(content, file_);
+  EXPECT_THAT(table("info " + file_.string()).text,
+              HasSubstr("\n  gates       no gates were recorded\n"));
+  content.publication["gates"] = {
+      {"verdict", "Not passed: better than counts."},
+      {"gates", {{{"name", "better than counts"}, {"words", "perplexity 9 against 4"}}}}};
+  write_table(content, file_);
+  EXPECT_THAT(table("info " + file_.string()).text,
+              HasSubstr("\n  gates       Not passed: better than counts.\n"
+                        "              better than counts: perplexity 9 against 4\n"));
+}
+
+TEST_F(NasDataTable, PackKeepsTheGatesOfTheTask) {
+  const auto record = folder_.path() / "gates.json";
+  const auto pack = [&](const nlohmann::json& given) {
+    std::ofstream(record) << given;
+    return table("pack " + store_.string() + " --output " + file_.string() + " --gates " +
+                 record.string());
+  };
+  EXPECT_THAT(pack({{"schema", 1}}).text, HasSubstr("must be a record of nas-data gates"));
+  nlohmann::json gates{{"schema", 1}, {"verdict", "passed"}, {"gates", nlohmann::json::array()}};
+  EXPECT_THAT(pack(gates).text, HasSubstr("corpus_hash is null, must be that of the runs: \"abc"));
+  EXPECT_FALSE(fs::exists(file_));
+  ASSERT_EQ(table("pack " + store_.string() + " --output " + file_.string()).code, 0);
+  const auto before = Table(file_).sha256();
+  gates["identity"] = Table(file_).facts();
+  gates["identity"]["training"]["steps"] = 1000000;
+  EXPECT_THAT(pack(gates).text, HasSubstr("training/steps is 1000000, must be that of the runs"));
+  gates["identity"] = Table(file_).facts();
+  const auto said = pack(gates);
+  ASSERT_EQ(said.code, 0) << said.text;
+  EXPECT_EQ(Table(file_).publication().at("gates"), gates);
+  EXPECT_EQ(Table(file_).sha256(), before);
 }
 
 TEST_F(NasDataTable, ATableWithAFittingChecksumThatCannotBeEndsWith2) {

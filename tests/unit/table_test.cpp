@@ -280,7 +280,11 @@ TEST_F(TableTest, APublicationOfOtherTypesIsRefused) {
       {{{"changelog", "first"}}, "changelog = \"first\", must be a list of objects"},
       {{{"changelog", {{{"version", "1"}, {"date", "x"}}}}}, "changelog: text is missing"},
       {{{"changelog", {{{"version", "1"}, {"date", 1}, {"text", ""}}}}},
-       "changelog: date = 1, must be a text"}};
+       "changelog: date = 1, must be a text"},
+      {{{"gates", "passed"}}, "gates = \"passed\", must be an object"},
+      {{{"gates", {{"gates", nlohmann::json::array()}}}}, "gates.verdict is missing"},
+      {{{"gates", {{"verdict", ""}, {"gates", {{{"name", "counts"}}}}}}},
+       "gates.gates: words is missing"}};
   for (const auto& [publication, complaint] : mistakes) {
     auto content = small_content();
     content.publication = publication;
