@@ -320,12 +320,19 @@ bool GatesOutcome::passed() const {
 
 std::string GatesOutcome::verdict() const {
   std::vector<std::string> failed;
+  bool behind = false;
   for (const auto& gate : gates) {
-    if (!gate.passed) failed.push_back(gate.name);
+    if (gate.passed) continue;
+    failed.push_back(gate.name);
+    behind = behind || gate.name.rfind("better than ", 0) == 0;
   }
   auto text = failed.empty() ? std::string("Attention matters on this task: all gates are passed.")
-                             : "Not passed: " + join(failed) +
-                                   ". What is compared on this task says little of attention.";
+                             : "Not passed: " + join(failed) + ".";
+  if (behind) {
+    text += " What is compared on this task says little of attention.";
+  } else if (!failed.empty()) {
+    text += " Attention matters on this task, but its learning rate is not known to be a good one.";
+  }
   for (const auto& [name, found] : comparisons) {
     const bool reported = std::none_of(
         gates.begin(), gates.end(),

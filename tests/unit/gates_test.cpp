@@ -92,6 +92,9 @@ TEST(Gates, EachFailsAlone) {
   auto edge = good();
   std::rotate(edge[0].tuning.begin(), edge[0].tuning.begin() + 2, edge[0].tuning.end());
   EXPECT_EQ(failed_of(judge_gates(edge, counts(1.2), 1e-3)), Names{"best rate inside"});
+  EXPECT_THAT(
+      judge_gates(edge, counts(1.2), 1e-3).verdict(),
+      HasSubstr("Not passed: best rate inside. Attention matters on this task, but its learning"));
   EXPECT_EQ(failed_of(judge_gates(good(), counts(1.2), 1e-3)), Names{"own rate"});
   auto level = good();
   level[0].tuning[1] = {0.9, 1.05, 1.2};
