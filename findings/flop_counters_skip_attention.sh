@@ -7,7 +7,7 @@
 # Seen:     of 2 products of 2 x 64 x 64 x 16, 262,144 multiply-adds: fused fvcore 0, thop 0, ptflops 0, profiler 0,
 #           FlopCounterMode all of them; as matmuls fvcore all, thop 0, ptflops all, profiler all, FlopCounterMode all.
 # Source:   each counter's own table of operators: fvcore/nn/flop_count.py, thop/profile.py, ptflops/aten_ops.py,
-#           torch/csrc/autograd/profiler (record_function flops) and torch/utils/flop_counter.py.
+#           torch/csrc/profiler/util.cpp and torch/utils/flop_counter.py.
 # Advice:   count attention by formula or with FlopCounterMode, and say whether a causal mask halves it; never compare a fused
 #           with an unfused model by one of the others.
 set -euo pipefail

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Optuna: importances of parameters add up to 1 even if none has any effect. On an objective that is pure noise, one of three
-# parameters is called the cause of about half of it, each time another one, by the default evaluator and by fANOVA.
+# parameters is called the cause of about half of it, by the default evaluator and by fANOVA, not always the same one.
 #
 # Versions: optuna 5.0.0, scikit-learn 1.8.0, scipy 1.17.1, numpy 2.4.6; as of 2026-11-27.
-# Seen:     of pure noise, 60 trials, seeds 0 to 3: largest importance by PED-ANOVA 0.41 to 0.53, by fANOVA 0.38 to 0.62.
+# Seen:     of pure noise, 60 trials, seeds 0 to 3: largest importance by PED-ANOVA 0.43 to 0.53, by fANOVA 0.39 to 0.61.
 # Source:   documentation of optuna.importance.get_param_importances: values are normalized by default; normalize=False is a
 #           choice. What remains in a node of fANOVA's trees or of PED-ANOVA's densities without any effect is chance.
 # Advice:   say what importances are of shuffled values beside those of the study, or use replicates and an analysis of variance

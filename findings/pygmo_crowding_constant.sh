@@ -4,8 +4,8 @@
 #
 # Versions: pygmo 2.20.0, numpy 2.4.6 (Python 3.11 and later); as of 2026-11-27.
 # Seen:     crowding [inf nan nan inf]; select_best_N_mo(front, 2) = [1, 2]. Without the constant objective: [0, 3].
-# Source:   pagmo2, src/utils/multi_objective.cpp: crowding_distance() divides by the objective's range, here 0 / 0; NaN then
-#           compares false with every distance, so that the sort that follows has no meaning.
+# Source:   pagmo2, src/utils/multi_objective.cpp: crowding_distance() divides by the objective's range, here 0 / 0, and
+#           select_best_N_mo() sorts by greater_than_f() of detail/custom_comparisons.hpp, to which NaN is greater than inf.
 # Advice:   leave objectives that are constant in the population out (the same cache size, the same number of parameters), or add
 #           a negligible tie-breaker, before a front goes to pagmo's NSGA-II or to crowding_distance().
 set -euo pipefail

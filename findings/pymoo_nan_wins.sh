@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# pymoo: a candidate with NaN in all objectives dominates every other one. NSGA-II returns it as its whole result, though most
-# of its population is finite.
+# pymoo: where some candidates have NaN in all objectives, one of them may be all that NSGA-II returns, though most of its last
+# population is finite.
 #
 # Versions: pymoo 0.6.2, moocore 0.3.2, numpy 2.4.6; as of 2026-11-27.
 # Seen:     result.F = [[nan nan]]; 18 of the last population's 20 candidates are finite.
 # Source:   pymoo/util/nds/non_dominated_sorting.py hands the points to moocore's pareto_rank and is_nondominated, which compare
-#           numbers with "<" and expect no NaN.
+#           numbers with "<" and know no NaN.
 # Advice:   a training run that diverged must reach the algorithm as a large finite number (or as a constraint violation), never
 #           as NaN. Check result.F with numpy.isfinite.
 set -euo pipefail

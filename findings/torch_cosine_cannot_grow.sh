@@ -7,7 +7,8 @@
 #           Left at T_max 4 the rate rises again, to 1 at step 8.
 # Source:   torch/optim/lr_scheduler.py, CosineAnnealingLR.get_lr(): the last rate times a quotient of cosines; the closed form is
 #           for the start only.
-# Advice:   to train longer, make a new scheduler with last_epoch, whose first rate is of the closed form, or use LambdaLR.
+# Advice:   where training may be continued, use LambdaLR with the closed form; a new CosineAnnealingLR with last_epoch goes on
+#           from 0 as well.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
