@@ -23,7 +23,7 @@ if __name__ == "__main__":
 
 import numpy as np
 
-from nas_analysis import comparison, figures, replay, statistics, stores, task_controls
+from nas_analysis import comparison, digest, figures, replay, statistics, stores, task_controls
 from nas_analysis.arguments import ascending, positive, program
 from nas_analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
 from nas_analysis.files import csv_text
@@ -762,7 +762,8 @@ def _retested(result: Comparison, words: Words) -> Chapter:
     for i, algorithm in enumerate(result.algorithms):
         values = algorithm.each("end_unseen")
         values = words.unseen(values[np.isfinite(values)])
-        rows.append([algorithm.name, str(len(values)), _interval(statistics.mean_interval(values)) if len(values) else "",
+        mean = statistics.mean_interval(values).within(*digest.limits("" if result.several else words.goal.key)) if len(values) else None
+        rows.append([algorithm.name, str(len(values)), _interval(mean) if mean else "",
                      *([] if result.reference is None else ["reference"] if i == result.reference else
                        [_interval(_unseen_improvement(result, i))])])
     what = "hypervolume" if result.several else words.goal.quantity

@@ -25,6 +25,7 @@ import pandas as pd
 
 from nas_analysis import digest, factorial, figures, noise, statistics, tables
 from nas_analysis.arguments import program
+from nas_analysis.digest import limits
 from nas_analysis.factorial import Factorial, Term
 from nas_analysis.files import csv_text
 from nas_analysis.objectives import Objective, objective
@@ -143,7 +144,13 @@ class Study:
         if not len(differences):
             point = float(self.estimate.mean[worse] - self.estimate.mean[better])
             return statistics.Interval(point, np.nan, np.nan)
-        return statistics.mean_interval(differences)
+        return self._gain(differences)
+
+    def _gain(self, differences) -> statistics.Interval:
+        """Their mean, and of what is rounding nothing."""
+        if len(differences) < 2:
+            return statistics.mean_interval(differences)
+        return statistics.paired_test(np.asarray(differences), statistics.rounding(self.values[np.isfinite(self.values)]))[0]
 
     def _winners(self) -> list[Winner]:
         best = np.argsort(self.estimate.mean, kind="stable")[:WINNERS]
@@ -201,7 +208,7 @@ class Study:
             candidates = np.flatnonzero(there)
             best = candidates[others[candidates].mean(axis=1).argmin()]
             gains.append(values[self.baseline, seed] - values[best, seed])
-        return statistics.mean_interval(gains)
+        return self._gain(gains)
 
     def _ladder(self) -> list[noise.Rung]:
         if self.goal.name not in ("perplexity", "nll", "accuracy"):
@@ -228,7 +235,7 @@ class Study:
         else:
             interval = self.squares.option_means[gene, option]
         ends = sorted(self.goal.natural(end) for end in interval[1:])
-        return statistics.Interval(self.goal.natural(interval.point), *ends)
+        return statistics.Interval(self.goal.natural(interval.point), *ends).within(*limits(self.goal.name))
 
 
 def _filled(options: dict, others: dict) -> dict:
@@ -248,11 +255,16 @@ def _interval(interval, form=digits) -> str:
     if interval is None:
         return "not recorded"
     point, low, high = (form(value) for value in interval)
-    return f"{point} [{low}, {high}]" if np.isfinite(interval[1]) else point
+    varies = interval[2] > interval[1]  # not so where they are unknown
+    return f"{point} [{low}, {high}]" if varies else point
 
 
 def _share(value: float) -> str:
-    return f"{round(100 * value, 1) + 0.0:.1f} %"  # + 0.0: no minus before a zero
+    return "-" if np.isnan(value) else f"{round(100 * value, 1) + 0.0:.1f} %"  # + 0.0: no minus before a zero
+
+
+def _decimals(value: float, form: str) -> str:
+    return "-" if np.isnan(value) else format(value, form)
 
 
 def _told_apart(interval) -> bool:
@@ -272,7 +284,7 @@ def verdict(study: Study) -> Chapter:
         items.append("There is one value of each mechanism: " + (
             "nothing can be tested, and shares are not corrected for noise." if study.exact else
             "its noise is part of what is left unexplained."))
-    if study.rungs and study.noise:
+    if study.rungs and study.noise and np.isfinite(study.rungs[-1].tau):
         items.append(_how_early(study))
     if not study.exact:
         items.append(f"{_how_many_missing(study)}: there is no exact decomposition, but main "
@@ -314,8 +326,9 @@ def _what_decides(study: Study) -> str:
     effects = sorted(study.effects, key=lambda effect: -effect.share.point)
     if not any(effect.share.point > 0 for effect in effects):
         known = all(np.isfinite(effect.variance) for effect in effects)
-        return f"The variance of {title} over all {study.factorial.combinations} combinations has no shares: " + (
-            "it is no more than the noise's." if known else "values are too large to be squared.")
+        why = "values are too large to be squared" if not known else \
+            "there is none" if np.isnan(effects[0].share.point) else "it is no more than the noise's"
+        return f"The variance of {title} over all {study.factorial.combinations} combinations has no shares: {why}."
     testable = np.isfinite(effects[0].p)
     top = [effect for effect in effects if not testable or effect.p_holm <= ALPHA][:3]
     by_size = {size: sum(effect.share.point for effect in effects if len(effect.term) == size)
@@ -365,7 +378,11 @@ def _what_carries(study: Study) -> str:
 
 
 def _how_noisy(found: noise.Noise, goal: Objective) -> str:
-    gain = (f"Pairing by seeds is worth {digits(found.gain)} times as many trainings"
+    if found.within == 0.0:
+        return (f"Seeds do not change the {goal.title} of a mechanism: there is no noise that anything could be tested against. Between "
+                f"mechanisms its standard deviation is {digits(found.between)}.")
+    gain = ("What is left of noise where seeds are paired is rounding, and nothing can be tested against it" if np.isnan(found.gain) else
+            f"Pairing by seeds is worth {digits(found.gain)} times as many trainings"
             if found.gain >= 1.1 else "Pairing by seeds buys next to nothing")
     scale = ""
     if found.growth > UNEVEN:
@@ -378,7 +395,7 @@ def _how_noisy(found: noise.Noise, goal: Objective) -> str:
              "how much of its variance is the mechanism's is not known")
     return (f"A single training's {goal.title} has a standard deviation of {digits(found.within)} "
             f"between seeds and {digits(found.between)} between mechanisms: {share}. {gain}; the "
-            f"rank correlation of two seeds is {found.spearman[0]:.2f}.{scale}")
+            f"rank correlation of two seeds is {_decimals(found.spearman[0], '.2f')}.{scale}")
 
 
 def _how_early(study: Study) -> str:
@@ -461,10 +478,10 @@ def _exact_tables(study: Study) -> list:
                  "value, and degrees of freedom of the noise count functions. Where a gene is "
                  "cancelled by some options of another, any effect it has is an interaction with "
                  "that one too.")
-    if not study.balanced.freedom:
+    if not study.balanced.variance > 0:
+        why = "Seeds change nothing" if study.balanced.freedom else "There is one value of each mechanism"
         text = ("Exact functional analysis of variance: every combination counts alike, nothing is "
-                "modelled. There is one value of each mechanism: no test, and nothing that noise "
-                "adds is subtracted.")
+                f"modelled. {why}: no test, and nothing that noise adds is subtracted.")
     shown = [row for row in rows if row[0].count(" x ") < 2]
     return [Paragraph(text), Columns(head, shown),
             Columns(head, rows, "All terms")]
@@ -584,7 +601,7 @@ def _ablation_tables(study: Study) -> list:
     text = ("Intervals are Student's over paired seeds, each for itself. The best mechanisms were "
             "chosen by the same seeds, so their advantages look larger than they are; the verdict "
             "says what is left of the first one's in a seed that did not choose it.")
-    if study.noise:
+    if study.noise and study.noise.paired > 0:
         least = 1.96 * study.noise.paired * np.sqrt(2 / study.noise.seeds)
         text += (f" Few seeds make such intervals long. If all mechanisms were equally noisy, one "
                  f"difference beyond {digits(least)} would stand out of the noise.")
@@ -596,25 +613,27 @@ def noise_section(study: Study) -> Chapter:
     """How noisy values are."""
     found, parts = study.noise, []
     if found:
+        def three(value):
+            return _decimals(value, ".3f")
+
         rows = [["between mechanisms, standard deviation", digits(found.between)],
                 ["between seeds of one mechanism", digits(found.within)],
                 ["the same without the seeds' common effect", digits(found.paired)],
-                ["ICC, one-way [95 %]", _interval(found.one_way, "{:.3f}".format)],
-                ["ICC, two-way, seeds a common effect [95 %]",
-                 _interval(found.two_way, "{:.3f}".format)],
+                ["ICC, one-way [95 %]", _interval(found.one_way, three)],
+                ["ICC, two-way, seeds a common effect [95 %]", _interval(found.two_way, three)],
                 ["seeds' common effect: F, p", f"{digits(found.seed_f)}, {p_column(found.seed_p)}"],
                 ["unpaired trainings that a paired one is worth", digits(found.gain)],
                 ["Spearman between seeds: mean, least, most",
-                 ", ".join(f"{value:.3f}" for value in found.spearman)],
+                 ", ".join(map(three, found.spearman))],
                 ["rank correlation of a mechanism's noise with its value",
-                 f"{found.growth:.2f}"],
+                 _decimals(found.growth, ".2f")],
                 [f"difference of two means of {found.seeds} paired seeds: standard error",
-                 digits(found.paired * np.sqrt(2 / found.seeds))]]
+                 digits(found.paired * np.sqrt(2 / found.seeds) if found.paired > 0 else np.nan)]]
         best = study.goal.natural(float(np.nanmin(study.values)))
         rows.append(["the best single training", f"{best:.3f}" if abs(best) < 1e9 else digits(best)])
         if agreement := noise.agreement_among_best(study.values):
             rows.append(["Spearman of the other seeds among the 20 mechanisms best by one, for each",
-                         ", ".join(f"{value:.2f}" for value in agreement)])
+                         ", ".join(_decimals(value, ".2f") for value in agreement)])
         parts.append(Columns([f"{found.mechanisms} mechanisms, {found.seeds} seeds",
                                   study.goal.title], rows))
     if study.splits:
@@ -624,7 +643,7 @@ def noise_section(study: Study) -> Chapter:
         same = "is" if study.splits.best_is_best else "is not"
         parts.append(Paragraph(
             f"Means on the validation split rank mechanisms as those on the test split do to "
-            f"Spearman's {study.splits.mechanisms:.3f}; the best of the one {same} the best of the "
+            f"Spearman's {_decimals(study.splits.mechanisms, '.3f')}; the best of the one {same} the best of the "
             f"other.{luck}"))
     return Chapter("noise", "How noisy trainings are", parts)
 
@@ -633,7 +652,7 @@ def early(study: Study) -> Chapter:
     """What is known before the end."""
     if not study.rungs:
         return Chapter("early", "How early mechanisms can be judged", [])
-    rows = [[str(rung.step), _share(rung.cost), f"{rung.tau:.3f}", digits(rung.regret)]
+    rows = [[str(rung.step), _share(rung.cost), _decimals(rung.tau, ".3f"), digits(rung.regret)]
             for rung in study.rungs]
     end = ("the mean of the other seeds' end" if study.values.shape[1] > 1 else
            "its own end (there is one seed, whose luck counts as agreement)")
@@ -645,7 +664,7 @@ def early(study: Study) -> Chapter:
                 "Rank correlation with the end", "Kendall's tau of one training's validation value "
                 f"at a step with {end}.", steps, "step", "tau",
                 [figures.Line("tau", "c0", np.array([rung.tau for rung in study.rungs]))],
-                y_range=(min(0.0, *(rung.tau for rung in study.rungs)), 1.0)),
+                y_range=(float(np.nanmin([0.0, *(rung.tau for rung in study.rungs)])), 1.0)),
             "regret.svg": figures.curves(
                 "Regret of choosing early", f"Mean {study.goal.title} of the mechanism that is "
                 "best at a step in one training, minus the best mean of all.", steps, "step",

@@ -161,7 +161,7 @@ class Difference:
     value: float
     low: float  # of a 95 % interval
     high: float
-    size: float  # value / standard deviation of the differences; of both samples where not paired
+    size: float  # value / standard deviation of the differences; of both samples where not paired; NaN where that is 0
     p: float
     n: int
     paired: bool
@@ -210,8 +210,8 @@ def _difference(name: str, layer: int | None, a: Estimate, b: Estimate,
         return Difference(name, layer, float(mean_a), float(mean_b), value, value, value, 0.0, 1.0,
                           n, paired)
     if spread <= 1e-9 * abs(value):
-        return Difference(name, layer, float(mean_a), float(mean_b), value, value, value,
-                          math.copysign(math.inf, value), 0.0, n, paired)
+        p = 2.0 ** (1 - n) if paired else 2.0 / math.comb(2 * n, n)  # the least of a test of signs, or of ranks
+        return Difference(name, layer, float(mean_a), float(mean_b), value, value, value, math.nan, p, n, paired)
     margin = float(stats.t.ppf(0.975, freedom)) * error
     p = float(2 * stats.t.sf(abs(value) / error, freedom))
     return Difference(name, layer, float(mean_a), float(mean_b), value, value - margin,

@@ -48,7 +48,7 @@ def difference(run: Run, a: Candidate, b: Candidate, objective: int) -> Differen
     if run.measured_once(objective):
         return None
     of_a, of_b = run.replicates(a, objective), run.replicates(b, objective)
-    exact = all(len(set(values.values())) == 1 for values in (of_a, of_b))  # as FLOPs, which no seed changes
+    exact = run.objectives[objective].source == "analytic"  # as FLOPs, which no seed changes
     shared = sorted(of_a.keys() & of_b.keys())
     if len(shared) >= 2:
         x, y = (np.array([values[replicate] for replicate in shared]) for values in (of_a, of_b))
@@ -113,14 +113,13 @@ class Noise:
 
     @property
     def ratio(self) -> float:
-        """Signal to noise: between / within."""
-        return self.between / self.within if self.within > 0 else math.inf
+        """Signal to noise: between / within; NaN where nothing varies within."""
+        return self.between / self.within if self.within > 0 else math.nan
 
     @property
     def reliability(self) -> float:
-        """Share of the variance of single training runs' scores that is the mechanisms' own."""
-        total = self.between + self.within
-        return self.between / total if total > 0 else math.nan
+        """Share of the variance of single training runs' scores that is the mechanisms' own; NaN where nothing varies within."""
+        return self.between / (self.between + self.within) if self.within > 0 else math.nan
 
 
 def noise(run: Run, objective: int) -> Noise | None:
@@ -148,6 +147,6 @@ def noise(run: Run, objective: int) -> Noise | None:
     if m < 2:
         return None
     residual = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
-    within = float((residual**2).sum() / ((m - 1) * (r - 1)))
+    within = float((residual**2).sum() / ((m - 1) * (r - 1))) if np.ptp(residual) > rounding(table) else 0.0
     between = max(0.0, float(table.mean(axis=1).var(ddof=1)) - within / r)
     return Noise(between, within, m, r)

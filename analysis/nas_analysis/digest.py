@@ -27,6 +27,17 @@ class BadInput(Exception):
     """What was given cannot be read or used; the text says what is wrong and what is allowed."""
 
 
+# What values can be, by key; others have no limits.
+LIMITS = {"accuracy": (0.0, 1.0), "divergence_rate": (0.0, 1.0), "perplexity": (1.0, math.inf), "published_perplexity": (1.0, math.inf),
+          **dict.fromkeys(("nll", "bits_per_byte", "train_seconds", "peak_memory", "parameters", "non_embedding_parameters",
+                           "flops", "attention_flops", "state_bytes", "latency", "decode_latency", "energy"), (0.0, math.inf))}
+
+
+def limits(name: str) -> tuple[float, float]:
+    """The least and the most that a mean of an objective can be; intervals end there."""
+    return LIMITS.get(name.removeprefix("test_"), (-math.inf, math.inf))
+
+
 @dataclasses.dataclass(frozen=True)
 class Objective:
     """What is optimised; `best` and `worst` are the ends of the range that scales it."""
@@ -38,6 +49,7 @@ class Objective:
     worst: float
     penalty: float  # what a candidate without a usable answer has, in minimisation form
     source: str = ""  # analytic, measured or trained, where that is recorded
+    key: str = ""  # of what is measured, where `name` is another
 
     def natural(self, fitness):
         """From the minimisation form to the objective's own sense, and back."""
@@ -68,7 +80,7 @@ class Objective:
 def objectives(digest: dict[str, Any]) -> list[Objective]:
     """Those of a run."""
     return [Objective(own["name"], own["unit"], own["maximise"], own["best"], own["worst"],
-                      own["penalty"], own["source"] or "") for own in digest["objectives"]]
+                      own["penalty"], own["source"] or "", own.get("key") or own["name"]) for own in digest["objectives"]]
 
 
 def perplexity(valid: dict[str, Any]) -> float:

@@ -90,12 +90,13 @@ def effects(run: Run, objective: int) -> list[Effect]:
     result = []
     for column, gene, option, instead, each in terms:
         value, error = float(estimates[column]), float(errors[column])
-        p = float(2 * stats.t.sf(abs(value) / error, freedom)) if error > least else float(abs(value) <= least)
+        # What options explain without a rest leaves nothing to test against.
+        p = float(2 * stats.t.sf(abs(value) / error, freedom)) if error > least else 1.0 if abs(value) <= least else np.nan
         result.append(Effect(gene.name, option, instead, value, value - quantile * error,
                              value + quantile * error, p, each[option], each[instead]))
     for each, p in zip(result, holm([each.p for each in result])):
         each.p_holm = float(p)
-    return sorted(result, key=lambda each: (each.p_holm, each.p))
+    return sorted(result, key=lambda each: (np.isnan(each.p), each.p_holm, each.p))
 
 
 def _applicable(gene: Gene, candidates: list[Candidate]) -> list[str]:

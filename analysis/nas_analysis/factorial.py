@@ -44,6 +44,8 @@ def means(values: np.ndarray) -> Means:
     rest = np.where(there, values - effects, 0.0)
     mean = rest.sum(axis=1) / count
     noise = np.where(there, rest - mean[:, None], 0.0)
+    if np.abs(noise).max() <= statistics.rounding(values[there]):
+        noise = np.zeros_like(noise)
     freedom = int(there.sum() - len(values) - rank)
     return Means(mean, count, noise, (noise**2).sum() / freedom if freedom > 0 else np.nan,
                  freedom)
@@ -194,11 +196,11 @@ def decompose(factorial: Factorial, estimate: Means, resamples: int = 2000) -> l
     Intervals of shares: seeds are drawn again with replacement, deviations widened by
     sqrt(n / (n - 1)), and the standard error of the n seeds is taken times Student's quantile of
     n - 1 degrees of freedom: percentiles of so few seeds would be far too narrow. Clipped to
-    [0, 1]; NaN for one seed, as all tests are.
+    [0, 1]; NaN for one seed and where seeds change nothing, as all tests are. Shares of no variance are NaN.
     """
     seeds = estimate.noise.shape[1]
     terms = factorial.terms()
-    testable = estimate.freedom > 0
+    testable = estimate.variance > 0.0
     drawn = _drawn(estimate, resamples) if testable else None
     parts, samples, tests = [], [], []
     for term in terms:
@@ -209,14 +211,14 @@ def decompose(factorial: Factorial, estimate: Means, resamples: int = 2000) -> l
             samples.append(sample - sample.mean() + variance)
             tests.append(_tests(contrasts, estimate, seeds))
         parts.append((variance, noise))
-    total = sum(part for part, _ in parts)
+    total = _variance(parts, estimate)
     if testable:
         drawn_shares = np.array(samples) / np.sum(samples, axis=0)
         margins = stats.t.ppf(0.975, seeds - 1) * drawn_shares.std(axis=1)
         adjusted = statistics.holm([test[1] for test in tests])
     effects = []
     for i, (term, (variance, noise)) in enumerate(zip(terms, parts)):
-        share = variance / total if total > 0 else 0.0
+        share = variance / total if total > 0 else 0.0 if total < 0 else np.nan
         freedom = factorial.contrasts(term).shape[1]
         if testable:
             f, p, p_seeds = tests[i]
@@ -233,9 +235,15 @@ def decompose(factorial: Factorial, estimate: Means, resamples: int = 2000) -> l
 
 def shares(factorial: Factorial, estimate: Means) -> dict[Term, float]:
     """Those of decompose() alone, without tests and intervals."""
-    parts = {term: _explained(_weighted(factorial, term), estimate)[0] for term in factorial.terms()}
-    total = sum(parts.values())
-    return {term: part / total if total > 0 else 0.0 for term, part in parts.items()}
+    parts = {term: _explained(_weighted(factorial, term), estimate) for term in factorial.terms()}
+    total = _variance(list(parts.values()), estimate)
+    return {term: part / total if total > 0 else 0.0 if total < 0 else np.nan for term, (part, _) in parts.items()}
+
+
+def _variance(parts: list[tuple[float, float]], estimate: Means) -> float:
+    """Of all terms together, the noise's part subtracted; 0 where there is no noise and the rest is rounding."""
+    total, noise = (sum(each) for each in zip(*parts))
+    return 0.0 if noise == 0.0 and np.sqrt(total) <= statistics.rounding(estimate.mean) else total
 
 
 def _weighted(factorial: Factorial, term: Term) -> np.ndarray:
@@ -267,9 +275,9 @@ def _tests(contrasts: np.ndarray, estimate: Means, seeds: int) -> tuple[float, f
     rows = rows[sizes > 1e-9 * sizes[0]]
     freedom = len(rows)
     square = ((rows @ (root * estimate.mean)) ** 2).sum() / freedom
-    f = square / estimate.variance if estimate.variance > 0 else np.inf
+    f = square / estimate.variance
     changes = ((rows @ estimate.noise) ** 2).sum() / (freedom * (seeds - 1))
-    own = square / changes if changes > 0 else np.inf
+    own = square / changes if np.sqrt(changes) > statistics.rounding(estimate.mean) else np.nan
     return (float(f), float(stats.f.sf(f, freedom, estimate.freedom)),
             float(stats.f.sf(own, freedom, freedom * (seeds - 1))))
 
@@ -318,20 +326,21 @@ def least_squares(factorial: Factorial, mean: np.ndarray,
         freedom = len(mean) - rank
         if freedom >= 10:
             break
-    total = ((mean - mean.mean()) ** 2).sum() or 1.0
+    total = ((mean - mean.mean()) ** 2).sum()
+    total, residual = (square if np.sqrt(square / len(mean)) > statistics.rounding(mean) else 0.0 for square in (total, residual))
     rows = []
     for term in blocks:
         others = [block for other, block in blocks.items() if not set(term) <= set(other)]
         without, rank_without = _residual(others, mean)
         within, rank_with = _residual([*others, blocks[term]], mean)
         own = rank_with - rank_without
-        f = (without - within) / own / (residual / freedom) if own and freedom > 0 else np.nan
-        rows.append((term, own, (without - within) / total, f, stats.f.sf(f, own, freedom)))
+        f = (without - within) / own / (residual / freedom) if own and freedom > 0 and residual > 0 else np.nan
+        rows.append((term, own, (without - within) / total if total > 0 else np.nan, f, stats.f.sf(f, own, freedom)))
     known = [i for i, row in enumerate(rows) if np.isfinite(row[4])]
     adjusted = np.full(len(rows), np.nan)
     adjusted[known] = statistics.holm([rows[i][4] for i in known])
     return LeastSquares([Adjusted(*map(_plain, row), float(p)) for row, p in zip(rows, adjusted)],
-                        most, residual / total, freedom,
+                        most, residual / total if total > 0 else np.nan, freedom,
                         _option_means(factorial, mean, list(lines.values())))
 
 

@@ -12,7 +12,7 @@ from nas_analysis import statistics
 class Noise:
     """Where the variance of a single training run's value comes from, over k mechanisms that have
     all n >= 2 seeds. Mean squares: MSB between mechanisms, MSW within them, MSE of mechanisms by seeds
-    (McGraw & Wong 1996)."""
+    (McGraw & Wong 1996). A ratio to a variance that is 0, but for rounding, is NaN: nothing was seen of what it is relative to."""
 
     mechanisms: int
     seeds: int
@@ -29,7 +29,7 @@ class Noise:
     @property
     def gain(self) -> float:
         """MSW / MSE: unpaired seeds that a paired one is worth when two mechanisms are compared."""
-        return (self.within / self.paired) ** 2 if self.paired > 0 else np.inf
+        return (self.within / self.paired) ** 2 if self.paired > 0 else np.nan
 
 
 def common_seeds(values: np.ndarray) -> np.ndarray:
@@ -58,11 +58,11 @@ def noise(values: np.ndarray, maximised: bool = False) -> Noise | None:
         return None
     mean = values.mean(axis=1, keepdims=True)
     common = values.mean(axis=0) - values.mean()
-    between = n * mean.var(ddof=1)
-    within = ((values - mean) ** 2).sum() / (k * (n - 1))
-    residual = ((values - mean - common) ** 2).sum() / ((k - 1) * (n - 1))
-    seeds = k * (common**2).sum() / (n - 1)
-    f = seeds / residual if residual > 0 else np.inf
+    least = statistics.rounding(values)
+    between, within, residual, seeds = (square if np.sqrt(square / n) > least else 0.0 for square in (
+        n * mean.var(ddof=1), ((values - mean) ** 2).sum() / (k * (n - 1)),
+        ((values - mean - common) ** 2).sum() / ((k - 1) * (n - 1)), k * (common**2).sum() / (n - 1)))
+    f = seeds / residual if residual > 0 else np.nan
     pairs = np.array([_spearman(values[:, i], values[:, j])
                       for i, j in zip(*np.triu_indices(n, 1))])
     return Noise(k, n, float(np.sqrt(max(between - residual, 0.0) / n)), float(np.sqrt(within)),
@@ -70,7 +70,7 @@ def noise(values: np.ndarray, maximised: bool = False) -> Noise | None:
                  _icc(between, residual, n, k - 1, (k - 1) * (n - 1)), float(f),
                  float(stats.f.sf(f, n - 1, (k - 1) * (n - 1))),
                  (float(pairs.mean()), float(pairs.min()), float(pairs.max())),
-                 _spearman(-mean[:, 0] if maximised else mean[:, 0], (values - common).std(axis=1)))
+                 _spearman(-mean[:, 0] if maximised else mean[:, 0], (values - common).std(axis=1), least))
 
 
 def agreement_among_best(values: np.ndarray, count: int = 20) -> list[float]:
@@ -91,17 +91,17 @@ def agreement_among_best(values: np.ndarray, count: int = 20) -> list[float]:
     return found
 
 
-def _spearman(a: np.ndarray, b: np.ndarray) -> float:
-    """NaN where one of them does not vary."""
-    if min(np.ptp(a), np.ptp(b)) == 0.0:
+def _spearman(a: np.ndarray, b: np.ndarray, least: float = 0.0) -> float:
+    """NaN where one of them does not vary by more than rounding, and by more than `least`."""
+    if any(np.ptp(side) <= max(statistics.rounding(side), least) for side in (a, b)):
         return np.nan
     return float(stats.spearmanr(a, b).statistic)
 
 
 def _icc(between: float, error: float, n: int, freedom: int, error_freedom: int):
-    """(F - 1) / (F + n - 1) for F = MSB / error, with the exact interval of normal values."""
+    """(F - 1) / (F + n - 1) for F = MSB / error, with the exact interval of normal values; NaN for no error."""
     if error == 0.0:
-        return statistics.Interval(1.0, 1.0, 1.0)
+        return statistics.Interval(np.nan, np.nan, np.nan)
     f = between / error
     ends = (f, f / stats.f.ppf(0.975, freedom, error_freedom),
             f * stats.f.ppf(0.975, error_freedom, freedom))
@@ -173,7 +173,8 @@ def splits(valid: np.ndarray, test: np.ndarray) -> Splits | None:
     valid, test = valid[rows], test[rows]
     rank = _spearman(valid.mean(axis=1), test.mean(axis=1))
     own = [_own(values).ravel() for values in (valid, test)]  # of one seed nothing is left
-    luck = np.corrcoef(*own)[0, 1] if min(map(np.std, own)) > 0 else np.nan
+    varies = all(np.ptp(noise) > statistics.rounding(side) for noise, side in zip(own, (valid, test)))
+    luck = np.corrcoef(*own)[0, 1] if varies else np.nan
     return Splits(rank, float(luck),
                   bool(valid.mean(axis=1).argmin() == test.mean(axis=1).argmin()))
 

@@ -23,6 +23,10 @@ class Interval(NamedTuple):
     low: float | np.ndarray
     high: float | np.ndarray
 
+    def within(self, least: float, most: float) -> "Interval":
+        """With bounds that lie in what can be: [least, most]; those that are not known stay NaN."""
+        return Interval(self.point, *(float(np.clip(end, least, most)) for end in self[1:]))
+
 
 def iqm(scores: ArrayLike) -> np.ndarray:
     """Interquartile mean over all runs and tasks: the mean without the lowest and highest 25 %.
@@ -287,8 +291,15 @@ def holm(p_values: ArrayLike) -> np.ndarray:
     """Adjusted p values in the order given, in [0, 1]; the family-wise error is held (Holm 1979).
 
         p_(i) -> max over j <= i of min((m - j + 1) p_(j), 1)
+
+    NaN, of what cannot be tested, stays and does not count.
     """
     p_values = np.asarray(p_values, dtype=float)
+    known = np.isfinite(p_values)
+    if not known.all():
+        adjusted = np.full(len(p_values), np.nan)
+        adjusted[known] = holm(p_values[known])
+        return adjusted
     order = np.argsort(p_values)
     scaled = p_values[order] * np.arange(len(p_values), 0, -1)
     adjusted = np.empty_like(p_values)

@@ -79,7 +79,7 @@ def percent(share: float, decimals: int = 0) -> str:
 
 def p_value(p: float) -> str:
     """A p value with its relation: p = 0.03, p < 0.001."""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+    return f"p {NOTHING}" if math.isnan(p) else "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
 def p_column(p: float) -> str:

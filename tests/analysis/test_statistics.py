@@ -464,8 +464,8 @@ class PairedTest(unittest.TestCase):
 class Differences(unittest.TestCase):
     """Of mechanisms by their training seeds."""
 
-    def found(self, a, b, first_of_b=0):
-        run = types.SimpleNamespace(measured_once=lambda objective: False,
+    def found(self, a, b, first_of_b=0, source="trained"):
+        run = types.SimpleNamespace(measured_once=lambda objective: False, objectives=[types.SimpleNamespace(source=source)],
                                     replicates=lambda side, objective: dict(enumerate(*((b, first_of_b) if side == "b" else (a, 0)))))
         return difference(run, "a", "b", 0)
 
@@ -476,10 +476,12 @@ class Differences(unittest.TestCase):
             self.assertEqual((found.low, found.high, found.p), (found.value, found.value, 2.0 ** (1 - n)))
         found = self.found(noise + 0.2 - 0.2, noise)
         self.assertEqual((found.value, found.low, found.high, found.p), (0.0, 0.0, 0.0, 1.0))
-        self.assertEqual(self.found([1.1] * 3, [1.0] * 3).p, 0.0, "no seed changes them")
+        self.assertEqual(self.found([1.1] * 3, [1.0] * 3).p, 0.25, "three seeds that change nothing are three seeds")
+        self.assertEqual(self.found([1.1] * 3, [1.0] * 3, source="analytic").p, 0.0, "no seed changes them")
 
     def test_rounding_is_no_noise_without_shared_seeds(self):
-        self.assertEqual(self.found([0.3] * 3, [0.1] * 3, 10).p, 0.0, "no seed changes them")
+        self.assertEqual(self.found([0.3] * 3, [0.1] * 3, 10).p, 2 / 20)
+        self.assertEqual(self.found([0.3] * 3, [0.1] * 3, 10, source="analytic").p, 0.0, "no seed changes them")
         found = self.found([0.3, 0.3, 0.1 + 0.2], [0.1] * 2, 10)
         self.assertEqual((found.p, found.low, found.high), (2 / 10, found.value, found.value))
         found = self.found([0.3, 0.1 + 0.2], [0.1 + 0.2] * 2, 10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from nas_analysis.differences import from_baseline, one_measurement
+from nas_analysis.digest import limits
 from nas_analysis.html import join, mechanism, prose
 from nas_analysis.page import Cell, Section, note, paragraph, table
 from nas_analysis.run import Candidate, Run
@@ -63,7 +64,7 @@ def _picture(run: Run, shown: list[Candidate], objective: int, width: float) -> 
                      shortened(candidate.label, 46 if narrow else 53),
                      "code small label" + colour)
         found = run.replicates(candidate, objective)
-        mean, low, high = mean_interval(list(found.values()), 0.95)
+        mean, low, high = mean_interval(list(found.values()), 0.95).within(*limits(described.key or described.name))
         if not math.isnan(low):
             picture.line(x(low), y, x(high), y, "baseline" if is_baseline else "interval")
             for end, sign in ((low, "\u25c2"), (high, "\u25b8")):
