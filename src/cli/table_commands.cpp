@@ -406,8 +406,14 @@ void print_quality(const Table& table, const Finals& finals) {
 
 /// How much of what differs is not the replicates' noise.
 void print_variance(const Finals& finals) {
-  const auto icc = intraclass_correlation(finals.groups(&Finals::Final::nll));
-  if (std::isnan(icc)) return;  // one mechanism, or one replicate
+  const auto groups = finals.groups(&Finals::Final::nll);
+  const auto icc = intraclass_correlation(groups);
+  if (std::isnan(icc)) {
+    const bool several = std::any_of(groups.begin(), groups.end(),
+                                     [](const auto& group) { return group.size() > 1; });
+    if (several) print_line("variance", "-");  // one mechanism, or replicates that do not differ
+    return;
+  }
   const std::string of_what = " of that of the final validation nll is between mechanisms (ICC";
   print_line("variance", icc > 0.0 ? fixed_text(icc, 3) + of_what + ")"
                                    : "nothing" + of_what + " " + fixed_text(icc, 3) + ")");
@@ -422,6 +428,11 @@ void print_rank_correlations(const Table& table, const Finals& finals) {
     }
   }
   if (pairs.empty()) return;
+  std::erase_if(pairs, [](double pair) { return std::isnan(pair); });
+  if (pairs.empty()) {
+    print_line("ranks", "-");
+    return;
+  }
   const auto [least, most] = std::minmax_element(pairs.begin(), pairs.end());
   print_line("ranks", "Spearman " + fixed_text(mean_of(pairs), 3) + " between replicates, " +
                           fixed_text(*least, 3) + " to " + fixed_text(*most, 3) + " over " +
@@ -473,10 +484,11 @@ void print_halves(const Finals& finals) {
         })));
   }
   if (agreement.empty()) return;
+  const double alike = mean_of(agreement);
   print_line("halves", "of the first " + counted(replicates, "replicate") + ": Spearman " +
-                           fixed_text(mean_of(agreement), 3) + "; of the " + std::to_string(kBest) +
-                           " best by one half " + fixed_text(mean_of(overlap), 1) +
-                           " are among the best of the other (" +
+                           (std::isnan(alike) ? "-" : fixed_text(alike, 3)) + "; of the " +
+                           std::to_string(kBest) + " best by one half " +
+                           fixed_text(mean_of(overlap), 1) + " are among the best of the other (" +
                            counted(std::ssize(agreement), "division") + ")");
 }
 

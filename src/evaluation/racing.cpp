@@ -1,6 +1,7 @@
 #include "evaluation/racing.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 #include "statistics/statistics.hpp"
@@ -10,6 +11,11 @@ namespace nas {
 namespace {
 
 enum class Verdict { worse, equal, open };
+
+/// Whether no replicate changes it, as FLOPs.
+bool constant(const std::vector<double>& values) {
+  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
+}
 
 /// How a's values of an objective compare with b's, on the replicates that both have.
 Verdict compare(const Racer& a, const Racer& b, std::size_t objective, double confidence) {
@@ -23,7 +29,9 @@ Verdict compare(const Racer& a, const Racer& b, std::size_t objective, double co
   if (values.size() < 2) return Verdict::open;
   const auto [difference, p, effect_size] = compare_paired(values, others, confidence);
   if (difference.mean == 0.0 && difference.standard_error == 0.0) return Verdict::equal;
-  return difference.mean > 0.0 && p < 1.0 - confidence ? Verdict::worse : Verdict::open;
+  const bool exact = constant(values) && constant(others);
+  const bool sure = exact || p < 1.0 - confidence;
+  return difference.mean > 0.0 && sure ? Verdict::worse : Verdict::open;
 }
 
 bool significantly_dominated(const Racer& a, const Racer& b, double confidence) {

@@ -48,13 +48,13 @@ using ValueOf = std::function<double(const Evaluation&)>;
 
 /// Finite ones of a value of each evaluation, as a mean.
 std::optional<Estimate> mean_of(const std::vector<Evaluation>& evaluations, double confidence,
-                                const ValueOf& value_of) {
+                                const Limits& limits, const ValueOf& value_of) {
   std::vector<double> values;
   for (const auto& evaluation : evaluations) {
     if (const double value = value_of(evaluation); std::isfinite(value)) values.push_back(value);
   }
   if (values.empty()) return std::nullopt;
-  return estimate(values, confidence);
+  return within(limits, estimate(values, confidence));
 }
 
 /// The value of an objective over all seeds of a candidate, at least one of them usable.
@@ -73,7 +73,8 @@ std::optional<Estimate> retested_value(const ChosenObjective& objective, const R
                                        std::int64_t n, double confidence) {
   if (n == 0) return std::nullopt;
   if (!objective.objective.across) {
-    return mean_of(retested.evaluations, confidence, values_of(objective));
+    return mean_of(retested.evaluations, confidence, objective.objective.limits,
+                   values_of(objective));
   }
   const double value = value_across(objective, retested.evaluations);
   if (!std::isfinite(value)) return std::nullopt;
@@ -310,9 +311,9 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
     }
     candidate.differences.resize(all.size());
     candidate.rejected = rejection(one, candidate.n, objectives);
-    candidate.test = mean_of(one.evaluations, confidence, [](const Evaluation& evaluation) {
-      return value_named(evaluation, "test_perplexity");
-    });
+    candidate.test = mean_of(
+        one.evaluations, confidence, {.least = 1.0},
+        [](const Evaluation& evaluation) { return value_named(evaluation, "test_perplexity"); });
     outcome.candidates.push_back(std::move(candidate));
   }
   find_probabilities(retested, objectives, outcome);

@@ -12,6 +12,7 @@
 #include "core/registry.hpp"
 #include "core/visibility.hpp"
 #include "genotype/architecture.hpp"
+#include "statistics/statistics.hpp"
 #include "store/evaluation.hpp"
 
 namespace NAS_PUBLIC nas {
@@ -61,6 +62,8 @@ struct Objective {
   /// objective is computed for the whole space, another one is expected between 0 and twice the
   /// baseline's value.
   std::function<std::optional<Range>(const nlohmann::json& facts)> range{};
+  /// The values that it can have: intervals of its mean end there.
+  Limits limits{};
   /// Reason why the objective is unavailable for this problem; empty if available. A null function
   /// means always available.
   std::function<std::string(const nlohmann::json& facts)> unavailable{};

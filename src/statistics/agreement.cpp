@@ -9,6 +9,8 @@
 
 #include <boost/math/distributions/normal.hpp>
 
+#include "statistics/statistics.hpp"
+
 namespace nas {
 
 namespace {
@@ -46,8 +48,10 @@ double intraclass_correlation(const std::vector<std::vector<double>>& groups) {
   double count = 0.0;
   double squared_sizes = 0.0;
   double num_groups = 0.0;
+  std::vector<double> all;
   for (const auto& group : groups) {
     if (group.empty()) continue;
+    all.insert(all.end(), group.begin(), group.end());
     const auto size = static_cast<double>(group.size());
     total += sum_of(group);
     count += size;
@@ -66,6 +70,8 @@ double intraclass_correlation(const std::vector<std::vector<double>>& groups) {
   }
   between /= num_groups - 1.0;
   within /= count - num_groups;
+  const double rounding = rounding_of(all);
+  if (!(within > rounding * rounding)) return kUndefined;
   const double size = (count - squared_sizes / count) / (num_groups - 1.0);
   return (between - within) / (between + (size - 1.0) * within);
 }
@@ -92,9 +98,12 @@ std::pair<double, double> rank_correlation_interval(double r, std::int64_t n) {
   if (std::isnan(r)) return {r, r};
   if (n <= 3) return {-1.0, 1.0};
   const double quantile = boost::math::quantile(boost::math::normal(), (1.0 + 0.95) / 2.0);
-  const double half = quantile * std::sqrt((1.0 + r * r / 2.0) / static_cast<double>(n - 3));
-  const double z = std::atanh(std::clamp(r, -1.0, 1.0));  // by rounding a little more than 1
-  return {std::tanh(z - half), std::tanh(z + half)};
+  const auto pairs = static_cast<double>(n);
+  const double half = quantile * std::sqrt((1.0 + r * r / 2.0) / (pairs - 3.0));
+  // Of equal or opposite orders as of those in which two neighbours are exchanged: z is infinite.
+  const double most = 1.0 - 12.0 / (pairs * (pairs * pairs - 1.0));
+  const double z = std::atanh(std::clamp(r, -most, most));
+  return {r <= -most ? -1.0 : std::tanh(z - half), r >= most ? 1.0 : std::tanh(z + half)};
 }
 
 }  // namespace nas

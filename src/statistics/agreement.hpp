@@ -14,7 +14,8 @@ namespace nas {
 ///
 /// B and W: mean squares between the a groups and within them; n_i: sizes, N their sum. Negative
 /// where groups differ less than chance lets them.
-/// @return NaN for fewer than two groups, or none of more than one value.
+/// @return NaN for fewer than two groups, none of more than one value, or no variance within groups
+/// but that of rounding, against which nothing can be set.
 /// @see Shrout & Fleiss (1979), doi:10.1037/0033-2909.86.2.420.
 double intraclass_correlation(const std::vector<std::vector<double>>& groups);
 
@@ -24,7 +25,8 @@ double intraclass_correlation(const std::vector<std::vector<double>>& groups);
 double rank_correlation(std::span<const double> a, std::span<const double> b);
 
 /// 95 % confidence interval of such a correlation over n pairs, by Fisher's z with the variance
-/// (1 + r^2 / 2) / (n - 3); [-1, 1] for n <= 3, NaN where r is.
+/// (1 + r^2 / 2) / (n - 3); for equal or opposite orders from those of two exchanged neighbours to 1 or
+/// -1; [-1, 1] for n <= 3, NaN where r is.
 /// @see Bonett & Wright (2000), doi:10.1007/BF02294183.
 std::pair<double, double> rank_correlation_interval(double r, std::int64_t n);
 

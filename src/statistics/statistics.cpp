@@ -48,6 +48,19 @@ Estimate estimate(std::span<const double> values, double confidence) {
   return result;
 }
 
+Estimate within(const Limits& limits, Estimate estimate) {
+  for (double* end : {&estimate.low, &estimate.high}) {
+    if (std::isfinite(*end)) *end = std::clamp(*end, limits.least, limits.most);
+  }
+  return estimate;
+}
+
+double rounding_of(std::span<const double> values) {
+  double largest = 0.0;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  return 1e-12 * largest;
+}
+
 std::pair<double, double> share_interval(std::int64_t count, std::int64_t of) {
   using Binomial = boost::math::binomial_distribution<>;
   const auto n = static_cast<double>(of);
@@ -62,12 +75,7 @@ namespace {
 /// would pass for noise beside which anything is significant; else nothing.
 std::optional<double> equal_difference(std::span<const double> differences,
                                        std::span<const double> a, std::span<const double> b) {
-  constexpr double kRelative = 1e-12;
-  double largest = 0.0;
-  for (const auto values : {a, b}) {
-    for (const double value : values) largest = std::max(largest, std::abs(value));
-  }
-  const double rounding = kRelative * largest;
+  const double rounding = std::max(rounding_of(a), rounding_of(b));
   const auto [least, most] = std::minmax_element(differences.begin(), differences.end());
   if (differences.size() < 2 || !(*most - *least <= rounding)) return std::nullopt;
   return std::abs(*least) <= rounding ? 0.0 : *least;
@@ -93,13 +101,8 @@ PairedComparison compare_paired(std::span<const double> a, std::span<const doubl
   if (count == 1) {
     result.effect_size = std::numeric_limits<double>::quiet_NaN();
   } else if (standard_error == 0.0) {
-    const auto constant = [](std::span<const double> values) {
-      return std::all_of(values.begin(), values.end(),
-                         [first = values.front()](double value) { return value == first; });
-    };
-    const bool exact = constant(a) && constant(b);
-    result.p = mean == 0.0 ? 1.0 : exact ? 0.0 : std::exp2(1.0 - n);
-    result.effect_size = mean == 0.0 ? 0.0 : std::copysign(kInfinity, mean);
+    result.p = mean == 0.0 ? 1.0 : std::exp2(1.0 - n);
+    result.effect_size = mean == 0.0 ? 0.0 : std::numeric_limits<double>::quiet_NaN();
   } else {
     const boost::math::students_t distribution(n - 1.0);
     result.p = 2.0 * boost::math::cdf(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -23,6 +24,19 @@ double median(std::vector<double> values);
 /// @throws std::logic_error for no values.
 Estimate estimate(std::span<const double> values, double confidence = 0.95);
 
+/// The values that a quantity can have.
+struct Limits {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+};
+
+/// An estimate whose interval ends at what its quantity can be; an infinite end, of which nothing is
+/// known, stays.
+Estimate within(const Limits& limits, Estimate estimate);
+
+/// What is no more than this between some values is rounding: 1e-12 of the largest.
+double rounding_of(std::span<const double> values);
+
 /// 95 % confidence interval of a probability at which `count` of `of` independent draws hit: the exact
 /// one of Clopper & Pearson (1934). @param count in [0, of], of at least 1.
 std::pair<double, double> share_interval(std::int64_t count, std::int64_t of);
@@ -31,12 +45,11 @@ std::pair<double, double> share_interval(std::int64_t count, std::int64_t of);
 struct PairedComparison {
   Estimate difference;  ///< of a - b
   /// Two-sided, of no difference, by Student's t on the pairs; 1 for n = 1. Where all pairs differ by
-  /// the same, which says nothing of how far off another would be, by a sign test: 2^(1 - n); 0 of
-  /// values that no seed changes, as FLOPs.
+  /// the same, which says nothing of how far off another would be, by a sign test: 2^(1 - n).
   double p = 1.0;
   /// Mean difference in standard deviations of the differences, shrunk by Hedges'
-  /// 1 - 3 / (4 (n - 1) - 1): d_z of Lakens (2013). 0 where all pairs are equal; NaN for n < 3, of
-  /// which that factor leaves nothing.
+  /// 1 - 3 / (4 (n - 1) - 1): d_z of Lakens (2013). 0 where all pairs are equal; NaN where they differ
+  /// by the same, and for n < 3, of which that factor leaves nothing.
   double effect_size = 0.0;
 };
 

@@ -24,10 +24,24 @@ TEST(IntraclassCorrelation, GroupsOfSeveralSizes) {
 }
 
 TEST(IntraclassCorrelation, Extremes) {
-  EXPECT_EQ(intraclass_correlation({{1, 1}, {2, 2}}), 1.0);
+  EXPECT_GT(intraclass_correlation({{1, 1 + 1e-6}, {2, 2}}), 0.999);
   EXPECT_EQ(intraclass_correlation({{1, 2}, {1, 2}}), -1.0);
   EXPECT_TRUE(std::isnan(intraclass_correlation({{1}, {2}})));
   EXPECT_TRUE(std::isnan(intraclass_correlation({{1, 2}, {}})));
+}
+
+TEST(IntraclassCorrelation, OfNoVarianceWithinGroupsIsUnknown) {
+  for (const double level : {0.0, 0.1, 1.0, 34.56, 70176.0, 1e-9, 3.3e12}) {
+    for (const double step : {0.0, 1.0, level}) {
+      for (const std::size_t n : {1UL, 2UL, 3UL, 7UL}) {
+        std::vector<std::vector<double>> groups;
+        for (int group = 0; group < 5; ++group) groups.emplace_back(n, level + step * group);
+        EXPECT_TRUE(std::isnan(intraclass_correlation(groups))) << level << ' ' << step << ' ' << n;
+        groups.resize(1);
+        EXPECT_TRUE(std::isnan(intraclass_correlation(groups))) << level << ' ' << n;
+      }
+    }
+  }
 }
 
 // Reference values by SciPy 1.10.
@@ -58,7 +72,12 @@ TEST(RankCorrelationInterval, AsPublished) {
 }
 
 TEST(RankCorrelationInterval, Extremes) {
-  EXPECT_EQ(rank_correlation_interval(1.0, 10), std::pair(1.0, 1.0));
+  for (const std::int64_t n : {4, 5, 10, 100}) {
+    const auto [low, high] = rank_correlation_interval(1.0, n);
+    EXPECT_EQ(high, 1.0);
+    EXPECT_LT(low, 1.0) << "equal orders of some are not yet equal orders of all";
+    EXPECT_EQ(rank_correlation_interval(-1.0, n), std::pair(-high, -low));
+  }
   EXPECT_EQ(rank_correlation_interval(0.5, 3), std::pair(-1.0, 1.0));
   EXPECT_TRUE(std::isnan(rank_correlation_interval(std::nan(""), 10).first));
 }

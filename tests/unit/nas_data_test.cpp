@@ -207,6 +207,20 @@ TEST_F(NasDataTable, PackVerifyAndInfo) {
               HasSubstr("chance      guessing by how often each token occurs: nll 3.689\n"));
 }
 
+TEST_F(NasDataTable, InfoHasADashWhereNothingVaries) {
+  for (const bool mechanisms_differ : {false, true}) {
+    auto content = testing::small_content();
+    for (auto& cell : content.cells) {
+      cell.curve.back().valid.nll =
+          1000.0 * (mechanisms_differ ? static_cast<double>(cell.candidate.size()) : 1.0);
+    }
+    write_table(content, file_);
+    const auto text = table("info " + file_.string()).text;
+    EXPECT_THAT(text, HasSubstr("  variance    -\n"));
+    EXPECT_THAT(text, Not(HasSubstr("nan")));
+  }
+}
+
 TEST_F(NasDataTable, InfoSaysWhereMechanismsDoNotDiffer) {
   auto content = testing::small_content();
   for (auto& cell : content.cells) {

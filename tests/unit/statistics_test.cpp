@@ -71,14 +71,15 @@ TEST(ComparePaired, DifferencesThatAreAllEqualAreAsFewAsTheyAre) {
   EXPECT_EQ(compare_paired(a, a).p, 1.0);
   const std::vector<double> flops{1e6, 1e6, 1e6};
   const std::vector<double> more{2e6, 2e6, 2e6};
-  EXPECT_EQ(compare_paired(flops, more).p, 0.0) << "no seed changes them";
+  EXPECT_EQ(compare_paired(flops, more).p, 0.25)
+      << "three seeds that change nothing are three seeds";
   EXPECT_EQ(compare_paired(flops, flops).p, 1.0);
   const std::vector<double> right{0.2 + 0.1, 0.3 + 0.1, 0.7 + 0.1};
   const std::vector<double> wrong{0.2, 0.3, 0.7};
   const auto rounded = compare_paired(right, wrong);
   EXPECT_EQ(rounded.p, 0.25) << "they differ by 1e-17";
   EXPECT_EQ(rounded.difference.standard_error, 0.0);
-  EXPECT_EQ(rounded.effect_size, std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(rounded.effect_size));
   const std::vector<double> alike{0.2 + 0.1 - 0.1, 0.3 + 0.1 - 0.1, 0.7 + 0.1 - 0.1};
   EXPECT_EQ(compare_paired(alike, wrong).p, 1.0);
 }
@@ -103,6 +104,36 @@ TEST(ComparePaired, IntervalsCoverAsOftenAsTheySay) {
     covered += interval.low <= 0.5 && 0.5 <= interval.high ? 1 : 0;
   }
   EXPECT_NEAR(static_cast<double>(covered) / kRuns, 0.95, 0.0125);  // 3.6 standard errors
+}
+
+TEST(ComparePaired, NothingIsInfiniteWithoutVariance) {
+  for (const double level : {0.0, 0.1, 1.0, 34.56, 70176.0, 1e-9, 3.3e12}) {
+    for (const std::size_t n : {1UL, 2UL, 3UL, 5UL, 12UL}) {
+      const std::vector<double> same(n, level);
+      for (const double other : {level, 2.0 * level, level + 1.0}) {
+        auto varied = std::vector<double>(n, other);
+        for (const bool one_differs : {false, true}) {
+          if (one_differs) varied.back() *= 1.5;
+          const auto found = compare_paired(same, varied);
+          EXPECT_FALSE(std::isinf(found.effect_size)) << level << ' ' << other << ' ' << n;
+          EXPECT_GE(found.p, one_differs ? 0.0 : std::exp2(1.0 - static_cast<double>(n)));
+        }
+      }
+    }
+  }
+}
+
+TEST(Estimate, BoundsAreWhatCanBe) {
+  const std::vector<double> accuracies{0.99, 1.0, 1.0};
+  EXPECT_GT(estimate(accuracies).high, 1.0);
+  const auto known = within({.least = 0.0, .most = 1.0}, estimate(accuracies));
+  EXPECT_EQ(known.high, 1.0);
+  EXPECT_EQ(known.low, estimate(accuracies).low);
+  EXPECT_EQ(known.mean, estimate(accuracies).mean);
+  const std::vector<double> perplexities{1.0, 1.4};
+  EXPECT_EQ(within({.least = 1.0}, estimate(perplexities)).low, 1.0);
+  const std::vector<double> one{0.5};
+  EXPECT_EQ(within({.least = 0.0}, estimate(one)).low, -std::numeric_limits<double>::infinity());
 }
 
 TEST(Holm, StepsDown) {

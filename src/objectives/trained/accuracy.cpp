@@ -10,7 +10,8 @@ Objective accuracy(const Parameters& /*settings*/) {
           .range =
               [](const nlohmann::json& /*facts*/) {
                 return std::optional<Range>({.best = 1.0, .worst = 0.0});
-              }};
+              },
+          .limits = {.least = 0.0, .most = 1.0}};
 }
 
 NAS_REGISTER_OBJECTIVE(

@@ -30,6 +30,7 @@ Objective bits_per_byte(const Parameters& /*settings*/) {
         if (bytes <= 0.0 || !perplexity) return std::nullopt;
         return Range{.best = 0.0, .worst = std::log2(perplexity->worst) / bytes};
       },
+      .limits = {.least = 0.0},
       .unavailable = [](const nlohmann::json& facts) -> std::string {
         if (facts.value("bytes_per_token", 0.0) > 0.0) return unknown_words(facts);
         return "the corpus " + facts.value("corpus", "") + " is no text, its tokens have no bytes";

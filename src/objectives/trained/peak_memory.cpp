@@ -9,7 +9,8 @@ Objective peak_memory(const Parameters& /*settings*/) {
               [](const Evaluation& evaluation) {
                 return evaluation.measured.at("peak_bytes").get<double>();
               },
-          .alone = true};
+          .alone = true,
+          .limits = {.least = 0.0}};
 }
 
 NAS_REGISTER_OBJECTIVE(

@@ -7,7 +7,8 @@ namespace {
 Objective perplexity(const Parameters& /*settings*/) {
   return {.unit = "1",
           .trained = [](const Evaluation& evaluation) { return quality(evaluation, "perplexity"); },
-          .range = expected_perplexity};
+          .range = expected_perplexity,
+          .limits = {.least = 1.0}};
 }
 
 NAS_REGISTER_OBJECTIVE({.key = "perplexity",

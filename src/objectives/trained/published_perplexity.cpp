@@ -10,7 +10,8 @@ Objective published_perplexity(const Parameters& /*settings*/) {
       .unit = "1",
       .trained =
           [](const Evaluation& evaluation) { return quality(evaluation, "published_perplexity"); },
-      .range = expected_perplexity};
+      .range = expected_perplexity,
+      .limits = {.least = 1.0}};
 }
 
 NAS_REGISTER_OBJECTIVE(

@@ -9,7 +9,8 @@ Objective train_seconds(const Parameters& /*settings*/) {
               [](const Evaluation& evaluation) {
                 return evaluation.measured.at("train_seconds").get<double>();
               },
-          .alone = true};
+          .alone = true,
+          .limits = {.least = 0.0}};
 }
 
 NAS_REGISTER_OBJECTIVE({.key = "train_seconds",
