@@ -3,12 +3,15 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/host.hpp"
 #include "data/corpus.hpp"
 #include "data/data_set.hpp"
+#include "data/encoding.hpp"
 #include "data/text.hpp"
 
 namespace nas {
@@ -41,38 +44,57 @@ std::vector<Setting> settings() {
   return all;
 }
 
-// The end of the line that byte `position` lies in.
-std::size_t line_end(const std::string& text, double position) {
-  const std::size_t end = text.find('\n', static_cast<std::size_t>(std::floor(position)));
-  return end == std::string::npos ? text.size() : end + 1;
+/// Behind the first of some bytes at or after a position; the text's end where there is none.
+std::size_t behind(const std::string& text, std::size_t position, const char* bytes) {
+  const std::size_t found = text.find_first_of(bytes, position);
+  return found == std::string::npos ? text.size() : found + 1;
 }
 
-SplitTexts cut(const std::string& path, const std::string& text, double valid_share,
-               double test_share) {
+/// Where a text is cut: at ends of lines, or where these are too far apart, so that a split would be
+/// empty or differ from its share by more than the half, between words, or bytes.
+SplitTexts cut(const std::string& text, double valid_share, double test_share, bool bytes) {
   if (valid_share + test_share >= 1.0) {
     throw InputError("data.valid_share + data.test_share = " +
                      to_text(Value(valid_share + test_share)) + ", must be less than 1");
   }
-  if (text.find('\n') == std::string::npos && text.find('\r') != std::string::npos) {
-    throw InputError("text_file: data.path = " + path +
-                     " ends its lines with \\r alone, must end them with \\n: it is cut there");
-  }
   const auto size = static_cast<double>(text.size());
-  const std::size_t train_end = line_end(text, size * (1.0 - valid_share - test_share));
-  const std::size_t valid_end = std::max(train_end, line_end(text, size * (1.0 - test_share)));
+  const auto position = [size](double share) {
+    return static_cast<std::size_t>(std::floor(size * share));
+  };
+  const auto wanted =
+      std::pair(position(1.0 - valid_share - test_share), position(1.0 - test_share));
+  const auto cut_at = [&](const auto& end) {
+    const std::size_t train_end = end(wanted.first);
+    return std::pair(train_end, std::max(train_end, end(wanted.second)));
+  };
+  auto [train_end, valid_end] = cut_at([&text](std::size_t at) { return behind(text, at, "\n"); });
+  const auto is_far = [size](std::size_t length, double share) {
+    return std::abs(static_cast<double>(length) - share * size) > 0.5 * share * size;
+  };
+  if (is_far(valid_end - train_end, valid_share) || is_far(text.size() - valid_end, test_share)) {
+    std::tie(train_end, valid_end) =
+        bytes ? wanted
+              : cut_at([&text](std::size_t at) { return behind(text, at, " \t\n\v\f\r"); });
+  }
   return {text.substr(0, train_end), text.substr(train_end, valid_end - train_end),
           text.substr(valid_end)};
 }
 
 /// A file's text without the byte-order mark that some editors put before it: it is not part of the
 /// first word.
-/// @param marked  becomes true where there was one.
-std::string read_without_mark(const std::string& file, bool& marked) {
+/// @param setting  that names the file.  @param marked  becomes true where there was a mark.
+std::string read_plain(const std::string& setting, const std::string& file, bool bytes,
+                       bool& marked) {
   constexpr std::string_view kMark = "\xef\xbb\xbf";
   auto text = read_text_file(file);
-  if (!text.starts_with(kMark)) return text;
-  marked = true;
-  return text.substr(kMark.size());
+  if (text.starts_with(kMark)) {
+    marked = true;
+    text.erase(0, kMark.size());
+  }
+  const auto what = "text_file: data." + setting + " = " + file;
+  if (text.empty()) throw InputError(what + " is empty");
+  require_plain_text(what, text, bytes);
+  return text;
 }
 
 Corpus load(const Parameters& settings, std::int64_t context, const DataLocation& /*location*/) {
@@ -93,17 +115,20 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
     const auto size = std::filesystem::file_size(file, missing);
     if (!missing) bytes += static_cast<double>(size);
   }
-  if (settings.get<std::string>("unit") == "byte") {
+  const bool unit_byte = settings.get<std::string>("unit") == "byte";
+  if (unit_byte) {
     bytes *= 5.0;  // each has a token of int32, too
   } else if (!three) {
     bytes *= 2.0;  // the text is there beside its splits; words are counted by text_corpus()
   }
   require_memory("text_file: " + (three ? train + ", " + valid + ", " + test : path), bytes);
   bool marked = false;
-  const auto read = [&marked](const std::string& file) { return read_without_mark(file, marked); };
-  const SplitTexts texts = three ? SplitTexts{read(train), read(valid), read(test)}
-                                 : cut(path, read(path), settings.get<double>("valid_share"),
-                                       settings.get<double>("test_share"));
+  const auto read = [&](const char* setting) {
+    return read_plain(setting, settings.get<std::string>(setting), unit_byte, marked);
+  };
+  const SplitTexts texts = three ? SplitTexts{read("train"), read("valid"), read("test")}
+                                 : cut(read("path"), settings.get<double>("valid_share"),
+                                       settings.get<double>("test_share"), unit_byte);
   return text_corpus("text_file",
                      (three ? train : path) + (marked ? " without its byte-order mark" : ""), texts,
                      settings, context);

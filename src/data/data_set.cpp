@@ -16,6 +16,7 @@
 #include "core/warning.hpp"
 #include "data/archive.hpp"
 #include "data/download.hpp"
+#include "data/encoding.hpp"
 
 namespace nas {
 
@@ -291,6 +292,9 @@ SplitTexts read_data_set(const std::string& name, const DataLocation& location) 
   Sha256 hash;
   for (const auto* text : {&texts.train, &texts.valid, &texts.test}) hash.update(*text);
   require_as_recorded(name, *files, hash.hex());
+  require_encoding(files->train.string(), texts.train, /*bytes=*/false);
+  require_encoding(files->valid.string(), texts.valid, /*bytes=*/false);
+  require_encoding(files->test.string(), texts.test, /*bytes=*/false);
   return texts;
 }
 

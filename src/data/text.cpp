@@ -209,6 +209,11 @@ Corpus text_corpus(std::string_view name, std::string_view source, const SplitTe
     Vocabulary vocabulary(
         texts.train, settings.get<std::int64_t>("vocabulary"),
         published ? Vocabulary::Specials::pad_unknown_end : Vocabulary::Specials::unknown_end);
+    for (const auto& [split, text] : {std::pair("valid", &texts.valid), {"test", &texts.test}}) {
+      if (!text->empty() && num_words(*text) == 0) {
+        throw InputError(corpus.name + ": the " + split + " split has no word");
+      }
+    }
     fill(corpus, texts, TextForm(std::move(vocabulary), published), published, context);
     if (corpus.vocabulary == corpus.special.end_of_sentence + 1) {
       throw InputError(corpus.name + ": the train split has no word but <unk>");

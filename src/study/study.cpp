@@ -149,39 +149,9 @@ nlohmann::json environment_json(const nlohmann::json& facts) {
   return json;
 }
 
-/// What a file that is read as words has that no such text should have; empty: nothing. Looks at its
-/// beginning.
-std::string oddity_of_words(const fs::path& path) {
-  const std::string of_bytes = ", as no text of words has; for bytes: data.unit = byte";
-  constexpr std::size_t kLooked = std::size_t{1} << 20U;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kLooked, ' ');
-  file.read(text.data(), kLooked);
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.find('\0') != std::string::npos) return "NUL bytes" + of_bytes;
-  const auto lacks = [&text](char c) { return text.find(c) == std::string::npos; };
-  const bool of_one_line = lacks('\n') && !lacks('\r');
-  // Where more follows, the last letter may be cut: up to three of its bytes are there.
-  for (int more = text.size() == kLooked ? 3 : 0; !is_utf8(text); --more) {
-    if (more == 0) return "bytes that are no UTF-8" + of_bytes;
-    text.pop_back();
-  }
-  return of_one_line
-             ? "no \\n: its lines end with \\r, which counts as white space, so that it is one line"
-             : "";
-}
-
-/// Warns of a text of the user's own from which nothing can be learned: of other bytes than words, or
-/// of fewer windows than a batch has.
+/// Warns of a text of the user's own from which nothing can be learned.
 void warn_of_text(const Experiment& experiment, const nlohmann::json& facts) {
   if (experiment.corpus != "text_file") return;
-  for (const auto* name : {"path", "train", "valid", "test"}) {
-    const auto& path = experiment.data.get<std::string>(name);
-    if (path.empty() || experiment.data.get<std::string>("unit") != "word") continue;
-    const auto oddity = oddity_of_words(path);
-    if (oddity.empty()) continue;
-    warn("data." + std::string(name) + " = " + path + " has " + oddity);
-  }
   for (const auto& [one, other] : {std::pair{"train", "valid"}, {"train", "test"}}) {
     const auto& file = experiment.data.get<std::string>(other);
     std::error_code unknown;
