@@ -45,7 +45,9 @@ constexpr const char* kUsage =
     "program would not reproduce the run's records: after a change of the configuration, of the\n"
     "corpus, or of the results version (an attnas whose results differ). Then give another\n"
     "folder with --output, or continue with the attnas that began the run, which the message\n"
-    "names. Another LibTorch, BLAS or instruction set causes a warning: last digits may differ.\n"
+    "names. Another LibTorch, BLAS or instruction set, or another value of a variable that they "
+    "read,\n"
+    "causes a warning: last digits may differ.\n"
     "\n"
     "Commands:\n"
     "  list [KIND]            algorithms, problems, objectives, components, data, sections,\n"
@@ -151,11 +153,19 @@ std::string judged(const nas::Reproduction& made) {
     text << "largest relative difference of a final validation loss: " << std::scientific
          << std::setprecision(1) << largest << '\n';
   }
-  if (std::any_of(made.made.begin(), made.made.end(), [](const auto& one) {
-        return !one.differences.empty() && one.environment.empty();
-      })) {
+  const auto any = [&made](bool known) {
+    return std::any_of(made.made.begin(), made.made.end(), [known](const auto& one) {
+      return !one.differences.empty() && one.environment.empty() && one.environment_known == known;
+    });
+  };
+  if (any(true)) {
     text << "no other environment is recorded that might be why: the record was altered, or a "
             "machine or a program is at fault\n";
+  }
+  if (any(false)) {
+    text
+        << "the record does not tell all that last digits depend on, such as the instructions that "
+           "LibTorch computes with: an older attnas has made it, or a worker elsewhere\n";
   }
   return text.str();
 }

@@ -14,8 +14,9 @@ std::string version_text() {
   const auto environment = nn::environment();
   std::ostringstream text;
   text << version_line() << "compiler " << __VERSION__ << '\n'
-       << "LibTorch " << environment.torch_version << '\n'
-       << "BLAS " << environment.blas_library << '\n'
+       << "LibTorch " << environment.torch_version << ", " << environment.torch_capability << '\n'
+       << "BLAS " << environment.blas_library
+       << (environment.blas_kernels.empty() ? "" : ", " + environment.blas_kernels) << '\n'
        << "kernels for " << environment.instruction_set << '\n'
        << "pagmo " << PAGMO_VERSION << '\n'
        << "Boost " << BOOST_LIB_VERSION << '\n';

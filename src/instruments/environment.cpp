@@ -10,11 +10,14 @@
 #include <vector>
 
 #include <ATen/Context.h>
+#include <ATen/Version.h>
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <torch/cuda.h>
 #include <torch/version.h>
+#include <unistd.h>
 #ifdef NAS_TORCH_CUDA
 #include <ATen/cuda/CUDAContext.h>
 #endif
@@ -42,6 +45,40 @@ std::string processor_name() {
   return "unknown";
 }
 
+/// LibTorch says it in lines of a text, in all its versions.
+std::string torch_capability() {
+  constexpr std::string_view kLine = "CPU capability usage: ";
+  const auto config = at::show_config();
+  const auto found = config.find(kLine);
+  if (found == std::string::npos) return {};
+  const auto begin = found + kLine.size();
+  return config.substr(begin, config.find('\n', begin) - begin);
+}
+
+std::string blas_kernels() {
+  const auto name =
+      reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_corename"));
+  return name == nullptr ? std::string() : name();
+}
+
+/// Whether a variable may decide about bits: numerical libraries read it, or that which they come from.
+bool decides(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kThreads{
+      // how these wait, and where they run
+      "OMP_WAIT_POLICY", "OMP_PROC_BIND", "OMP_PLACES", "OMP_DISPLAY_ENV", "GOMP_SPINCOUNT"};
+  constexpr std::array<std::string_view, 21> kBegins{
+      "ATEN_",        "TORCH_",         "PYTORCH_",
+      "MKL_",         "OPENBLAS_",      "GOTO_",
+      "BLIS_",        "OMP_",           "GOMP_",
+      "KMP_",         "DNNL_",          "ONEDNN_",
+      "MKLDNN_",      "XNNPACK_",       "CUBLAS_",
+      "CUBLASLT_",    "CUDNN_",         "NVIDIA_TF32_OVERRIDE",
+      "CUDA_MODULE_", "GLIBC_TUNABLES", "LD_PRELOAD"};
+  if (std::find(kThreads.begin(), kThreads.end(), name) != kThreads.end()) return false;
+  return std::any_of(kBegins.begin(), kBegins.end(),
+                     [name](std::string_view begin) { return name.starts_with(begin); });
+}
+
 /// 0: cuBLAS never multiplies in TensorFloat-32; 1: always where it can; whatever a program asks.
 constexpr const char* kTf32Override = "NVIDIA_TF32_OVERRIDE";
 constexpr const char* kWorkspace = "CUBLAS_WORKSPACE_CONFIG";
@@ -51,7 +88,10 @@ constexpr const char* kWorkspace = "CUBLAS_WORKSPACE_CONFIG";
 Environment environment() {
   Environment environment;
   environment.torch_version = TORCH_VERSION;
+  environment.torch_capability = torch_capability();
   environment.blas_library = library_of_symbol("sgemm_");
+  environment.blas_kernels = blas_kernels();
+  environment.libc = gnu_get_libc_version();
   environment.processor = processor_name();
   environment.instruction_set = kernels::instruction_set();
   if (environment.instruction_set.starts_with("AVX3")) {  // Highway's name
@@ -60,10 +100,24 @@ Environment environment() {
   // Debian's reference implementation lies in .../blas/libblas.so.3; every other one names itself
   // in its path. A LibTorch with MKL inside exports no sgemm_ of another library, and is not slow.
   environment.slow_blas = environment.blas_library.find("/blas/libblas.so") != std::string::npos;
-  for (const auto* name : {kWorkspace, kTf32Override, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"}) {
-    if (const char* value = std::getenv(name)) environment.variables[name] = value;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const auto name = text.substr(0, text.find('='));
+    if (name == text || !decides(name) || !is_utf8(*variable)) continue;
+    environment.variables[std::string(name)] = text.substr(name.size() + 1);
   }
   return environment;
+}
+
+nlohmann::json to_json(const Environment& environment) {
+  return {{"torch", environment.torch_version},
+          {"torch_capability", environment.torch_capability},
+          {"blas", environment.blas_library},
+          {"blas_kernels", environment.blas_kernels},
+          {"libc", environment.libc},
+          {"processor", environment.processor},
+          {"instruction_set", environment.instruction_set},
+          {"variables", environment.variables}};
 }
 
 void take_product_buffers(int threads) {

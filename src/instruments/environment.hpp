@@ -4,6 +4,8 @@
 #include <map>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "core/numerical_mode.hpp"
 
 namespace nas::nn {
@@ -11,15 +13,24 @@ namespace nas::nn {
 /// What the numbers depend on besides the configuration; recorded with every run.
 struct Environment {
   std::string torch_version;  ///< "1.13.1"
-  std::string blas_library;   ///< file that matrix products come from
-  std::string processor;      ///< model name
+  /// What LibTorch's own kernels are for, its generator of random numbers among them: "AVX2", "NO AVX".
+  std::string torch_capability;
+  std::string blas_library;  ///< file that matrix products come from
+  std::string blas_kernels;  ///< "Haswell": those that OpenBLAS has chosen; empty: not told
+  std::string libc;          ///< "2.36", whose functions the kernels' doubles come from
+  std::string processor;     ///< model name
   std::string
       instruction_set;     ///< of the kernels: "AVX-512", "AVX2", ... (kernels/instruction_set.hpp)
   bool slow_blas = false;  ///< the reference BLAS: about 11 times slower than an OpenBLAS
-  /// Those that are set of the environment's variables that products on a GPU may depend on.
+  /// Those that are set of the environment's variables that numerical libraries read, but for how
+  /// threads wait and where they run.
   std::map<std::string, std::string> variables;
 };
 Environment environment();
+
+/// As runs record it: "torch", "torch_capability", "blas", "blas_kernels", "libc", "processor",
+/// "instruction_set", "variables".
+nlohmann::json to_json(const Environment& environment);
 
 /// Takes the memory that products of so many threads at once need, once and for all, where the
 /// process's address space is limited (ulimit -v): OpenBLAS tries for ever to get what is not there.

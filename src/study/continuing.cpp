@@ -278,20 +278,48 @@ void check_continuation(const Store& store, const Experiment& experiment,
   check_identities(store, measurement, folder);
 }
 
-std::string environment_warning(const Store& store, const nlohmann::json& environment) {
-  constexpr std::array<std::pair<const char*, const char*>, 3> kParts{
-      {{"torch", "LibTorch"}, {"blas", "BLAS"}, {"instruction_set", "instruction set"}}};
+std::vector<std::string> environment_changes(const nlohmann::json& before,
+                                             const nlohmann::json& now) {
+  constexpr std::array<std::pair<const char*, const char*>, 6> kParts{
+      {{"torch", "LibTorch"},
+       {"torch_capability", "LibTorch's instruction set"},
+       {"blas", "BLAS"},
+       {"blas_kernels", "BLAS kernels"},
+       {"libc", "libc"},
+       {"instruction_set", "instruction set"}}};
   std::vector<std::string> changes;
+  const auto compare = [&changes](const std::string& what, const std::string& there,
+                                  const std::string& here) {
+    if (there != here) changes.push_back(what + " " + there + " -> " + here);
+  };
   for (const auto& [key, name] : kParts) {
-    std::set<std::string> before;
-    for (const auto& other : store.environments()) {
-      if (other.contains(key) && other.at(key) != environment.at(key)) {
-        before.insert(other.at(key).get<std::string>());
+    if (before.contains(key) && now.contains(key)) compare(name, before.at(key), now.at(key));
+  }
+  if (!tells_environment(before)) return changes;
+  const auto variables = [](const nlohmann::json& environment) {
+    return environment.value("variables", nlohmann::json::object());
+  };
+  auto names = variables(before);
+  names.update(variables(now));
+  for (const auto& [name, value] : names.items()) {
+    compare(name, variables(before).value(name, "not set"), variables(now).value(name, "not set"));
+  }
+  return changes;
+}
+
+bool tells_environment(const nlohmann::json& environment) {
+  return environment.is_object() && environment.contains("torch_capability") &&
+         environment.contains("variables");
+}
+
+std::string environment_warning(const Store& store, const nlohmann::json& environment) {
+  std::vector<std::string> changes;
+  for (const auto& other : store.environments()) {
+    for (const auto& change : environment_changes(other, environment)) {
+      if (std::find(changes.begin(), changes.end(), change) == changes.end()) {
+        changes.push_back(change);
       }
     }
-    if (before.empty()) continue;
-    changes.push_back(std::string(name) + " " + join({before.begin(), before.end()}) + " -> " +
-                      environment.at(key).get<std::string>());
   }
   std::vector<std::string> warnings;
   if (!changes.empty()) {

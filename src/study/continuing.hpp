@@ -56,9 +56,16 @@ void check_continuation(const Store& store, const Experiment& experiment,
                         const Measurement& measurement, const std::filesystem::path& folder,
                         const nlohmann::json& environment, bool force_device);
 
-/// @return a warning, without an end of line, where earlier sessions had another LibTorch, BLAS or
-/// instruction set, with which the last digits of a result may differ, or another build of a
-/// plug-in; empty: they had not.
+/// What differs between two recorded environments and may change last digits: libraries, the
+/// instructions that they compute with, the environment's variables that they read; as
+/// "LibTorch 1.13.1 -> 2.6.0". What one of them does not tell is not compared.
+std::vector<std::string> environment_changes(const nlohmann::json& before,
+                                             const nlohmann::json& now);
+/// Whether a recorded environment tells all of that; those of older programs do not.
+bool tells_environment(const nlohmann::json& environment);
+
+/// @return a warning, without an end of line, where earlier sessions had another environment
+/// (environment_changes), or another build of a plug-in; empty: they had not.
 std::string environment_warning(const Store& store, const nlohmann::json& environment);
 
 }  // namespace nas

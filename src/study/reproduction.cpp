@@ -128,7 +128,7 @@ class Here {
  public:
   Here(const RecordToRepeat& record, const Problem& problem)
       : sessions_(record.sessions),
-        environment_(nn::environment()),
+        environment_(nn::to_json(nn::environment())),
         device_(text_in(problem.facts(), "device")) {
     if (problem.expensive()) {
       model_ = nn::device_model(record.experiment.evaluation.get<std::string>("device"));
@@ -158,18 +158,24 @@ class Here {
       found.push_back("taken from " + from);
     }
     const auto environment = recorded_environment(evaluation, sessions_);
-    compare("LibTorch", text_in(environment, "torch"), environment_.torch_version);
-    compare("BLAS", text_in(environment, "blas"), environment_.blas_library);
-    compare("instruction set", text_in(environment, "instruction_set"),
-            environment_.instruction_set);
+    for (auto& change : environment_changes(environment, environment_)) {
+      found.push_back(std::move(change));
+    }
+    compare("compiler", text_in(environment, "compiler"), __VERSION__);
+    compare("processor", text_in(environment, "processor"), text_in(environment_, "processor"));
     compare("device", other_device(evaluation), device_);
     compare("device", text_in(evaluation.measured, "model"), model_);  // of a worker elsewhere
     return join(found);
   }
+  /// See Reproduced::environment_known.
+  [[nodiscard]] bool knows_environment(const Evaluation& evaluation) const {
+    return text_in(evaluation.measured, "host").empty() &&
+           tells_environment(recorded_environment(evaluation, sessions_));
+  }
 
  private:
   const std::vector<nlohmann::json>& sessions_;
-  nn::Environment environment_;
+  nlohmann::json environment_;
   std::string device_;  ///< its kind: "cpu", "cuda"
   std::string model_{};
 };
@@ -267,6 +273,7 @@ Reproduction reproduce(const std::filesystem::path& run, const ReproductionSetti
                                  .seconds = again.measured.value("train_seconds", 0.0),
                                  .differences = differences_of(before, again),
                                  .environment = here.differences(before),
+                                 .environment_known = here.knows_environment(before),
                                  .loss_difference = loss_difference(before, again)});
     if (listener) listener(reproduction);
   };

@@ -34,6 +34,8 @@ struct Reproduced {
   /// What it was made with otherwise than here, as far as that is known and may change last digits:
   /// "LibTorch 1.13.1 -> 2.6.0". Empty: nothing.
   std::string environment{};
+  /// Whether all that may change them is recorded: not of older programs, nor of workers elsewhere.
+  bool environment_known = false;
   /// |again - recorded| / |recorded| of the mean nll at the end of the curve; empty where the two
   /// curves do not end at the same step.
   std::optional<double> loss_difference{};

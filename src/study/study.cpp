@@ -132,16 +132,11 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
 }
 
 nlohmann::json environment_json(const nlohmann::json& facts) {
-  const auto environment = nn::environment();
-  nlohmann::json json = {{"attnas", kVersion},
-                         {"revision", kRevision},
-                         {"compiler", __VERSION__},
-                         {"torch", environment.torch_version},
-                         {"blas", environment.blas_library},
-                         {"processor", environment.processor},
-                         {"instruction_set", environment.instruction_set},
-                         {"device", facts.value("device", "")}};
-  if (!environment.variables.empty()) json["variables"] = environment.variables;
+  auto json = nn::to_json(nn::environment());
+  json.update({{"attnas", kVersion},
+               {"revision", kRevision},
+               {"compiler", __VERSION__},
+               {"device", facts.value("device", "")}});
   if (auto plugins = plugins_record(); !plugins.empty()) json["plugins"] = std::move(plugins);
   for (const auto* of_gpu : {"device_model", "float32_products"}) {
     if (const auto fact = facts.find(of_gpu); fact != facts.end()) json[of_gpu] = *fact;

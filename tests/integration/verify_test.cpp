@@ -160,6 +160,29 @@ TEST_F(VerifyTest, AnotherEnvironmentIsSaidWhereResultsDiffer) {
             Not(HasSubstr("the record was altered"))));
 }
 
+TEST_F(VerifyTest, TheInstructionsOfLibTorchAreSaidWhereResultsDiffer) {
+  search();
+  setenv("ATEN_CPU_CAPABILITY", "default", 1);
+  const int code = run("nas-run", {"verify", run_.string(), "--retrain", "3"}, {}, Start::executed);
+  unsetenv("ATEN_CPU_CAPABILITY");
+  EXPECT_THAT(text(), Not(HasSubstr("the record was altered")));
+  if (code == 0) GTEST_SKIP() << "LibTorch has no other instructions here";
+  EXPECT_THAT(text(), AllOf(HasSubstr("LibTorch's instruction set "), HasSubstr(" -> NO AVX"),
+                            HasSubstr("ATEN_CPU_CAPABILITY not set -> default")));
+}
+
+TEST_F(VerifyTest, ARecordOfAnOlderProgramIsNotCalledAltered) {
+  search();
+  change(
+      "UPDATE meta SET digest = NULL, value = json_remove(value, "
+      "'$[0].environment.torch_capability', '$[0].environment.variables') WHERE key = 'sessions'");
+  record(trained().front(),
+         [](Evaluation& altered) { altered.curve.back().valid.nll *= 1.0 + 1e-6; });
+  EXPECT_EQ(verify({"--retrain", "1000"}), 2) << text();
+  EXPECT_THAT(text(), AllOf(HasSubstr("the record does not tell all that last digits depend on"),
+                            Not(HasSubstr("the record was altered"))));
+}
+
 TEST_F(VerifyTest, WhatFailedOrIsDamagedIsNotTrainedAgain) {
   search();
   const auto all = trained();

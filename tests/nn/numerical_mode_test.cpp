@@ -626,6 +626,22 @@ TEST(NumericalMode, IsRefusedWhereProductsWouldBeOthers) {
   EXPECT_EQ(environment().variables.count(kOverride), 0);
 }
 
+TEST(NumericalMode, TheEnvironmentTellsWhatDecidesAboutBits) {
+  EXPECT_FALSE(environment().torch_capability.empty());
+  EXPECT_FALSE(environment().libc.empty());
+  for (const char* name :
+       {"ATEN_CPU_CAPABILITY", "MKL_CBWR", "OPENBLAS_CORETYPE", "OMP_NUM_THREADS",
+        "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "CUBLAS_WORKSPACE_CONFIG"}) {
+    const char* before = std::getenv(name);
+    const std::string kept = before == nullptr ? "" : before;
+    setenv(name, "x=y", 1);
+    EXPECT_EQ(to_json(environment()).at("variables").at(name), "x=y");
+    before == nullptr ? unsetenv(name) : setenv(name, kept.c_str(), 1);
+  }
+  setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
+  EXPECT_EQ(environment().variables.count("OMP_WAIT_POLICY"), 0) << "how threads wait is no result";
+}
+
 /// Where float32 products are as they are, the mode computes what `exact` does.
 TEST(NumericalMode, Tf32IsExactButForProductsOfADevice) {
   const auto loss = [](NumericalMode mode) {

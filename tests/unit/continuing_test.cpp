@@ -161,6 +161,34 @@ TEST_F(ContinuingTest, AnotherLibraryIsAWarningThatNamesBoth) {
   EXPECT_EQ(warning(other), "") << "revisions of one results version agree";
 }
 
+TEST_F(ContinuingTest, WhateverDecidesAboutBitsIsCompared) {
+  auto whole = environment();
+  whole.update({{"torch_capability", "AVX2"},
+                {"blas_kernels", "Haswell"},
+                {"libc", "2.36"},
+                {"variables", {{"OMP_NUM_THREADS", "1"}}}});
+  record(whole);
+  EXPECT_TRUE(tells_environment(whole));
+  EXPECT_EQ(warning(whole), "");
+  for (const std::string key :
+       {"torch", "torch_capability", "blas", "blas_kernels", "libc", "instruction_set"}) {
+    auto other = whole;
+    other[key] = "other";
+    EXPECT_THAT(warning(other), HasSubstr(" -> other. Results may differ")) << key;
+    auto old = whole;  // a program that did not tell it
+    old.erase(key);
+    EXPECT_THAT(environment_changes(old, other), ::testing::IsEmpty()) << key;
+  }
+  auto other = whole;
+  other["variables"] = {{"ATEN_CPU_CAPABILITY", "default"}};
+  EXPECT_THAT(warning(other), HasSubstr("ATEN_CPU_CAPABILITY not set -> default; OMP_NUM_THREADS "
+                                        "1 -> not set. Results may differ"));
+  for (const auto& old : {environment(), nlohmann::json()}) {
+    EXPECT_FALSE(tells_environment(old));
+    EXPECT_THAT(environment_changes(old, other), ::testing::IsEmpty()) << "did not tell variables";
+  }
+}
+
 TEST_F(ContinuingTest, VerifyingNamesDamagedRecordsAndRemovesThem) {
   record(environment());
   const auto verify = [this](bool remove, bool expected) {
