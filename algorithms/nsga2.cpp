@@ -3,10 +3,9 @@
 #include <cstdint>
 #include <utility>
 
-#include <pagmo/algorithms/nsga2.hpp>
-#include <pagmo/bfe.hpp>
 #include <pagmo/problem.hpp>
 #include <pagmo/s11n.hpp>
+#include <pagmo/utils/genetic_operators.hpp>
 #include <pagmo/utils/multi_objective.hpp>
 
 #include "search/algorithm.hpp"
@@ -35,6 +34,25 @@ Points parents(const Points& individuals, const Points& fitness, std::mt19937& e
   return winners;
 }
 
+/// Children of pairs of parents, of which any gene may change: pagmo's crossover and mutation.
+Points any_children(const Points& parents, const pagmo::problem& problem,
+                    const Nsga2Options& options, std::mt19937& engine) {
+  const auto bounds = problem.get_bounds();
+  const auto integers = problem.get_nix();
+  const double rate =
+      options.mutation > 0.0 ? options.mutation : 1.0 / static_cast<double>(problem.get_nx());
+  Points children;
+  for (std::size_t i = 0; i + 1 < parents.size(); i += 2) {
+    auto [one, other] = pagmo::sbx_crossover(parents[i], parents[i + 1], bounds, integers,
+                                             options.crossover, options.eta_c, engine);
+    for (auto* child : {&one, &other}) {
+      pagmo::polynomial_mutation(*child, bounds, integers, rate, options.eta_m, engine);
+      children.push_back(std::move(*child));
+    }
+  }
+  return children;
+}
+
 }  // namespace
 
 void Nsga2Options::check() const {
@@ -60,7 +78,9 @@ pagmo::population Nsga2::evolve(pagmo::population population) const {
            {generation, evaluations, pagmo::ideal(fitness)});
     if (generation + 1 >= options_.generations) break;
 
-    const auto children = variation.offspring(parents(individuals, fitness, engine_), size);
+    const auto chosen = parents(individuals, fitness, engine_);
+    const auto children = options_.active ? variation.offspring(chosen, size)
+                                          : any_children(chosen, problem, options_, engine_);
     const auto values = evaluate(problem, children);
     evaluations += size;
     individuals.insert(individuals.end(), children.begin(), children.end());
@@ -80,15 +100,11 @@ pagmo::population Nsga2::evolve(pagmo::population population) const {
 
 namespace {
 
-pagmo::algorithm make(const Parameters& settings, const SearchFacts& facts, std::uint32_t seed) {
-  if (settings.get<std::string>("variation") == "active") {
-    return make_seeded<Nsga2>(settings, facts, seed);
-  }
-  pagmo::nsga2 nsga2(further_generations(settings), settings.get<double>("crossover"),
-                     settings.get<double>("eta_c"), settings.get<double>("mutation"),
-                     settings.get<double>("eta_m"), seed);
-  nsga2.set_bfe(pagmo::bfe());
-  return pagmo::algorithm(std::move(nsga2));
+pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
+                      std::uint32_t seed) {
+  auto options = options_from<Nsga2Options>(settings);
+  options.active = settings.get<std::string>("variation") == "active";
+  return pagmo::algorithm(Nsga2(options, seed));
 }
 
 std::vector<Misfit> fit(Parameters& settings, const SearchFacts& facts) {

@@ -19,6 +19,7 @@ struct Nsga2Options {
   double eta_c = 10;          ///< distribution index of the crossover of reals, >= 0
   double mutation = 0;        ///< probability for each gene, [0, 1]; 0 = 1 / genes that vary
   double eta_m = 50;          ///< distribution index of the mutation of reals, >= 0
+  bool active = true;         ///< genes with an effect alone change; else any, as in pagmo's
 
   static void each(auto& options, auto&& field) {
     field("generations", options.generations);
@@ -26,6 +27,7 @@ struct Nsga2Options {
     field("eta_c", options.eta_c);
     field("mutation", options.mutation);
     field("eta_m", options.eta_m);
+    field("active", options.active);
   }
   void check() const;
 };
@@ -33,8 +35,9 @@ struct Nsga2Options {
 /// Generation, evaluations so far, best value of each objective in the population.
 using Nsga2LogLine = std::tuple<unsigned, unsigned long long, std::vector<double>>;
 
-/// NSGA-II for spaces with genes that other genes leave without effect: pagmo's selection with the
-/// variation of GeneticVariation.
+/// NSGA-II for spaces with genes that other genes leave without effect: with the variation of
+/// GeneticVariation, or with pagmo's, of which any gene may change. Its crowding distance leaves out
+/// an objective in which a front is equal, by which pagmo's is NaN.
 ///
 /// Parents are winners of binary tournaments, of which every individual fights two in a generation:
 /// the better non-domination rank wins, then the larger crowding distance, then chance. Of parents

@@ -142,6 +142,8 @@ Options options_from(const Parameters& settings) {
     using T = std::decay_t<decltype(value)>;
     if constexpr (std::is_floating_point_v<T>) {
       value = settings.get<double>(name);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      value = settings.get<std::string>(name);
     } else if constexpr (!std::is_same_v<T, bool>) {
       value = static_cast<T>(settings.get<std::int64_t>(name));
     }

@@ -185,6 +185,16 @@ std::vector<std::size_t> CrowdedRanking::best(std::size_t count) const {
   return best;
 }
 
+std::vector<std::size_t> CrowdedRanking::sorted() const {
+  std::vector<std::size_t> sorted;
+  for (auto front : fronts_) {
+    std::stable_sort(front.begin(), front.end(),
+                     [this](std::size_t a, std::size_t b) { return crowding_[a] > crowding_[b]; });
+    sorted.insert(sorted.end(), front.begin(), front.end());
+  }
+  return sorted;
+}
+
 std::size_t CrowdedRanking::worst() const {
   std::size_t worst = 0;
   for (std::size_t i = 1; i < ranks_.size(); ++i) {

@@ -89,6 +89,11 @@ class CrowdedRanking {
   [[nodiscard]] std::size_t winner(std::size_t a, std::size_t b, std::mt19937& engine) const;
   /// The `count` best, front by front; of the last one that takes part the least crowded.
   [[nodiscard]] std::vector<std::size_t> best(std::size_t count) const;
+  /// All of them, front by front, the least crowded of each first.
+  [[nodiscard]] std::vector<std::size_t> sorted() const;
+  [[nodiscard]] const std::vector<pagmo::pop_size_t>& first_front() const {
+    return fronts_.front();
+  }
   /// The most crowded of the last front, where equal points are most crowded; the last of several.
   [[nodiscard]] std::size_t worst() const;
 

@@ -103,7 +103,8 @@ std::vector<Setting> evolution_strategy_settings() {
       number_setting("sigma0", 0.5, 1e-6, 1,
                      "initial standard deviation, as a share of each variable's range"),
       number_setting("ftol", 0.0, 0, 1,
-                     "the search ends when the values of a generation differ by less; 0 = never"),
+                     "the search ends when the values of a generation differ by less, as on a "
+                     "plateau; 0 = never"),
       number_setting("xtol", 0.0, 0, 1, "the search ends when its steps are smaller; 0 = never"),
       {.name = "force_bounds",
        .default_value = true,

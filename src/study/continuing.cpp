@@ -68,7 +68,12 @@ void check_answering(const Store& store, const std::filesystem::path& folder) {
   if (answering == kAnswering) return;
   if (const auto why = outdated_values(store); !why.empty()) refuse(why);
   const auto config = store.meta("config").value_or(nlohmann::json::object());
-  if (config.value("/algorithm/decomposition"_json_pointer, "") == "tchebycheff") {
+  const auto algorithm = config.value("/algorithm/name"_json_pointer, "");
+  if (algorithm == "nspso" ||
+      (algorithm == "nsga2" && config.value("/algorithm/variation"_json_pointer, "all") == "all")) {
+    refuse("ranked by pagmo's crowding distance (algorithm.name = " + algorithm + ")");
+  }
+  if (answering < 3 && config.value("/algorithm/decomposition"_json_pointer, "") == "tchebycheff") {
     refuse("took what is better than a range's best for worse (algorithm.decomposition)");
   }
   if (answering > 1) return;

@@ -14,8 +14,9 @@ namespace nas {
 /// (where none is recorded) charged candidates that were rejected before training, took means over
 /// the replicates that had not failed, and let the best be one that was stopped early; 2 took FLOPs
 /// at the model's own context for those at another one, and in Tchebycheff's decomposition what is
-/// better than a range's best for worse.
-inline constexpr int kAnswering = 3;
+/// better than a range's best for worse; 3 left the ranks of nspso, and of nsga2 with variation all, to
+/// pagmo.
+inline constexpr int kAnswering = 4;
 
 /// The plug-ins that this process has loaded, for the environment of a record: a list of maps of
 /// file, sha256 and registers; see PluginFile.

@@ -110,6 +110,23 @@ TEST_F(ContinuingTest, FlopsOfAnotherContextAreThoseOfTheModelsOwnInRecordsOfBef
   EXPECT_EQ(outdated_values(store), "");
 }
 
+TEST_F(ContinuingTest, SearchesThatRankedByPagmosCrowdingAreNotContinued) {
+  record(environment());
+  Store store(file_);
+  store.set_meta("answering", 3);
+  for (const auto& [name, variation, refused] :
+       std::vector<std::tuple<std::string, std::string, bool>>{{"nspso", "", true},
+                                                               {"nsga2", "all", true},
+                                                               {"nsga2", "active", false},
+                                                               {"nsga3", "", false}}) {
+    experiment_.resolved["algorithm"] = {{"name", name}, {"variation", variation}};
+    store.set_meta("config", experiment_.resolved);
+    EXPECT_THAT(refusal(environment()),
+                refused ? HasSubstr("ranked by pagmo's crowding distance") : HasSubstr(kFine))
+        << name << ' ' << variation;
+  }
+}
+
 TEST_F(ContinuingTest, TheSameRunContinues) {
   { const Store empty(file_); }
   EXPECT_EQ(refusal(environment()), kFine);
