@@ -279,6 +279,7 @@ class AttentionSearch final : public Problem {
     if (memory_limit_ > 0) return 1;
     if (array_ != "auto") return std::stoll(array_);
     if (objectives_->needs_lone_trainings() != nullptr) return 1;
+    if (device() == "cpu") return 1;  // which is busy with one training run
     if (!best_array_) {
       const TrainingJob job{.architecture = vanilla_architecture(architecture_),
                             .settings = training_,

@@ -98,9 +98,11 @@ std::vector<Setting> evaluation_settings() {
            "cuda:0,cuda:1"),
       text("workers", "auto",
            "arrays of trainings at once: a number, or auto (one a core, one a listed GPU)"),
-      text("array", "auto",
-           "most trainings in an array, which a worker advances together: a number, or auto (timed "
-           "before the first array, by the first worker of a cluster; 1 under memory_limit)"),
+      text(
+          "array", "auto",
+          "most trainings in an array, which a worker advances together: a number, or auto (timed "
+          "on a GPU before the first array, by the first worker of a cluster; 1 on a CPU and under "
+          "memory_limit)"),
       at_most(9999.0,
               integer("threads", 1, 1,
                       "threads of one training; part of the identity: the kernels sum alike for "

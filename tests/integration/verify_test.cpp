@@ -160,6 +160,11 @@ TEST_F(VerifyTest, AnotherEnvironmentIsSaidWhereResultsDiffer) {
             Not(HasSubstr("the record was altered"))));
 }
 
+TEST_F(VerifyTest, OnACpuNothingTrainsInArraysUnasked) {
+  search({"evaluation.array=auto", "evaluation.device=cpu"});
+  for (const auto& one : trained()) EXPECT_FALSE(one.measured.contains("array"));
+}
+
 TEST_F(VerifyTest, TheInstructionsOfLibTorchAreSaidWhereResultsDiffer) {
   search();
   setenv("ATEN_CPU_CAPABILITY", "default", 1);
