@@ -198,8 +198,8 @@ def entmax15(layer, scores, visible):
 
 def softmax_of_largest(scores, visible, counts):
     """Softmax over the counts[i] largest visible scores of row i."""
-    places = hide(scores, visible).topk(int(counts.max()), dim=-1).indices
-    taken = torch.arange(places.shape[-1], device=scores.device) < counts.unsqueeze(-1)
+    places = hide(scores, visible).sort(-1, descending=True).indices
+    taken = torch.arange(scores.shape[-1], device=scores.device) < counts.unsqueeze(-1)
     largest = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, places, taken.expand_as(places))
     return softmax(None, scores, largest & visible)
 
@@ -211,7 +211,8 @@ def top_k(layer, scores, visible):
 
 def topk_quarter(layer, scores, visible):
     """Softmax over the max(1, floor(T / 4)) largest scores: depends on the length"""
-    return softmax_of_largest(scores, visible, torch.full_like(visible.sum(-1), max(1, scores.shape[-1] // 4)))
+    lengths = torch.ones_like(visible).sum(-1)
+    return softmax_of_largest(scores, visible, torch.div(lengths, 4, rounding_mode="floor").clamp_min(1))
 
 
 NORMALIZATIONS = {"softmax": softmax, "softmax1": softmax1, "sink": sink, "sigmoid_attn": sigmoid_attn,
@@ -219,13 +220,12 @@ NORMALIZATIONS = {"softmax": softmax, "softmax1": softmax1, "sink": sink, "sigmo
                   "entmax15": entmax15, "top_k": top_k, "topk_quarter": topk_quarter}
 
 
-# Positions: rope maps queries and keys, the others give what is added to the score of a key n tokens back, (H, T).
+# Positions: rope maps queries and keys, the others give what is added to the score of a key n = 0, 1, ... tokens back, (H, S).
 
-def rotated(vectors, base, fraction, start):
-    """Entries m and m + R/2 of the first R = fraction d turn by t base^(-2m/R). vectors: (B, heads, T, d) from t = start on."""
-    half = math.floor(fraction * vectors.shape[-1] + 0.5) // 2
+def rotated(vectors, base, half, start):
+    """Entries m and m + R/2 of the first R turn by t base^(-2m/R). vectors: (B, heads, T, d) from t = start on; half: R/2."""
     places = start + torch.arange(vectors.shape[-2], dtype=torch.double).unsqueeze(1)
-    angles = places * base ** -(torch.arange(half, dtype=torch.double) / max(half, 1))
+    angles = places * torch.pow(base, -torch.arange(half, dtype=torch.double) / max(half, 1))
     cosines, sines = angles.cos().to(vectors), angles.sin().to(vectors)
     first, second, rest = vectors[..., :half], vectors[..., half:2 * half], vectors[..., 2 * half:]
     return torch.cat([first * cosines - second * sines, second * cosines + first * sines, rest], -1)
@@ -238,28 +238,41 @@ def alibi_slopes(heads):
     return [2.0 ** (-8.0 * eighth) for eighth in eighths]
 
 
-def alibi(layer, tokens):
+def alibi(layer, n):
     """-m_h n"""
-    slopes = torch.tensor(alibi_slopes(layer.heads), dtype=torch.double).unsqueeze(1)
-    return -slopes * torch.arange(tokens, dtype=torch.double)
+    return torch.stack([-slope * n.double() for slope in alibi_slopes(layer.heads)])
 
 
-def t5(layer, tokens):
-    """b[bucket(n), h]"""
-    exact = layer.t5_buckets // 2
+def first_distances(buckets, furthest):
+    """The first distance of each bucket of t5: half of the buckets have one distance each, the others share by its logarithm, and
+    from `furthest` on all distances are in the last."""
+    exact = buckets // 2
+    shared = buckets - exact
+    prime = 2**127 - 1  # powers are compared modulo it: they may have many digits
 
     def bucket(n):
-        if n < exact:
-            return n
-        if n >= layer.t5_distance:
-            return layer.t5_buckets - 1
-        shared = layer.t5_buckets - exact
-        place = shared * math.log(n / exact) / math.log(layer.t5_distance / exact)
+        if n >= furthest:
+            return buckets - 1
+        place = shared * math.log(n / exact) / math.log(furthest / exact)
         edge = round(place)  # a bucket's first distance may be whole: logarithms are rounded
-        on_edge = abs(place - edge) < 1e-9 and n**shared * exact**edge == layer.t5_distance**edge * exact**shared
+        on_edge = abs(place - edge) < 1e-9 and (pow(n, shared, prime) * pow(exact, edge, prime) -
+                                                pow(furthest, edge, prime) * pow(exact, shared, prime)) % prime == 0
         return exact + (edge if on_edge else int(place))
 
-    return layer.relative_bias.weight[[bucket(n) for n in range(tokens)]].T
+    first = list(range(exact + 1))
+    while len(first) < buckets:
+        low, high = first[-1], furthest
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if bucket(middle) >= len(first) else (middle + 1, high)
+        first.append(low)
+    return first
+
+
+def t5(layer, n):
+    """b[bucket(n), h]"""
+    buckets = (n.unsqueeze(1) >= layer.t5_first).sum(1) - 1
+    return layer.relative_bias(buckets).transpose(0, 1)
 
 
 POSITIONS = {"none": None, "rope": None, "alibi": alibi, "t5": t5}
@@ -308,12 +321,13 @@ class ShortConvolution(nn.Module):
 
     def __init__(self, channels, taps):
         super().__init__()
+        self.channels, self.taps = channels, taps
         self.weight = nn.Parameter(torch.randn(channels, taps) * 0.02)
         nn.init.ones_(self.weight.data[:, -1])
 
     def forward(self, z):
-        channels, taps = self.weight.shape
-        return F.conv1d(F.pad(z.transpose(1, 2), (taps - 1, 0)), self.weight.unsqueeze(1), groups=channels).transpose(1, 2)
+        padded = F.pad(z.transpose(1, 2), (self.taps - 1, 0))
+        return F.conv1d(padded, self.weight.unsqueeze(1), groups=self.channels).transpose(1, 2)
 
 
 def linear(inputs, outputs, bias=True, start=0.0, deviation=0.02):
@@ -330,7 +344,7 @@ def so_far(state, name, new, keep=None):
     if state is None:
         return new
     whole = torch.cat([state[name], new], -2) if name in state else new
-    state[name] = whole if keep is None else whole[..., max(whole.shape[-2] - keep, 0):, :]
+    state[name] = whole if keep is None else whole[..., -keep:, :]
     return whole
 
 
@@ -365,8 +379,7 @@ class Attention(nn.Module):
         self.temperature_kind, self.pattern, self.position = temperature, pattern, position
         self.attention_dropout = attention_dropout
         self.window, self.globals = window, globals
-        self.rope_base, self.rope_fraction = rope_base, rope_fraction
-        self.t5_buckets, self.t5_distance = t5_buckets, t5_distance
+        self.rope_base, self.rope_half = rope_base, math.floor(rope_fraction * self.head_width + 0.5) // 2
         self.start_temperature = start_temperature(similarity, self.head_width, context)
 
         d, of_keys = self.head_width, self.key_heads * self.head_width
@@ -406,6 +419,7 @@ class Attention(nn.Module):
         if position == "t5":
             self.relative_bias = nn.Embedding(t5_buckets, heads)
             nn.init.normal_(self.relative_bias.weight, std=0.02)
+            self.register_buffer("t5_first", torch.tensor(first_distances(t5_buckets, t5_distance)), persistent=False)
         self.forgets = decay == "scalar"
         if self.forgets:
             # Gates that forget over 4 to L tokens, in equal ratios.
@@ -414,21 +428,26 @@ class Attention(nn.Module):
                 tau = 4.0 * (max(4.0, context) / 4.0) ** (h / max(heads - 1, 1))
                 self.forget.bias.data[h] = -math.log(math.expm1(1.0 / tau))
 
-    def by_head(self, vectors):
+    def by_head(self, vectors, heads):
         """(B, T, heads d) as (B, heads, T, d)."""
-        return vectors.unflatten(-1, (-1, self.head_width)).transpose(1, 2)
+        return vectors.reshape(vectors.shape[0], vectors.shape[1], heads, self.head_width).transpose(1, 2)
+
+    def for_each_query_head(self, vectors):
+        """(B, G, T, d) as (B, H, T, d): query head h reads key head floor(h G / H)."""
+        if self.key_heads == self.heads:
+            return vectors
+        return vectors.unsqueeze(2).expand(-1, -1, self.heads // self.key_heads, -1, -1).flatten(1, 2)
 
     def convolved(self, name, z, state):
         convolution = getattr(self, name)
-        taps = convolution.weight.shape[1]
-        return convolution(so_far(state, name, z, taps - 1))[:, -z.shape[1]:]
+        return convolution(so_far(state, name, z, convolution.taps - 1))[:, -z.shape[1]:]
 
-    def scores(self, q, k, x, distances, visible, state):
+    def scores(self, q, k, x, places, distances, visible, state):
         scores = SIMILARITIES[self.similarity](self, q, k)
         scores = scores / TEMPERATURES[self.temperature_kind](self, x, visible.sum(-1))
         bias = POSITIONS[self.position]
         if bias is not None:
-            scores = scores + bias(self, k.shape[2]).to(x)[:, distances.clamp_min(0)]
+            scores = scores + bias(self, places).to(x)[:, distances.clamp_min(0)]
         if self.forgets:
             # Sums over many tokens are large and their differences are not.
             sums = so_far(state, "forget", F.logsigmoid(self.forget(x).double())).cumsum(1).transpose(1, 2)
@@ -453,17 +472,18 @@ class Attention(nn.Module):
         q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
         if self.convolves:
             q, k, v = (self.convolved(name, z, state) for name, z in (("q_conv", q), ("k_conv", k), ("v_conv", v)))
-        q, k, v = self.q_norm(self.by_head(q)), self.k_norm(self.by_head(k)), self.by_head(v)
+        q, k, v = self.by_head(q, self.heads), self.by_head(k, self.key_heads), self.by_head(v, self.key_heads)
+        q, k = self.q_norm(q), self.k_norm(k)
         if self.position == "rope":
-            q, k = (rotated(vectors, self.rope_base, self.rope_fraction, start) for vectors in (q, k))
+            q, k = (rotated(vectors, self.rope_base, self.rope_half, start) for vectors in (q, k))
         k, v = so_far(state, "k", k), so_far(state, "v", v)
-        # Query head h reads key head floor(h G / H).
-        k, v = (vectors.repeat_interleave(self.heads // self.key_heads, dim=1) for vectors in (k, v))
+        k, v = self.for_each_query_head(k), self.for_each_query_head(v)
 
         places = torch.arange(k.shape[2], device=x.device)
         distances = places[start:].unsqueeze(1) - places
         visible = PATTERNS[self.pattern](self, distances, places)
-        weights = NORMALIZATIONS[self.normalization](self, self.scores(q, k, x, distances, visible, state), visible)
+        scores = self.scores(q, k, x, places, distances, visible, state)
+        weights = NORMALIZATIONS[self.normalization](self, scores, visible)
         weights = F.dropout(weights, self.attention_dropout, self.training)
         of_heads = self.head_norm(weights @ v)  # (B, H, T, d)
         if self.gating == "headwise_gate":
@@ -573,7 +593,7 @@ class Block(nn.Module):
 def sinusoids(tokens, width):
     """S[t, m] = sin (m even) or cos (m odd) of t 10000^(-(m - m mod 2) / D), (T, D)."""
     m = torch.arange(width, dtype=torch.double)
-    angles = torch.arange(tokens, dtype=torch.double).unsqueeze(1) * 10000.0 ** (-(m - m % 2) / width)
+    angles = torch.arange(tokens, dtype=torch.double).unsqueeze(1) * torch.pow(10000.0, -(m - m % 2) / width)
     return torch.where(m % 2 == 0, angles.sin(), angles.cos())
 
 
@@ -613,12 +633,13 @@ class Transformer(nn.Module):
         @return  (B, T, V), logits of each next token.
         """
         stream = self.embedding(tokens)
+        length = tokens.shape[1]  # an int; where a graph is made of the model, a variable of it
         if self.positions == "learned":
-            if tokens.shape[1] > self.context:
-                raise ValueError(f"{tokens.shape[1]} tokens, must be at most {self.context}: positions are learned")
-            stream = stream + self.position.weight[:tokens.shape[1]]
+            if isinstance(length, int) and length > self.context:
+                raise ValueError(f"{length} tokens, must be at most {self.context}: positions are learned")
+            stream = stream + self.position(torch.arange(length, device=tokens.device))
         elif self.positions == "sinusoidal":
-            stream = stream + self.position_scale * sinusoids(tokens.shape[1], stream.shape[-1]).to(stream)
+            stream = stream + self.position_scale * sinusoids(length, self.embedding.embedding_dim).to(stream)
         stream = self.dropout(stream)
         for layer in self.layers:
             stream = layer(stream)
@@ -741,7 +762,7 @@ def negative_log_likelihood(model, inputs, targets, batch=16):
 
 @torch.no_grad()
 def generate(model, ids, tokens, never=()):
-    """So many tokens after some, each the likeliest but for `never`. Where positions are learned, the model sees the last L of them."""
+    """So many tokens after some, each the likeliest but for `never`. A model of learned positions sees the last L of them."""
     seen = model.context if model.positions == "learned" else 0  # 0: all
     for _ in range(tokens):
         logits = model(torch.tensor([ids[-seen:]]))[0, -1]

@@ -1,0 +1,167 @@
+"""model.py of exported models as graphs: traced or exported at one batch and length, run at others.
+
+Needs torch; graphs of ONNX, by both exporters of torch, need onnx, onnxscript and onnxruntime, too. By hand, with any Python:
+
+    python tests/analysis/test_traces.py
+"""
+
+import importlib.util
+import io
+import sys
+import unittest
+import warnings
+from pathlib import Path
+
+SOURCES = Path(__file__).resolve().parents[2]
+TOLERANCE = 1e-6  # of logits in float32, relative to the largest
+TRACED = (2, 8)  # batch and length of the example
+RUN = ((2, 8), (3, 16), (1, 24), (5, 3), (1, 1))
+CONTEXT = 24
+
+
+def has(*packages: str) -> bool:
+    return all(importlib.util.find_spec(package) for package in packages)
+
+
+def configuration(model: dict, layer: dict) -> dict:
+    """Two vanilla layers but for genes of the model or of the first layer."""
+    vanilla = {"mixer": "attn", "heads": 2, "ffn": "gelu", "hidden": 32}
+    frame = {"vocabulary": 13, "context": CONTEXT, "width": 16, "dropout": 0.1, "position_embedding": "none", "norm": "layer",
+             "norm_place": "pre", "block": "sequential", "tied": True}
+    return {"semantics": "corrected", "model": {**frame, **model}, "layers": [{**vanilla, **layer}, vanilla]}
+
+
+def configurations() -> dict:
+    """By name, each option of each gene of model.py, and genes that are numbers."""
+    m = exported
+    of_layers = {"similarity": m.SIMILARITIES, "normalization": m.NORMALIZATIONS, "gating": m.GATES,
+                 "temperature": m.TEMPERATURES, "bias": m.BIASES, "qk_norm": m.NORMS_OF_HEADS, "position": m.POSITIONS,
+                 "decay": m.DECAYS, "head_norm": m.NORMS_OF_HEADS, "ffn": (*m.FeedForward.KINDS, "none")}
+    of_models = {"position_embedding": m.Transformer.POSITIONS, "norm": m.NORMS, "norm_place": m.NORM_PLACES, "block": m.BLOCKS,
+                 "tied": (True, False)}
+    layers = [{gene: option} for gene, options in of_layers.items() for option in options]
+    layers += [{"pattern": "window", "window": 3}, {"pattern": "window", "window": 3, "globals": 2},
+               {"position": "rope", "rope_fraction": 0.5, "rope_base": 50}, {"position": "t5", "t5_buckets": 8, "t5_distance": 9},
+               {"kv_heads": 1}, {"heads": 4, "kv_heads": 2}, {"heads": 4, "kv_heads": 1, "pattern": "window"}, {"conv": 3}]
+    found = {str(layer): configuration({}, {"hidden": 0, **layer} if layer.get("ffn") == "none" else layer) for layer in layers}
+    found.update((f"{gene}={option}", configuration({gene: option}, {}))
+                 for gene, options in of_models.items() for option in options)
+    no_attention = configuration({}, {})
+    no_attention["layers"][0] = {"mixer": "none", "ffn": "gelu", "hidden": 32}
+    found["mixer=none"] = no_attention
+    return found
+
+
+def model_of(config: dict) -> "torch.nn.Module":
+    torch.manual_seed(3)
+    model = exported.Transformer(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0, 0.5)
+    return model
+
+
+def tokens(batch: int, length: int) -> "torch.Tensor":
+    """Ids that repeat, in no order."""
+    n = torch.arange(batch * length).view(batch, length)
+    return (7 * n + n * n % 5) % 13
+
+
+class Traces(unittest.TestCase):
+    def each(self, graph_of) -> None:
+        """@param graph_of  of a model and an example, to what runs as the model does."""
+        for name, config in configurations().items():
+            with self.subTest(name), torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                # Of every Python number, comparison or loop that a trace would keep as the example has it.
+                warnings.simplefilter("error", torch.jit.TracerWarning)
+                model = model_of(config)
+                graph = graph_of(model, tokens(*TRACED))
+                for shape in RUN:
+                    expected, found = model(tokens(*shape)), graph(tokens(*shape))
+                    self.assertEqual(found.shape, expected.shape)
+                    error = ((found - expected).abs().max() / expected.abs().max()).item()
+                    self.assertLessEqual(error, TOLERANCE, f"at batch and length {shape}")
+
+    def test_traced_models_take_any_batch_and_length(self) -> None:
+        self.each(torch.jit.trace)
+
+    def test_a_traced_step_takes_any_state(self) -> None:
+        class Step(torch.nn.Module):
+            """One token behind keys and values of others."""
+
+            def __init__(self, layer):
+                super().__init__()
+                self.layer = layer
+
+            def forward(self, x, k, v):
+                state = {"k": k, "v": v}
+                return self.layer(x, state=state), state["k"], state["v"]
+
+        for genes in ({}, {"position": "rope"}, {"position": "t5"}, {"position": "alibi", "kv_heads": 1},
+                      {"normalization": "top_k", "pattern": "window", "window": 3}):
+            with self.subTest(genes), torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("error", torch.jit.TracerWarning)
+                layer = exported.Attention(16, 2, CONTEXT, **genes).double().eval()
+                heads = genes.get("kv_heads", 2)
+
+                def step(batch, seen):
+                    return (torch.randn(batch, 1, 16, dtype=torch.double),
+                            *torch.randn(2, batch, heads, seen, 8, dtype=torch.double))
+
+                traced = torch.jit.trace(Step(layer), step(2, 5))
+                for arguments in (step(2, 5), step(3, 17), step(1, 1)):
+                    torch.testing.assert_close(traced(*arguments), Step(layer)(*arguments))
+
+    def test_more_tokens_than_positions_are_refused_traced_or_not(self) -> None:
+        model = model_of(configuration({"position_embedding": "learned"}, {}))
+        with self.assertRaisesRegex(ValueError, "25 tokens, must be at most 24: positions are learned"):
+            model(tokens(1, CONTEXT + 1))
+        traced = torch.jit.trace(model, tokens(*TRACED))
+        with self.assertRaises((IndexError, RuntimeError)):
+            traced(tokens(1, CONTEXT + 1))
+
+    def run_by_onnxruntime(self, graph: bytes):
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.intra_op_num_threads = 1
+        session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        name = session.get_inputs()[0].name
+        return lambda ids: torch.from_numpy(session.run(None, {name: ids.numpy()})[0])
+
+    @unittest.skipUnless(has("torch", "onnxruntime", "onnx"), "no onnx and onnxruntime")
+    def test_graphs_of_the_tracing_exporter(self) -> None:
+        newer = {"dynamo": False} if has("torch.onnx._internal.exporter") else {}
+
+        def graph(model, example):
+            file = io.BytesIO()
+            axes = {0: "batch", 1: "length"}
+            torch.onnx.export(model, example, file, input_names=["tokens"], output_names=["logits"], opset_version=16,
+                              dynamic_axes={"tokens": axes, "logits": axes}, **newer)
+            return self.run_by_onnxruntime(file.getvalue())
+
+        self.each(graph)
+
+    @unittest.skipUnless(has("torch", "onnxruntime", "onnxscript") and has("torch.onnx._internal.exporter"),
+                         "no onnxscript and onnxruntime, or a torch before 2.5")
+    def test_graphs_of_the_other_exporter(self) -> None:
+        def graph(model, example):
+            file = io.BytesIO()
+            axes = {axis: torch.export.Dim.DYNAMIC for axis in (0, 1)}
+            torch.onnx.export(model, (example,), dynamo=True, dynamic_shapes=(axes,), verbose=False).save(file)
+            return self.run_by_onnxruntime(file.getvalue())
+
+        self.each(graph)
+
+
+if __name__ == "__main__":
+    if not has("torch"):
+        print("skipped: this Python has no torch")
+        sys.exit(77)
+    import torch
+    torch.set_num_threads(1)
+    sys.path.insert(0, str(SOURCES / "src" / "model_export"))
+    import model as exported
+    if has("onnxruntime"):
+        import onnxruntime
+    unittest.main()
