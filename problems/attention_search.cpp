@@ -535,8 +535,9 @@ class AttentionSearch final : public Problem {
   [[nodiscard]] fs::path checkpoints() const { return folder_ / "checkpoints"; }
 
   /// What stands beside the weights of a model: what it is, from which seeds it came, how good it
-  /// is.
-  [[nodiscard]] nlohmann::json description_of(const Evaluation& evaluation) const {
+  /// is. @param digest  SHA-256 of the weights.
+  [[nodiscard]] nlohmann::json description_of(const Evaluation& evaluation,
+                                              const std::string& digest) const {
     auto values = nlohmann::json::object();
     for (const auto& objective : objectives_->objectives) {
       if (!objective.objective.across) values[objective.name] = objective.value(evaluation);
@@ -548,6 +549,7 @@ class AttentionSearch final : public Problem {
             {"seed", seed_},
             {"values", values},
             {"feasible", broken.empty()},
+            {"sha256", digest},
             {"identity", evaluation.identity}};
   }
 
@@ -623,16 +625,19 @@ class AttentionSearch final : public Problem {
   void keep_best_models(const Evaluation& evaluation, const fs::path& checkpoint) {
     if (keep_models_ == 0) return;
     const auto folder = folder_ / "models";
+    const auto description = folder / (evaluation.id + ".json");
+    auto digest = std::string();
     remove_unfinished(folder / (evaluation.id + ".pt"));
+    remove_file(description);  // it is of earlier weights
     try {
-      save_weights(checkpoint, evaluation.id, evaluation.replicate,
-                   folder / (evaluation.id + ".pt"));
+      digest = save_weights(checkpoint, evaluation.id, evaluation.replicate,
+                            folder / (evaluation.id + ".pt"));
     } catch (const UnreadableCheckpoint& error) {
       warn(checkpoint.string() + ": " + error.what() + ", so that the weights of " +
            label(evaluation.candidate) + " are not kept");
       return;
     }
-    write_durably(folder / (evaluation.id + ".json"), description_of(evaluation).dump(2));
+    write_durably(description, description_of(evaluation, digest).dump(2));
     std::vector<fs::path> files;
     std::vector<ScoredModel> models;
     for (const auto& entry : fs::directory_iterator(folder)) {

@@ -198,8 +198,8 @@ AnalysisResult analyse_run(const AnalysisRequest& request) {
   const auto& evaluation = trained.evaluation();
   require_long_enough(architecture.context);
 
-  make_folder(result.folder);
   auto model = trained.load();
+  make_folder(result.folder);
   const auto corpus = trained.corpus();
   const auto chosen = held_out(corpus, request.sequences);
   const auto analysis =

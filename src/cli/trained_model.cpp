@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/warning.hpp"
+#include "evaluation/kept_model.hpp"
 #include "genotype/architecture_name.hpp"
 #include "ops/memory.hpp"
 #include "report/recorded_genes.hpp"
@@ -268,8 +269,13 @@ nn::Transformer TrainedModel::load() {
     }
   }
   nn::Transformer model(architecture_, NumericalMode::reference);
+  const auto digest = kept_digest(file, *evaluation_);
+  if (digest.empty()) {
+    origin_ += ", by an earlier version, which wrote no digest by which damage would be seen";
+    warn(file.string() + ": weights " + origin_);
+  }
   try {
-    load_weights(file, model);
+    load_weights(file, model, digest);
   } catch (const UnreadableCheckpoint& error) {
     throw InputError(file.string() + ": " + error.what() +
                      "; without the file the training run is made again");

@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/fault.hpp"
 #include "core/format.hpp"
+#include "core/hash.hpp"
 #include "core/stop.hpp"
 #include "core/thread_clock.hpp"
 #include "core/warning.hpp"
@@ -79,8 +80,8 @@ fs::path checkpoint_file(const fs::path& folder, const std::string& name, std::i
   return folder / (name_of(name, replicate) + ".pt");
 }
 
-void save_weights(const fs::path& checkpoint, const std::string& name, std::int64_t replicate,
-                  const fs::path& file) {
+std::string save_weights(const fs::path& checkpoint, const std::string& name,
+                         std::int64_t replicate, const fs::path& file) {
   auto archive = read_checkpoint(checkpoint, name_of(name, replicate));
   torch::serialize::OutputArchive weights;
   for (const auto& key : archive.keys()) {
@@ -91,11 +92,17 @@ void save_weights(const fs::path& checkpoint, const std::string& name, std::int6
     archive.read(key, tensor);
     weights.write(key, tensor);
   }
-  write_durably(file, bytes_of(weights));
+  const auto bytes = bytes_of(weights);
+  write_durably(file, bytes);
+  return sha256(bytes);
 }
 
-void load_weights(const fs::path& file, nn::Transformer& model) {
+void load_weights(const fs::path& file, nn::Transformer& model, const std::string& digest) {
   const auto bytes = read_bytes(file);
+  if (const auto found = sha256(bytes); !digest.empty() && found != digest) {
+    throw UnreadableCheckpoint("its SHA-256 is " + found + ", must be " + digest +
+                               ": it is damaged, or of another training run");
+  }
   try {
     nn::of_model([&] {
       auto archive = read_archive(bytes);

@@ -79,15 +79,18 @@ std::filesystem::path checkpoint_file(const std::filesystem::path& folder, const
                                       std::int64_t replicate);
 
 /// Saves the weights that a checkpoint holds, by their names, as an archive of LibTorch.
+/// @return SHA-256 of the file.
 /// @throws UnreadableCheckpoint (training/checkpoint.hpp), MachineError.
-void save_weights(const std::filesystem::path& checkpoint, const std::string& name,
-                  std::int64_t replicate, const std::filesystem::path& file);
+std::string save_weights(const std::filesystem::path& checkpoint, const std::string& name,
+                         std::int64_t replicate, const std::filesystem::path& file);
 
 /// Reads weights that save_weights has written.
-/// @param model  of the architecture that they are of.
+/// @param model   of the architecture that they are of.
+/// @param digest  SHA-256 that the file must have; empty: unknown.
 /// @throws UnreadableCheckpoint naming the parameter that is missing or of another shape, or where
-/// this is no archive; MachineError if the file cannot be read.
-void load_weights(const std::filesystem::path& file, nn::Transformer& model);
+/// this is no archive, or another than the digest's; MachineError if the file cannot be read.
+void load_weights(const std::filesystem::path& file, nn::Transformer& model,
+                  const std::string& digest = "");
 
 /// Whether two jobs may be trained in one array: models are alike but for the mechanism
 /// (nn::alike), and so are the sizes of batches and the windows that are scored.

@@ -118,6 +118,70 @@ TEST_F(PytorchExportTest, TrainsAgainWhatWasNotKept) {
   EXPECT_FALSE(fs::exists(folder_ / "again.unfinished"));
 }
 
+/// Kept weights of which one bit is another, or which stand in another's place.
+TEST_F(PytorchExportTest, DamagedWeightsAreTold) {
+  const auto run_folder = small_run({"evaluation.keep_models=1000"});
+  const auto models = fs::path(run_folder) / "models";
+  std::vector<fs::path> all;
+  for (const auto& each : fs::directory_iterator(models)) {
+    if (each.path().extension() == ".pt") all.push_back(each.path());
+  }
+  ASSERT_GE(all.size(), 2U);
+  ASSERT_EQ(run("nas-run", {"verify", run_folder}), 0) << text();
+  EXPECT_THAT(text(), HasSubstr(std::to_string(all.size()) + " kept models as written"));
+  const auto weights = all.front();
+  const auto description = fs::path(weights).replace_extension(".json");
+  const auto mechanism =
+      nlohmann::json::parse(read_file(description)).at("mechanism").get<std::string>();
+  const auto bytes = read_file(weights);
+  const auto words = read_file(description);
+  const auto put = [](const fs::path& file, const std::string& text) {
+    std::ofstream(file, std::ios::binary) << text;
+  };
+  const auto refused = [&](const std::string& why) {
+    for (const auto& command : std::vector<std::vector<std::string>>{
+             {"nas-export", run_folder, "--format", "pytorch", "--mechanism", mechanism, "-o",
+              (folder_ / "out").string()},
+             {"nas-analyse", run_folder, mechanism, "--output", (folder_ / "out").string()},
+             {"nas-run", "verify", run_folder}}) {
+      EXPECT_EQ(run(command.front(), {command.begin() + 1, command.end()}), 2) << text();
+      EXPECT_THAT(text(), HasSubstr(why)) << command.front();
+    }
+    EXPECT_FALSE(fs::exists(folder_ / "out"));
+  };
+  const std::vector<std::size_t> places{0, bytes.size() / 2, bytes.size() - 1};
+  for (const auto place : places) {
+    auto other = bytes;
+    other[place] ^= 4;
+    put(weights, other);
+    refused(weights.string() + ": its SHA-256 is ");
+  }
+  put(weights, read_file(all.back()));
+  refused("its SHA-256 is ");
+  put(description, read_file(fs::path(all.back()).replace_extension(".json")));
+  refused(description.string() + ": ");
+  put(weights, bytes);
+  put(description, "{");
+  refused(description.string() + ": it is no JSON");
+
+  auto old = nlohmann::json::parse(words);
+  old.erase("sha256");
+  put(description, old.dump());
+  ASSERT_EQ(run("nas-run", {"verify", run_folder}), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("; 1 kept model without one, not checked"));
+  ASSERT_EQ(export_model(run_folder, folder_ / "old", {"--mechanism", mechanism}), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("kept by the run, by an earlier version, which wrote no digest"));
+  EXPECT_THAT(read_file(folder_ / "old" / "README.md"), HasSubstr("which wrote no digest"));
+
+  put(description, words);
+  put(weights, bytes + "x");
+  EXPECT_EQ(run("nas-run", {"verify", run_folder, "--remove"}), 0) << text();
+  EXPECT_FALSE(fs::exists(weights) || fs::exists(description));
+  ASSERT_EQ(export_model(run_folder, folder_ / "again", {"--mechanism", mechanism}), 0) << text();
+  EXPECT_EQ(read_file(folder_ / "again" / "model.safetensors"),
+            read_file(folder_ / "old" / "model.safetensors"));
+}
+
 TEST_F(PytorchExportTest, WhatWasTrainedAgainStaysUntilTheFolderIsThere) {
   const auto run_folder = small_run({"evaluation.keep_models=1000", "model.width=64"});
   // As a command leaves it that has trained again: with other scores, which training would mend.

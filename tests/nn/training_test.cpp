@@ -15,6 +15,7 @@
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/fault.hpp"
+#include "core/hash.hpp"
 #include "core/seed.hpp"
 #include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
@@ -281,10 +282,12 @@ TEST_F(CheckpointTest, HoldsTheWeightsOfAFinishedTraining) {
 TEST_F(CheckpointTest, WeightsAreReadIntoAModel) {
   const auto result = train_once(vanilla_, corpus_, how_, context_);
   const auto file = folder_ / "models" / "weights.pt";
-  save_weights(file_, "x", 0, file);
+  const auto digest = save_weights(file_, "x", 0, file);
+  EXPECT_EQ(digest, sha256_file(file));
   nn::Transformer model(vanilla_, NumericalMode::exact);
   model.initialise(7, 0);  // of another seed
-  load_weights(file, model);
+  load_weights(file, model, digest);
+  EXPECT_THROW(load_weights(file, model, sha256("other weights")), UnreadableCheckpoint);
   const auto all = evenly_spaced(corpus_.valid.size(), 0);
   const auto scores = validate(model.array(), corpus_.valid, all, corpus_.special, 7, "cpu");
   EXPECT_NEAR(scores.front().nll, result.curve.back().valid.nll, 1e-9 * scores.front().nll);
