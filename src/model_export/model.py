@@ -148,7 +148,8 @@ def sigmoid_attn(layer, scores, visible):
 
 def divided_by_sum(weights, visible):
     weights = weights.masked_fill(~visible, 0.0)
-    return weights / (weights.sum(-1, keepdim=True) + 1e-8)
+    sums = weights.sum(-1, keepdim=True)
+    return weights / (sums + torch.full_like(sums, 1e-8))  # optimizers of ONNX take a number so small for 0
 
 
 def sigmoid_norm(layer, scores, visible):
