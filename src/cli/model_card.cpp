@@ -11,6 +11,7 @@
 #include "core/plugin.hpp"
 #include "data/data_set.hpp"
 #include "genotype/component.hpp"
+#include "model_export/model_folder.hpp"
 #include "report/text.hpp"
 #include "report/verdict.hpp"
 
@@ -164,7 +165,9 @@ void describe_training(const RunSummary& run, const Evaluation& evaluation,
                        const std::string& origin, std::ostream& text) {
   const auto& identity = evaluation.identity;
   text << "\n## Data and training\n\n- corpus: "
-       << run.facts.value("corpus_description", identity.at("corpus").get<std::string>())
+       << without_folders(
+              run.facts.value("corpus_description", identity.at("corpus").get<std::string>()),
+              run.config.value("data", nlohmann::json::object()))
        << "; SHA-256 " << identity.at("corpus_hash").get<std::string>() << '\n';
   if (const auto* data = find_known_data_set(identity.at("corpus").get<std::string>())) {
     text << "- licence of the text: " << data->licence << '\n';

@@ -128,15 +128,20 @@ int evaluate(const std::string& path, const Options& options) {
   const auto all = nas::evenly_spaced(windows.size(), 0);
   const auto scores =
       nas::validate(folder.model.array(), windows, all, special, kBatch, "cpu").front();
+  const double nll = scores.nll / static_cast<double>(scores.tokens);
+  if (!std::isfinite(scores.perplexity())) {
+    throw nas::InputError(path + ": nll is " + nas::shortest(nll) +
+                          " nats per token, whose perplexity is not finite: the weights are "
+                          "damaged, or of a training run that diverged");
+  }
   const auto share = [&](std::int64_t tokens) {
     return nas::fixed_text(100.0 * static_cast<double>(tokens) / static_cast<double>(scores.tokens),
                            2) +
            " %";
   };
   std::cout << "perplexity  " << nas::fixed_text(scores.perplexity(), 4) << "\nnll         "
-            << nas::fixed_text(scores.nll / static_cast<double>(scores.tokens), 9)
-            << " nats per token\naccuracy    " << share(scores.correct) << "\ntokens      "
-            << scores.tokens << '\n';
+            << nas::fixed_text(nll, 9) << " nats per token\naccuracy    " << share(scores.correct)
+            << "\ntokens      " << scores.tokens << '\n';
   if (special.unknown >= 0)
     std::cout << "unknown     " << share(scores.unknown_tokens) << " of the tokens\n";
   return nas::kDone;

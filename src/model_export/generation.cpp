@@ -64,6 +64,11 @@ std::vector<std::int64_t> generate(nn::Transformer& model, std::vector<std::int6
   RandomEngine random(choice.seed);
   for (std::int64_t i = 0; i < tokens; ++i) {
     const auto logits = next(ids).clone();
+    if (!logits.isfinite().all().item<bool>()) {
+      throw InputError(
+          "a logit is infinite or no number: the weights are damaged, or of a training run that "
+          "diverged");
+    }
     for (const auto id : choice.never) logits[id] = -std::numeric_limits<float>::infinity();
     ids.push_back(choice.temperature > 0.0 ? draw(logits, choice.temperature, random)
                                            : logits.argmax().item<std::int64_t>());

@@ -21,6 +21,7 @@ struct Choice {
 /// has its context full, or where its options need the whole sequence (nn::require_decodable), a
 /// pass over all tokens that it sees for each.
 /// @param ids  at least one.   @return `ids` and `tokens` more.
+/// @throws InputError where a logit is infinite or no number.
 std::vector<std::int64_t> generate(nn::Transformer& model, std::vector<std::int64_t> ids,
                                    std::int64_t tokens, const Choice& choice);
 

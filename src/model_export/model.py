@@ -14,6 +14,7 @@ Letters: B batch, T tokens, D width, H heads, G heads of keys and values, d = D 
 """
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -306,6 +307,19 @@ def require_known(name, value, known):
         raise ValueError(f"{name} = {value}, must be one of {', '.join(map(str, known))}")
 
 
+def require_in_range(name, value, least, most):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        raise ValueError(f"{name} = {value!r}, must be a number in [{least:g}, {most:g}]")
+
+
+def integer(name, value, least, most):
+    """A size, which JSON may hold as 2.0."""
+    require_in_range(name, value, least, most)
+    if value != int(value):
+        raise ValueError(f"{name} = {value!r}, must be an integer")
+    return int(value)
+
+
 class RmsNorm(nn.Module):
     """x / sqrt(mean x^2 + 1e-5) g"""
 
@@ -375,6 +389,18 @@ class Attention(nn.Module):
                 ("qk_norm", qk_norm, NORMS_OF_HEADS), ("pattern", pattern, PATTERNS), ("position", position, POSITIONS),
                 ("decay", decay, DECAYS), ("head_norm", head_norm, NORMS_OF_HEADS)):
             require_known(name, value, known)
+        width, context = integer("width", width, 1, 1e6), integer("context", context, 1, 1e9)
+        heads, kv_heads = integer("heads", heads, 1, width), integer("kv_heads", kv_heads, 0, width)
+        window, globals = integer("window", window, 1, 2**53), integer("globals", globals, 0, 2**53)
+        t5_buckets, t5_distance = integer("t5_buckets", t5_buckets, 2, 65536), integer("t5_distance", t5_distance, 1, 2**53)
+        conv = integer("conv", conv, 0, 8)
+        for name, value, least, most in (("attention_dropout", attention_dropout, 0, 1), ("rope_base", rope_base, 1, 2**53),
+                                         ("rope_fraction", rope_fraction, 0, 1)):
+            require_in_range(name, value, least, most)
+        if width % heads or heads % (kv_heads or heads):
+            raise ValueError(f"heads = {heads}, must divide the width {width}, and be a multiple of kv_heads = {kv_heads}")
+        if position == "t5" and (t5_buckets % 2 or t5_distance <= t5_buckets // 2):
+            raise ValueError(f"t5_buckets = {t5_buckets}, must be even, and half of it below t5_distance = {t5_distance}")
         self.heads, self.key_heads, self.head_width = heads, kv_heads or heads, width // heads
         self.similarity, self.normalization, self.gating = similarity, normalization, gating
         self.temperature_kind, self.pattern, self.position = temperature, pattern, position
@@ -647,64 +673,196 @@ class Transformer(nn.Module):
         return F.linear(self.final_norm(stream), self.embedding.weight if self.head is None else self.head.weight)
 
 
-def read_safetensors(path):
-    """The tensors of a file by name; of float32 only."""
-    with open(path, "rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        data = bytearray(file.read())
+def parse_json(data):
+    def refuse(constant):
+        raise ValueError(f"{constant} is no number of JSON")
+
     try:
-        header = json.loads(data[:size])
-    except ValueError:
-        raise ValueError(f"{path}: is damaged, must be a file of safetensors") from None
-    del data[:size]
-    header.pop("__metadata__", None)
-    tensors = {}
+        return json.loads(data.decode("utf-8-sig"), parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
+
+
+def places_of(header, size):
+    """(begin, end, name, shape) of each tensor of float32 in the order of its bytes, which are `size` in all."""
+    places = []
     for name, entry in header.items():
         if entry["dtype"] != "F32":
-            raise ValueError(f"{path}: {name} is of type {entry['dtype']}, must be F32")
-        begin, end = entry["data_offsets"]
-        if not 0 <= begin < end <= len(data):
-            raise ValueError(f"{path}: is damaged, has {len(data)} bytes of numbers, must have {name} at {begin} to {end}")
-        values = torch.frombuffer(data, dtype=torch.float32, count=(end - begin) // 4, offset=begin)
-        tensors[name] = values.reshape(entry["shape"]).clone()
+            raise ValueError(f"{name} is of type {entry['dtype']}, must be F32")
+        shape, (begin, end) = entry["shape"], entry["data_offsets"]
+        if any(type(number) is not int or not 0 <= number <= size for number in (*shape, begin, end)):
+            raise ValueError(f"{name} has shape {shape} at {begin} to {end}, must be integers in [0, {size}]")
+        if end - begin != 4 * math.prod(shape):
+            raise ValueError(f"{name} has {end - begin} bytes, must have {4 * math.prod(shape)} for shape {shape}")
+        places.append((begin, end, name, shape))
+    places.sort()
+    last = 0
+    for begin, end, name, _ in places:
+        if begin != last:
+            raise ValueError(f"{name} begins at byte {begin}, must at {last}, where the one before ends")
+        last = end
+    if last != size:
+        raise ValueError(f"has {size} bytes of numbers, must have {last}")
+    return places
+
+
+LARGEST_WEIGHT = 1e15  # squares of more overflow in sums of float32
+
+
+def tensors_of(data):
+    """The tensors of the bytes of a file of safetensors, by name."""
+    size = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or size > len(data) - 8:
+        raise ValueError("must be a file of safetensors")
+    try:
+        header = parse_json(data[8:8 + size])
+        header.pop("__metadata__", None)
+    except (AttributeError, ValueError):
+        raise ValueError("must be a file of safetensors") from None
+    data = bytearray(data[8 + size:])
+    tensors = {}
+    for begin, end, name, shape in places_of(header, len(data)):
+        count = (end - begin) // 4
+        values = torch.frombuffer(data, dtype=torch.float32, count=count, offset=begin) if count else torch.empty(0)
+        if not (values.abs() <= LARGEST_WEIGHT).all():
+            raise ValueError(f"{name} has a number that is none, or beyond {LARGEST_WEIGHT:g}")
+        tensors[name] = values.reshape(shape).clone()
     return tensors
 
 
+def read_safetensors(path, check=lambda data: None):
+    """The tensors of a file by name. @param check  is given its bytes."""
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        check(data)
+        return tensors_of(data)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: is damaged, {error}") from None
+
+
+def expect_digest(config, path, data):
+    """Refuses a file of another SHA-256 than config.json says. Its own is that of its bytes with 0 for each digit of that."""
+    digests, name = config.get("sha256"), os.path.basename(path)
+    if digests is None:  # a folder of an earlier version
+        return
+    expected = digests[name]
+    if name == "config.json":
+        data = data.replace(expected.encode(), b"0" * len(expected))
+    found = hashlib.sha256(data).hexdigest()
+    if found != expected:
+        raise ValueError(f"its SHA-256 is {found}, must be {expected} as config.json says: it is damaged, or of another model")
+
+
+def check_sizes(config):
+    """Refuses a configuration that is of no model."""
+    for name in ("candidate", "mechanism", "data", "text"):
+        config[name]
+    require_known("semantics", config["semantics"], ("corrected", "published"))
+    model, layers = config["model"], config["layers"]
+    for name, least, most in (("vocabulary", 1, 1e8), ("context", 1, 1e9), ("width", 1, 1e6), ("heads", 1, 1e6),
+                              ("feed_forward", 1, 1e4), ("hidden", 0, 1e7)):
+        model[name] = integer(name, model[name], least, most)
+    require_in_range("dropout", model["dropout"], 0, 1)
+    if not isinstance(model["tied"], bool):
+        raise ValueError(f"tied = {model['tied']!r}, must be true or false")
+    require_in_range("number of layers", len(layers), 1, 1e4)
+    for layer in layers:
+        require_known("mixer", layer["mixer"], ("attn", "none"))
+        if layer["ffn"] != "none":
+            layer["hidden"] = integer("hidden", layer["hidden"], 1, 1e8)
+
+
+def least_parameters(config):
+    """So many a model has at least: how much memory it takes is not for config.json alone to say."""
+    width = config["model"]["width"]
+    count = width * (config["model"]["vocabulary"] +
+                     (config["model"]["context"] if config["model"]["position_embedding"] == "learned" else 0))
+    for layer in config["layers"]:
+        count += 2 * width * width * (layer["mixer"] == "attn")
+        count += 2 * width * layer["hidden"] * (layer["ffn"] != "none")
+    return count
+
+
 def read_config(folder):
+    """config.json of a folder. The rules of its files are in docs/files.md of attnas, "A model in PyTorch"."""
     path = os.path.join(folder, "config.json")
     with open(path, "rb") as file:
-        try:
-            return json.load(file)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+        data = file.read()
+    try:
+        config = parse_json(data)
+        if not isinstance(config, dict):
+            raise ValueError("must be a map")
+        expect_digest(config, path, data)
+        check_sizes(config)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return config
 
 
 def load(folder):
     """The trained model of a folder, in evaluation mode."""
-    model = Transformer(read_config(folder))
-    model.load_state_dict(read_safetensors(os.path.join(folder, "model.safetensors")))
+    config, path = read_config(folder), os.path.join(folder, "model.safetensors")
+    weights = read_safetensors(path, lambda data: expect_digest(config, path, data))
+    numbers, least = sum(values.numel() for values in weights.values()), least_parameters(config)
+    if numbers < least:
+        raise ValueError(f"{path}: has {numbers} numbers, the model of config.json has more than {least}")
+    try:
+        model = Transformer(config)
+    except ValueError as error:
+        raise ValueError(f"{os.path.join(folder, 'config.json')}: {error}") from None
+    model.load_state_dict(weights)
     return model.eval()
 
 
 class Text:
     """How text becomes tokens and windows, as in training."""
 
+    LAYOUTS = {("byte", "standard"): (), ("word", "standard"): ("unknown", "end_of_sentence"),
+               ("word", "published"): ("pad", "unknown", "end_of_sentence")}
+    NAMES = {"pad": b"<pad>", "unknown": b"<unk>", "end_of_sentence": b"<eos>"}
+
     def __init__(self, folder, config):
         form = config["text"]
         if form is None:
             raise ValueError(f"{folder}: the model's tokens are no text")
+        try:
+            require_known("unit and layout", (form["unit"], form["layout"]), self.LAYOUTS)
+            special = self.LAYOUTS[form["unit"], form["layout"]]
+            ids = {name: special.index(name) if name in special else -1 for name in self.NAMES}
+            for name, value in ids.items():
+                require_known(name, integer(name, form[name], -1, 2), (value,))
+        except ValueError as error:
+            raise ValueError(f"{os.path.join(folder, 'config.json')}: {error}") from None
         self.length = config["model"]["context"]
         self.bytes, self.published = form["unit"] == "byte", form["layout"] == "published"
-        self.never = [form[name] for name in ("pad", "unknown") if form[name] >= 0]  # stand for no text
+        self.never = [ids[name] for name in ("pad", "unknown") if ids[name] >= 0]  # stand for no text
+        tokens = 256
         if self.bytes:
             self.first = ord("\n")
         else:
-            with open(os.path.join(folder, "vocabulary.txt"), "rb") as file:
-                self.words = file.read().split(b"\n")[:-1]
-            self.pad, self.unknown, self.first = form["pad"], form["unknown"], form["end_of_sentence"]
-            # Behind the special tokens, whose names are no words of a text.
-            self.ids = {word: i for i, word in enumerate(self.words) if i > self.first}
-            self.words[self.first] = b"\n"
+            self.pad, self.unknown, self.first = ids["pad"], ids["unknown"], ids["end_of_sentence"]
+            self.read_words(os.path.join(folder, "vocabulary.txt"), config, [self.NAMES[name] for name in special])
+            tokens = len(self.words)
+        if tokens != config["model"]["vocabulary"]:
+            raise ValueError(f"{folder}: tokens are {tokens}, the vocabulary of config.json is {config['model']['vocabulary']}")
+
+    def read_words(self, path, config, special):
+        with open(path, "rb") as file:
+            lines = file.read()
+        try:
+            expect_digest(config, path, lines)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        *self.words, rest = lines.split(b"\n")
+        if rest or self.words[:len(special)] != special:
+            raise ValueError(f"{path}: must begin with {b', '.join(special).decode()} and end with an end of line")
+        # Behind the special tokens, whose names are no words of a text.
+        self.ids = {word: i for i, word in enumerate(self.words) if i > self.first}
+        for i, word in enumerate(self.words):
+            if i > self.first and (word.split() != [word] or word == b"<unk>" or self.ids[word] != i):
+                raise ValueError(f"{path}: line {i + 1}: {word.decode(errors='replace')!r} is no word, or there already")
+        self.words[self.first] = b"\n"
 
     def of_line(self, line):
         return [self.ids.get(word, self.unknown) for word in line.split()]
@@ -767,6 +925,8 @@ def generate(model, ids, tokens, never=()):
     seen = model.context if model.positions == "learned" else 0  # 0: all
     for _ in range(tokens):
         logits = model(torch.tensor([ids[-seen:]]))[0, -1]
+        if not logits.isfinite().all():
+            raise ValueError("a logit is infinite or no number: the weights are damaged, or of a training run that diverged")
         logits[list(never)] = -math.inf
         ids = [*ids, int(logits.argmax())]
     return ids
@@ -792,19 +952,25 @@ def main():
                 text = file.read()
     except (OSError, ValueError) as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
-    except (AttributeError, KeyError, RuntimeError, TypeError) as error:  # of what a file lacks, or has too much of
+    except Exception as error:  # of what a file lacks, or has too much of
         parser.exit(2, f"{parser.prog}: {options.folder}: must be as nas-export has written it: {repr(error)[:160]}\n")
     if options.text is not None:
         inputs, targets = form.windows(text)
         if not len(inputs):
             parser.error(f"{options.text}: has no window of {form.length} tokens")
         nll, count = negative_log_likelihood(model, inputs, targets)
+        if not nll / count < math.log(sys.float_info.max):
+            parser.exit(2, f"{parser.prog}: {options.folder}: nll is {nll / count:g} nats per token, whose perplexity is not "
+                           "finite: the weights are damaged, or of a training run that diverged\n")
         print(f"perplexity {math.exp(nll / count):.4f}, nll {nll / count:.9f} nats per token, {count} tokens")
     if options.generate is not None:
         ids = form.prompt(os.fsencode(options.generate))
         if not ids:
             parser.error("--generate: give at least one word")
-        follow = generate(model, ids, options.tokens, form.never)
+        try:
+            follow = generate(model, ids, options.tokens, form.never)
+        except ValueError as error:
+            parser.exit(2, f"{parser.prog}: {options.folder}: {error}\n")
         print(form.text(follow).strip())
         written = form.text(follow[len(ids):])
         ends = written[len(written.rstrip()):].count("\n")

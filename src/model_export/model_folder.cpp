@@ -9,6 +9,7 @@
 
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/slots.hpp"
 #include "model_export/safetensors.hpp"
@@ -23,6 +24,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kModelPy =
 #include "model_py.hpp"
     ;
+
+/// In the place of config.json's own digest, while that is computed.
+const std::string kNoDigest(64, '0');
 
 Json value_json(const Slot& slot, const std::string& value) {
   if (slot.is_integer()) return std::stoll(value);
@@ -88,11 +92,27 @@ Json architecture_json(const Architecture& architecture) {
 
 }  // namespace
 
+std::string without_folders(std::string text, const nlohmann::json& settings) {
+  for (const auto& [name, value] : settings.items()) {
+    const auto path = value.is_string() ? value.get<std::string>() : "";
+    if (path.find('/') == std::string::npos) continue;
+    const auto file = std::filesystem::path(path).filename().string();
+    for (auto at = text.find(path); at != std::string::npos; at = text.find(path, at + 1)) {
+      text.replace(at, path.size(), file);
+    }
+  }
+  return text;
+}
+
 Json model_config(const Architecture& architecture, const Corpus& corpus, const Parameters& data) {
   auto config = architecture_json(architecture);
   config["text"] = text_json(corpus);
-  config["data"] = {
-      {"corpus", corpus.name}, {"hash", corpus.hash}, {"settings", nlohmann::json(data)}};
+  const nlohmann::json given = data;
+  auto settings = given;
+  for (auto& value : settings) {  // whose folders are nobody else's matter
+    if (value.is_string()) value = without_folders(value.get<std::string>(), given);
+  }
+  config["data"] = {{"corpus", corpus.name}, {"hash", corpus.hash}, {"settings", settings}};
   return config;
 }
 
@@ -101,14 +121,22 @@ void write_model_folder(const std::filesystem::path& folder, const Json& config,
                         const std::string& readme) {
   std::vector<std::pair<std::string, torch::Tensor>> weights;
   for (auto& [name, tensor] : model.parameters()) weights.emplace_back(name, tensor[0]);
+  const auto bytes = safetensors(weights);
+  Json digests{{"model.safetensors", sha256(bytes)}};
   write_durably(folder / "model.py", kModelPy);
-  write_durably(folder / "model.safetensors", safetensors(weights));
-  write_durably(folder / "config.json", config.dump(1) + "\n");
+  write_durably(folder / "model.safetensors", bytes);
   if (!corpus.words.empty()) {
     std::string lines;
     for (const auto& word : corpus.words) lines += word + '\n';
     write_durably(folder / "vocabulary.txt", lines);
+    digests["vocabulary.txt"] = sha256(lines);
   }
+  digests["config.json"] = kNoDigest;
+  auto whole = config;
+  whole["sha256"] = digests;
+  auto text = whole.dump(1) + "\n";
+  text.replace(text.rfind(kNoDigest), kNoDigest.size(), sha256(text));
+  write_durably(folder / "config.json", text);
   write_durably(folder / "README.md", readme);
 }
 
@@ -180,8 +208,33 @@ auto read_file(const std::filesystem::path& file, Read read) {
   }
 }
 
-/// @param text  of config.json.   @param vocabulary  vocabulary.txt.
-TextForm read_text_form(const nlohmann::json& text, const std::filesystem::path& vocabulary) {
+/// @param bytes  of the file of this name, where config.json has the digests of its folder.
+void expect_digest(const nlohmann::json& config, const std::string& name, std::string bytes) {
+  if (!config.is_object() || !config.contains("sha256")) return;  // of an earlier version
+  const auto expected = word(config.at("sha256"), name);
+  if (const auto place = bytes.find(expected);
+      name == "config.json" && place != std::string::npos && expected.size() == kNoDigest.size()) {
+    bytes.replace(place, expected.size(), kNoDigest);
+  }
+  if (const auto found = sha256(bytes); found != expected) {
+    throw InputError("its SHA-256 is " + found + ", must be " + expected +
+                     " as config.json says: it is damaged, or of another model");
+  }
+}
+
+void expect_special(const nlohmann::json& text, const SpecialTokens& special) {
+  for (const auto& [name, id] :
+       {std::pair("pad", special.pad), std::pair("unknown", special.unknown),
+        std::pair("end_of_sentence", special.end_of_sentence)}) {
+    if (member(text, name) == id) continue;
+    throw InputError(std::string(name) + " = " + text.at(name).dump() + ", must be " +
+                     std::to_string(id) + " of this unit and layout");
+  }
+}
+
+/// @param config  whose text is not null.   @param vocabulary  vocabulary.txt.
+TextForm read_text_form(const nlohmann::json& config, const std::filesystem::path& vocabulary) {
+  const auto& text = config.at("text");
   const auto unit = word(text, "unit");
   const auto layout = word(text, "layout");
   const bool published = layout == "published";
@@ -191,6 +244,8 @@ TextForm read_text_form(const nlohmann::json& text, const std::filesystem::path&
                      ", must be byte and standard, or word and standard or published");
   }
   return read_file(vocabulary, [&](const std::string& lines) {
+    expect_digest(config, "vocabulary.txt", lines);
+    if (!lines.ends_with('\n')) throw InputError("must end with an end of line: it is cut");
     std::vector<std::string> words;
     for_each_line(lines, [&](std::string_view line) { words.emplace_back(line); });
     return TextForm(Vocabulary(words, published ? Vocabulary::Specials::pad_unknown_end
@@ -204,6 +259,10 @@ void take_weights(std::map<std::string, torch::Tensor> tensors, const nn::Transf
   for (auto& [name, parameter] : model.parameters()) {
     const auto found = tensors.find(name);
     if (found == tensors.end()) throw InputError("tensor " + name + " is missing");
+    // Squares of more overflow in sums of float32.
+    if (constexpr double kLargest = 1e15; !(found->second.abs() <= kLargest).all().item<bool>()) {
+      throw InputError("tensor " + name + " has a number that is none, or beyond 1e+15");
+    }
     const auto weights = parameter[0];
     if (found->second.sizes() != weights.sizes()) {
       throw InputError("tensor " + name + " has shape " + Json(found->second.sizes().vec()).dump() +
@@ -258,13 +317,17 @@ ModelFolder read_model_folder(const std::filesystem::path& folder) {
   nlohmann::json config;
   const auto architecture = read_file(folder / "config.json", [&](const std::string& text) {
     config = parse_record(text);
+    expect_digest(config, "config.json", text);
     return read_architecture(config);
   });
-  auto model = read_file(folder / "model.safetensors",
-                         [&](const std::string& bytes) { return read_model(architecture, bytes); });
+  auto model = read_file(folder / "model.safetensors", [&](const std::string& bytes) {
+    expect_digest(config, "model.safetensors", bytes);
+    return read_model(architecture, bytes);
+  });
   ModelFolder read{.config = config, .model = std::move(model)};
   if (member(config, "text").is_null()) return read;
-  read.text = read_text_form(config.at("text"), folder / "vocabulary.txt");
+  read.text = read_text_form(config, folder / "vocabulary.txt");
+  expect_special(config.at("text"), read.text->special());
   if (read.text->vocabulary() != architecture.vocabulary) {
     throw InputError(folder.string() + ": tokens are " + std::to_string(read.text->vocabulary()) +
                      ", the vocabulary of config.json is " +
@@ -276,8 +339,18 @@ ModelFolder read_model_folder(const std::filesystem::path& folder) {
 Corpus corpus_of_model(const nlohmann::json& config) {
   const auto& data = member(config, "data");
   const auto& corpus = corpora().at(word(data, "corpus"));
-  auto made = corpus.make(read_settings(member(data, "settings"), corpus.description.settings),
-                          member(config, "model").at("context"), default_data_location());
+  const auto settings = read_settings(member(data, "settings"), corpus.description.settings);
+  const auto make = [&] {
+    try {
+      return corpus.make(settings, member(config, "model").at("context"), default_data_location());
+    } catch (const InputError& error) {
+      if (!settings.contains("path")) throw;
+      throw InputError(std::string(error.what()) +
+                       "; config.json has the names of files alone: give --text FILE, or the "
+                       "command in their folder");
+    }
+  };
+  auto made = make();
   if (made.hash != word(data, "hash")) {
     throw InputError("corpus " + made.name + " here has SHA-256 " + made.hash + ", must be " +
                      word(data, "hash") + " as in the training run");

@@ -14,17 +14,21 @@
 
 namespace nas {
 
+/// A text in which the files that a corpus is read from have their names alone.
+/// @param settings  of the corpus: those with a slash are files.
+std::string without_folders(std::string text, const nlohmann::json& settings);
+
 /// config.json of a model: `candidate`, `mechanism`, `semantics`; `model`, its sizes and genes;
 /// `layers`, of each its mixer, its genes that are not default (of attention always the paper's
 /// six) and its feed-forward layer; `text`, how text becomes tokens and windows, null where tokens
-/// are no text; `data`, the corpus that it was trained on.
+/// are no text; `data`, the corpus that it was trained on, of whose files the names alone.
 /// @param architecture  in canonical form.   @param data  the settings of the corpus.
 nlohmann::ordered_json model_config(const Architecture& architecture, const Corpus& corpus,
                                     const Parameters& data);
 
 /// Writes a model that needs PyTorch alone: model.py, config.json, model.safetensors with its
 /// weights in float32, README.md, and where the corpus has words vocabulary.txt, a word per line in
-/// the order of ids.
+/// the order of ids. config.json receives the digests of all but model.py and README.md as `sha256`.
 ///
 /// @param folder  of which the parent is there.   @param config  see model_config().
 /// @param readme  text of README.md.
@@ -42,7 +46,8 @@ struct ModelFolder {
 
 /// Reads what write_model_folder() writes: config.json, model.safetensors and vocabulary.txt.
 /// @throws InputError naming the file, what it has, and what is allowed: also where a file is not
-/// there, or one does not belong to the others.
+/// there, or one does not belong to the others. The rules are those of docs/files.md, which model.py
+/// has as well (tests/nn/model_rules_test.cpp).
 ModelFolder read_model_folder(const std::filesystem::path& folder);
 
 /// The corpus that a model was trained on, made again from the `data` of its configuration.

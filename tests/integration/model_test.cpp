@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -35,6 +36,15 @@ class ModelTest : public ProgramTest {
     return digest;
   }
   [[nodiscard]] std::string model() const { return (folder_ / "model").string(); }
+
+  /// As of an earlier version. @return config.json.
+  nlohmann::json drop_digests() {
+    const auto file = folder_ / "model" / "config.json";
+    auto config = nlohmann::json::parse(read_file(file));
+    config.erase("sha256");
+    std::ofstream(file) << config.dump();
+    return config;
+  }
 
   std::string words(int lines) {
     const auto path = folder_ / (std::to_string(lines) + ".txt");
@@ -81,7 +91,11 @@ TEST_F(ModelTest, ScoresSplitsAndTexts) {
       settings.insert(settings.end(), {"semantics=published", "data.layout=published"});
     }
     const auto valid = recorded(export_model(settings));
-    ASSERT_EQ(run("nas-model", {"evaluate", model(), "--split", "valid"}), 0) << text();
+    const std::vector<std::string> of_valid{"evaluate", model(), "--split", "valid"};
+    EXPECT_EQ(run("nas-model", of_valid), 2);
+    EXPECT_THAT(text(), HasSubstr("config.json has the names of files alone: give --text FILE"));
+    const auto beside_them = [this] { fs::current_path(folder_); };
+    ASSERT_EQ(run("nas-model", of_valid, beside_them), 0) << text();
     const auto tokens = valid.at("tokens").get<double>();
     const auto nll = valid.at("nll").get<double>() / tokens;
     EXPECT_NEAR(said("nll"), nll, 1e-6 * nll);
@@ -92,7 +106,7 @@ TEST_F(ModelTest, ScoresSplitsAndTexts) {
     const auto of_split = text();
     ASSERT_EQ(run("nas-model", {"evaluate", model(), "--text", (folder_ / "9.txt").string()}), 0);
     EXPECT_EQ(text(), of_split);
-    ASSERT_EQ(run("nas-model", {"evaluate", model()}), 0) << text();
+    ASSERT_EQ(run("nas-model", {"evaluate", model()}, beside_them), 0) << text();
     const auto of_test = text();
     EXPECT_NE(of_test, of_split);
     ASSERT_EQ(run("nas-model", {"evaluate", model(), "--text", (folder_ / "5.txt").string()}), 0);
@@ -133,8 +147,43 @@ TEST_F(ModelTest, SaysHowManyEndsOfALineFollow) {
   // All words are equally likely, the first of them is the end of a line.
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(sizeof(header) + header), bytes.end(), 0);
   std::ofstream(file) << bytes;
+  EXPECT_EQ(run("nas-model", {"generate", model(), "--prompt", "w1", "--tokens", "10"}), 2);
+  EXPECT_THAT(text(), HasSubstr("model.safetensors: its SHA-256 is "));
+  drop_digests();
   ASSERT_EQ(run("nas-model", {"generate", model(), "--prompt", "w1", "--tokens", "10"}), 0);
   EXPECT_EQ(text(), "w1\nnote: ends of a line that follow the text: 10\n");
+}
+
+TEST_F(ModelTest, RefusesScoresThatAreNotFinite) {
+  export_model(of_words());
+  const auto file = folder_ / "model" / "model.safetensors";
+  const auto bytes = read_file(file);
+  drop_digests();
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  for (const float weight : {1e14F, 1e38F, std::numeric_limits<float>::infinity(),
+                             std::numeric_limits<float>::quiet_NaN()}) {
+    auto other = bytes;
+    for (auto at = sizeof(header) + header; at < other.size(); at += sizeof(weight)) {
+      const float one = at % 3 == 0 ? weight : -weight;
+      std::memcpy(other.data() + at, &one, sizeof(one));
+    }
+    std::ofstream(file) << other;
+    for (const auto* command : {"evaluate", "generate"}) {
+      std::vector<std::string> arguments{command, model()};
+      if (command == std::string("evaluate"))
+        arguments.insert(arguments.end(), {"--text", words(5)});
+      EXPECT_EQ(run("nas-model", arguments), 2) << weight << ": " << text();
+    }
+  }
+}
+
+TEST_F(ModelTest, HasTheNamesOfItsFilesAlone) {
+  export_model(of_words());
+  EXPECT_THAT(read_file(folder_ / "model" / "config.json"), HasSubstr("\"train\": \"60.txt\""));
+  for (const auto& each : fs::directory_iterator(folder_ / "model")) {
+    EXPECT_THAT(read_file(each.path()), Not(HasSubstr(folder_.string()))) << each.path();
+  }
 }
 
 TEST_F(ModelTest, ScoresATaskWithoutText) {
@@ -147,7 +196,7 @@ TEST_F(ModelTest, ScoresATaskWithoutText) {
   EXPECT_EQ(run("nas-model", {"generate", model()}), 2);
   EXPECT_THAT(text(), HasSubstr("the tokens of this model are no text"));
   const auto file = folder_ / "model" / "config.json";
-  auto config = nlohmann::json::parse(read_file(file));
+  auto config = drop_digests();
   const auto with_data = [&](const std::string& key, const nlohmann::json& value) {
     auto changed = config;
     changed["data"][key] = value;
@@ -221,7 +270,8 @@ TEST_F(ModelTest, SaysWhatIsWrong) {
   std::ofstream{empty};
   EXPECT_THAT(refused({"evaluate", model(), "--text", empty}), HasSubstr("empty: has no text"));
   fs::remove(folder_ / "5.txt");
-  EXPECT_THAT(refused({"evaluate", model()}), HasSubstr("5.txt"));
+  EXPECT_EQ(run("nas-model", {"evaluate", model()}, [this] { fs::current_path(folder_); }), 2);
+  EXPECT_THAT(text(), HasSubstr("5.txt"));
   fs::resize_file(folder_ / "model" / "model.safetensors", 1000);
   EXPECT_THAT(refused({"generate", model()}), HasSubstr("model.safetensors: "));
 }

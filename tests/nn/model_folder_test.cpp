@@ -157,6 +157,7 @@ class ModelFolderTest : public ::testing::Test {
   std::string with_config(const std::function<void(nlohmann::json&)>& change) {
     const auto before = read_bytes(folder_ / "config.json");
     auto config = nlohmann::json::parse(before);
+    config.erase("sha256");
     change(config);
     write(folder_ / "config.json", config.dump());
     const auto error = message_of<InputError>([&] { read_model_folder(folder_); });
@@ -232,6 +233,9 @@ TEST_F(ModelFolderTest, RefusesConfigurationsThatAreNone) {
 
 TEST_F(ModelFolderTest, RefusesOtherWeightsAndWords) {
   auto model = write_model(kWide);
+  auto config = nlohmann::json::parse(read_bytes(folder_ / "config.json"));
+  config.erase("sha256");
+  write(folder_ / "config.json", config.dump());
   const auto with_weights = [&](const std::string& bytes) {
     write(folder_ / "model.safetensors", bytes);
     return message_of<InputError>([&] { read_model_folder(folder_); });

@@ -344,10 +344,12 @@ TEST(PytorchModel, SaysWhatItLacksAndWhatCannotBeSeen) {
       << read_bytes(output);
 
   auto config = nlohmann::json::parse(read_bytes(folder / "config.json"));
+  config.erase("sha256");
   config["layers"][1]["normalization"] = "of_a_plugin";
   write(folder / "config.json", config.dump());
   EXPECT_NE(std::system(command.c_str()), 0);
-  EXPECT_EQ(read_bytes(output).find("model.py: normalization = of_a_plugin, must be one of "), 0U)
+  EXPECT_NE(read_bytes(output).find("config.json: normalization = of_a_plugin, must be one of "),
+            std::string::npos)
       << read_bytes(output);
 }
 
@@ -371,6 +373,9 @@ TEST(PytorchModel, RefusesInALineWhatItCannotRead) {
   EXPECT_EQ(refused("--text nowhere", "[Errno 2] No such file or directory: 'nowhere'"), 1);
   EXPECT_EQ(refused("--text " + folder.string(), "[Errno 21] Is a directory: '"), 1);
   EXPECT_GE(refused("--generate a --tokens -5", "error: --tokens -5, must be >= 0"), 1);
+  auto config = nlohmann::json::parse(read_bytes(folder / "config.json"));
+  config.erase("sha256");  // what the digests do not see, too
+  write(folder / "config.json", config.dump());
   const auto weights = read_bytes(folder / "model.safetensors");
   const auto damaged = (folder / "model.safetensors").string() + ": is damaged, ";
   for (const std::size_t bytes : {std::size_t{3}, std::size_t{100}}) {
@@ -378,9 +383,8 @@ TEST(PytorchModel, RefusesInALineWhatItCannotRead) {
     EXPECT_EQ(refused("--generate a", damaged + "must be a file of safetensors"), 1);
   }
   write(folder / "model.safetensors", weights.substr(0, weights.size() - 4));
-  EXPECT_EQ(refused("--generate a", damaged + "has "), 1);
+  EXPECT_EQ(refused("--generate a", damaged), 1);
   write(folder / "model.safetensors", weights);
-  const auto config = nlohmann::json::parse(read_bytes(folder / "config.json"));
   auto other = config;
   other.erase("text");
   write(folder / "config.json", other.dump());
@@ -389,7 +393,7 @@ TEST(PytorchModel, RefusesInALineWhatItCannotRead) {
   other = config;
   other["model"]["width"] = 32;
   write(folder / "config.json", other.dump());
-  EXPECT_EQ(refused("--generate a", as_written + "RuntimeError("), 1);
+  EXPECT_EQ(refused("--generate a", (folder / "model.safetensors").string() + ": has "), 1);
   write(folder / "config.json", "{");
   EXPECT_EQ(refused("--generate a", (folder / "config.json").string() + ": "), 1);
 }
