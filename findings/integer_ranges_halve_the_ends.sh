@@ -4,7 +4,7 @@
 # candidates each, 2 and 3 in a third.
 #
 # Versions: nevergrad 1.0.12, hyperopt 0.3.0, numpy 2.4.6; as of 2026-11-27.
-# Seen:     shares of 1, 2, 3, 4 in 20,000 draws: nevergrad 0.17 0.33 0.33 0.17, hyperopt 0.17 0.33 0.33 0.17.
+# Seen:     shares of 1, 2, 3, 4 in 20,000 draws: nevergrad 0.17 0.33 0.33 0.17, hyperopt 0.16 0.33 0.34 0.17.
 # Source:   nevergrad, parametrization/data.py: set_integer_casting() "through deterministic rounding" within the same bounds;
 #           hyperopt, pyll_utils.py: uniformint is quniform with q = 1, in pyll/stochastic.py round(uniform(low, high) / q) * q.
 # Advice:   hp.randint(label, low, high + 1) in Hyperopt, ng.p.Choice in Nevergrad, whose shares are even; otherwise a "random

@@ -6,7 +6,7 @@
 # Seen:     after manual_seed(0): of randn(16) and randn(17) 15 of the first 16 numbers differ, of randn(15) and randn(16) all of
 #           the first 15; rand(16) equals rand(17)[:16].
 # Source:   ATen/native/cpu/DistributionTemplates.h, normal_fill: from 16 elements on blocks of 16 are transformed at once, the
-#           last 16 drawn again where the count is no multiple of 16; below 16 each number is drawn by itself.
+#           last 16 drawn again where the count is no multiple of 16; below 16 numbers are drawn one after the other.
 # Advice:   the same seed is no common random number for models of different widths or numbers of layers: draw each parameter from
 #           a generator of its own, seeded by its name, or cut it from a draw of fixed size.
 set -euo pipefail
