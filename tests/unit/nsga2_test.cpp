@@ -265,10 +265,12 @@ class Nsga2Registry : public ::testing::Test {
   SearchFacts facts;
 };
 
-TEST_F(Nsga2Registry, IsPagmosByDefault) {
+TEST_F(Nsga2Registry, VariesAnyGeneByDefault) {
+  auto expected = options(9);
+  expected.active = false;
+  expected.mutation = 0.25;
   const auto begin = pagmo::population(pagmo::problem(pagmo::zdt(1, 4)), 12, 1);
-  const auto expected = pagmo::nsga2(8, 0.95, 10, 0.25, 50, 3).evolve(begin);
-  EXPECT_EQ(made().evolve(begin).get_x(), expected.get_x());
+  EXPECT_EQ(made().evolve(begin).get_x(), Nsga2(expected, 3).evolve(begin).get_x());
 }
 
 TEST_F(Nsga2Registry, VariesActiveGenesWhereToldTo) {
@@ -282,6 +284,7 @@ TEST_F(Nsga2Registry, VariesActiveGenesWhereToldTo) {
   EXPECT_EQ(nsga2->options().eta_c, 10);
   EXPECT_EQ(nsga2->options().mutation, 0.25);
   EXPECT_EQ(nsga2->options().eta_m, 30);
+  EXPECT_TRUE(nsga2->options().active);
 }
 
 }  // namespace
