@@ -335,7 +335,11 @@ class Tabular final : public Problem {
       const auto& measured = table_.measured(i);
       for (const auto& item : measured.items()) known.insert(item.key());
       const auto found = measured.find(chosen.name);
-      if (found != measured.end()) return require_settings(chosen, *found);
+      if (found == measured.end()) continue;
+      const auto of = found->value("objective", chosen.key);
+      if (of == chosen.key) return require_settings(chosen, *found);
+      throw InputError("objectives: " + chosen.name + " of this table is " + of + ", must not be " +
+                       chosen.key);
     }
     throw InputError("objectives: " + chosen.name + " was not measured for this table, measured: " +
                      (known.empty() ? "nothing" : join({known.begin(), known.end()})));

@@ -230,6 +230,11 @@ std::string version_of(const char* kind, const std::string& name) {
 }  // namespace
 
 void add_objective(const std::string& name, const std::string& summary) {
+  if (is_recorded_name(name)) {
+    throw InputError("objective '" + name +
+                     "': runs record something else under this name (docs/files.md), must have "
+                     "another");
+  }
   add(objectives(), name, summary,
       [name](const Parameters& /*settings*/) { return make_objective(name); });
 }

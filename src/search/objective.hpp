@@ -69,6 +69,10 @@ struct Objective {
   std::function<std::string(const nlohmann::json& facts)> unavailable{};
 };
 
+/// Whether a run records something that is no objective under a name, or exports a column of it:
+/// `steps`, `status`, `test_perplexity`, a gene. An objective of that name would take its place.
+bool is_recorded_name(const std::string& name);
+
 /// What to expect of a perplexity: between certainty and what the unigram model reaches, which
 /// looks at no context; where there is no such model, what guessing reaches.
 std::optional<Range> expected_perplexity(const nlohmann::json& facts);

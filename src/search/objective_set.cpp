@@ -2,11 +2,36 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "core/format.hpp"
+#include "genotype/slots.hpp"
 
 namespace nas {
+
+bool is_recorded_name(const std::string& name) {
+  static const std::set<std::string> kRecorded{
+      // columns and fields of what is measured
+      "alone", "array", "array_failure", "array_width", "asks", "batch", "candidate", "control",
+      "cpu_seconds", "curve", "device", "environment", "evaluation", "evaluations",
+      "failed_seconds", "failed_tries", "first_ask", "fitness", "genotype", "host", "id",
+      "identity", "knee", "label", "made_up", "measured", "mechanism", "model", "n", "number",
+      "objectives", "on_front", "peak_bytes", "pid", "reason", "replicate", "replicates", "reused",
+      "reused_from", "seconds", "seed", "session", "started", "status", "step", "steps",
+      "stopped_at", "times_asked", "train_nll", "trained", "usable", "valid", "values", "worker",
+      "worker_seconds",
+      // sums of a split
+      "nll", "tokens", "correct", "pad_nll", "pad_tokens", "unknown_nll", "unknown_tokens",
+      "batch_mean_nll", "batches"};
+  const auto& genes = slots();
+  const auto is_gene = [&name](const Slot& slot) { return slot.name == name; };
+  const bool is_place = name.size() > 1 && name.front() == 'x' &&
+                        name.find_first_not_of("0123456789", 1) == std::string::npos;
+  return kRecorded.contains(name) || name.starts_with("test_") || is_place ||
+         std::any_of(genes.begin(), genes.end(), is_gene);
+}
 
 double ChosenObjective::value(const Evaluation& evaluation) const {
   const auto unrecorded = [&] {
@@ -41,8 +66,13 @@ void ChosenObjective::compute_before_training(const Subject& subject, const nloh
   if (objective.analytic) {
     evaluation.values[name] = objective.analytic(subject);
   } else if (objective.measured) {
-    evaluation.measured[name] = known != nullptr ? *known : objective.measured(subject);
+    record_measured(known != nullptr ? *known : objective.measured(subject), evaluation);
   }
+}
+
+void ChosenObjective::record_measured(nlohmann::json measurement, Evaluation& evaluation) const {
+  if (name != key) measurement["objective"] = key;
+  evaluation.measured[name] = std::move(measurement);
 }
 
 double ChosenObjective::scaled(double minimised_value) const {
@@ -72,7 +102,7 @@ void ObjectiveSet::screen(const Subject& subject, const nlohmann::json& known,
     }
     const auto found = known.find(quantity.name);
     if (quantity.objective.measured && found == known.end() && measure) {
-      evaluation.measured[quantity.name] = measure(quantity.name);
+      quantity.record_measured(measure(quantity.name), evaluation);
       return;
     }
     quantity.compute_before_training(subject, found == known.end() ? nullptr : &*found, evaluation);
@@ -125,8 +155,9 @@ void ObjectiveSet::record_trained(Evaluation& evaluation) const {
         quantity.name == quantity.key && evaluation.values.contains(quantity.name);
     if (!quantity.objective.trained || recorded) return;
     // In place of what was recorded when it was paused, but not of a number that it is itself.
-    auto& value = evaluation.measured[quantity.name];
-    if (value.is_null() || value.is_object()) value = {{"value", quantity.value(evaluation)}};
+    const auto& value = evaluation.measured[quantity.name];
+    if (!value.is_null() && !value.is_object()) return;
+    quantity.record_measured({{"value", quantity.value(evaluation)}}, evaluation);
   };
   for (const auto& objective : objectives) record(objective);
   for (const auto& constraint : constraints) record(constraint.quantity);

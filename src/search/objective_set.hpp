@@ -31,6 +31,8 @@ struct ChosenObjective {
   /// @param known  what an earlier evaluation of the same function measured, or nullptr.
   void compute_before_training(const Subject& subject, const nlohmann::json* known,
                                Evaluation& evaluation) const;
+  /// Records a measurement under its name, which says of another name than the key what it is of.
+  void record_measured(nlohmann::json measurement, Evaluation& evaluation) const;
   [[nodiscard]] bool needs_training() const { return !objective.analytic && !objective.measured; }
   /// In minimisation form: negated where it is maximised.
   [[nodiscard]] double minimised(double value) const { return maximise ? -value : value; }

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/installed.hpp"
+#include "search/algorithm.hpp"
 
 namespace nas {
 
@@ -135,14 +136,33 @@ class Reader {
     comparison_.contenders.push_back(std::move(contender));
   }
 
-  void check(Contender& contender, const DocumentNode& algorithm) {
-    auto& experiment = contender.experiment;
+  void check_label(const Contender& contender, const DocumentNode& algorithm) {
     for (const auto& other : comparison_.contenders) {
       if (other.name == contender.name) {
         diagnostics_.add(algorithm.origin, "algorithms.label = " + contender.name +
                                                ", must be another one: it is given before");
       }
     }
+    const auto* label = algorithm.find("label");
+    if (label == nullptr) return;
+    if (contender.name != contender.experiment.algorithm && algorithms().contains(contender.name)) {
+      diagnostics_.add(label->origin,
+                       "algorithms.label = " + contender.name +
+                           ", must be another one: it is the name of another algorithm");
+    }
+    const auto is_separator = [](char c) {
+      return c == ',' || static_cast<unsigned char>(c) < ' ';
+    };
+    if (std::any_of(contender.name.begin(), contender.name.end(), is_separator)) {
+      diagnostics_.add(label->origin, "algorithms.label = " + contender.name +
+                                          ", must have no comma, which separates names of "
+                                          "--algorithms, and no control character");
+    }
+  }
+
+  void check(Contender& contender, const DocumentNode& algorithm) {
+    check_label(contender, algorithm);
+    auto& experiment = contender.experiment;
     if (experiment.problem != "tabular") {
       diagnostics_.add(origin_of("problem", "type"),
                        "problem.type = " + experiment.problem +

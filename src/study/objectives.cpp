@@ -1,6 +1,7 @@
 #include "study/objectives.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 #include <sstream>
@@ -15,6 +16,22 @@ namespace {
 using Kind = DocumentNode::Kind;
 using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
+
+/// Whether a text is a word for constraints, columns and tables.
+bool is_name(const std::string& text) {
+  const auto letter = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return std::isalpha(byte) != 0 || byte == '_' || byte >= 0x80;
+  };
+  return !text.empty() && letter(text.front()) &&
+         std::all_of(text.begin(), text.end(),
+                     [&letter](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
+}
+
+/// Whether the columns that are made for one objective are named as the other.
+bool has_column_of(const std::string& name, const std::string& other) {
+  return other == name + "_mean" || other == name + "_standard_error" || other == "fitness_" + name;
+}
 
 class ObjectivesReader {
  public:
@@ -32,13 +49,11 @@ class ObjectivesReader {
                                          ", must be a list of at least one of " + join(known()));
       return;
     }
-    std::set<std::string> names;
     for (const auto& item : node->as_list()) {
       auto objective = read_item(item);
       if (!objective) continue;
-      if (!names.insert(objective->name).second) {
-        diagnostics_.add(item.origin, "objectives: " + objective->name +
-                                          " is given twice, must be distinguished by `as`");
+      if (const auto clash = clash_in(set, objective->name); !clash.empty()) {
+        diagnostics_.add(item.origin, "objectives: " + clash + ", must be distinguished by `as`");
         continue;
       }
       set.objectives.push_back(std::move(*objective));
@@ -55,6 +70,31 @@ class ObjectivesReader {
   }
 
  private:
+  /// Why an objective cannot have a name beside those before it; empty if it can.
+  static std::string clash_in(const ObjectiveSet& set, const std::string& name) {
+    for (const auto& other : set.objectives) {
+      if (other.name == name) return name + " is given twice";
+      if (has_column_of(name, other.name) || has_column_of(other.name, name)) {
+        return other.name + " and " + name + " have a column of one name";
+      }
+    }
+    return {};
+  }
+
+  /// Why a quantity cannot have the name that `as` gives it; empty if it can.
+  [[nodiscard]] std::string refusal(const std::string& name, const std::string& key) const {
+    if (name == key) return {};
+    if (!is_name(name)) {
+      return "must begin with a letter and have letters, digits, '_' and '-' only";
+    }
+    if (exists(name) || objectives().contains(name)) {
+      return "must be another name: it is that of another objective";
+    }
+    return is_recorded_name(name) ? "must be another name: " + std::string(kRecorded) : "";
+  }
+
+  static constexpr const char* kRecorded = "runs record something else under it, see docs/files.md";
+
   [[nodiscard]] Texts known() const {
     if (own_.empty()) return objectives().keys();
     Texts names;
@@ -71,6 +111,14 @@ class ObjectivesReader {
     const std::string hint = did_you_mean(key, known());
     return "unknown objective '" + key + "', known: " + join(known()) +
            (key.find(',') == std::string::npos ? hint : "; several must be a list: [" + key + "]");
+  }
+
+  /// Why there can be no quantity of a key; empty if there can.
+  [[nodiscard]] std::string refusal_of(const std::string& key) const {
+    if (!exists(key)) return unknown(key);
+    if (!own_.empty() || !is_recorded_name(key)) return {};
+    return "the objective " + key + ", of " + objectives().at(key).description.file +
+           ", must have another key: " + kRecorded;
   }
 
   [[nodiscard]] std::vector<Setting> own_settings(const std::string& key) const {
@@ -101,8 +149,8 @@ class ObjectivesReader {
       return std::nullopt;
     }
     const auto& key = named->text;
-    if (!exists(key)) {
-      diagnostics_.add(named->origin, "objectives: " + unknown(key));
+    if (const auto why = refusal_of(key); !why.empty()) {
+      diagnostics_.add(named->origin, "objectives: " + why);
       return std::nullopt;
     }
     if (item.kind != Kind::map) return with_defaults(key);
@@ -118,6 +166,10 @@ class ObjectivesReader {
     for (const auto& setting : own_names) own.set(setting.name, given.values().at(setting.name));
     auto objective = make(key, own);
     if (const auto& as = given.get<std::string>("as"); !as.empty()) objective.name = as;
+    if (const auto why = refusal(objective.name, key); !why.empty()) {
+      diagnostics_.add(item.find("as")->origin, path + ".as = " + objective.name + ", " + why);
+      return std::nullopt;
+    }
     const auto& goal = given.get<std::string>("goal");
     if (goal != "natural") objective.maximise = goal == "maximise";
     if (const auto& range = given.get<Numbers>("range"); !range.empty()) {
@@ -153,7 +205,9 @@ class ObjectivesReader {
     const auto chosen =
         std::find_if(set.objectives.begin(), set.objectives.end(),
                      [&name](const ChosenObjective& objective) { return objective.name == name; });
-    if (chosen == set.objectives.end() && !exists(name)) return refuse(unknown(name));
+    if (chosen == set.objectives.end()) {
+      if (const auto why = refusal_of(name); !why.empty()) return refuse(why);
+    }
     Constraint constraint{
         .quantity = chosen != set.objectives.end() ? *chosen : with_defaults(name),
         .at_most = comparison == "<=",
@@ -171,7 +225,8 @@ std::vector<Setting> objective_settings() {
   return {
       {.name = "as",
        .default_value = std::string(),
-       .help = "name within the experiment; empty: the objective's"},
+       .help = "name within the experiment, of letters, digits, '_' and '-' and none that a run "
+               "records anything else under; empty: the objective's"},
       {.name = "goal",
        .default_value = std::string("natural"),
        .help = "natural: the objective's own sense; else the sense that it has here",

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 #include <sched.h>
@@ -12,6 +13,7 @@
 #include <sys/statvfs.h>
 
 #include "integration/program.hpp"
+#include "search/objective.hpp"
 #include "store/store.hpp"
 
 namespace nas::testing {
@@ -93,6 +95,9 @@ TEST_F(CommandTest, BadInputExitsWith2NamesTheKeyAndWritesNothing) {
       {"problem=zdtt", "did you mean zdt?"},
       {"objectives=[perplexity, perplexty]", "did you mean perplexity?"},
       {"objectives=[{name: perplexity, range: [9, 1]}]", "must be [best, worst]"},
+      {"objectives=[{name: perplexity, as: flops}]", "as = flops, must be another name"},
+      {"objectives=[{name: latency, as: decode_latency}]", "it is that of another objective"},
+      {"objectives=[{name: flops, as: train_seconds}]", "it is that of another objective"},
       {"constraints=[flops < 4]", "must be of the form NAME <= NUMBER"},
       {"constraints=[flop <= 4]", "did you mean flops?"},
       {"space.gating=[none, nne]", "did you mean none?"},
@@ -152,6 +157,32 @@ TEST_F(CommandTest, SearchesOfSeveralObjectivesLeaveAFront) {
   EXPECT_FALSE(results["front"].empty());
   EXPECT_TRUE(results["front"][0]["values"].contains("hits"));
   EXPECT_GT(results["hypervolume"]["value"].get<double>(), 0.0);
+}
+
+TEST_F(CommandTest, NoObjectiveCanHaveTheNameOfAnythingThatARunRecords) {
+  const auto out = folder_ / "run";
+  ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(), "--no-report",
+                            "algorithm.generations=1", "evaluation.array=2"}),
+            0)
+      << text();
+  std::set<std::string> recorded;
+  std::string header;
+  std::getline(std::ifstream(out / "evaluations.csv"), header);
+  for (std::istringstream columns(header); std::getline(columns, header, ',');) {
+    recorded.insert(header.substr(0, header.find_last_not_of('\r') + 1));
+  }
+  const auto results = results_of(out);
+  for (const auto& evaluation : results.at("evaluations")) {
+    for (const auto& [name, value] : evaluation.items()) recorded.insert(name);
+    for (const auto* part : {"values", "measured"}) {
+      for (const auto& [name, value] : evaluation.at(part).items()) recorded.insert(name);
+    }
+  }
+  EXPECT_TRUE(recorded.contains("status") && recorded.contains("worker")) << header;
+  for (const auto& name : recorded) {
+    if (name.starts_with("perplexity_")) continue;  // refused beside perplexity
+    EXPECT_TRUE(is_recorded_name(name) || objectives().contains(name)) << name;
+  }
 }
 
 TEST_F(CommandTest, WhatBreaksAConstraintIsRejectedWithoutTraining) {

@@ -184,6 +184,14 @@ class Objectives(Case):
         (self.folder / "x" / "results.json").unlink()
         self.same(attnas.load(self.folder / "x"), run)  # by nas-export, which knows no such function
 
+    def test_none_has_the_name_of_anything_else_that_is_recorded(self):
+        for name in ("status", "id", "steps", "peak_bytes", "test_perplexity", "similarity", "worker", "perplexity"):
+            with self.subTest(name), self.assertRaisesRegex(attnas.InputError, f"objective '{name}': .*must have another"):
+                attnas.objective(name, version="1")(letters)
+        attnas.objective("letters", version="1")(letters)
+        with self.assertRaisesRegex(attnas.InputError, "objectives.perplexity.as = letters, must be another name"):
+            attnas.Study({**TABLE, "objectives": [{"name": "perplexity", "as": "letters"}]})
+
     def test_its_range_is_that_of_the_space_or_given(self):
         attnas.objective("letters", version="1")(letters)
         config = {**TABLE, "objectives": ["letters"]}

@@ -167,6 +167,24 @@ TEST_F(ComparisonTest, AllMistakesAreReportedTogetherAndOnce) {
   EXPECT_THAT(text, HasSubstr("a.yaml:10:30: algorithms.evaluation.device: unknown key"));
 }
 
+TEST_F(ComparisonTest, NoAlgorithmHasTheNameOfAnother) {
+  for (const auto& key : algorithms().keys()) {
+    for (const auto& label : algorithms().keys()) {
+      const auto text =
+          mistakes(head_ + budget_ + "algorithms: [{name: " + key + ", label: " + label + "}]\n");
+      EXPECT_EQ(text.find("algorithms.label = " + label +
+                          ", must be another one: it is the name") != std::string::npos,
+                key != label)
+          << text;
+    }
+  }
+  for (const std::string label : {"a,b", "a\\tb", "a\\nb"}) {
+    EXPECT_THAT(
+        mistakes(head_ + budget_ + "algorithms: [{name: evo_ga, label: \"" + label + "\"}]\n"),
+        HasSubstr("must have no comma"));
+  }
+}
+
 TEST_F(ComparisonTest, AnAlgorithmMustTakeTheObjectives) {
   const auto text = mistakes(
       "problem: tabular\n"

@@ -669,6 +669,57 @@ TEST_F(ExperimentTest, ObjectivesHaveSettingsGoalsAndRanges) {
             "did you mean maximise?");
 }
 
+TEST_F(ExperimentTest, NoObjectiveHasTheNameOfAnotherQuantity) {
+  const auto named = [this](const std::string& key, const std::string& as) {
+    return mistakes("objectives: [{name: " + key + ", as: '" + as +
+                    "'}]\nevaluation: {replicates: 2}\n");
+  };
+  for (const auto& key : objectives().keys()) {
+    if (key == "peak_bytes") continue;  // of another test
+    EXPECT_FALSE(is_recorded_name(key)) << key;
+    for (const auto& other : objectives().keys()) {
+      const auto prefix = "a.yaml:1:" + std::to_string(27 + key.size()) + ": objectives." + key +
+                          ".as = " + other + ", must be another name";
+      if (key == other) {
+        EXPECT_EQ(named(key, other), "");
+      } else {
+        EXPECT_THAT(named(key, other), HasSubstr(prefix));
+      }
+    }
+  }
+  for (const std::string recorded : {"status", "id", "steps", "seed", "n", "nll", "peak_bytes",
+                                     "worker", "test_nll", "similarity", "position", "x1"}) {
+    EXPECT_THAT(named("flops", recorded),
+                HasSubstr(".as = " + recorded + ", must be another name: runs record something"));
+  }
+  for (const std::string text :
+       {"a,b", "a|b", "a=b", "a b", "a<=b", "1", "-a", "a.b", " ", "a\"b"}) {
+    EXPECT_THAT(named("flops", text), HasSubstr("must begin with a letter")) << text;
+  }
+  EXPECT_EQ(named("flops", "größe-64_b"), "");
+}
+
+TEST_F(ExperimentTest, NoObjectiveHasTheNameOfAnothersColumn) {
+  for (const std::string other :
+       {"perplexity_mean", "perplexity_standard_error", "fitness_perplexity"}) {
+    const auto item = "{name: flops, as: " + other + "}";
+    EXPECT_THAT(mistakes("objectives: [perplexity, " + item + "]\n" + kAny),
+                HasSubstr("perplexity and " + other + " have a column of one name"));
+    EXPECT_THAT(mistakes("objectives: [" + item + ", perplexity]\n" + kAny),
+                HasSubstr("have a column of one name, must be distinguished by `as`"));
+    EXPECT_EQ(mistakes("objectives: [accuracy, " + item + "]\n" + kAny), "");
+  }
+}
+
+TEST_F(ExperimentTest, ObjectivesOfAPlugInHaveNoNameThatRunsRecordAnythingElseUnder) {
+  objectives().add({.key = "peak_bytes", .summary = "of a plug-in", .file = "mine.so"},
+                   [](const Parameters&) { return Objective{}; });
+  const std::string refusal =
+      "the objective peak_bytes, of mine.so, must have another key: runs record something else";
+  EXPECT_THAT(mistakes("objectives: [peak_bytes]\n"), HasSubstr(refusal));
+  EXPECT_THAT(mistakes("constraints: [peak_bytes <= 1]\n"), HasSubstr(refusal));
+}
+
 TEST_F(ExperimentTest, ConstraintsAreBoundsOfObjectives) {
   const auto experiment = load(
       "objectives: [perplexity, {name: flops, context: 64, as: short_flops}]\n"

@@ -302,6 +302,20 @@ TEST_F(TabularTest, ObjectivesThatWereNotMeasuredAreRefused) {
             "objectives.latency.device = \"cuda\", must be \"cpu\", as measured for this table");
 }
 
+TEST_F(TabularTest, WhatWasMeasuredIsTakenForNoOtherObjective) {
+  auto cells = testing::small_cells();
+  for (auto& cell : cells) {
+    cell.measured["speed"] = {{"value", 1.0}, {"objective", "decode_latency"}};
+  }
+  objectives_ = chosen_objectives({"perplexity", "latency"});
+  objectives_.objectives[1].name = "speed";
+  write(cells);
+  EXPECT_EQ(refusal(), "objectives: speed of this table is decode_latency, must not be latency");
+  for (auto& cell : cells) cell.measured["speed"]["objective"] = "latency";
+  write(cells);
+  EXPECT_EQ(ask(*make(), kDot, 0).measured.at("speed").at("value"), 1.0);
+}
+
 TEST_F(TabularTest, WhatAMechanismLacksIsSaid) {
   auto cells = testing::small_cells();
   cells.erase(cells.begin(), cells.begin() + 3);  // all of the first mechanism
