@@ -26,6 +26,7 @@ std::string help_end(const std::string& stopped) {
          "  0    done\n"
          "  1    an error that should not happen\n"
          "  2    bad input; nothing was changed\n"
+         "  3    done, but a search found nothing to re-test, or a task's gates are not passed\n"
          "  75   the machine failed (full disk, input or output, memory): everything finished is\n"
          "       kept, the same command continues\n" +
          stopped +

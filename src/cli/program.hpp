@@ -12,7 +12,7 @@ enum ExitCode : int {
   kDone = 0,
   kDefect = 1,          ///< an error that nobody expected
   kBadInput = 2,        ///< nothing was changed
-  kNotPassed = 3,       ///< the gates of a task are not passed
+  kNotPassed = 3,       ///< the gates of a task, or nothing found to re-test
   kMachineFailed = 75,  ///< EX_TEMPFAIL of sysexits.h: the same command continues
   kStopped = 130,       ///< by a signal: the same command continues
 };

@@ -1,5 +1,6 @@
 #include "cli/study_program.hpp"
 
+#include <algorithm>
 #include <iostream>
 
 #include <unistd.h>
@@ -23,12 +24,18 @@ namespace nas {
 namespace {
 
 /// Writes the files of a result and prints its closing table.
-void present(const Study& study, const RunSummary& run) {
+/// @return whether anything was found that could be re-tested, or nothing should be.
+bool present(const Study& study, const RunSummary& run) {
   const auto& folder = study.folder();
   write_results(folder, run);
   std::cout << '\n'
             << printable(closing_table(run, line_width())) << "\nwritten to " << folder.string()
             << ": results.json, evaluations.csv, store.sqlite\n";
+  const auto& all = run.evaluations;
+  const bool found = run.listed() ? std::any_of(all.begin(), all.end(),
+                                                [](const auto& one) { return is_usable(one); })
+                                  : !run.ranking.empty();
+  return found || study.experiment().retest.get<std::int64_t>("replicates") == 0;
 }
 
 /// Says that a signal has ended it.
@@ -106,8 +113,9 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
     if (!text.empty()) std::cout << text << '\n' << std::flush;
   }
   kept = study.folder().string();
+  bool complete = true;
   try {
-    present(study, study.run(display, settings));
+    complete = present(study, study.run(display, settings));
   } catch (const StopRequested&) {
     write_results(study.folder());
     return stopped(kept);
@@ -117,7 +125,7 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
     throw;
   }
   if (!arguments.no_report) write_page(page_of_run(study.folder()));
-  return kDone;
+  return complete ? kDone : kNotPassed;
 }
 
 int run_pilot(const Study& study, const StudyArguments& arguments, char** argv,

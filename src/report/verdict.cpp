@@ -369,9 +369,22 @@ std::string untrained_text(const RunSummary& run) {
          ": it is probably under-trained. Train longer, or with another learning rate.";
 }
 
+std::string nothing_found_text(const RunSummary& run) {
+  if (run.listed() || run.ended_by.empty() || !run.ranking.empty()) return {};
+  const auto failed = std::ssize(run.search.failures);
+  const auto counted_of = [](std::int64_t number, const std::string& what) {
+    return number > 0 ? ", " + std::to_string(number) + what : std::string();
+  };
+  return "The search has nothing to hand over: of " +
+         counted(static_cast<std::int64_t>(run.num_asked()), "ask") + " none came to a result" +
+         counted_of(std::ssize(run.rejected), " rejected by constraints") +
+         counted_of(failed, " failed") + counted_of(std::ssize(run.paused), " paused at a rung") +
+         ".";
+}
+
 std::vector<std::string> warnings(const RunSummary& run) {
-  Texts texts{unlearned_text(run), behind_control_text(run), behind_counts_text(run),
-              untrained_text(run)};
+  Texts texts{nothing_found_text(run), unlearned_text(run), behind_control_text(run),
+              behind_counts_text(run), untrained_text(run)};
   std::erase_if(texts, [](const std::string& text) { return text.empty(); });
   return texts;
 }

@@ -46,6 +46,10 @@ std::string behind_counts_text(const RunSummary& run);
 /// under-trained. Empty where it is not so, and of a search that found fewer than 10.
 std::string untrained_text(const RunSummary& run);
 
+/// That a search has ended without a candidate whose result counts, and what became of those that
+/// it asked for; empty where it has one or goes on.
+std::string nothing_found_text(const RunSummary& run);
+
 /// What has to be known before anything is concluded from a run: those of the texts above that
 /// are not empty.
 std::vector<std::string> warnings(const RunSummary& run);

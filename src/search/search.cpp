@@ -82,6 +82,7 @@ struct SearchProblem::State {
   std::int64_t begun = 0;
   std::map<std::size_t, std::vector<Observation>> observed{};  ///< by rung, the end included
   std::vector<Genotype> came_to_end{};                         ///< of the batch, by rungs
+  bool judged = false;  ///< whether anybody's end by rungs is known, and is no failure
   std::optional<Rungs> rungs = make_rungs(objectives, settings.fidelity);
 
   [[nodiscard]] bool several() const { return objectives.objectives.size() > 1; }
@@ -226,9 +227,9 @@ std::optional<std::int64_t> SearchProblem::State::promote() {
   return begin(promoted->genotype, promoted->rung);
 }
 
-/// With pasha, whose rungs may end before that: trains what is best to the end.
+/// Where nobody came to the end, as with pasha or of few candidates: trains what is best to the end.
 void SearchProblem::State::train_answer() {
-  if (!rungs || rungs->fidelity().promote != Promote::pasha) return;
+  if (!rungs || judged) return;
   while (result.archive.front().empty()) {
     const auto answers = rungs->answer();
     if (answers.empty()) return;
@@ -247,6 +248,7 @@ std::optional<Told> SearchProblem::State::hear(bool of_batch) {
   const auto [genotype, rung] = out.extract(told->begun).mapped();
   if (rung == 0 && !of_batch) count_silent({genotype}, {answer});
   const bool ended = rungs && answer.status == Status::ok && rung == rungs->end();
+  judged |= ended || (rungs && answer.status == Status::rejected && rung == rungs->end());
   if (ended && rungs->fidelity().raced) came_to_end.push_back(genotype);
   if (ended || answer.status == Status::paused) {
     if (rung > 0) {

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "report/retest_outcome.hpp"
+#include "report/verdict.hpp"
 #include "store/replicates.hpp"
 #include "study/controls.hpp"
 
@@ -260,7 +261,10 @@ void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
     return;
   }
   if (!holds) set_aside(work);
-  if (run.ranking.empty()) return;
+  if (run.ranking.empty()) {
+    work.observer.warned("there is nothing to re-test. " + nothing_found_text(run));
+    return;
+  }
   const auto problem = scoring_test(work, work.experiment.training, run);
   std::vector<Wanted> wanted;
   add_winners(work, run, baseline, problem, wanted);

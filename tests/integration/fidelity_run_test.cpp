@@ -102,6 +102,45 @@ TEST_F(FidelityRunTest, BatchesAreHalvedOneAfterTheOther) {
   EXPECT_THAT(results, HasSubstr("\"rung_asks\""));
 }
 
+TEST_F(FidelityRunTest, OfFewCandidatesTheBestIsTrainedToTheEndAndTestedAgain) {
+  int runs = 0;
+  const auto few = [&](int candidates, const Words& more) {
+    const auto number = std::to_string(candidates);
+    Words words{"algorithm={name: random_search, in_flight: 2, population: " + number +
+                    ", evaluations: " + number + "}",
+                "training.steps=40",
+                "training.checkpoints=[10, 20]",
+                "fidelity.rungs=[10, 20]",
+                "fidelity.eta=4",
+                "retest.replicates=2"};
+    words.insert(words.end(), more.begin(), more.end());
+    return search("training", std::to_string(++runs), words);
+  };
+  for (const int candidates : {1, 3}) {
+    for (const Words& objectives : {Words{}, Words{"objectives=[perplexity]"}}) {
+      ASSERT_EQ(run("nas-run", few(candidates, objectives)), 0) << text();
+      const auto results = results_of(folder_ / std::to_string(runs));
+      EXPECT_FALSE(results["ranking"].empty());
+      EXPECT_GE(results["retest"]["candidates"].size(), 2U) << "and the baseline";
+      EXPECT_TRUE(results["warnings"].empty() ||
+                  !results["warnings"][0].get<std::string>().starts_with("The search has nothing"));
+    }
+  }
+  const std::pair<const char*, const char*> nothing[] = {
+      {"constraints=[perplexity <= 1]",
+       "of 6 asks none came to a result, 3 rejected by constraints"},
+      {"training.learning_rate=1e30", "of 3 asks none came to a result, 3 failed"}};
+  for (const auto& [setting, why] : nothing) {
+    EXPECT_EQ(run("nas-run", few(3, {setting, "objectives=[perplexity]"})), 3) << text();
+    expect_text("there is nothing to re-test. The search has nothing to hand over: ");
+    expect_text(why);
+    EXPECT_FALSE(results_of(folder_ / std::to_string(runs))["warnings"].empty());
+    auto again = few(3, {setting, "objectives=[perplexity]", "retest.replicates=0"});
+    EXPECT_EQ(run("nas-run", again), 0) << "nothing was to be tested again";
+    expect_text("The search has nothing to hand over");
+  }
+}
+
 TEST_F(FidelityRunTest, ATableAnswersFromItsCurves) {
   ASSERT_EQ(run("nas-run", search("table", "a")), 0) << text();
   EXPECT_THAT(text(), HasSubstr("rungs: 10 came to step "));

@@ -598,6 +598,39 @@ TEST_P(SearchByRungs, TrainsTheBestOfEachRungOn) {
       << "no step is taken twice";
 }
 
+TEST_P(SearchByRungs, OfFewCandidatesSomebodyIsHandedOver) {
+  int runs = 0;
+  for (Integer candidates = 1; candidates <= 5; ++candidates) {
+    for (const double eta : {2.0, 3.0, 4.0}) {
+      for (const std::vector<Integer>& rungs : {std::vector<Integer>{10}, {10, 20}}) {
+        const Fidelity fidelity{
+            .promote = GetParam().promote, .rungs = rungs, .steps = 40, .eta = eta};
+        // A budget of training runs, a budget of steps that none comes to the end in, no progress.
+        for (const Budget& budget : {Budget{.evaluations = candidates},
+                                     Budget{.train_steps = 10 * candidates}, Budget{}}) {
+          Search search(GetParam(), file(std::to_string(++runs)), {.budget = budget}, stepping());
+          SearchSettings few{.fidelity = fidelity};
+          few.stagnation = budget.evaluations + budget.train_steps > 0 ? 0 : candidates;
+          const auto result = search.run(few);
+          EXPECT_FALSE(result.archive.front().empty())
+              << candidates << " candidates, eta " << eta << ", " << rungs.size() << " rungs, "
+              << result.ended_by;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(SearchByRungs, WhereAllFailBehindARungNobodyIsHandedOver) {
+  const auto measurement = stepping();
+  measurement->on_measured_ = [](Evaluation& evaluation) {
+    if (evaluation.status == Status::ok) evaluation.status = Status::diverged;
+  };
+  Search search(GetParam(), file("failing"), {.budget = {.evaluations = 4}}, measurement);
+  EXPECT_TRUE(search.run(settings()).archive.front().empty());
+  EXPECT_TRUE(search.store.partials().empty()) << "all were tried";
+}
+
 TEST_P(SearchByRungs, TrainsTheBestWithFurtherSeeds) {
   auto wanted = settings();
   wanted.fidelity->replicated = true;
