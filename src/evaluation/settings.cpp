@@ -69,7 +69,7 @@ std::vector<Setting> training_settings() {
       choice("schedule", "constant", {"constant", "cosine"}, "learning rate after the warm-up"),
       integer("warmup_steps", 0, 0, "steps over which the learning rate grows linearly from 0"),
       number("weight_decay", 0.01, 0.0, "decoupled weight decay of AdamW"),
-      positive(number("clip_norm", 1.0, 0.0, "largest total norm of the gradient")),
+      number("clip_norm", 1.0, 0.0, "largest total norm of the gradient; 0 = any"),
       {.name = "checkpoints",
        .default_value = Integers{},
        .help = "steps at which the validation split is scored; the last step always is",

@@ -67,7 +67,9 @@ TrainingSettings::TrainingSettings(const Parameters& parameters)
       cosine(parameters.get<std::string>("schedule") == "cosine"),
       warmup_steps(parameters.get<std::int64_t>("warmup_steps")),
       weight_decay(parameters.get<double>("weight_decay")),
-      clip_norm(parameters.get<double>("clip_norm")),
+      clip_norm(parameters.get<double>("clip_norm") > 0.0
+                    ? parameters.get<double>("clip_norm")
+                    : std::numeric_limits<double>::infinity()),
       checkpoints(parameters.get<std::vector<std::int64_t>>("checkpoints")),
       evaluation_batch_size(parameters.get<std::int64_t>("evaluation_batch_size")),
       validation_windows(parameters.get<std::int64_t>("validation_windows")),

@@ -27,7 +27,7 @@ struct TrainingSettings {
   bool cosine;  ///< after the warm-up, instead of a constant rate (Loshchilov & Hutter 2017)
   std::int64_t warmup_steps;
   double weight_decay;
-  double clip_norm;
+  double clip_norm;                       ///< infinite for 0, which clips nothing
   std::vector<std::int64_t> checkpoints;  ///< validation steps, ascending, the last one = steps
   std::int64_t evaluation_batch_size;
   std::int64_t validation_windows;  ///< scored of a split, evenly spaced over it; 0 = all

@@ -159,6 +159,25 @@ TEST_F(CommandTest, SearchesOfSeveralObjectivesLeaveAFront) {
   EXPECT_GT(results["hypervolume"]["value"].get<double>(), 0.0);
 }
 
+TEST_F(CommandTest, AClipNormOfZeroClipsNothing) {
+  const auto curves = [this](const std::string& norm) {
+    EXPECT_EQ(
+        run("nas-run", {config("smoke.yaml"), "--output", (folder_ / norm).string(), "--no-report",
+                        "algorithm.generations=1", "training.clip_norm=" + norm}),
+        0)
+        << text();
+    std::map<std::string, double> found;
+    const auto results = results_of(folder_ / norm);
+    for (const auto& evaluation : results.at("evaluations")) {
+      found.emplace(evaluation.at("candidate"), evaluation.at("values").at("perplexity"));
+    }
+    return found;
+  };
+  const auto unclipped = curves("0");
+  EXPECT_EQ(unclipped, curves("1e30"));
+  EXPECT_NE(unclipped, curves("1e-3"));
+}
+
 TEST_F(CommandTest, NoObjectiveCanHaveTheNameOfAnythingThatARunRecords) {
   const auto out = folder_ / "run";
   ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(), "--no-report",
