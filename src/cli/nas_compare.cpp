@@ -21,6 +21,7 @@
 #include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/installed.hpp"
 #include "core/stop.hpp"
 #include "core/terminal.hpp"
 #include "report/columns.hpp"
@@ -180,7 +181,7 @@ int run(int argc, char** argv, std::string& kept) {
   if (!arguments.algorithms.empty()) keep_contenders(comparison, split(arguments.algorithms));
   const std::filesystem::path folder =
       arguments.output.empty() ? std::filesystem::path("runs") / comparison.common().name
-                               : std::filesystem::path(arguments.output);
+                               : std::filesystem::path(nas::at_home(arguments.output));
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   nas::install_stop_handlers();
   kept = folder.string();

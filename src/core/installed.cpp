@@ -1,7 +1,9 @@
 #include "core/installed.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <string_view>
 #include <system_error>
 
 #include <dlfcn.h>
@@ -35,7 +37,7 @@ Folders shared_places_of_configurations() {
 
 /// Those that are there, each once, as absolute paths.
 std::string places_text(const std::string& name, const Folders& folders) {
-  if (fs::path(name).is_absolute()) return {};
+  if (fs::path(at_home(name)).is_absolute()) return {};
   std::vector<std::string> texts;
   std::error_code unknown;
   const auto here = fs::current_path(unknown);
@@ -62,7 +64,8 @@ Folders installed(const char* place) {
   return folders;
 }
 
-std::string located(const std::string& name, const fs::path& named_in, const Folders& shared) {
+std::string located(const std::string& given, const fs::path& named_in, const Folders& shared) {
+  const auto name = at_home(given);
   if (name.empty() || fs::path(name).is_absolute()) return name;
   std::error_code unknown;
   for (const auto& folder : places(named_in, shared)) {
@@ -76,6 +79,17 @@ std::string located(const std::string& name, const fs::path& named_in, const Fol
 }
 
 }  // namespace
+
+std::string at_home(const std::string& name) {
+  const char* const home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') return name;
+  for (const std::string_view begin : {"~", "$HOME", "${HOME}"}) {
+    if (name == begin || name.starts_with(std::string(begin) + '/')) {
+      return home + name.substr(begin.size());
+    }
+  }
+  return name;
+}
 
 Folders shared_folders() {
   auto folders = installed(NAS_SHARE_FOLDER);
@@ -105,7 +119,8 @@ std::string places_of_file(const std::string& name, const fs::path& named_in) {
   return places_text(name, places(named_in, shared_folders()));
 }
 
-fs::path located_configuration(const std::string& name, const fs::path& named_in) {
+fs::path located_configuration(const std::string& given, const fs::path& named_in) {
+  const auto name = at_home(given);
   std::error_code unknown;
   for (const auto& folder : places(named_in, shared_places_of_configurations())) {
     for (const auto* ending : {"", ".yaml"}) {

@@ -6,6 +6,11 @@
 
 namespace nas {
 
+/// The name of a file with the user's home folder in place of `~`, `$HOME` or `${HOME}` before its first
+/// '/', as a shell would have it: for names that no shell has read. Another name as it is, and any
+/// where there is no HOME.
+std::string at_home(const std::string& name);
+
 /// Folders of what comes with the programs (analysis/, configs/, problems/tables/): share/attnas
 /// of the installation of the running program, of that of this library where it is another, then the
 /// source tree that it was built from.
@@ -15,7 +20,7 @@ std::vector<std::filesystem::path> shared_folders();
 /// where neither is installed.
 std::filesystem::path installation();
 
-/// The file that a configuration means by a name.
+/// The file that a configuration means by a name, which at_home() may apply to.
 /// @param named_in  the configuration's file; empty: the name was given elsewhere.
 /// @return the name itself if it is absolute, empty, of a file in the current folder or of none
 /// that is there; else the absolute path of the file. Looked for in the folder of `named_in`, in

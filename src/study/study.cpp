@@ -17,6 +17,7 @@
 #include "core/fault.hpp"
 #include "core/format.hpp"
 #include "core/in_flight.hpp"
+#include "core/installed.hpp"
 #include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
 #include "core/version.hpp"
@@ -683,11 +684,11 @@ void cut_by_time(const Experiment& experiment, const Problem& problem, Plan& pla
 
 Study::Study(const fs::path& configuration, const std::vector<std::string>& overrides,
              fs::path folder)
-    : Study(opened(configuration, overrides, folder), folder) {}
+    : Study(opened(configuration, overrides, at_home(folder.string())), folder) {}
 
 Study::Study(Experiment experiment, fs::path folder)
     : experiment_(std::move(experiment)),
-      folder_(!folder.empty() ? std::move(folder) : default_folder(experiment_)) {}
+      folder_(!folder.empty() ? fs::path(at_home(folder.string())) : default_folder(experiment_)) {}
 
 Plan Study::plan(bool calibrate) const {
   Observer nobody;

@@ -178,6 +178,28 @@ TEST_F(CommandTest, AClipNormOfZeroClipsNothing) {
   EXPECT_NE(unclipped, curves("1e-3"));
 }
 
+TEST_F(CommandTest, TheHomeFolderIsMeantInPaths) {
+  const std::string before = getenv("HOME") != nullptr ? getenv("HOME") : "";
+  setenv("HOME", folder_.c_str(), 1);
+  std::ofstream(folder_ / "words.txt") << [] {
+    std::string text;
+    for (int i = 0; i < 3000; ++i) text += "the dog and the cat\n";
+    return text;
+  }();
+  EXPECT_EQ(run("nas-run", {config("cmaes_sphere.yaml"), "--output", "~/run", "--no-report"}), 0)
+      << text();
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "store.sqlite"));
+  for (const auto* home : {"~", "$HOME"}) {
+    const auto file = write_config("extends: " + std::string(home) + "/base.yaml\n");
+    std::ofstream(folder_ / "base.yaml")
+        << "extends: " << config("smoke.yaml") << "\ndata: {corpus: text_file, path: " << home
+        << "/words.txt}\n";
+    EXPECT_EQ(run("nas-run", {file.string(), "--dry-run", "--settings"}), 0) << text();
+    expect_text((folder_ / "words.txt").string());
+  }
+  setenv("HOME", before.c_str(), 1);
+}
+
 TEST_F(CommandTest, NoObjectiveCanHaveTheNameOfAnythingThatARunRecords) {
   const auto out = folder_ / "run";
   ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(), "--no-report",

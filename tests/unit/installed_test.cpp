@@ -3,6 +3,7 @@
 #include "core/installed.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -47,6 +48,27 @@ TEST_F(InstalledTest, FilesCountFromTheNamingFileThenFromHereThenFromTheInstalla
             " in " + path("a") + ", " + path("here") + ", " + source_folder());
   EXPECT_EQ(places_of_file("/none.table", path("a/a.yaml")), "")
       << "an absolute name has one place";
+}
+
+TEST_F(InstalledTest, TheHomeFolderIsMeantAsAShellMeansIt) {
+  const std::string before = getenv("HOME") != nullptr ? getenv("HOME") : "";
+  setenv("HOME", path("me").c_str(), 1);
+  const auto text = write("me/texts/mine.txt", "");
+  const auto config = write("me/own.yaml", "");
+  for (const std::string home : {"~", "$HOME", "${HOME}"}) {
+    EXPECT_EQ(at_home(home), path("me"));
+    EXPECT_EQ(located_file(home + "/texts/mine.txt", path("a/a.yaml")), text);
+    EXPECT_EQ(located_file(home + "/none", path("a/a.yaml")), path("me/none"));
+    EXPECT_EQ(places_of_file(home + "/none", path("a/a.yaml")), "");
+    EXPECT_EQ(located_plugin(home + "/mine.so", path("a/a.yaml")), path("me/mine.so"));
+    EXPECT_EQ(located_configuration(home + "/own", path("a/a.yaml")), config);
+  }
+  for (const std::string other : {"~other/x", "a/~/x", "$HOMER/x", "x~", "${HOME", "./~"}) {
+    EXPECT_EQ(at_home(other), other);
+  }
+  unsetenv("HOME");
+  EXPECT_EQ(at_home("~/x"), "~/x");
+  setenv("HOME", before.c_str(), 1);
 }
 
 TEST_F(InstalledTest, ConfigurationsAreFoundByName) {
