@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +47,8 @@ Json number_schema(const Setting& setting, const char* type) {
   }
   if (std::isfinite(setting.max)) {
     schema[setting.max_exclusive ? "exclusiveMaximum" : "maximum"] = setting.max;
+  } else if (schema["type"] == "integer") {
+    schema["maximum"] = std::numeric_limits<std::int64_t>::max();
   }
   return schema;
 }

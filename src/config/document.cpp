@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -16,6 +17,7 @@
 
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/installed.hpp"
 
 namespace nas {
@@ -144,6 +146,11 @@ class YamlSource {
       for (const auto& entry : yaml) {
         const YAML::Node& key = entry.first;
         if (!key.IsScalar()) refuse(key.Mark(), "a key must be a word");
+        if (key.Scalar() == "<<" && key.Tag() != "!") {
+          refuse(key.Mark(),
+                 "the key <<, which merges maps in YAML 1.1, must be left out: extends takes over "
+                 "what another file says");
+        }
         auto child = convert(entry.second, depth + 1);
         // The mark of a value that is not there is that of whatever comes next.
         if (child.kind == Kind::null) child.origin = origin(key.Mark());
@@ -357,31 +364,40 @@ DocumentNode parse_override(const std::string& text, const PluginSections& secti
   return node;
 }
 
+/// The word that a plain scalar is, as the core schema of YAML 1.2 writes it.
 std::optional<bool> parse_bool(const DocumentNode& node) {
   if (node.kind != Kind::scalar || node.quoted) return std::nullopt;
-  if (node.text != "true" && node.text != "false") return std::nullopt;
-  return node.text == "true";
+  const auto is_one_of = [&node](std::initializer_list<std::string_view> words) {
+    return std::find(words.begin(), words.end(), node.text) != words.end();
+  };
+  if (is_one_of({"true", "True", "TRUE"})) return true;
+  if (is_one_of({"false", "False", "FALSE"})) return false;
+  return std::nullopt;
 }
 
-/// Reads all of a plain scalar as a number.
-template <class Number>
-std::optional<Number> parse_plain(const DocumentNode& node) {
-  if (node.kind != Kind::scalar || node.quoted) return std::nullopt;
-  const char* begin = node.text.data();
-  const char* end = begin + node.text.size();
-  Number number{};
-  const auto result = std::from_chars(begin, end, number);
+/// All of a text as a whole number, as that schema writes it: -17, +17, 0x11, 0o21.
+std::optional<std::int64_t> whole_number_in(std::string_view text) {
+  const int base = text.starts_with("0x") ? 16 : text.starts_with("0o") ? 8 : 10;
+  const bool prefixed = base != 10 || text.starts_with('+');
+  if (prefixed) text.remove_prefix(base == 10 ? 1 : 2);
+  if (prefixed && text.starts_with('-')) return std::nullopt;  // a second sign
+  std::int64_t number = 0;
+  const auto* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number, base);
   if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
   return number;
 }
 
 std::optional<double> parse_number(const DocumentNode& node) {
-  const auto number = parse_plain<double>(node);
+  if (node.kind != Kind::scalar || node.quoted) return std::nullopt;
+  if (const auto whole = whole_number_in(node.text)) return static_cast<double>(*whole);
+  const auto number = number_in(node.text);
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 std::optional<std::int64_t> parse_integer(const DocumentNode& node) {
-  if (const auto integer = parse_plain<std::int64_t>(node)) return integer;
+  if (node.kind != Kind::scalar || node.quoted) return std::nullopt;
+  if (const auto integer = whole_number_in(node.text)) return integer;
   constexpr double kExact = 9007199254740992.0;  // 2^53: from it on, another integer may be meant
   const auto number = parse_number(node);
   if (!number || *number != std::floor(*number) || std::abs(*number) >= kExact) return std::nullopt;
@@ -449,6 +465,8 @@ std::string kind_text(const DocumentNode& node) {
 }
 
 }  // namespace
+
+std::optional<bool> truth_of(const DocumentNode& node) { return parse_bool(node); }
 
 std::string Origin::text() const {
   if (line == 0) return source;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -101,8 +102,13 @@ Parameters read_section(const std::string& path, const DocumentNode* node,
                         const std::vector<Setting>& settings, Diagnostics& diagnostics,
                         const std::vector<std::string>& ignored = {});
 
-/// Reads one value of a declared type and range. Integers may be written 5000, 5e3 or 5000.0;
-/// numbers may be integers; a single value stands for a list of one; what is quoted is text.
+/// What a node says that is `true` or `false` as the core schema of YAML 1.2 writes them (also True,
+/// TRUE, ...); nothing for any other and for what is quoted.
+std::optional<bool> truth_of(const DocumentNode& node);
+
+/// Reads one value of a declared type and range, numbers as in the core schema of YAML 1.2. Integers
+/// may be written 5000, +5000, 5e3, 5000.0, 0x1388 or 0o11610; numbers may be integers; a single
+/// value stands for a list of one; what is quoted is text.
 /// @return whether it is right; if not, `value` is unchanged.
 bool read_value(const std::string& path, const DocumentNode& node, const Setting& setting,
                 Diagnostics& diagnostics, Value& value);

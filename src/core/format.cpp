@@ -30,6 +30,7 @@ std::string shortest(double value) {
 
 std::optional<double> number_in(std::string_view text) {
   double number = 0.0;
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   const char* const end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, number);
   if (result.ec != std::errc() || result.ptr != end) return std::nullopt;

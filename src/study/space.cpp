@@ -211,16 +211,15 @@ class SpaceReader {
     };
     Texts options;
     for (const auto& item : node.as_list()) {
-      const bool is_bool = item.kind == Kind::scalar && !item.quoted &&
-                           (item.text == "true" || item.text == "false");
+      const auto truth = truth_of(item);
       const bool is_none = item.kind == Kind::scalar && item.text == "none";
       if (is_none && semantics_ == Semantics::published) {
         refuse(item, "space." + slot.name,
                "must be true or false: semantics: published knows the paper's options only");
         return gene;
       }
-      const auto option = is_none ? item.text : option_text(slot, item.text == "true");
-      if (!(is_bool || is_none) || contains(options, option)) return refuse_all(item);
+      const auto option = is_none ? item.text : option_text(slot, truth == true);
+      if (!(truth || is_none) || contains(options, option)) return refuse_all(item);
       options.push_back(option);
     }
     if (options.empty()) return refuse_all(node);

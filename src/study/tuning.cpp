@@ -176,10 +176,7 @@ std::vector<Setting> tuning_settings() {
 
 std::optional<Parameters> read_tuning(const DocumentNode* baseline, Diagnostics& diagnostics) {
   const auto* tune = baseline != nullptr ? baseline->find("tune") : nullptr;
-  if (tune == nullptr ||
-      (tune->kind == DocumentNode::Kind::scalar && !tune->quoted && tune->text == "false")) {
-    return std::nullopt;
-  }
+  if (tune == nullptr || truth_of(*tune) == false) return std::nullopt;
   if (tune->kind != DocumentNode::Kind::map && tune->kind != DocumentNode::Kind::null) {
     diagnostics.add(tune->origin,
                     "baseline.tune = " + tune->summary() + ", must be a map of settings, or false");

@@ -100,6 +100,48 @@ TEST_F(DocumentTest, NumbersMayBeIntegers) {
   EXPECT_EQ(parameters("s: {rate: 3e-4}").get<double>("rate"), 3e-4);
 }
 
+TEST_F(DocumentTest, ValuesAreThoseOfTheCoreSchemaOfYaml12) {
+  for (const std::string text : {"true", "True", "TRUE"}) {
+    EXPECT_TRUE(parameters("s: {flag: " + text + "}").get<bool>("flag")) << text;
+  }
+  for (const std::string text : {"false", "False", "FALSE"}) {
+    EXPECT_FALSE(parameters("s: {flag: " + text + "}").get<bool>("flag")) << text;
+  }
+  const std::pair<const char*, Integer> integers[] = {{"+16", 16},    {"0x10", 16}, {"0xFf", 255},
+                                                      {"0o20", 16},   {"016", 16},  {"+16.0", 16},
+                                                      {"+1.6e1", 16}, {"16.", 16}};
+  for (const auto& [text, value] : integers) {
+    EXPECT_EQ(parameters("s: {steps: " + std::string(text) + "}").get<Integer>("steps"), value)
+        << text;
+    const std::vector<Setting> real{{.name = "r", .default_value = 0.0, .help = "real"}};
+    EXPECT_EQ(mistakes("s: {r: " + std::string(text) + "}", real), "") << text;
+  }
+  EXPECT_EQ(parameters("s: {rate: +.5}").get<double>("rate"), 0.5);
+  EXPECT_EQ(parameters("s: {at: [+2, 0x3]}").get<Integers>("at"), (Integers{2, 3}));
+  EXPECT_EQ(parameters("s: {word: True, tags: [0x10, +1]}").get<Texts>("tags"),
+            (Texts{"0x10", "+1"}));
+  const std::vector<Setting> any{{.name = "n", .default_value = Integer{0}, .help = "any"}};
+  EXPECT_EQ(mistakes("s: {n: -9223372036854775808}", any), "");
+  for (const std::string text : {"tRUE", "yes", "on", "++1", "+-1", "-+1", "0x", "0x-1", "+0x1",
+                                 "-0x1", "0o8", "0X1", "0b1", "1_000", "+", "'+1'"}) {
+    EXPECT_NE(mistakes("s: {flag: " + text + "}"), "") << text;
+    EXPECT_NE(mistakes("s: {n: " + text + "}", any), "") << text;
+  }
+}
+
+TEST_F(DocumentTest, MergeKeysAreRefusedByName) {
+  const auto refusal = [this](const std::string& text) {
+    write("a.yaml", text);
+    return error_of([&] { (void)load("a.yaml"); });
+  };
+  EXPECT_EQ(
+      refusal("base: &b {x: 1}\ns:\n  <<: *b\n"),
+      "a.yaml:3:3: the key <<, which merges maps in YAML 1.1, must be left out: extends takes "
+      "over what another file says");
+  EXPECT_NE(refusal("base: &b {x: 1}\ns: {<<: [*b, *b], y: 2}\n"), "");
+  EXPECT_EQ(refusal("s: {'<<': 1}\n"), "") << "a word as any other";
+}
+
 TEST_F(DocumentTest, WhatIsNotFiniteIsNoNumber) {
   for (const std::string value : {".inf", "inf", ".nan", "nan", "1e999"}) {
     EXPECT_EQ(mistakes("s: {rate: " + value + "}"),
