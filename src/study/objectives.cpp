@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <set>
-#include <sstream>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -26,6 +27,25 @@ bool is_name(const std::string& text) {
   return !text.empty() && letter(text.front()) &&
          std::all_of(text.begin(), text.end(),
                      [&letter](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
+}
+
+std::string trimmed(const std::string& text) {
+  const auto begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
+}
+
+/// A number, which a prefix of the SI or of IEC 80000-13 may follow: 1.7M, 512 Ki.
+std::optional<double> amount_in(const std::string& text) {
+  static const std::map<std::string, double> kPrefixes{
+      {"", 1.0},   {"k", 1e3},     {"M", 1e6},        {"G", 1e9},
+      {"T", 1e12}, {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}};
+  const auto letters = std::min(text.find_first_of("kMGTK"), text.size());
+  const auto number = number_in(trimmed(text.substr(0, letters)));
+  const auto prefix = kPrefixes.find(text.substr(letters));
+  if (!number || prefix == kPrefixes.end()) return std::nullopt;
+  const double value = *number * prefix->second;
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
 /// Whether the columns that are made for one objective are named as the other.
@@ -191,16 +211,16 @@ class ObjectivesReader {
       diagnostics_.add(item.origin, "constraints = " + item.summary() + ", " + message);
       return std::nullopt;
     };
-    std::istringstream words(item.kind == Kind::scalar ? item.text : "");
-    std::string name;
-    std::string comparison;
-    std::string bound;
-    std::string more;
-    words >> name >> comparison >> bound >> more;
-    const auto value = number_in(bound);
-    if ((comparison != "<=" && comparison != ">=") || !value || !std::isfinite(*value) ||
-        !more.empty()) {
-      return refuse("must be of the form NAME <= NUMBER or NAME >= NUMBER");
+    const auto text = item.kind == Kind::scalar ? item.text : std::string();
+    const auto sign = text.find_first_of("<>");
+    const auto comparison = sign == std::string::npos ? std::string() : text.substr(sign, 2);
+    const auto name = trimmed(text.substr(0, sign));
+    const auto value =
+        comparison.empty() ? std::nullopt : amount_in(trimmed(text.substr(sign + 2)));
+    if (name.empty() || (comparison != "<=" && comparison != ">=") || !value) {
+      return refuse(
+          "must be of the form NAME <= NUMBER or NAME >= NUMBER; k, M, G, T, Ki, Mi and Gi may "
+          "follow the number");
     }
     const auto chosen =
         std::find_if(set.objectives.begin(), set.objectives.end(),

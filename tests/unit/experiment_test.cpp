@@ -743,6 +743,30 @@ TEST_F(ExperimentTest, ConstraintsAreBoundsOfObjectives) {
   EXPECT_EQ(mistakes("constraints: [divergence_rate <= 0.4]\nevaluation: {replicates: 2}\n"), "");
 }
 
+TEST_F(ExperimentTest, BoundsOfConstraintsMayHavePrefixesAndNeedNoBlanks) {
+  const std::pair<const char*, double> bounds[] = {
+      {"parameters<=1.7M", 1.7e6},     {"parameters <= 1.7 M", 1.7e6},
+      {" parameters>=2k ", 2e3},       {"parameters <=3G", 3e9},
+      {"parameters<= 1e3k", 1e6},      {"parameters<=.5T", 5e11},
+      {"parameters<=+512Ki", 524288},  {"parameters<=2Mi", 2097152},
+      {"parameters<=1Gi", 1073741824}, {"parameters<=4e6", 4e6}};
+  for (const auto& [text, bound] : bounds) {
+    const auto experiment = load("constraints: ['" + std::string(text) + "']\n" + kAny);
+    ASSERT_EQ(experiment.objectives.constraints.size(), 1U);
+    EXPECT_EQ(experiment.objectives.constraints[0].bound, bound) << text;
+    EXPECT_EQ(
+        mistakes("constraints: ['" + experiment.objectives.constraints[0].text() + "']\n" + kAny),
+        "");
+  }
+  for (const std::string text :
+       {"parameters<=1.7m", "parameters<=M", "parameters<=1MB", "parameters<=1Mk", "parameters<1M",
+        "parameters=1M", "parameters=<1M", "<=1M", "parameters<=1e308T", "parameters<=1<=2"}) {
+    EXPECT_THAT(mistakes("constraints: ['" + text + "']\n" + kAny),
+                HasSubstr("must be of the form NAME <= NUMBER"))
+        << text;
+  }
+}
+
 TEST_F(ExperimentTest, StabilityNeedsReplicates) {
   EXPECT_EQ(mistakes("objectives: [perplexity, seed_sd]\n" + kAny),
             "a.yaml:1:1: evaluation.replicates = 1, must be at least 2 for the objective seed_sd");
