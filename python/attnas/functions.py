@@ -45,10 +45,12 @@ class Search:
 
     def __init__(self, asking: Any, seed: int):
         self._asking = asking
+        genes = json.loads(asking.genes())
+        self._logarithmic = {gene["name"] for gene in genes if gene.get("log")}
         #: Genes of the space: a list of options, or a pair of bounds.
         self.space: dict[str, list[str] | tuple[float, float]] = {
             gene["name"]: gene.get("options") or (gene["min"], gene["max"])
-            for gene in json.loads(asking.genes())}
+            for gene in genes}
         #: Where all randomness must come from, so that the run can be continued.
         self.random = random.Random(seed)
         #: The initial population, which is asked for already: pairs of a genotype and its fitness.
@@ -66,9 +68,14 @@ class Search:
         return [_fitness(values) for values in json.loads(self._asking.ask(json.dumps(list(genotypes))))]
 
     def draw(self) -> Genotype:
-        """A genotype drawn uniformly, gene by gene."""
-        return {name: self.random.choice(values) if isinstance(values, list) else self.random.uniform(*values)
+        """A genotype drawn uniformly, gene by gene; by their logarithms, where a gene's `log` is true."""
+        return {name: self.random.choice(values) if isinstance(values, list) else self._number(name, *values)
                 for name, values in self.space.items()}
+
+    def _number(self, name: str, low: float, high: float) -> float:
+        if name not in self._logarithmic:
+            return self.random.uniform(low, high)
+        return min(max(math.exp(self.random.uniform(math.log(low), math.log(high))), low), high)
 
 
 @dataclass(frozen=True)

@@ -148,8 +148,10 @@ Json gene_schema(const Slot& slot) {
     number[upper->excluded ? "exclusiveMaximum" : "maximum"] = upper->value;
   }
   if (slot.is_integer()) return one_or_list(number);
-  return any_of(
-      {number, map_of({{"min", number}, {"max", number}, {"decimals", {{"type", "integer"}}}})});
+  return any_of({number, map_of({{"min", number},
+                                 {"max", number},
+                                 {"decimals", {{"type", "integer"}}},
+                                 {"log", {{"type", "boolean"}}}})});
 }
 
 Json space_schema() {

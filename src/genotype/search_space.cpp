@@ -1,6 +1,8 @@
 #include "genotype/search_space.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -58,6 +60,10 @@ SearchSpace::SearchSpace(std::vector<Gene> genes) : genes_(std::move(genes)) {
       throw InputError("space." + gene.name + ": min = " + shortest(gene.min) +
                        ", must be <= max = " + shortest(gene.max));
     }
+    if (gene.log && !(gene.min > 0.0)) {
+      throw InputError("space." + gene.name + ": min = " + shortest(gene.min) +
+                       ", must be > 0 where log is true");
+    }
   }
 }
 
@@ -100,8 +106,11 @@ std::size_t num_entries(const Gene& gene, Encoding encoding) {
   return gene.categorical() && encoding == Encoding::scores ? gene.options.size() : 1;
 }
 
+/// The entry that stands for a value of a real gene.
+double entry_of(const Gene& gene, double value) { return gene.log ? std::log(value) : value; }
+
 double upper_bound(const Gene& gene, Encoding encoding) {
-  if (!gene.categorical()) return gene.max;
+  if (!gene.categorical()) return entry_of(gene, gene.max);
   if (encoding == Encoding::scores) return 1.0;
   const auto options = static_cast<double>(gene.options.size());
   return encoding == Encoding::relaxed ? options : options - 1.0;
@@ -124,7 +133,7 @@ std::pair<std::vector<double>, std::vector<double>> SearchSpace::bounds(Encoding
   std::vector<double> upper;
   in_vector_order(genes_, [&](const Gene& gene) {
     const auto entries = num_entries(gene, encoding);
-    lower.insert(lower.end(), entries, gene.categorical() ? 0.0 : gene.min);
+    lower.insert(lower.end(), entries, gene.categorical() ? 0.0 : entry_of(gene, gene.min));
     upper.insert(upper.end(), entries, upper_bound(gene, encoding));
   });
   return {lower, upper};
@@ -132,8 +141,20 @@ std::pair<std::vector<double>, std::vector<double>> SearchSpace::bounds(Encoding
 
 namespace {
 
-/// Within the bounds, and at the nearest decimal fraction as the double that it is read as.
+/// The number with so many significant digits that is nearest.
+double with_digits(double x, int digits) {
+  std::array<char, 64> buffer{};
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), x,
+                                    std::chars_format::scientific, digits - 1);
+  std::from_chars(buffer.data(), result.ptr, x);
+  return x;
+}
+
+/// What an entry stands for: within the bounds, and at the nearest decimal fraction as the double
+/// that it is read as.
 double real_value(const Gene& gene, double x) {
+  constexpr int kDigits = 12;
+  if (gene.log) x = with_digits(std::exp(x), kDigits);
   if (gene.decimals >= 0) {
     constexpr double kExact = 9007199254740992.0;  // 2^53: beyond it there is nothing to round
     const double scale = std::pow(10.0, gene.decimals);
@@ -207,7 +228,7 @@ std::vector<double> SearchSpace::encode(const Genotype& genotype, Encoding encod
     if (!gene.categorical()) {
       const double value = genotype.real(gene.name);
       require_in_range("gene " + gene.name, value, gene.min, gene.max);
-      return std::vector<double>{value};
+      return std::vector<double>{entry_of(gene, value)};
     }
     const auto& option = genotype.option(gene.name);
     const auto found = std::find(gene.options.begin(), gene.options.end(), option);
@@ -235,7 +256,8 @@ Genotype SearchSpace::draw(RandomEngine& random) const {
       const auto options = static_cast<std::int64_t>(gene.options.size());
       drawn[&gene] = gene.options[static_cast<std::size_t>(random.below(options))];
     } else {
-      drawn[&gene] = real_value(gene, gene.min + random.uniform() * (gene.max - gene.min));
+      const double low = entry_of(gene, gene.min);
+      drawn[&gene] = real_value(gene, low + random.uniform() * (entry_of(gene, gene.max) - low));
     }
   });
   std::vector<std::pair<std::string, GeneValue>> values;

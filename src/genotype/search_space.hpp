@@ -21,6 +21,7 @@ struct Gene {
   double min = 0.0;   ///< real gene only
   double max = 0.0;   ///< real gene only, >= min
   int decimals = -1;  ///< real gene only: values are rounded to so many; -1 = not at all
+  bool log = false;   ///< real gene only, min > 0: algorithms see logarithms of its values
 
   [[nodiscard]] bool categorical() const { return !options.empty(); }
   /// Whether there is anything to choose.
@@ -54,7 +55,9 @@ class Genotype {
 /// The ordered genes of one problem, and the codec between decision vectors and genotypes.
 ///
 /// Decision vector: first the real genes, then the categorical ones, each group in the order of the
-/// genes; genes that do not vary are left out (pagmo's algorithms refuse equal bounds).
+/// genes; genes that do not vary are left out (pagmo's algorithms refuse equal bounds). Of a gene with
+/// Gene::log the entry is the natural logarithm; its values have 12 significant digits, so that they
+/// are the same after a logarithm and back.
 class SearchSpace {
  public:
   SearchSpace() = default;

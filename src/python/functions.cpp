@@ -284,6 +284,7 @@ nlohmann::json Asking::genes() const {
     } else {
       item["min"] = gene.min;
       item["max"] = gene.max;
+      item["log"] = gene.log;
     }
     list.push_back(std::move(item));
   }

@@ -27,6 +27,13 @@ bool contains(const Texts& texts, const std::string& text) {
 
 constexpr std::int64_t kLongestPeriod = 16;
 
+/// Of a range of numbers.
+Setting log_setting() {
+  return {.name = "log",
+          .default_value = false,
+          .help = "whether all orders of magnitude are drawn alike; min must be > 0"};
+}
+
 class SpaceReader {
  public:
   SpaceReader(Semantics semantics, Diagnostics& diagnostics)
@@ -256,7 +263,8 @@ class SpaceReader {
                            .min = -1,
                            .max = 12};
     const auto bounds = read_section(
-        path, &node, {bound("min", gene.min), bound("max", gene.max), decimals}, diagnostics_);
+        path, &node, {bound("min", gene.min), bound("max", gene.max), decimals, log_setting()},
+        diagnostics_);
     const auto min = bounds.get<double>("min");
     const auto max = bounds.get<double>("max");
     if (min > max) {
@@ -266,6 +274,12 @@ class SpaceReader {
     gene.min = min;
     gene.max = max;
     gene.decimals = static_cast<int>(bounds.get<std::int64_t>("decimals"));
+    gene.log = bounds.get<bool>("log");
+    if (gene.log && node.find("decimals") == nullptr) gene.decimals = -1;
+    if (gene.log && min <= 0.0) {
+      refuse(node, path, "min = " + shortest(min) + ", must be > 0 where log is true");
+      gene.log = false;
+    }
     const auto rounded = [&gene](double value) {
       return std::round(value * std::pow(10.0, gene.decimals));
     };
@@ -355,6 +369,7 @@ nlohmann::json space_json(const SearchSpace& space) {
     auto& json = section[slot.name];
     if (!gene.categorical()) {
       json = {{"min", gene.min}, {"max", gene.max}, {"decimals", gene.decimals}};
+      if (gene.log) json["log"] = true;
     }
     for (const auto& option : gene.options) json.push_back(option_json(slot, option));
   }

@@ -283,6 +283,22 @@ TEST_F(ExperimentTest, SpaceShortForms) {
             0.2);
 }
 
+TEST_F(ExperimentTest, RangesOfNumbersMayBeLogarithmic) {
+  const auto experiment = load("space: {attention_dropout: {min: 0.001, max: 0.2, log: True}}\n");
+  const auto& gene = experiment.space.gene("attention_dropout");
+  EXPECT_TRUE(gene.log);
+  EXPECT_EQ(gene.decimals, -1);
+  const auto& resolved = experiment.resolved["space"]["attention_dropout"];
+  EXPECT_EQ(resolved["log"], true);
+  EXPECT_TRUE(load("space: {attention_dropout: " + resolved.dump() + "}\n")
+                  .space.gene("attention_dropout")
+                  .log);
+  EXPECT_FALSE(load("").resolved["space"]["attention_dropout"].contains("log"));
+  EXPECT_EQ(mistakes("space:\n  attention_dropout: {max: 0.2, log: true}\n"),
+            "a.yaml:2:22: space.attention_dropout = {max: 0.2, log: true}, min = 0, must be > 0 "
+            "where log is true");
+}
+
 TEST_F(ExperimentTest, UnknownOptionsNameTheNearestLabelOrKey) {
   EXPECT_EQ(mistakes("space:\n  normalization: [softmax, sparsmax]\n"),
             "a.yaml:2:28: space.normalization = sparsmax, must be one of softmax, sparsemax, "

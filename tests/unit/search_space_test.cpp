@@ -47,6 +47,33 @@ TEST(SearchSpace, LargeValuesAreNotRoundedAway) {
   }
 }
 
+TEST(SearchSpace, OrdersOfMagnitudeAreDrawnAlikeWhereLogIsTrue) {
+  const SearchSpace space({{.name = "x", .min = 1e-3, .max = 1e5, .log = true}});
+  const auto [lower, upper] = space.bounds();
+  EXPECT_NEAR(lower.front(), std::log(1e-3), 1e-12);
+  EXPECT_NEAR(upper.front(), std::log(1e5), 1e-12);
+  RandomEngine random(3);
+  int below_10 = 0;
+  constexpr int kDraws = 4000;
+  for (int i = 0; i < kDraws; ++i) {
+    const auto genotype = space.draw(random);
+    EXPECT_GE(genotype.real("x"), 1e-3);
+    EXPECT_LE(genotype.real("x"), 1e5);
+    EXPECT_EQ(space.decode(space.encode(genotype)), genotype) << genotype.real("x");
+    below_10 += genotype.real("x") < 10.0 ? 1 : 0;
+  }
+  EXPECT_NEAR(below_10, kDraws / 2, 5 * std::sqrt(kDraws) / 2) << "4 of 8 orders";
+  for (const double given : {1e-3, 0.123456789, 1.0, 500.0, 1e4, 1e5}) {
+    EXPECT_EQ(space.decode(space.encode(Genotype({{"x", given}}))).real("x"), given);
+  }
+  for (const double min : {0.0, -1.0}) {
+    EXPECT_NE(message_of<InputError>([&] {
+                (void)SearchSpace({{.name = "x", .min = min, .max = 1.0, .log = true}});
+              }).find("must be > 0 where log is true"),
+              std::string::npos);
+  }
+}
+
 TEST(SearchSpace, ManyCombinationsSaturate) {
   std::vector<Gene> genes;
   for (int i = 0; i < 64; ++i) {
