@@ -247,7 +247,7 @@ std::vector<Setting> cluster_settings() {
            "auto: the engine starts one and writes its address and certificate to cluster.json in "
            "the run's folder; or the address of a running one: tls://host:port"),
       text("listen", "auto",
-           "address at which workers reach the scheduler; auto: that of the default route"),
+           "address on which Dask's scheduler listens; auto: that of the default route"),
       text("device", "auto",
            "model of device that all workers must have, since each rounds in its own way; auto: "
            "that of the run's first result; mixed: any, and results depend on who measured what"),

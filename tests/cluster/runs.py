@@ -1,9 +1,12 @@
 """Runs with workers, for the tests of engines."""
 
+import contextlib
+import ipaddress
 import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -113,6 +116,22 @@ class RunTest(unittest.TestCase):
         except (sqlite3.Error, TypeError):
             return []
         return [array["worker"] for array in (work or {}).get("arrays", []) if array["step"] > 0 and "worker" in array]
+
+    def listening(self, process):
+        """(address, port) of each TCP socket on which a process's session listens."""
+        sockets = set()
+        for child in self.children(process, ""):
+            for file in pathlib.Path(f"/proc/{child}/fd").glob("*"):
+                with contextlib.suppress(OSError):
+                    sockets.add(os.readlink(file))
+        found = set()
+        tables = [pathlib.Path(f"/proc/net/{name}").read_text().splitlines()[1:] for name in ("tcp", "tcp6")]
+        for words in [line.split() for table in tables for line in table]:
+            if words[3] == "0A" and f"socket:[{words[9]}]" in sockets:
+                address, port = words[1].split(":")
+                values = struct.unpack(f">{len(address) // 8}I", bytes.fromhex(address))
+                found.add((str(ipaddress.ip_address(struct.pack(f"={len(values)}I", *values))), int(port, 16)))
+        return found
 
     def children(self, process, word):
         """Processes of a process's session whose command has a word."""

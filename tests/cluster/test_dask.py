@@ -1,11 +1,13 @@
 """Workers by Dask distributed, on this machine: who measures, and who of them dies, changes no result."""
 
+import contextlib
 import json
 import os
 import pathlib
 import random
 import re
 import signal
+import socket
 import sys
 import threading
 import types
@@ -45,6 +47,17 @@ class DaskTest(runs.RunTest):
                 self.assertEqual(list((self.folder / "run/checkpoints").glob("*")), [])
                 for file in (self.folder / "run").glob("*.*"):
                     file.unlink()
+
+    def test_workers_wait_for_a_folder_that_is_not_there_yet_so_long_as_they_say(self):
+        early = self.workers("runs/later", "--slots", 2, log="early")
+        self.until(lambda: "no run in" in self.said("early") or early.poll() is not None, "it does not say that it waits")
+        self.assertIn("runs/later yet, waits 600 s for one", self.said("early"))
+        manager = self.start("late", *self.command("runs/later"))
+        self.ends(manager, "late")
+        self.ends(early, "early")
+        never = self.workers("runs/never", "--idle", 1, log="never")
+        self.ends(never, "never", 2)
+        self.assertIn("runs/never: there is no such folder, after 1 s", self.said("never"))
 
     def test_workers_that_are_killed_cost_nothing_but_their_work(self):
         alone = self.alone()
@@ -154,6 +167,31 @@ class DaskTest(runs.RunTest):
         self.assertIn("is in use by another process", self.said("second"))
         self.assertEqual(file.read_text(), said)
         self.complete(manager, [self.workers("run", "--slots", 2)])
+
+    def test_nothing_listens_elsewhere_and_nothing_answers_without_the_certificate(self):
+        for listen, address in ("127.0.0.1", "127.0.0.1"), ("localhost", "127.0.0.1"), ("127.0.0.3", "127.0.0.3"), ("::1", "::1"):
+            if ":" in address and address.replace(":", "").zfill(32) not in pathlib.Path("/proc/net/if_inet6").read_text():
+                continue  # a machine without IPv6
+            with self.subTest(listen=listen):
+                manager = self.manager(listen, f"cluster.listen={listen}", "training.steps=100000")
+                self.until((self.folder / listen / "cluster.json").exists, "there is no cluster.json")
+                workers = self.workers(listen, *(["--listen", address] if address == "127.0.0.3" else []))
+                self.until(lambda: self.children(workers, "nas-work"), "nothing is measured")
+                sockets = [self.listening(process) for process in (manager, workers)]
+                http = [at for found in sockets for at in found if self.answers_http(at)]
+                self.kill_all(workers)
+                self.kill_all(manager)
+                self.assertEqual([[at for at, _ in found] for found in sockets], [[address], [address]], "a socket each, for TLS")
+                self.assertEqual(http, [])
+
+    @staticmethod
+    def answers_http(at):
+        for path in "/health", "/info/main/workers.html", "/json/identity.json", "/metrics":
+            with contextlib.suppress(OSError), socket.create_connection(at, timeout=10) as stream:  # it is reset
+                stream.sendall(f"GET {path} HTTP/1.1\r\nHost: manager\r\n\r\n".encode())
+                if b"HTTP" in stream.recv(1000):
+                    return True
+        return False
 
     def test_who_would_measure_otherwise_is_refused_with_both_values(self):
         program = self.folder / "nas-work"

@@ -30,11 +30,32 @@ from engines import Child, Died, Faults, Left, lost, need, orders, place, say
 need("distributed", "python3-distributed")
 import dask  # noqa: E402
 import distributed  # noqa: E402
+from distributed.comm import get_local_address_for  # noqa: E402
 from distributed.core import Status  # noqa: E402
 from distributed.security import Security  # noqa: E402
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in words
+
+
+class _WithoutHttp:
+    """A server of Dask without its HTTP server, which is there without a dashboard, too, on all addresses and for anybody."""
+
+    def start_http_server(self, *_, **__) -> None:
+        pass
+
+
+class _Worker(_WithoutHttp, distributed.Worker):
+    pass
+
+
+class _Scheduler(_WithoutHttp, distributed.Scheduler):
+    pass
+
+
+def _host(address: str) -> str:
+    """An address as Dask takes it: one of IPv6 in brackets."""
+    return f"[{address}]" if ":" in address and "[" not in address else address
 
 
 # ---- On a worker.
@@ -136,12 +157,13 @@ def end(run: str, save: bool, ended: bool) -> None:
     bench.leave(save, run)
 
 
-async def _serve(address: str, security: Security, slots: int, grace: float) -> int:
+async def _serve(address: str, listen: str | None, security: Security, slots: int, grace: float) -> int:
     """A worker of Dask until its scheduler is gone. @return 143 if it was this process that was to end, 75 if it is set aside."""
     stopped = asyncio.Event()
     with tempfile.TemporaryDirectory() as folder:
-        async with distributed.Worker(address, security=security, nthreads=slots, death_timeout=5, local_directory=folder,
-                                      dashboard_address=None, memory_limit=0) as worker:
+        host = _host(listen) if listen else get_local_address_for(address)
+        async with _Worker(address, host=host, security=security, nthreads=slots, death_timeout=5, local_directory=folder,
+                           memory_limit=0) as worker:
             print(f"workers: {slots} slots for the run at {address}", file=sys.stderr, flush=True)
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -165,19 +187,25 @@ def work(words: list[str]) -> int:
     parser.add_argument("folder", help="of the run, as this machine sees it")
     parser.add_argument("--slots", type=int, default=1, help="orders at once, each by a process of its own (default: 1)")
     parser.add_argument("--scratch", help="folder of this machine for checkpoints, where the run's folder is not shared for writing")
+    parser.add_argument("--listen", help="address of this machine to listen on (default: that by which it reaches the manager)")
     parser.add_argument("--idle", type=float, default=600.0, help="seconds without a run after which it leaves (default: 600)")
     arguments = parser.parse_args(words)
     if arguments.slots < 1:
         parser.error(f"--slots {arguments.slots}, must be at least 1")
-    if not os.path.isdir(arguments.folder):
-        parser.error(f"{arguments.folder}: there is no such folder")
+    if not arguments.idle >= 0:
+        parser.error(f"--idle {arguments.idle}, must be at least 0")
+    if os.path.exists(arguments.folder) and not os.path.isdir(arguments.folder):
+        parser.error(f"{arguments.folder}: is no folder")
     bench.folder, bench.scratch = os.path.abspath(arguments.folder), arguments.scratch
     file = pathlib.Path(arguments.folder) / "cluster.json"
+    if not os.path.exists(file):
+        print(f"workers: no run in {arguments.folder} yet, waits {arguments.idle:g} s for one", file=sys.stderr, flush=True)
     last = time.monotonic()
     while time.monotonic() - last < arguments.idle:
         try:
             cluster = json.loads(file.read_text())
-            code = asyncio.run(_serve(cluster["address"], Security(**cluster["security"]), arguments.slots, cluster["grace"]))
+            code = asyncio.run(_serve(cluster["address"], arguments.listen, Security(**cluster["security"]), arguments.slots,
+                                      cluster["grace"]))
             if code or bench.ended:
                 return code
             last = time.monotonic()
@@ -188,6 +216,9 @@ def work(words: list[str]) -> int:
         finally:
             bench.leave(True)
         time.sleep(_SECONDS_BETWEEN_LOOKS)
+    if not os.path.isdir(arguments.folder):
+        print(f"workers: {arguments.folder}: there is no such folder, after {arguments.idle:g} s", file=sys.stderr)
+        return 2
     print(f"workers: no run in {arguments.folder} for {arguments.idle:g} s", file=sys.stderr)
     return 0
 
@@ -228,8 +259,8 @@ class _Engine:
         else:
             security = Security.temporary()
             listen = settings.get("listen", "auto")
-            self.cluster = distributed.LocalCluster(n_workers=0, host=_address() if listen == "auto" else listen, protocol="tls://",
-                                                    security=security, dashboard_address=None)
+            self.cluster = distributed.SpecCluster(security=security, scheduler={"cls": _Scheduler, "options": {
+                "host": _address() if listen == "auto" else _host(listen), "port": 0, "protocol": "tls://", "security": security}})
             address = self.cluster.scheduler_address
             names = ("tls_ca_file", *(f"tls_{role}_{part}" for role in ("client", "worker") for part in ("cert", "key")))
             self.said = json.dumps({"address": address, "grace": run["grace"], "security":
