@@ -319,13 +319,16 @@ void ComparisonStore::for_each_search(
                          .fitness = read_array<double>(select.getColumn(6)),
                          .steps = read_array<std::int64_t>(select.getColumn(7))}};
       const auto digest = select.getColumn(8);
-      const bool fits = digest.isNull() || digest.getString() == digest_of(search);
+      const bool fits = digest.isNull()
+                            ? version < 3 || state_->database.may_lack_digests("searches")
+                            : digest.getString() == digest_of(search);
       if (!fits || !is_sound(search.trajectory, candidates)) {
         state_->refuse(
             "the search with seed " + std::to_string(search.seed) + " of algorithm " +
                 std::to_string(algorithm),
-            fits ? "its asks and what is recorded of them do not fit together"
-                 : "its SHA-256 does not fit",
+            fits              ? "its asks and what is recorded of them do not fit together"
+            : digest.isNull() ? "it has no SHA-256"
+                              : "its SHA-256 does not fit",
             ", or delete the row of this search, which the same command then makes again");
       }
       visit(search);

@@ -187,7 +187,34 @@ Database::Database(fs::path file, const DatabaseKind& kind, Mode mode)
   });
 }
 
-Database::~Database() = default;
+Database::~Database() {
+  if (lock_ && sqlite_) close_journal();
+}
+
+/// SQLite itself tries so when the file is closed, and does not tell what came of it.
+void Database::close_journal() noexcept {
+  constexpr int kPatienceMilliseconds = 2000;  // for readers that do not stay
+  try {
+    sqlite3* const connection = sqlite_->getHandle();
+    sqlite3_busy_timeout(connection, kPatienceMilliseconds);
+    int pages = 0;
+    const int code =
+        sqlite3_wal_checkpoint_v2(connection, "main", SQLITE_CHECKPOINT_FULL, &pages, nullptr);
+    if (code == SQLITE_OK || !has_journal(file_)) return;
+    warn("part of the record is in " + beside(file_, "-wal").string() + " alone, since " +
+         (code == SQLITE_BUSY ? "another program has been reading " + file_.string() + " all along"
+                              : std::string(sqlite3_errstr(code))) +
+         ": what copies one copies both, or repeats the command first once that has ended");
+  } catch (const std::exception&) {  // nothing is lost
+  }
+}
+
+bool Database::may_lack_digests(const char* table) const {
+  // So SQLite writes down a column that ALTER TABLE has added; ours begin a line.
+  auto added = statement("SELECT instr(sql, ', digest TEXT') FROM sqlite_master WHERE name = ?");
+  added.bind(1, table);
+  return added.executeStep() && added.getColumn(0).getInt() > 0;
+}
 
 void Database::open_for_writing() {
   lock_ = std::make_unique<WriterLock>(file_);

@@ -36,7 +36,8 @@ std::string row_digest(std::span<const std::string> columns);
 /// nobody writes may lie where nothing can be written; of one that is only ever replaced as a whole,
 /// what lies beside it does not count.
 ///
-/// Where another program holds the file, a writer waits for it (BusyWait).
+/// Where another program holds the file, a writer waits for it (BusyWait). At its end a writer moves
+/// what the write-ahead log holds into the file, and warns where that cannot be done.
 ///
 /// Errors of SQLite leave as InputError where the file is damaged or none of ours (the message
 /// names it, and what to do), and as MachineError where the machine could not read or write.
@@ -58,6 +59,9 @@ class Database {
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
   /// Of the file's schema, at most that of its kind.
   [[nodiscard]] int version() const { return version_; }
+
+  /// Whether rows of a table may lack a digest: their column was added to it later. Within guarded().
+  [[nodiscard]] bool may_lack_digests(const char* table) const;
 
   /// For use within guarded().
   [[nodiscard]] SQLite::Statement statement(const std::string& sql) const {
@@ -113,6 +117,7 @@ class Database {
   void require_plain_tables() const;
   [[noreturn]] void refuse_damage(const std::string& found) const;
   [[noreturn]] void fail(const SQLite::Exception& error) const;
+  void close_journal() noexcept;
 
   std::filesystem::path file_;
   DatabaseKind kind_;

@@ -25,7 +25,8 @@ constexpr int kSchemaVersion = 3;
 
 // Texts are JSON. Doubles in JSON are the shortest decimals that read back equal, so nothing is
 // rounded. A digest is the SHA-256 of its row's other columns, see row_digest; null in rows that
-// were written before there were any. Indicators follow from the asks.
+// version 2 has written, whose tables show that the column was added. Indicators follow from the
+// asks.
 constexpr const char* kSchema = R"sql(
 CREATE TABLE meta (
   key    TEXT PRIMARY KEY,
@@ -421,18 +422,22 @@ struct Store::State {
 
   /// Reads the present row of select(). @param damage  receives what is wrong with it, if anything.
   template <class Read>
-  static auto read(const RecordTable& table, SQLite::Statement& row, Read& read,
-                   std::string& damage) -> std::optional<decltype(read(Texts()))> {
+  auto read(const RecordTable& table, SQLite::Statement& row, Read& read, std::string& damage) const
+      -> std::optional<decltype(read(Texts()))> {
     Texts columns;
     for (int i = 0; i < table.size; ++i) columns.push_back(row.getColumn(i).getString());
     const auto digest = row.getColumn(table.size);
     std::string reason = "its SHA-256 does not fit";
     try {
-      if (digest.isNull() ? std::all_of(columns.begin(), columns.end(), is_utf8)
-                          : digest.getString() == row_digest(columns)) {
+      if (!digest.isNull()) {
+        if (digest.getString() == row_digest(columns)) return read(columns);
+      } else if (database.version() == kSchemaVersion && !database.may_lack_digests(table.name)) {
+        reason = "it has no SHA-256";
+      } else if (std::all_of(columns.begin(), columns.end(), is_utf8)) {
         return read(columns);
+      } else {
+        reason = "its texts are no UTF-8";
       }
-      if (digest.isNull()) reason = "its texts are no UTF-8";
     } catch (const InputError& error) {
       reason = error.what();
     } catch (const nlohmann::json::exception& error) {

@@ -10,6 +10,7 @@
 
 #include "core/stop.hpp"
 #include "integration/program.hpp"
+#include "unit/late_digests.hpp"
 
 namespace nas::testing {
 namespace {
@@ -316,6 +317,7 @@ TEST_F(FaultsTest, WhatASearchHasMadeInItsTimeIsMadeAgainHoweverMuchIsLeft) {
   EXPECT_THAT(first, HasSubstr("out_of_memory"));
   {
     SQLite::Database store((folder / "store.sqlite").string(), SQLite::OPEN_READWRITE);
+    add_digests_late(store);
     store.exec("UPDATE meta SET value = '2000', digest = NULL WHERE key = 'elapsed_seconds'");
   }
   EXPECT_EQ(run("nas-run", search), 0) << text();

@@ -18,6 +18,7 @@
 #include "store/store.hpp"
 #include "study/experiment.hpp"
 #include "study/worker.hpp"
+#include "unit/late_digests.hpp"
 
 namespace nas::testing {
 namespace {
@@ -210,7 +211,9 @@ TEST_F(ResumeTest, ADamagedCheckpointOrOneOfAnotherTrainingRunIsReportedAndNotCo
 
 /// Changes a store past the program.
 void change(const fs::path& folder, const std::string& sql) {
-  SQLite::Database((folder / "store.sqlite").string(), SQLite::OPEN_READWRITE).exec(sql);
+  SQLite::Database store((folder / "store.sqlite").string(), SQLite::OPEN_READWRITE);
+  add_digests_late(store);
+  store.exec(sql);
 }
 
 TEST_F(ResumeTest, ARemovedFolderEndsTheRunAndIsNamed) {

@@ -11,6 +11,7 @@
 
 #include "integration/program.hpp"
 #include "store/store.hpp"
+#include "unit/late_digests.hpp"
 #include "unit/small_table.hpp"
 
 namespace nas::testing {
@@ -59,7 +60,9 @@ class VerifyTest : public ProgramTest {
 
   /// Changes the store past the program.
   void change(const std::string& sql) const {
-    SQLite::Database(store().string(), SQLite::OPEN_READWRITE).exec(sql);
+    SQLite::Database file(store().string(), SQLite::OPEN_READWRITE);
+    add_digests_late(file);
+    file.exec(sql);
   }
 
   /// Records an evaluation otherwise, with a digest that fits.

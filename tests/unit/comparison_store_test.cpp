@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "store/store.hpp"
+#include "unit/late_digests.hpp"
 #include "unit/message_of.hpp"
 
 namespace nas::testing {
@@ -126,6 +127,10 @@ TEST_F(ComparisonStoreTest, AChangedDigitIsFoundAndItsSearchNamed) {
     ComparisonStore(file_).add({search(7)});
     EXPECT_EQ(complaint(), kFine);
   }
+  change("UPDATE searches SET digest = NULL");
+  EXPECT_THAT(complaint(), HasSubstr(" of algorithm 0 is damaged: it has no SHA-256; put a copy"));
+  change("DELETE FROM searches");
+  ComparisonStore(file_).add({search(7)});
   change("UPDATE searches SET seed = 8");
   EXPECT_THAT(complaint(), HasSubstr("the search with seed 8 of algorithm 0" + named));
   change("UPDATE searches SET seed = 7, algorithm = 1");
@@ -172,6 +177,10 @@ TEST_F(ComparisonStoreTest, ASearchWhosePartsDoNotFitTogetherIsNamed) {
     store.add({search(7)});
   }
   ASSERT_EQ(complaint(), kFine);
+  {
+    SQLite::Database file(file_.string(), SQLite::OPEN_READWRITE);
+    testing::add_digests_late(file, {"searches"});
+  }
   for (const std::string parts :
        {"trained = x''", "trained = x'020000000100000002000000'",
         "trained = x'ffffffff0100000002000000'", "seconds = substr(seconds, 1, 13)",

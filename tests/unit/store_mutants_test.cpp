@@ -23,6 +23,7 @@
 #include "core/temporary_folder.hpp"
 #include "store/database.hpp"
 #include "store/store.hpp"
+#include "unit/late_digests.hpp"
 #include "unit/message_of.hpp"
 #include "unit/small_table.hpp"
 
@@ -294,6 +295,7 @@ class AnyStore : public ::testing::Test {
     const auto rows = sqlite.execAndGet("SELECT count(*) FROM " + table.name).getInt64();
     const auto& key = table.columns.front();
     const bool without = digest == Digest::none && table.has_digest;
+    if (without) add_digests_late(sqlite);
     const auto sql = "UPDATE " + table.name + " SET " + column + " = " + value +
                      (without ? ", digest = NULL" : "") + " WHERE " + key + " = (SELECT " + key +
                      " FROM " + table.name + " LIMIT 1 OFFSET " +

@@ -12,7 +12,9 @@
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "core/warning.hpp"
 #include "unit/forked.hpp"
+#include "unit/late_digests.hpp"
 #include "unit/message_of.hpp"
 
 namespace nas {
@@ -387,6 +389,30 @@ TEST_F(StoreTest, KilledWriterLeavesItsCommitsAndNoLock) {
   EXPECT_TRUE(store.find("e1").has_value());
 }
 
+/// A program that reads all along keeps what is written meanwhile in the log beside the store.
+TEST_F(StoreTest, WhatIsNotInTheStoreItselfAtTheEndIsSaid) {
+  Store(file_).add({example("e1")});
+  for (const auto* reads : {"", "SELECT 1", "BEGIN; SELECT count(*) FROM evaluations"}) {
+    const bool all_along = std::string(reads).starts_with("BEGIN");
+    std::string heard;
+    const WarningListener listener([&heard](const std::string& text) { heard += text; });
+    SQLite::Database reader(file_.string(), SQLite::OPEN_READONLY);
+    reader.exec(reads);
+    Store(file_).add({example("e2"), example(reads)});
+    const auto copy = folder_ / "copy.sqlite";
+    fs::copy_file(file_, copy, fs::copy_options::overwrite_existing);
+    const auto copied = Store(copy, Store::Mode::read_only).evaluations().size();
+    if (!all_along) {
+      EXPECT_EQ(heard, "");
+      EXPECT_EQ(copied, Store(file_, Store::Mode::read_only).evaluations().size());
+      continue;
+    }
+    EXPECT_THAT(heard, ::testing::AllOf(HasSubstr("store.sqlite-wal alone"),
+                                        HasSubstr("another program has been reading")));
+    EXPECT_EQ(copied + 1, Store(file_, Store::Mode::read_only).evaluations().size());
+  }
+}
+
 /// Stores of whose contents something is changed past the class.
 class ChangedStoreTest : public StoreTest {
  protected:
@@ -399,6 +425,10 @@ class ChangedStoreTest : public StoreTest {
   }
   void change(const std::string& sql) const {
     SQLite::Database(file_.string(), SQLite::OPEN_READWRITE).exec(sql);
+  }
+  void add_digests_late() const {
+    SQLite::Database store(file_.string(), SQLite::OPEN_READWRITE);
+    testing::add_digests_late(store);
   }
   /// What reading everything complains about.
   [[nodiscard]] std::string complaint() const {
@@ -497,6 +527,7 @@ TEST_F(ChangedStoreTest, WhatAnsweredAnAskMustBeThere) {
                                      "answered it is not there; put a copy"));
   change("DELETE FROM evaluations WHERE id = 'e2'");
   EXPECT_THAT(complaint(), HasSubstr("ask 1 is damaged: the evaluation e2"));
+  add_digests_late();
   change("UPDATE asks SET digest = NULL, evaluations = '[\"\"]' WHERE number = 1");
   EXPECT_THAT(complaint(), HasSubstr("ask 1 is damaged: the evaluation  that"));
   Store store(file_);
@@ -537,6 +568,7 @@ TEST_F(ChangedStoreTest, WhereOneColumnEndsAndTheNextBeginsCounts) {
 }
 
 TEST_F(ChangedStoreTest, RecordsWithoutADigestAreReadAndNamedWhereTheyCannotBe) {
+  add_digests_late();
   change("UPDATE evaluations SET digest = NULL; UPDATE asks SET digest = NULL");
   EXPECT_EQ(complaint(), kFine);
   change("UPDATE evaluations SET curve = '[{' WHERE id = 'e1'");
@@ -550,6 +582,7 @@ TEST_F(ChangedStoreTest, RecordsWithoutADigestAreReadAndNamedWhereTheyCannotBe) 
 }
 
 TEST_F(ChangedStoreTest, AsksNameAtLeastOneEvaluation) {
+  add_digests_late();
   for (const std::string given : {"[]", "{}", R"({"e1": 0})", R"({"e1": -1})", R"({"e1": 1.5})",
                                   R"({"e1": 18446744073709551615})", R"({"e1": 1, "e2": 1})",
                                   "null", "7", "[7]", R"("e1")"}) {
@@ -563,6 +596,7 @@ TEST_F(ChangedStoreTest, AsksNameAtLeastOneEvaluation) {
 }
 
 TEST_F(ChangedStoreTest, PartsOfARecordHaveTheTypeThatTheyAreReadAs) {
+  add_digests_late();
   for (const std::string column : {"identity", "\"values\"", "measured"}) {
     for (const auto* given : {"7", "[]", "\"text\""}) {
       change("UPDATE evaluations SET digest = NULL, " + column + " = '" + given + "'");
@@ -612,6 +646,7 @@ TEST_F(ChangedStoreTest, PartsOfARecordHaveTheTypeThatTheyAreReadAs) {
 }
 
 TEST_F(ChangedStoreTest, DeeplyNestedJsonIsAnError) {
+  add_digests_late();
   constexpr int kDepth = 200000;
   const auto nested = std::string(kDepth, '[') + std::string(kDepth, ']');
   change("UPDATE evaluations SET digest = NULL, measured = '" + nested + "' WHERE id = 'e1'");
@@ -630,6 +665,7 @@ TEST_F(ChangedStoreTest, ACheckCountsNamesAndRemoves) {
     EXPECT_TRUE(found.damaged.empty());
     EXPECT_EQ(found.inconsistencies, "");
   }
+  add_digests_late();
   change(
       "UPDATE evaluations SET replicate = 7 WHERE id = 'e1'; UPDATE asks SET batch = 9; "
       "UPDATE meta SET digest = NULL");
@@ -644,6 +680,30 @@ TEST_F(ChangedStoreTest, ACheckCountsNamesAndRemoves) {
   EXPECT_FALSE(store.meta("finished")) << "what was removed is to be made again";
   EXPECT_EQ(store.evaluations().size(), 1U);
   EXPECT_TRUE(store.asks().empty());
+}
+
+/// Only rows that version 2 has written lack a digest.
+TEST_F(ChangedStoreTest, ADigestThatWasRemovedIsDamage) {
+  {
+    Store store(file_);
+    store.add_partials({paused(example("e7"), 50)});
+    store.add_tell(0, {.number = 0, .genotype = "g", .evaluations = {"e1"}, .fitness = {1.5}});
+  }
+  const auto rows = Store(file_, Store::Mode::read_only).check().verified;
+  for (const std::string table : {"meta", "evaluations", "asks", "partials", "tells"}) {
+    SQLite::Database store(file_.string(), SQLite::OPEN_READWRITE);
+    store.exec("CREATE TABLE kept AS SELECT * FROM " + table);
+    store.exec("UPDATE " + table + " SET digest = NULL");
+    const auto found = Store(file_, Store::Mode::read_only).check();
+    EXPECT_EQ(found.unverified, 0) << table;
+    EXPECT_THAT(found.damaged, ::testing::Each(HasSubstr(" is damaged: it has no SHA-256")));
+    EXPECT_EQ(found.damaged.size() + static_cast<std::size_t>(found.verified),
+              static_cast<std::size_t>(rows))
+        << table;
+    EXPECT_FALSE(found.damaged.empty()) << table;
+    store.exec("DELETE FROM " + table + "; INSERT INTO " + table +
+               " SELECT * FROM kept; DROP TABLE kept");
+  }
 }
 
 /// The tables as version 2 made them.
