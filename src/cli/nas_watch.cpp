@@ -55,8 +55,8 @@ int run(int argc, char** argv) {
       ("port", po::value(&arguments.port)->notifier(require_port),
        "where to listen (default: 0, any port that is free)")  //
       ("host", po::value(&arguments.host),
-       "address to listen at (default: 127.0.0.1, for this machine alone)")  //
-      ("help,h", po::bool_switch(&arguments.help), "print this text")        //
+       "address to listen at, or localhost (default: 127.0.0.1, for this machine alone)")  //
+      ("help,h", po::bool_switch(&arguments.help), "print this text")                      //
       ("version", po::bool_switch(&arguments.version), "print the version");
   nas::parse_command_line(argc, argv, "nas-watch", visible, arguments.words);
   if (arguments.help) {

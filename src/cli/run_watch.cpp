@@ -61,8 +61,15 @@ bool lacks_stage(const RunSummary& run) {
 
 /// Asks that are answered, of how many, or training runs where these are what is known beforehand.
 nlohmann::json progress_of(const RunSummary& run) {
-  if (run.listed())
-    return {{"done", run.outside.evaluations}, {"of", nullptr}, {"unit", "training run"}};
+  if (run.listed()) {
+    // Controls, which are trained last, are counted nowhere beforehand.
+    const auto retest = run.config.value("retest", nlohmann::json::object());
+    const auto most = (std::ssize(run.config.at("mechanisms")) + 1) *  // and the baseline
+                      retest.value("replicates", std::int64_t{0});
+    const std::int64_t done = run.outside.evaluations;
+    if (most == 0) return {{"done", done}, {"of", nullptr}, {"unit", "training run"}};
+    return {{"done", std::min(done, most)}, {"of", most}, {"unit", "training run"}};
+  }
   if (const auto& planned = run.further.at("planned_asks"); planned.is_number()) {
     return {{"done", run.num_asked()}, {"of", planned}, {"unit", "ask"}};
   }

@@ -22,7 +22,9 @@ function number(value) {
   if (value === null || value === undefined) return "";
   const size = Math.abs(value);
   if (size >= 1e5) {
-    const [unit, name] = size >= 1e9 ? [1e9, "G"] : size >= 1e6 ? [1e6, "M"] : [1e3, "k"];
+    const prefixes = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+    const [unit, name] = prefixes.find(([least]) => size >= .9995 * least);
+    if (size >= 999.5e15) return value.toExponential(2);
     return `${Number((value / unit).toPrecision(3))} ${name}`;
   }
   return size >= 1 || size === 0 ? String(Number(value.toFixed(2))) : String(Number(value.toPrecision(3)));
@@ -427,10 +429,10 @@ function drawCurves() {
     ? state.at_work.arrays.filter((array) => array.curve.length > 1) : [];
   byId("learning").hidden = done.length + running.length === 0;
   if (done.length + running.length === 0) return;
-  const losses = (done.length > 0 ? done : running).flatMap(({curve}) => curve.map(([, loss]) => loss));
+  const losses = [...done, ...running].flatMap(({curve}) => curve.map(([, loss]) => loss));
   losses.sort((a, b) => a - b);
-  const low = Math.min(losses[0], ...running.map(({curve}) => curve.at(-1)[1]));
-  const high = losses[Math.floor(.98 * (losses.length - 1))];
+  const low = losses[0];
+  const high = Math.max(losses[Math.floor(.98 * (losses.length - 1))], ...running.map(({curve}) => curve.at(-1)[1]));
   const last = (curves) => curves.reduce((most, {curve}) => Math.max(most, curve.at(-1)[0]), 1);
   const steps = Math.max(last(done), last(running), ...running.map(({steps}) => steps));
   const chart = frame(byId("curves"), axis([0, steps], {whole: true, plain: true}), axis([low, high], {plain: true}),

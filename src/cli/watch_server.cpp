@@ -181,16 +181,26 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Answer answer_;
 };
 
+/// An address, or that of a name which means this machine alone: what else a name means may change.
+asio::ip::address address_of(asio::io_context& context, const std::string& host) {
+  Error error;
+  const auto address = asio::ip::make_address(host, error);
+  if (!error) return address;
+  Tcp::resolver resolver(context);
+  for (const auto& protocol : {Tcp::v4(), Tcp::v6()}) {
+    for (const auto& found : resolver.resolve(protocol, host, "", error)) {
+      if (found.endpoint().address().is_loopback()) return found.endpoint().address();
+    }
+  }
+  throw InputError("command line: --host " + host +
+                   ", must be an address of this machine, such as 127.0.0.1 or ::1, or localhost");
+}
+
 }  // namespace
 
 void WatchServer::State::listen(const std::string& host, std::uint16_t port) {
   Error error;
-  const auto address = asio::ip::make_address(host, error);
-  if (error) {
-    throw InputError("command line: --host " + host +
-                     ", must be an address of this machine, such as 127.0.0.1 or ::1");
-  }
-  const Tcp::endpoint end(address, port);
+  const Tcp::endpoint end(address_of(context, host), port);
   acceptor.open(end.protocol(), error);
   if (!error) acceptor.set_option(Tcp::acceptor::reuse_address(true), error);
   if (!error) acceptor.bind(end, error);

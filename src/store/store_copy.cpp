@@ -21,6 +21,16 @@ namespace fs = std::filesystem;
 
 fs::path journal_of(const fs::path& file) { return file.string() + "-wal"; }
 
+/// @throws InputError where something that is no file has taken its place: a pipe would be waited for.
+void require_files(const fs::path& store) {
+  for (const auto* suffix : {"", "-wal", "-journal"}) {
+    const fs::path file = store.string() + suffix;
+    const auto status = fs::status(file);
+    if (!fs::exists(status) || fs::is_regular_file(status)) continue;
+    throw InputError(file.string() + ": is no file any more");
+  }
+}
+
 /// The beginning of a journal, which changes when the journal begins anew; empty: there is none.
 std::string header_of(const fs::path& journal) {
   constexpr std::size_t kHeader = 32;
@@ -75,6 +85,7 @@ bool StoreCopy::update() {
   constexpr std::chrono::milliseconds kBetween{20};
   const auto journal = journal_of(original_);
   for (int i = 0; i < kTries; ++i) {
+    require_files(original_);
     if (is_committing(original_)) {
       if (stamp_of(rollback_of(original_)) == rolled_back_) return false;  // still
       if (i > kTries / 2 && roll_back()) return true;

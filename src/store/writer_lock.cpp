@@ -240,7 +240,7 @@ void WriterLock::hold_store() {
 }
 
 std::optional<bool> has_writer(const std::filesystem::path& store) {
-  const int fd = open(store.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(store.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // it may be a pipe by now
   if (fd < 0) return std::nullopt;
   auto lock = byte_of_store();
   const bool asked = fcntl(fd, F_OFD_GETLK, &lock) == 0;

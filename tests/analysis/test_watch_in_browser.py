@@ -124,6 +124,23 @@ class Browser(unittest.TestCase):
         inked = re.search(r"inked: (\d+)", self.dom(page))
         self.assertGreater(int(inked.group(1)), 10)
 
+    def test_the_loss_of_what_runs_lies_within_the_axes(self):
+        page = self.copy(self.show(40), """setTimeout(() => {
+            const up = [];
+            for (const loss of [11.5, 7, .5]) {
+                state.phase = "running";
+                state.at_work = {stage: "training", workers: 1, waiting: 0, arrays: [{trainings: [{c: 0, replicate: 0}], step: 300,
+                                 steps: 1000, started: "2026-01-31T12:00:00Z", curve: [[10, 12], [300, loss]]}]};
+                draw();
+                up.push(Math.round(marks.get("curves").at(-1).y));
+            }
+            document.body.append(`up: ${up} of ${byId("curves").clientHeight}.`);
+        }, 1000);""")
+        found = re.search(r"up: (\d+),(\d+),(\d+) of (\d+)", self.dom(page))
+        highest, middle, lowest, height = map(int, found.groups())
+        top, bottom = 22, height - 40  # of the frame within the canvas
+        self.assertTrue(top < highest < middle < lowest < bottom, found.group(0))
+
     def test_long_names_stay_in_their_column(self):
         page = self.copy(self.show(4, name="attn{" + "normalization=entmax15," * 20 + "}"), """setTimeout(() => {
             const cells = [...document.querySelectorAll("td:first-child")];

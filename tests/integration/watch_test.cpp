@@ -64,8 +64,8 @@ class WatchTest : public ProgramTest {
   /// nas-watch of a folder, whose address is known.
   struct Watch {
     Watch(const std::string& folder, const fs::path& output,
-          const std::function<void()>& prepare = {})
-        : program("nas-watch", {folder}, output, prepare) {
+          const std::function<void()>& prepare = {}, const std::string& host = "127.0.0.1")
+        : program("nas-watch", {folder, "--host", host}, output, prepare) {
       const std::string before = "http://127.0.0.1:";
       for (int i = 0; i < 1000 && token.empty(); ++i) {
         std::this_thread::sleep_for(10ms);
@@ -247,6 +247,8 @@ TEST_F(WatchTest, WhatItCannotShowIsBadInput) {
   EXPECT_THAT(text(), HasSubstr("--port = 70000, must be in [0, 65535]"));
   EXPECT_EQ(run("nas-watch", {folder, "--host", "nowhere"}), 2);
   EXPECT_THAT(text(), HasSubstr("--host nowhere, must be an address"));
+  EXPECT_EQ(fetch(Watch(folder, folder_ / "named.txt", {}, "localhost").port, "GET", "/").status,
+            403);
   Watch watch(folder, folder_ / "watch.txt");
   EXPECT_EQ(run("nas-watch", {folder, "--port", std::to_string(watch.port)}), 2);
   EXPECT_THAT(text(), HasSubstr("port " + std::to_string(watch.port) + ": Address already in use"));

@@ -7,6 +7,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "core/error.hpp"
 #include "core/host.hpp"
@@ -217,6 +218,37 @@ TEST_F(RunWatchTest, OfListedMechanismsTrainingRunsAreCounted) {
             (nlohmann::json{{"done", 1}, {"of", nullptr}, {"unit", "training run"}}));
   EXPECT_EQ(state.at("counts").at("outside"), 1);
   EXPECT_THAT(state.at("evaluations"), SizeIs(2));
+}
+
+TEST_F(RunWatchTest, OfListedMechanismsAndTheBaselineThereAreSoManyTrainingRuns) {
+  for (const auto& [replicates, done] : {std::pair{1, 2}, std::pair{2, 2}, std::pair{0, 2}}) {
+    store_->set_meta("config", {{"name", "list"},
+                                {"mechanisms", {"candidate 1"}},
+                                {"retest", {{"replicates", replicates}}}});
+    evaluate(1, {20.0, 5.0});
+    evaluate(2, {10.0, 5.0});
+    const auto progress = RunWatch(folder_).state(-1).at("progress");
+    EXPECT_EQ(progress.at("done"), done);
+    EXPECT_EQ(progress.at("of"),
+              replicates == 0 ? nlohmann::json() : nlohmann::json(2 * replicates));
+  }
+}
+
+/// A pipe of the store's name would be waited for.
+TEST_F(RunWatchTest, WhatIsNoFileAnyMoreIsSaid) {
+  answer(0, {20.0, 5.0});
+  RunWatch watch(folder_);
+  for (const std::string name : {"store.sqlite", "store.sqlite-wal", "store.sqlite-journal"}) {
+    const auto file = folder_ / name;
+    const auto aside = folder_ / "aside";
+    const bool was = fs::exists(file);
+    if (was) fs::rename(file, aside);
+    ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+    EXPECT_EQ(look(watch).at("error"), file.string() + ": is no file any more");
+    fs::remove(file);
+    if (was) fs::rename(aside, file);
+    EXPECT_TRUE(look(watch).at("error").is_null()) << name;
+  }
 }
 
 TEST_F(RunWatchTest, ARunWithoutItsTuningOrReTestIsNotFinished) {
