@@ -23,8 +23,8 @@ from attnas.result import Run, load
 from attnas.settings import overrides, told, written
 
 _ERRORS = {2: InputError, 75: MachineError, 130: Stopped}
-_REWRITTEN = b"\r\x1b[J"  # what nas-run erases its status lines by
-_STATUS = re.compile(rb"\r\x1b\[J([^\r\n]*)\r?\n([^\r\n]*)\r")
+_REWRITTEN = b"\x1b[J"  # what nas-run's status lines end with
+_STATUS = re.compile(rb"\r([^\r\n]*)\x1b\[K\r?\n([^\r\n]*)\x1b\[J")
 _FOLDER = re.compile(rb"^written to (.+): results\.json, ", re.MULTILINE)
 _SECONDS_BETWEEN_LINES = 0.2
 
@@ -95,7 +95,8 @@ def _watched(command: list[str], show: Callable[[str], None]) -> tuple[int, byte
                     said += part
                     if found := _STATUS.findall(said):
                         show(_status(*(line.decode(errors="replace") for line in found[-1])))
-                    said = said[max(said.rfind(_REWRITTEN), 0):]
+                    if (end := said.rfind(_REWRITTEN)) >= 0:
+                        said = said[end + len(_REWRITTEN):]
                 except KeyboardInterrupt:
                     os.kill(process, signal.SIGINT)  # a second one ends it at once
         finally:

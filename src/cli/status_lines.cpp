@@ -11,7 +11,11 @@ namespace nas {
 
 namespace {
 
-constexpr const char* kEraseBelow = "\r\x1b[J";  // from the cursor's line to the end of the screen
+/// Lines in place of those that begin where the cursor is. The screen's rest is erased last: tmux
+/// keeps of a screen that is erased from its first column what was there.
+std::string in_place(const std::vector<std::string>& lines) {
+  return "\r" + join(lines, "\x1b[K\n") + "\x1b[J";
+}
 
 }  // namespace
 
@@ -29,11 +33,11 @@ std::string abridged(const std::string& text, std::size_t columns) {
   return kept;
 }
 
-StatusLines::StatusLines(std::ostream& out, std::function<int()> width)
-    : out_(out), width_(std::move(width)) {}
+StatusLines::StatusLines(std::ostream& out, std::function<int()> width, std::function<int()> height)
+    : out_(out), width_(std::move(width)), height_(std::move(height)) {}
 
 StatusLines::~StatusLines() {
-  if (!shown_.empty()) out_ << kEraseBelow << join(shown_, "\n") << '\n' << std::flush;
+  if (!shown_.empty()) out_ << in_place(shown_) << '\n' << std::flush;
 }
 
 std::size_t StatusLines::columns() const {
@@ -43,10 +47,14 @@ std::size_t StatusLines::columns() const {
 
 void StatusLines::show(const std::vector<std::string>& lines) {
   shown_.clear();
-  for (const auto& line : lines) {
-    shown_.push_back(shortened(printable(line.substr(0, line.find('\n'))), columns()));
+  // A line that goes on in the next row, or out of the screen, would not be found again.
+  const auto width = static_cast<std::size_t>(std::max(1, width_() - 1));
+  const auto height = static_cast<std::size_t>(std::max(1, height_()));
+  for (std::size_t i = 0; i < std::min(lines.size(), height); ++i) {
+    const auto& line = lines[i];
+    shown_.push_back(shortened(printable(line.substr(0, line.find('\n'))), width));
   }
-  out_ << kEraseBelow << join(shown_, "\n") << '\r';
+  out_ << in_place(shown_) << '\r';
   if (shown_.size() > 1) out_ << "\x1b[" << shown_.size() - 1 << 'A';
   out_ << std::flush;
 }

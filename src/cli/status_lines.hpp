@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/terminal.hpp"
+
 namespace nas {
 
 /// A text of at most so many columns, at least one: "…" stands for the middle of a longer one.
@@ -16,22 +18,25 @@ std::string abridged(const std::string& text, std::size_t columns);
 /// terminal has wrapped them after a change of its width.
 class StatusLines {
  public:
-  /// @param width  columns of the terminal, asked for at every call.
-  StatusLines(std::ostream& out, std::function<int()> width);
+  /// @param width, height  columns and rows of the terminal, asked for at every call.
+  StatusLines(std::ostream& out, std::function<int()> width,
+              std::function<int()> height = terminal_height);
   /// Leaves the last lines where they are, and the cursor below them.
   ~StatusLines();
   StatusLines(const StatusLines&) = delete;
   StatusLines& operator=(const StatusLines&) = delete;
 
-  /// Columns that a line may take: one fewer than the terminal has, at least 20.
+  /// Columns that a line should take: one fewer than the terminal has, at least 20.
   [[nodiscard]] std::size_t columns() const;
-  /// Shows lines, at least one, in place of the last ones; a longer one is cut and ends in "…", of
-  /// one that goes on in a further line the first is shown.
+  /// Shows lines, at least one, in place of the last ones, as many as the terminal has rows; one that
+  /// is longer than a row is cut and ends in "…", of one that goes on in a further line the first is
+  /// shown.
   void show(const std::vector<std::string>& lines);
 
  private:
   std::ostream& out_;
   std::function<int()> width_;
+  std::function<int()> height_;
   std::vector<std::string> shown_;
 };
 

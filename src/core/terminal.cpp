@@ -16,12 +16,21 @@ bool is_terminal(int file) {
   return isatty(file) == 1 && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 
-int terminal_width() {
-  int width = 0;
+namespace {
+
+/// Of standard output, or else standard error, whichever says one; else 0.
+unsigned short size_now(unsigned short winsize::*which) {
   for (const int file : {STDOUT_FILENO, STDERR_FILENO}) {
     winsize size{};
-    if (width == 0 && ioctl(file, TIOCGWINSZ, &size) == 0) width = size.ws_col;
+    if (ioctl(file, TIOCGWINSZ, &size) == 0 && size.*which > 0) return size.*which;
   }
+  return 0;
+}
+
+}  // namespace
+
+int terminal_width() {
+  int width = size_now(&winsize::ws_col);
   if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
     const std::string_view text(columns);
     int given = 0;
@@ -30,6 +39,12 @@ int terminal_width() {
   }
   constexpr int kUsual = 100;
   return width > 0 ? width : kUsual;
+}
+
+int terminal_height() {
+  constexpr int kUsual = 24;
+  const int height = size_now(&winsize::ws_row);
+  return height > 0 ? height : kUsual;
 }
 
 std::size_t line_width() {

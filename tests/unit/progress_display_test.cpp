@@ -61,10 +61,13 @@ class DisplayTest : public ::testing::Test {
   }
   /// What the terminal shows: the lines that were written last.
   static std::vector<std::string> shown(const std::string& written) {
-    const auto begin = written.rfind("\x1b[J") + 3;
-    std::istringstream last(written.substr(begin, written.find_first_of("\r\x1b", begin) - begin));
+    const auto end = written.rfind("\x1b[J");
+    const auto begin = written.rfind('\r', end) + 1;
+    std::istringstream last(written.substr(begin, end - begin));
     std::vector<std::string> lines;
-    for (std::string line; std::getline(last, line);) lines.push_back(line);
+    for (std::string line; std::getline(last, line);) {
+      lines.push_back(line.substr(0, line.find("\x1b[K")));
+    }
     return lines;
   }
   double now_ = 100;

@@ -1,6 +1,7 @@
 #include "cli/running_trainings.hpp"
 
 #include <sstream>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -146,15 +147,29 @@ TEST(StatusLines, LeavesTheCursorAtTheBeginningOfTheFirst) {
   {
     StatusLines lines(out, [&width] { return width; });
     lines.show({"one", "two"});
-    EXPECT_EQ(out.str(), "\r\x1b[Jone\ntwo\r\x1b[1A");
+    EXPECT_EQ(out.str(), "\rone\x1b[K\ntwo\x1b[J\r\x1b[1A");
     out.str("");
     width = 30;
     EXPECT_EQ(lines.columns(), 29U);
     lines.show({"a line of more than thirty characters", "two"});
-    EXPECT_EQ(out.str(), "\r\x1b[Ja line of more than thirty c\u2026\ntwo\r\x1b[1A");
+    EXPECT_EQ(out.str(), "\ra line of more than thirty c\u2026\x1b[K\ntwo\x1b[J\r\x1b[1A");
     out.str("");
   }
-  EXPECT_EQ(out.str(), "\r\x1b[Ja line of more than thirty c\u2026\ntwo\n");
+  EXPECT_EQ(out.str(), "\ra line of more than thirty c\u2026\x1b[K\ntwo\x1b[J\n");
+}
+
+/// Otherwise each call would scroll the screen.
+TEST(StatusLines, TakesNoMoreThanTheRowsAndColumnsThatThereAre) {
+  for (const auto& [width, height, shown] :
+       {std::tuple{8, 2, "\rone two\x1b[K\ntwo\x1b[J\r\x1b[1A"},
+        std::tuple{5, 24, "\rone\u2026\x1b[K\ntwo\x1b[J\r\x1b[1A"},
+        std::tuple{8, 1, "\rone two\x1b[J\r"}, std::tuple{1, 1, "\r\u2026\x1b[J\r"}}) {
+    std::ostringstream out;
+    StatusLines lines(
+        out, [width = width] { return width; }, [height = height] { return height; });
+    lines.show({"one two", "two"});
+    EXPECT_EQ(out.str(), shown) << width << ' ' << height;
+  }
 }
 
 TEST(StatusLines, ShowsOfTextsOfOthersWhatFitsAndCommandsNothing) {
@@ -165,8 +180,8 @@ TEST(StatusLines, ShowsOfTextsOfOthersWhatFitsAndCommandsNothing) {
                 "x\x9b"
                 "31m and so on and so on"});
   }
-  const std::string shown = "\uFFFD[2Jred\nx\uFFFD31m and so on and\u2026";
-  EXPECT_EQ(out.str(), "\r\x1b[J" + shown + "\r\x1b[1A\r\x1b[J" + shown + "\n");
+  const std::string shown = "\r\uFFFD[2Jred\x1b[K\nx\uFFFD31m and so on and\u2026\x1b[J";
+  EXPECT_EQ(out.str(), shown + "\r\x1b[1A" + shown + "\n");
 }
 
 TEST(PacedLine, IsShownTwicePerSecondAndAtTheEnd) {
@@ -179,12 +194,12 @@ TEST(PacedLine, IsShownTwicePerSecondAndAtTheEnd) {
     now += 0.125;
   }
   EXPECT_EQ(out.str(),
-            "\r\x1b[J0 of 8  https://example.org/a\u2026\r\r\x1b[J4 of 8  "
-            "https://example.org/a\u2026\r");
+            "\r0 of 8  https://example.org/a\u2026\x1b[J\r\r4 of 8  "
+            "https://example.org/a\u2026\x1b[J\r");
   out.str("");
   line.show("8 of 8", false);
   line.show("8 of 8, all", true);
-  EXPECT_EQ(out.str(), "\r\x1b[J8 of 8\r\r\x1b[J8 of 8, all\r");
+  EXPECT_EQ(out.str(), "\r8 of 8\x1b[J\r\r8 of 8, all\x1b[J\r");
 }
 
 TEST(Abridged, KeepsBothEnds) {
