@@ -104,6 +104,7 @@ void check_folder(const std::filesystem::path& folder) {
   std::error_code error;
   auto status = fs::status(place, error);
   while (status.type() == fs::file_type::not_found) {
+    if (fs::is_symlink(place, error)) throw InputError(io_failure(place, EEXIST));
     place = place.has_relative_path() && place.has_parent_path() ? place.parent_path() : ".";
     status = fs::status(place, error);
   }

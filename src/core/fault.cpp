@@ -5,7 +5,29 @@
 
 namespace nas {
 
-std::string io_failure(const std::filesystem::path& path, int error) {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A path, or a folder that it is in, which is a link to nothing; empty: none is.
+fs::path dangling_link(fs::path path) {
+  std::error_code unknown;
+  for (; path.has_relative_path(); path = path.parent_path()) {
+    if (fs::is_symlink(path, unknown) && !fs::exists(path, unknown)) return path;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string io_failure(const fs::path& path, int error) {
+  if (error == EEXIST || error == ENOENT) {
+    std::error_code unknown;
+    if (const auto link = dangling_link(path); !link.empty()) {
+      return link.string() + ": is a link to " + fs::read_symlink(link, unknown).string() +
+             ", which is not there";
+    }
+  }
   const auto folder = path.has_parent_path() ? path.parent_path().string() : std::string(".");
   switch (error) {
     case ENOSPC:

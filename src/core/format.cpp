@@ -38,7 +38,7 @@ std::optional<double> number_in(std::string_view text) {
 }
 
 std::string human_duration(double seconds) {
-  if (!std::isfinite(seconds)) return "unknown";
+  if (!std::isfinite(seconds) || seconds > 1e15) return "unknown";
   const auto s = static_cast<long long>(std::llround(std::max(0.0, seconds)));
   if (s < 60) return print("%lld s", s);
   if (s < 3600) return print("%lld min %02lld s", s / 60, s % 60);
@@ -47,6 +47,7 @@ std::string human_duration(double seconds) {
 }
 
 std::string human_count(double value) {
+  if (std::abs(value) >= 999.5e15) return print("%.3g", value);
   static constexpr std::array<const char*, 6> kPrefix{"", " k", " M", " G", " T", " P"};
   std::size_t prefix = 0;
   while (std::abs(value) >= 999.5 && prefix + 1 < kPrefix.size()) {
@@ -63,7 +64,9 @@ std::string human_bytes(std::int64_t bytes) {
   if (value < 1024.0 * 1024.0 * 1024.0 * 1024.0) {
     return print("%.2f GiB", value / (1024.0 * 1024.0 * 1024.0));
   }
-  return print("%.4g TiB", value / (1024.0 * 1024.0 * 1024.0 * 1024.0));
+  constexpr double kTebi = 1024.0 * 1024.0 * 1024.0 * 1024.0;
+  return value < 1024.0 * kTebi ? print("%.4g TiB", value / kTebi)
+                                : print("%.4g PiB", value / 1024.0 / kTebi);
 }
 
 std::string printable(std::string_view text) {

@@ -37,8 +37,12 @@ Column column(const Rows& rows, std::string header,
 std::vector<Column> name_columns(const Rows& rows, const RunSummary& run) {
   Column names{.header = ""};
   for (const auto& [name, candidate] : rows) names.cells.push_back(name);
+  // Of a point of many numbers the first ones tell it from others; results.json has all.
+  constexpr std::size_t kLongestPoint = 60;
   auto mechanisms = column(rows, "mechanism", [&run](const RankedCandidate& candidate) {
-    return short_label(run, candidate.candidate);
+    const auto label = short_label(run, candidate.candidate);
+    const bool point = label.find_first_not_of("0123456789.e+-|") == std::string::npos;
+    return point ? shortened(label, kLongestPoint) : label;
   });
   mechanisms.left = true;
   return {std::move(names), std::move(mechanisms)};

@@ -69,6 +69,15 @@ TEST_F(DurableFile, AFolderThatCannotBeMadeIsToldBeforehand) {
   }
 }
 
+TEST_F(DurableFile, ALinkToNothingIsNamed) {
+  fs::create_symlink("/nowhere/x", folder_ / "link");
+  const auto words = (folder_ / "link").string() + ": is a link to /nowhere/x, which is not there";
+  for (const char* name : {"link", "link/", "link/a", "link/a/b"}) {
+    EXPECT_EQ(message_of<InputError>([&] { check_folder(folder_ / name); }), words) << name;
+    EXPECT_EQ(message_of<InputError>([&] { make_folder(folder_ / name); }), words) << name;
+  }
+}
+
 TEST_F(DurableFile, AFullDiskLeavesTheOldFileAndSaysSo) {
   const auto file = folder_ / "file";
   write_durably(file, "old");

@@ -67,7 +67,9 @@ TEST(HumanDuration, ChangesUnitAtItsBounds) {
 
 TEST(HumanDuration, OfWhatIsNoDuration) {
   EXPECT_EQ(human_duration(-3.0), "0 s");
-  EXPECT_EQ(human_duration(std::numeric_limits<double>::infinity()), "unknown");
+  for (const double endless : {1e18, 1e300, std::numeric_limits<double>::infinity()}) {
+    EXPECT_EQ(human_duration(endless), "unknown") << endless;
+  }
   EXPECT_EQ(human_duration(std::numeric_limits<double>::quiet_NaN()), "unknown");
 }
 
@@ -79,6 +81,10 @@ TEST(HumanCount, HasThreeSignificantDigitsAndAPrefix) {
   EXPECT_EQ(human_count(1694208.0), "1.69 M");
   EXPECT_EQ(human_count(445e6), "445 M");
   EXPECT_EQ(human_count(-2.5e9), "-2.5 G");
+  EXPECT_EQ(human_count(9.994e17), "999 P");
+  EXPECT_EQ(human_count(9.996e17), "1e+18");
+  EXPECT_EQ(human_count(2.87e167), "2.87e+167");
+  EXPECT_EQ(human_count(-1.7e308), "-1.7e+308");
 }
 
 TEST(HumanBytes, UsesBinaryUnits) {
@@ -86,6 +92,7 @@ TEST(HumanBytes, UsesBinaryUnits) {
   EXPECT_EQ(human_bytes(319LL * 1024 * 1024), "319 MiB");
   EXPECT_EQ(human_bytes(5LL * 1024 * 1024 * 1024 / 2), "2.50 GiB");
   EXPECT_EQ(human_bytes(7LL * 1024 * 1024 * 1024 * 1024 / 2), "3.5 TiB");
+  EXPECT_EQ(human_bytes(std::numeric_limits<std::int64_t>::max()), "8192 PiB");
 }
 
 }  // namespace

@@ -1306,6 +1306,19 @@ TEST_F(FrontReportTest, LongFrontIsShownInPart) {
   EXPECT_THAT(text, HasSubstr("candidate e49"));
 }
 
+TEST_F(FrontReportTest, OfAPointOfManyNumbersTheFirstOnesAreShown) {
+  Store store(folder_ / "points.sqlite");
+  auto one = evaluation("e1", 50);
+  one.candidate = "0.25";
+  for (int i = 0; i < 40; ++i) one.candidate += "|2.2759794666149524e-06";
+  store.add({one});
+  store.add_asks({{.number = 0, .genotype = "g", .evaluations = {"e1"}, .fitness = {1.0, 2.0}}});
+  store.set_meta("objectives", {objective("x", "1", 0, 60), objective("y", "1", 0, 100)});
+  std::istringstream text(closing_table(RunSummary(store)));
+  for (std::string line; std::getline(text, line);) EXPECT_LE(width_of(line), 130U) << line;
+  EXPECT_THAT(text.str(), HasSubstr("0.25|2.2759794666149524e-06|2.2759794666149524e-06|"));
+}
+
 TEST_F(FrontReportTest, FrontOfFailuresIsEmpty) {
   const RunSummary run(*make(2, /*failed=*/true));
   EXPECT_TRUE(run.front.empty());
