@@ -15,6 +15,7 @@
 #include "core/installed.hpp"
 #include "data/corpus.hpp"
 #include "evaluation/settings.hpp"
+#include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/slots.hpp"
@@ -410,6 +411,22 @@ Texts setting_names() {
   return names;
 }
 
+/// What a word of models' names means that is no registered component.
+Texts word_texts(const std::string& name) {
+  const std::string unbuilt = ": named by the space, but not built: no module computes it\n";
+  Texts texts;
+  for (const auto& slot : slots()) {
+    const bool named = std::find(slot.words.begin(), slot.words.end(), name) != slot.words.end();
+    const bool chosen = slot.is_component() || slot.is_word();
+    if (named && chosen && !is_built(slot, name)) texts.push_back(slot.name + " " + name + unbuilt);
+  }
+  for (const auto& alias : layer_aliases()) {
+    if (alias.name != name) continue;
+    texts.push_back("layer " + name + ": " + alias.layer + (alias.built ? "\n" : unbuilt));
+  }
+  return texts;
+}
+
 }  // namespace
 
 std::string describe_text(const std::string& name) {
@@ -440,6 +457,7 @@ std::string describe_text(const std::string& name) {
     const auto& labels = paper_labels(slot.name);
     known.insert(known.end(), labels.begin(), labels.end());
   }
+  for (const auto& text : word_texts(name)) found.push_back(text);
   for (const auto& section : sections()) {
     offer(section.name, section.name == name,
           "section " + section.name + ": " + section.summary + "\n" +

@@ -44,6 +44,33 @@ const std::vector<Alias>& aliases() {
   return kAliases;
 }
 
+bool is_built(const Alias& alias) {
+  return is_built(slot("mixer"), alias.mixer) &&
+         std::all_of(alias.genes.begin(), alias.genes.end(), [](const Written& gene) {
+           const auto found =
+               std::find_if(layer_slots().begin(), layer_slots().end(),
+                            [&](const Slot* slot) { return slot->written == gene.first; });
+           const bool chosen = (*found)->is_component() || (*found)->is_word();
+           return !chosen || is_built(**found, gene.second);
+         });
+}
+
+/// Where a word that is no mixer belongs: "; sparsemax is an option of normalization: ..."; empty:
+/// nowhere.
+std::string place_of_option(std::string_view word) {
+  for (const auto* slot : layer_slots()) {
+    const bool named =
+        slot->is_component()
+            ? components().contains(slot->name, word)
+            : slot->is_word() && std::count(slot->words.begin(), slot->words.end(), word);
+    const std::string option(word);
+    if (slot->name == "mixer" || !named || !is_built(*slot, option)) continue;
+    return "; " + option + " is an option of " + slot->name + ": " +
+           (slot->name == "ffn" ? "attn+" + option : "attn{" + slot->written + "=" + option + "}");
+  }
+  return "";
+}
+
 const ModelGenes kDefaultGenes{};
 
 bool is_head(const Slot& slot) {
@@ -204,6 +231,19 @@ class NameReader {
                       did_you_mean(word, known));
   }
 
+  [[noreturn]] void fail_unknown_mixer(std::string_view word) {
+    Words known;
+    for (const auto& mixer : slot("mixer").words) {
+      if (is_built(slot("mixer"), mixer)) known.push_back(mixer);
+    }
+    for (const auto& alias : aliases()) {
+      if (is_built(alias)) known.push_back(alias.name);
+    }
+    const auto place = place_of_option(word);
+    if (place.empty()) fail_unknown(word, "mixer", known);
+    fail_at(word, "unknown mixer '" + std::string(word) + "', known: " + join(known) + place);
+  }
+
   bool take(char character) {
     if (rest_.empty() || rest_.front() != character) return false;
     rest_.remove_prefix(1);
@@ -301,9 +341,7 @@ class NameReader {
       const auto alias = std::find_if(aliases().begin(), aliases().end(),
                                       [&](const Alias& other) { return other.name == word; });
       if (alias == aliases().end()) {
-        auto known = mixers;
-        for (const auto& other : aliases()) known.push_back(other.name);
-        fail_unknown(word, "mixer", known);
+        fail_unknown_mixer(word);
       }
       mixer = alias->mixer;
       genes = alias->genes;
@@ -428,6 +466,14 @@ std::string to_string(const Architecture& architecture) {
   shorten(shortened);
   return has_six_fields(shortened) ? to_string(shortened.stack.front())
                                    : layered_text(shortened, false);
+}
+
+std::vector<LayerAlias> layer_aliases() {
+  std::vector<LayerAlias> all;
+  for (const auto& alias : aliases()) {
+    all.push_back({alias.name, alias.mixer + braces(alias.genes), is_built(alias)});
+  }
+  return all;
 }
 
 std::string label(const Architecture& architecture) {

@@ -26,6 +26,14 @@
 
 namespace NAS_PUBLIC nas {
 
+/// A word of names that is read for a layer.
+struct LayerAlias {
+  std::string name;    ///< "mqa"
+  std::string layer;   ///< "attn{kv_heads=1}"
+  bool built = false;  ///< whether modules compute it
+};
+std::vector<LayerAlias> layer_aliases();
+
 /// The name. Identity if the architecture is canonical.
 std::string to_string(const Architecture& architecture);
 /// The name for people: the paper's labels where it has six fields.

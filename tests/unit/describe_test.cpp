@@ -182,6 +182,18 @@ TEST(DescribeText, ASettingHasAPathAndAGeneAPage) {
             "describe: nothing is called 'space.normalisation'; did you mean space.normalization?");
 }
 
+TEST(DescribeText, WhatIsNamedButNotBuiltIsSaidToBe) {
+  const std::string unbuilt = "named by the space, but not built: no module computes it\n";
+  EXPECT_EQ(describe_text("performer"), "layer performer: recurrent{feature=favor}: " + unbuilt);
+  EXPECT_EQ(describe_text("mqa"), "layer mqa: attn{kv_heads=1}\n");
+  for (const auto& slot : slots()) {
+    for (const auto& word : slot.words) {
+      if (is_built(slot, word) || !(slot.is_component() || slot.is_word())) continue;
+      EXPECT_THAT(describe_text(word), HasSubstr(slot.name + " " + word + ": " + unbuilt));
+    }
+  }
+}
+
 TEST(DescribeText, AnUnknownNameNamesTheNearest) {
   EXPECT_EQ(message_of<InputError>([] { (void)describe_text("trainig"); }),
             "describe: nothing is called 'trainig'; did you mean training?");
