@@ -129,8 +129,9 @@ class Browser(unittest.TestCase):
             const up = [];
             for (const loss of [11.5, 7, .5]) {
                 state.phase = "running";
-                state.at_work = {stage: "training", workers: 1, waiting: 0, arrays: [{trainings: [{c: 0, replicate: 0}], step: 300,
-                                 steps: 1000, started: "2026-01-31T12:00:00Z", curve: [[10, 12], [300, loss]]}]};
+                const array = {trainings: [{c: 0, replicate: 0}], step: 300, steps: 1000, started: "2026-01-31T12:00:00Z",
+                               curve: [[10, 12], [300, loss]]};
+                state.at_work = {stage: "training", workers: 1, waiting: 0, arrays: [array]};
                 draw();
                 up.push(Math.round(marks.get("curves").at(-1).y));
             }

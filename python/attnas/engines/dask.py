@@ -259,8 +259,9 @@ class _Engine:
         else:
             security = Security.temporary()
             listen = settings.get("listen", "auto")
+            host = _address() if listen == "auto" else _host(listen)
             self.cluster = distributed.SpecCluster(security=security, scheduler={"cls": _Scheduler, "options": {
-                "host": _address() if listen == "auto" else _host(listen), "port": 0, "protocol": "tls://", "security": security}})
+                "host": host, "port": 0, "protocol": "tls://", "security": security}})
             address = self.cluster.scheduler_address
             names = ("tls_ca_file", *(f"tls_{role}_{part}" for role in ("client", "worker") for part in ("cert", "key")))
             self.said = json.dumps({"address": address, "grace": run["grace"], "security":
