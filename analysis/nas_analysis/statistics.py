@@ -246,14 +246,14 @@ def vargha_delaney(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Inte
 def mann_whitney(a: ArrayLike, b: ArrayLike) -> float:
     """Two-sided p of Mann and Whitney's U test for two independent samples.
 
-    Without ties exact where one sample has up to 8 scores; with ties, over all ways to divide the ranks, where both have up to 20.
-    Otherwise normal, corrected for ties and continuity. 1 where all scores are equal.
+    Exact, over all ways to divide the ranks, where both have up to 20 scores, without ties also where one has up to 8. Otherwise
+    normal, corrected for ties and continuity. 1 where all scores are equal.
     """
     a, b = _runs_by_tasks(np.ravel(a))[:, 0], _runs_by_tasks(np.ravel(b))[:, 0]
     both = np.concatenate([a, b])
     if np.ptp(both) == 0.0:
         return 1.0
-    if len(np.unique(both)) < len(both) and max(len(a), len(b)) <= FEW:
+    if max(len(a), len(b)) <= FEW:
         ranks = stats.rankdata(both)
         return _p_of_sum(_subsets(ranks)[len(a)], ranks[:len(a)].sum())
     return float(stats.mannwhitneyu(a, b, alternative="two-sided").pvalue)

@@ -1,5 +1,6 @@
 """Statistics against scipy, statsmodels, published values and plain definitions."""
 
+import math
 import types
 import unittest
 
@@ -283,7 +284,11 @@ class Tests(unittest.TestCase):
         for size, digits in ((5, 9), (30, 9), (30, 0)):
             a = np.round(generator.normal(size=size), digits)
             b = np.round(generator.normal(0.5, size=size + 2), digits)
-            self.assertEqual(mann_whitney(a, b), stats.mannwhitneyu(a, b).pvalue)
+            self.assertAlmostEqual(mann_whitney(a, b), stats.mannwhitneyu(a, b).pvalue, places=12)
+        of_separated = [mann_whitney(np.arange(n), np.arange(n) + 100.5) for n in range(2, 25)]
+        for n, p in enumerate(of_separated[:19], 2):
+            self.assertAlmostEqual(p / (2 / math.comb(2 * n, n)), 1.0, places=9, msg=f"n = {n}")
+        self.assertAlmostEqual(mann_whitney(np.arange(8), np.arange(30) + 9.5) / (2 / math.comb(38, 8)), 1.0, places=9)
         self.assertEqual(mann_whitney([1, 1, 1], [1, 1]), 1.0)
 
     def test_signed_ranks_have_a_side(self):
