@@ -195,17 +195,20 @@ void Optimizer::step_by_operations(std::span<const ModelStep> steps) {
     row[kRootFactor] = 1.0 / std::sqrt(step.second_correction);
     row[kClipNorm] = given.clip_norm;
   }
-  const auto columns = host.to(options.dtype()).to(options.device(), /*non_blocking=*/true);
+  const auto numbers_there = host.to(options.device(), /*non_blocking=*/true);
+  const auto columns = numbers_there.to(options.dtype());
 
-  auto squares = at::zeros({models_}, options);
+  // In double, as the kernels: the square of a finite gradient of 1e30 is none in float32.
+  auto squares = at::zeros({models_}, numbers_there.options());
   for (const auto& entry : entries_) {
     const auto& gradient = entry.parameter.grad();
     if (!gradient.defined()) continue;
     squares.index_add_(0, entry.model_index,
-                       gradient.square().reshape({gradient.size(0), -1}).sum(1));
+                       gradient.to(at::kDouble).square().reshape({gradient.size(0), -1}).sum(1));
   }
-  const auto factors =
-      (columns.select(1, kClipNorm) / (squares.sqrt() + kSmallestNorm)).clamp_max(1.0);
+  const auto factors = (numbers_there.select(1, kClipNorm) / (squares.sqrt() + kSmallestNorm))
+                           .clamp_max(1.0)
+                           .to(options.dtype());
 
   const kernels::AdamWStep constants;
   for (auto& entry : entries_) {
