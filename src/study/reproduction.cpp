@@ -169,7 +169,7 @@ class Here {
   }
   /// See Reproduced::environment_known.
   [[nodiscard]] bool knows_environment(const Evaluation& evaluation) const {
-    return text_in(evaluation.measured, "host").empty() &&
+    return text_in(evaluation.measured, "model").empty() &&  // which workers elsewhere tell
            tells_environment(recorded_environment(evaluation, sessions_));
   }
 
