@@ -628,7 +628,7 @@ class AttentionSearch final : public Problem {
     const auto description = folder / (evaluation.id + ".json");
     auto digest = std::string();
     remove_unfinished(folder / (evaluation.id + ".pt"));
-    remove_file(description);  // it is of earlier weights
+    if (fs::exists(description)) remove_file(description);  // it is of earlier weights
     try {
       digest = save_weights(checkpoint, evaluation.id, evaluation.replicate,
                             folder / (evaluation.id + ".pt"));

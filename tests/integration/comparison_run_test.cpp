@@ -359,7 +359,7 @@ TEST_F(ComparisonRunTest, AReaderAtTheMomentOfACommitDoesNotStopIt) {
 }
 
 TEST_F(ComparisonRunTest, AnotherComparisonInTheFolderIsRefused) {
-  const std::string rest = algorithms("[{name: evo_ga, population: 8}]") + "seeds: 2\n";
+  const std::string rest = algorithms("[{name: evo_ga, label: it, population: 8}]") + "seeds: 2\n";
   const auto config = write("a.yaml", rest);
   ASSERT_EQ(compare(config, "a"), 0) << text();
   const auto before = read_file(folder_ / "a" / "comparison.sqlite");
@@ -377,12 +377,11 @@ TEST_F(ComparisonRunTest, AnotherComparisonInTheFolderIsRefused) {
   write_table(small_content(cells), folder_ / "other.table");
   expect_refusal("on another table: small (",
                  {"problem.table=" + (folder_ / "other.table").string()});
-  (void)write("a.yaml", algorithms("[{name: evo_ga, population: 9}]") + "seeds: 2\n");
-  expect_refusal("algorithms.evo_ga.population: 8 -> 9", {});
-  (void)write(
-      "a.yaml",
-      algorithms("[{name: regularized_evolution, label: evo_ga, population: 8}]") + "seeds: 2\n");
-  expect_refusal("algorithms.evo_ga.name: \"evo_ga\" -> \"regularized_evolution\"", {});
+  (void)write("a.yaml", algorithms("[{name: evo_ga, label: it, population: 9}]") + "seeds: 2\n");
+  expect_refusal("algorithms.it.population: 8 -> 9", {});
+  (void)write("a.yaml", algorithms("[{name: regularized_evolution, label: it, population: 8}]") +
+                            "seeds: 2\n");
+  expect_refusal("algorithms.it.name: \"evo_ga\" -> \"regularized_evolution\"", {});
   (void)write("a.yaml",
               algorithms("[{name: evo_ga, population: 9, label: larger}]") + "seeds: 2\n");
   EXPECT_EQ(compare(config, "a"), 0) << text();
