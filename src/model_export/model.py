@@ -389,7 +389,7 @@ class Attention(nn.Module):
                 ("qk_norm", qk_norm, NORMS_OF_HEADS), ("pattern", pattern, PATTERNS), ("position", position, POSITIONS),
                 ("decay", decay, DECAYS), ("head_norm", head_norm, NORMS_OF_HEADS)):
             require_known(name, value, known)
-        width, context = integer("width", width, 1, 1e6), integer("context", context, 1, 1e9)
+        width, context = integer("width", width, 1, 1e6), integer("context", context, 0, 1e9)
         heads, kv_heads = integer("heads", heads, 1, width), integer("kv_heads", kv_heads, 0, width)
         window, globals = integer("window", window, 1, 2**53), integer("globals", globals, 0, 2**53)
         t5_buckets, t5_distance = integer("t5_buckets", t5_buckets, 2, 65536), integer("t5_distance", t5_distance, 1, 2**53)

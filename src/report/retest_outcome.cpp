@@ -54,7 +54,7 @@ std::optional<Estimate> mean_of(const std::vector<Evaluation>& evaluations, doub
     if (const double value = value_of(evaluation); std::isfinite(value)) values.push_back(value);
   }
   if (values.empty()) return std::nullopt;
-  return within(limits, estimate(values, confidence));
+  return within(limits.least, limits.most, estimate(values, confidence));
 }
 
 /// The value of an objective over all seeds of a candidate, at least one of them usable.

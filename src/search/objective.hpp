@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,7 +13,6 @@
 #include "core/registry.hpp"
 #include "core/visibility.hpp"
 #include "genotype/architecture.hpp"
-#include "statistics/statistics.hpp"
 #include "store/evaluation.hpp"
 
 namespace NAS_PUBLIC nas {
@@ -22,6 +22,12 @@ namespace NAS_PUBLIC nas {
 struct Range {
   double best = 0.0;
   double worst = 1.0;  ///< differs from best; the larger one if the objective is minimised
+};
+
+/// The values that an objective can have at all.
+struct Limits {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
 };
 
 /// What an objective that needs no training is computed from.

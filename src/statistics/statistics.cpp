@@ -48,9 +48,9 @@ Estimate estimate(std::span<const double> values, double confidence) {
   return result;
 }
 
-Estimate within(const Limits& limits, Estimate estimate) {
+Estimate within(double least, double most, Estimate estimate) {
   for (double* end : {&estimate.low, &estimate.high}) {
-    if (std::isfinite(*end)) *end = std::clamp(*end, limits.least, limits.most);
+    if (std::isfinite(*end)) *end = std::clamp(*end, least, most);
   }
   return estimate;
 }

@@ -24,15 +24,9 @@ double median(std::vector<double> values);
 /// @throws std::logic_error for no values.
 Estimate estimate(std::span<const double> values, double confidence = 0.95);
 
-/// The values that a quantity can have.
-struct Limits {
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
-};
-
-/// An estimate whose interval ends at what its quantity can be; an infinite end, of which nothing is
-/// known, stays.
-Estimate within(const Limits& limits, Estimate estimate);
+/// An estimate whose interval ends at the least and the most that its quantity can be; an infinite
+/// end, of which nothing is known, stays.
+Estimate within(double least, double most, Estimate estimate);
 
 /// What is no more than this between some values is rounding: 1e-12 of the largest.
 double rounding_of(std::span<const double> values);

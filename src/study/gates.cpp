@@ -42,7 +42,7 @@ Numbers known(const Numbers& values) {
 std::string perplexity_text(const Numbers& values) {
   const auto finite = known(values);
   if (finite.empty()) return "no value, since every seed failed";
-  const auto mean = within({.least = 0.0}, estimate(finite));  // nats
+  const auto mean = within(0.0, std::numeric_limits<double>::infinity(), estimate(finite));  // nats
   auto text = number_text(std::exp(mean.mean));
   if (finite.size() > 1) {
     text +=

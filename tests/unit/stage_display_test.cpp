@@ -90,11 +90,11 @@ TEST(StageDisplay, RewritesTwoLinesOfATerminalAndEndsThem) {
   {
     StageDisplay display(out, options(true, now, 30));
     display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &ok});
-    EXPECT_THAT(out.str(), HasSubstr("re-test 0/4, 0 s elapsed\nthe one: training\r"));
+    EXPECT_THAT(out.str(), HasSubstr("re-test 0/4, 0 s elapsed\x1b[K\nthe one: training\x1b[J\r"));
     out.str("");
     now += 10;
     display.update({.kind = Progress::Kind::evaluation_finished, .trained = 1, .evaluation = &ok});
-    EXPECT_THAT(out.str(), HasSubstr("re-test 1/4, 30 s left, 10 s\u2026\nthe one replicate"));
+    EXPECT_THAT(out.str(), HasSubstr("re-test 1/4, 30 s left, 10 s\u2026\x1b[K\nthe one replicate"));
   }
   EXPECT_EQ(out.str().back(), '\n');
 }
