@@ -94,7 +94,8 @@ TEST(StageDisplay, RewritesTwoLinesOfATerminalAndEndsThem) {
     out.str("");
     now += 10;
     display.update({.kind = Progress::Kind::evaluation_finished, .trained = 1, .evaluation = &ok});
-    EXPECT_THAT(out.str(), HasSubstr("re-test 1/4, 30 s left, 10 s\u2026\x1b[K\nthe one replicate"));
+    EXPECT_THAT(out.str(),
+                HasSubstr("re-test 1/4, 30 s left, 10 s\u2026\x1b[K\nthe one replicate"));
   }
   EXPECT_EQ(out.str().back(), '\n');
 }
