@@ -1,6 +1,7 @@
 #include "statistics/statistics.hpp"
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include <gmock/gmock.h>
@@ -133,7 +134,8 @@ TEST(Estimate, BoundsAreWhatCanBe) {
   const std::vector<double> perplexities{1.0, 1.4};
   EXPECT_EQ(within(1.0, std::numeric_limits<double>::infinity(), estimate(perplexities)).low, 1.0);
   const std::vector<double> one{0.5};
-  EXPECT_EQ(within({.least = 0.0}, estimate(one)).low, -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(within(0.0, std::numeric_limits<double>::infinity(), estimate(one)).low,
+            -std::numeric_limits<double>::infinity());
 }
 
 TEST(Holm, StepsDown) {
