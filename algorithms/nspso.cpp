@@ -31,19 +31,6 @@ constexpr const char* kMaxMin = "max min";
 
 const Requirement require{"nspso"};
 
-/// Fitness by the objectives in which the points differ.
-Points varying(const Points& fitness) {
-  Points result(fitness.size());
-  for (std::size_t m = 0; m < fitness.front().size(); ++m) {
-    const bool constant = std::all_of(fitness.begin(), fitness.end(), [&](const Vector& point) {
-      return point[m] == fitness.front()[m];
-    });
-    if (constant) continue;
-    for (std::size_t i = 0; i < fitness.size(); ++i) result[i].push_back(fitness[i][m]);
-  }
-  return result;
-}
-
 /// The order in which some values ascend; of equal ones as they are.
 Indices ascending(const Vector& values) {
   Indices order(values.size());
@@ -100,7 +87,7 @@ Vector niche_counts(const Points& points, double radius) {
 Indices by_niches(const Indices& front, const Points& points, const Points& fitness) {
   Points members;
   for (const auto i : front) members.push_back(points[i]);
-  const auto objectives = varying(fitness);
+  const auto objectives = differing_objectives(fitness);
   Vector ranges;
   for (std::size_t m = 0; m < objectives.front().size(); ++m) {
     const auto [least, most] =
@@ -134,7 +121,7 @@ Indices Nspso::leaders(const Points& points, const Points& fitness) const {
   Indices found;
   std::size_t number = 0;
   if (options_.diversity == kMaxMin) {
-    const auto values = max_mins(varying(fitness));
+    const auto values = max_mins(differing_objectives(fitness));
     found = ascending(values);
     number = static_cast<std::size_t>(
         std::count_if(values.begin(), values.end(), [](double value) { return value < 0.0; }));
@@ -153,7 +140,7 @@ Indices Nspso::leaders(const Points& points, const Points& fitness) const {
 }
 
 Indices Nspso::best(const Points& fitness, std::size_t count) const {
-  auto order = options_.diversity == kMaxMin ? ascending(max_mins(varying(fitness)))
+  auto order = options_.diversity == kMaxMin ? ascending(max_mins(differing_objectives(fitness)))
                                              : CrowdedRanking(fitness).sorted();
   order.resize(count);
   return order;

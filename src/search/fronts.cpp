@@ -6,6 +6,8 @@
 
 #include <pagmo/utils/multi_objective.hpp>
 
+#include "search/genetic_variation.hpp"
+
 namespace nas {
 
 std::vector<Points> fronts_of(const ByPoint& points) {
@@ -25,14 +27,7 @@ std::vector<double> crowding(const Points& front) {
   if (front.size() <= 2) {
     return std::vector<double>(front.size(), std::numeric_limits<double>::infinity());
   }
-  Points differing(front.size());
-  for (std::size_t m = 0; m < front.front().size(); ++m) {
-    const bool constant = std::all_of(front.begin(), front.end(), [&](const Point& point) {
-      return point[m] == front.front()[m];
-    });
-    if (constant) continue;
-    for (std::size_t i = 0; i < front.size(); ++i) differing[i].push_back(front[i][m]);
-  }
+  const auto differing = differing_objectives(front);
   // Points of which none dominates another differ in two objectives at least, pagmo's need, or none.
   if (differing.front().size() < 2) return std::vector<double>(front.size(), 0.0);
   auto distances = pagmo::crowding_distance(differing);

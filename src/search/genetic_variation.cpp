@@ -152,6 +152,19 @@ std::vector<std::size_t> GeneticVariation::effective(const Vector& x) const {
   return variables;
 }
 
+std::vector<std::vector<double>> differing_objectives(
+    const std::vector<std::vector<double>>& points) {
+  std::vector<std::vector<double>> result(points.size());
+  for (std::size_t m = 0; m < points.front().size(); ++m) {
+    const bool constant = std::all_of(
+        points.begin(), points.end(),
+        [&](const std::vector<double>& point) { return point[m] == points.front()[m]; });
+    if (constant) continue;
+    for (std::size_t i = 0; i < points.size(); ++i) result[i].push_back(points[i][m]);
+  }
+  return result;
+}
+
 CrowdedRanking::CrowdedRanking(const std::vector<std::vector<double>>& fitness)
     : crowding_(fitness.size()) {
   auto sorted = pagmo::fast_non_dominated_sorting(fitness);

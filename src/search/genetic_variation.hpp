@@ -79,6 +79,10 @@ class GeneticVariation {
   std::set<Vector> known_;         ///< what was asked, as effective points
 };
 
+/// Points, at least one, by the objectives in which they are not all equal.
+std::vector<std::vector<double>> differing_objectives(
+    const std::vector<std::vector<double>>& points);
+
 /// Who of some individuals is better: by non-domination rank, then crowding distance.
 class CrowdedRanking {
  public:
