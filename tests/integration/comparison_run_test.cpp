@@ -326,22 +326,10 @@ TEST_F(ComparisonRunTest, KilledSeveralTimesEndsLikeAnUninterruptedOne) {
   const auto config = write("a.yaml", algorithms("[random_search, evo_ga]"));
   const std::vector<std::string> seeds{"--seeds", "3000"};
   ASSERT_EQ(compare(config, "whole", seeds), 0) << text();
-  RandomEngine random(10);
-  int kills = 0;
-  for (; kills < 5; ++kills) {
-    Program program(
-        "nas-compare",
-        {config, "--seeds", "3000", "-q", "--no-report", "-o", (folder_ / "killed").string()},
-        folder_ / "killed.txt");
-    int code = -1;
-    if (program.wait_for(std::chrono::milliseconds(50 + random.below(150)), code)) {
-      ASSERT_EQ(code, 0) << read_file(folder_ / "killed.txt");
-      break;
-    }
-    program.kill(SIGKILL);
-    program.wait();
-  }
-  EXPECT_GT(kills, 1) << "it is too short";
+  const auto killed = folder_ / "killed";
+  kill_at_random_moments("nas-compare",
+                         {config, "--seeds", "3000", "-q", "--no-report", "-o", killed.string()},
+                         killed);
   ASSERT_EQ(compare(config, "killed", seeds), 0) << text();
   EXPECT_EQ(found("killed"), found("whole"));
 }

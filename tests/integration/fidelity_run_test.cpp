@@ -76,17 +76,7 @@ TEST_F(FidelityRunTest, DependsOnNeitherWorkersNorArraysNorTheSpaceOfCheckpoints
 
 TEST_F(FidelityRunTest, KilledAtAnyMomentItEndsLikeAnUninterruptedRun) {
   ASSERT_EQ(run("nas-run", search("training", "whole")), 0) << text();
-  RandomEngine random(7);
-  int kills = 0;
-  int code = -1;
-  for (; kills < 12; ++kills) {
-    Program program("nas-run", search("training", "killed"), folder_ / "killed.txt");
-    if (program.wait_for(std::chrono::milliseconds(400 + random.below(1200)), code)) break;
-    program.kill(SIGKILL);
-    program.wait();
-  }
-  std::cout << "killed " << kills << " times\n";
-  EXPECT_GT(kills, 2) << "the run is too short";
+  kill_at_random_moments("nas-run", search("training", "killed"), folder_ / "killed", 6);
   ASSERT_EQ(run("nas-run", search("training", "killed", {"evaluation.workers=3"})), 0) << text();
   EXPECT_EQ(canonical_export(folder_ / "killed"), canonical_export(folder_ / "whole"));
 }

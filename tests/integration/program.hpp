@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cli/programs.hpp"
+#include "core/seed.hpp"
 #include "core/temporary_folder.hpp"
 #include "places.hpp"
 
@@ -122,14 +123,44 @@ class ProgramTest : public ::testing::Test {
   int run(const std::string& name, const std::vector<std::string>& arguments,
           const std::function<void()>& prepare = {}, Start start = Start::forked) {
     std::filesystem::remove(folder_ / "output.txt");
-    return Program(name, arguments, folder_ / "output.txt", prepare, start).wait();
+    const auto begin = std::chrono::steady_clock::now();
+    const int code = Program(name, arguments, folder_ / "output.txt", prepare, start).wait();
+    took_ = std::chrono::steady_clock::now() - begin;
+    return code;
   }
+
   [[nodiscard]] std::string text() const { return read_file(folder_ / "output.txt"); }
   void expect_text(const std::string& part) const {
     EXPECT_NE(text().find(part), std::string::npos) << "no '" << part << "' in:\n" << text();
   }
   static nlohmann::json results_of(const std::filesystem::path& run) {
     return nlohmann::json::parse(read_file(run / "results.json"));
+  }
+
+  /// Kills a program at least `least` times before it ends, each time after a random part of the
+  /// time that the last run() took: on any machine neither too early nor too late. A program that
+  /// ends all the same is begun anew, with half the time.
+  /// @param output  the folder that it writes.
+  void kill_at_random_moments(const std::string& name, const std::vector<std::string>& arguments,
+                              const std::filesystem::path& output, int least = 3) {
+    RandomEngine random(7);
+    auto longest = took_ / least;
+    int code = 0;
+    for (int kills = 0; kills < 2 * least; ++kills) {
+      Program program(name, arguments, folder_ / "killed.txt");
+      const auto moment = longest * (20 + random.below(80)) / 100;
+      if (program.wait_for(std::chrono::duration_cast<std::chrono::milliseconds>(moment), code)) {
+        ASSERT_EQ(code, 0) << read_file(folder_ / "killed.txt");
+        if (kills >= least) return;
+        ASSERT_GT(longest, std::chrono::milliseconds(20)) << "it ends before it can be killed";
+        std::filesystem::remove_all(output);
+        longest /= 2;
+        kills = -1;
+        continue;
+      }
+      program.kill(SIGKILL);
+      program.wait();
+    }
   }
 
   /// A run of configs/smoke.yaml. @return its folder.
@@ -151,6 +182,7 @@ class ProgramTest : public ::testing::Test {
 
   const TemporaryFolder temporary_;
   std::filesystem::path folder_ = temporary_.path();
+  std::chrono::steady_clock::duration took_{};  ///< The last run().
 };
 
 }  // namespace nas::testing

@@ -43,30 +43,13 @@ std::vector<std::string> small_search(const std::string& folder, int steps = 60)
 }
 
 TEST_F(ResumeTest, KilledSeveralTimesEndsLikeAnUninterruptedRun) {
-  constexpr int kSteps = 300;  // long enough for all kills on a fast machine
-  constexpr int kKills = 6;    // hundreds: tests/slow/torture
+  constexpr int kSteps = 300;
   const auto whole = folder_ / "whole";
   ASSERT_EQ(run("nas-run", small_search(whole.string(), kSteps)), 0) << text();
   const auto expected = canonical_export(whole);
 
   const auto killed = folder_ / "killed";
-  RandomEngine random(20);
-  int kills = 0;
-  int code = -1;
-  for (; kills < kKills; ++kills) {
-    Program program("nas-run", small_search(killed.string(), kSteps), folder_ / "killed.txt");
-    bool ended = program.wait_for(0ms, code);
-    while (!ended &&
-           (!fs::exists(killed / "checkpoints") || fs::is_empty(killed / "checkpoints"))) {
-      ended = program.wait_for(5ms, code);
-    }
-    if (ended || program.wait_for(std::chrono::milliseconds(random.below(250)), code)) break;
-    program.kill(SIGKILL);
-    program.wait();
-  }
-  RecordProperty("kills", kills);
-  std::cout << "killed " << kills << " times\n";
-  EXPECT_EQ(kills, kKills) << "the run is too short";
+  kill_at_random_moments("nas-run", small_search(killed.string(), kSteps), killed, 6);
   ASSERT_EQ(run("nas-run", small_search(killed.string(), kSteps)), 0) << text();
   EXPECT_EQ(canonical_export(killed), expected);
   EXPECT_TRUE(!std::filesystem::exists(killed / "checkpoints") ||
@@ -86,17 +69,7 @@ TEST_F(ResumeTest, RacesOfAKilledRunGoOnExactly) {
   ASSERT_EQ(run("nas-run", racing(whole)), 0) << text();
   EXPECT_NE(text().find("s.e."), std::string::npos) << text();
   const auto killed = folder_ / "killed";
-  RandomEngine random(4);
-  int kills = 0;
-  int code = -1;
-  for (; kills < 4; ++kills) {
-    Program program("nas-run", racing(killed), folder_ / "killed.txt");
-    const auto moment = std::chrono::milliseconds(100 + random.below(200));
-    if (program.wait_for(moment, code)) break;
-    program.kill(SIGKILL);
-    program.wait();
-  }
-  EXPECT_GT(kills, 1) << "the run is too short";
+  kill_at_random_moments("nas-run", racing(killed), killed);
   ASSERT_EQ(run("nas-run", racing(killed)), 0) << text();
   EXPECT_EQ(canonical_export(killed), canonical_export(whole));
 }

@@ -139,15 +139,7 @@ TEST_F(TabularRunTest, GroundTruthIsRecordedForEveryMechanism) {
 TEST_F(TabularRunTest, AKilledRunContinues) {
   const std::vector<std::string> longer{"algorithm.generations=500", "evaluation.repeated=retrain"};
   ASSERT_EQ(run("nas-run", search("whole", longer)), 0) << text();
-  int kills = 0;
-  for (; kills < 3; ++kills) {
-    Program program("nas-run", search("killed", longer), folder_ / "killed.txt");
-    int code = -1;
-    if (program.wait_for(std::chrono::milliseconds(150 + 100 * kills), code)) break;
-    program.kill(SIGKILL);
-    program.wait();
-  }
-  EXPECT_GT(kills, 0) << "the run is too short";
+  kill_at_random_moments("nas-run", search("killed", longer), folder_ / "killed");
   ASSERT_EQ(run("nas-run", search("killed", longer)), 0) << text();
   EXPECT_EQ(canonical_export(folder_ / "killed"), canonical_export(folder_ / "whole"));
 }
