@@ -245,14 +245,14 @@ class ErrorsOfAWorkersOwnTest(unittest.TestCase):
 class EngineOfOnesOwnTest(runs.RunTest):
     def setUp(self):
         super().setUp()
-        text = (runs.ROOT / "CONTRIBUTING.md").read_text()
+        text = (runs.ROOT / "docs/how-to/own-engine.md").read_text()
         (self.folder / "own").mkdir()
         file = self.folder / "own/pool.py"
         file.write_text(re.search(r"```python\n(# python/attnas/engines/pool.py\n.*?)```", text, re.DOTALL)[1])
         self.pool = [f"cluster.command=[{sys.executable}, {file}]"]
         self.path = {"PYTHONPATH": str(runs.ROOT / "python/attnas")}
 
-    def test_the_example_of_contributing(self):
+    def test_the_documented_example(self):
         alone = self.alone()
         self.ends(self.manager("run", engine=self.pool, **self.path), "run")
         self.assertEqual(self.export("run"), alone)

@@ -1,4 +1,4 @@
-// The examples of CONTRIBUTING.md, extracted from it and compiled: what they add is offered,
+// The examples of docs/how-to/own-*.md, extracted from them and compiled: what they add is offered,
 // described, searched, reported and recorded without a line anywhere else.
 
 #include <algorithm>
