@@ -44,7 +44,7 @@ struct Nsga2AsyncOptions {
   }
 };
 
-/// NSGA-II without generations, (mu + 1): whoever is told joins the population, of which the worst
+/// NSGA-II without generations, (mu + 1): each told candidate joins the population, of which the worst
 /// by non-domination rank and crowding distance leaves. A child has two parents, winners of binary
 /// tournaments, and is new (GeneticVariation). What is out takes no part.
 ///

@@ -224,7 +224,7 @@ std::vector<Section> sections() {
       {"evaluation", "where and how candidates are evaluated", evaluation_settings()},
       {"budget", "limits at which a search ends, whatever its algorithm would do",
        budget_settings()},
-      {"fidelity", "training by rungs: who is trained on is decided on the way",
+      {"fidelity", "training by rungs: which candidates are trained on is decided on the way",
        fidelity_settings()},
       {"cluster", "processes on other machines that measure (docs/how-to/cluster.md)",
        cluster_settings()},

@@ -200,10 +200,9 @@ std::string attention_call(const Json& config) {
 void describe_use(const Json& config, std::ostream& text) {
   text << "\n## Use\n\n";
   if (const auto lacking = options_of_plugins(config); !lacking.empty()) {
-    text
-        << "PyTorch cannot build this model: `model.py` lacks " << join(lacking)
-        << ", which plug-ins of attnas compute, until somebody adds it there. `nas-model evaluate` "
-           "and `nas-model generate` use the model, given the plug-in by `--plugin FILE.so`.\n";
+    text << "PyTorch cannot build this model: `model.py` lacks " << join(lacking)
+         << ", which plug-ins of attnas compute, until it is added there. `nas-model evaluate` "
+            "and `nas-model generate` use the model, given the plug-in by `--plugin FILE.so`.\n";
     return;
   }
   text << "Python 3.9 and torch 1.13, or later ones, are all that it needs.\n\n"

@@ -174,7 +174,7 @@ void check_folder(const Options& options) {
   }
 }
 
-/// A run as it stands, with what it works on as long as somebody does.
+/// A run as it stands, with what is in progress while it is running.
 nas::RunSummary summary_of(const fs::path& file, std::int64_t trainings) {
   const bool runs = nas::has_writer(file).value_or(false);
   const nas::Store store(file, nas::Store::Mode::read_only);

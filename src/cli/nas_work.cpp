@@ -119,7 +119,7 @@ bool say(const Json& line) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
-  return nas::flush_output();  // at once: somebody waits for it
+  return nas::flush_output();  // at once: the other end waits for it
 }
 
 /// The orders of a run, measured one after the other on a thread of its own.
@@ -244,7 +244,7 @@ class Bench {
       if (!what.empty()) line["measure"] = what;
       line["evaluations"] = evaluations;
       line["device"] = worker_.device();
-      // A result that nobody has got is in its checkpoint alone.
+      // A result that was not delivered is in its checkpoint alone.
       if (say(line) && place_.scratch && what.empty()) remove_checkpoints(evaluations);
     } catch (const nas::StopRequested&) {
       if (!withdrawn()) throw;

@@ -10,7 +10,7 @@ namespace nas {
 /// What a program's exit code says.
 enum ExitCode : int {
   kDone = 0,
-  kDefect = 1,          ///< an error that nobody expected
+  kDefect = 1,          ///< an unexpected error
   kBadInput = 2,        ///< nothing was changed
   kNotPassed = 3,       ///< the gates of a task, or nothing found to re-test
   kMachineFailed = 75,  ///< EX_TEMPFAIL of sysexits.h: the same command continues

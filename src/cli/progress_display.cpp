@@ -13,7 +13,7 @@ namespace nas {
 
 namespace {
 
-/// "3/12", or "3" where more have come than were expected, or nobody knows.
+/// "3/12", or "3" where more have come than were expected, or the number is unknown.
 std::string of(std::int64_t count, std::int64_t expected) {
   const bool known = expected > 0 && count <= expected;
   return std::to_string(count) + (known ? "/" + std::to_string(expected) : "");

@@ -50,7 +50,7 @@ class ProgressDisplay {
   /// Counts an evaluation into the best, the rejected and the failures: what earlier processes of
   /// the run recorded.
   void count(const Evaluation& evaluation);
-  /// Who measures elsewhere, from now on.
+  /// The workers elsewhere, from now on.
   void workforce(const Workforce& workforce);
   /// How far the search is: shown where there are several objectives.
   void indicator(const Indicator& indicator);

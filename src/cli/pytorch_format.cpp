@@ -66,7 +66,7 @@ std::string export_model(const FolderExport& request) {
   fs::remove_all(written);  // what a command left that did not come to its end
   write_model_folder(written, config, corpus, model, card);
   put(written, folder);
-  // A folder of this name may be somebody's: what the training run and this function made goes.
+  // A folder of this name may hold other files: only what this function made is removed.
   std::error_code unknown;
   for (const auto* made : {"models", "checkpoints", "written"}) {
     fs::remove_all(unfinished / made, unknown);

@@ -31,7 +31,7 @@ class ChangingRecords {
   std::map<std::string, Entry> records_;
 };
 
-/// A run as somebody sees it who looks again and again while it is written by another process, and
+/// A run as it is read again and again while another process writes it, and
 /// after its end. Reads a copy of the store, so that nothing of the run is touched.
 class RunWatch {
  public:

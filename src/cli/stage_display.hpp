@@ -33,7 +33,7 @@ class StageDisplay {
   /// "re-test 3/20, 3 to 4 min left, 41 s elapsed", and beneath it what trains; or all of it in one
   /// line that ends in ": LABEL replicate 1000002".
   void update(const Progress& progress);
-  /// Who measures elsewhere, from now on.
+  /// The workers elsewhere, from now on.
   void workforce(const Workforce& workforce);
 
  private:

@@ -337,7 +337,7 @@ std::optional<ChanceLevel> chance_level(const nlohmann::json& facts) {
   return std::nullopt;
 }
 
-/// Who solves the task, and how early.
+/// Which mechanisms solve the task, and how early.
 void print_solved(const Finals& finals) {
   std::int64_t trained = 0;
   std::int64_t solving = 0;

@@ -338,7 +338,7 @@ function showTip(event) {
 
 const usable = () => [...candidates.values()].filter((one) => one.values && one.values.every((v) => v !== null));
 
-/// The objectives of the axes: the first two, unless somebody chooses others.
+/// The objectives of the axes: the first two, unless others are chosen.
 function chosenAxes() {
   const titles = state.objectives.map(({title}) => title);
   byId("axes").hidden = titles.length < 3;

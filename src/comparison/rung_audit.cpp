@@ -418,7 +418,7 @@ struct Search {
       std::size_t rung = rungs().size() - 1;
       std::optional<std::size_t> next;
       for (; rung > 0; --rung) {
-        if (!changed[rung - 1]) continue;  // nobody's turn since the last look
+        if (!changed[rung - 1]) continue;  // nothing has arrived since the last look
         next = next_promoted(reached[rung - 1], audit.eta[rung - 1], audit.options.spread);
         if (next) break;
         changed[rung - 1] = 0;

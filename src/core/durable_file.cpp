@@ -155,7 +155,7 @@ bool sync_descriptor(int descriptor) {
 }
 
 int open_own_file(const fs::path& file, int flags, unsigned permissions) {
-  // Without O_NONBLOCK, a pipe that nobody reads would never be open.
+  // Without O_NONBLOCK, opening a pipe without a reader would never return.
   const int number =
       open(file.c_str(), flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, permissions);
   const int error = errno;

@@ -32,7 +32,7 @@ struct InFlightSlot {
 
   /// Says how they end. Also from a handler, which may not allocate.
   void mark(std::string_view how) const noexcept {
-    // Through nobody's link, and waiting for nobody who would read a pipe.
+    // Follows no link, and never waits for the reader of a pipe.
     const int descriptor = open(
         file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     if (descriptor < 0) return;
@@ -59,7 +59,7 @@ constexpr std::array<std::pair<int, std::string_view>, 5> kCrashes{{{SIGSEGV, "S
                                                                     {SIGABRT, "SIGABRT"}}};
 
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): handlers have nothing else
-auto& slots = *new std::array<InFlightSlot, 1024>();  // who watches them is never joined
+auto& slots = *new std::array<InFlightSlot, 1024>();  // the watching thread is never joined
 auto& slots_mutex = *new std::mutex();
 thread_local InFlightSlot* own_slot = nullptr;
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
@@ -83,7 +83,7 @@ extern "C" void on_crash(int signal) {
   raise(signal);  // the handler is gone: this ends the process, or the fault does when it recurs
 }
 
-/// Where nobody else handles them.
+/// Unless they are handled already.
 void handle_crashes() {
   for (const auto& [signal, name] : kCrashes) {
     struct sigaction present {};
@@ -97,7 +97,7 @@ void handle_crashes() {
 }
 
 /// What handlers run on in a thread, while it lives: its own stack may be what has overflowed. Where
-/// somebody has given it another one already, that stays.
+/// one was set already, that stays.
 class HandlerStack {
  public:
   HandlerStack() {

@@ -6,7 +6,7 @@
 
 namespace nas {
 
-/// Who names a library of plug-ins.
+/// Where a library of plug-ins is named.
 enum class PluginSource {
   configuration,  ///< a configuration, or the record of a run
   command_line,   ///< the user, for this very call: it stands for what a configuration names so

@@ -8,7 +8,7 @@
 namespace nas {
 
 /// Tells people of something that they should know and that changes no result. From any thread.
-/// Where nobody listens it is a line of its own on standard error: "warning: TEXT".
+/// Without a listener it is a line of its own on standard error: "warning: TEXT".
 void warn(std::string_view text);
 
 /// That line: what a listener may write, too.

@@ -79,7 +79,7 @@ class Staging {
                 ("." + name + ".partial-" + host_name() + "-" + std::to_string(getpid()))),
         made_data_folder_(fs::create_directories(data_folder)) {
     remove_those_of_killed_processes(name);
-    // A link that somebody has put there, whose name can be guessed, would be written through.
+    // A link put there by another user, who can guess the name, would be written through.
     fs::remove_all(folder_);
     if (!fs::create_directory(folder_)) throw InputError(io_failure(folder_, EEXIST));
   }

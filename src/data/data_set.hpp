@@ -73,7 +73,7 @@ struct Provenance {
   std::string archive_sha256;  ///< empty where there was no archive
   std::string content_sha256;
 };
-/// @return the record beside the files, or nothing where nobody wrote one.
+/// @return the record beside the files, or nothing where there is none.
 std::optional<Provenance> read_provenance(const SplitFiles& files);
 
 /// The result of getting a data set.

@@ -109,7 +109,7 @@ Json model_config(const Architecture& architecture, const Corpus& corpus, const 
   config["text"] = text_json(corpus);
   const nlohmann::json given = data;
   auto settings = given;
-  for (auto& value : settings) {  // whose folders are nobody else's matter
+  for (auto& value : settings) {  // paths of this machine stay private
     if (value.is_string()) value = without_folders(value.get<std::string>(), given);
   }
   config["data"] = {{"corpus", corpus.name}, {"hash", corpus.hash}, {"settings", settings}};

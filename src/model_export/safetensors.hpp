@@ -18,7 +18,7 @@ namespace nas {
 /// @see https://github.com/huggingface/safetensors, section "Format".
 std::string safetensors(const std::vector<std::pair<std::string, torch::Tensor>>& tensors);
 
-/// The tensors of such a file by name, whoever has written it. Nothing of it is trusted: the header
+/// The tensors of such a file by name, of any origin. Nothing of it is trusted: the header
 /// is at most 100 MB and JSON, each tensor is of float32 numbers and has as many bytes as its shape
 /// says, and together they are the file's data, without gaps and overlaps. Cost: their bytes once
 /// more.

@@ -46,7 +46,7 @@ void write_canonical(const RunSummary& run, std::ostream& out);
 /// device, or a database, for a run's store and a table cost what was trained for them.
 void require_replaceable(const std::filesystem::path& file, const std::string& whose = "");
 
-/// Writes a file whole or not at all, and through nobody's link: by way of FILE.HOST.PROCESS.tmp,
+/// Writes a file whole or not at all, and through no link: by way of FILE.HOST.PROCESS.tmp,
 /// which is made anew, synced to disk and then renamed.
 /// @param write  what writes its content.
 /// @throws InputError as require_replaceable, but for a folder; std::filesystem::filesystem_error

@@ -177,7 +177,7 @@ void find_contrasts(const std::vector<Retested>& retested, std::size_t reference
   }
 }
 
-/// Corrects all comparisons of a family together: whoever reads it makes all of them.
+/// Corrects all comparisons of a family together, since a reader makes all of them.
 void correct(const Family& family) {
   std::vector<double> p_values;
   for (const auto& [ids, equal] : family) p_values.push_back(equal.front()->paired.p);

@@ -48,7 +48,7 @@ class Conversation {
 
   /// Points that are out, in the order of asking.
   [[nodiscard]] std::vector<Vector> out() const;
-  /// Has whoever is to go on trained further. @return whether somebody is.
+  /// Trains a promoted candidate further. @return whether there was one.
   bool promote();
   /// @throws std::logic_error where as many are out as may be.
   void ask(const Vector& point);

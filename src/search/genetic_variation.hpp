@@ -83,7 +83,7 @@ class GeneticVariation {
 std::vector<std::vector<double>> differing_objectives(
     const std::vector<std::vector<double>>& points);
 
-/// Who of some individuals is better: by non-domination rank, then crowding distance.
+/// Which of some individuals is better: by non-domination rank, then crowding distance.
 class CrowdedRanking {
  public:
   /// @param fitness  of the individuals, two or more of them.

@@ -41,7 +41,7 @@ std::vector<std::size_t> promotion_order(const std::vector<Reached>& reached, Sp
 
 /// How many of n candidates that reached a rung may go on: floor(n / eta). @param eta  > 1.
 std::size_t num_promoted(std::size_t n, double eta);
-/// The same of a batch that is halved once all of it is there: at least one, since nobody follows who
+/// The same of a batch that is halved once all of it is there: at least one, since no later one
 /// could be the better one. Small batches, and such as lose candidates to repeats, would otherwise
 /// never come to the end.
 std::size_t num_halved(std::size_t n, double eta);

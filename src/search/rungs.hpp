@@ -15,7 +15,7 @@
 
 namespace NAS_PUBLIC nas {
 
-/// Who goes on, and when.
+/// Which candidates are promoted, and when.
 enum class Promote {
   asha,                ///< whenever a candidate may be out: the best of a rung, else a new one
   pasha,               ///< the same, to a further rung only once the two highest ones disagree
@@ -75,23 +75,23 @@ class Rungs {
     Genotype genotype;
     std::size_t rung = 0;  ///< to which; one beyond the end: to further replicates
   };
-  /// Forgets all candidates but those that came to the end: nobody of them goes on any more. So many
+  /// Forgets all candidates but those that came to the end: none of them is promoted any more. So many
   /// begin in their place.
   void begin_batch(std::size_t size);
   /// A candidate is paused at a rung, or has come to the end. One that has come there before changes
   /// nothing.
   /// @param name  of the candidate.
   void reach(std::size_t rung, const std::string& name, const Genotype& genotype, Reached reached);
-  /// Who goes on: of the highest rung of which somebody may (num_promoted; of batches num_halved), and
+  /// The next promotion: of the highest rung that allows one (num_promoted; of batches num_halved), and
   /// only once.
   std::optional<Promoted> promote();
-  /// Who goes on to the end without being asked to, since nobody else came there: those of the
+  /// Candidates promoted to the end by themselves, where no other came there: those of the
   /// highest rung that anybody came to which no other there dominates; of one objective the best.
   /// After them, the next ones.
   std::vector<Promoted> answer();
 
  private:
-  /// Whoever has come to a rung, by order of arrival.
+  /// Candidates that have come to a rung, by order of arrival.
   struct Rung {
     std::vector<Reached> reached{};
     std::vector<Genotype> genotypes{};

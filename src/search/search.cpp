@@ -219,7 +219,7 @@ std::int64_t SearchProblem::State::begin(const Genotype& genotype, std::size_t r
   return begun++;
 }
 
-/// Has whoever is to go on trained further. @return the number of the ask; nothing: nobody is.
+/// Trains a promoted candidate further. @return the number of the ask; nothing: none is promoted.
 std::optional<std::int64_t> SearchProblem::State::promote() {
   if (!rungs) return std::nullopt;
   const auto promoted = rungs->promote();
@@ -227,7 +227,7 @@ std::optional<std::int64_t> SearchProblem::State::promote() {
   return begin(promoted->genotype, promoted->rung);
 }
 
-/// Where nobody came to the end, as with pasha or of few candidates: trains what is best to the end.
+/// Where no candidate was trained to the end (pasha, few candidates): trains the best to the end.
 void SearchProblem::State::train_answer() {
   if (!rungs || judged) return;
   while (result.archive.front().empty()) {

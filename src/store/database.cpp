@@ -176,7 +176,7 @@ Database::Database(fs::path file, const DatabaseKind& kind, Mode mode)
     } else {
       open_for_writing();
     }
-    // Expressions in a schema that somebody else made call harmless functions alone.
+    // Expressions in a schema of unknown origin may call harmless functions only.
     sqlite_->exec("PRAGMA trusted_schema = OFF");
     require_kind();
     if (reads) return;
@@ -256,7 +256,7 @@ void Database::open_for_reading(Mode mode) {
                        "be written (" +
                        error.what() + ")");
     }
-    // Even a reader writes beside the file, unless it may take for granted that nobody changes it.
+    // Even a reader writes beside the file, unless the file is known not to change.
     open_immutable();
   }
 }

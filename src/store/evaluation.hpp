@@ -157,7 +157,7 @@ void from_json(const nlohmann::json& json, CurvePoint& point);
 /// All of an evaluation, which reads back equal: what passes between processes.
 void to_json(nlohmann::json& json, const Evaluation& evaluation);
 void from_json(const nlohmann::json& json, Evaluation& evaluation);
-/// Puts null in place of the candidate in an evaluation's identity: for whoever holds very many,
+/// Puts null in place of the candidate in an evaluation's identity: for holders of very many,
 /// whose names may be long.
 void shorten_identity(Evaluation& evaluation);
 /// The identity as it was before.

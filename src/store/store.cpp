@@ -943,7 +943,7 @@ StoreCheck Store::check(bool remove) {
       state_->remove(kEvaluations, evaluations);
       if (!partials.empty()) state_->remove(kPartials, partials);
       // Answers decide what is asked next: from the first one that is gone the next process asks
-      // anew, and from the beginning where nobody knows any more in which order the algorithm heard
+      // anew, and from the beginning where the order is unknown in which the algorithm heard
       // of them, or by which rules they were made.
       auto first = state_->first_unanswered();
       if (!tells.empty() || std::find(facts.begin(), facts.end(), "answering") != facts.end()) {

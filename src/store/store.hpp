@@ -110,7 +110,7 @@ class Store {
   /// call this store.
   void each_evaluation(const std::function<void(Evaluation)>& show) const;
 
-  /// The same, of which those that `known` has are not read again: for whoever reads a store again
+  /// The same, of which those that `known` has are not read again: for those who read a store again
   /// and again. @param known  of this store, in order of id.
   [[nodiscard]] std::vector<Evaluation> evaluations_beside(std::vector<Evaluation> known) const;
 

@@ -11,7 +11,7 @@
 namespace nas {
 
 /// A copy of an SQLite file (WAL, or of a shared file system) that another process may be writing,
-/// on this machine or on another one that shares its files: for whoever reads it again and again.
+/// on this machine or on another one that shares its files: for repeated reading.
 /// What a killed writer left half done is rolled back in the copy. Of the original nothing
 /// is locked and nothing is left beside it, as SQLite's own readers do; between machines these
 /// cannot even read, since they share memory with the writer. Not for the process that writes it:

@@ -122,7 +122,7 @@ class WriterLock::Held {
         refuse(store, holder());
       }
       const Taking only(*this, store, now);
-      // Whoever took it before has made a file of its own of it.
+      // The process that took it first has replaced the file.
       if (is_stale(self, now)) fs::remove(file_);
     }
     beat_ = std::jthread([this](const std::stop_token& stop) {

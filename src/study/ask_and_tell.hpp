@@ -21,7 +21,7 @@ struct Order {
 /// An order as it passes to another process: "task" (see task_json) and "evaluation".
 nlohmann::json order_json(const Order& order);
 
-/// A study whose candidates are measured by whoever holds this object, in a loop of their own:
+/// A study whose candidates are measured by the caller, in its own loop:
 ///
 /// ```cpp
 /// nas::AskAndTell study(nas::Study("configs/ga_baseline.yaml"));

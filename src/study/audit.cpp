@@ -87,7 +87,7 @@ void audit(const FurtherWork& work, const std::shared_ptr<Problem>& problem) {
     work.observer.warned("no training run has come to its end with which an audit could compare");
     return;
   }
-  // First, so that a process that ends in between leaves no training run that nobody has asked for.
+  // First, so that a process that ends in between leaves no training run without an ask.
   // One that keeps no weights: they would take the place of the search's own.
   const auto apart = problem->with_training(experiment.training);
   const auto& trainer = apart ? apart : problem;

@@ -43,7 +43,7 @@ class Observer {
   /// Something that a user should know, a line without its end.
   virtual void warned(const std::string& /*text*/) {}
 
-  /// Who measures elsewhere has changed (Experiment::cluster).
+  /// The workers elsewhere have changed (Experiment::cluster).
   virtual void workforce_changed(const Workforce& /*workforce*/) {}
 
   virtual void search_begins(const Search& /*search*/) {}

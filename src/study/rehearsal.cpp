@@ -84,7 +84,7 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
   };
   auto options = evaluator_options(experiment);
   options.budget.train_seconds = 0.0;
-  options.racing.reset();  // how close candidates will be, nobody can make up
+  options.racing.reset();  // how close candidates will be is unknown
   // Where the budget has no room for a batch, it asks for nothing.
   options.on_progress = [&rehearsal](const Progress& progress) {
     if (progress.kind != Progress::Kind::batch_finished || progress.asked == rehearsal.asked)

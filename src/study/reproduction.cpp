@@ -265,7 +265,7 @@ Reproduction reproduce(const std::filesystem::path& run, const ReproductionSetti
                             .drawn = std::ssize(record.drawn)};
   const auto identity = problem->identity();
   const auto take = [&](Evaluation again) {
-    require_finite_values(again);  // as whoever records it does
+    require_finite_values(again);  // as recording it does
     const auto& before = *recorded.at(again.id);
     const auto label = problem->label(before.candidate) + own_settings(before, identity);
     reproduction.made.push_back({.label = label,

@@ -24,7 +24,7 @@ void require_affordable(const Experiment& experiment, const Problem& problem);
 /// What of an experiment's training runs is tried again.
 Retries retries_of(const Experiment& experiment);
 
-/// How an experiment answers asks, its workers and who watches left out.
+/// How an experiment answers asks, its workers and observers left out.
 RecordingEvaluator::Options evaluator_options(const Experiment& experiment);
 
 /// Runs an experiment's search to its end: its algorithm from its seed, its initial population (a

@@ -665,7 +665,7 @@ void cut_by_time(const Experiment& experiment, const Problem& problem, Plan& pla
   if (const auto most = evaluator_options(experiment).budget.train_seconds; most > 0.0) {
     affordable = std::min(affordable, most / plan.training_seconds);
   }
-  // Of a cluster nobody knows how many train at once.
+  // How many train at once on a cluster is unknown.
   if (const auto most = experiment.budget.get<double>("seconds");
       most > 0.0 && !has_cluster(experiment)) {
     affordable =
@@ -771,7 +771,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
     store.each_evaluation([&failed](const Evaluation& evaluation) {
       if (may_be_retried(evaluation.status)) failed.insert(evaluation.id);
     });
-    // Whoever has ended a process once, or hung, and has no record yet, has done so all the same.
+    // A candidate that ended a process, or hung, counts as such even without a record.
     forget_endings(folder_ / kEndingsFile, failed);
     observer.retried(store.forget_failures());
   }
@@ -785,7 +785,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
     store.flush();
     return RunSummary(store);
   }
-  // It is running, and what a process that was killed was at is nobody's work now.
+  // It is running; what a killed process was working on is abandoned.
   for (const auto* key : {"ended_by", "finished", "asking", "at_work"}) {
     store.set_meta(key, nullptr);
   }

@@ -83,7 +83,7 @@ nlohmann::json Worker::inspect(const nlohmann::json& order, const std::string& w
   return signed_here(evaluation);
 }
 
-/// With who has measured it.
+/// With the worker that measured it.
 nlohmann::json Worker::signed_here(const nlohmann::json& evaluation) const {
   auto one = evaluation;
   one["measured"].update({{"host", host_name()}, {"pid", getpid()}, {"model", device()}});

@@ -12,7 +12,7 @@ struct TableMeta {
   nlohmann::json facts;     ///< those of the file, identity, "name" and "sources"
 };
 
-/// Reads the rows of `meta`, which somebody else may have written: what it returns can be relied
+/// Reads the rows of `meta`, of unknown origin: what it returns can be relied
 /// upon, so that no reader checks again. Keys of `facts` and `identity` that readers interpret have
 /// their types.
 /// @param given  values by key.
