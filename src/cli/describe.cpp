@@ -188,7 +188,7 @@ std::string condition_text(const Slot& slot) {
   if (slot.model) return text + "; of the whole model";
   if (!slot.owner.empty()) return text + "; of " + slot.owner + " " + join(slot.owner_options);
   Texts mixers;
-  for (const auto& [mixer, options] : slot.mixers) {
+  for (const auto& [mixer, options] : mixers_of(slot)) {
     mixers.push_back(options.empty() ? mixer : mixer + " (" + join(options) + ")");
   }
   return mixers.empty() ? text : text + "; of mixer " + join(mixers, ", ");

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "genotype/mixer_costs.hpp"
+#include "genotype/mixer_kind.hpp"
 #include "genotype/planned.hpp"
 
 namespace nas {
@@ -23,19 +23,12 @@ AttentionShape shape_after(const Architecture& architecture, const Mechanism& la
                        .maps = layer.maps == "difference" ? 2 : 1,
                        .hidden = hidden_width(architecture, layer),
                        .sizes = static_cast<const Sizes&>(layer)};
-  if (layer.mixer != "attn") return shape;
-  if (layer.pattern == "window") {
-    shape.cap = layer.window + layer.globals;
-    shape.seen = real(shape.cap);
-  } else if (layer.pattern == "strided") {
-    shape.seen = real(layer.stride + (tokens - 1) / layer.stride + 1);
-  } else if (layer.pattern == "bigbird") {
-    shape.seen = real(layer.block * (2 + layer.globals + layer.random));
-  } else if (layer.pattern == "lsh") {
-    shape.seen = real(layer.rounds * layer.block);
-    shape.repeats = true;
-  }
+  mixer_kinds().at(layer.mixer).set_sight(layer, shape);
   return shape;
+}
+
+MixerCosts mixer_costs(const Mechanism& layer, const AttentionShape& shape) {
+  return mixer_kinds().at(layer.mixer).costs(layer, shape);
 }
 
 /// How many layers work as stack[slot].
@@ -182,12 +175,9 @@ double least_training_bytes(const Architecture& architecture, std::int64_t batch
   for (std::size_t slot = 0; slot < architecture.stack.size(); ++slot) {
     const auto& layer = architecture.stack[slot];
     const auto layers = real(num_layers(architecture, slot));
-    const auto heads = layer.heads > 0 ? layer.heads : architecture.heads;
-    const double keys = layer.kv_heads > 0 ? width * real(layer.kv_heads) / real(heads) : width;
-    if (layer.mixer == "attn" && layer.kv_rank == 0 && layer.pattern != "lsh") {
-      parameters += layers * 2.0 * width * (width + keys);
-      values += layers * 2.0 * (width + keys);
-    }
+    const double mixed = mixer_kinds().at(layer.mixer).least_values(architecture, layer);
+    parameters += layers * width * mixed;
+    values += layers * mixed;
     if (layer.ffn == "none") continue;
     const bool plain = layer.ffn != "swiglu" && architecture.hidden == 0;
     const double hidden =

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "genotype/layer_rules.hpp"
+#include "genotype/mixer_kind.hpp"
 #include "genotype/slots.hpp"
 
 namespace nas {
@@ -233,7 +234,7 @@ class NameReader {
 
   [[noreturn]] void fail_unknown_mixer(std::string_view word) {
     Words known;
-    for (const auto& mixer : slot("mixer").words) {
+    for (const auto& mixer : mixer_kinds().keys()) {
       if (is_built(slot("mixer"), mixer)) known.push_back(mixer);
     }
     for (const auto& alias : aliases()) {
@@ -334,10 +335,9 @@ class NameReader {
     if (word == "pair" && !rest_.empty() && rest_.front() == '(') {
       fail_at(word, "pair: no module computes it");
     }
-    const auto& mixers = slot("mixer").words;
     std::vector<Written> genes;
     auto mixer = std::string(word);
-    if (std::find(mixers.begin(), mixers.end(), word) == mixers.end()) {
+    if (!mixer_kinds().contains(word)) {
       const auto alias = std::find_if(aliases().begin(), aliases().end(),
                                       [&](const Alias& other) { return other.name == word; });
       if (alias == aliases().end()) {

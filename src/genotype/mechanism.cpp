@@ -167,9 +167,18 @@ bool is_causal(const Mechanism& mechanism) {
   });
 }
 
-bool has_fused_form(const Mechanism& mechanism) {
-  return components().at("similarity", mechanism.similarity).fused &&
-         components().at("normalization", mechanism.normalization).fused;
+FusedForms fused_forms(const Mechanism& mechanism) {
+  const auto fused = [&](const char* gene, const std::string& key) {
+    return components().at(gene, key).fused;
+  };
+  // Norms, convolutions and gates are around what the kernel of attention computes.
+  const bool attention = fused("similarity", mechanism.similarity) &&
+                         fused("normalization", mechanism.normalization) &&
+                         fused("position", mechanism.position) &&
+                         fused("pattern", mechanism.pattern) && fused("decay", mechanism.decay);
+  return {.attention = attention,
+          .gating = fused("gating", mechanism.gating),
+          .temperature = attention && fused("temperature", mechanism.temperature)};
 }
 
 Mechanism vanilla_mechanism(Semantics semantics) {

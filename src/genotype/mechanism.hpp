@@ -40,7 +40,7 @@ struct Mechanism : Sizes {
                               ///< output projection; none: none has
   double attention_dropout = 0.0;  ///< on the weights after normalization, in [0, 1)
 
-  std::string mixer = "attn";     ///< attn, recurrent, conv, none
+  std::string mixer = "attn";     ///< key of its kind (genotype/mixer_kind.hpp)
   std::int64_t heads = 0;         ///< 0: the model's
   std::int64_t kv_heads = 0;      ///< heads of keys and values; 0: as many as heads
   std::int64_t kv_rank = 0;       ///< of a latent that keys and values come from; 0: there is none
@@ -97,9 +97,15 @@ Mechanism canonical(Mechanism mechanism, Semantics semantics);
 /// does not cancel it).
 bool is_causal(const Mechanism& mechanism);
 
-/// @return whether similarity and normalization have forms for the fused kernels of numerical modes
-/// exact and fast.
-bool has_fused_form(const Mechanism& mechanism);
+/// Which parts of a layer of attention have forms for the kernels of numerical modes exact and fast.
+struct FusedForms {
+  bool attention = false;  ///< what is between q, k, v and the weighted values
+  bool gating = false;
+  bool temperature = false;  ///< which is so beside a fused attention only
+
+  friend bool operator==(const FusedForms&, const FusedForms&) = default;
+};
+FusedForms fused_forms(const Mechanism& mechanism);
 
 /// The vanilla transformer: dot, softmax, none, fixed, bias, 0.1; every other gene's default.
 Mechanism vanilla_mechanism(Semantics semantics);

@@ -2,19 +2,24 @@
 
 #include <cstdint>
 
+#include "core/visibility.hpp"
 #include "genotype/architecture.hpp"
+#include "genotype/mixer_kind.hpp"
+
+/// What the costs of several kinds of mixers are made of.
 
 namespace nas {
 
-/// What one layer's mixer takes.
-struct MixerCosts {
-  std::int64_t parameters = 0;
-  double flops = 0.0;            ///< of one sequence of T tokens
-  std::int64_t state_bytes = 0;  ///< after T tokens
-};
+void add(const Component& component, const AttentionShape& shape, MixerCosts& costs);
 
-/// @param shape  of the layer, T = shape.context.
-/// @throws InputError if a component of the layer has no description.
-MixerCosts mixer_costs(const Mechanism& layer, const AttentionShape& shape);
+/// What a layer's components add: all that its mixer has but the mixer itself.
+void add_components(const Mechanism& layer, const AttentionShape& shape, MixerCosts& costs);
+
+/// A convolution of so many taps over so many channels, each by itself.
+void add_convolution(std::int64_t taps, std::int64_t channels, std::int64_t tokens,
+                     MixerCosts& costs);
+
+/// Biases of projections to q, k, v, of so many values in all, and back to D.
+std::int64_t num_biases(const Mechanism& layer, std::int64_t inner, std::int64_t width);
 
 }  // namespace nas

@@ -11,6 +11,7 @@
 #include "core/format.hpp"
 #include "genotype/component.hpp"
 #include "genotype/layer_rules.hpp"
+#include "genotype/mixer_kind.hpp"
 
 namespace nas {
 
@@ -18,14 +19,15 @@ namespace {
 
 using Words = std::vector<std::string>;
 using Kind = Slot::Kind;
-/// Mixers that have a gene, and the options that each has.
-using Mixers = std::vector<std::pair<std::string, Words>>;
 
 constexpr double kUnbounded = 9007199254740992.0;  // 2^53: integers are exact below
 // Of sizes that memory and time grow with: beyond what any model has, so that a typo is refused by
 // name.
 constexpr double kLargestSize = 65536.0;
 constexpr double kLargestRatio = 64.0;
+// In small models: any size will do, or the mixer chooses it (MixerKind::shrink).
+constexpr std::int64_t kAny = 0;
+constexpr std::int64_t kByMixer = 0;
 
 bool is_even(std::int64_t number) { return number % 2 == 0; }
 bool is_number_of_buckets(std::int64_t number) { return number == 1 || is_even(number); }
@@ -33,7 +35,7 @@ bool is_number_of_taps(std::int64_t number) { return number != 1; }
 
 /// A gene of the paper that components fill.
 Slot paper_component(const std::string& name, std::string summary, std::string Mechanism::*member,
-                     Words keys, Mixers mixers = {{"attn", {}}}) {
+                     Words keys) {
   const auto& labels = paper_labels(name);
   return {.name = name,
           .summary = std::move(summary),
@@ -43,20 +45,18 @@ Slot paper_component(const std::string& name, std::string summary, std::string M
           .searched = {.name = name, .options = labels},
           .vanilla = labels.front(),
           .written = name,
-          .mixers = std::move(mixers),
           .paper = true};
 }
 
 /// A choice among words or components, of which the first is the default.
 Slot choice(Kind kind, const std::string& name, std::string summary, Slot::Member member,
-            Words words, Mixers mixers) {
+            Words words) {
   Slot slot{.name = name,
             .summary = std::move(summary),
             .kind = kind,
             .member = member,
             .words = std::move(words),
-            .written = name,
-            .mixers = std::move(mixers)};
+            .written = name};
   slot.vanilla = slot.words.front();
   slot.searched = {.name = name, .options = {slot.words.front()}};
   return slot;
@@ -64,13 +64,13 @@ Slot choice(Kind kind, const std::string& name, std::string summary, Slot::Membe
 
 Slot model_gene(Kind kind, const std::string& name, std::string summary,
                 std::string ModelGenes::*member, Words words) {
-  auto slot = choice(kind, name, std::move(summary), member, std::move(words), {});
+  auto slot = choice(kind, name, std::move(summary), member, std::move(words));
   slot.model = true;
   return slot;
 }
 
 Slot integer(const std::string& name, std::string summary, std::int64_t Mechanism::*member,
-             double lower, Mixers mixers, double largest = kUnbounded - 1.0) {
+             double lower, std::int64_t small, double largest = kUnbounded - 1.0) {
   const auto standard = std::to_string(Mechanism{}.*member);
   return {.name = name,
           .summary = std::move(summary),
@@ -78,14 +78,14 @@ Slot integer(const std::string& name, std::string summary, std::int64_t Mechanis
           .member = member,
           .lower = lower,
           .upper = largest + 1.0,
+          .small = small,
           .searched = {.name = name, .options = {standard}},
           .vanilla = standard,
-          .written = name,
-          .mixers = std::move(mixers)};
+          .written = name};
 }
 
 Slot real(const std::string& name, std::string summary, double Mechanism::*member, double lower,
-          double upper, Mixers mixers) {
+          double upper) {
   const double standard = Mechanism{}.*member;
   return {.name = name,
           .summary = std::move(summary),
@@ -95,8 +95,7 @@ Slot real(const std::string& name, std::string summary, double Mechanism::*membe
           .upper = upper,
           .searched = {.name = name, .min = standard, .max = standard},
           .vanilla = standard,
-          .written = name,
-          .mixers = std::move(mixers)};
+          .written = name};
 }
 
 /// A size that has an effect beside some options of another gene alone.
@@ -125,13 +124,9 @@ std::vector<Slot> make_paper_slots() {
                       &Mechanism::normalization,
                       {"softmax", "softmax1", "sink", "sigmoid_attn", "sigmoid_norm", "relu_norm",
                        "relu_n", "sparsemax", "entmax15", "top_k", "stick_breaking"}),
-      paper_component(
-          "gating", "what scales attention's input or output", &Mechanism::gating,
-          {"none", "input_gate", "output_gate", "highway", "elementwise_gate", "headwise_gate",
-           "swish_gate"},
-          {{"attn",
-            {"none", "input_gate", "output_gate", "highway", "elementwise_gate", "headwise_gate"}},
-           {"recurrent", {"none", "swish_gate", "elementwise_gate"}}}),
+      paper_component("gating", "what scales attention's input or output", &Mechanism::gating,
+                      {"none", "input_gate", "output_gate", "highway", "elementwise_gate",
+                       "headwise_gate", "swish_gate"}),
       paper_component("temperature", "what scores are divided by", &Mechanism::temperature,
                       {"fixed", "learned", "per_query", "log_length"}),
       {.name = "bias",
@@ -142,7 +137,6 @@ std::vector<Slot> make_paper_slots() {
        .searched = {.name = "bias", .options = {"bias", "no_bias"}},
        .vanilla = "bias",
        .written = "bias",
-       .mixers = {{"attn", {}}, {"recurrent", {}}},
        .paper = true},
       {.name = "attention_dropout",
        .summary = "dropout of the attention weights",
@@ -152,7 +146,6 @@ std::vector<Slot> make_paper_slots() {
        .searched = {.name = "attention_dropout", .min = 0.0, .max = 0.3, .decimals = 2},
        .vanilla = 0.1,
        .written = "dropout",
-       .mixers = {{"attn", {}}},
        .paper = true},
   };
 }
@@ -174,98 +167,90 @@ std::vector<Slot> make_model_slots() {
 
 /// The genes of a layer besides the paper's, in the order of names.
 std::vector<Slot> make_layer_slots() {
-  const Mixers any{{"attn", {}}, {"recurrent", {}}, {"conv", {}}, {"none", {}}};
-  const Mixers attn{{"attn", {}}};
-  const Mixers recurrent{{"recurrent", {}}};
-  const Mixers both{{"attn", {}}, {"recurrent", {}}};
   return {
       choice(Kind::component, "mixer", "what mixes positions", &Mechanism::mixer,
-             {"attn", "recurrent", "conv", "none"}, any),
-      integer("heads", "heads of the layer", &Mechanism::heads, 1, both),
+             {"attn", "recurrent", "conv", "none"}),
+      integer("heads", "heads of the layer", &Mechanism::heads, 1, kByMixer),
       integer("kv_heads", "heads of keys and values; 0: as many as heads", &Mechanism::kv_heads, 0,
-              attn),
+              kByMixer),
       integer("kv_rank", "width of a latent that keys and values come from; 0: none",
-              &Mechanism::kv_rank, 0, attn, kLargestSize),
+              &Mechanism::kv_rank, 0, 4, kLargestSize),
       choice(Kind::component, "qk_norm", "norm of queries and keys", &Mechanism::qk_norm,
-             {"none", "rms"}, attn),
+             {"none", "rms"}),
       choice(Kind::component, "pattern", "which keys a query sees", &Mechanism::pattern,
-             {"full", "window", "strided", "bigbird", "lsh"}, attn),
+             {"full", "window", "strided", "bigbird", "lsh"}),
       owned(integer("window", "newest keys that a query sees, its own included", &Mechanism::window,
-                    1, attn),
+                    1, 5),
             "pattern", {"window"}),
       owned(integer("globals", "first keys or blocks that it sees besides", &Mechanism::globals, 0,
-                    attn, kLargestSize),
+                    2, kLargestSize),
             "pattern", {"window", "bigbird"}),
-      owned(integer("stride", "of pattern strided", &Mechanism::stride, 1, attn), "pattern",
+      owned(integer("stride", "of pattern strided", &Mechanism::stride, 1, 3), "pattern",
             {"strided"}),
       [&] {
         // Under the name "block" spaces choose how the parts of a model's blocks follow.
         auto slot =
-            integer("pattern_block", "tokens of a block", &Mechanism::block, 1, attn, kLargestSize);
+            integer("pattern_block", "tokens of a block", &Mechanism::block, 1, 3, kLargestSize);
         slot.written = "block";
         return owned(std::move(slot), "pattern", {"bigbird", "lsh"});
       }(),
-      owned(integer("random", "random blocks", &Mechanism::random, 0, attn, kLargestSize),
-            "pattern", {"bigbird"}),
-      owned(allowing(
-                integer("buckets", "values of a hash", &Mechanism::buckets, 1, attn, kLargestSize),
-                is_number_of_buckets, "1 or an even number <= 65536"),
-            "pattern", {"lsh"}),
-      owned(integer("rounds", "hashes of a key", &Mechanism::rounds, 1, attn, kLargestSize),
-            "pattern", {"lsh"}),
+      owned(integer("random", "random blocks", &Mechanism::random, 0, 1, kLargestSize), "pattern",
+            {"bigbird"}),
+      owned(
+          allowing(integer("buckets", "values of a hash", &Mechanism::buckets, 1, 4, kLargestSize),
+                   is_number_of_buckets, "1 or an even number <= 65536"),
+          "pattern", {"lsh"}),
+      owned(integer("rounds", "hashes of a key", &Mechanism::rounds, 1, 2, kLargestSize), "pattern",
+            {"lsh"}),
       choice(Kind::component, "position", "how scores know of distance", &Mechanism::position,
-             {"none", "rope", "alibi", "t5", "cope", "path"},
-             {{"attn", {}}, {"recurrent", {"none", "rope"}}}),
-      owned(real("rope_base", "base of the wavelengths", &Mechanism::rope_base, 1.0, kUnbounded,
-                 both),
+             {"none", "rope", "alibi", "t5", "cope", "path"}),
+      owned(real("rope_base", "base of the wavelengths", &Mechanism::rope_base, 1.0, kUnbounded),
             "position", {"rope"}),
       owned(real("rope_fraction", "share of a head's entries that are rotated",
-                 &Mechanism::rope_fraction, 0.0, std::nextafter(1.0, 2.0), attn),
+                 &Mechanism::rope_fraction, 0.0, std::nextafter(1.0, 2.0)),
             "position", {"rope"}),
-      owned(allowing(integer("t5_buckets", "classes of distances", &Mechanism::t5_buckets, 2, attn,
+      owned(allowing(integer("t5_buckets", "classes of distances", &Mechanism::t5_buckets, 2, 8,
                              kLargestSize),
                      is_even, "an even number in [2, 65536]"),
             "position", {"t5"}),
       owned(integer("t5_distance", "from which all are in the last class", &Mechanism::t5_distance,
-                    1, attn),
+                    1, 16),
             "position", {"t5"}),
-      owned(integer("cope_positions", "positions with a vector", &Mechanism::cope_positions, 1,
-                    attn, kLargestSize),
+      owned(integer("cope_positions", "positions with a vector", &Mechanism::cope_positions, 1, 4,
+                    kLargestSize),
             "position", {"cope"}),
       choice(Kind::component, "decay", "what is forgotten", &Mechanism::decay,
-             {"none", "scalar", "fixed", "channel"},
-             {{"attn", {"none", "scalar"}}, {"recurrent", {}}}),
-      owned(integer("decay_rank", "rank of the map that makes decays", &Mechanism::decay_rank, 1,
-                    recurrent, kLargestSize),
+             {"none", "scalar", "fixed", "channel"}),
+      owned(integer("decay_rank", "rank of the map that makes decays", &Mechanism::decay_rank, 1, 3,
+                    kLargestSize),
             "decay", {"channel"}),
       owned(real("decay_tau", "divisor of the logarithms of decays", &Mechanism::decay_tau, 1.0,
-                 kUnbounded, recurrent),
+                 kUnbounded),
             "decay", {"channel"}),
       without_modules(choice(Kind::word, "maps", "maps of weights in a head", &Mechanism::maps,
-                             {"single", "difference"}, attn),
+                             {"single", "difference"}),
                       {"difference"}),
-      allowing(integer("conv", "taps of a short convolution; 0: none", &Mechanism::conv, 0,
-                       {{"attn", {}}, {"recurrent", {}}, {"conv", {}}}, 8.0),
-               is_number_of_taps, "0 or an integer in [2, 8]"),
+      allowing(
+          integer("conv", "taps of a short convolution; 0: none", &Mechanism::conv, 0, kAny, 8.0),
+          is_number_of_taps, "0 or an integer in [2, 8]"),
       choice(Kind::component, "head_norm", "norm of each head's output", &Mechanism::head_norm,
-             {"none", "rms"}, attn),
+             {"none", "rms"}),
       without_modules(choice(Kind::word, "update", "how a state takes up a key and its value",
-                             &Mechanism::update, {"add", "delta"}, recurrent),
+                             &Mechanism::update, {"add", "delta"}),
                       {"delta"}),
       without_modules(
           choice(Kind::word, "feature", "map of queries and keys of a recurrent layer",
-                 &Mechanism::feature, {"identity", "elu1", "relu", "favor", "taylor2", "hedgehog"},
-                 recurrent),
+                 &Mechanism::feature, {"identity", "elu1", "relu", "favor", "taylor2", "hedgehog"}),
           {"elu1", "relu", "favor", "taylor2", "hedgehog"}),
       owned(integer("favor_features", "random features; 0: twice the key width",
-                    &Mechanism::favor_features, 0, recurrent, kLargestSize),
+                    &Mechanism::favor_features, 0, 6, kLargestSize),
             "feature", {"favor"}),
       integer("key_width", "width of a head's keys; 0: that of its values", &Mechanism::key_width,
-              0, recurrent, kLargestSize),
-      integer("neg_eigen", "1: a state may be reflected", &Mechanism::neg_eigen, 0, recurrent, 1.0),
+              0, 4, kLargestSize),
+      integer("neg_eigen", "1: a state may be reflected", &Mechanism::neg_eigen, 0, kAny, 1.0),
       choice(Kind::component, "ffn", "feed-forward layer", &Mechanism::ffn,
-             {"gelu", "relu2", "swiglu", "none"}, any),
-      integer("ratio", "hidden width of the feed-forward layer / D", &Mechanism::ratio, 1, any,
+             {"gelu", "relu2", "swiglu", "none"}),
+      integer("ratio", "hidden width of the feed-forward layer / D", &Mechanism::ratio, 1, kAny,
               kLargestRatio),
   };
 }
@@ -414,6 +399,14 @@ const std::vector<const Slot*>& model_slots() {
   return kSlots;
 }
 
+std::vector<std::pair<std::string, std::vector<std::string>>> mixers_of(const Slot& slot) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> mixers;
+  for (const auto& mixer : mixer_kinds().keys()) {
+    if (const auto* options = options_of(mixer, slot)) mixers.emplace_back(mixer, *options);
+  }
+  return mixers;
+}
+
 std::vector<std::string> options(const Slot& slot) {
   if (slot.is_number() || slot.is_integer()) return {};
   if (!slot.is_component()) {
@@ -451,9 +444,10 @@ bool has_effect(const Slot& slot) {
         slot.owner_options.begin(), slot.owner_options.end(),
         [&slot](const auto& option) { return is_built(nas::slot(slot.owner), option); });
   }
-  return slot.mixers.empty() ||
-         std::any_of(slot.mixers.begin(), slot.mixers.end(),
-                     [](const auto& mixer) { return is_built(nas::slot("mixer"), mixer.first); });
+  const auto mixers = mixers_of(slot);
+  return mixers.empty() || std::any_of(mixers.begin(), mixers.end(), [](const auto& mixer) {
+           return is_built(nas::slot("mixer"), mixer.first);
+         });
 }
 
 nlohmann::json option_json(const Slot& slot, const std::string& option) {

@@ -37,12 +37,13 @@ struct Slot {
   std::vector<std::string> words{};
   double lower = 0.0;  ///< a number is in [lower, upper)
   double upper = 0.0;
+  /// Of an integer: the largest in small models, in which it still does something (check_causality in
+  /// nn/transformer.hpp); 0: any will do there.
+  std::int64_t small = 0;
   Gene searched{};        ///< what is searched unless a configuration says otherwise
   GeneValue vanilla{};    ///< the default: a label of the paper, a word or a number
   bool model = false;     ///< a gene of the whole model: its member is one of ModelGenes
   std::string written{};  ///< what layered names call it: "dropout" for attention_dropout
-  /// Mixers that have the gene, each with the options that it has: none named means all.
-  std::vector<std::pair<std::string, std::vector<std::string>>> mixers{};
   /// Of a size: the slot and its options beside which alone it has an effect.
   std::string owner{};
   std::vector<std::string> owner_options{};
@@ -73,6 +74,10 @@ const std::vector<std::string>& component_genes();
 const std::vector<const Slot*>& layer_slots();
 /// The genes of models in the order in which names write them.
 const std::vector<const Slot*>& model_slots();
+
+/// Mixers whose layers have a gene (MixerKind), each with the options that it has: none named means
+/// all. Nothing of a gene of the model.
+std::vector<std::pair<std::string, std::vector<std::string>>> mixers_of(const Slot& slot);
 
 /// What a configuration may list of a slot: of the paper's component genes the paper's labels, then
 /// the component keys that are none; of others the default, then what a module computes; the words

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "genotype/mixer_kind.hpp"
 #include "instruments/attention_statistics.hpp"
 #include "nn/attention_record.hpp"
 
@@ -130,7 +131,7 @@ AttentionAnalysis analyse_attention(Transformer& model, const torch::Tensor& tok
   const auto architecture = model.array().architectures().front();
   std::vector<LayerSums> layers;
   for (std::int64_t i = 0; i < architecture.layers; ++i) {
-    if (architecture.layer(i).mixer == "attn") layers.push_back({.layer = i});
+    if (mixer_kinds().at(architecture.layer(i).mixer).has_maps) layers.push_back({.layer = i});
   }
   const auto repeated =
       repeated_tokens(tokens.size(0), tokens.size(1), architecture.vocabulary, token_seed);

@@ -12,8 +12,9 @@
 #include <torch/cuda.h>
 
 #include "core/error.hpp"
-#include "nn/attention.hpp"
+#include "genotype/mixer_kind.hpp"
 #include "nn/decoder.hpp"
+#include "nn/mixers.hpp"
 #include "nn/transformer.hpp"
 #include "ops/memory.hpp"
 #include "ops/model_failure.hpp"
@@ -91,10 +92,11 @@ Calls step_pass(const Architecture& architecture, const PassSettings& settings) 
   return {[step] { step->run(); }, [step] { step->prepare(); }};
 }
 
-/// @throws InputError if no layer is one of attention.
+/// @throws InputError if no layer has maps of attention.
 const Mechanism& first_attention(const Architecture& architecture) {
   for (std::int64_t i = 0; i < architecture.layers; ++i) {
-    if (architecture.layer(i).mixer == "attn") return architecture.layer(i);
+    const auto& layer = architecture.layer(i);
+    if (mixer_kinds().at(layer.mixer).has_maps) return layer;
   }
   throw InputError("part = attention: no layer of the model is one of attention");
 }
@@ -104,9 +106,13 @@ Calls attention_pass(const Architecture& architecture, const PassSettings& setti
   set_float_products(device, settings.numerical_mode);
   std::vector<Parameter> parameters;
   const auto& mechanism = first_attention(architecture);
-  const auto layer = std::make_shared<AttentionLayer>(
-      std::vector{mechanism}, architecture.attention_shape(mechanism), architecture.semantics,
-      ParameterScope(parameters, of_operations(settings.numerical_mode)));
+  const std::shared_ptr<Mixer> layer =
+      mixers()
+          .at(mechanism.mixer)
+          .make({.mechanisms = {mechanism},
+                 .shape = architecture.attention_shape(mechanism),
+                 .semantics = architecture.semantics},
+                ParameterScope(parameters, of_operations(settings.numerical_mode)));
   initialise(parameters, {{kSeed, 0}});
   move_to(parameters, device, at::kFloat);
   // The output of a freshly initialised LayerNorm: mean 0, variance 1.

@@ -55,35 +55,6 @@ OptionRegistry<VectorNorm>& vector_norms() {
   return registry;
 }
 
-namespace {
-
-/// Whether the fused kernel computes what is between q, k, v and the weighted values. Norms,
-/// convolutions and gates are around it.
-bool is_fused(const Mechanism& mechanism) {
-  const auto fused = [](const char* gene, const std::string& key) {
-    return components().at(gene, key).fused;
-  };
-  return has_fused_form(mechanism) && fused("position", mechanism.position) &&
-         fused("pattern", mechanism.pattern) && fused("decay", mechanism.decay);
-}
-
-}  // namespace
-
-FusedForms fused_forms(const Mechanism& mechanism) {
-  const bool attention = is_fused(mechanism);
-  return {.attention = attention,
-          .gating = components().at("gating", mechanism.gating).fused,
-          .temperature = attention && components().at("temperature", mechanism.temperature).fused};
-}
-
-bool same_shapes(const Mechanism& a, const Mechanism& b) {
-  const auto shapes = [](const Mechanism& mechanism) {
-    return std::tie(mechanism.mixer, mechanism.heads, mechanism.kv_heads, mechanism.kv_rank,
-                    mechanism.conv, mechanism.key_width);
-  };
-  return shapes(a) == shapes(b);
-}
-
 torch::Tensor hide(const torch::Tensor& scores, const torch::Tensor& visible) {
   return scores.masked_fill(visible.logical_not(), -std::numeric_limits<double>::infinity());
 }

@@ -224,20 +224,6 @@ class VectorNorm {
   [[nodiscard]] virtual torch::Tensor normalised(const torch::Tensor& vectors) const = 0;
 };
 
-/// Which parts of a mechanism have fused forms, for numerical modes exact and fast.
-struct FusedForms {
-  bool attention = false;  ///< what is between q, k, v and the weighted values
-  bool gating = false;
-  bool temperature = false;  ///< which is so beside a fused attention only
-
-  friend bool operator==(const FusedForms&, const FusedForms&) = default;
-};
-FusedForms fused_forms(const Mechanism& mechanism);
-
-/// Whether attention layers of both can be one AttentionLayer of an array: all their common
-/// parameters have one shape. Both in canonical form.
-bool same_shapes(const Mechanism& a, const Mechanism& b);
-
 template <class Option>
 using OptionRegistry =
     Registry<std::unique_ptr<Option>(const LayerContext&, const ParameterScope&)>;
@@ -385,7 +371,7 @@ class ShortConvolution {
 /// @see Ainslie et al. (2023), arXiv:2305.13245, section 2.2.
 class AttentionLayer final : public Mixer {
  public:
-  /// @param mechanisms    of the R models of the scope, of same_shapes().
+  /// @param mechanisms    of the R models of the scope, of one MixerKind::shape_key.
   /// @param shape         of the layer, with its own heads; its sizes are the mechanisms'.
   /// @param output_start  initial values of the output projection's matrix.
   /// @throws InputError if a key of a mechanism is unknown.

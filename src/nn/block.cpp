@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "genotype/mixer_kind.hpp"
 #include "nn/mixers.hpp"
 
 namespace nas::nn {
@@ -51,8 +52,8 @@ Block::Block(const std::vector<Architecture>& architectures, const ParameterScop
     throw InputError("block = " + common.genes.block + ", must be sequential or parallel");
   }
   if (layer.mixer != "none") {
-    // Parameters of attention have names from before there were other mixers.
-    const auto name = layer.mixer == "attn" ? "attention" : layer.mixer;
+    const auto& scope_name = mixer_kinds().at(layer.mixer).scope;
+    const auto& name = scope_name.empty() ? layer.mixer : scope_name;
     mixer_norms_ = make_norms(common, scope, name, [&] {
       mixer_ = mixers()
                    .at(layer.mixer)

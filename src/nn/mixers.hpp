@@ -8,6 +8,7 @@
 #include "core/visibility.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
+#include "genotype/mixer_kind.hpp"
 #include "nn/mixer.hpp"
 #include "nn/registration.hpp"
 #include "ops/parameter.hpp"
@@ -26,7 +27,8 @@ struct MixerContext {
 
 using MixerRegistry = Registry<std::unique_ptr<Mixer>(const MixerContext&, const ParameterScope&)>;
 
-/// By the keys of gene mixer.
+/// By the keys of gene mixer, each of which has a MixerKind: in src/mixers/kinds, where names and costs
+/// need it without Torch, or in the same file.
 MixerRegistry& mixers();
 
 // NAS_REGISTER_MIXER(Class, .key = "attn", .summary = ...): the arguments after the class are

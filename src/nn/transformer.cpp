@@ -8,7 +8,8 @@
 
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
-#include "nn/attention.hpp"
+#include "genotype/mixer_kind.hpp"
+#include "genotype/slots.hpp"
 #include "nn/block.hpp"
 #include "nn/norm.hpp"
 #include "nn/position_embedding.hpp"
@@ -51,8 +52,8 @@ bool alike(const Architecture& a, const Architecture& b) {
     const auto& theirs = b.layer(i);
     if (ours.mixer != theirs.mixer || ours.ffn != theirs.ffn) return false;
     if (ours.ffn != "none" && hidden_width(a, ours) != hidden_width(b, theirs)) return false;
-    if (!same_shapes(ours, theirs)) return false;
-    if (ours.mixer == "attn" && fused_forms(ours) != fused_forms(theirs)) return false;
+    const auto& kind = mixer_kinds().at(ours.mixer);
+    if (kind.shape_key(ours) != kind.shape_key(theirs)) return false;
   }
   return true;
 }
@@ -232,36 +233,15 @@ constexpr std::int64_t kSmallHeads = 2;
 constexpr std::int64_t kSmallContext = 12;
 constexpr std::int64_t kSmallVocabulary = 13;
 
-/// Heads and sizes of a layer such that each option still does something in a small model: windows
-/// hide keys, blocks are several, query heads share keys. What is not above these stays.
+/// A layer in a small model, where each of its options still does something: windows hide keys,
+/// blocks are several, query heads share keys.
 Mechanism shrunk(Mechanism layer, std::int64_t heads) {
-  const auto limit = [](std::int64_t& size, std::int64_t most) { size = std::min(size, most); };
-  layer.heads = 0;
-  if (layer.kv_heads > 0) {
-    layer.heads = 4;
-    layer.kv_heads = heads / layer.kv_heads == 2 ? 2 : 1;
+  for (const auto* slot : layer_slots()) {
+    if (slot->small == 0) continue;
+    auto& size = layer.*std::get<std::int64_t Mechanism::*>(slot->member);
+    size = std::min(size, slot->small);
   }
-  limit(layer.kv_rank, 4);
-  limit(layer.key_width, 4);
-  limit(layer.window, 5);
-  limit(layer.globals, 2);
-  limit(layer.stride, 3);
-  limit(layer.block, 3);
-  limit(layer.random, 1);
-  limit(layer.buckets, 4);
-  limit(layer.rounds, 2);
-  limit(layer.cope_positions, 4);
-  limit(layer.decay_rank, 3);
-  limit(layer.favor_features, 6);
-  if (layer.t5_buckets > 8) {
-    layer.t5_buckets = 8;
-    layer.t5_distance = 16;
-  }
-  if (layer.position == "rope") {
-    const auto width = kSmallWidth / (layer.heads > 0 ? layer.heads : kSmallHeads);
-    const auto pairs = std::round(layer.rope_fraction * static_cast<double>(width) / 2.0);
-    layer.rope_fraction = 2.0 * std::max(pairs, 1.0) / static_cast<double>(width);
-  }
+  mixer_kinds().at(layer.mixer).shrink(layer, heads, kSmallWidth, kSmallHeads);
   layer.ratio = 0;
   return layer;
 }

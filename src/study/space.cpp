@@ -11,6 +11,7 @@
 #include "core/format.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
+#include "genotype/layer_rules.hpp"
 #include "genotype/slots.hpp"
 #include "search/gene_place.hpp"
 
@@ -442,9 +443,8 @@ std::vector<std::string> idle_slots(const SearchSpace& space, Semantics semantic
     const bool without_owner = !slot.owner.empty() && all_of(slot.owner, [&slot](const auto& key) {
       return !contains(slot.owner_options, key);
     });
-    const bool without_mixer = !slot.mixers.empty() && all_of("mixer", [&slot](const auto& mixer) {
-      return std::none_of(slot.mixers.begin(), slot.mixers.end(),
-                          [&mixer](const auto& has) { return has.first == mixer; });
+    const bool without_mixer = !slot.model && all_of("mixer", [&slot](const auto& mixer) {
+      return !has_gene(mixer, slot);
     });
     if (voided || without_owner || without_mixer) idle.push_back(name);
   }

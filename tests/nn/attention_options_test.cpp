@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "genotype/mixer_kind.hpp"
 #include "lone_layer.hpp"
 #include "ops/memory.hpp"
 #include "ops/torch_compat.hpp"
@@ -498,6 +499,12 @@ TEST(AttentionOptions, WordsForBiasesNameTheProjectionsThatHaveOne) {
     EXPECT_EQ(values.contains("q_proj.bias"), word == "bias");
     EXPECT_EQ(values.contains("out_proj.bias"), word != "none");
   }
+}
+
+/// Whether one layer of an array computes both.
+bool same_shapes(const Mechanism& a, const Mechanism& b) {
+  const auto shape_key = mixer_kinds().at("attn").shape_key;
+  return shape_key(a) == shape_key(b);
 }
 
 TEST(AttentionOptions, OfOneShapeMayBeInOneArray) {

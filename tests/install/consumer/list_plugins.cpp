@@ -7,6 +7,7 @@
 #include "data/corpus.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
+#include "genotype/mixer_kind.hpp"
 #include "genotype/slots.hpp"
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
@@ -34,5 +35,6 @@ int main() {
   print("attention/vector_norm", nas::components().keys("head_norm"));
   print("feed_forward", nas::components().keys("ffn"));
   print("mixers", nas::components().keys("mixer"));
+  print("mixers/kinds", nas::mixer_kinds().keys());
   print("norms", nas::components().keys("norm"));
 }

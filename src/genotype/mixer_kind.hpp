@@ -1,0 +1,137 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/visibility.hpp"
+#include "genotype/architecture.hpp"
+
+namespace NAS_PUBLIC nas {
+
+struct Slot;
+
+/// The rules of the canonical form for one layer, as they are applied.
+class LayerRules {
+ public:
+  /// @param voided  called for each gene that has no effect, whatever its value.
+  LayerRules(const Architecture& architecture, Mechanism& layer,
+             const std::function<void(const Slot&)>& voided);
+
+  void apply();
+
+  [[nodiscard]] const Architecture& architecture() const { return architecture_; }
+  [[nodiscard]] Mechanism& layer() { return layer_; }
+  [[nodiscard]] std::int64_t heads() const;
+  [[nodiscard]] std::int64_t head_width() const;
+
+  /// Genes that have no effect get their default.
+  void clear(std::initializer_list<std::string_view> genes);
+  /// A gene gets its default, but keeps its effect: it has other options.
+  void set_default(std::string_view gene);
+  /// The same where an option is the default by its sizes: these, too, keep their effect, since
+  /// others make another option of it.
+  void set_default_by_sizes(std::string_view gene);
+
+ private:
+  void clear(const Slot& slot);
+  void what_the_mixer_lacks();
+  void what_components_void();
+  void sizes();
+
+  const Architecture& architecture_;
+  Mechanism& layer_;
+  const Mechanism default_;
+  const std::function<void(const Slot&)>& voided_;
+  std::string_view default_by_sizes_;  ///< the gene that is so
+};
+
+/// What one layer's mixer takes.
+struct MixerCosts {
+  std::int64_t parameters = 0;
+  double flops = 0.0;            ///< of one sequence of T tokens
+  std::int64_t state_bytes = 0;  ///< after T tokens
+};
+
+/// The costs that the description of a mixer states (Component of gene mixer).
+MixerCosts described_costs(const Mechanism& layer, const AttentionShape& shape);
+/// The values of all genes of a layer's kind: no two kinds of layers have one key.
+std::string key_of_genes(const Mechanism& layer);
+/// Numbers that a mixer without projections keeps: 0.
+double no_values(const Architecture& architecture, const Mechanism& layer);
+
+/// What is known of a mixer without building it: which genes its layers have, which of these have no
+/// effect beside others, which layers there cannot be, and what a layer costs. What computes it has
+/// the same key (nn/mixers.hpp). A kind that nothing computes has names and costs, so that its models
+/// can be planned.
+struct MixerKind {
+  /// Genes by the names of their slots, each with the options that the mixer has; none named: all.
+  using Genes = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+  std::string key;  ///< of gene mixer
+  /// Besides mixer, ffn and ratio, which all layers have.
+  Genes genes{};
+  /// Whether it also has options of these genes that are registered, but no slot names.
+  bool has_further_options = false;
+  /// Name of its parameters within a layer; empty: the key.
+  std::string scope{};
+  /// Whether its layers have maps A, o_i = sum_j A_ij v_j, which they record when a pass asks.
+  bool has_maps = false;
+
+  /// Sets what a layer has where nothing is said, where it is not what a Mechanism begins with.
+  void (*set_defaults)(Mechanism& layer) = [](Mechanism&) {};
+  /// Voids genes that have no effect beside others. Called when genes and options that the mixer
+  /// does not have, and genes that components void, are at their defaults already; sizes whose owner
+  /// is not chosen are voided afterwards.
+  void (*apply_rules)(LayerRules& rules) = [](LayerRules&) {};
+  /// @throws InputError naming gene, value and rule if there is no such layer, which is canonical.
+  void (*require_valid)(const Architecture& architecture,
+                        const Mechanism& layer) = [](const Architecture&, const Mechanism&) {};
+  /// Says which keys a query sees, and which are kept: AttentionShape::seen, repeats and cap.
+  void (*set_sight)(const Mechanism& layer, AttentionShape& shape) = [](const Mechanism&,
+                                                                        AttentionShape&) {};
+  /// @param shape  of the layer, T = shape.context.
+  /// @throws InputError if a component of the layer has no description.
+  MixerCosts (*costs)(const Mechanism& layer, const AttentionShape& shape) = described_costs;
+  /// Numbers that training keeps of each token at least: as many as the rows of the mixer's matrices
+  /// of D columns. For any sizes, also such that no model can have.
+  double (*least_values)(const Architecture& architecture, const Mechanism& layer) = no_values;
+  /// Equal for two layers, in canonical form, that one module computes in an array of models: their
+  /// parameters have the same shapes, and are computed in the same way.
+  std::string (*shape_key)(const Mechanism& layer) = key_of_genes;
+  /// Brings a layer whose sizes are at most Slot::small to a model D wide with H heads, such that each
+  /// of its options still does something.
+  /// @param heads  of the layer before.
+  void (*shrink)(Mechanism& layer, std::int64_t heads, std::int64_t small_width,
+                 std::int64_t small_heads) = [](Mechanism& layer, std::int64_t, std::int64_t,
+                                                std::int64_t) { layer.heads = 0; };
+};
+
+/// The kinds of mixers, by key.
+class MixerKinds {
+ public:
+  /// See note_registration(). @return whether the key was free.
+  bool add(MixerKind kind);
+  [[nodiscard]] bool contains(std::string_view key) const { return kinds_.contains(key); }
+  /// @throws InputError "unknown mixer 'x', known: ...; did you mean ...?"
+  [[nodiscard]] const MixerKind& at(std::string_view key) const;
+  /// @return all keys: those that the space names in its order, then others, sorted.
+  [[nodiscard]] std::vector<std::string> keys() const;
+
+ private:
+  std::map<std::string, MixerKind, std::less<>> kinds_;
+};
+
+MixerKinds& mixer_kinds();
+
+// NAS_REGISTER_MIXER_KIND(.key = "conv", ...): designated initialisers of nas::MixerKind. One a file.
+#define NAS_REGISTER_MIXER_KIND(...)            \
+  [[maybe_unused]] const bool kKindRegistered = \
+      ::nas::mixer_kinds().add(::nas::MixerKind{__VA_ARGS__})
+
+}  // namespace nas

@@ -1,0 +1,33 @@
+#include "genotype/layer_rules.hpp"
+#include "genotype/mixer_costs.hpp"
+
+namespace nas {
+
+namespace {
+
+constexpr std::int64_t kFloat = 4;  // bytes
+
+double real(std::int64_t number) { return static_cast<double>(number); }
+
+/// The gated short convolution (Liquid AI 2025, LFM2).
+MixerCosts convolution_costs(const Mechanism& layer, const AttentionShape& shape) {
+  const double tokens = real(shape.context);
+  const double width = real(shape.width);
+  MixerCosts costs{.parameters = 4 * shape.width * shape.width,
+                   .flops = tokens * (8.0 * width * width + 2.0 * width)};
+  add_convolution(layer.conv, shape.width, shape.context, costs);
+  return costs;
+}
+
+void set_defaults(Mechanism& layer) { layer.conv = 3; }
+
+void require_valid(const Architecture& /*architecture*/, const Mechanism& layer) {
+  require(layer.conv >= 2, "conv", std::to_string(layer.conv), "be in [2, 8] as the mixer");
+}
+
+NAS_REGISTER_MIXER_KIND(.key = "conv", .genes = {{"conv", {}}}, .set_defaults = set_defaults,
+                        .require_valid = require_valid, .costs = convolution_costs);
+
+}  // namespace
+
+}  // namespace nas

@@ -1,0 +1,87 @@
+#include "genotype/mixer_kind.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "genotype/layer_rules.hpp"
+#include "genotype/slots.hpp"
+#include "paper_components.hpp"
+#include "unit/message_of.hpp"
+
+namespace nas {
+namespace {
+
+Mechanism standard(const std::string& mixer) { return default_layer(Architecture{}, mixer); }
+
+std::int64_t num_parameters(const Mechanism& layer) {
+  const Architecture architecture{.stack = {layer}};
+  return mixer_kinds().at(layer.mixer).costs(layer, architecture.attention_shape()).parameters;
+}
+
+/// A layer of a kind with another value of a gene, beside an option that the gene is a size of; the
+/// default itself where there is no other value.
+Mechanism with_other(const Slot& gene, Mechanism layer) {
+  if (!gene.owner.empty()) {
+    assign(slot(gene.owner), gene.owner_options.front(), Semantics::corrected, layer);
+  }
+  if (const auto* word = std::get_if<std::string Mechanism::*>(&gene.member)) {
+    const auto* options = options_of(layer.mixer, gene);
+    layer.*(*word) = options->empty() ? gene.words.back() : options->back();
+  } else if (const auto* size = std::get_if<std::int64_t Mechanism::*>(&gene.member)) {
+    layer.*(*size) = layer.*(*size) == 2 ? 4 : 2;
+  }
+  return layer;
+}
+
+TEST(MixerKinds, AreThoseThatTheSpaceNames) {
+  EXPECT_EQ(mixer_kinds().keys(), slot("mixer").words);
+  EXPECT_EQ(message_of<InputError>([] { (void)mixer_kinds().at("recurent"); }),
+            "unknown mixer 'recurent', known: attn, recurrent, conv, none; did you mean "
+            "recurrent?");
+  for (const auto& key : mixer_kinds().keys()) {
+    for (const auto& [gene, options] : mixer_kinds().at(key).genes) {
+      for (const auto& option : options) {
+        EXPECT_TRUE(std::count(slot(gene).words.begin(), slot(gene).words.end(), option)) << option;
+      }
+    }
+  }
+}
+
+// What a layer itself has, since modules of options have parameters of their own.
+TEST(MixerKinds, LayersWithOtherParametersHaveAnotherShapeKey) {
+  for (const auto& key : mixer_kinds().keys()) {
+    const auto& kind = mixer_kinds().at(key);
+    const auto before = standard(key);
+    for (const auto* gene : layer_slots()) {
+      const bool option = gene->is_component() || !gene->owner.empty();
+      if (!has_gene(key, *gene) || gene->name == "mixer" || (key == "attn" && option)) continue;
+      const auto after = with_other(*gene, before);
+      if (num_parameters(after) == num_parameters(before)) continue;
+      EXPECT_NE(kind.shape_key(after), kind.shape_key(before)) << key << " " << gene->name;
+    }
+  }
+}
+
+TEST(MixerKinds, SizesOfParametersAreInTheShapeKeyOfARecurrentLayer) {
+  const auto& kind = mixer_kinds().at("recurrent");
+  for (const auto* name : {"decay_rank", "favor_features", "feature", "update", "key_width"}) {
+    const auto& gene = slot(name);
+    auto before = standard("recurrent");
+    if (!gene.owner.empty()) {
+      assign(slot(gene.owner), gene.owner_options.front(), Semantics::corrected, before);
+    }
+    EXPECT_NE(kind.shape_key(with_other(gene, before)), kind.shape_key(before)) << name;
+  }
+}
+
+TEST(MixerKinds, SizesOfOptionsSayHowSmallTheyMayBe) {
+  for (const auto* gene : layer_slots()) {
+    if (!gene->is_integer() || gene->owner.empty()) continue;
+    EXPECT_GT(gene->small, 0) << gene->name << " may hide nothing in a small model";
+    EXPECT_TRUE(gene->allows == nullptr || gene->allows(gene->small)) << gene->name;
+    EXPECT_GE(static_cast<double>(gene->small), gene->lower) << gene->name;
+  }
+}
+
+}  // namespace
+}  // namespace nas
