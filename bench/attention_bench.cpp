@@ -10,7 +10,7 @@
 
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
-#include "nn/attention.hpp"
+#include "nn/attention_layer.hpp"
 #include "ops/memory.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "nn/attention.hpp"
+#include "nn/attention_layer.hpp"
 #include "nn/mixers.hpp"
 
 namespace nas::nn {

@@ -6,7 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "nn/attention.hpp"
+#include "nn/attention_layer.hpp"
+#include "ops/product.hpp"
 
 namespace nas::nn {
 
@@ -118,7 +119,7 @@ struct AttentionLayer::KeptState final : public Mixer::State {
 };
 
 std::unique_ptr<Mixer::State> AttentionLayer::start(std::int64_t room) const {
-  const auto ranges = sights_.front().pattern->ranges();
+  const auto ranges = patterns_.front().ranges();
   return std::make_unique<KeptState>(ranges.value_or(KeyRanges{}), room);
 }
 
@@ -130,7 +131,7 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
   }
   const at::NoGradGuard no_grad;
   auto& state = dynamic_cast<KeptState&>(given);
-  const auto& gating = *gatings_.front().option;
+  const auto& gating = gatings_.front();
   const auto input = gating.gated_input(x);
   std::array<torch::Tensor, 3> projected{q_proj_(input), k_proj_(input), v_proj_(input)};
   for (std::size_t i = 0; i < convolutions_.size(); ++i) {
@@ -141,14 +142,16 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
   state.keys.put(place, newest_vectors(projected[1], k_norms_, place));
   state.values.put(place, heads(projected[2]));
   if (!decays_.empty()) {
-    const auto growth = decays_.front().option->cumulative(input).unsqueeze(-1).to(q.scalar_type());
+    const auto growth = decays_.front().cumulative(input).unsqueeze(-1).to(q.scalar_type());
     const auto before = state.forgotten.rows();
     if (before.defined()) before.add_(growth);
     state.forgotten.put(place, at::zeros_like(growth));
   }
   const auto shown = newest_shown(state, q.device());
-  const auto scores = newest_biased(newest_scores(q, input, shown, state), state);
-  const auto weights = normalizations_.front().option->weights(scores, shown);
+  const auto divided = divisors(input, q, /*inverse=*/false);
+  const auto multiples = factors(input, q, [&](std::int64_t) { return shown.sum(-1); });
+  const auto all = newest_biased(scores(q, state.keys.rows(), divided, multiples), state);
+  const auto weights = normalizations_.front().weights(all, shown);
   const auto batch = x.size(1);
   // Of all query heads that read one key head at once.
   auto of_heads =
@@ -156,40 +159,19 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
           .matmul(state.values.rows())
           .reshape({1, batch, 1, num_heads_ * head_width_});
   if (!head_norms_.empty()) {
-    of_heads = head_norms_.front().option->normalised(by_head(of_heads)).flatten(3);
+    of_heads = head_norms_.front().normalised(by_head(of_heads)).flatten(3);
   }
   if (gates_heads_) of_heads = gating.gated_heads(of_heads, input);
   return gating.increment(out_proj_(of_heads), input, residual);
 }
 
 torch::Tensor AttentionLayer::newest_vectors(const torch::Tensor& projected,
-                                             const Groups<VectorNorm>& norms,
+                                             const OptionSet<VectorNorm>& norms,
                                              std::int64_t place) const {
   auto vectors = by_head(projected);
-  if (!norms.empty()) vectors = norms.front().option->normalised(vectors);
-  if (maps_places_) vectors = positions_.front().option->mapped(vectors, place);
+  if (!norms.empty()) vectors = norms.front().normalised(vectors);
+  if (maps_places_) vectors = positions_.front().mapped(vectors, place);
   return vectors.transpose(2, 3);
-}
-
-torch::Tensor AttentionLayer::newest_scores(const torch::Tensor& q, const torch::Tensor& input,
-                                            const torch::Tensor& shown, const KeptState& state) {
-  const auto& similarity = *similarities_.front().option;
-  const auto keys = state.keys.rows();
-  const auto batch = q.size(1);
-  const auto sharing = num_heads_ / num_key_heads_;
-  torch::Tensor scores;
-  if (sharing == 1) {
-    scores = similarity.scores(q, keys);
-  } else if (similarity.treats_heads_alike()) {
-    scores = similarity.scores(q.reshape({1, batch, num_key_heads_, sharing, head_width_}), keys)
-                 .reshape({1, batch, num_heads_, 1, -1});
-  } else {
-    const auto repeated = keys.unsqueeze(3).expand({-1, -1, -1, sharing, -1, -1}).flatten(2, 3);
-    scores = similarity.scores(q, repeated);
-  }
-  const auto divided = divisors(input, q, /*inverse=*/false);
-  if (!has_factors_) return scores / divided;
-  return scores * (temperatures_.front().option->factors(shown.sum(-1)) / divided);
 }
 
 torch::Tensor AttentionLayer::newest_biased(torch::Tensor scores, const KeptState& state) const {
@@ -199,7 +181,7 @@ torch::Tensor AttentionLayer::newest_biased(torch::Tensor scores, const KeptStat
     // As many as a power of two, so that positions make their tables seldom.
     const auto tokens = std::bit_ceil(static_cast<std::uint64_t>(state.tokens));
     const auto biases =
-        positions_.front().option->distance_biases(static_cast<std::int64_t>(tokens), scores);
+        positions_.front().distance_biases(static_cast<std::int64_t>(tokens), scores);
     scores = scores + biases.index_select(2, distances).unsqueeze(1).unsqueeze(3);
   }
   if (!decays_.empty()) scores = scores + state.forgotten.rows().transpose(3, 4);
@@ -207,7 +189,7 @@ torch::Tensor AttentionLayer::newest_biased(torch::Tensor scores, const KeptStat
 }
 
 torch::Tensor AttentionLayer::newest_shown(const KeptState& state, torch::Device device) const {
-  const auto& pattern = *sights_.front().pattern;
+  const auto& pattern = patterns_.front();
   // Of ranges, what is not seen is not kept.
   if (pattern.ranges()) {
     return at::ones({1, state.keys.rows().size(3)}, at::TensorOptions(at::kBool).device(device));

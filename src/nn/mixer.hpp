@@ -12,7 +12,7 @@ namespace nas {
 namespace NAS_PUBLIC nn {
 
 /// What mixes positions in one block of each model of an array: the only part of a block through
-/// which tokens see each other. Attention (nn/attention.hpp) is one.
+/// which tokens see each other. Attention (nn/attention_layer.hpp) is one.
 ///
 ///   h <- h + mixer(LayerNorm(h), h)
 ///

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "nn/attention.hpp"
+#include "nn/attention_layer.hpp"
 #include "nn/transformer.hpp"
 #include "ops/torch_compat.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "nn/attention.hpp"
+#include "nn/attention_layer.hpp"
 
 namespace nas::test {
 

@@ -17,6 +17,7 @@
 #include "nn/block.hpp"
 #include "nn/feed_forward.hpp"
 #include "nn/norm.hpp"
+#include "nn/parts/convolution.hpp"
 #include "nn/position_embedding.hpp"
 #include "nn/transformer.hpp"
 

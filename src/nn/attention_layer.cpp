@@ -1,0 +1,530 @@
+#include "nn/attention_layer.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "ops/device_copy.hpp"
+#include "ops/device_operations.hpp"
+#include "ops/product.hpp"
+
+namespace nas::nn {
+
+namespace {
+
+/// Those of the models whose word for biases is among some.
+Models biased_models(const std::vector<Mechanism>& mechanisms, const Models& models,
+                     std::initializer_list<std::string_view> words) {
+  Models biased;
+  for (std::size_t r = 0; r < mechanisms.size(); ++r) {
+    if (std::find(words.begin(), words.end(), mechanisms[r].bias) != words.end()) {
+      biased.push_back(models[r]);
+    }
+  }
+  return biased;
+}
+
+/// What is computed in fused forms. @throws std::invalid_argument where only some models have one:
+/// such a model would change how the others are computed.
+FusedForms common_forms(const std::vector<Mechanism>& mechanisms) {
+  const auto forms = fused_forms(mechanisms.front());
+  for (const auto& mechanism : mechanisms) {
+    if (fused_forms(mechanism) != forms) {
+      throw std::invalid_argument(
+          "an array of models mixes mechanisms with and without a fused "
+          "form: " +
+          to_string(mechanisms.front()) + ", " + to_string(mechanism));
+    }
+  }
+  return forms;
+}
+
+torch::Tensor normalised(const VectorNorm& norm, const torch::Tensor& vectors) {
+  return norm.normalised(vectors);
+}
+
+/// Whether what is known of so many keys of a device may be used again.
+bool fits(const torch::Tensor& known, std::int64_t tokens, torch::Device device) {
+  return known.defined() && known.size(-1) == tokens && known.device() == device;
+}
+
+/// Rows of some models after those of others; undefined: there are none.
+torch::Tensor joined_rows(const std::vector<torch::Tensor>& rows) {
+  if (rows.empty()) return {};
+  return rows.size() == 1 ? rows.front() : at::cat(rows);
+}
+
+/// Scores (M, B, H, T, T) with biases b by distance, (M, H, T).
+torch::Tensor biased_by_distance(const torch::Tensor& scores, const torch::Tensor& biases) {
+  const auto tokens = scores.size(-1);
+  // Row i of the matrix b(i - j) is a window into b backwards and then zeros, for later keys.
+  const auto backwards =
+      at::cat({biases.flip(-1), at::zeros_like(biases).narrow(-1, 0, tokens - 1)}, -1);
+  return scores + backwards.unfold(-1, tokens, 1).flip(-2).unsqueeze(1);
+}
+
+/// Scores (M, B, H, T, T) with c_i - c_j, c (M, B, H, T) in double.
+torch::Tensor decayed(const torch::Tensor& scores, const torch::Tensor& cumulative) {
+  const auto differences = cumulative.unsqueeze(-1) - cumulative.unsqueeze(-2);
+  return scores + differences.to(scores.scalar_type());
+}
+
+}  // namespace
+
+void AttentionLayer::make_projections(const std::vector<Mechanism>& mechanisms,
+                                      const AttentionShape& shape, const ParameterScope& scope,
+                                      const Start& output_start) {
+  const auto biased = biased_models(mechanisms, scope.models(), {"bias"});
+  const auto projection = [&](const char* name, std::int64_t out) {
+    return Linear::with_biases_of(scope.child(name), shape.width, out, biased);
+  };
+  q_proj_ = projection("q_proj", shape.width);
+  k_proj_ = projection("k_proj", shape.key_width());
+  v_proj_ = projection("v_proj", shape.key_width());
+  out_proj_ = Linear::with_biases_of(scope.child("out_proj"), shape.width, shape.width,
+                                     biased_models(mechanisms, scope.models(), {"bias", "no_bias"}),
+                                     output_start);
+}
+
+AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
+                               const AttentionShape& shape, Semantics semantics,
+                               const ParameterScope& scope, const Start& output_start)
+    : num_models_(static_cast<std::int64_t>(mechanisms.size())),
+      num_heads_(shape.heads),
+      num_key_heads_(shape.key_heads()),
+      head_width_(shape.head_width()),
+      mode_(scope.mode()) {
+  const auto forms = mode_ == NumericalMode::reference ? FusedForms{} : common_forms(mechanisms);
+  fused_ = forms.attention;
+  make_projections(mechanisms, shape, scope, output_start);
+  make_options(mechanisms, shape, semantics, scope, forms);
+  for (std::size_t r = 0; r < mechanisms.size(); ++r) {
+    const auto& mechanism = mechanisms[r];
+    const auto model = static_cast<std::int64_t>(r);
+    dropouts_.push_back(mechanism.attention_dropout);
+    starts_.push_back(temperatures_.of(model).times_start()
+                          ? similarities_.of(model).start_temperature(shape)
+                          : 1.0);
+    gates_input_ |= components().at("gating", mechanism.gating).gates_input;
+  }
+  gates_heads_ = gatings_.any(&Gating::gates_heads);
+  has_factors_ = temperatures_.any(&Temperature::has_factors);
+  maps_places_ = positions_.any(&Position::maps);
+  biases_scores_ = positions_.any(&Position::biases_scores);
+  if (forms.gating) {
+    std::vector<FusedGates::Group> gates;
+    for (const auto& [models, gating] : gatings_) gates.push_back({models, *gating->fused()});
+    gates_.emplace(gates, num_models_, mode_);
+  }
+  if (forms.temperature) {
+    std::vector<FusedTemperatures::Group> fused;
+    for (const auto& [models, temperature] : temperatures_) {
+      fused.push_back({models, *temperature->fused()});
+    }
+    fused_temperatures_.emplace(fused, starts_, num_heads_, mode_);
+  }
+  if (fused_) set_up_kernel();
+}
+
+void AttentionLayer::make_options(const std::vector<Mechanism>& mechanisms,
+                                  const AttentionShape& shape, Semantics semantics,
+                                  const ParameterScope& scope, const FusedForms& forms) {
+  const OptionMaker options(mechanisms, shape, semantics, scope);
+  const bool on_device = !scope.device().is_cpu();
+  const auto if_fused = [on_device](bool fused) {
+    return [shares = fused || on_device](const Mechanism&) { return shares; };
+  };
+  // Beside the fused kernel a similarity computes no scores.
+  const auto if_batch_invariant = [&](const Mechanism& mechanism) {
+    return on_device ||
+           (fused_ && components().at("similarity", mechanism.similarity).batch_invariant);
+  };
+  patterns_ = options.make(patterns(), {"pattern"});
+  sights_.resize(patterns_.size());
+  similarities_ = options.make(nn::similarities(), {"similarity"}, if_batch_invariant);
+  normalizations_ = options.make(normalizations(), {"normalization", "pattern"}, if_fused(fused_));
+  gatings_ = options.make(gatings(), {"gating"}, if_fused(forms.gating));
+  temperatures_ =
+      options.make(temperatures(), {"temperature", "pattern"}, if_fused(forms.temperature));
+  make_convolutions(mechanisms.front().conv, shape, scope);
+  q_norms_ = options.make_if_any(vector_norms(), "qk_norm", scope.child("q_norm"));
+  k_norms_ = options.make_if_any(vector_norms(), "qk_norm", scope.child("k_norm"));
+  positions_ = options.make_if_any(positions(), "position", scope);
+  decays_ = options.make_if_any(decays(), "decay", scope);
+  head_norms_ = options.make_if_any(vector_norms(), "head_norm", scope.child("head_norm"));
+}
+
+void AttentionLayer::make_convolutions(std::int64_t taps, const AttentionShape& shape,
+                                       const ParameterScope& scope) {
+  if (taps == 0) return;
+  convolutions_ = {{scope.child("q_conv"), shape.width, taps},
+                   {scope.child("k_conv"), shape.key_width(), taps},
+                   {scope.child("v_conv"), shape.key_width(), taps}};
+}
+
+void AttentionLayer::set_up_kernel() {
+  attention_.resize(static_cast<std::size_t>(num_models_));
+  // Rows of tensors that some models have are in the order of their groups.
+  const auto take_rows = [this](const Models& models, std::int64_t ModelAttention::*row,
+                                std::int64_t& next) {
+    for (const auto r : models) attention_[static_cast<std::size_t>(r)].*row = next++;
+  };
+  for (std::int64_t r = 0; r < num_models_; ++r) {
+    const auto ranges = patterns_.of(r).ranges().value();
+    if (ranges.window == KeyRanges{}.window) continue;
+    auto& model = attention_[static_cast<std::size_t>(r)];
+    model.window = ranges.window;
+    model.globals = ranges.globals;
+  }
+  std::int64_t num_sinks = 0;
+  for (const auto& [models, normalization] : normalizations_) {
+    for (const auto r : models) {
+      attention_[static_cast<std::size_t>(r)].normalization = *normalization->fused();
+    }
+    if (auto sinks = normalization->sinks(); sinks.defined()) {
+      take_rows(models, &ModelAttention::sinks, num_sinks);
+      sinks_.push_back(std::move(sinks));
+    }
+  }
+  std::int64_t num_biases = 0;
+  for (const auto& [models, position] : positions_) {
+    if (position->biases_scores()) take_rows(models, &ModelAttention::distance_biases, num_biases);
+  }
+  std::int64_t num_sums = 0;
+  for (const auto& [models, decay] : decays_) {
+    if (decay->decays_scores()) take_rows(models, &ModelAttention::sums, num_sums);
+  }
+  std::int64_t num_directions = 0;
+  for (const auto& [models, similarity] : similarities_) {
+    auto fused = *similarity->fused();
+    maps_.push_back({models, std::move(fused.map)});
+    for (const auto r : models) {
+      attention_[static_cast<std::size_t>(r)].score = fused.score;
+    }
+    if (fused.direction.defined()) {
+      take_rows(models, &ModelAttention::direction, num_directions);
+      directions_.push_back(std::move(fused.direction));
+    }
+  }
+}
+
+torch::Tensor AttentionLayer::heads(const torch::Tensor& projected) const {
+  return by_head(projected).transpose(2, 3);
+}
+
+torch::Tensor AttentionLayer::by_head(const torch::Tensor& projected) const {
+  return projected.view({projected.size(0), projected.size(1), projected.size(2), -1, head_width_});
+}
+
+torch::Tensor AttentionLayer::for_queries(const torch::Tensor& keys) const {
+  if (num_key_heads_ == num_heads_) return keys;
+  return model_by_model(
+      [this](const torch::Tensor& part) {
+        return by_head(part)
+            .unsqueeze(4)
+            .expand({-1, -1, -1, -1, num_heads_ / num_key_heads_, -1})
+            .flatten(3);
+      },
+      keys);
+}
+
+torch::Tensor AttentionLayer::placed(const torch::Tensor& vectors,
+                                     const OptionSet<VectorNorm>& norms) const {
+  if (norms.empty() && !maps_places_) return vectors;
+  auto of_heads = by_head(vectors);
+  if (!norms.empty()) of_heads = norms.apply(normalised, of_heads);
+  if (maps_places_) {
+    of_heads = positions_.apply([](const Position& position,
+                                   const torch::Tensor& part) { return position.mapped(part, 0); },
+                                of_heads);
+  }
+  return of_heads.flatten(3);
+}
+
+const torch::Tensor& AttentionLayer::visible(std::int64_t model, std::int64_t tokens,
+                                             torch::Device device) {
+  auto& known = sights_[patterns_.group_of(model)].visible;
+  if (!fits(known, tokens, device)) known = patterns_.of(model).visible(tokens, device);
+  return known;
+}
+
+const torch::Tensor& AttentionLayer::seen(std::int64_t model, std::int64_t tokens,
+                                          torch::Device device) {
+  auto& known = sights_[patterns_.group_of(model)].seen;
+  if (fits(known, tokens, device)) return known;
+  if (const auto ranges = patterns_.of(model).ranges()) {
+    std::vector<std::int64_t> counts;
+    for (std::int64_t i = 0; i < tokens; ++i) counts.push_back(ranges->count(i));
+    known = sent(at::tensor(counts, at::TensorOptions(at::kLong)), device);
+  } else {
+    known = visible(model, tokens, device).sum(-1);
+  }
+  return known;
+}
+
+const torch::Tensor& AttentionLayer::starts(const torch::Tensor& like) {
+  const auto& known = starts_there_;
+  if (!known.defined() || known.device() != like.device() ||
+      known.scalar_type() != like.scalar_type()) {
+    starts_there_ = sent(at::tensor(starts_, at::TensorOptions(like.scalar_type())), like.device())
+                        .view({-1, 1, 1, 1, 1});
+  }
+  return starts_there_;
+}
+
+torch::Tensor AttentionLayer::divisors(const torch::Tensor& input, const torch::Tensor& q,
+                                       bool inverse) {
+  if (inverse && fused_temperatures_ && input.device().is_cpu()) {
+    return fused_temperatures_->inverses(input);
+  }
+  const auto factors = temperatures_.apply(
+      [&](const Temperature& temperature, const torch::Tensor& part) {
+        auto divisors = temperature.divisors(part);
+        // A constant on the host: as a number it is passed with a kernel's launch.
+        if (divisors.device() != q.device()) {
+          divisors = at::full({}, divisors.item<double>(), q.options());
+        }
+        return divisors.to(q.scalar_type())
+            .expand({part.size(0), part.size(1), num_heads_, part.size(2), 1});
+      },
+      input);
+  const auto divisors = factors * starts(factors);
+  return inverse ? divisors.reciprocal() : divisors;
+}
+
+torch::Tensor AttentionLayer::factors(
+    const torch::Tensor& input, const torch::Tensor& like,
+    const std::function<torch::Tensor(std::int64_t)>& seen) const {
+  if (!has_factors_) return {};
+  std::vector<torch::Tensor> parts;
+  for (const auto& [models, temperature] : temperatures_) {
+    auto of_group = temperature->factors(seen(models.front()));
+    if (!of_group.defined()) {
+      of_group = at::ones({std::ssize(models), 1, 1, 1, 1}, like.options());
+    }
+    parts.push_back(model_by_model(
+        [&](const torch::Tensor& part) {
+          return part.to(like.scalar_type())
+              .expand({-1, input.size(1), num_heads_, input.size(2), 1});
+        },
+        of_group));
+  }
+  return join_models(parts, temperatures_.models());
+}
+
+torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tensor& residual,
+                                      const Pass& pass, std::uint64_t site) {
+  const auto gate = [](const Gating& gating, const torch::Tensor& part) {
+    return gating.gated_input(part);
+  };
+  const bool fused_gates = fuses_gates(x);
+  const auto logits = fused_gates ? gates_->logits(x) : torch::Tensor();
+  const auto input = fused_gates    ? gates_->input(x, logits)
+                     : gates_input_ ? gatings_.apply(gate, x)
+                                    : x;
+  auto q = q_proj_(input);
+  const bool kernel = has_kernel(q);
+  // In this order on every compiler: gradients w.r.t. the input are added in the opposite one.
+  auto temperature = divisors(input, q, /*inverse=*/kernel);
+  auto v = v_proj_(input);
+  auto k = k_proj_(input);
+  if (!convolutions_.empty()) {
+    q = convolutions_[0](q);
+    k = convolutions_[1](k);
+    v = convolutions_[2](v);
+  }
+  q = placed(q, q_norms_);
+  k = placed(k, k_norms_);
+  if (!kernel || !kernel_shares_keys(q.device())) {
+    k = for_queries(k);
+    v = for_queries(v);
+  }
+  const auto multiples =
+      factors(input, q, [&](std::int64_t model) { return seen(model, q.size(2), q.device()); });
+  if (kernel && multiples.defined()) temperature = temperature * multiples;
+  const auto masks = dropout_masks(dropouts_, pass, site);
+  auto* const record = record_of(pass, kernel);
+  auto of_heads = kernel ? fused_mixed(q, k, v, input, temperature, masks)
+                         : mixed(q, k, v, input, temperature, multiples, masks, record);
+  if (!head_norms_.empty()) {
+    of_heads = head_norms_.apply(normalised, by_head(of_heads)).flatten(3);
+  }
+  const auto before_gate = record != nullptr ? of_heads : torch::Tensor();
+  if (gates_heads_) {
+    of_heads =
+        gatings_.apply([](const Gating& gating, const torch::Tensor& part,
+                          const torch::Tensor& gated) { return gating.gated_heads(part, gated); },
+                       of_heads, input);
+  }
+  const auto attended = out_proj_(of_heads);
+  if (record != nullptr) record_gate(x, before_gate, attended, *record);
+  if (fused_gates) return gates_->increment(attended, input, residual, logits);
+  return gatings_.apply(
+      [](const Gating& gating, const torch::Tensor& part, const torch::Tensor& gated,
+         const torch::Tensor& stream) { return gating.increment(part, gated, stream); },
+      attended, input, residual);
+}
+
+LayerRecord* AttentionLayer::record_of(const Pass& pass, bool kernel) const {
+  if (pass.record == nullptr) return nullptr;
+  if (num_models_ != 1 || kernel) {
+    throw std::logic_error("attention is recorded of one model, in numerical mode reference");
+  }
+  return &pass.record->layers.emplace_back();
+}
+
+void AttentionLayer::record_maps(const torch::Tensor& scores, const torch::Tensor& weights,
+                                 const torch::Tensor& input, LayerRecord& record) {
+  record.scores = scores.detach()[0];
+  record.weights = weights.detach()[0];
+  record.visible = visible(0, scores.size(-1), scores.device());
+  if (decays_.empty()) return;
+  const auto cumulative = decays_.front().cumulative(input);
+  if (!cumulative.defined()) return;
+  // What lies before the first token is 0: c_0 = log f_0.
+  const auto before = at::zeros_like(cumulative[0].narrow(-1, 0, 1));
+  record.log_forget = at::diff(cumulative.detach()[0], 1, -1, before);
+}
+
+void AttentionLayer::record_gate(const torch::Tensor& x, const torch::Tensor& of_heads,
+                                 const torch::Tensor& attended, LayerRecord& record) const {
+  const auto gate = gatings_.front().gate(x);
+  if (!gate.defined()) return;
+  record.gate = gate.detach()[0];
+  record.gated = (gates_input_ ? x : gates_heads_ ? of_heads : attended).detach()[0];
+}
+
+torch::Tensor AttentionLayer::biased(torch::Tensor scores, const torch::Tensor& input) const {
+  if (biases_scores_) {
+    scores = positions_.apply(
+        [](const Position& position, const torch::Tensor& part) {
+          if (!position.biases_scores()) return part;
+          return model_by_model(biased_by_distance, part,
+                                position.distance_biases(part.size(-1), part));
+        },
+        scores);
+  }
+  if (!decays_.empty()) {
+    scores = decays_.apply(
+        [](const ScoreDecay& decay, const torch::Tensor& part, const torch::Tensor& read) {
+          return decay.decays_scores() ? model_by_model(decayed, part, decay.cumulative(read))
+                                       : part;
+        },
+        scores, input);
+  }
+  return scores;
+}
+
+torch::Tensor AttentionLayer::similarities(const Similarity& similarity,
+                                           const torch::Tensor& queries,
+                                           const torch::Tensor& keys) const {
+  const auto sharing = queries.size(2) / keys.size(2);
+  if (sharing == 1) return similarity.scores(queries, keys);
+  if (similarity.treats_heads_alike()) {  // of all query heads that read one key head at once
+    const auto together = queries.reshape(
+        {queries.size(0), queries.size(1), keys.size(2), sharing * queries.size(3), head_width_});
+    return similarity.scores(together, keys)
+        .reshape({queries.size(0), queries.size(1), num_heads_, queries.size(3), -1});
+  }
+  const auto repeated = keys.unsqueeze(3).expand({-1, -1, -1, sharing, -1, -1}).flatten(2, 3);
+  return similarity.scores(queries, repeated);
+}
+
+torch::Tensor AttentionLayer::scores(const torch::Tensor& queries, const torch::Tensor& keys,
+                                     const torch::Tensor& divisors,
+                                     const torch::Tensor& factors) const {
+  const auto raw =
+      similarities_.apply([this](const Similarity& similarity, const torch::Tensor& q,
+                                 const torch::Tensor& k) { return similarities(similarity, q, k); },
+                          queries, keys);
+  if (!factors.defined()) return raw / divisors;
+  return temperatures_.apply(
+      [](const Temperature& temperature, const torch::Tensor& part, const torch::Tensor& divided,
+         const torch::Tensor& multiplied) {
+        return temperature.has_factors() ? part * (multiplied / divided) : part / divided;
+      },
+      raw, divisors, factors);
+}
+
+torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor& k,
+                                    const torch::Tensor& v, const torch::Tensor& input,
+                                    const torch::Tensor& divisors, const torch::Tensor& factors,
+                                    const Masks& masks, LayerRecord* record) {
+  // In one layout in every array, since products depend on it in the last digit.
+  const auto all =
+      biased(scores(heads(q).contiguous(), heads(k).contiguous(), divisors, factors), input);
+  const auto weights = normalizations_.apply_to_groups(
+      [&](const auto& group, const torch::Tensor& part) {
+        return group.option->weights(part, visible(group.models.front(), q.size(2), q.device()));
+      },
+      all);
+  if (record != nullptr) record_maps(all, weights, input, *record);
+  return dropout(weights, masks).matmul(heads(v)).transpose(2, 3).flatten(3);
+}
+
+bool AttentionLayer::fuses_gates(const torch::Tensor& x) const {
+  return gates_ && has_kernels(x.device());
+}
+
+bool AttentionLayer::has_kernel(const torch::Tensor& q) const {
+  if (!fused_) return false;
+  const auto* device = device_operations(q.device());
+  if (device == nullptr) return q.device().is_cpu();
+  return device->attention_fits(q, num_heads_) &&
+         std::none_of(attention_.begin(), attention_.end(), needs_more) &&
+         std::all_of(normalizations_.begin(), normalizations_.end(), [&](const auto& group) {
+           return device->has_form_of(*group.option->fused());
+         });
+}
+
+bool AttentionLayer::kernel_shares_keys(torch::Device device) {
+  return device_operations(device) == nullptr;
+}
+
+torch::Tensor AttentionLayer::distance_biases(const torch::Tensor& q) const {
+  if (!biases_scores_) return {};
+  std::vector<torch::Tensor> rows;
+  for (const auto& [models, position] : positions_) {
+    if (position->biases_scores()) rows.push_back(position->distance_biases(q.size(2), q));
+  }
+  return joined_rows(rows);
+}
+
+torch::Tensor AttentionLayer::sums(const torch::Tensor& input) const {
+  if (decays_.empty()) return {};
+  const auto parts = split_models({input}, decays_.models()).front();
+  std::vector<torch::Tensor> rows;
+  auto part = parts.begin();
+  for (const auto& [models, decay] : decays_) {
+    if (decay->decays_scores()) rows.push_back(decay->cumulative(*part));
+    ++part;
+  }
+  return joined_rows(rows);
+}
+
+const torch::Tensor& AttentionLayer::described(const Masks& masks, torch::Device device) {
+  auto& described = described_[masks.any_drops() ? 1 : 0];
+  if (!described.defined() || described.device() != device) {
+    described = device_operations(device)->described(attention_, masks, device);
+  }
+  return described;
+}
+
+torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::Tensor& k,
+                                          const torch::Tensor& v, const torch::Tensor& input,
+                                          const torch::Tensor& inverse_temperature,
+                                          const Masks& masks) {
+  auto [mapped_q, mapped_k] = score_vectors(q, k, maps_, head_width_);
+  AttentionTensors tensors{std::move(mapped_q), std::move(mapped_k), v, inverse_temperature};
+  tensors.directions = joined_rows(directions_);
+  tensors.distance_biases = distance_biases(q);
+  tensors.sums = sums(input);
+  tensors.sinks = joined_rows(sinks_);
+  ArrayAttention models{attention_, masks};
+  if (device_operations(q.device()) != nullptr) models.on_device = described(masks, q.device());
+  return fused_attention(std::move(models), tensors);
+}
+
+}  // namespace nas::nn

@@ -1,0 +1,180 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "nn/attention.hpp"
+#include "nn/attention_record.hpp"
+#include "nn/mixer.hpp"
+#include "nn/parts/convolution.hpp"
+#include "nn/parts/option_set.hpp"
+#include "ops/dropout.hpp"
+#include "ops/fused_attention.hpp"
+#include "ops/gate.hpp"
+#include "ops/parameter.hpp"
+#include "ops/temperature.hpp"
+
+namespace nas::nn {
+
+/// One causal multi-head attention layer of each model of an array, of any mechanisms.
+///
+///   x <- gated_input(x),  q, k, v = x W_q', x W_k', x W_v' (+ b),  convolved; q, k normalised, mapped
+///   s_ij = similarity(q_i, k_j) / temperature + b(i - j) + c_i - c_j
+///   w = dropout(normalization(s)) over visible keys,  o = gated_heads(head_norm(w v), x)
+///   increment(o W_o' + b_o, x, h)
+///
+/// Query head h reads key head floor(h G / H). What a mechanism has not is neither a parameter nor
+/// an operation.
+/// @see Ainslie et al. (2023), arXiv:2305.13245, section 2.2.
+class AttentionLayer final : public Mixer {
+ public:
+  /// @param mechanisms    of the R models of the scope, of one MixerKind::shape_key.
+  /// @param shape         of the layer, with its own heads; its sizes are the mechanisms'.
+  /// @param output_start  initial values of the output projection's matrix.
+  /// @throws InputError if a key of a mechanism is unknown.
+  AttentionLayer(const std::vector<Mechanism>& mechanisms, const AttentionShape& shape,
+                 Semantics semantics, const ParameterScope& scope,
+                 const Start& output_start = Start::normal());
+
+  /// @param site  of the weights' dropout.
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
+                        std::uint64_t site) override;
+  /// Keeps keys, normalised and mapped by position, and values, of G heads; of windows those that
+  /// are still seen, min(t, window + globals); what each head forgot since each of them; and the
+  /// last K - 1 inputs of the convolutions.
+  [[nodiscard]] std::unique_ptr<State> start(std::int64_t room) const override;
+  /// By the operations of numerical mode `reference` in every mode. @throws std::invalid_argument
+  /// for an array of several models.
+  torch::Tensor step(const torch::Tensor& x, const torch::Tensor& residual, State& state) override;
+
+ private:
+  struct KeptState;
+
+  /// What is known of a pattern's keys.
+  struct Sight {
+    torch::Tensor visible{};  ///< of the last (T, device)
+    torch::Tensor seen{};     ///< numbers of visible keys, likewise
+  };
+
+  void make_projections(const std::vector<Mechanism>& mechanisms, const AttentionShape& shape,
+                        const ParameterScope& scope, const Start& output_start);
+  void make_options(const std::vector<Mechanism>& mechanisms, const AttentionShape& shape,
+                    Semantics semantics, const ParameterScope& scope, const FusedForms& forms);
+  void make_convolutions(std::int64_t taps, const AttentionShape& shape,
+                         const ParameterScope& scope);
+  /// (R, B, T, heads d) as (R, B, heads, T, d).
+  [[nodiscard]] torch::Tensor heads(const torch::Tensor& projected) const;
+  /// (R, B, T, heads d) as (R, B, T, heads, d).
+  [[nodiscard]] torch::Tensor by_head(const torch::Tensor& projected) const;
+  /// (R, B, T, G d) as (R, B, T, H d): each key head as often as query heads read it.
+  [[nodiscard]] torch::Tensor for_queries(const torch::Tensor& keys) const;
+  /// Normalised and mapped by position. @param vectors  (R, B, T, heads d), queries or keys.
+  [[nodiscard]] torch::Tensor placed(const torch::Tensor& vectors,
+                                     const OptionSet<VectorNorm>& norms) const;
+  /// (R, B, H, T, 1), of the temperatures; or their inverses, for the fused kernel.
+  torch::Tensor divisors(const torch::Tensor& input, const torch::Tensor& q, bool inverse);
+  /// (R, B, H, T, 1), what scores are multiplied by besides; undefined: nothing.
+  /// @param seen  seen(model): how many keys each query of a model sees, by its place in the array.
+  [[nodiscard]] torch::Tensor factors(const torch::Tensor& input, const torch::Tensor& like,
+                                      const std::function<torch::Tensor(std::int64_t)>& seen) const;
+  /// Scores of queries and keys (R, B, heads, n, d), divided by the temperature, (R, B, H, n, n').
+  /// @param keys     of H or of G heads.
+  /// @param factors  undefined: none.
+  [[nodiscard]] torch::Tensor scores(const torch::Tensor& queries, const torch::Tensor& keys,
+                                     const torch::Tensor& divisors,
+                                     const torch::Tensor& factors) const;
+  /// The same by a similarity alone, not divided.
+  [[nodiscard]] torch::Tensor similarities(const Similarity& similarity,
+                                           const torch::Tensor& queries,
+                                           const torch::Tensor& keys) const;
+  /// starts_ as (R, 1, 1, 1, 1), of another tensor's device and type.
+  const torch::Tensor& starts(const torch::Tensor& like);
+  /// (R, B, T, D), the weighted values of all heads; q, k, v likewise.
+  /// @param input  (R, B, T, D), what q, k and v were projected from.
+  /// @param factors  undefined: none.
+  /// @param record   receives scores, weights and what they depend on; may be nullptr.
+  torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                      const torch::Tensor& input, const torch::Tensor& divisors,
+                      const torch::Tensor& factors, const Masks& masks, LayerRecord* record);
+  /// The same by the fused kernel. @param k, v  (R, B, T, G d), or H d where they are repeated.
+  torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                            const torch::Tensor& input, const torch::Tensor& inverse_temperature,
+                            const Masks& masks);
+  /// (N, H, T), biases by distance of the models that have some; undefined: none has.
+  [[nodiscard]] torch::Tensor distance_biases(const torch::Tensor& q) const;
+  /// (N, B, H, T), sums of the models whose scores decay; undefined: none do.
+  [[nodiscard]] torch::Tensor sums(const torch::Tensor& input) const;
+  /// Scores with the biases of positions and decays.
+  [[nodiscard]] torch::Tensor biased(torch::Tensor scores, const torch::Tensor& input) const;
+  /// A new layer of a pass's record; nullptr where nobody asks.
+  /// @throws std::logic_error unless this is one model, computed by operations.
+  [[nodiscard]] LayerRecord* record_of(const Pass& pass, bool kernel) const;
+  void record_maps(const torch::Tensor& scores, const torch::Tensor& weights,
+                   const torch::Tensor& input, LayerRecord& record);
+  /// @param of_heads, attended  what gates of heads and gates of outputs multiply.
+  void record_gate(const torch::Tensor& x, const torch::Tensor& of_heads,
+                   const torch::Tensor& attended, LayerRecord& record) const;
+  /// Reads what the fused kernel does for each model off the modules.
+  void set_up_kernel();
+  /// Whether gates are computed for all models together where x is.
+  [[nodiscard]] bool fuses_gates(const torch::Tensor& x) const;
+  /// Whether there is a fused kernel for all models where q is.
+  [[nodiscard]] bool has_kernel(const torch::Tensor& q) const;
+  /// Whether the fused kernel there lets heads share keys.
+  [[nodiscard]] static bool kernel_shares_keys(torch::Device device);
+  /// The models as the kernels of a device read them.
+  const torch::Tensor& described(const Masks& masks, torch::Device device);
+  /// What the queries of a model see, by its place in the array.
+  const torch::Tensor& visible(std::int64_t model, std::int64_t tokens, torch::Device device);
+  const torch::Tensor& seen(std::int64_t model, std::int64_t tokens, torch::Device device);
+  // In attention_step.cpp, of the newest token of one model.
+  /// Queries or keys of the token at a place as (1, B, heads, 1, d), normalised and mapped.
+  [[nodiscard]] torch::Tensor newest_vectors(const torch::Tensor& projected,
+                                             const OptionSet<VectorNorm>& norms,
+                                             std::int64_t place) const;
+  /// Scores of the kept keys, (1, B, H, 1, n), with the biases of positions and decays.
+  [[nodiscard]] torch::Tensor newest_biased(torch::Tensor scores, const KeptState& state) const;
+  /// Which of the kept keys the newest token sees, (1, n) or (H, 1, n) bool.
+  [[nodiscard]] torch::Tensor newest_shown(const KeptState& state, torch::Device device) const;
+
+  std::int64_t num_models_;
+  std::int64_t num_heads_;
+  std::int64_t num_key_heads_;
+  std::int64_t head_width_;
+  std::vector<double> dropouts_;  ///< of the weights, by model
+  NumericalMode mode_;
+  bool gates_input_ = false;  ///< any gating does
+  bool gates_heads_ = false;  ///< likewise
+  bool has_factors_ = false;  ///< any temperature has
+  bool fused_ = false;        ///< all models have a form for fused kernels, and may use it
+  Linear q_proj_, k_proj_, v_proj_, out_proj_;
+  OptionSet<Similarity> similarities_;
+  std::vector<ModelAttention> attention_;  ///< in the fused kernel
+  std::vector<MappedModels> maps_;         ///< of q and k there
+  std::vector<torch::Tensor> directions_;  ///< of similarities that have some
+  std::vector<torch::Tensor> sinks_;       ///< of normalizations likewise
+  OptionSet<Normalization> normalizations_;
+  OptionSet<Gating> gatings_;
+  OptionSet<Temperature> temperatures_;
+  std::vector<ShortConvolution> convolutions_;  ///< of q, k and v; or none
+  OptionSet<VectorNorm> q_norms_, k_norms_, head_norms_;
+  OptionSet<Position> positions_;
+  bool maps_places_ = false;    ///< any position does
+  bool biases_scores_ = false;  ///< likewise
+  OptionSet<ScoreDecay> decays_;
+  OptionSet<Pattern> patterns_;
+  std::vector<Sight> sights_;                            ///< of each group of patterns
+  std::optional<FusedGates> gates_;                      ///< where all have a form
+  std::optional<FusedTemperatures> fused_temperatures_;  ///< likewise
+  std::vector<double> starts_;  ///< what temperatures are multiplied by: T0 of each model, or 1
+  torch::Tensor starts_there_;  ///< of the last device and type
+  std::array<torch::Tensor, 2> described_;  ///< of the last device, without and with dropout
+};
+
+}  // namespace nas::nn

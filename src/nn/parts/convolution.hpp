@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include <torch/types.h>
+
+#include "ops/parameter.hpp"
+
+namespace nas::nn {
+
+/// y_t = sum_a w_a z_{t - K + 1 + a} for each channel: a causal convolution of K taps, of which the
+/// last is the present; zero before the start.
+/// @see So et al. (2021), Primer, arXiv:2109.08668.
+class ShortConvolution {
+ public:
+  ShortConvolution(const ParameterScope& scope, std::int64_t channels, std::int64_t taps);
+
+  /// @param z  (M, B, T, channels).   @return the same sizes.
+  [[nodiscard]] torch::Tensor operator()(const torch::Tensor& z) const;
+  /// @param latest  (M, B, K, channels), the newest last.   @return y of the newest, (M, B, 1,
+  /// channels).
+  [[nodiscard]] torch::Tensor newest(const torch::Tensor& latest) const;
+  [[nodiscard]] std::int64_t taps() const { return weight_.size(2); }
+
+ private:
+  torch::Tensor weight_;  // (M, channels, K)
+};
+
+}  // namespace nas::nn

@@ -1,0 +1,16 @@
+#include "nn/parts/gate.hpp"
+#include "nn/parts/vector_norm.hpp"
+
+namespace nas::nn {
+
+OptionRegistry<Gating>& gatings() {
+  static OptionRegistry<Gating> registry("gating");
+  return registry;
+}
+
+OptionRegistry<VectorNorm>& vector_norms() {
+  static OptionRegistry<VectorNorm> registry("vector norm");
+  return registry;
+}
+
+}  // namespace nas::nn
