@@ -188,7 +188,7 @@ class AttentionSearch final : public Problem {
   }
 
   void screen(const Task& task, Evaluation& evaluation) override {
-    const auto architecture = architecture_of(task.candidate);
+    const auto& architecture = architecture_of(task.candidate);
     evaluation.values["parameters"] = static_cast<double>(num_parameters(architecture));
     evaluation.values["flops"] = forward_flops(architecture);
     if (end_by_processes(evaluation)) return;
@@ -206,8 +206,9 @@ class AttentionSearch final : public Problem {
     if (instrument_) {
       measure = [&](const std::string& objective) { return instrument_(task, objective); };
     }
-    objectives_->screen(*subject(task.candidate), measured_[function_of(task.candidate.name)],
-                        evaluation, measure);
+    objectives_->screen(*subject(task.candidate),
+                        measured_[function_of(task.candidate.name, &architecture)], evaluation,
+                        measure);
     remember(evaluation);
   }
 
@@ -397,18 +398,25 @@ class AttentionSearch final : public Problem {
     }
   }
 
-  /// What a candidate's name says. Its genotype has the genes of the layers, but not their number,
-  /// which is the model's unless the name says otherwise.
-  [[nodiscard]] Architecture architecture_of(const Candidate& candidate) const {
-    return parse_model(candidate.name, architecture_);
+  /// The model that a candidate is. @throws InputError if there is no such model.
+  [[nodiscard]] static const Architecture& architecture_of(const Candidate& candidate) {
+    if (candidate.refusal.empty()) return *candidate.architecture;
+    throw InputError("model '" + candidate.name + "': " + candidate.refusal);
   }
 
-  /// The name under which measured values are remembered: attention dropout does nothing outside
-  /// training.
-  [[nodiscard]] std::string function_of(const std::string& candidate) const {
-    auto architecture = parse_unchecked(candidate, architecture_);
-    for (auto& mechanism : architecture.stack) mechanism.attention_dropout = 0.0;
-    return candidate_of(architecture).name;
+  /// The name under which measured values of a candidate are remembered: attention dropout does
+  /// nothing outside training.
+  /// @param architecture  of the candidate; nullptr: its name is parsed, the first time.
+  const std::string& function_of(const std::string& candidate,
+                                 const Architecture* architecture = nullptr) {
+    auto& known = functions_[candidate];
+    if (known.empty()) {
+      auto function =
+          architecture != nullptr ? *architecture : parse_unchecked(candidate, architecture_);
+      for (auto& mechanism : function.stack) mechanism.attention_dropout = 0.0;
+      known = candidate_of(function).name;
+    }
+    return known;
   }
 
   /// Keeps what was measured before training, for further candidates of the same function.
@@ -682,6 +690,7 @@ class AttentionSearch final : public Problem {
   std::shared_ptr<const Corpus> corpus_;
   nlohmann::json identity_training_;
   std::map<std::int64_t, double> stop_above_;
+  std::map<std::string, std::string> functions_;    ///< by candidate
   std::map<std::string, nlohmann::json> measured_;  ///< by function, then by objective
   std::size_t remembered_ = 0;                      ///< evaluations of this run entered there
   Instrument instrument_;                           ///< empty: this process

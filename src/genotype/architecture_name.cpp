@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -564,13 +565,14 @@ Genotype genotype_of(const Architecture& architecture) {
 }
 
 Candidate candidate_of(const Architecture& architecture) {
-  const auto function = reduced(architecture);
+  auto function = reduced(architecture);
   Candidate candidate{.name = to_string(function), .genotype = genotype_of(function)};
   try {
-    (void)checked(function);
+    function = checked(function);
   } catch (const InputError& error) {
     candidate.refusal = error.what();
   }
+  candidate.architecture = std::make_shared<const Architecture>(std::move(function));
   return candidate;
 }
 
