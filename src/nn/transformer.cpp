@@ -12,8 +12,10 @@
 #include "genotype/slots.hpp"
 #include "nn/block.hpp"
 #include "nn/norm.hpp"
+#include "nn/parts/option_set.hpp"
 #include "nn/position_embedding.hpp"
 #include "ops/embedding.hpp"
+#include "ops/model_parts.hpp"
 #include "ops/parameter.hpp"
 #include "ops/product.hpp"
 #include "ops/torch_compat.hpp"
@@ -50,13 +52,49 @@ bool alike(const Architecture& a, const Architecture& b) {
   for (std::int64_t i = 0; i < a.layers; ++i) {
     const auto& ours = a.layer(i);
     const auto& theirs = b.layer(i);
-    if (ours.mixer != theirs.mixer || ours.ffn != theirs.ffn) return false;
-    if (ours.ffn != "none" && hidden_width(a, ours) != hidden_width(b, theirs)) return false;
+    if (ours.ffn != theirs.ffn || hidden_width(a, ours) != hidden_width(b, theirs)) return false;
     const auto& kind = mixer_kinds().at(ours.mixer);
-    if (kind.shape_key(ours) != kind.shape_key(theirs)) return false;
+    if (ours.mixer == theirs.mixer && kind.shape_key(ours) != kind.shape_key(theirs)) return false;
   }
   return true;
 }
+
+namespace {
+
+/// Layer i of each model of an array, a block for each group of models whose mixers one module
+/// computes.
+OptionSet<Block> make_blocks(const std::vector<Architecture>& architectures,
+                             const ParameterScope& scope, std::int64_t i) {
+  std::vector<std::string> keys;
+  for (const auto& architecture : architectures) {
+    const auto& layer = architecture.layer(i);
+    keys.push_back(layer.mixer + "|" + mixer_kinds().at(layer.mixer).shape_key(layer));
+  }
+  OptionSet<Block> blocks;
+  for (auto& models : models_by_key(keys)) {
+    std::vector<Architecture> members;
+    for (const auto r : models) members.push_back(architectures[static_cast<std::size_t>(r)]);
+    auto block = std::make_unique<Block>(members, scope_of(scope, models), i);
+    blocks.add(std::move(models), std::move(block));
+  }
+  return blocks;
+}
+
+/// A pass of all models, for some of them.
+Pass pass_of(const Pass& pass, const Models& models) {
+  auto part = pass;
+  part.seeds.clear();
+  for (const auto r : models) {
+    if (!pass.seeds.empty()) part.seeds.push_back(pass.seeds[static_cast<std::size_t>(r)]);
+  }
+  if (pass.device_seeds.defined()) {
+    part.device_seeds =
+        pass.device_seeds.index_select(0, index_on(pass.device_seeds.device(), models));
+  }
+  return part;
+}
+
+}  // namespace
 
 struct TransformerArray::Impl {
   Impl(const std::vector<Architecture>& given, NumericalMode given_mode, torch::Device device)
@@ -69,7 +107,7 @@ struct TransformerArray::Impl {
                           Decay::no);
     positions.emplace(common, scope);
     for (std::int64_t i = 0; i < common.layers; ++i) {
-      blocks.emplace_back(architectures, scope.child("layers." + std::to_string(i)), i);
+      blocks.push_back(make_blocks(architectures, scope.child("layers." + std::to_string(i)), i));
     }
     if (has_final_norm(common.genes)) {
       final_norm = norms().at(common.genes.norm).make(common.width, scope.child("final_norm"));
@@ -90,7 +128,7 @@ struct TransformerArray::Impl {
   std::vector<Parameter> parameters;
   torch::Tensor embedding;
   std::optional<PositionEmbedding> positions;
-  std::vector<Block> blocks;
+  std::vector<OptionSet<Block>> blocks;  ///< of each layer
   std::unique_ptr<Norm> final_norm;
   torch::Tensor output;  ///< matrix of the logits (R, V, D): the embedding, or its own
 };
@@ -126,7 +164,14 @@ torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass
   const auto positions = (*impl_->positions)(tokens.size(2));
   auto stream = dropout(embed(tokens, impl_->embedding, positions, impl_->mode),
                         dropout_masks(common.dropout, pass, kEmbeddingSite, num_models()));
-  for (auto& block : impl_->blocks) stream = block.forward(stream, pass);
+  for (const auto& blocks : impl_->blocks) {
+    stream = blocks.apply_to_groups(
+        [&](const auto& group, const torch::Tensor& part) {
+          return group.option->forward(part,
+                                       blocks.size() == 1 ? pass : pass_of(pass, group.models));
+        },
+        stream);
+  }
   return impl_->final_norm ? impl_->final_norm->normalised(stream) : stream;
 }
 
@@ -147,7 +192,7 @@ TokenScores TransformerArray::scores(const torch::Tensor& tokens, const torch::T
 
 SequenceState TransformerArray::start(std::int64_t room) const {
   SequenceState state;
-  for (const auto& block : impl_->blocks) state.layers.push_back(block.start(room));
+  for (const auto& blocks : impl_->blocks) state.layers.push_back(blocks.front().start(room));
   return state;
 }
 
@@ -157,7 +202,7 @@ torch::Tensor TransformerArray::step(const torch::Tensor& tokens, SequenceState&
   auto stream = embed(tokens.unsqueeze(-1), impl_->embedding,
                       impl_->positions->of_place(state.tokens), impl_->mode);
   for (std::size_t i = 0; i < impl_->blocks.size(); ++i) {
-    stream = impl_->blocks[i].step(stream, state.layers[i].get());
+    stream = impl_->blocks[i].front().step(stream, state.layers[i].get());
   }
   ++state.tokens;
   if (impl_->final_norm) stream = impl_->final_norm->normalised(stream);

@@ -87,8 +87,8 @@ class TransformerArray {
   std::shared_ptr<Impl> impl_;
 };
 
-/// Whether two models may be in one array: model genes and sizes are equal, each layer's parameters
-/// have the same shapes, and the same parts of its attention have fused forms.
+/// Whether two models may be in one array: model genes and sizes are equal, and in each layer the
+/// feed-forward layer and, where both have a mixer of one kind, its shape key (MixerKind).
 bool alike(const Architecture& a, const Architecture& b);
 
 /// One model: an array of one, without the leading dimension of the array.

@@ -183,6 +183,29 @@ TEST_P(ArrayOfModels, OfOtherFramesComputesWhatEachComputesAlone) {
   at::set_num_threads(before);
 }
 
+/// A layer's mixers are of several kinds, also between like ones.
+TEST_P(ArrayOfModels, OfHybridsComputesWhatEachComputesAlone) {
+  const int before = at::get_num_threads();
+  for (const auto* genes : {"", "model{block=parallel,norm=rms}/", "model{norm_place=sandwich}/"}) {
+    std::vector<Architecture> all;
+    for (const auto* layers :
+         {"attn{temperature=learned}/none+gelu/attn", "none+gelu/2*attn{gating=highway}",
+          "attn/none+gelu/attn{normalization=sparsemax}", "2*attn/none+gelu"}) {
+      all.push_back(
+          parse_model(std::string(genes) + layers, small(vanilla_mechanism(Semantics::corrected))));
+    }
+    at::set_num_threads(GetParam() == NumericalMode::reference ? 1 : 2);
+    const auto together = step_of(all, {0, 1, 2, 3}, GetParam());
+    at::set_num_threads(1);
+    for (const std::size_t place : {0U, 1U, 2U, 3U}) {
+      expect_same(together, place, step_of(all, {place}, GetParam()), 0,
+                  genes + std::to_string(place));
+    }
+    expect_same(step_of(all, {2, 0}, GetParam()), 1, together, 0, "an array of some");
+  }
+  at::set_num_threads(before);
+}
+
 /// Heads and tensors that are divided among threads.
 TEST_P(ArrayOfModels, OfWideModelsComputesWhatEachComputesAlone) {
   std::vector<Architecture> all;
@@ -304,6 +327,15 @@ TEST_F(TrainingInArrays, DifferentMechanismsSeedsAndRates) {
                    job("dot|softmax|none|fixed|bias|0.1", settings(40, {10, 20}), 5, 1),
                    job("additive|sparsemax|highway|learned|no_bias|0", slow, 6),
                    job("cosine|top_k|output_gate|per_query|bias|0.2", decaying, 7)});
+}
+
+TEST_F(TrainingInArrays, Hybrids) {
+  std::vector<TrainingJob> jobs;
+  for (const auto* layers : {"attn/none+gelu", "none+gelu/attn{temperature=learned}", "2*attn"}) {
+    jobs.push_back(job("dot|softmax|none|fixed|bias|0.1", settings(40, {10, 20}), 5 + jobs.size()));
+    jobs.back().architecture = parse_model(layers, jobs.back().architecture);
+  }
+  expect_as_alone(jobs);
 }
 
 TEST_F(TrainingInArrays, ADivergedMatePoisonsNobody) {

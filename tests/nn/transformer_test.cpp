@@ -412,7 +412,9 @@ TEST(Frame, ModelsAreAlikeIfTheirGenesAndShapesAre) {
   EXPECT_FALSE(like("model{tied=0}/2*attn", "2*attn"));
   EXPECT_FALSE(like("2*attn+swiglu", "2*attn"));
   EXPECT_FALSE(like("2*attn+relu2", "2*attn+relu2{ratio=2}"));
-  EXPECT_FALSE(like("attn/none+gelu", "none+gelu/attn"));
+  // Layers of other kinds are computed in groups.
+  EXPECT_TRUE(like("attn/none+gelu", "none+gelu/attn"));
+  EXPECT_FALSE(like("attn/none+gelu", "none+gelu/attn+swiglu"));
   EXPECT_FALSE(like("attn/attn{kv_heads=1}", "2*attn"));
 }
 
