@@ -1,110 +1,11 @@
 #!/usr/bin/env python3
-"""Writes runs for other programs.
+"""python/attnas/analysis/commands/export.py says what it does, and so does --help."""
 
-    analysis/export.py RUN... --format FORMAT [-o PATH] [--force] [--all-points]
-
-RUN is a run's folder, its store.sqlite or its results.json; of a run as it stood after so many
-evaluations, nas-export RUN --format json --trainings N makes a digest. Formats:
-
-  csv     CSV, a line per ask
-  ioh     IOHprofiler's folder, for IOHanalyzer and iohinspector; several runs
-  points  point sets, for moocore and R's eaf; several runs
-  optuna  Optuna's journal file, for optuna-dashboard; several runs; needs Python's optuna
-  tensorboard
-          TensorBoard's folder of event files, a run per training run; several runs
-"""
-
-from __future__ import annotations
-
-import argparse
 import sys
 from pathlib import Path
 
-from nas_analysis import packages
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-if __name__ == "__main__":
-    packages.require(__doc__, *(["optuna"] if "optuna" in sys.argv else []))
+from attnas.analysis.__main__ import main
 
-from nas_analysis import digest, exports
-from nas_analysis.arguments import program
-from nas_analysis.digest import BadInput
-from nas_analysis.files import write_whole, write_whole_folder
-
-FORMATS = ("csv", "ioh", "points", "optuna", "tensorboard")
-FOLDERS = {"ioh": exports.ioh_files, "tensorboard": exports.tensorboard_files}
-COMPARABLE = ("ioh", "points")  # runs are of the same objectives and the same function
-
-
-def subject(run: exports.Digest) -> str:
-    """What runs that are written together must have in common."""
-    goals = ", ".join(goal.title for goal in digest.objectives(run))
-    return f"{goals} on {exports.function(run)}"
-
-
-def read(paths: list[str], form: str) -> list[exports.Digest]:
-    """The digests of runs. Raises BadInput."""
-    runs = [digest.read(path) for path in paths]
-    for path, run in zip(paths, runs):
-        if form in COMPARABLE and subject(run) != subject(runs[0]):
-            raise BadInput(f"{path} is a search of {subject(run)}, {paths[0]} of "
-                           f"{subject(runs[0])}; runs that are written together must agree")
-    return runs
-
-
-def write_folder(folder: Path, files: dict[str, str] | dict[str, bytes]) -> None:
-    """Writes a folder of files whole or not at all. One that is there is replaced, unless it holds
-    something else, which would be lost. Raises BadInput, OSError."""
-    if folder.is_file():
-        raise BadInput(f"{folder} is a file, must be a folder")
-    for path in sorted(folder.rglob("*")) if folder.exists() else ():
-        if not path.is_dir() and str(path.relative_to(folder)) not in files:
-            raise BadInput(f"{folder} holds {path.relative_to(folder)}, which would be lost; remove "
-                           "the folder or give another")
-    write_whole_folder(folder, {name: content if isinstance(content, bytes) else content.encode()
-                                for name, content in files.items()})
-
-
-def export(options: argparse.Namespace) -> None:
-    """Does what the command line says. Raises BadInput, OSError."""
-    form, output = options.format, options.output
-    if len(options.runs) > 1 and form == "csv":
-        raise BadInput(f"--format csv takes one run, not {len(options.runs)}")
-    if options.all_points and form != "points":
-        raise BadInput(f"--all-points belongs to --format points, not to {form}")
-    if form in FOLDERS and output is None:
-        raise BadInput(f"--format {form} is a folder: give --output PATH")
-    if output is not None and output.exists() and not options.force:
-        raise BadInput(f"{output} exists already; --force replaces it")
-    runs = read(options.runs, form)
-    if form in FOLDERS:
-        write_folder(output, FOLDERS[form](runs))
-        return
-    text = (exports.asks_csv(runs[0]) if form == "csv" else
-            exports.point_sets(runs, options.all_points) if form == "points" else
-            exports.optuna_journal(runs))
-    if output is None:
-        sys.stdout.buffer.write(text.encode())
-    else:
-        write_whole(output, text.encode())
-
-
-@program
-def main(arguments: list[str]) -> None:
-    """The program; nothing is written where input is bad."""
-    parser = argparse.ArgumentParser(prog="export.py", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="+", metavar="RUN")
-    parser.add_argument("--format", required=True, choices=FORMATS)
-    parser.add_argument("-o", "--output", type=Path, metavar="PATH",
-                        help="instead of standard output; a folder needs it")
-    parser.add_argument("--force", action="store_true", help="replace what is at PATH")
-    parser.add_argument("--all-points", action="store_true",
-                        help="points: all candidates, not the non-dominated ones alone")
-    try:
-        export(parser.parse_args(arguments))
-    except OSError as error:
-        raise BadInput(f"{error.filename}: cannot be written: {error.strerror}") from error
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+sys.exit(main(Path(__file__).stem, sys.argv[1:]))

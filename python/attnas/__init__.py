@@ -30,7 +30,7 @@ def __getattr__(name: str):
     if module is None:
         raise AttributeError(f"module 'attnas' has no attribute {name!r}")
     if module not in _ALONE:
-        from nas_analysis import packages
+        from attnas.analysis import packages
         if missing := packages.missing("numpy", "pandas", "scipy"):
             raise ImportError(f"attnas: {missing}")
     found = importlib.import_module(f"attnas.{module}")

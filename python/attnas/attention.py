@@ -6,7 +6,7 @@ import functools
 import json
 import subprocess
 
-from nas_analysis import digest, packages
+from attnas.analysis import digest, packages
 
 if _missing := packages.missing("torch"):
     raise ImportError(f"attnas.Attention: {_missing}")

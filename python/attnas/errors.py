@@ -1,6 +1,6 @@
 """What can go wrong, as the programs' exit codes say it (docs/reliability.md)."""
 
-from nas_analysis.digest import BadInput
+from attnas.analysis.digest import BadInput
 
 
 class Error(Exception):

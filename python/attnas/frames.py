@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 import pandas as pd
-from nas_analysis.digest import perplexity
-from nas_analysis.exports import asks_table
-from nas_analysis.genes import choices_by_label
-from nas_analysis.run import Candidate, Evaluation, Run, finite_or
+from attnas.analysis.digest import perplexity
+from attnas.analysis.exports import asks_table
+from attnas.analysis.genes import choices_by_label
+from attnas.analysis.run import Candidate, Evaluation, Run, finite_or
 
 
 def candidates(run: Run) -> pd.DataFrame:

@@ -15,8 +15,8 @@ from struct import pack
 from termios import TIOCSWINSZ
 from typing import Any
 
-from nas_analysis import digest
-from nas_analysis.words import shortened
+from attnas.analysis import digest
+from attnas.analysis.words import shortened
 
 from attnas.errors import Error, InputError, MachineError, Stopped
 from attnas.result import Run, load

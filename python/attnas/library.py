@@ -8,7 +8,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import ModuleType
 
-from nas_analysis import digest
+from attnas.analysis import digest
 
 from attnas.errors import InputError
 

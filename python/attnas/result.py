@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from nas_analysis import run as record
-from nas_analysis.digest import BadInput
-from nas_analysis.html import Html, element, join, plain, text
-from nas_analysis.words import counted, number
+from attnas.analysis import run as record
+from attnas.analysis.digest import BadInput
+from attnas.analysis.html import Html, element, join, plain, text
+from attnas.analysis.words import counted, number
 
 from attnas import frames
 from attnas.errors import InputError
@@ -99,14 +99,14 @@ class Run:
     @cached_property
     def pictures(self) -> dict[str, str]:
         """SVG by name: how the search came on, its front or ranking, and learning curves."""
-        from nas_analysis.sections import curves, front, progress
+        from attnas.analysis.sections import curves, front, progress
         drawn = {name: each for section in (front, progress, curves)
                  for name, each in section.pictures(self._record).items()}
         return {name: each.file(self.name) for name, each in drawn.items()}
 
     @cached_property
     def _words(self) -> list[Html]:
-        from nas_analysis.sections import verdict  # SciPy takes a second, which frames need not
+        from attnas.analysis.sections import verdict  # SciPy takes a second, which frames need not
         return verdict.words(self._record)
 
     def __repr__(self) -> str:

@@ -60,16 +60,15 @@ endwhile()
 list(TRANSFORM installed APPEND "\n" OUTPUT_VARIABLE lines)
 file(WRITE ${PROJECT_BINARY_DIR}/generated/exported_headers ${lines} cli/programs.hpp\n)
 
-# What the programs find there: the scripts that read runs, configurations, and the tables that these name. The Python package
-# has links to the modules of analysis/ and to the model of exports, which lies in no folder that is installed.
+# What the programs find there: the scripts that read runs, configurations, and the tables that these name. The scripts
+# are commands of the Python package.
 set(share ${CMAKE_INSTALL_DATADIR}/attnas)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/analysis DESTINATION ${share} USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python DESTINATION ${share}
-  PATTERN __pycache__ EXCLUDE PATTERN build EXCLUDE PATTERN *.egg-info EXCLUDE PATTERN model.py EXCLUDE)
+  PATTERN __pycache__ EXCLUDE PATTERN build EXCLUDE PATTERN *.egg-info EXCLUDE)
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/workers DESTINATION ${share}/scripts)
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/slurm/manager ${PROJECT_SOURCE_DIR}/scripts/slurm/workers
   DESTINATION ${share}/scripts/slurm)
-install(FILES ${PROJECT_SOURCE_DIR}/src/model_export/model.py DESTINATION ${share}/python/attnas)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${share})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${share})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/problems/tables DESTINATION ${share}/problems FILES_MATCHING PATTERN *.table)

@@ -6,8 +6,8 @@ import json
 import sqlite3
 
 import numpy as np
-from nas_analysis import tables
-from nas_analysis.schema import schema
+from attnas.analysis import tables
+from attnas.analysis.schema import schema
 
 OPTIONS = {"similarity": ["dot", "silu_dot", "additive", "cosine"],
            "normalization": ["softmax", "sparsemax", "relu_norm", "sigmoid_norm"],

@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 
 import numpy as np
-from nas_analysis.indicators import non_dominated
+from attnas.analysis.indicators import non_dominated
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>document.title = 'broken'</script> & \"quoted\""

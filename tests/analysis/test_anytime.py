@@ -3,8 +3,7 @@
 import unittest
 
 import numpy as np
-from nas_analysis.anytime import (at_budgets, best_so_far, ecdf, expected_running_time, first_hits,
-                                  worst_to_come)
+from attnas.analysis.anytime import at_budgets, best_so_far, ecdf, expected_running_time, first_hits, worst_to_come
 
 NAN, INF = np.nan, np.inf
 

@@ -3,7 +3,7 @@
 import unittest
 
 import numpy as np
-from nas_analysis.attainment import attainment_difference, attainment_surface
+from attnas.analysis.attainment import attainment_difference, attainment_surface
 from r_reference import require_r, run_r
 
 PERCENTILES = (1, 25, 50, 75, 90, 100)

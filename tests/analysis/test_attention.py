@@ -7,11 +7,11 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-import attention
+from attnas.analysis.commands import attention
 import numpy as np
-from nas_analysis import attention_figures as figures
-from nas_analysis.attention import differences, read
-from nas_analysis.digest import BadInput
+from attnas.analysis import attention_figures as figures
+from attnas.analysis.attention import differences, read
+from attnas.analysis.digest import BadInput
 from scipy import stats
 from scripts import said
 

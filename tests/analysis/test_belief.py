@@ -3,8 +3,7 @@
 import unittest
 
 import numpy as np
-from nas_analysis.belief import (BEST, LATEST, MEAN, beliefs, fronts, hypervolumes,
-                                 incumbents, latest)
+from attnas.analysis.belief import BEST, LATEST, MEAN, beliefs, fronts, hypervolumes, incumbents, latest
 
 INF = np.inf
 ASKED = ["a", "b", "a", "a", "b"]

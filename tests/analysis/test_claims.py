@@ -7,8 +7,8 @@ import pathlib
 import tempfile
 import unittest
 
-import claims
-from nas_analysis.digest import BadInput
+from attnas.analysis.commands import claims
+from attnas.analysis.digest import BadInput
 from scripts import said
 
 

@@ -14,12 +14,12 @@ import unittest
 import unittest.mock
 import xml.etree.ElementTree
 
-import compare
+from attnas.analysis.commands import compare
 import numpy as np
 from fake_stores import FLOPS, PERPLEXITY, write_comparison, write_fake, write_run
 from fake_tables import cell, write_table
 from page_fixture import HOSTILE
-from nas_analysis import belief, comparison, replay, statistics, stores, tables
+from attnas.analysis import belief, comparison, replay, statistics, stores, tables
 from scripts import said
 
 UNIT = {"unit": "1", "maximise": False, "best": 0.0, "worst": 1.0}

@@ -9,11 +9,11 @@ import tempfile
 import unittest
 import warnings
 
-import components
+from attnas.analysis.commands import components
 import numpy as np
 from fake_tables import OPTIONS, cell, functions, write_run, write_table
-from nas_analysis import factorial, noise, tables
-from nas_analysis.schema import OLD, schema
+from attnas.analysis import factorial, noise, tables
+from attnas.analysis.schema import OLD, schema
 from scripts import said
 
 try:

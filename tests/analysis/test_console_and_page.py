@@ -14,7 +14,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import compare
+from attnas.analysis.commands import compare
 
 PROGRAM = Path(os.environ.get("NAS_BIN") or (sys.argv.pop(1) if len(sys.argv) > 1 else ""),
                "nas-compare")

@@ -10,8 +10,8 @@ import sys
 import unittest
 
 import numpy as np
-from nas_analysis.statistics import (iqm, kendall, mean_interval, probability_of_improvement,
-                                     stratified_bootstrap, vargha_delaney)
+from attnas.analysis.statistics import (iqm, kendall, mean_interval, probability_of_improvement, stratified_bootstrap,
+                                        vargha_delaney)
 from scipy import stats
 
 NOMINAL = 0.95

@@ -8,10 +8,10 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from nas_analysis.curves import agreement, curves, measure
-from nas_analysis.html import plain
-from nas_analysis.run import Run
-from nas_analysis.sections import curves as section
+from attnas.analysis.curves import agreement, curves, measure
+from attnas.analysis.html import plain
+from attnas.analysis.run import Run
+from attnas.analysis.sections import curves as section
 from page_fixture import BASELINE, RunFixture
 from scipy import stats
 

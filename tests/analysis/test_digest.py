@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from nas_analysis import digest
+from attnas.analysis import digest
 
 
 class Digests(unittest.TestCase):
@@ -22,7 +22,7 @@ class Digests(unittest.TestCase):
         self.programs.mkdir()
         self.enterContext(contextlib.chdir(self.programs))
         for patch in (mock.patch.dict(os.environ, {"PATH": str(self.programs)}),
-                      mock.patch.object(digest, "__file__", str(self.programs / "a/b/digest.py"))):
+                      mock.patch.object(digest, "__file__", str(self.programs / "a/b/c/digest.py"))):
             patch.start()
             self.addCleanup(patch.stop)
 

@@ -11,9 +11,9 @@ import struct
 import tempfile
 import unittest
 
-import export
-from nas_analysis import event_files, exports
-from nas_analysis.digest import BadInput
+from attnas.analysis.commands import export
+from attnas.analysis import event_files, exports
+from attnas.analysis.digest import BadInput
 from scripts import said
 
 try:

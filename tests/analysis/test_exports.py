@@ -14,7 +14,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from export import FORMATS
+from attnas.analysis.commands.export import FORMATS
 
 PROGRAMS = Path(os.environ.get("NAS_BIN") or (sys.argv.pop(1) if len(sys.argv) > 1 else ""))
 SOURCES = Path(__file__).resolve().parents[2]

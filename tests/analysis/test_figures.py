@@ -4,8 +4,8 @@ import re
 import unittest
 import xml.etree.ElementTree
 
-from nas_analysis.figures import intervals
-from nas_analysis.svg import Axis, Figure, Picture, linear, wrapped
+from attnas.analysis.figures import intervals
+from attnas.analysis.svg import Axis, Figure, Picture, linear, wrapped
 
 
 class Axes(unittest.TestCase):

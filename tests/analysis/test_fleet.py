@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-import fleet
+from attnas.analysis.commands import fleet
 
 ROWS = [{"algorithm": "nsga2" if in_flight == 0 else "nsga2_async", "in_flight": in_flight,
          "order": order, "cost": "flops", "workers": workers, "efficiency": 0.9 - in_flight / 10 + workers / 1e4}

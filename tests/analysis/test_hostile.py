@@ -15,18 +15,15 @@ import unittest
 import unittest.mock
 import xml.etree.ElementTree
 
-import attention
-import compare
-import components
-import export
+from attnas.analysis.commands import attention, compare, components, export
 import numpy as np
-import transfer
+from attnas.analysis.commands import transfer
 from fake_stores import write_fake
 from fake_tables import cell, functions, insert, write_table
-from nas_analysis import exports, tables
-from nas_analysis.files import write_whole, write_whole_folder
+from attnas.analysis import exports, tables
+from attnas.analysis.files import write_whole, write_whole_folder
 from page_fixture import BASELINE, ROOT, RunFixture
-from report import main as report
+from attnas.analysis.commands.report import main as report
 from test_attention import analysis
 from test_export_formats import A, run
 
@@ -220,7 +217,7 @@ class Files(Hostile):
     def test_what_cannot_be_made_anew_is_not_written_to(self):
         file = self.folder / "a.txt"
         write_whole(file, b"one")
-        with unittest.mock.patch("nas_analysis.files._remove"):  # as in a folder of which only owners remove files
+        with unittest.mock.patch("attnas.analysis.files._remove"):  # as in a folder of which only owners remove files
             self.planted("b.txt")
             with self.assertRaises(FileExistsError) as raised:
                 write_whole(self.folder / "b.txt", b"two")

@@ -4,8 +4,7 @@ import itertools
 import unittest
 
 import numpy as np
-from nas_analysis.indicators import (anytime_hypervolume, hypervolume, non_dominated,
-                                     planar_hypervolumes)
+from attnas.analysis.indicators import anytime_hypervolume, hypervolume, non_dominated, planar_hypervolumes
 
 STAIRCASE = [(5, 5), (4, 6), (2, 7), (7, 4)]
 

@@ -3,7 +3,7 @@
 import unittest
 
 import numpy as np
-from nas_analysis.indicators import anytime_hypervolume, hypervolume, non_dominated
+from attnas.analysis.indicators import anytime_hypervolume, hypervolume, non_dominated
 from r_reference import require_r, run_r
 
 NUM_SETS = 30

@@ -7,10 +7,10 @@ import unittest
 
 import numpy as np
 
-import components
-from nas_analysis import differences, factorial, noise, statistics, tables
-from nas_analysis.digest import limits
-from nas_analysis.schema import schema
+from attnas.analysis.commands import components
+from attnas.analysis import differences, factorial, noise, statistics, tables
+from attnas.analysis.digest import limits
+from attnas.analysis.schema import schema
 from fake_tables import cell, functions, write_table
 from scripts import said
 

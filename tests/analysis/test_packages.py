@@ -6,11 +6,11 @@ import sys
 import tempfile
 import unittest
 
+from attnas.analysis.__main__ import NEEDS
+
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "analysis"
-NEEDS = {"compare.py": "numpy scipy", "report.py": "numpy scipy",
-         "components.py": "numpy scipy pandas", "rivals.py": "numpy scipy pandas",
-         "attention.py": "numpy scipy", "transfer.py": "numpy scipy pandas",
-         "rates.py": "numpy scipy pandas", "take.py": "numpy scipy pandas"}
+LACKING = {f"{command}.py": needs for command, needs in NEEDS.items() if needs}
+
 
 
 def run(script: str, *arguments: str, python: str = "") -> subprocess.CompletedProcess:
@@ -22,14 +22,14 @@ def run(script: str, *arguments: str, python: str = "") -> subprocess.CompletedP
 
 class WithoutPackages(unittest.TestCase):
     def test_says_what_to_install(self):
-        for script, needs in NEEDS.items():
+        for script, needs in LACKING.items():
             ended = run(script, "x")
             self.assertEqual(ended.returncode, 2, script)
             self.assertEqual(ended.stdout, "")
             self.assertEqual(ended.stderr.count("\n"), 1, ended.stderr)
-            self.assertIn(f"{script}: {sys.executable} has no {', '.join(needs.split())}; install "
+            self.assertIn(f"{script}: {sys.executable} has no {', '.join(needs)}; install "
                           "what is missing", ended.stderr)
-            self.assertIn(f"elsewhere: pip install {needs})", ended.stderr)
+            self.assertIn(f"elsewhere: pip install {' '.join(needs)})", ended.stderr)
 
     def test_names_the_python_that_has_them(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -42,11 +42,20 @@ class WithoutPackages(unittest.TestCase):
             self.assertNotIn(str(other), run("report.py", "x", python=str(other)).stderr)
 
     def test_help_works(self):
-        for script in NEEDS:
+        for script in LACKING:
             for option in ("-h", "--help"):
                 ended = run(script, option)
                 self.assertEqual((ended.returncode, ended.stderr), (0, ""), script)
                 self.assertIn(script, ended.stdout)
+
+    def test_every_command_has_a_script(self):
+        commands = SCRIPTS.parent / "python/attnas/analysis/commands"
+        for folder in (SCRIPTS, commands):
+            self.assertEqual({path.stem for path in folder.glob("*.py")} - {"__init__"}, set(NEEDS))
+        ended = subprocess.run([sys.executable, "-m", "attnas.analysis", "compere"], text=True, capture_output=True, check=False,
+                               cwd=SCRIPTS.parent / "python")
+        self.assertEqual((ended.returncode, ended.stdout, ended.stderr.count("\n")), (2, "", 1))
+        self.assertIn(", ".join(sorted(NEEDS)), ended.stderr)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,10 @@ import tempfile
 import unittest
 
 import numpy as np
-import rates
+from attnas.analysis.commands import rates
 from fake_tables import IDENTITY, cell, functions, write_run, write_table
-from nas_analysis import tables
-from nas_analysis.digest import BadInput
+from attnas.analysis import tables
+from attnas.analysis.digest import BadInput
 from scripts import said
 
 NAMES = functions()

@@ -16,15 +16,15 @@ from unittest import mock
 
 import numpy as np
 import page_fixture
-from nas_analysis.differences import among, difference, from_baseline, noise
-from nas_analysis.digest import BadInput
-from nas_analysis.effects import effects
-from nas_analysis.genes import genes
-from nas_analysis.run import Run
-from nas_analysis.sections import components, controls, diversity, health, progress
-from nas_analysis.words import count, digits, duration, number, percent
+from attnas.analysis.differences import among, difference, from_baseline, noise
+from attnas.analysis.digest import BadInput
+from attnas.analysis.effects import effects
+from attnas.analysis.genes import genes
+from attnas.analysis.run import Run
+from attnas.analysis.sections import components, controls, diversity, health, progress
+from attnas.analysis.words import count, digits, duration, number, percent
 from page_fixture import BASELINE, HOSTILE, ROOT, RunFixture
-from report import report
+from attnas.analysis.commands.report import report
 from scipy import stats
 
 SCRIPT = ROOT / "analysis" / "report.py"
@@ -486,15 +486,15 @@ class Effects(PageTest):
         one = next(iter(dropout.choices.values()))[dropout.place]
         for kept in (None, one):
             choices = {label: [*own[:dropout.place], kept] for label, own in dropout.choices.items()}
-            with mock.patch("nas_analysis.genes._choices", return_value=choices):
+            with mock.patch("attnas.analysis.genes._choices", return_value=choices):
                 self.assertNotIn("attention_dropout", [gene.name for gene in genes(run)])
                 self.assertGreater(len(effects(run, 0)), 0)
         # It varies among mechanisms that are left out of the comparison alone.
         worst = max(run.comparable, key=lambda candidate: candidate.values[0])
         choices = {label: [*own[:dropout.place], one] for label, own in dropout.choices.items()}
         choices[worst.label][dropout.place] = "0.123"
-        with mock.patch("nas_analysis.genes._choices", return_value=choices), \
-                mock.patch("nas_analysis.effects._without_outliers", return_value=[
+        with mock.patch("attnas.analysis.genes._choices", return_value=choices), \
+                mock.patch("attnas.analysis.effects._without_outliers", return_value=[
                     own for own in run.comparable if own is not worst]):
             self.assertIn("attention_dropout", [gene.name for gene in genes(run)])
             self.assertGreater(len(effects(run, 0)), 0)

@@ -8,9 +8,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from nas_analysis.run import Run
+from attnas.analysis.run import Run
 from page_fixture import RunFixture
-from report import report
+from attnas.analysis.commands.report import report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 

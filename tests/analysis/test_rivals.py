@@ -12,10 +12,10 @@ import unittest
 from unittest import mock
 
 import numpy as np
-import rivals
+from attnas.analysis.commands import rivals
 from fake_tables import cell, functions, write_table
-from nas_analysis import comparison, pruners, replay, stores, tables
-from nas_analysis.schema import schema
+from attnas.analysis import comparison, pruners, replay, stores, tables
+from attnas.analysis.schema import schema
 from scripts import said
 
 SPACE = {"similarity": ["dot", "cosine"], "normalization": ["softmax", "relu_norm"],

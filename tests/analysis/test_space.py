@@ -14,10 +14,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import components
-from nas_analysis.genes import genes
-from nas_analysis.run import Run
-from report import report
+from attnas.analysis.commands import components
+from attnas.analysis.genes import genes
+from attnas.analysis.run import Run
+from attnas.analysis.commands.report import report
 
 PROGRAM = Path(os.environ.get("NAS_BIN") or (sys.argv.pop(1) if len(sys.argv) > 1 else ""),
                "nas-run")

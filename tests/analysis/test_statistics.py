@@ -5,10 +5,11 @@ import types
 import unittest
 
 import numpy as np
-from nas_analysis.differences import difference
-from nas_analysis.statistics import (another_group, cliques, clustered_improvement, clustered_iqm, critical_difference, friedman,
-                                     held_out_coverage, holm, improvement_by_group, iqm, kendall, mann_whitney, mean_interval, paired_test, probability_of_improvement, rounding, signed_rank_sum,
-                                     stratified_bootstrap, vargha_delaney, wilcoxon)
+from attnas.analysis.differences import difference
+from attnas.analysis.statistics import (another_group, cliques, clustered_improvement, clustered_iqm, critical_difference,
+                                        friedman, held_out_coverage, holm, improvement_by_group, iqm, kendall, mann_whitney,
+                                        mean_interval, paired_test, probability_of_improvement, rounding, signed_rank_sum,
+                                        stratified_bootstrap, vargha_delaney, wilcoxon)
 from scipy import stats
 
 try:

@@ -10,8 +10,8 @@ import unittest
 
 import numpy as np
 from fake_stores import FLOPS, PERPLEXITY, write_comparison, write_run
-from nas_analysis import stores
-from nas_analysis.digest import BadInput
+from attnas.analysis import stores
+from attnas.analysis.digest import BadInput
 from page_fixture import ROOT
 
 TRUTH = [[100.0], [101.0], [103.0]]

@@ -11,9 +11,9 @@ import unittest
 
 import numpy as np
 from fake_tables import IDENTITY, cell, functions, write_run, write_table
-from nas_analysis import tables
-from nas_analysis.digest import BadInput
-from nas_analysis.schema import schema
+from attnas.analysis import tables
+from attnas.analysis.digest import BadInput
+from attnas.analysis.schema import schema
 
 ROOT = pathlib.Path(__file__).parents[2]
 A, B, C = functions()[:3]

@@ -7,10 +7,10 @@ import tempfile
 import unittest
 
 import numpy as np
-import take
+from attnas.analysis.commands import take
 from fake_tables import cell, functions, write_table
-from nas_analysis import factorial
-from nas_analysis.digest import BadInput
+from attnas.analysis import factorial
+from attnas.analysis.digest import BadInput
 from scripts import said
 
 NAMES = functions()

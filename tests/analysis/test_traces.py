@@ -160,7 +160,7 @@ if __name__ == "__main__":
         sys.exit(77)
     import torch
     torch.set_num_threads(1)
-    sys.path.insert(0, str(SOURCES / "src" / "model_export"))
+    sys.path.insert(0, str(SOURCES / "python" / "attnas"))
     import model as exported
     if has("onnxruntime"):
         import onnxruntime

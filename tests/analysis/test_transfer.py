@@ -9,10 +9,10 @@ import unittest
 
 import numpy as np
 import pandas as pd
-import transfer
+from attnas.analysis.commands import transfer
 from fake_tables import cell, functions, write_run, write_table
-from nas_analysis import tables
-from nas_analysis.statistics import kendall
+from attnas.analysis import tables
+from attnas.analysis.statistics import kendall
 from scipy import stats
 from scripts import said
 

@@ -89,7 +89,7 @@ class Browser(unittest.TestCase):
         before = (f"fetch = async () => ({{ok: true, status: 200, headers: new Map(), "
                   f"json: async () => ({state})}});")
         parts = {"style": "".join((ROOT / path).read_text(encoding="utf-8") for path in (
-                     "analysis/nas_analysis/picture.css", "analysis/nas_analysis/page.css", "src/cli/watch.css")),
+                     "python/attnas/analysis/picture.css", "python/attnas/analysis/page.css", "src/cli/watch.css")),
                  "script": before + (ROOT / "src/cli/watch.js").read_text(encoding="utf-8") + script}
         page = (ROOT / "src/cli/watch.html").read_text(encoding="utf-8")
         for name, text in parts.items():

@@ -1,4 +1,4 @@
-// Models in plain PyTorch (src/model_export/model.py) against ours, for every registered component
+// Models in plain PyTorch (python/attnas/model.py) against ours, for every registered component
 // and every gene: logits in double, and initial values. Python compares, in pytorch_models.py.
 
 #include <algorithm>
@@ -237,7 +237,7 @@ TEST(PytorchModel, FolderHoldsAllThatItNeeds) {
   write_model_folder(folder, model_config(architecture, text_of_words(), {}), text_of_words(),
                      model, "a card\n");
   EXPECT_EQ(read_bytes(folder / "model.py"),
-            read_bytes(fs::path(source_folder()) / "src/model_export/model.py"));
+            read_bytes(fs::path(source_folder()) / "python/attnas/model.py"));
   EXPECT_EQ(read_bytes(folder / "README.md"), "a card\n");
   EXPECT_EQ(read_bytes(folder / "vocabulary.txt").substr(0, 14), "<unk>\n<eos>\na\n");
   const auto config = nlohmann::json::parse(read_bytes(folder / "config.json"));

@@ -31,8 +31,8 @@ if __name__ == "__main__" and not PROGRAM.is_file():
 import attnas
 import pandas as pd
 from attnas import launch
-from nas_analysis.curves import curves
-from nas_analysis.run import Run
+from attnas.analysis.curves import curves
+from attnas.analysis.run import Run
 
 ZDT = {"extends": str(CONFIGS / "nsga2_zdt.yaml"), "name": "from a dict",
        "algorithm": {"population": 8, "generations": 3}}

@@ -127,7 +127,7 @@ TEST_F(DrawTest, APermutationIsAFunctionOfSeedAndNumberAlone) {
   EXPECT_NE(redrawn(0, {.seed = 7, .number = 1}), redrawn(0, {.seed = 7, .number = 0}));
 }
 
-/// analysis/nas_analysis/replay.py has it likewise, and its test the same numbers.
+/// python/attnas/analysis/replay.py has it likewise, and its test the same numbers.
 TEST_F(DrawTest, HasTheseNumbers) {
   EXPECT_THAT(redrawn(0, {.seed = 7, .number = 11}), ElementsAre(6, 5, 7, 4, 3));
   EXPECT_THAT(redrawn(1, {.seed = 7, .number = 11}), ElementsAre(3, 0, 4, 1, 2));

@@ -1,0 +1,26 @@
+"""Commands that read runs: python -m attnas.analysis COMMAND ..., or analysis/COMMAND.py ... of a checkout."""
+
+import ast
+import importlib
+import sys
+from pathlib import Path
+
+from . import packages
+
+NEEDS = {**dict.fromkeys(("components", "rates", "rivals", "take", "transfer"), ("numpy", "scipy", "pandas")),
+         **dict.fromkeys(("attention", "claims", "compare", "report"), ("numpy", "scipy")), "export": (), "fleet": ("numpy",)}
+
+
+def main(command: str, arguments: list[str]) -> int:
+    """Carries out a module of commands/; returns the exit code. What packages it needs is said before they are imported."""
+    source = (Path(__file__).parent / "commands" / f"{command}.py").read_text(encoding="utf-8")
+    packages.require(ast.get_docstring(ast.parse(source)), *NEEDS[command],
+                     *(["optuna"] if command == "export" and "optuna" in arguments else []))
+    return importlib.import_module(f"attnas.analysis.commands.{command}").main(arguments)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] and sys.argv[1] in NEEDS:
+        sys.exit(main(sys.argv[1], sys.argv[2:]))
+    print(f"attnas.analysis: give one of {', '.join(sorted(NEEDS))}, and --help for what it does", file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,917 @@
+"""Compares search algorithms by their finished searches: a page, a text, a table, pictures.
+
+    analysis/compare.py STORE... [-o FOLDER] [--reference ALGORITHM] [--show ALGORITHM]...
+                                 [--budget N] [--at N,N,...] [--by trainings|steps] [--resamples N] [--force]
+
+STORE is a comparison of many searches on one table (comparison.sqlite), or a run's folder, its
+store.sqlite or its results.json. FOLDER receives compare.html, compare.md, summary.csv and the
+pictures as .svg; with --at budgets.csv, too, and draws.csv where draws of a table answered.
+"""
+
+import argparse
+import dataclasses
+import math
+import pathlib
+import shlex
+
+import numpy as np
+
+from attnas.analysis import comparison, digest, figures, replay, statistics, stores, task_controls
+from attnas.analysis.arguments import ascending, positive, program
+from attnas.analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
+from attnas.analysis.files import csv_text
+from attnas.analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
+from attnas.analysis.schema import schema
+from attnas.analysis.svg import Figure
+from attnas.analysis.words import counted, digits, p_column
+
+
+class Words:
+    """How the numbers of a comparison are named and shown."""
+
+    def __init__(self, result: Comparison, shown: list[str]):
+        self.result = result
+        self.units = "draws" if result.searches.draws else "replicates" if result.noises else "searches"
+        self.spent = "trainings" if result.searches.by == "trainings" else "trainings' steps"
+        goal = result.searches.objectives[0]
+        self.goal = goal
+        if result.several:
+            self.gap = "true hypervolume" if result.true else "hypervolume"
+            self.believed = "believed hypervolume"
+            self.whole = ("of the front that a search hands over, 1 = the whole true front"
+                          if result.true else "1 = the front of all searches together")
+        else:
+            self.gap = (f"regret in {goal.quantity}" if result.true
+                        else f"{goal.quantity} {'below' if goal.maximise else 'above'} the best seen")
+            self.believed = f"believed {goal.quantity}"
+            self.whole = ("true value of what a search hands over minus the best in the table"
+                          if result.true else "the best of any search minus the best measured value" if goal.maximise
+                          else "best measured value minus the best of any search")
+        self.reference = (None if result.reference is None
+                          else result.algorithms[result.reference].name)
+        self.shown = shown
+        self.styles = _styles([algorithm.name for algorithm in result.algorithms],
+                              self.reference, shown)
+
+    def quality(self, gap):
+        """A gap as it is shown: several objectives show the hypervolume reached."""
+        return 1.0 - gap if self.result.several else gap
+
+    def interval(self, gap: statistics.Interval) -> statistics.Interval:
+        """The same of an interval."""
+        ends = sorted((self.quality(gap.low), self.quality(gap.high)))
+        return statistics.Interval(self.quality(gap.point), *ends)
+
+    def value(self, believed):
+        """A believed or true value of an incumbent in the objective's own sense."""
+        return believed if self.result.several else self.goal.natural(believed)
+
+    def unseen(self, values):
+        """Traces' `end_unseen` as they are shown."""
+        return self.quality(values) if self.result.several else self.goal.natural(values)
+
+    def verdict(self, i: int, j: int) -> str:
+        """Algorithm i against j, in words."""
+        pairs = self.result.pairs
+        probability = pairs.probability[i, j]
+        if np.isnan(pairs.p[i, j]):
+            return "one search: no test"
+        if pairs.p[i, j] > ALPHA or probability == 0.5:
+            return NOT_DISTINGUISHED
+        return _side(probability)
+
+    def finding(self, interval: statistics.Interval | None) -> str:
+        """The same of a probability of improvement by its interval."""
+        if interval is None or np.isnan(interval.low):
+            return ""
+        return _side(interval.point) if interval.low > 0.5 or interval.high < 0.5 \
+            else NOT_DISTINGUISHED
+
+
+NOT_DISTINGUISHED = "not distinguished"
+
+
+def _side(probability: float) -> str:
+    side = "better" if probability > 0.5 else "worse"
+    return f"meaningfully {side}" if max(probability, 1 - probability) >= MEANINGFUL else side
+
+
+def _styles(names: list[str], reference: str | None, shown: list[str]) -> dict[str, str]:
+    """Colours for the named algorithms, the best ones and the last; the others stay grey."""
+    others = [name for name in names if name != reference]
+    wanted = [*others[:1], *shown, *others[1:3], *others[-1:], *others[3:]]
+    chosen = [name for name in dict.fromkeys(wanted) if name != reference]
+    styles = dict.fromkeys(names, "other")
+    for i, name in enumerate(chosen[:figures.NUM_COLOURS]):
+        styles[name] = f"c{i}"
+    if reference:
+        styles[reference] = "reference"
+    return styles
+
+
+def _interval(interval) -> str:
+    """ "0.5 [0.4, 0.6]", without brackets where no bounds are known."""
+    point, low, high = map(digits, interval)
+    return f"{point} [{low}, {high}]" if np.isfinite(interval[1]) else point
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def beware(result: Comparison) -> Chapter:
+    """What the stores differ in besides their algorithms, above all findings."""
+    remarks = [remark for remark in result.searches.remarks if remark.startswith("Beware")]
+    return Chapter("beware", "Before anything else", [Bullets(remarks)] if remarks else [])
+
+
+def verdict(result: Comparison, at: list[Comparison], words: Words) -> Chapter:
+    """The findings in sentences. @param at  the same at several budgets."""
+    best, algorithms = result.algorithms[0], result.algorithms
+    counts = [len(algorithm.traces) for algorithm in algorithms]
+    each = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
+    items = [f"Algorithms: {len(algorithms)}. Searches of each: {each}. {words.spent.capitalize()} of a search: at "
+             f"most {result.budget}{_spending_less(result)}.",
+             "Judged is what a search hands over, as its own record lets it believe: "
+             + ("the front of what it believes." if result.several else
+                "the candidate that it believes best.")]
+    if result.searches.draws:
+        items.append(f"{result.noises} draws of the table's seeds answered in turn, a table each whose replicates were redrawn within "
+                     "each mechanism; the units of all intervals and tests are these draws, not the searches." + _judges(result))
+    elif result.noises:
+        items.append(f"In this mode one of the table's replicates ({result.noises} were drawn) answers a search for all candidates, so that searches "
+                     "with the same one meet the same noise: the units of all intervals and tests are these replicates, not the "
+                     "searches.")
+    if max(counts) == 1 and len(algorithms) > 1:
+        items.append("One search of each says nothing of the algorithms: another seed may turn their order round. Give several "
+                     "seeds of each.")
+    elif len(algorithms) > 1:
+        level = [algorithms[j].name for j in range(1, len(algorithms))
+                 if words.verdict(0, j) == NOT_DISTINGUISHED]
+        items.append(f"Best: {best.name}, {words.gap} {_interval(words.interval(best.iqm))} "
+                     f"(interquartile mean, 95 %)"
+                     + (f"; not distinguished from it: {_listed(level)}." if level else
+                        "." if np.isnan(result.pairs.p[0]).any() else
+                        "; every other is distinguished from it."))
+    if result.fruitless:
+        each = _listed([f"{count} of {name}" for name, count in result.fruitless.items()])
+        items.append(f"Searches that found nothing usable: {each}. They count as if they had "
+                     "handed over a failure.")
+    if result.reference is not None and len(algorithms) > 1:
+        items += _against_reference(result, words)
+    if result.true:
+        items += _of_everything(result, words)
+        items += _headline(at, result) if result.over_draws else []
+        items += [] if _exact(result) else [_bias(result, words), *_limits(result)]
+    recycled = sum(trace.recycled for algorithm in algorithms for trace in algorithm.traces)
+    if recycled:
+        items.append(f"{recycled} evaluations met a recorded training of their mechanism again, "
+                     "since the table has no more of it.")
+    if _knows_unseen(result) and not _exact(result):
+        items.append(_unseen_verdict(result, words))
+    return Chapter("verdict", "Verdict", [Bullets(items + [
+        remark for remark in result.searches.remarks if not remark.startswith("Beware")])])
+
+
+def _judges(result: Comparison) -> str:
+    """What judged on draws, where that was not always a replicate which answers no search of the draw."""
+    if not result.spared:
+        return ""
+    text = " What is handed over is judged by its replicates that answer no search of the draw"
+    others, none = result.spared
+    if others or none:
+        text += (f"; {100 * (others + none):.2g} % of it have none, since their mechanism has no more replicates than answer: judged by those "
+                 "that the very search has not seen" + (f", or where there is none of these either ({100 * none:.2g} %), by all" if none else ""))
+    return text + "."
+
+
+def _certain(result: Comparison) -> bool:
+    return result.met_best >= comparison.CERTAIN
+
+
+def _headline_of(results: list[Comparison]) -> Comparison:
+    """That of the largest budget at which the reference does not yet meet one of the best with certainty; the smallest where it
+    always does."""
+    uncertain = [result for result in results if not _certain(result)]
+    return uncertain[-1] if uncertain else results[0]
+
+
+def _headline(at: list[Comparison], result: Comparison) -> list[str]:
+    """Which budget says most of the algorithms, why, and what it says."""
+    results = at or [result]
+    chosen = _headline_of(results)
+    reference = chosen.algorithms[chosen.reference].name
+    met = _listed([f"{_share(each.met_best)} at {each.budget}" for each in results])
+    why = (f"does not yet meet one of the best {comparison.BEST} mechanisms with certainty" if not _certain(chosen) else
+           f"meets one of the best {comparison.BEST} mechanisms with certainty, as it does at each that was looked at")
+    findings = {"better": [], "worse": []}
+    for algorithm, found in zip(chosen.algorithms, chosen.over_draws):
+        if found and (found.another.low > 0.5 or found.another.high < 0.5):
+            findings["better" if found.another.low > 0.5 else "worse"].append(f"{algorithm.name} {_interval(found.another)}")
+    said = "; ".join(f"{side}: {_listed(names)}" for side, names in findings.items() if names)
+    return [f"The budget to look at is {chosen.budget}, the {'smallest' if _certain(chosen) else 'largest'} at which {reference} {why}: of "
+            f"its searches {met}. There, P(better than {reference}) with the interval of another draw of the seeds, "
+            + (f"{said}; of every other, another draw may turn it round." if said else "another draw may turn every one round.")]
+
+
+def _spending_less(result: Comparison) -> str:
+    less = [f"{algorithm.name} {digits(algorithm.trainings.mean())}"
+            for algorithm in result.algorithms
+            if algorithm.trainings.mean() < 0.95 * result.budget]
+    return f"; on average less: {_listed(less)}" if less else ""
+
+
+def _grouped(findings: dict[str, str]) -> dict[str, list[str]]:
+    """Algorithms by what was found of them, best first."""
+    order = ("meaningfully better", "better", NOT_DISTINGUISHED, "worse", "meaningfully worse",
+             "one search: no test")
+    return {finding: [name for name, own in findings.items() if own == finding]
+            for finding in order if finding in findings.values()}
+
+
+def _against_reference(result: Comparison, words: Words) -> list[str]:
+    others = [(i, algorithm) for i, algorithm in enumerate(result.algorithms)
+              if i != result.reference]
+    groups = _grouped({a.name: words.verdict(i, result.reference) for i, a in others})
+    where = ", on this very table," if result.against else ","
+    items = [f"Against {words.reference}{where} {finding}: {_listed(names)}."
+             for finding, names in groups.items()]
+    if result.against is None:
+        return items
+    groups = _grouped({a.name: words.finding(result.against.handed_over[i]) for i, a in others})
+    if not groups:  # one search each
+        return items
+    if list(groups) == [NOT_DISTINGUISHED]:
+        return [*items, "This table cannot order these algorithms: with the noise of its own means "
+                f"in the intervals, none is distinguished from {words.reference}."]
+    each = "; ".join(f"{finding}: {_listed(names)}" for finding, names in groups.items())
+    return [*items, f"With the noise of the table's own means in the intervals, {each}."]
+
+
+def _of_everything(result: Comparison, words: Words) -> list[str]:
+    if result.reference is None or len(result.algorithms) < 2:
+        return []
+    found = {a.name: result.improvement(i, "everything").point
+             for i, a in enumerate(result.algorithms) if i != result.reference}
+    least, most = min(found, key=found.get), max(found, key=found.get)
+    return ["Of everything evaluated, from which only someone who knows the truth could choose, a "
+            f"search has something better than one of {words.reference} with probability "
+            f"{digits(found[least])} ({least}) to {digits(found[most])} ({most})."]
+
+
+def _limits(result: Comparison) -> list[str]:
+    if result.searches.draws:
+        items = ["Draws are of the training runs that the table has: of a mechanism with no more replicates than answer all draws hold the "
+                 "same ones, so that the spread between draws is that of mechanisms which have more. It is one task and one space."]
+    elif result.against:
+        items = ["Intervals with the table's noise draw its replicates again within mechanisms and "
+                 "judge what the recorded searches handed over anew. They leave out that on another "
+                 "table searches would have seen, and chosen, something else, and that it is one "
+                 "task and one space."]
+    else:
+        items = ["All this holds for this table: its means over a few seeds are taken as exact, and "
+                 "intervals are over searches. Which mechanism is really the best, it cannot say to "
+                 "such a precision."]
+    if result.agreement:
+        each = _listed([f"{value:.2f}" for value in result.agreement])
+        items.append(f"Among the 20 mechanisms that are best by one replicate, the other replicates "
+                     f"agree by Spearman {each} (one for each replicate): one seed "
+                     + ("cannot rank" if np.median(result.agreement) < 0.5 else "ranks in part")
+                     + " the best.")
+    return items
+
+
+def _exact(result: Comparison) -> bool:
+    """Whether formulas give all objectives, as the number of parameters: no seed changes them."""
+    found = replay.table_of(result.searches)
+    recorded = found[0].schema if found else schema(None)
+    return all(recorded.is_analytic(goal.name) for goal in result.searches.objectives)
+
+
+def _compared(searches: stores.Searches, budget: int, reference: str | None, resamples: int) -> Comparison:
+    """Everything found; of objectives by formula nothing of the table's noise, since it has none."""
+    result = comparison.compare(searches, budget, reference, resamples)
+    return dataclasses.replace(result, against=None, agreement=[]) if _exact(result) else result
+
+
+def _knows_unseen(result: Comparison) -> bool:
+    return any(np.isfinite(algorithm.each("end_unseen")).any() for algorithm in result.algorithms)
+
+
+def _unseen(algorithm: Algorithm, words: Words) -> tuple[float, int]:
+    """Mean of what was handed over by what the searches have not seen, and of how many."""
+    values = algorithm.each("end_unseen")
+    values = words.unseen(values[np.isfinite(values)])
+    return float(values.mean()) if len(values) else np.nan, len(values)
+
+
+def _unseen_improvement(result: Comparison, i: int) -> statistics.Interval:
+    """Of an algorithm over the reference there; with the table's noise where that is known."""
+    found = result.against.unseen[i] if result.against else None
+    return found or result.improvement(i, "end_unseen")
+
+
+def _unseen_verdict(result: Comparison, words: Words) -> str:
+    text = ("Judged by re-tests on fresh seeds, which know nothing of the choice, " if result.retested else
+            "The truth contains the training that answered. Judged by the other replicates alone, "
+            "which know nothing of the choice, ")
+    means = {algorithm.name: _unseen(algorithm, words)[0] for algorithm in result.algorithms
+             if _unseen(algorithm, words)[1]}
+    least, most = min(means, key=means.get), max(means, key=means.get)
+    what = "fronts have a mean hypervolume" if result.several else f"winners have a mean {words.goal.quantity}"
+    text += f"{what} from {digits(means[least])} ({least}) to {digits(means[most])} ({most})"
+    groups = {} if result.reference is None else _grouped(
+        {a.name: words.finding(_unseen_improvement(result, i)) for i, a in enumerate(result.algorithms) if i != result.reference})
+    if not groups:
+        return text + "."
+    each = "; ".join(f"{finding}: {_listed(names)}" for finding, names in groups.items())
+    return (f"{text}; against {words.reference}"
+            + (", the table's noise in the intervals" if result.against else "") + f", {each}.")
+
+
+def _bias(result: Comparison, words: Words) -> str:
+    means = {algorithm.name: result.mean_optimism(algorithm).point
+             for algorithm in result.algorithms
+             if np.isfinite(result.optimism(algorithm)).any()}
+    if not means:
+        return "No search has measured anything."
+    # Who averaged all replicates that answer believes what is then expected: no luck can show.
+    blind = [name for name, mean in means.items() if abs(mean) < 1e-9]
+    if len(blind) == len(means):
+        blind = []
+    means = {name: mean for name, mean in means.items() if name not in blind}
+    least, most = min(means, key=means.get), max(means, key=means.get)
+    what = "front looks" if result.several else "winner looks"
+    unit = "of the whole hypervolume" if result.several else words.goal.quantity
+    text = f"Selection bias: the {what} better than it is by {digits(means[least])} ({least})"
+    if most != least:
+        text += f" to {digits(means[most])} ({most})"
+    text += f" {unit} on average, since noisy values were compared"
+    return text + (f"; not known of {_listed(blind)}, whose means hold all seeds that answer."
+                   if blind else ".")
+
+
+def quality(result: Comparison, words: Words) -> Chapter:
+    """What the searches have reached when the budget is spent."""
+    parts = _ranking(result, words)
+    algorithms, styles = result.algorithms, words.styles
+    pictures = {"final_quality.svg": figures.intervals(
+        "Final quality", f"Interquartile mean and 95 % interval over {words.units} of {words.gap} "
+        f"({words.whole}).", words.gap,
+        [figures.Row(a.name, styles[a.name], *words.interval(a.iqm), _fruitless(result, a))
+         for a in algorithms])}
+    if result.reference is not None and len(algorithms) > 1:
+        j = result.reference
+        pictures["improvement.svg"] = figures.intervals(
+            f"Better than {words.reference}?",
+            f"Probability that a search is better than one of {words.reference}, ties half, with "
+            "95 % interval" + (", the table's noise in it." if result.against else "."),
+            "probability of improvement",
+            [figures.Row(a.name, styles[a.name], *_improvement(result, i))
+             for i, a in enumerate(algorithms) if i != j],
+            [(0.5, "as good"), (MEANINGFUL, "meaningful")], (0.0, 1.0))
+    names = [algorithm.name for algorithm in algorithms]
+    if result.friedman:
+        pictures["critical_difference.svg"] = figures.critical_difference(
+            "Mean ranks", "Bars on the right join algorithms that pairwise tests (Holm, "
+            f"{_share(ALPHA)}) do not distinguish.", names, [styles[name] for name in names],
+            result.friedman.mean_ranks, result.friedman.groups)
+    if len(algorithms) > 1:
+        pictures["pairs.svg"] = figures.matrix(
+            "Every pair", "Probability that a search of the row is better than one of the column "
+            "(A12): blue where the row is better, orange where it is worse; a dot: not distinguished.",
+            names, result.pairs.probability, result.pairs.p <= ALPHA)
+    return Chapter("quality", "Final quality", [*parts, Pictures(pictures), *_tests(result, words)])
+
+
+def _fruitless(result: Comparison, algorithm: Algorithm) -> str:
+    """Words, where so many searches handed over a failure that its penalty is in their mean."""
+    nothing, searches = result.fruitless.get(algorithm.name, 0), len(algorithm.traces)
+    return f"nothing usable in {nothing} of {searches}" if nothing > 0.2 * searches else ""
+
+
+def _improvement(result: Comparison, i: int) -> statistics.Interval:
+    """Of algorithm i over the reference, with the table's noise where that is known."""
+    found = result.against.handed_over[i] if result.against else None
+    pairs, j = result.pairs, result.reference
+    return found or statistics.Interval(pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])
+
+
+def _ranking(result: Comparison, words: Words) -> list:
+    """The algorithms, best first; and where the table's noise is in the intervals there, a second
+    table without it."""
+    j, against = result.reference, result.against
+    counts = [len(algorithm.traces) for algorithm in result.algorithms]
+    uneven = len(set(counts)) > 1  # else the verdict says how many
+    head = ["algorithm", *(["searches"] if uneven else []), f"{words.gap}: median", "IQM [95 %]"]
+    alone = _on_this_table(result, words)
+    if j is not None and against:
+        head += [f"P(better than {words.reference}) [95 %, the table's noise in it]", "finding"]
+    else:
+        head += alone.head[1:]
+    if result.true:
+        head.append("of everything evaluated: IQM [95 %]")
+        if j is not None:
+            head.append(f"P(better than {words.reference}) there [95 %]")
+    rows = []
+    for i, algorithm in enumerate(result.algorithms):
+        row = [algorithm.name, *([str(counts[i])] if uneven else []),
+               digits(words.quality(np.median(algorithm.final))),
+               _interval(words.interval(algorithm.iqm))]
+        if against:
+            row += ["", "reference"] if i == j else [
+                _interval(_improvement(result, i)), words.finding(_improvement(result, i))]
+        else:
+            row += alone.rows[i][1:]
+        if result.true:
+            row.append(_interval(words.interval(algorithm.everything)))
+            if j is not None:
+                row.append("" if i == j else _interval(result.improvement(i, "everything")))
+        rows.append(row)
+    if not against:
+        return [Columns(head, rows)]
+    return [Columns(head, rows),
+            Paragraph("On this very table, its means taken as exact, so that intervals are "
+                            f"over {words.units} alone:"), alone]
+
+
+def _on_this_table(result: Comparison, words: Words) -> Columns:
+    """Ranks and tests over searches."""
+    j, pairs = result.reference, result.pairs
+    head = ["algorithm"] + (["mean rank"] if result.friedman else [])
+    if j is not None:
+        head += [f"P(better than {words.reference}) [95 %]", "p (Holm)", "finding"]
+    rows = []
+    for i, algorithm in enumerate(result.algorithms):
+        row = [algorithm.name]
+        if result.friedman:
+            row.append(f"{result.friedman.mean_ranks[i]:.2f}")
+        if j is not None:
+            row += ["", "", "reference"] if i == j else [
+                _interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
+                p_column(pairs.p[i, j]), words.verdict(i, j)]
+        rows.append(row)
+    return Columns(head, rows)
+
+
+def _tests(result: Comparison, words: Words) -> list:
+    pairs, names = result.pairs, [algorithm.name for algorithm in result.algorithms]
+    if not pairs.tests:
+        return [Paragraph("With one search an algorithm nothing can be tested; differences "
+                                "may be luck.")] if len(names) > 1 else []
+    text = (f"Two algorithms are distinguished where {' and '.join(sorted(pairs.tests))}, gives "
+            f"p <= {ALPHA} after Holm's correction over all {len(names) * (len(names) - 1) // 2} "
+            "pairs. A difference is called meaningful where moreover the probability that one "
+            f"search is better than the other is {MEANINGFUL} or more (Bouthillier et al. 2021); "
+            "that probability is Vargha and Delaney's A12. p is corrected, intervals stand each for "
+            "itself.")
+    if result.friedman:
+        text += (f" Friedman's test over {counted(result.friedman.units, words.units[:-1] if result.noises else 'common seed')}: "
+                 f"chi-squared {digits(result.friedman.statistic)}, p {p_column(result.friedman.p)}. "
+                 f"Nemenyi's critical difference of mean ranks would be "
+                 f"{digits(result.friedman.nemenyi)}; it is not used, since its verdict on two "
+                 "algorithms depends on the others.")
+    rows = [[f"{names[i]} against {names[j]}",
+             _interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
+             p_column(pairs.p[i, j]), words.verdict(i, j)]
+            for i in range(len(names)) for j in range(i + 1, len(names))]
+    return [Paragraph(text),
+            Columns(["pair", "A12 [95 %]", "p (Holm)", "finding"], rows, "All pairs")]
+
+
+def anytime(result: Comparison, words: Words) -> Chapter:
+    """Performance over what was spent."""
+    pictures = {}
+    axis = "trainings" if words.spent == "trainings" else "training steps, in whole training runs"
+    for spent, name in (("trained", axis), ("seconds", "charged training seconds")):
+        if (spent, "gap") not in result.algorithms[0].curves:
+            continue
+        for what in ("gap", "believed") if result.true or not result.several else ("gap",):
+            pictures[f"{what}_by_{spent}.svg"] = _curves(result, words, spent, name, what)
+    shares = [share for share in (0.25, 0.5, 1.0) if int(share * result.budget) >= 1]
+    budgets = [max(int(share * result.budget), 1) for share in shares]
+    rows = []
+    for algorithm in result.algorithms:
+        curve = algorithm.curves["trained", "gap"]
+        places = np.searchsorted(curve.x, budgets, side="right") - 1
+        rows.append([algorithm.name, *(
+            _interval(words.interval(statistics.Interval(curve.middle[i], curve.low[i],
+                                                         curve.high[i]))) for i in places)])
+    head = ["algorithm", *(f"after {budget} {words.spent}" for budget in budgets)]
+    return Chapter("progress", "While the search goes on", [
+        Pictures(pictures),
+        Paragraph(f"{words.gap}, {words.whole}: median [quartiles] over searches."),
+        Columns(head, rows)])
+
+
+def _curves(result: Comparison, words: Words, spent: str, name: str, what: str) -> Figure:
+    def shown(values):
+        return words.quality(values) if what == "gap" else words.value(values)
+
+    lines = []
+    for algorithm in result.algorithms:
+        curve, style = algorithm.curves[spent, what], words.styles[algorithm.name]
+        with_band = algorithm.name in {result.algorithms[0].name, words.reference, *words.shown}
+        bands = [shown(curve.low), shown(curve.high)] if with_band else [None, None]
+        lines.append(figures.Line(algorithm.name, style, shown(curve.middle), *bands))
+    x = result.algorithms[0].curves[spent, what].x
+    floor, lowest = 0.0, ""
+    if what == "gap" and not result.several:
+        floor, lowest = _floor(result, lines)
+    title = words.gap if what == "gap" else words.believed
+    meaning = words.whole if what == "gap" or result.several else "what searchers see"
+    return figures.curves(f"{title[0].upper()}{title[1:]}, by {name.split()[-1]}",
+                          f"Median over searches ({meaning}); bands: quartiles.", x, name, title,
+                          lines, floor, lowest)
+
+
+def _floor(result: Comparison, lines: list) -> tuple[float, str]:
+    """Lower end of a logarithmic axis of gaps, and its name where gaps lie below it."""
+    values = np.concatenate([line.middle for line in lines]
+                            + [line.low for line in lines if line.low is not None])
+    positive = values[np.isfinite(values) & (values > 0)]
+    finest = result.targets[-2] if len(result.targets) > 1 else 0.0
+    floor = float(max(0.7 * np.min(positive, initial=np.inf if len(positive) else 1.0), finest))
+    return floor, f"\u2264{floor:.2g}" if (values < floor).any() else ""
+
+
+def over_draws(results: list[Comparison], words: Words) -> Chapter:
+    """Algorithms against the reference on other draws of a table's seeds."""
+    if not results or not results[-1].over_draws:
+        return Chapter("draws", "On another draw of the seeds", [])
+    last = results[-1]
+    reference = last.algorithms[last.reference].name
+    found = [dict(zip((a.name for a in result.algorithms), result.over_draws)) for result in results]
+    names = [a.name for a in last.algorithms if a.name != reference]
+    head = ["algorithm", *(f"{result.budget} {words.spent}" for result in results)]
+    searches = len(last.algorithms[last.reference].traces)
+    return Chapter("draws", "On another draw of the seeds", [
+        Paragraph(f"Probability that a search is better than one of {reference} on the same draw, ties half, mean over {last.noises} draws of "
+                  "the table's seeds [95 % of what would be true on another draw]: the spread between draws, without that of the few searches "
+                  "on each."),
+        Columns(head, [[name, *(_interval(each[name].another) for each in found)] for name in names]),
+        Paragraph(f"{reference} has met one of the best {comparison.BEST} mechanisms in "
+                  + _listed([f"{_share(result.met_best)} of its searches at {result.budget}" for result in results]) + "."),
+        Paragraph(f"Held-out draws: the share that lies in the interval which the other half of the draws gives [the interval by all of "
+                  f"them], of what {searches / last.noises:.3g} searches of each algorithm measure on a draw."),
+        Columns(head, [[name, *(f"{_share(each[name].covered)} [{digits(each[name].measured.low)}, {digits(each[name].measured.high)}]"
+                                for each in found)] for name in names])])
+
+
+def by_draws(results: list[Comparison]) -> str:
+    """draws.csv: a row for each budget and algorithm, numbers unrounded."""
+    rows = [[result.budget, algorithm.name, result.noises, len(algorithm.traces), result.met_best,
+             *map(float, [*found.mean, *found.another[1:], *found.measured[1:], found.covered])]
+            for result in results for algorithm, found in zip(result.algorithms, result.over_draws) if found]
+    return csv_text(["budget", "algorithm", "draws", "searches", "reference_met_best", "improvement", "improvement_low", "improvement_high",
+                     "another_draw_low", "another_draw_high", "measured_draw_low", "measured_draw_high", "held_out_covered"], rows)
+
+
+def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chapter:
+    """The same at several budgets of searches that were recorded to the largest.
+
+    @param pruned  of each result, see _pruned.
+    """
+    if not results:
+        return Chapter("budgets", "At several budgets", [])
+    first = results[-1]
+    by_name = [{a.name: (_gap(result, i), result.fruitless.get(a.name, 0) / len(a.traces), lost)
+                for i, (a, lost) in enumerate(zip(result.algorithms, losses))} for result, losses in zip(results, pruned)]
+    names = [algorithm.name for algorithm in first.algorithms]
+    noise = ", the table's noise in it" if first.against else ""
+    parts = [
+        Paragraph(f"Interquartile means of {words.gap} [95 %{noise}] after so many {words.spent}. A search that was given more is "
+                  "judged by what it would hand over there; where more than a fifth of the searches have nothing usable yet, that "
+                  "is said instead."),
+        Columns(["algorithm", *(str(result.budget) for result in results)],
+                [[name, *(f"nothing in {_share(nothing)}" if nothing > 0.2 else _interval(words.interval(gap))
+                          for gap, nothing, _ in (each[name] for each in by_name))] for name in names])]
+    if first.true:
+        count = min(comparison.BEST, len(first.searches.candidates.truth))
+        best = "members of the true front" if first.several else f"best {count} mechanisms"
+        parts += [
+            Paragraph(f"Of the {best} a search begins on average so many, and does not train such a share of those to the end "
+                      f"[95 % over {words.units}]. Which are the best is taken as exact."),
+            Columns(["algorithm", *(str(result.budget) for result in results)],
+                    [[name, *(f"{digits(lost.begun)}: {_interval(lost.share)}" if lost.begun else "0"
+                              for _, _, lost in (each[name] for each in by_name))] for name in names])]
+    return Chapter("budgets", "At several budgets", parts)
+
+
+def _gap(result: Comparison, i: int) -> statistics.Interval:
+    return result.against.gaps[i] if result.against else result.algorithms[i].iqm
+
+
+def _pruned(result: Comparison) -> list[comparison.Pruned | None]:
+    """Of each algorithm what became of the best that it began; None without ground truth."""
+    return comparison.pruned(result) if result.true else [None] * len(result.algorithms)
+
+
+def by_budget(results: list[Comparison], pruned: list[list]) -> str:
+    """budgets.csv: a row for each budget and algorithm, numbers unrounded."""
+    rows = []
+    for result, losses in zip(results, pruned):
+        for i, (algorithm, lost) in enumerate(zip(result.algorithms, losses)):
+            against = result.against and result.against.handed_over[i]
+            values = [*algorithm.iqm, *(result.against.gaps[i][1:] if result.against else (np.nan,) * 2),
+                      *(against or (np.nan,) * 3), result.fruitless.get(algorithm.name, 0),
+                      *([lost.begun, *lost.share] if lost else [np.nan] * 4)]
+            rows.append([result.budget, algorithm.name, len(algorithm.traces), *map(float, values)])
+    return csv_text(["budget", "algorithm", "searches", "gap_iqm", "gap_iqm_low", "gap_iqm_high", "gap_with_table_low",
+                     "gap_with_table_high", "improvement_with_table", "improvement_with_table_low", "improvement_with_table_high",
+                     "nothing", "best_begun", "best_pruned", "best_pruned_low", "best_pruned_high"], rows)
+
+
+def targets(result: Comparison, words: Words) -> Chapter:
+    """When searches reach what."""
+    optimum = "optimum" if result.true else "best seen"
+    start = "the start of " + (words.reference or "all searches")
+    lines = [figures.Line(a.name, words.styles[a.name], a.ecdf) for a in result.algorithms]
+    picture = figures.curves(
+        "Targets reached", f"Share of all pairs of a search and one of {len(result.targets)} "
+        f"targets, from {start} to the {optimum}.", result.trainings, words.spent, "share reached",
+        lines, y_range=(0.0, 1.0))
+    head = ["algorithm"]
+    for share in comparison.ERT_SHARES:
+        head += [f"{words.spent} to {_share(1 - share)}", "reached"]
+    rows = [[a.name, *(text for time, success in zip(a.running_times, a.successes)
+                       for text in ("never" if time == np.inf else digits(time), _share(success)))] for a in result.algorithms]
+    gap = digits(result.start)
+    return Chapter("targets", "Targets", [
+        Pictures({"targets.svg": picture}),
+        Paragraph(
+            f"Expected {words.spent} until {_listed([_share(1 - s) for s in comparison.ERT_SHARES])} "
+            f"of the way from {start} (median gap {gap}) to the {optimum} are done, if "
+            "searches that miss were begun anew; and the share of searches that get there. A "
+            "target counts as reached when the gap stays at or below it for the rest of the "
+            "search: an incumbent that is given up for a worse one has reached nothing."),
+        Columns(head, rows)])
+
+
+def attainment(result: Comparison, words: Words) -> Chapter:
+    """Where in the plane of two objectives searches arrive."""
+    if len(result.searches.objectives) != 2:
+        return Chapter("attainment", "Attainment", [])
+    algorithms = result.algorithms
+    of_each = [comparison.surfaces(algorithm) for algorithm in algorithms]
+    front = np.empty((0, 2))
+    if result.true:
+        truth = result.searches.candidates.truth
+        front = truth[comparison.indicators.non_dominated(truth)]
+    corners = np.concatenate([front, *(surface for each in of_each for surface in each)])
+    on = figures.plane(result.searches.objectives, corners)
+    dots = "; dots: the true front" if result.true else ""
+    reference = None if result.reference is None else of_each[result.reference][1]
+    dashed = "" if reference is None else f"; dashed: the median of {words.reference}"
+    pictures = {"attainment.svg": figures.surfaces(
+        "Attainment", f"Line: what half of the searches attain; band: from a quarter to three "
+        f"quarters{dashed}{dots}.", on,
+        [figures.Panel(a.name, words.styles[a.name], *each)
+         for a, each in zip(algorithms, of_each)], reference, front)}
+    if result.reference is not None:
+        for i, algorithm in enumerate(algorithms):
+            if i == result.reference or not (i == 0 or algorithm.name in words.shown):
+                continue
+            low, high, share = comparison.surface_difference(algorithm,
+                                                             algorithms[result.reference])
+            name = f"attainment_difference_{_file_name(algorithm.name)}.svg"
+            pictures[name] = figures.difference(
+                f"{algorithm.name} against {words.reference}",
+                "Where one attains points more often: the deeper, the larger the difference of "
+                f"shares (largest {_share(np.max(np.abs(share), initial=0))}, white below "
+                f"{_share(0.1)}){dots}.", on, (algorithm.name, words.reference), low, high, share,
+                front)
+    values = "true" if result.true else "measured"
+    return Chapter("attainment", "Attainment", [
+        Paragraph(f"A search attains a point if something on the front that it hands over is "
+                        f"at least as good in both objectives, by {values} values."),
+        Pictures(pictures)])
+
+
+def _file_name(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in name)
+
+
+def believed_against_true(result: Comparison, words: Words) -> Chapter:
+    """What searchers believe of their results, and what is so."""
+    if not result.true:
+        return _retested(result, words)
+    if _exact(result):
+        return Chapter("beliefs", "Believed against true", [])
+    what = "front's hypervolume" if result.several else f"winner's {words.goal.quantity}"
+    known = result.searches.candidates.believed is not None
+    unseen = _knows_unseen(result)
+    rows, bars = [], []
+    for i, algorithm in enumerate(result.algorithms):
+        interval = result.mean_optimism(algorithm)
+        means = [words.value(algorithm.units(algorithm.each(name)).mean())
+                 for name in ("end_believed", "end_expected", "end_true")]
+        rows.append([algorithm.name, _interval(interval), digits(means[0]),
+                     *([digits(means[1])] if known else []), digits(means[2])])
+        if unseen:
+            mean, count = _unseen(algorithm, words)
+            rows[-1].append(f"{mean:.4g} (n = {count})" if count else "(n = 0)")
+            if result.reference is not None:
+                rows[-1].append("reference" if i == result.reference
+                                else _interval(_unseen_improvement(result, i)))
+        bars.append(figures.Row(algorithm.name, words.styles[algorithm.name], *interval))
+    head = ["algorithm", "optimism [95 %]", f"{what}, believed",
+            *(["mean of all replicates"] if known else []), "true",
+            *(["on unseen replicates (searches that left some)"] if unseen else []),
+            *([f"P(better than {words.reference}) there [95 %"
+               + (", the table's noise in it]" if result.against else "]")]
+              if unseen and result.reference is not None else [])]
+    against = ("the mean of all replicates of the same candidates on the same split" if known
+               else "their true values")
+    picture = figures.intervals(
+        "Optimism", f"By how much the {'front' if result.several else 'winner'} looks better to "
+        "the searcher than it is; mean and 95 % interval over " + words.units + ".",
+        "relative hypervolume" if result.several else words.goal.quantity, bars, [(0.0, "none")])
+    return Chapter("beliefs", "Believed against true", [
+        Paragraph(
+            f"Optimism is how much better the result looked than {against}: the best of many "
+            f"noisy values is partly the luckiest. Means over {words.units}. Between the means "
+            "of the replicates and what is true lies the step from one split of the data to "
+            "another." if known else
+            f"Optimism is how much better the result looked than {against}: the best of many "
+            f"noisy values is partly the luckiest. Means over {words.units}."),
+        Paragraph(
+            "The mean contains the training that answered, so that optimism is understated; of r "
+            "replicates of which a search sees one, by a factor of (r - 1) / r."
+            + (f" Unseen replicates are the others of the {'members of the front' if result.several else 'winner'}, on the test "
+               f"split; searches that have seen all of {'those of one' if result.several else 'them'} are left out there."
+               if unseen else "")),
+        Pictures({"optimism.svg": picture}), Columns(head, rows)])
+
+
+def _retested(result: Comparison, words: Words) -> Chapter:
+    """What runs handed over, by their re-tests."""
+    rows = []
+    for i, algorithm in enumerate(result.algorithms):
+        values = algorithm.each("end_unseen")
+        values = words.unseen(values[np.isfinite(values)])
+        mean = statistics.mean_interval(values).within(*digest.limits("" if result.several else words.goal.key)) if len(values) else None
+        rows.append([algorithm.name, str(len(values)), _interval(mean) if mean else "",
+                     *([] if result.reference is None else ["reference"] if i == result.reference else
+                       [_interval(_unseen_improvement(result, i))])])
+    what = "hypervolume" if result.several else words.goal.quantity
+    return Chapter("beliefs", "Re-tested", [
+        Paragraph(f"The {'front' if result.several else 'candidate'} that a search hands over, trained again on fresh seeds, which "
+                  "had no part in choosing it: means of these, perplexity of the test split"
+                  + (", in the hypervolume of the front of all searches together as they measured it." if result.several else ".")
+                  + " Intervals are over searches."),
+        Columns(["algorithm", "re-tested searches", f"{what}, mean [95 %]",
+                 *([] if result.reference is None else [f"P(better than {words.reference}) [95 %]"])], rows)]
+        if _knows_unseen(result) else [])
+
+
+def effort(result: Comparison, words: Words) -> Chapter:
+    """What the searches cost besides their training runs."""
+    rows = []
+    for algorithm in result.algorithms:
+        asked = algorithm.each("asked")
+        own = algorithm.each("search_seconds").sum() / asked.sum() * 1000
+        rows.append([algorithm.name, digits(asked.mean()), digits(algorithm.trainings.mean()),
+                     f"{algorithm.trainings.sum() / asked.sum():.2f}",
+                     _share(algorithm.each("repeated").mean()),
+                     digits(np.mean([trace.seconds[-1] for trace in algorithm.traces])),
+                     "-" if np.isnan(own) else digits(own),
+                     str(algorithm.each("recycled").sum())])
+    return Chapter("effort", "Effort", [Columns(
+        ["algorithm", "asks", words.spent, f"{words.spent} an ask", "repeated asks",
+         "charged seconds", "own time an ask, ms", "trainings met again"], rows)])
+
+
+def making(result: Comparison, words: Words, resamples: int, command: str) -> Chapter:
+    """What all this was made from, and how to make it again."""
+    searches = result.searches
+    seeds = sorted({search.seed for search in searches.searches})
+    items = [f"{len(searches.searches)} searches of {len(result.algorithms)} algorithms; "
+             f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}."]
+    for source in searches.sources:
+        table = source.table or {}
+        sha256 = f", SHA-256 {table['sha256']}" if "sha256" in table else ""
+        items.append(f"{source.path}: {source.kind}"
+                     + (f" on the table {table.get('name', '')}{sha256}" if table else ""))
+    if words.spent != "trainings":
+        items.append("What a search spends is counted in steps of training, in whole training runs: "
+                     "candidates that were paused at a rung, too, count what they have taken.")
+    items += [f"Budget: {result.budget} {words.spent}; a search that ends earlier keeps what it has.",
+              "What a searcher believes of a candidate is the latest answer it got for it; where "
+              "every ask was a training of its own, the mean over its answers, or where that is its "
+              "setting `belief: best_answer`, the best of them.",
+              f"Intervals: bootstrap of {resamples} resamples for interquartile means, DeLong's "
+              "variance for probabilities, Student's t for means; none is corrected for their "
+              "number."]
+    if result.several:
+        ranges = ", ".join(f"{goal.quantity} {digits(goal.best)} to {digits(goal.worst)}"
+                           for goal in searches.objectives)
+        items.append(f"Hypervolume over objectives scaled by the ranges {ranges}; reference point "
+                     f"{searches.reference_point} in each.")
+    return Chapter("making", "How this was made", [Bullets(items), Code(command)])
+
+
+def summary(result: Comparison, words: Words) -> str:
+    """summary.csv: a row for each algorithm, numbers unrounded and unscaled."""
+    def row(i: int, algorithm: Algorithm) -> dict:
+        pairs, j = result.pairs, result.reference
+        against = (np.nan,) * 4 if j is None or i == j else (
+            pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j], pairs.p[i, j])
+        optimism = result.mean_optimism(algorithm)
+        asked = algorithm.each("asked")
+        fields = {
+            "algorithm": algorithm.name, "searches": len(algorithm.traces),
+            "trainings": algorithm.trainings.mean(), "asks": asked.mean(),
+            "gap_median": np.median(algorithm.final), "gap_iqm": algorithm.iqm.point,
+            "gap_iqm_low": algorithm.iqm.low, "gap_iqm_high": algorithm.iqm.high,
+            "gap_with_table_low": result.against.gaps[i].low if result.against else np.nan,
+            "gap_with_table_high": result.against.gaps[i].high if result.against else np.nan,
+            "believed_mean": words.value(algorithm.each("end_believed").mean()),
+            "expected_mean": words.value(algorithm.each("end_expected").mean()),
+            "true_mean": words.value(algorithm.each("end_true").mean()),
+            "unseen_mean": _unseen(algorithm, words)[0], "unseen_searches": _unseen(algorithm, words)[1],
+            "optimism": optimism.point, "optimism_low": optimism.low,
+            "optimism_high": optimism.high,
+            "improvement": against[0], "improvement_low": against[1],
+            "improvement_high": against[2], "p_holm": against[3],
+            **_named("improvement_with_table", result.against and result.against.handed_over[i]),
+            **_named("unseen_improvement", None if j is None or i == j
+                     else _unseen_improvement(result, i)),
+            "everything_median": np.median(algorithm.each("everything")),
+            "everything_iqm": algorithm.everything.point,
+            "everything_iqm_low": algorithm.everything.low,
+            "everything_iqm_high": algorithm.everything.high,
+            **_named("everything_improvement", None if j is None or i == j
+                     else result.improvement(i, "everything")),
+            "mean_rank": result.friedman.mean_ranks[i] if result.friedman else np.nan}
+        for share, time, success in zip(comparison.ERT_SHARES, algorithm.running_times,
+                                        algorithm.successes):
+            fields[f"ert_{100 * (1 - share):.0f}"] = time
+            fields[f"reached_{100 * (1 - share):.0f}"] = success
+        return {**fields, "repeated": algorithm.each("repeated").mean(),
+                "recycled": int(algorithm.each("recycled").sum()),
+                "trainings_per_ask": algorithm.trainings.sum() / asked.sum(),
+                "search_ms_per_ask":
+                    1000 * algorithm.each("search_seconds").sum() / asked.sum()}
+
+    rows = [row(i, algorithm) for i, algorithm in enumerate(result.algorithms)]
+    return csv_text(list(rows[0]), (fields.values() for fields in rows))
+
+
+def _named(name: str, interval: statistics.Interval | None) -> dict[str, float]:
+    """Columns of an interval."""
+    point, low, high = interval or (np.nan,) * 3
+    return {name: point, f"{name}_low": low, f"{name}_high": high}
+
+
+@program
+def main(arguments: list[str]) -> None:
+    """The program; nothing is written where input is bad."""
+    parser = argparse.ArgumentParser(prog="compare.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stores", nargs="+", metavar="STORE")
+    parser.add_argument("-o", "--output", default="comparison", metavar="FOLDER")
+    parser.add_argument("--reference", metavar="ALGORITHM",
+                        help="what the others are compared with; random_search if it is there")
+    parser.add_argument("--show", action="append", default=[], metavar="ALGORITHM",
+                        help="one to highlight, and to compare with the reference in the plane")
+    parser.add_argument("--budget", type=positive, metavar="N",
+                        help="trainings a search may use; all it was given if left out")
+    parser.add_argument("--at", type=ascending, default=[], metavar="N,N,...",
+                        help="smaller budgets at which the same is said in a table, too")
+    parser.add_argument("--by", choices=("trainings", "steps"),
+                        help="what a search spends: training runs, or their steps in whole training "
+                        "runs; what the searches' budgets limit if left out")
+    parser.add_argument("--resamples", type=positive, default=50_000, metavar="N",
+                        help="of the bootstrap (default: %(default)s)")
+    parser.add_argument("--force", action="store_true",
+                        help="compare runs all the same whose data, model, training or objectives differ")
+    options = parser.parse_args(arguments)
+    searches = stores.load(options.stores, options.force, options.by)
+    names = list(dict.fromkeys(search.algorithm for search in searches.searches))
+    shown = [comparison.find(name, names) for name in options.show]
+    budget = options.budget or searches.budget
+    most = max(searches.budget, math.ceil(max(search.trained[-1] for search in searches.searches)))
+    if budget > most:
+        raise stores.StoreError(f"--budget {budget}, must be at most {most}, the most that a search had")
+    if options.at and options.at[-1] > budget:
+        raise stores.StoreError(f"--at {options.at[-1]}, must be at most the budget, {budget}")
+    result = _compared(searches, budget, options.reference, options.resamples)
+    at = [_compared(searches, each, options.reference, options.resamples) if each < budget else result
+          for each in options.at]
+    words = Words(result, shown)
+    pruned = [_pruned(each) for each in at]
+    command = f"analysis/compare.py {shlex.join(arguments)}"
+    page = Report("Comparison of search algorithms", [
+        beware(result), verdict(result, at, words), task_controls.chapter(next(iter(replay.table_of(searches) or ()), None)),
+        over_draws(at or [result], words), quality(result, words), budgets(at, pruned, words), anytime(result, words),
+        targets(result, words), attainment(result, words),
+        believed_against_true(result, words), effort(result, words),
+        making(result, words, options.resamples, command)])
+    beside = {"summary.csv": summary(result, words), **({"budgets.csv": by_budget(at, pruned)} if at else {}),
+              **({"draws.csv": by_draws(at or [result])} if result.over_draws else {})}
+    print(page.write(pathlib.Path(options.output), "compare", beside))

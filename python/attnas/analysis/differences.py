@@ -1,0 +1,152 @@
+"""Whether mechanisms differ by more than the noise between training seeds.
+
+Replicates of equal number share their initial values and data order as far as their architectures
+allow (common random numbers), so that mechanisms with two shared replicates are compared by a
+paired t test, others with two replicates each by Welch's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy import stats
+
+from attnas.analysis.run import Candidate, Run
+from attnas.analysis.statistics import holm, paired_test, rounding
+
+SIGNIFICANCE = 0.05
+
+
+@dataclass
+class Difference:
+    """Mean of a minus mean of b, in the objective's own sense, with a 95 % interval."""
+
+    a: Candidate
+    b: Candidate
+    value: float
+    low: float
+    high: float
+    p: float
+    n: int  # pairs, or the smaller sample
+    paired: bool
+    p_holm: float = math.nan
+
+    @property
+    def significant(self) -> bool:
+        """Whether it is distinguished from zero after Holm's correction."""
+        return self.p_holm < SIGNIFICANCE
+
+
+def difference(run: Run, a: Candidate, b: Candidate, objective: int) -> Difference | None:
+    """The difference of two candidates; None where there are too few replicates, or one measurement is in all of them. Where nothing varies
+    but by rounding, which says nothing of how far off another seed would be, p is the smallest of a test of signs, of ranks where seeds are
+    not shared; 0 of values that no seed changes."""
+    if run.measured_once(objective):
+        return None
+    of_a, of_b = run.replicates(a, objective), run.replicates(b, objective)
+    exact = run.objectives[objective].source == "analytic"  # as FLOPs, which no seed changes
+    shared = sorted(of_a.keys() & of_b.keys())
+    if len(shared) >= 2:
+        x, y = (np.array([values[replicate] for replicate in shared]) for values in (of_a, of_b))
+        (value, low, high), p = paired_test(x - y, rounding(x, y), exact)
+        return Difference(a, b, float(value), float(low), float(high), p, len(shared), True)
+    if min(len(of_a), len(of_b)) < 2:
+        return None
+    x, y = np.array(list(of_a.values())), np.array(list(of_b.values()))
+    value = float(x.mean() - y.mean())
+    if max(np.ptp(x), np.ptp(y)) <= rounding(x, y):
+        value = 0.0 if abs(value) <= rounding(x, y) else value
+        p = 1.0 if value == 0 else 0.0 if exact else 2.0 / math.comb(len(x) + len(y), len(x))
+        return Difference(a, b, value, value, value, p, min(len(x), len(y)), False)
+    variances = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
+    error = math.sqrt(sum(variances))
+    freedom = error**4 / (variances[0] ** 2 / (len(x) - 1) + variances[1] ** 2 / (len(y) - 1))
+    margin = float(stats.t.ppf(0.975, freedom)) * error
+    p = float(2 * stats.t.sf(abs(value) / error, freedom))
+    return Difference(a, b, value, value - margin, value + margin, p, min(len(x), len(y)), False)
+
+
+def _adjusted(found: list[Difference]) -> list[Difference]:
+    if found:
+        for each, p in zip(found, holm([each.p for each in found])):
+            each.p_holm = float(p)
+    return found
+
+
+def one_measurement(run: Run, objective: int) -> str:
+    """Why nothing is compared by an objective that was measured once of each mechanism, without a full stop."""
+    return (f"Of each mechanism there is one measurement of {run.objectives[objective].name}, which its replicates share: how far two "
+            "measurements would lie apart is not known, and no p can be given")
+
+
+def from_baseline(run: Run, objective: int) -> list[Difference]:
+    """Every comparable candidate against the baseline, Holm over all of them, in the ranking's
+    order."""
+    if run.baseline is None:
+        return []
+    found = [
+        difference(run, candidate, run.baseline, objective)
+        for candidate in run.comparable
+        if candidate.name != run.baseline.name
+    ]
+    return _adjusted([each for each in found if each is not None])
+
+
+def among(run: Run, candidates: Sequence[Candidate], objective: int) -> list[Difference]:
+    """All pairs of some candidates, Holm over the pairs."""
+    found = [difference(run, a, b, objective) for a, b in combinations(candidates, 2)]
+    return _adjusted([each for each in found if each is not None])
+
+
+@dataclass
+class Noise:
+    """Variance components of one objective over mechanisms and replicates."""
+
+    between: float  # variance between mechanisms, noise taken off; not below 0
+    within: float  # variance between replicates, what they share taken off
+    mechanisms: int
+    replicates: int  # of each mechanism, shared
+
+    @property
+    def ratio(self) -> float:
+        """Signal to noise: between / within; NaN where nothing varies within."""
+        return self.between / self.within if self.within > 0 else math.nan
+
+    @property
+    def reliability(self) -> float:
+        """Share of the variance of single training runs' scores that is the mechanisms' own; NaN where nothing varies within."""
+        return self.between / (self.between + self.within) if self.within > 0 else math.nan
+
+
+def noise(run: Run, objective: int) -> Noise | None:
+    """Two-way analysis of variance, mechanisms x shared replicates; None without replicates, and where one measurement is in all of
+    them.
+
+    Mechanisms beyond the upper outlier fence of the ranking (exploded training runs) are left out,
+    since they alone would be the signal.
+    """
+    if run.measured_once(objective):
+        return None
+    values = {c.name: run.replicates(c, objective) for c in run.with_baseline(run.comparable)}
+    shared = [set(found) for found in values.values() if len(found) >= 2]
+    if len(shared) < 2:
+        return None
+    numbers = sorted(set.intersection(*shared))
+    if len(numbers) < 2:
+        return None
+    table = np.array([[found[r] for r in numbers] for found in values.values() if len(found) >= 2])
+    sense = -1.0 if run.objectives[objective].maximise else 1.0
+    means = sense * table.mean(axis=1)
+    low, high = np.quantile(means, [0.25, 0.75])
+    table = table[means <= high + 3 * (high - low)]
+    m, r = table.shape
+    if m < 2:
+        return None
+    residual = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+    within = float((residual**2).sum() / ((m - 1) * (r - 1))) if np.ptp(residual) > rounding(table) else 0.0
+    between = max(0.0, float(table.mean(axis=1).var(ddof=1)) - within / r)
+    return Noise(between, within, m, r)

@@ -1,0 +1,366 @@
+"""Runs in the forms of other programs, from their digests."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import json
+import math
+import os
+import re
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any, Iterable
+
+from attnas.analysis.digest import BadInput, Objective, objectives, perplexity
+from attnas.analysis.event_files import event_file
+from attnas.analysis.words import is_number
+
+Digest = dict[str, Any]
+
+IOH_VERSION = "0.3.17"  # of IOHexperimenter: readers recognise the format by it
+
+
+def title(run: Digest) -> str:
+    """A run for people: "quickstart, seed 42"."""
+    name = run["config"].get("name", "run")
+    return f"{name}, seed {run['config']['seed']}" if "seed" in run["config"] else name
+
+
+def function(run: Digest) -> str:
+    """What was searched on, for people: "ZDT1", or the problem and its corpus."""
+    problem = run["config"].get("problem", {}).get("type", "problem")
+    return run["facts"].get("function") or f"{problem} {run['facts'].get('corpus', '')}".strip()
+
+
+def shortest(value: float) -> str:
+    """The shortest decimals that read back equal."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def _constrained(run: Digest) -> bool:
+    return bool(run["config"].get("constraints"))
+
+
+def _algorithm(run: Digest) -> dict[str, Any]:
+    return run["config"].get("algorithm", {})
+
+
+def _genes(run: Digest, ask: dict[str, Any]) -> list[str]:
+    """As asked for, one per gene of the run."""
+    return ask["genotype"].split("|") if run["genes"] else []
+
+
+def _natural(goals: list[Objective], fitness: list[float]) -> list[float]:
+    return [goal.natural(value) for goal, value in zip(goals, fitness)]
+
+
+# CSV (RFC 4180)
+
+def asks_table(run: Digest) -> tuple[list[str], list[list]]:
+    """Names of columns, and a row per ask: its number from 1, batch, candidate, label, the genes as
+    asked, the number of evaluations that answered, status, each objective in its own sense (None
+    where nothing was measured), each in minimisation form as the algorithm saw it, evaluations and
+    seconds of training that the asks so far have caused, and whether it was answered by what earlier
+    asks had caused."""
+    goals = objectives(run)
+    columns = ["number", "batch", "candidate", "label", *(gene["name"] for gene in run["genes"]),
+               "replicates", "status", *(goal.name for goal in goals),
+               *(f"fitness_{goal.name}" for goal in goals), "trained", "train_seconds", "reused"]
+    return columns, [
+        [ask["number"] + 1, ask["batch"], ask["candidate"],
+         run["labels"].get(ask["candidate"], ask["candidate"]), *_genes(run, ask),
+         len(ask["evaluations"]), ask["status"],
+         *(_natural(goals, ask["fitness"]) if ask["usable"] else [None] * len(goals)),
+         *ask["fitness"], ask["trained"], ask["seconds"], ask["reused"]] for ask in run["asks"]]
+
+
+def asks_csv(run: Digest) -> str:
+    """The same as CSV; what is None is empty."""
+    columns, rows = asks_table(run)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerows([_cell(value) for value in row] for row in [columns, *rows])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") and not is_number(value):
+        return "'" + value  # spreadsheet programs would compute it
+    return shortest(value) if isinstance(value, float) else value
+
+
+# Point sets, for moocore and R's eaf
+
+def point_sets(runs: list[Digest], every: bool) -> str:
+    """One point per line, its objectives in minimisation form, an empty line between runs; lines
+    that begin with # name runs, objectives and units.
+
+    @param every  every usable candidate of a run, else the non-dominated ones.
+    @throws BadInput  where a run has no usable candidate: an empty set cannot be written.
+    """
+    header, sets = [], []
+    for run in runs:
+        goals = objectives(run)
+        shown = run["ranking"] if every else run["front"]
+        if not shown:
+            raise BadInput(f"{title(run)}: no candidate could be evaluated")
+        header.append(f"# {title(run)}: {'all' if every else 'non-dominated'} {len(shown)} of "
+                      f"{len(run['ranking'])} candidates after {run['counts']['evaluated']} "
+                      "evaluations\n")
+        points = (_natural(goals, [own["values"][goal.name] for goal in goals]) for own in shown)
+        sets.append("".join(" ".join(map(shortest, point)) + "\n" for point in points))
+    columns = ", ".join(("-" if goal.maximise else "") + goal.quantity
+                        for goal in objectives(runs[0]))
+    return "".join(header) + f"# all minimised: {columns}\n" + "\n".join(sets)
+
+
+# IOHprofiler
+
+def ioh_files(runs: list[Digest]) -> dict[str, str]:
+    """IOHprofiler's folder, as IOHexperimenter writes it and IOHanalyzer (from 0.1.6 on) and
+    iohinspector read it: ALGORITHM/IOHprofiler_f1_FUNCTION.json says what the file
+    ALGORITHM/data_f1_FUNCTION/IOHprofiler_f1_DIMd.dat holds; runs of one algorithm with equal
+    settings share a file. An evaluation is an ask; failed ones have the penalty that the algorithm
+    saw, and those that constraints rejected have no line: the format knows no infeasible ones.
+    Columns: evaluations, raw_y, trained and seconds (evaluations and seconds of training that the
+    asks so far have caused), and
+      one objective: raw_y_best; values in the objective's own sense;
+      several: F2, F3, ...; values in minimisation form, since the format has one sense only.
+    All runs are of instance 1, since nothing but the seed differs, which is an attribute of a run.
+
+    @return texts by path in the folder.
+    @throws BadInput  where a run has no asks, or constraints rejected all of them.
+    """
+    groups: list[tuple[str, list[Digest]]] = []  # of one algorithm with equal settings
+    for run in runs:
+        same = next((own for _, own in groups if _algorithm(own[0]) == _algorithm(run)), None)
+        if same is not None:
+            same.append(run)
+            continue
+        key = _file_name(_algorithm(run).get("name", "algorithm"))
+        groups.append((_unlike(key, [name for name, _ in groups], "{}-{}"), [run]))
+    files = {}
+    for name, members in groups:
+        run, goals = members[0], objectives(members[0])
+        searched_on, dimension = _file_name(function(run)), len(run["genes"])
+        path = f"data_f1_{searched_on}/IOHprofiler_f1_DIM{dimension}.dat"
+        written = [_ioh_run(own) for own in members]
+        settings = " ".join(f"{key}={json.dumps(value)}"
+                            for key, value in sorted(_algorithm(run).items()) if key != "name")
+        meta = {"version": IOH_VERSION, "suite": "attnas", "function_id": 1,
+                "function_name": searched_on, "maximization": _is_maximised(goals),
+                "algorithm": {"name": name, "info": settings}, "run_attributes": ["seed"],
+                "attributes": _ioh_columns(goals),
+                "scenarios": [{"dimension": dimension, "path": path,
+                               "runs": [about for _, about in written]}]}
+        files[f"{name}/IOHprofiler_f1_{searched_on}.json"] = json.dumps(meta, indent=2) + "\n"
+        files[f"{name}/{path}"] = "".join(lines for lines, _ in written)
+    return files
+
+
+def _file_name(text: str) -> str:
+    """Letters, digits, '-' and '_' of a text, that it can be a file's name."""
+    return re.sub(r"[^A-Za-z0-9-]", "_", text)
+
+
+def _unlike(name: str, others: Iterable[str], form: str) -> str:
+    """A name, with a number where others have it already."""
+    found, n = name, 1
+    while found in others:
+        n += 1
+        found = form.format(name, n)
+    return found
+
+
+def _is_maximised(goals: list[Objective]) -> bool:
+    return goals[0].maximise and len(goals) == 1
+
+
+def _ioh_columns(goals: list[Objective]) -> list[str]:
+    own = ["raw_y_best"] if len(goals) == 1 else [f"F{i}" for i in range(2, len(goals) + 1)]
+    return ["evaluations", "raw_y", *own, "trained", "seconds"]
+
+
+def _ioh_run(run: Digest) -> tuple[str, dict[str, Any]]:
+    """The lines of one run, and what the meta file says of it."""
+    goals = objectives(run)
+    if not run["asks"]:
+        raise BadInput(f"{title(run)}: nothing was asked for")
+    asks = [ask for ask in run["asks"] if ask["status"] != "rejected"]
+    if not asks:
+        raise BadInput(f"{title(run)}: constraints rejected all of its asks")
+
+    def value(ask: dict[str, Any]) -> float:
+        return goals[0].natural(ask["fitness"][0]) if len(goals) == 1 else ask["fitness"][0]
+
+    lines, best = [" ".join(_ioh_columns(goals))], asks[0]
+    for ask in asks:
+        if value(ask) > value(best) if _is_maximised(goals) else value(ask) < value(best):
+            best = ask
+        own = [value(best)] if len(goals) == 1 else ask["fitness"][1:]
+        lines.append(" ".join([str(ask["number"] + 1), shortest(value(ask)), *map(shortest, own),
+                               str(ask["trained"]), shortest(ask["seconds"])]))
+    position = [_number(gene, given) for gene, given in zip(run["genes"], _genes(run, best))]
+    return "\n".join(lines) + "\n", {
+        "instance": 1, "evals": len(run["asks"]),
+        "best": {"evals": best["number"] + 1, "y": value(best), "x": position},
+        "seed": run["config"].get("seed", 0)}
+
+
+def _number(gene: dict[str, Any], value: str) -> float:
+    """The value of a gene as a number: an option's position among the options, a real as it is."""
+    return float(gene["options"].index(value) if "options" in gene else value)
+
+
+# Optuna
+
+def optuna_journal(runs: list[Digest]) -> str:
+    """The file of an Optuna journal (JournalFileStorage, from 3.1 on), written by Optuna: one study
+    per run, one trial per ask, with its genes as parameters, objectives in their own sense,
+    validation perplexities of the curve as intermediate values, and candidate, label, status,
+    reason, batch, replicates and reused as user attributes. Failed asks are failed trials. With
+    constraints, each other trial has Optuna's own attribute `constraints`: [0] if it is feasible,
+    [1] if it breaks one, by formula or by what training found; its value is then the penalty that
+    the algorithm saw. Times are in UTC; an ask that earlier evaluations answered took none."""
+    import optuna  # of this form alone
+    from optuna.study import StudyDirection
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # it calls its journal so
+    directions = {False: StudyDirection.MINIMIZE, True: StudyDirection.MAXIMIZE}
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "journal")
+        storage = optuna.storages.JournalStorage(optuna.storages.JournalFileStorage(file))
+        names: list[str] = []
+        for run in runs:
+            goals = objectives(run)
+            names.append(_unlike(title(run), names, "{} ({})"))
+            study = storage.create_new_study([directions[goal.maximise] for goal in goals],
+                                             names[-1])
+            storage.set_study_system_attr(study, "study:metric_names",
+                                          [goal.name for goal in goals])
+            storage.set_study_user_attr(study, "function", function(run))
+            storage.set_study_user_attr(study, "algorithm", _algorithm(run))
+            distributions = {gene["name"]: (
+                optuna.distributions.CategoricalDistribution(gene["options"]) if "options" in gene
+                else optuna.distributions.FloatDistribution(gene["min"], gene["max"]))
+                for gene in run["genes"]}
+            evaluations = {own["id"]: own for own in run["evaluations"]}
+            for ask in run["asks"]:
+                storage.create_new_trial(study, optuna.trial.FrozenTrial(
+                    distributions=distributions,
+                    **_trial(run, ask, [evaluations[id_] for id_ in ask["evaluations"]], goals,
+                             optuna.trial.TrialState)))
+        return Path(file).read_text(encoding="utf-8")
+
+
+def _trial(run: Digest, ask: dict[str, Any], answering: list[dict[str, Any]],
+           goals: list[Objective], states) -> dict[str, Any]:
+    rejected = ask["status"] == "rejected"
+    # A trial that breaks a constraint is complete and infeasible: with the penalty where nothing was
+    # measured, since a complete trial has values.
+    whole = ask["usable"] or rejected
+    start, end = _times(answering)
+    genes = [gene if "options" in own else float(gene)
+             for own, gene in zip(run["genes"], _genes(run, ask))]
+    first = next((own for own in answering if own["usable"]), answering[0])
+    return {
+        "number": -1, "trial_id": -1, "state": states.COMPLETE if whole else states.FAIL,
+        "value": None, "values": _natural(goals, ask["fitness"]) if whole else None,
+        "datetime_start": end if ask["reused"] else start, "datetime_complete": end,
+        "params": dict(zip((own["name"] for own in run["genes"]), genes)),
+        "user_attrs": {"candidate": ask["candidate"],
+                       "label": run["labels"].get(ask["candidate"], ask["candidate"]),
+                       "status": ask["status"], "reason": ask["reason"], "batch": ask["batch"],
+                       "replicates": len(ask["evaluations"]), "reused": ask["reused"]},
+        # What samplers and dashboards take for feasible: no number above 0.
+        "system_attrs": ({"constraints": [1.0 if rejected else 0.0]}
+                         if _constrained(run) and whole else {}),
+        "intermediate_values": {
+            point["step"]: value for point in first["curve"]
+            if math.isfinite(value := perplexity(point["valid"]))}}
+
+
+def _started(evaluation: dict[str, Any]) -> datetime.datetime | None:
+    """When, in UTC; None where that is not recorded."""
+    text = evaluation["measured"].get("started")
+    return text and datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
+
+
+def _times(answering: list[dict[str, Any]]) -> tuple:
+    """When evaluations began and ended; None where that is not recorded."""
+    starts, ends = [], []
+    for own in answering:
+        if start := _started(own):
+            starts.append(start)
+            seconds = own["measured"].get("train_seconds") or 0.0
+            ends.append(starts[-1] + datetime.timedelta(seconds=seconds))
+    return (min(starts), max(ends)) if starts else (None, None)
+
+
+# TensorBoard
+
+def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
+    """TensorBoard's log folder: MECHANISM/replicate_R/events... for each training run (replicate_R_2 for one with the same seed,
+    as in tuning), below a folder
+    per run where there are several. Scalars by step, natural logarithms: nll/train (mean since the
+    checkpoint before), nll/valid, perplexity/train, perplexity/valid, accuracy/valid. Genes, as asked
+    for first, are hyperparameters, replicates of a mechanism one group. The baseline's folder begins
+    with "baseline_". Times are those of the recorded training run, from 1970 on where none are.
+
+    @return contents by path in the folder.
+    @throws BadInput  where a run has no learning curve.
+    """
+    files: dict[str, bytes] = {}
+    taken: set[str] = set()  # folders of training runs
+    titles: list[str] = []
+    for run in runs:
+        titles.append(_unlike(_file_name(title(run)), titles, "{}_{}"))
+        if not any(own["curve"] for own in run["evaluations"]):
+            raise BadInput(f"{title(run)}: nothing was trained, so there are no learning curves")
+        folders: dict[str, str] = {}  # by candidate
+        genotypes = {ask["candidate"]: _genes(run, ask) for ask in reversed(run["asks"])}
+        for own in run["evaluations"]:
+            name = own["candidate"]
+            if not own["curve"]:
+                continue
+            if name not in folders:
+                folders[name] = _unlike(_folder_name(run, name), folders.values(), "{}_{}")
+            hparams = {gene["name"]: value if "options" in gene else float(value)
+                       for gene, value in zip(run["genes"], genotypes.get(name, []))}
+            start = _started(own)
+            began = start.replace(tzinfo=datetime.timezone.utc).timestamp() if start else 0.0
+            folder = (f"{titles[-1]}/" if len(runs) > 1 else "") + f"{folders[name]}/replicate_{own['replicate']}"
+            # What was tuned is trained with the same seed several times.
+            folder = _unlike(folder, taken, "{}_{}")
+            taken.add(folder)
+            files[f"{folder}/events.out.tfevents.0.attnas"] = event_file(
+                began, [(began + point["seconds"], point["step"], _scalars(point))
+                        for point in own["curve"]], name, hparams)
+    return files
+
+
+def _folder_name(run: Digest, candidate: str) -> str:
+    """A mechanism in letters of file names, short enough for one."""
+    brief = (run.get("models") or {}).get("differences", {}).get(candidate)
+    name = re.sub(r"[^A-Za-z0-9.=-]+", "_", brief or run["labels"].get(candidate, candidate))[:120]
+    is_baseline = run["baseline"] and candidate == run["baseline"]["candidate"]
+    return ("baseline_" if is_baseline else "") + name.strip("._")
+
+
+def _scalars(point: dict[str, Any]) -> dict[str, float]:
+    """Of a checkpoint, by tag; what is not known is left out."""
+    tokens = point["valid"]["tokens"]
+    train = {"nll": point["train_nll"], "tokens": 1}
+    values = {"nll/train": point["train_nll"], "perplexity/train": perplexity(train),
+              "perplexity/valid": perplexity(point["valid"])}
+    if tokens and point["valid"]["nll"] is not None:
+        values["nll/valid"] = point["valid"]["nll"] / tokens
+    if tokens and point["valid"]["correct"] >= 0:
+        values["accuracy/valid"] = point["valid"]["correct"] / tokens
+    return {tag: value for tag, value in values.items() if value is not None}

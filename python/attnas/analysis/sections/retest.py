@@ -1,0 +1,236 @@
+"""The re-test on seeds that the search has not seen, beside the score that the search saw; or what
+was listed in place of a search, on such seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attnas.analysis.digest import Objective
+from attnas.analysis.html import Html, join, mechanism
+from attnas.analysis.page import Cell, Section, note, paragraph, table
+from attnas.analysis.run import Run, finite_or
+from attnas.analysis.sections.controls import counts
+from attnas.analysis.sections.verdict import unfinished
+from attnas.analysis.svg import Figure, Frame, Picture, tip, value_axis
+from attnas.analysis.words import NOTHING, number, p_value, percent, range_text, shortened, signed
+
+NAN = float("nan")
+
+
+def section(run: Run) -> Section | None:
+    """Search score beside re-test score, and the differences from the baseline."""
+    retest = run.retest
+    if run.noisy is None:
+        return None
+    if run.listed:
+        return _comparison(run) if retest else None
+    if "re-test" in unfinished(run):
+        return Section("retest", "Re-test", paragraph(
+            "The re-test, which trains the best mechanisms and the baseline again on held-out seeds, is not finished"
+            + ("." if run.at_work else ": the same command continues.")))
+    if not retest.get("candidates"):
+        return None
+    records = retest["candidates"]
+    objective = run.objectives[run.noisy]
+    return Section("retest", "Re-test", join(
+        pictures(run)["retest"].html(),
+        _bias(run, records, objective),
+        _table(run, records),
+        _reading(run),
+        counts(run),
+    ))
+
+
+def pictures(run: Run) -> dict[str, Figure]:
+    """The picture of the re-test, or of what was listed, by the name of its file; none where there is none."""
+    records = run.retest.get("candidates") or []
+    if run.noisy is None or not records:
+        return {}
+    objective = run.objectives[run.noisy]
+    words = f"Mean over the seeds, with its {_interval(run.retest)}."
+    if not run.listed:
+        beyond = " beyond the baseline's" if any(record.get("role") == "baseline" for record in records) else ""
+        words = ("Hollow: the score that the search saw. Filled: mean over held-out seeds, with its "
+                 f"{_interval(run.retest)}. A shift to the worse{beyond} is selection bias: the best of many draws was "
+                 "also a lucky one.")
+    return {"retest": Figure(lambda width: _picture(run, records, objective, width), words)}
+
+
+def _comparison(run: Run) -> Section:
+    """Listed mechanisms beside the baseline."""
+    records = run.retest["candidates"]
+    return Section("comparison", "Comparison", join(
+        pictures(run)["retest"].html(),
+        _table(run, records),
+        _reading(run),
+        counts(run),
+        _differences(run, records),
+    ))
+
+
+def _probability(run: Run) -> str:
+    """What the closing table calls it, too."""
+    return "P(front)" if run.several else "P(best)"
+
+
+def _reading(run: Run) -> Html:
+    return note("Differences are of the test split's mean nll (nats a target), paired over seeds; "
+                "intervals stand each for itself, p is corrected by Holm over all comparisons of "
+                "the verdict. Effect size: standardised mean difference of the pairs, "
+                f"Hedges-corrected; below zero is better. {_probability(run)}: the probability that "
+                f"the mechanism is {'on the front' if run.several else 'the best'}, given the noise, "
+                f"by values of the {_split(run.retest)} split.")
+
+
+def _differences(run: Run, records: list[dict]) -> Html | None:
+    """From the baseline, by each objective that training determines."""
+    rows = []
+    for place, objective in enumerate(run.objectives):
+        for record in records:
+            found = record["differences"][place]
+            if found is None:
+                continue
+            low, high = (finite_or(found[key], NAN) for key in ("low", "high"))
+            rows.append([
+                Cell(mechanism(str(record["label"])), left=True), Cell(objective.title, left=True),
+                Cell(f"{signed(found['difference'])} ({range_text(low, high)})"),
+                Cell(p_value(found["p_holm"])), Cell(str(found["n"]))])
+    if not rows:
+        return None
+    return join(
+        table(["mechanism", "objective", f"difference ({_interval(run.retest)})", "p (Holm)", "n"],
+              rows),
+        note("Differences from the baseline on the validation split, in the objective's unit, by "
+             "t-tests of pairs of equal seeds; p by Holm over the mechanisms of each objective."))
+
+
+def _split(retest: dict[str, Any]) -> str:
+    """That the probabilities are about; older records have them on the validation split."""
+    return str(retest.get("probability_split", "validation"))
+
+
+def _interval(retest: dict[str, Any]) -> str:
+    """What an interval is called; older records do not say."""
+    return f"{100 * finite_or(retest.get('confidence'), 0.95):g} % interval"
+
+
+def _scores(run: Run, record: dict[str, Any]) -> tuple[float, float, float, float]:
+    """Search score, mean of the re-test and its interval, in the objective's own sense."""
+    place = run.noisy or 0
+    search = record.get("search") or []
+    seen = finite_or(search[place], NAN) if place < len(search) else NAN
+    again = (record.get("retest") or [])[place:place + 1]
+    found = again[0] if again and isinstance(again[0], dict) else {}
+    return (run.objectives[place].natural(seen),
+            *(finite_or(found.get(key), NAN) for key in ("mean", "low", "high")))
+
+
+def _brief(run: Run, record: dict[str, Any]) -> str:
+    """The name where there is little room: of a control and of what tuning made, its label says what it is."""
+    label = str(record.get("label", record.get("candidate", "")))
+    return label if record.get("role") in ("control", "tuned") else run.brief(record["candidate"])
+
+
+def _on_axis(records: list[dict], scores: list[tuple[float, float, float, float]]) -> list[float]:
+    """The values that the axis has to show. Controls may be so far off that nothing could be seen of the others:
+    their means stand at the edge then."""
+    def known(controls: bool) -> list[float]:
+        return [value for record, score in zip(records, scores) if (record.get("role") == "control") == controls
+                for value in score if value == value]
+
+    own = known(False)
+    if not own:
+        return known(True)
+    low, high = min(own), max(own)
+    near = 2 * (high - low)
+    return own + [value for value in known(True) if low - near <= value <= high + near]
+
+
+def _picture(run: Run, records: list[dict], objective: Objective, width: float) -> Picture:
+    narrow = width < 600
+    row = 38.0 if narrow else 27.0
+    left = 8.0 if narrow else 400.0
+    frame = Frame(left, 10, width - 14, 10 + row * len(records))
+    picture = Picture(width, frame.bottom + 48, f"{objective.name} of every mechanism" if run.listed
+                      else "search score and re-test score")
+    scores = [_scores(run, record) for record in records]
+    shown = _on_axis(records, scores)
+    x = value_axis(shown, objective.maximise, shown)
+    picture.bottom_axis(frame, x, objective.title, grid=True)
+    for i, (record, (seen, mean, low, high)) in enumerate(zip(records, scores)):
+        y = frame.top + row * (i + 0.5) + (7 if narrow else 0)
+        is_baseline = record.get("role") == "baseline"
+        label = _brief(run, record)
+        picture.text(left if narrow else 2, y - 10 if narrow else y + 4,
+                     shortened(label, 46 if narrow else 53),
+                     "code small label" + (" baseline-text" if is_baseline else ""))
+        words = tip(label, "" if run.listed else
+                    f"search {number(seen)} (n = {record.get('search_n', '?')})",
+                    f"{'mean' if run.listed else 're-test'} {number(mean)}, "
+                    f"{_interval(run.retest)} {range_text(low, high)}",
+                    str(record.get("role", "")))
+        if mean > x.high:
+            picture.text(frame.right - 4, y + 4, f"{number(mean)} \u2192", "small", "end")
+            continue
+        if mean < x.low:
+            picture.text(frame.left + 4, y + 4, f"\u2190 {number(mean)}", "small")
+            continue
+        if low == low and high == high:
+            picture.line(x(low), y, x(high), y, "baseline" if is_baseline else "interval")
+        if seen == seen:
+            if mean == mean:
+                picture.line(x(seen), y, x(mean), y, "axis")
+            picture.dot(x(seen), y, 5, "hollow", words)
+        if mean == mean:
+            picture.dot(x(mean), y, 5.5, "ring" if is_baseline else "front", words)
+    return picture
+
+
+def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
+    shifts = [
+        mean - seen for record in records if record.get("role") in ("front", "top")
+        for seen, mean, *_ in [_scores(run, record)] if mean == mean and seen == seen
+    ]
+    if not shifts:
+        return None
+    average = sum(shifts) / len(shifts)
+    worse = sum(objective.is_better(0.0, shift) for shift in shifts)
+    text = (f"From search to re-test {objective.name} moved by {signed(average)} on average over the "
+            f"{len(shifts)} selected mechanisms; {worse} of them became worse.")
+    common = [mean - seen for record in records if record.get("role") == "baseline"
+              for seen, mean, *_ in [_scores(run, record)] if mean == mean and seen == seen]
+    if common:
+        text += (f" The baseline, which nothing selected, moved by {signed(common[0])}: that much "
+                 f"the seeds have in common, and {signed(average - common[0])} is what selection "
+                 "adds.")
+    return paragraph(text)
+
+
+def _table(run: Run, records: list[dict]) -> Html:
+    scores = [o.title for o in run.objectives] if run.listed else ["search", "re-test"]
+    header = ["mechanism", "role", *scores, "test perplexity",
+              f"{_probability(run)}, {_split(run.retest)}", f"difference ({_interval(run.retest)})",
+              "p (Holm)", "effect size", "n"]
+    rows = []
+    for record in records:
+        shown = ([finite_or(found["mean"], NAN) for found in record["retest"]] if run.listed
+                 else _scores(run, record)[:2])
+        test = record.get("test") or {}
+        against = record.get("against_baseline") or {}
+        probability = record.get("non_dominated_probability")
+
+        def cell(key: str) -> float:
+            return finite_or(against.get(key), NAN)
+
+        rows.append([
+            Cell(mechanism(str(record.get("label", record.get("candidate", ""))), _brief(run, record)), left=True),
+            Cell(str(record.get("role", "")), left=True), *(Cell(number(each)) for each in shown),
+            Cell(number(finite_or(test.get("mean"), NAN))),
+            Cell(NOTHING if probability is None else percent(finite_or(probability, NAN))),
+            Cell(f"{signed(cell('difference'))} ({range_text(cell('low'), cell('high'))})"
+                 if against else NOTHING),
+            Cell(p_value(cell("p_holm")) if against else NOTHING),
+            Cell(signed(cell("effect_size")) if against else NOTHING),
+            Cell(str(against.get("n", NOTHING))),
+        ])
+    return table(header, rows)
