@@ -9,11 +9,13 @@ import tempfile
 import unittest
 import warnings
 
-from attnas.analysis.commands import components
 import numpy as np
-from fake_tables import OPTIONS, cell, functions, write_run, write_table
 from attnas.analysis import factorial, noise, tables
+from attnas.analysis.ablations import Study
+from attnas.analysis.commands import components
+from attnas.analysis.objectives import objective
 from attnas.analysis.schema import OLD, schema
+from fake_tables import OPTIONS, cell, functions, write_run, write_table
 from scripts import said
 
 try:
@@ -64,7 +66,7 @@ class AddedComponents(unittest.TestCase):
             path = pathlib.Path(folder) / "small.table"
             write_table(path, cells, facts=facts)
             table = tables.load([str(path)])
-            return components.Study(table, components.objective(table, "perplexity", None), None)
+            return Study(table, objective(table, "perplexity", None), None)
 
     def test_what_it_voids_counts_once(self):
         self.assertEqual(len(functions(self.SPACE, self.SCHEMA)), 4)
@@ -82,9 +84,9 @@ class AddedComponents(unittest.TestCase):
                 own["measured"]["throughput"] = {"value": 3.0}
             write_run(path, made, record_schema=self.SCHEMA)
             table = tables.load([str(path)])
-        self.assertTrue(components.objective(table, "throughput", None).maximise)
-        self.assertTrue(components.objective(table, "accuracy", None).maximise)
-        self.assertFalse(components.objective(table, "perplexity", None).maximise)
+        self.assertTrue(objective(table, "throughput", None).maximise)
+        self.assertTrue(objective(table, "accuracy", None).maximise)
+        self.assertFalse(objective(table, "perplexity", None).maximise)
 
 
 class Decomposition(unittest.TestCase):
@@ -546,7 +548,7 @@ class Program(unittest.TestCase):
     def test_genes_that_are_not_applicable(self):
         file = self.layers_in_turn()
         table = tables.load([str(file)])
-        study = components.Study(table, components.objective(table, "perplexity", None), None)
+        study = Study(table, objective(table, "perplexity", None), None)
         self.assertTrue(study.exact)
         self.assertEqual(study.factorial.combinations, 16)
         self.assertEqual(study.factorial.weights.sum(), 16)

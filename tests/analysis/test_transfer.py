@@ -9,10 +9,10 @@ import unittest
 
 import numpy as np
 import pandas as pd
-from attnas.analysis.commands import transfer
-from fake_tables import cell, functions, write_run, write_table
-from attnas.analysis import tables
+from attnas.analysis import tables, transfer
+from attnas.analysis.commands import transfer as command
 from attnas.analysis.statistics import kendall
+from fake_tables import cell, functions, write_run, write_table
 from scipy import stats
 from scripts import said
 
@@ -49,10 +49,10 @@ class Settings(unittest.TestCase):
 
     def said(self, first, second, top=10) -> list[str]:
         what = self.matched(first, second)
-        return transfer.verdict(what, transfer.Transfer(what.sides, top, families=what.families))
+        return command.verdict(what, transfer.Transfer(what.sides, top, families=what.families))
 
     def run_script(self, *arguments) -> tuple[int, str, str]:
-        return said(transfer.main, *arguments, "-o", self.folder / "out")
+        return said(command.main, *arguments, "-o", self.folder / "out")
 
 
 class Numbers(Settings):
@@ -133,7 +133,7 @@ class Numbers(Settings):
         self.assertEqual(what.sides[1].seeds.tolist(), [1, 2, 3, 3, 3, 3, 3, 5])
         found = transfer.Transfer(what.sides, 10)
         self.assertTrue(np.isnan(found.tau_of_seeds.low))
-        said = " ".join(transfer.verdict(what, found))
+        said = " ".join(command.verdict(what, found))
         self.assertIn("Not every mechanism of few has two seeds", said)
         self.assertIn("few (8, 1 to 5 seeds)", said)
 
@@ -223,7 +223,7 @@ class Families(Settings):
         self.assertNotEqual(np.sign(found.tau.of_families.low), np.sign(found.tau.of_families.high))
         self.assertEqual((found.tau.sign, found.tau.families), (0, 16))
         self.assertLess(found.corrected.low, found.tau.interval.low)
-        words = transfer.guidance(found)
+        words = command.guidance(found)
         self.assertTrue(words.startswith("first does not guide a search on second beyond noise, and the "))
         self.assertRegex(words, r"\(Kendall's tau \S+ \[\S+, \S+\] over 16 families\)")
 
@@ -243,7 +243,7 @@ class Families(Settings):
         found = transfer.Transfer(sides, 4, redraws=10, families=np.repeat(range(8), 3))
         self.assertLess(found.tau.of_families.point, -0.1)
         self.assertEqual(found.tau.sign, 0)
-        self.assertIn("a does not guide a search on b beyond noise", transfer.guidance(found))
+        self.assertIn("a does not guide a search on b beyond noise", command.guidance(found))
 
     def test_too_few_families_of_the_better_half_are_no_evidence(self):
         families = np.repeat(range(6), 4)

@@ -116,6 +116,11 @@ def listed(items: Sequence[str], most: int = 5) -> str:
     return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1]
 
 
+def joined(items: Sequence[str]) -> str:
+    """a, b and c, all of them; empty where there is none."""
+    return listed(items, len(items)) if items else ""
+
+
 def shortened(label: str, width: int) -> str:
     """At most `width` characters: a longer text ends in an ellipsis."""
     return label if len(label) <= width else label[: max(1, width - 1)] + "\u2026"

@@ -19,108 +19,14 @@ import numpy as np
 from attnas.analysis import comparison, digest, figures, replay, statistics, stores, task_controls
 from attnas.analysis.arguments import ascending, positive, program
 from attnas.analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
+from attnas.analysis.comparison_progress import (anytime, attainment, budgets, by_budget, by_draws, interval_columns, over_draws,
+                                                 pruned_of, targets)
+from attnas.analysis.comparison_words import (NOT_DISTINGUISHED, Words, bracketed, improvement, is_certain, knows_unseen,
+                                              share_text, styles, unseen_improvement, unseen_mean)
 from attnas.analysis.files import csv_text
 from attnas.analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
 from attnas.analysis.schema import schema
-from attnas.analysis.svg import Figure
-from attnas.analysis.words import counted, digits, p_column
-
-
-class Words:
-    """How the numbers of a comparison are named and shown."""
-
-    def __init__(self, result: Comparison, shown: list[str]):
-        self.result = result
-        self.units = "draws" if result.searches.draws else "replicates" if result.noises else "searches"
-        self.spent = "trainings" if result.searches.by == "trainings" else "trainings' steps"
-        goal = result.searches.objectives[0]
-        self.goal = goal
-        if result.several:
-            self.gap = "true hypervolume" if result.true else "hypervolume"
-            self.believed = "believed hypervolume"
-            self.whole = ("of the front that a search hands over, 1 = the whole true front"
-                          if result.true else "1 = the front of all searches together")
-        else:
-            self.gap = (f"regret in {goal.quantity}" if result.true
-                        else f"{goal.quantity} {'below' if goal.maximise else 'above'} the best seen")
-            self.believed = f"believed {goal.quantity}"
-            self.whole = ("true value of what a search hands over minus the best in the table"
-                          if result.true else "the best of any search minus the best measured value" if goal.maximise
-                          else "best measured value minus the best of any search")
-        self.reference = (None if result.reference is None
-                          else result.algorithms[result.reference].name)
-        self.shown = shown
-        self.styles = _styles([algorithm.name for algorithm in result.algorithms],
-                              self.reference, shown)
-
-    def quality(self, gap):
-        """A gap as it is shown: several objectives show the hypervolume reached."""
-        return 1.0 - gap if self.result.several else gap
-
-    def interval(self, gap: statistics.Interval) -> statistics.Interval:
-        """The same of an interval."""
-        ends = sorted((self.quality(gap.low), self.quality(gap.high)))
-        return statistics.Interval(self.quality(gap.point), *ends)
-
-    def value(self, believed):
-        """A believed or true value of an incumbent in the objective's own sense."""
-        return believed if self.result.several else self.goal.natural(believed)
-
-    def unseen(self, values):
-        """Traces' `end_unseen` as they are shown."""
-        return self.quality(values) if self.result.several else self.goal.natural(values)
-
-    def verdict(self, i: int, j: int) -> str:
-        """Algorithm i against j, in words."""
-        pairs = self.result.pairs
-        probability = pairs.probability[i, j]
-        if np.isnan(pairs.p[i, j]):
-            return "one search: no test"
-        if pairs.p[i, j] > ALPHA or probability == 0.5:
-            return NOT_DISTINGUISHED
-        return _side(probability)
-
-    def finding(self, interval: statistics.Interval | None) -> str:
-        """The same of a probability of improvement by its interval."""
-        if interval is None or np.isnan(interval.low):
-            return ""
-        return _side(interval.point) if interval.low > 0.5 or interval.high < 0.5 \
-            else NOT_DISTINGUISHED
-
-
-NOT_DISTINGUISHED = "not distinguished"
-
-
-def _side(probability: float) -> str:
-    side = "better" if probability > 0.5 else "worse"
-    return f"meaningfully {side}" if max(probability, 1 - probability) >= MEANINGFUL else side
-
-
-def _styles(names: list[str], reference: str | None, shown: list[str]) -> dict[str, str]:
-    """Colours for the named algorithms, the best ones and the last; the others stay grey."""
-    others = [name for name in names if name != reference]
-    wanted = [*others[:1], *shown, *others[1:3], *others[-1:], *others[3:]]
-    chosen = [name for name in dict.fromkeys(wanted) if name != reference]
-    styles = dict.fromkeys(names, "other")
-    for i, name in enumerate(chosen[:figures.NUM_COLOURS]):
-        styles[name] = f"c{i}"
-    if reference:
-        styles[reference] = "reference"
-    return styles
-
-
-def _interval(interval) -> str:
-    """ "0.5 [0.4, 0.6]", without brackets where no bounds are known."""
-    point, low, high = map(digits, interval)
-    return f"{point} [{low}, {high}]" if np.isfinite(interval[1]) else point
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.0f} %"
-
-
-def _listed(names: list[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+from attnas.analysis.words import counted, digits, joined, p_column
 
 
 def beware(result: Comparison) -> Chapter:
@@ -152,13 +58,13 @@ def verdict(result: Comparison, at: list[Comparison], words: Words) -> Chapter:
     elif len(algorithms) > 1:
         level = [algorithms[j].name for j in range(1, len(algorithms))
                  if words.verdict(0, j) == NOT_DISTINGUISHED]
-        items.append(f"Best: {best.name}, {words.gap} {_interval(words.interval(best.iqm))} "
+        items.append(f"Best: {best.name}, {words.gap} {bracketed(words.interval(best.iqm))} "
                      f"(interquartile mean, 95 %)"
-                     + (f"; not distinguished from it: {_listed(level)}." if level else
+                     + (f"; not distinguished from it: {joined(level)}." if level else
                         "." if np.isnan(result.pairs.p[0]).any() else
                         "; every other is distinguished from it."))
     if result.fruitless:
-        each = _listed([f"{count} of {name}" for name, count in result.fruitless.items()])
+        each = joined([f"{count} of {name}" for name, count in result.fruitless.items()])
         items.append(f"Searches that found nothing usable: {each}. They count as if they had "
                      "handed over a failure.")
     if result.reference is not None and len(algorithms) > 1:
@@ -171,7 +77,7 @@ def verdict(result: Comparison, at: list[Comparison], words: Words) -> Chapter:
     if recycled:
         items.append(f"{recycled} evaluations met a recorded training of their mechanism again, "
                      "since the table has no more of it.")
-    if _knows_unseen(result) and not _exact(result):
+    if knows_unseen(result) and not _exact(result):
         items.append(_unseen_verdict(result, words))
     return Chapter("verdict", "Verdict", [Bullets(items + [
         remark for remark in result.searches.remarks if not remark.startswith("Beware")])])
@@ -189,14 +95,10 @@ def _judges(result: Comparison) -> str:
     return text + "."
 
 
-def _certain(result: Comparison) -> bool:
-    return result.met_best >= comparison.CERTAIN
-
-
 def _headline_of(results: list[Comparison]) -> Comparison:
     """That of the largest budget at which the reference does not yet meet one of the best with certainty; the smallest where it
     always does."""
-    uncertain = [result for result in results if not _certain(result)]
+    uncertain = [result for result in results if not is_certain(result)]
     return uncertain[-1] if uncertain else results[0]
 
 
@@ -205,15 +107,15 @@ def _headline(at: list[Comparison], result: Comparison) -> list[str]:
     results = at or [result]
     chosen = _headline_of(results)
     reference = chosen.algorithms[chosen.reference].name
-    met = _listed([f"{_share(each.met_best)} at {each.budget}" for each in results])
-    why = (f"does not yet meet one of the best {comparison.BEST} mechanisms with certainty" if not _certain(chosen) else
+    met = joined([f"{share_text(each.met_best)} at {each.budget}" for each in results])
+    why = (f"does not yet meet one of the best {comparison.BEST} mechanisms with certainty" if not is_certain(chosen) else
            f"meets one of the best {comparison.BEST} mechanisms with certainty, as it does at each that was looked at")
     findings = {"better": [], "worse": []}
     for algorithm, found in zip(chosen.algorithms, chosen.over_draws):
         if found and (found.another.low > 0.5 or found.another.high < 0.5):
-            findings["better" if found.another.low > 0.5 else "worse"].append(f"{algorithm.name} {_interval(found.another)}")
-    said = "; ".join(f"{side}: {_listed(names)}" for side, names in findings.items() if names)
-    return [f"The budget to look at is {chosen.budget}, the {'smallest' if _certain(chosen) else 'largest'} at which {reference} {why}: of "
+            findings["better" if found.another.low > 0.5 else "worse"].append(f"{algorithm.name} {bracketed(found.another)}")
+    said = "; ".join(f"{side}: {joined(names)}" for side, names in findings.items() if names)
+    return [f"The budget to look at is {chosen.budget}, the {'smallest' if is_certain(chosen) else 'largest'} at which {reference} {why}: of "
             f"its searches {met}. There, P(better than {reference}) with the interval of another draw of the seeds, "
             + (f"{said}; of every other, another draw may turn it round." if said else "another draw may turn every one round.")]
 
@@ -222,7 +124,7 @@ def _spending_less(result: Comparison) -> str:
     less = [f"{algorithm.name} {digits(algorithm.trainings.mean())}"
             for algorithm in result.algorithms
             if algorithm.trainings.mean() < 0.95 * result.budget]
-    return f"; on average less: {_listed(less)}" if less else ""
+    return f"; on average less: {joined(less)}" if less else ""
 
 
 def _grouped(findings: dict[str, str]) -> dict[str, list[str]]:
@@ -238,7 +140,7 @@ def _against_reference(result: Comparison, words: Words) -> list[str]:
               if i != result.reference]
     groups = _grouped({a.name: words.verdict(i, result.reference) for i, a in others})
     where = ", on this very table," if result.against else ","
-    items = [f"Against {words.reference}{where} {finding}: {_listed(names)}."
+    items = [f"Against {words.reference}{where} {finding}: {joined(names)}."
              for finding, names in groups.items()]
     if result.against is None:
         return items
@@ -248,7 +150,7 @@ def _against_reference(result: Comparison, words: Words) -> list[str]:
     if list(groups) == [NOT_DISTINGUISHED]:
         return [*items, "This table cannot order these algorithms: with the noise of its own means "
                 f"in the intervals, none is distinguished from {words.reference}."]
-    each = "; ".join(f"{finding}: {_listed(names)}" for finding, names in groups.items())
+    each = "; ".join(f"{finding}: {joined(names)}" for finding, names in groups.items())
     return [*items, f"With the noise of the table's own means in the intervals, {each}."]
 
 
@@ -277,7 +179,7 @@ def _limits(result: Comparison) -> list[str]:
                  "intervals are over searches. Which mechanism is really the best, it cannot say to "
                  "such a precision."]
     if result.agreement:
-        each = _listed([f"{value:.2f}" for value in result.agreement])
+        each = joined([f"{value:.2f}" for value in result.agreement])
         items.append(f"Among the 20 mechanisms that are best by one replicate, the other replicates "
                      f"agree by Spearman {each} (one for each replicate): one seed "
                      + ("cannot rank" if np.median(result.agreement) < 0.5 else "ranks in part")
@@ -298,37 +200,20 @@ def _compared(searches: stores.Searches, budget: int, reference: str | None, res
     return dataclasses.replace(result, against=None, agreement=[]) if _exact(result) else result
 
 
-def _knows_unseen(result: Comparison) -> bool:
-    return any(np.isfinite(algorithm.each("end_unseen")).any() for algorithm in result.algorithms)
-
-
-def _unseen(algorithm: Algorithm, words: Words) -> tuple[float, int]:
-    """Mean of what was handed over by what the searches have not seen, and of how many."""
-    values = algorithm.each("end_unseen")
-    values = words.unseen(values[np.isfinite(values)])
-    return float(values.mean()) if len(values) else np.nan, len(values)
-
-
-def _unseen_improvement(result: Comparison, i: int) -> statistics.Interval:
-    """Of an algorithm over the reference there; with the table's noise where that is known."""
-    found = result.against.unseen[i] if result.against else None
-    return found or result.improvement(i, "end_unseen")
-
-
 def _unseen_verdict(result: Comparison, words: Words) -> str:
     text = ("Judged by re-tests on fresh seeds, which know nothing of the choice, " if result.retested else
             "The truth contains the training that answered. Judged by the other replicates alone, "
             "which know nothing of the choice, ")
-    means = {algorithm.name: _unseen(algorithm, words)[0] for algorithm in result.algorithms
-             if _unseen(algorithm, words)[1]}
+    means = {algorithm.name: unseen_mean(algorithm, words)[0] for algorithm in result.algorithms
+             if unseen_mean(algorithm, words)[1]}
     least, most = min(means, key=means.get), max(means, key=means.get)
     what = "fronts have a mean hypervolume" if result.several else f"winners have a mean {words.goal.quantity}"
     text += f"{what} from {digits(means[least])} ({least}) to {digits(means[most])} ({most})"
     groups = {} if result.reference is None else _grouped(
-        {a.name: words.finding(_unseen_improvement(result, i)) for i, a in enumerate(result.algorithms) if i != result.reference})
+        {a.name: words.finding(unseen_improvement(result, i)) for i, a in enumerate(result.algorithms) if i != result.reference})
     if not groups:
         return text + "."
-    each = "; ".join(f"{finding}: {_listed(names)}" for finding, names in groups.items())
+    each = "; ".join(f"{finding}: {joined(names)}" for finding, names in groups.items())
     return (f"{text}; against {words.reference}"
             + (", the table's noise in the intervals" if result.against else "") + f", {each}.")
 
@@ -351,7 +236,7 @@ def _bias(result: Comparison, words: Words) -> str:
     if most != least:
         text += f" to {digits(means[most])} ({most})"
     text += f" {unit} on average, since noisy values were compared"
-    return text + (f"; not known of {_listed(blind)}, whose means hold all seeds that answer."
+    return text + (f"; not known of {joined(blind)}, whose means hold all seeds that answer."
                    if blind else ".")
 
 
@@ -371,14 +256,14 @@ def quality(result: Comparison, words: Words) -> Chapter:
             f"Probability that a search is better than one of {words.reference}, ties half, with "
             "95 % interval" + (", the table's noise in it." if result.against else "."),
             "probability of improvement",
-            [figures.Row(a.name, styles[a.name], *_improvement(result, i))
+            [figures.Row(a.name, styles[a.name], *improvement(result, i))
              for i, a in enumerate(algorithms) if i != j],
             [(0.5, "as good"), (MEANINGFUL, "meaningful")], (0.0, 1.0))
     names = [algorithm.name for algorithm in algorithms]
     if result.friedman:
         pictures["critical_difference.svg"] = figures.critical_difference(
             "Mean ranks", "Bars on the right join algorithms that pairwise tests (Holm, "
-            f"{_share(ALPHA)}) do not distinguish.", names, [styles[name] for name in names],
+            f"{share_text(ALPHA)}) do not distinguish.", names, [styles[name] for name in names],
             result.friedman.mean_ranks, result.friedman.groups)
     if len(algorithms) > 1:
         pictures["pairs.svg"] = figures.matrix(
@@ -392,13 +277,6 @@ def _fruitless(result: Comparison, algorithm: Algorithm) -> str:
     """Words, where so many searches handed over a failure that its penalty is in their mean."""
     nothing, searches = result.fruitless.get(algorithm.name, 0), len(algorithm.traces)
     return f"nothing usable in {nothing} of {searches}" if nothing > 0.2 * searches else ""
-
-
-def _improvement(result: Comparison, i: int) -> statistics.Interval:
-    """Of algorithm i over the reference, with the table's noise where that is known."""
-    found = result.against.handed_over[i] if result.against else None
-    pairs, j = result.pairs, result.reference
-    return found or statistics.Interval(pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])
 
 
 def _ranking(result: Comparison, words: Words) -> list:
@@ -421,16 +299,16 @@ def _ranking(result: Comparison, words: Words) -> list:
     for i, algorithm in enumerate(result.algorithms):
         row = [algorithm.name, *([str(counts[i])] if uneven else []),
                digits(words.quality(np.median(algorithm.final))),
-               _interval(words.interval(algorithm.iqm))]
+               bracketed(words.interval(algorithm.iqm))]
         if against:
             row += ["", "reference"] if i == j else [
-                _interval(_improvement(result, i)), words.finding(_improvement(result, i))]
+                bracketed(improvement(result, i)), words.finding(improvement(result, i))]
         else:
             row += alone.rows[i][1:]
         if result.true:
-            row.append(_interval(words.interval(algorithm.everything)))
+            row.append(bracketed(words.interval(algorithm.everything)))
             if j is not None:
-                row.append("" if i == j else _interval(result.improvement(i, "everything")))
+                row.append("" if i == j else bracketed(result.improvement(i, "everything")))
         rows.append(row)
     if not against:
         return [Columns(head, rows)]
@@ -452,7 +330,7 @@ def _on_this_table(result: Comparison, words: Words) -> Columns:
             row.append(f"{result.friedman.mean_ranks[i]:.2f}")
         if j is not None:
             row += ["", "", "reference"] if i == j else [
-                _interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
+                bracketed((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
                 p_column(pairs.p[i, j]), words.verdict(i, j)]
         rows.append(row)
     return Columns(head, rows)
@@ -476,224 +354,11 @@ def _tests(result: Comparison, words: Words) -> list:
                  f"{digits(result.friedman.nemenyi)}; it is not used, since its verdict on two "
                  "algorithms depends on the others.")
     rows = [[f"{names[i]} against {names[j]}",
-             _interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
+             bracketed((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
              p_column(pairs.p[i, j]), words.verdict(i, j)]
             for i in range(len(names)) for j in range(i + 1, len(names))]
     return [Paragraph(text),
             Columns(["pair", "A12 [95 %]", "p (Holm)", "finding"], rows, "All pairs")]
-
-
-def anytime(result: Comparison, words: Words) -> Chapter:
-    """Performance over what was spent."""
-    pictures = {}
-    axis = "trainings" if words.spent == "trainings" else "training steps, in whole training runs"
-    for spent, name in (("trained", axis), ("seconds", "charged training seconds")):
-        if (spent, "gap") not in result.algorithms[0].curves:
-            continue
-        for what in ("gap", "believed") if result.true or not result.several else ("gap",):
-            pictures[f"{what}_by_{spent}.svg"] = _curves(result, words, spent, name, what)
-    shares = [share for share in (0.25, 0.5, 1.0) if int(share * result.budget) >= 1]
-    budgets = [max(int(share * result.budget), 1) for share in shares]
-    rows = []
-    for algorithm in result.algorithms:
-        curve = algorithm.curves["trained", "gap"]
-        places = np.searchsorted(curve.x, budgets, side="right") - 1
-        rows.append([algorithm.name, *(
-            _interval(words.interval(statistics.Interval(curve.middle[i], curve.low[i],
-                                                         curve.high[i]))) for i in places)])
-    head = ["algorithm", *(f"after {budget} {words.spent}" for budget in budgets)]
-    return Chapter("progress", "While the search goes on", [
-        Pictures(pictures),
-        Paragraph(f"{words.gap}, {words.whole}: median [quartiles] over searches."),
-        Columns(head, rows)])
-
-
-def _curves(result: Comparison, words: Words, spent: str, name: str, what: str) -> Figure:
-    def shown(values):
-        return words.quality(values) if what == "gap" else words.value(values)
-
-    lines = []
-    for algorithm in result.algorithms:
-        curve, style = algorithm.curves[spent, what], words.styles[algorithm.name]
-        with_band = algorithm.name in {result.algorithms[0].name, words.reference, *words.shown}
-        bands = [shown(curve.low), shown(curve.high)] if with_band else [None, None]
-        lines.append(figures.Line(algorithm.name, style, shown(curve.middle), *bands))
-    x = result.algorithms[0].curves[spent, what].x
-    floor, lowest = 0.0, ""
-    if what == "gap" and not result.several:
-        floor, lowest = _floor(result, lines)
-    title = words.gap if what == "gap" else words.believed
-    meaning = words.whole if what == "gap" or result.several else "what searchers see"
-    return figures.curves(f"{title[0].upper()}{title[1:]}, by {name.split()[-1]}",
-                          f"Median over searches ({meaning}); bands: quartiles.", x, name, title,
-                          lines, floor, lowest)
-
-
-def _floor(result: Comparison, lines: list) -> tuple[float, str]:
-    """Lower end of a logarithmic axis of gaps, and its name where gaps lie below it."""
-    values = np.concatenate([line.middle for line in lines]
-                            + [line.low for line in lines if line.low is not None])
-    positive = values[np.isfinite(values) & (values > 0)]
-    finest = result.targets[-2] if len(result.targets) > 1 else 0.0
-    floor = float(max(0.7 * np.min(positive, initial=np.inf if len(positive) else 1.0), finest))
-    return floor, f"\u2264{floor:.2g}" if (values < floor).any() else ""
-
-
-def over_draws(results: list[Comparison], words: Words) -> Chapter:
-    """Algorithms against the reference on other draws of a table's seeds."""
-    if not results or not results[-1].over_draws:
-        return Chapter("draws", "On another draw of the seeds", [])
-    last = results[-1]
-    reference = last.algorithms[last.reference].name
-    found = [dict(zip((a.name for a in result.algorithms), result.over_draws)) for result in results]
-    names = [a.name for a in last.algorithms if a.name != reference]
-    head = ["algorithm", *(f"{result.budget} {words.spent}" for result in results)]
-    searches = len(last.algorithms[last.reference].traces)
-    return Chapter("draws", "On another draw of the seeds", [
-        Paragraph(f"Probability that a search is better than one of {reference} on the same draw, ties half, mean over {last.noises} draws of "
-                  "the table's seeds [95 % of what would be true on another draw]: the spread between draws, without that of the few searches "
-                  "on each."),
-        Columns(head, [[name, *(_interval(each[name].another) for each in found)] for name in names]),
-        Paragraph(f"{reference} has met one of the best {comparison.BEST} mechanisms in "
-                  + _listed([f"{_share(result.met_best)} of its searches at {result.budget}" for result in results]) + "."),
-        Paragraph(f"Held-out draws: the share that lies in the interval which the other half of the draws gives [the interval by all of "
-                  f"them], of what {searches / last.noises:.3g} searches of each algorithm measure on a draw."),
-        Columns(head, [[name, *(f"{_share(each[name].covered)} [{digits(each[name].measured.low)}, {digits(each[name].measured.high)}]"
-                                for each in found)] for name in names])])
-
-
-def by_draws(results: list[Comparison]) -> str:
-    """draws.csv: a row for each budget and algorithm, numbers unrounded."""
-    rows = [[result.budget, algorithm.name, result.noises, len(algorithm.traces), result.met_best,
-             *map(float, [*found.mean, *found.another[1:], *found.measured[1:], found.covered])]
-            for result in results for algorithm, found in zip(result.algorithms, result.over_draws) if found]
-    return csv_text(["budget", "algorithm", "draws", "searches", "reference_met_best", "improvement", "improvement_low", "improvement_high",
-                     "another_draw_low", "another_draw_high", "measured_draw_low", "measured_draw_high", "held_out_covered"], rows)
-
-
-def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chapter:
-    """The same at several budgets of searches that were recorded to the largest.
-
-    @param pruned  of each result, see _pruned.
-    """
-    if not results:
-        return Chapter("budgets", "At several budgets", [])
-    first = results[-1]
-    by_name = [{a.name: (_gap(result, i), result.fruitless.get(a.name, 0) / len(a.traces), lost)
-                for i, (a, lost) in enumerate(zip(result.algorithms, losses))} for result, losses in zip(results, pruned)]
-    names = [algorithm.name for algorithm in first.algorithms]
-    noise = ", the table's noise in it" if first.against else ""
-    parts = [
-        Paragraph(f"Interquartile means of {words.gap} [95 %{noise}] after so many {words.spent}. A search that was given more is "
-                  "judged by what it would hand over there; where more than a fifth of the searches have nothing usable yet, that "
-                  "is said instead."),
-        Columns(["algorithm", *(str(result.budget) for result in results)],
-                [[name, *(f"nothing in {_share(nothing)}" if nothing > 0.2 else _interval(words.interval(gap))
-                          for gap, nothing, _ in (each[name] for each in by_name))] for name in names])]
-    if first.true:
-        count = min(comparison.BEST, len(first.searches.candidates.truth))
-        best = "members of the true front" if first.several else f"best {count} mechanisms"
-        parts += [
-            Paragraph(f"Of the {best} a search begins on average so many, and does not train such a share of those to the end "
-                      f"[95 % over {words.units}]. Which are the best is taken as exact."),
-            Columns(["algorithm", *(str(result.budget) for result in results)],
-                    [[name, *(f"{digits(lost.begun)}: {_interval(lost.share)}" if lost.begun else "0"
-                              for _, _, lost in (each[name] for each in by_name))] for name in names])]
-    return Chapter("budgets", "At several budgets", parts)
-
-
-def _gap(result: Comparison, i: int) -> statistics.Interval:
-    return result.against.gaps[i] if result.against else result.algorithms[i].iqm
-
-
-def _pruned(result: Comparison) -> list[comparison.Pruned | None]:
-    """Of each algorithm what became of the best that it began; None without ground truth."""
-    return comparison.pruned(result) if result.true else [None] * len(result.algorithms)
-
-
-def by_budget(results: list[Comparison], pruned: list[list]) -> str:
-    """budgets.csv: a row for each budget and algorithm, numbers unrounded."""
-    rows = []
-    for result, losses in zip(results, pruned):
-        for i, (algorithm, lost) in enumerate(zip(result.algorithms, losses)):
-            against = result.against and result.against.handed_over[i]
-            values = [*algorithm.iqm, *(result.against.gaps[i][1:] if result.against else (np.nan,) * 2),
-                      *(against or (np.nan,) * 3), result.fruitless.get(algorithm.name, 0),
-                      *([lost.begun, *lost.share] if lost else [np.nan] * 4)]
-            rows.append([result.budget, algorithm.name, len(algorithm.traces), *map(float, values)])
-    return csv_text(["budget", "algorithm", "searches", "gap_iqm", "gap_iqm_low", "gap_iqm_high", "gap_with_table_low",
-                     "gap_with_table_high", "improvement_with_table", "improvement_with_table_low", "improvement_with_table_high",
-                     "nothing", "best_begun", "best_pruned", "best_pruned_low", "best_pruned_high"], rows)
-
-
-def targets(result: Comparison, words: Words) -> Chapter:
-    """When searches reach what."""
-    optimum = "optimum" if result.true else "best seen"
-    start = "the start of " + (words.reference or "all searches")
-    lines = [figures.Line(a.name, words.styles[a.name], a.ecdf) for a in result.algorithms]
-    picture = figures.curves(
-        "Targets reached", f"Share of all pairs of a search and one of {len(result.targets)} "
-        f"targets, from {start} to the {optimum}.", result.trainings, words.spent, "share reached",
-        lines, y_range=(0.0, 1.0))
-    head = ["algorithm"]
-    for share in comparison.ERT_SHARES:
-        head += [f"{words.spent} to {_share(1 - share)}", "reached"]
-    rows = [[a.name, *(text for time, success in zip(a.running_times, a.successes)
-                       for text in ("never" if time == np.inf else digits(time), _share(success)))] for a in result.algorithms]
-    gap = digits(result.start)
-    return Chapter("targets", "Targets", [
-        Pictures({"targets.svg": picture}),
-        Paragraph(
-            f"Expected {words.spent} until {_listed([_share(1 - s) for s in comparison.ERT_SHARES])} "
-            f"of the way from {start} (median gap {gap}) to the {optimum} are done, if "
-            "searches that miss were begun anew; and the share of searches that get there. A "
-            "target counts as reached when the gap stays at or below it for the rest of the "
-            "search: an incumbent that is given up for a worse one has reached nothing."),
-        Columns(head, rows)])
-
-
-def attainment(result: Comparison, words: Words) -> Chapter:
-    """Where in the plane of two objectives searches arrive."""
-    if len(result.searches.objectives) != 2:
-        return Chapter("attainment", "Attainment", [])
-    algorithms = result.algorithms
-    of_each = [comparison.surfaces(algorithm) for algorithm in algorithms]
-    front = np.empty((0, 2))
-    if result.true:
-        truth = result.searches.candidates.truth
-        front = truth[comparison.indicators.non_dominated(truth)]
-    corners = np.concatenate([front, *(surface for each in of_each for surface in each)])
-    on = figures.plane(result.searches.objectives, corners)
-    dots = "; dots: the true front" if result.true else ""
-    reference = None if result.reference is None else of_each[result.reference][1]
-    dashed = "" if reference is None else f"; dashed: the median of {words.reference}"
-    pictures = {"attainment.svg": figures.surfaces(
-        "Attainment", f"Line: what half of the searches attain; band: from a quarter to three "
-        f"quarters{dashed}{dots}.", on,
-        [figures.Panel(a.name, words.styles[a.name], *each)
-         for a, each in zip(algorithms, of_each)], reference, front)}
-    if result.reference is not None:
-        for i, algorithm in enumerate(algorithms):
-            if i == result.reference or not (i == 0 or algorithm.name in words.shown):
-                continue
-            low, high, share = comparison.surface_difference(algorithm,
-                                                             algorithms[result.reference])
-            name = f"attainment_difference_{_file_name(algorithm.name)}.svg"
-            pictures[name] = figures.difference(
-                f"{algorithm.name} against {words.reference}",
-                "Where one attains points more often: the deeper, the larger the difference of "
-                f"shares (largest {_share(np.max(np.abs(share), initial=0))}, white below "
-                f"{_share(0.1)}){dots}.", on, (algorithm.name, words.reference), low, high, share,
-                front)
-    values = "true" if result.true else "measured"
-    return Chapter("attainment", "Attainment", [
-        Paragraph(f"A search attains a point if something on the front that it hands over is "
-                        f"at least as good in both objectives, by {values} values."),
-        Pictures(pictures)])
-
-
-def _file_name(name: str) -> str:
-    return "".join(letter if letter.isalnum() else "_" for letter in name)
 
 
 def believed_against_true(result: Comparison, words: Words) -> Chapter:
@@ -704,20 +369,20 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
         return Chapter("beliefs", "Believed against true", [])
     what = "front's hypervolume" if result.several else f"winner's {words.goal.quantity}"
     known = result.searches.candidates.believed is not None
-    unseen = _knows_unseen(result)
+    unseen = knows_unseen(result)
     rows, bars = [], []
     for i, algorithm in enumerate(result.algorithms):
         interval = result.mean_optimism(algorithm)
         means = [words.value(algorithm.units(algorithm.each(name)).mean())
                  for name in ("end_believed", "end_expected", "end_true")]
-        rows.append([algorithm.name, _interval(interval), digits(means[0]),
+        rows.append([algorithm.name, bracketed(interval), digits(means[0]),
                      *([digits(means[1])] if known else []), digits(means[2])])
         if unseen:
-            mean, count = _unseen(algorithm, words)
+            mean, count = unseen_mean(algorithm, words)
             rows[-1].append(f"{mean:.4g} (n = {count})" if count else "(n = 0)")
             if result.reference is not None:
                 rows[-1].append("reference" if i == result.reference
-                                else _interval(_unseen_improvement(result, i)))
+                                else bracketed(unseen_improvement(result, i)))
         bars.append(figures.Row(algorithm.name, words.styles[algorithm.name], *interval))
     head = ["algorithm", "optimism [95 %]", f"{what}, believed",
             *(["mean of all replicates"] if known else []), "true",
@@ -755,9 +420,9 @@ def _retested(result: Comparison, words: Words) -> Chapter:
         values = algorithm.each("end_unseen")
         values = words.unseen(values[np.isfinite(values)])
         mean = statistics.mean_interval(values).within(*digest.limits("" if result.several else words.goal.key)) if len(values) else None
-        rows.append([algorithm.name, str(len(values)), _interval(mean) if mean else "",
+        rows.append([algorithm.name, str(len(values)), bracketed(mean) if mean else "",
                      *([] if result.reference is None else ["reference"] if i == result.reference else
-                       [_interval(_unseen_improvement(result, i))])])
+                       [bracketed(unseen_improvement(result, i))])])
     what = "hypervolume" if result.several else words.goal.quantity
     return Chapter("beliefs", "Re-tested", [
         Paragraph(f"The {'front' if result.several else 'candidate'} that a search hands over, trained again on fresh seeds, which "
@@ -766,7 +431,7 @@ def _retested(result: Comparison, words: Words) -> Chapter:
                   + " Intervals are over searches."),
         Columns(["algorithm", "re-tested searches", f"{what}, mean [95 %]",
                  *([] if result.reference is None else [f"P(better than {words.reference}) [95 %]"])], rows)]
-        if _knows_unseen(result) else [])
+        if knows_unseen(result) else [])
 
 
 def effort(result: Comparison, words: Words) -> Chapter:
@@ -777,7 +442,7 @@ def effort(result: Comparison, words: Words) -> Chapter:
         own = algorithm.each("search_seconds").sum() / asked.sum() * 1000
         rows.append([algorithm.name, digits(asked.mean()), digits(algorithm.trainings.mean()),
                      f"{algorithm.trainings.sum() / asked.sum():.2f}",
-                     _share(algorithm.each("repeated").mean()),
+                     share_text(algorithm.each("repeated").mean()),
                      digits(np.mean([trace.seconds[-1] for trace in algorithm.traces])),
                      "-" if np.isnan(own) else digits(own),
                      str(algorithm.each("recycled").sum())])
@@ -833,19 +498,19 @@ def summary(result: Comparison, words: Words) -> str:
             "believed_mean": words.value(algorithm.each("end_believed").mean()),
             "expected_mean": words.value(algorithm.each("end_expected").mean()),
             "true_mean": words.value(algorithm.each("end_true").mean()),
-            "unseen_mean": _unseen(algorithm, words)[0], "unseen_searches": _unseen(algorithm, words)[1],
+            "unseen_mean": unseen_mean(algorithm, words)[0], "unseen_searches": unseen_mean(algorithm, words)[1],
             "optimism": optimism.point, "optimism_low": optimism.low,
             "optimism_high": optimism.high,
             "improvement": against[0], "improvement_low": against[1],
             "improvement_high": against[2], "p_holm": against[3],
-            **_named("improvement_with_table", result.against and result.against.handed_over[i]),
-            **_named("unseen_improvement", None if j is None or i == j
-                     else _unseen_improvement(result, i)),
+            **interval_columns("improvement_with_table", result.against and result.against.handed_over[i]),
+            **interval_columns("unseen_improvement", None if j is None or i == j
+                     else unseen_improvement(result, i)),
             "everything_median": np.median(algorithm.each("everything")),
             "everything_iqm": algorithm.everything.point,
             "everything_iqm_low": algorithm.everything.low,
             "everything_iqm_high": algorithm.everything.high,
-            **_named("everything_improvement", None if j is None or i == j
+            **interval_columns("everything_improvement", None if j is None or i == j
                      else result.improvement(i, "everything")),
             "mean_rank": result.friedman.mean_ranks[i] if result.friedman else np.nan}
         for share, time, success in zip(comparison.ERT_SHARES, algorithm.running_times,
@@ -860,12 +525,6 @@ def summary(result: Comparison, words: Words) -> str:
 
     rows = [row(i, algorithm) for i, algorithm in enumerate(result.algorithms)]
     return csv_text(list(rows[0]), (fields.values() for fields in rows))
-
-
-def _named(name: str, interval: statistics.Interval | None) -> dict[str, float]:
-    """Columns of an interval."""
-    point, low, high = interval or (np.nan,) * 3
-    return {name: point, f"{name}_low": low, f"{name}_high": high}
 
 
 @program
@@ -904,7 +563,7 @@ def main(arguments: list[str]) -> None:
     at = [_compared(searches, each, options.reference, options.resamples) if each < budget else result
           for each in options.at]
     words = Words(result, shown)
-    pruned = [_pruned(each) for each in at]
+    pruned = [pruned_of(each) for each in at]
     command = f"analysis/compare.py {shlex.join(arguments)}"
     page = Report("Comparison of search algorithms", [
         beware(result), verdict(result, at, words), task_controls.chapter(next(iter(replay.table_of(searches) or ()), None)),
