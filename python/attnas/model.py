@@ -31,40 +31,26 @@ def products(q, k):
     return q @ k.transpose(-2, -1)
 
 
-def dot(layer, q, k):
-    """s = q.k"""
-    return products(q, k)
-
-
-def silu_dot(layer, q, k):
-    """s = c sigmoid(c), c = q.k"""
-    return F.silu(products(q, k))
-
-
 def additive(layer, q, k):
-    """s = v.tanh(W_q q + W_k k + b), shared by the heads; W_q beside W_k in one matrix"""
+    """W_q beside W_k in one matrix"""
     w_q, w_k = layer.attn_fc.weight.chunk(2, dim=1)
     pairs = (q @ w_q.T + layer.attn_fc.bias).unsqueeze(3) + (k @ w_k.T).unsqueeze(2)
     return layer.attn_v(torch.tanh(pairs)).squeeze(-1)
 
 
-def cosine(layer, q, k):
-    """s = (q / |q|).(k / |k|)"""
-    return products(F.normalize(q, dim=-1), F.normalize(k, dim=-1))
-
-
-def bilinear(layer, q, k):
-    """s = q' W_h k"""
-    return products(q @ layer.bilinear["weight"], k)
-
-
-def l2(layer, q, k):
-    """s = -|q - k|^2 / 2"""
-    squares = q.square().sum(-1, keepdim=True) + k.square().sum(-1).unsqueeze(-2)
-    return products(q, k) - squares / 2
-
-
-SIMILARITIES = {"dot": dot, "silu_dot": silu_dot, "additive": additive, "cosine": cosine, "bilinear": bilinear, "l2": l2}
+SIMILARITIES = {
+    # s = q.k
+    "dot": lambda layer, q, k: products(q, k),
+    # s = c sigmoid(c), c = q.k
+    "silu_dot": lambda layer, q, k: F.silu(products(q, k)),
+    # s = v.tanh(W_q q + W_k k + b), shared by the heads
+    "additive": additive,
+    # s = (q / |q|).(k / |k|)
+    "cosine": lambda layer, q, k: products(F.normalize(q, dim=-1), F.normalize(k, dim=-1)),
+    # s = q' W_h k
+    "bilinear": lambda layer, q, k: products(q @ layer.bilinear["weight"], k),
+    # s = -|q - k|^2 / 2
+    "l2": lambda layer, q, k: products(q, k) - (q.square().sum(-1, keepdim=True) + k.square().sum(-1).unsqueeze(-2)) / 2}
 
 
 def start_temperature(similarity, head_width, context):
@@ -80,44 +66,23 @@ def start_temperature(similarity, head_width, context):
 # Temperatures: x (B, T, D) and the numbers of visible keys, (T), to what scores are divided by: a number, or a tensor that
 # expands to (B, H, T, 1).
 
-def fixed(layer, x, seen):
-    """T0"""
-    return layer.start_temperature
-
-
-def learned(layer, x, seen):
-    """T0 exp(theta_h)"""
-    return layer.start_temperature * layer.temperature["theta"].exp().view(-1, 1, 1)
-
-
-def per_query(layer, x, seen):
-    """T0 (sigmoid(w_h.x_i + b_h) + 0.5)"""
-    return layer.start_temperature * (layer.temperature(x).sigmoid() + 0.5).transpose(1, 2).unsqueeze(-1)
-
-
-def log_length(layer, x, seen):
-    """The scores are multiplied by a_h log(max(n_i, 2)) / T0, which is why this one is given as a quotient."""
-    factors = layer.length_scale.view(-1, 1, 1) * seen.clamp_min(2).double().log().to(x.dtype).unsqueeze(-1)
-    return layer.start_temperature / factors
-
-
-def sqrt_d(layer, x, seen):
-    """sqrt(d), whatever the similarity"""
-    return math.sqrt(layer.head_width)
-
-
-def shifted_abs(layer, x, seen):
-    """|p| + 0.5"""
-    return layer.temperature.abs() + 0.5
-
-
-def sequence_mean(layer, x, seen):
-    """sigmoid(w.mean_t x_t + b) + 0.5: sees later tokens"""
-    return (layer.temp_proj(x.mean(1)).sigmoid() + 0.5).view(-1, 1, 1, 1)
-
-
-TEMPERATURES = {"fixed": fixed, "learned": learned, "per_query": per_query, "log_length": log_length, "sqrt_d": sqrt_d,
-                "shifted_abs": shifted_abs, "sequence_mean": sequence_mean}
+TEMPERATURES = {
+    # T0
+    "fixed": lambda layer, x, seen: layer.start_temperature,
+    # T0 exp(theta_h)
+    "learned": lambda layer, x, seen: layer.start_temperature * layer.temperature["theta"].exp().view(-1, 1, 1),
+    # T0 (sigmoid(w_h.x_i + b_h) + 0.5)
+    "per_query": lambda layer, x, seen:
+        layer.start_temperature * (layer.temperature(x).sigmoid() + 0.5).transpose(1, 2).unsqueeze(-1),
+    # T0 / (a_h log(max(n_i, 2)))
+    "log_length": lambda layer, x, seen: layer.start_temperature / (
+        layer.length_scale.view(-1, 1, 1) * seen.clamp_min(2).double().log().to(x.dtype).unsqueeze(-1)),
+    # sqrt(d), whatever the similarity
+    "sqrt_d": lambda layer, x, seen: math.sqrt(layer.head_width),
+    # |p| + 0.5
+    "shifted_abs": lambda layer, x, seen: layer.temperature.abs() + 0.5,
+    # sigmoid(w.mean_t x_t + b) + 0.5: sees later tokens
+    "sequence_mean": lambda layer, x, seen: (layer.temp_proj(x.mean(1)).sigmoid() + 0.5).view(-1, 1, 1, 1)}
 
 
 # Normalizations: scores (B, H, T, S) and which keys are visible, (T, S), to weights, 0 for hidden keys.
@@ -131,41 +96,16 @@ def softmax(layer, scores, visible):
     return hide(scores, visible).softmax(-1)
 
 
-def softmax1(layer, scores, visible):
-    """e^s / (1 + sum e^s): one more key of score 0, whose weight is dropped"""
-    return F.pad(hide(scores, visible), (0, 1)).softmax(-1)[..., :-1]
-
-
 def sink(layer, scores, visible):
     """e^s / (e^c_h + sum e^s): one more key of a learned score"""
     sinks = layer.sink.view(-1, 1, 1).expand(*scores.shape[:-1], 1)
     return torch.cat([hide(scores, visible), sinks], -1).softmax(-1)[..., :-1]
 
 
-def sigmoid_attn(layer, scores, visible):
-    """sigmoid(s - log n), n visible keys"""
-    return (scores - visible.sum(-1, keepdim=True).to(scores.dtype).log()).sigmoid().masked_fill(~visible, 0.0)
-
-
 def divided_by_sum(weights, visible):
     weights = weights.masked_fill(~visible, 0.0)
     sums = weights.sum(-1, keepdim=True)
     return weights / (sums + torch.full_like(sums, 1e-8))  # optimizers of ONNX take a number so small for 0
-
-
-def sigmoid_norm(layer, scores, visible):
-    """sigmoid(s) / (sum sigmoid(s) + 1e-8)"""
-    return divided_by_sum(scores.sigmoid(), visible)
-
-
-def relu_norm(layer, scores, visible):
-    """max(s, 0) / (sum max(s, 0) + 1e-8)"""
-    return divided_by_sum(scores.relu(), visible)
-
-
-def relu_n(layer, scores, visible):
-    """max(s, 0) / n, n visible keys"""
-    return scores.relu().masked_fill(~visible, 0.0) / visible.sum(-1, keepdim=True)
 
 
 def sparsemax(layer, scores, visible):
@@ -206,20 +146,28 @@ def softmax_of_largest(scores, visible, counts):
     return softmax(None, scores, largest & visible)
 
 
-def top_k(layer, scores, visible):
-    """Softmax over the ceil(n / 4) largest of n visible scores"""
-    return softmax_of_largest(scores, visible, torch.div(visible.sum(-1) + 3, 4, rounding_mode="floor"))
-
-
-def topk_quarter(layer, scores, visible):
-    """Softmax over the max(1, floor(T / 4)) largest scores: depends on the length"""
-    lengths = torch.ones_like(visible).sum(-1)
-    return softmax_of_largest(scores, visible, torch.div(lengths, 4, rounding_mode="floor").clamp_min(1))
-
-
-NORMALIZATIONS = {"softmax": softmax, "softmax1": softmax1, "sink": sink, "sigmoid_attn": sigmoid_attn,
-                  "sigmoid_norm": sigmoid_norm, "relu_norm": relu_norm, "relu_n": relu_n, "sparsemax": sparsemax,
-                  "entmax15": entmax15, "top_k": top_k, "topk_quarter": topk_quarter}
+NORMALIZATIONS = {
+    "softmax": softmax,
+    # e^s / (1 + sum e^s): one more key of score 0, whose weight is dropped
+    "softmax1": lambda layer, scores, visible: F.pad(hide(scores, visible), (0, 1)).softmax(-1)[..., :-1],
+    "sink": sink,
+    # sigmoid(s - log n), n visible keys
+    "sigmoid_attn": lambda layer, scores, visible:
+        (scores - visible.sum(-1, keepdim=True).to(scores.dtype).log()).sigmoid().masked_fill(~visible, 0.0),
+    # sigmoid(s) / (sum sigmoid(s) + 1e-8)
+    "sigmoid_norm": lambda layer, scores, visible: divided_by_sum(scores.sigmoid(), visible),
+    # max(s, 0) / (sum max(s, 0) + 1e-8)
+    "relu_norm": lambda layer, scores, visible: divided_by_sum(scores.relu(), visible),
+    # max(s, 0) / n, n visible keys
+    "relu_n": lambda layer, scores, visible: scores.relu().masked_fill(~visible, 0.0) / visible.sum(-1, keepdim=True),
+    "sparsemax": sparsemax,
+    "entmax15": entmax15,
+    # softmax over the ceil(n / 4) largest of n visible scores
+    "top_k": lambda layer, scores, visible:
+        softmax_of_largest(scores, visible, torch.div(visible.sum(-1) + 3, 4, rounding_mode="floor")),
+    # softmax over the max(1, floor(T / 4)) largest scores: depends on the length
+    "topk_quarter": lambda layer, scores, visible:
+        softmax_of_largest(scores, visible, torch.div(torch.ones_like(visible).sum(-1), 4, rounding_mode="floor").clamp_min(1))}
 
 
 # Positions: rope maps queries and keys, the others give what is added to the score of a key n = 0, 1, ... tokens back, (H, S).
@@ -238,11 +186,6 @@ def alibi_slopes(heads):
     power = 2 ** int(math.log2(heads))
     eighths = [(h + 1) / power if h < power else (2 * (h - power) + 1) / (2 * power) for h in range(heads)]
     return [2.0 ** (-8.0 * eighth) for eighth in eighths]
-
-
-def alibi(layer, n):
-    """-m_h n"""
-    return torch.stack([-slope * n.double() for slope in alibi_slopes(layer.heads)])
 
 
 def first_distances(buckets, furthest):
@@ -271,28 +214,22 @@ def first_distances(buckets, furthest):
     return first
 
 
-def t5(layer, n):
-    """b[bucket(n), h]"""
-    buckets = (n.unsqueeze(1) >= layer.t5_first).sum(1) - 1
-    return layer.relative_bias(buckets).transpose(0, 1)
-
-
-POSITIONS = {"none": None, "rope": None, "alibi": alibi, "t5": t5}
+POSITIONS = {
+    "none": None,
+    "rope": None,
+    # -m_h n
+    "alibi": lambda layer, n: torch.stack([-slope * n.double() for slope in alibi_slopes(layer.heads)]),
+    # b[bucket(n), h]
+    "t5": lambda layer, n: layer.relative_bias((n.unsqueeze(1) >= layer.t5_first).sum(1) - 1).transpose(0, 1)}
 
 
 # Patterns: which keys a query sees, (T, S) for T queries and S keys.
 
-def full(layer, distances, keys):
-    """j <= i"""
-    return distances >= 0
-
-
-def window(layer, distances, keys):
-    """i - j < window, or j < globals"""
-    return (distances >= 0) & ((distances < layer.window) | (keys < layer.globals))
-
-
-PATTERNS = {"full": full, "window": window}
+PATTERNS = {
+    # j <= i
+    "full": lambda layer, distances, keys: distances >= 0,
+    # i - j < window, or j < globals
+    "window": lambda layer, distances, keys: (distances >= 0) & ((distances < layer.window) | (keys < layer.globals))}
 
 # Gates: the linear layer that each has. g = sigmoid(W x + b).
 GATES = {"none": None, "input_gate": "gate", "output_gate": "out_gate", "highway": "highway_gate",
