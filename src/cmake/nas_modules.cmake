@@ -128,10 +128,10 @@ function(nas_link_parts target library)
   target_link_libraries(${target} PRIVATE ${ARGN} ${plugins} ${library}_parts)
 endfunction()
 
-# nas_add_test(NAME LABEL unit LIBRARY attnas_base SOURCES ... [LINK ...]): a GoogleTest binary. Binaries that link no
-# Torch register each case; with Torch a process costs 0.5-0.8 s, so the binary is one test.
+# nas_add_test(NAME LABEL unit LIBRARY attnas_base SOURCES ... [LINK ...]): a GoogleTest binary, which is one test: a process costs
+# more than most cases, 0.5-0.8 s with Torch.
 function(nas_add_test name)
-  cmake_parse_arguments(ARG "" "LABEL;LIBRARY;TIMEOUT" "SOURCES;LINK;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;LIBRARY;TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -147,15 +147,7 @@ function(nas_add_test name)
     target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
   endif()
   nas_precompile(${name} ${ARG_LIBRARY} <gmock/gmock.h> <gtest/gtest.h>)
-  # The address sanitizer, too, costs more to start than most cases take.
-  if(ARG_LABEL STREQUAL "unit" AND NOT NAS_SANITIZE MATCHES "address")
-    gtest_discover_tests(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} DISCOVERY_TIMEOUT 60)
-  else()
-    add_test(NAME ${name} COMMAND ${name})
-    # Whole binaries take longest, and are started first: the longest of them may take as long as TIMEOUT says.
-    set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT})
-    if(ARG_ENVIRONMENT)
-      set_tests_properties(${name} PROPERTIES ENVIRONMENT "${ARG_ENVIRONMENT}")
-    endif()
-  endif()
+  add_test(NAME ${name} COMMAND ${name})
+  # What may take longest is started first.
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT})
 endfunction()

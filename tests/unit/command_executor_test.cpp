@@ -303,7 +303,7 @@ class FloodTest : public CommandExecutorTest {
     const auto flood = temporary_.write("flood.py", R"(
 import os, sys
 
-for i in range(200):
+for i in range(110):
     left = b'{"kind": "workers", "count": 1, "more": "' + b"x" * 2**20 + b'"}\n'
     while left:
         left = left[os.write(1, left):]
@@ -336,7 +336,7 @@ TEST_F(FloodTest, LinesThatNobodyReadsWaitWithTheEngine) {
   EXPECT_GE(written, 60U);
   EXPECT_LT(written, 100U);
   EXPECT_EQ(rest(executor).size(), 3U) << "it goes on where it is heard";
-  EXPECT_EQ(read_bytes(written_).size(), 200U);
+  EXPECT_EQ(read_bytes(written_).size(), 110U);
 }
 
 TEST_F(FloodTest, AnEngineThatWaitsToBeHeardEndsInOrder) {
@@ -344,7 +344,7 @@ TEST_F(FloodTest, AnEngineThatWaitsToBeHeardEndsInOrder) {
     const CommandExecutor executor(measurement_, chosen_);
     EXPECT_LT(lines_written(), 100U);
   }
-  EXPECT_EQ(read_bytes(written_).size(), 200U) << "it was killed";
+  EXPECT_EQ(read_bytes(written_).size(), 110U) << "it was killed";
 }
 
 TEST_F(CommandExecutorTest, WhatIsNoTextIsWrittenAllTheSame) {
