@@ -29,6 +29,7 @@
 #include "core/stop.hpp"
 #include "core/terminal.hpp"
 #include "core/version.hpp"
+#include "evaluation/protocol.hpp"
 #include "instruments/environment.hpp"
 #include "report/text.hpp"
 #include "store/record_json.hpp"
@@ -42,7 +43,6 @@ using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
-constexpr int kProtocol = 1;
 /// What a process ends with that SIGTERM ended.
 constexpr int kLeft = 143;
 constexpr const char* kLeftHelp =
@@ -283,10 +283,9 @@ class Bench {
 
 /// What of a run is otherwise here.
 void check_run(const Json& run, const nas::Worker& worker) {
-  const auto protocol = run.value("protocol", Json(kProtocol));
-  if (protocol != kProtocol) {
-    throw nas::InputError("protocol = " + protocol.dump() + ", must be " +
-                          std::to_string(kProtocol));
+  const auto version = run.value("protocol", Json(nas::protocol::kVersion));
+  if (version != nas::protocol::kVersion) {
+    nas::protocol::must_be("protocol", version, std::to_string(nas::protocol::kVersion));
   }
   const auto check = [&run](const std::string& what, const std::string& here) {
     const auto there = run.value(what, here);

@@ -38,6 +38,7 @@
 #include "core/stop.hpp"
 #include "core/warning.hpp"
 #include "evaluation/policy.hpp"
+#include "evaluation/protocol.hpp"
 
 namespace nas {
 
@@ -47,7 +48,6 @@ using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 namespace process = boost::process;
 
-constexpr int kProtocol = 1;
 /// Faults of machines at one task after which the run looks no further for one that has none.
 constexpr int kMostFaults = 20;
 /// Answers in a row of one worker that cannot be, after which the run ends: the engine chooses who
@@ -136,8 +136,8 @@ class CommandExecutor::Engine {
   }
 
   /// Waits until the engine has taken it, but not where the engine may itself wait for line(), which
-  /// sends the rest. Nothing is lost where it is not read: then the engine has ended, which is told
-  /// by line().
+  /// sends the rest. Nothing is lost where it is not read: then the engine has ended, which
+  /// line() reports.
   void write(const Json& line) {
     add(line);
     while (!send() && running() && !is_full() && !stop_requested()) wait_for_room();
@@ -275,7 +275,7 @@ class CommandExecutor::Orders {
         out_(Outstanding::of(measurement)) {
     auto run = settings_.run;
     run["kind"] = "run";
-    run["protocol"] = kProtocol;
+    run["protocol"] = protocol::kVersion;
     engine_.write(run);
   }
   // Workers that are told to save nothing take the run for complete, which one that fails is not,
@@ -314,7 +314,7 @@ class CommandExecutor::Orders {
     divide();
     while (events_.empty()) {
       if (out_.orders.empty()) return std::nullopt;
-      // What has come by now is told: its worker may have kept no checkpoint of it.
+      // What has come by now is handled first: its worker may have kept no checkpoint of it.
       if (stop_requested() && !engine_.has_line()) throw StopRequested();
       if (const auto line = engine_.line()) {
         hear(*line);
@@ -464,8 +464,8 @@ class CommandExecutor::Orders {
     finish(said.order);
   }
 
-  /// What a worker cannot have measured is nobody's result: its order is given again, as after any
-  /// other fault of a machine.
+  /// What a worker cannot have measured is discarded: its order is given again, as after any other
+  /// fault of a machine.
   void take(const engine_line::Unsound& said) {
     const auto what = "the worker " + (said.worker.empty() ? "without a name" : said.worker) +
                       " has answered what cannot be true";

@@ -1,11 +1,13 @@
 #include "evaluation/engine_lines.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <utility>
 
 #include "core/error.hpp"
+#include "evaluation/protocol.hpp"
 #include "store/record_json.hpp"
 
 namespace nas {
@@ -14,100 +16,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Beyond it, doubles do not count one by one.
-constexpr std::int64_t kLargestCount = std::int64_t{1} << 53U;
-constexpr std::int64_t kMostWorkers = 1'000'000;
-constexpr std::int64_t kWidestOrder = 65536;
-constexpr std::size_t kLongestName = 200;     // bytes, of a worker, a device or a candidate
+using protocol::beginning;
+using protocol::must_be;
+using protocol::shown;
+using Type = protocol::Field::Type;
+
 constexpr std::size_t kLongestReason = 2000;  // bytes
 
-/// So many bytes of a text, at whose end no character is cut.
-std::string beginning(const std::string& text, std::size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
-  return text.substr(0, most) + "...";
-}
-
-std::string shown(const Json& value) { return beginning(value.dump(), 100); }
-
-[[noreturn]] void must_be(const std::string& what, const Json& given, const std::string& allowed) {
-  throw InputError(what + " = " + shown(given) + ", must be " + allowed);
-}
-
-const Json& field_of(const Json& object, const std::string& name) {
-  const auto found = object.find(name);
-  if (found == object.end()) throw InputError(name + " is missing");
-  return *found;
-}
-
-// The types are looked at here since JSON's conversions are generous: a boolean becomes a number, a
-// large number whatever fits.
-
-/// @param what  its name in the message.
-std::int64_t whole_number_of(const Json& value, const std::string& what, std::int64_t least,
-                             std::int64_t most) {
-  const bool beyond =
-      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-  if (value.is_number_integer() && !beyond) {
-    const auto number = value.get<std::int64_t>();
-    if (number >= least && number <= most) return number;
-  }
-  must_be(what, value,
-          "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
-}
-
-void require_a_number(const Json& value, const std::string& what) {
-  if (value.is_number()) return;
-  if (value == "nan" || value == "inf" || value == "-inf") return;  // as number_json() has them
-  must_be(what, value, "a number");
-}
-
-void require_an_amount(const Json& value, const std::string& what) {
-  if (value.is_number() && value.get<double>() >= 0.0) return;
-  must_be(what, value, "a number of at least 0");
-}
-
-std::string text_in(const Json& object, const std::string& name) {
-  const auto& value = field_of(object, name);
-  if (!value.is_string()) must_be(name, value, "a text");
-  return value.get<std::string>();
-}
-
-/// @return nothing where it is missing.
-std::string text_if_any(const Json& object, const std::string& name, std::size_t most) {
-  return object.contains(name) ? beginning(text_in(object, name), most) : std::string();
-}
-
-void require_point(const Json& point, const std::string& what) {
-  whole_number_of(field_of(point, "step"), what + ".step", 0, kLargestCount);
-  require_a_number(field_of(point, "train_nll"), what + ".train_nll");
-  require_an_amount(field_of(point, "seconds"), what + ".seconds");
-  const auto& valid = field_of(point, "valid");
-  for (const auto* sum : {"nll", "pad_nll", "unknown_nll", "batch_mean_nll"}) {
-    require_a_number(field_of(valid, sum), what + ".valid." + sum);
-  }
-  for (const auto* count : {"tokens", "correct", "pad_tokens", "unknown_tokens", "batches"}) {
-    whole_number_of(field_of(valid, count), what + ".valid." + count, kNotCounted, kLargestCount);
-  }
-}
-
-/// What is measured is anybody's, but for what this program reads again.
-void require_measured(const Json& measured) {
-  if (!measured.is_object()) must_be("measured", measured, "an object");
-  for (const auto* name :
-       {"train_seconds", "cpu_seconds", "worker_seconds", "peak_bytes", kFailedSeconds}) {
-    if (const auto found = measured.find(name); found != measured.end()) {
-      require_an_amount(*found, std::string("measured.") + name);
-    }
-  }
-  if (const auto array = measured.find("array"); array != measured.end()) {
-    whole_number_of(*array, "measured.array", 1, kWidestOrder);
-  }
-  for (const auto* name : {"started", "host", "model", "device"}) {
-    const auto found = measured.find(name);
-    if (found == measured.end() || found->is_string()) continue;
-    must_be(std::string("measured.") + name, *found, "a text");
-  }
+/// @return empty where it is missing.
+std::string text_in(const Json& line, const char* name, std::size_t most = protocol::kLongestName) {
+  return beginning(line.value(name, std::string()), most);
 }
 
 /// An evaluation of which each field has its type, whatever it says.
@@ -116,23 +34,7 @@ Evaluation read_record(const Json& record, std::size_t longest) {
     throw InputError("its record has " + std::to_string(size) + " bytes, must have at most " +
                      std::to_string(longest));
   }
-  for (const auto* name : {"id", "candidate", "status", "reason"}) text_in(record, name);
-  whole_number_of(field_of(record, "replicate"), "replicate", 0, kLargestCount);
-  if (!field_of(record, "identity").is_object()) {
-    must_be("identity", record.at("identity"), "an object");
-  }
-  const auto& curve = field_of(record, "curve");
-  if (!curve.is_array()) must_be("curve", curve, "a list");
-  for (std::size_t i = 0; i < curve.size(); ++i) {
-    require_point(curve[i], "curve[" + std::to_string(i) + "]");
-  }
-  const auto& values = field_of(record, "values");
-  if (!values.is_object()) must_be("values", values, "an object");
-  for (const auto& [name, value] : values.items()) {
-    require_a_number(value, "values." + beginning(name, kLongestName));
-  }
-  require_measured(field_of(record, "measured"));
-
+  protocol::require_record(record);
   auto evaluation = record.get<Evaluation>();
   for (std::size_t i = 1; i < evaluation.curve.size(); ++i) {
     const auto before = evaluation.curve[i - 1].step;
@@ -143,7 +45,7 @@ Evaluation read_record(const Json& record, std::size_t longest) {
   const bool ends_in_curve =
       evaluation.status == Status::paused || evaluation.status == Status::stopped_early;
   if (ends_in_curve && evaluation.curve.empty()) {
-    must_be("curve", curve,
+    must_be("curve", record.at("curve"),
             "that of a training run which is " + std::string(to_string(evaluation.status)) +
                 ", not empty");
   }
@@ -157,7 +59,7 @@ void require_identity_of(const Task& task, const Json& given) {
       const auto wanted = task.identity.value(key, Json());
       const auto said = given.value(key, Json());
       if (said == wanted) continue;
-      must_be("identity." + beginning(key, kLongestName), said, shown(wanted));
+      must_be("identity." + beginning(key), said, shown(wanted));
     }
   }
   must_be("identity", given, shown(task.identity));
@@ -209,7 +111,7 @@ void require_trained(const Evaluation& evaluation, const std::vector<std::int64_
     throw InputError("curve[" + std::to_string(i) + "] is not finite, must be in a training run " +
                      "which is " + std::string(to_string(evaluation.status)));
   }
-  // A value may be infinite: that is a divergence, which is told later (require_finite_values).
+  // A value may be infinite: that is a divergence, which is found later (require_finite_values).
   if (!evaluation.values.contains("perplexity")) throw InputError("values.perplexity is missing");
   if (!evaluation.measured.contains("train_seconds")) {
     throw InputError("measured.train_seconds is missing");
@@ -234,15 +136,15 @@ void require_inspected(const std::string& what, const Evaluation& evaluation) {
   if (!measured->is_object()) must_be(name, *measured, "an object with its \"value\"");
   const auto value = measured->value("value", Json());
   if (what == kArrayWidth) {
-    whole_number_of(value, name + ".value", 1, kWidestOrder);
+    protocol::require_type(value, {"", Type::whole, true, 1, protocol::kWidestOrder},
+                           name + ".value");
   } else if (!value.is_number()) {
     must_be(name + ".value", value, "a number");
   }
 }
 
 std::string name_of(const Task& task) {
-  return beginning(task.candidate.name, kLongestName) + ", replicate " +
-         std::to_string(task.replicate);
+  return beginning(task.candidate.name) + ", replicate " + std::to_string(task.replicate);
 }
 
 /// Calls what may refuse an evaluation. @throws InputError which says of what task it is.
@@ -302,13 +204,12 @@ std::vector<Evaluation> read_late(const Json& records, const Outstanding& out) {
 }
 
 void read_results(const Json& line, const Outstanding& out, engine_line::Finished& said) {
-  said.device = text_if_any(line, "device", kLongestName);
-  if (line.contains("measure")) said.measure = text_in(line, "measure");
-  const auto& records = field_of(line, "evaluations");
-  if (!records.is_array()) must_be("evaluations", records, "a list");
+  said.device = text_in(line, "device");
+  said.measure = line.value("measure", std::string());
+  const auto& records = line.at("evaluations");
   const auto order = out.orders.find(said.order);
   if (order == out.orders.end()) {
-    // Nobody else has done an inspection of this number: what is lost is ordered under another one.
+    // No other order has this number: what is lost is ordered again under a new one.
     if (said.measure.empty()) said.evaluations = read_late(records, out);
     return;
   }
@@ -319,21 +220,23 @@ void read_results(const Json& line, const Outstanding& out, engine_line::Finishe
 }
 
 void read_advance(const Json& line, Advance& advance) {
-  advance.step = whole_number_of(field_of(line, "step"), "step", 0, kLargestCount);
-  if (const auto steps = line.value("steps", Json(0)); steps != 0) {
-    advance.steps = whole_number_of(steps, "steps", advance.step, kLargestCount);
+  advance.step = line.at("step");
+  advance.steps = line.value("steps", std::int64_t{0});
+  if (advance.steps != 0) {
+    protocol::require_type(advance.steps, {"", Type::whole, true, advance.step}, "steps");
   }
   auto loss = line.value("loss", Json());
   if (loss.is_null()) loss = "nan";  // not known yet
-  require_a_number(loss, "loss");
+  protocol::require_type(loss, {"", Type::number}, "loss");
   advance.loss = read_number(loss);
 }
 
-/// Whom a line is of, where it is of a worker.
+/// The source of a line of a worker.
 engine_line::Unsound source_of(const Json& line) {
   const auto worker = line.value("worker", Json());
-  return {.order = whole_number_of(field_of(line, "order"), "order", 0, kLargestCount),
-          .worker = worker.is_string() ? beginning(worker.get<std::string>(), kLongestName) : ""};
+  protocol::require_fields(line, std::array{protocol::kOrder});
+  return {.order = line.at("order"),
+          .worker = worker.is_string() ? beginning(worker.get<std::string>()) : ""};
 }
 
 /// @param why  what of its line cannot be true.
@@ -346,7 +249,7 @@ engine_line::Unsound blamed(engine_line::Unsound source, const std::string& why,
   return source;
 }
 
-/// Reads what a worker says. @param read  called with whom it is of.
+/// Reads what a worker says. @param read  called with the source of the line.
 template <class Read>
 EngineLine of_worker(const Json& line, const Outstanding& out, Read read) {
   const auto source = source_of(line);
@@ -359,53 +262,37 @@ EngineLine of_worker(const Json& line, const Outstanding& out, Read read) {
   }
 }
 
-EngineLine read_finished(const Json& line, const Outstanding& out) {
-  return of_worker(line, out, [&](const engine_line::Unsound& source) -> EngineLine {
-    engine_line::Finished said{.order = source.order, .worker = source.worker};
-    read_results(line, out, said);
-    return said;
-  });
-}
-
-EngineLine read_progress(const Json& line, const Outstanding& out) {
-  return of_worker(line, out, [&](const engine_line::Unsound& source) -> EngineLine {
-    engine_line::Progress said{.order = source.order, .advance = {.worker = source.worker}};
-    if (out.orders.contains(said.order)) read_advance(line, said.advance);
-    return said;
-  });
-}
-
-EngineLine read_workers(const Json& line) {
-  const auto count = whole_number_of(field_of(line, "count"), "count", 0, kMostWorkers);
-  const auto slots = whole_number_of(line.value("slots", Json(count)), "slots", 0, kMostWorkers);
-  return engine_line::Workers{
-      {.workers = static_cast<int>(count), .slots = static_cast<int>(slots)}};
-}
-
-EngineLine read_loss(const Json& line) {
-  const auto machine = line.value("machine", Json(false));
-  if (!machine.is_boolean()) must_be("machine", machine, "true or false");
-  return engine_line::Lost{
-      .order = whole_number_of(field_of(line, "order"), "order", 0, kLargestCount),
-      .reason = text_if_any(line, "reason", kLongestReason),
-      .machine = machine.get<bool>()};
-}
-
 EngineLine read_line(const Json& line, const Outstanding& out) {
-  if (!line.is_object()) throw InputError("must be an object");
-  const auto kind = text_in(line, "kind");
-  if (kind == "workers") return read_workers(line);
-  if (kind == "progress") return read_progress(line, out);
-  if (kind == "finished") return read_finished(line, out);
-  if (kind == "lost") return read_loss(line);
-  if (kind == "aside") {
-    return engine_line::Aside{.worker = beginning(text_in(line, "worker"), kLongestName),
-                              .reason = beginning(text_in(line, "reason"), kLongestReason)};
+  const auto fields = protocol::fields_of(line);
+  const auto kind = line.at("kind").get<std::string>();
+  if (kind == "progress") {
+    return of_worker(line, out, [&](const engine_line::Unsound& source) -> EngineLine {
+      engine_line::Progress said{.order = source.order, .advance = {.worker = source.worker}};
+      if (!out.orders.contains(said.order)) return said;
+      protocol::require_fields(line, fields);
+      read_advance(line, said.advance);
+      return said;
+    });
   }
-  if (kind == "refused") {
-    return engine_line::Refused{.reason = beginning(text_in(line, "reason"), kLongestReason)};
+  if (kind == "finished") {
+    return of_worker(line, out, [&](const engine_line::Unsound& source) -> EngineLine {
+      engine_line::Finished said{.order = source.order, .worker = source.worker};
+      protocol::require_fields(line, fields);
+      read_results(line, out, said);
+      return said;
+    });
   }
-  must_be("kind", kind, "workers, progress, finished, lost, aside or refused");
+  protocol::require_fields(line, fields);
+  if (kind == "workers") {
+    const int count = line.at("count");
+    return engine_line::Workers{{.workers = count, .slots = line.value("slots", count)}};
+  }
+  const auto reason = text_in(line, "reason", kLongestReason);
+  if (kind == "aside")
+    return engine_line::Aside{.worker = text_in(line, "worker"), .reason = reason};
+  if (kind == "refused") return engine_line::Refused{.reason = reason};
+  return engine_line::Lost{
+      .order = line.at("order"), .reason = reason, .machine = line.value("machine", false)};
 }
 
 /// What a line that is nested too deeply says beside its lists and objects; nothing where that does
