@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,10 @@
 namespace nas::testing {
 
 namespace fs = std::filesystem;
+
+/// What many tests ask for: four candidates, of falling cost.
+inline const std::vector<std::vector<double>> kFour{
+    {0, 3, 0, 0}, {0, 2, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}};
 
 /// Searches on a FakeMeasurement, each in a store of its own.
 class EvaluatorTest : public ::testing::Test {
@@ -58,6 +63,13 @@ class EvaluatorTest : public ::testing::Test {
     for (const auto& evaluation : store.evaluations())
       text += canonical_json(evaluation).dump() + "\n";
     return text;
+  }
+
+  /// Its evaluations, one of each first letter of a candidate.
+  static std::map<char, Evaluation> by_letter(const Store& store) {
+    std::map<char, Evaluation> evaluations;
+    for (auto& one : store.evaluations()) evaluations[one.candidate[0]] = one;
+    return evaluations;
   }
 
   std::string uninterrupted(int workers = 1) {
