@@ -131,8 +131,8 @@ void AtWork::write() {
   allowed_ -= 1.0;
   written_ = Clock::now();
   wrote_ = true;
-  // Who watches is no reason to end what is watched: a disk that is full now may not be when an
-  // evaluation has finished, whose loss is told.
+  // A display is no reason to end the run: a disk that is full now may have room again when an
+  // evaluation is stored, and that failure is reported.
   try {
     if (asking_changed_) store_.set_meta("asking", asking_);
     asking_changed_ = false;

@@ -12,7 +12,7 @@
 
 namespace nas {
 
-/// What an evaluator has been asked for and works on, kept in its store for whoever watches: the
+/// What an evaluator has been asked for and works on, kept in its store for displays: the
 /// facts "asking" and "at_work", see docs/files.md. Results depend on neither. They are null once
 /// this object is gone, and left as they were by a process that was killed.
 ///

@@ -16,14 +16,14 @@ namespace nas {
 
 /// Measures by a program that places orders on workers: an engine. It reads orders from its standard
 /// input and writes results to its standard output, a JSON object a line (docs/how-to/cluster.md). Results
-/// are those of any other executor on the same kind of device, whoever of them dies.
+/// are those of any other executor on the same kind of device, whichever of them dies.
 ///
 /// What the engine gives up on is ordered again: one task at a time where a worker died that had begun
 /// it, as often as Settings::retries says, then the task has failed; as it is where the machine is to
 /// blame. A result that comes twice must be bitwise the same.
 ///
 /// Nothing that a worker says is believed (read_engine_line): what cannot be the result of its order
-/// is nobody's, with a warning that names the worker, and the order is given again. An engine that
+/// is discarded, with a warning that names the worker, and the order is given again. An engine that
 /// writes faster than it is heard waits once 64 MiB of its lines do.
 class CommandExecutor final : public Executor {
  public:
@@ -37,9 +37,9 @@ class CommandExecutor final : public Executor {
     std::size_t array = 1;
     int retries = 2;      ///< of a task whose worker died
     double grace = 25.0;  ///< seconds that the engine has to end
-    /// Told from the thread that waits, whenever it changes; may be empty.
+    /// Called from the thread that waits, at each change; may be empty.
     std::function<void(const Workforce&)> on_workforce{};
-    /// Told once where there is no worker after so many seconds; may be empty.
+    /// Called once if there is no worker after `patience` seconds; may be empty.
     std::function<void()> on_nobody{};
     double patience = 60.0;
   };
@@ -55,7 +55,7 @@ class CommandExecutor final : public Executor {
   void submit(Task task, Evaluation begun) override;
   void withdraw() override;
   /// @throws MachineError also where the engine ends, whatever it leaves running, or writes what
-  /// nobody understands (with the last lines of it and its exit code), where a worker would measure
+  /// is no line of the protocol (with the last lines of it and its exit code), where a worker would measure
   /// otherwise or on another model of device (with both), where two results of one task differ, and
   /// where a worker gives three times in a row what cannot be a result.
   std::optional<Event> next() override;

@@ -73,7 +73,7 @@ void require_wanted_pause(const Task& task, const Evaluation& evaluation);
 /// has one id, and what it was paused at earlier may come twice.
 bool is_result_of(const Evaluation& evaluation, const Task& task);
 
-/// What a line says. Texts are UTF-8, and cut where nobody would read them to their end.
+/// What a line says. Texts are UTF-8; long ones are cut.
 namespace engine_line {
 
 struct Workers {

@@ -37,12 +37,12 @@ class Executor {
   /// so that there is time to withdraw.
   /// @return nothing once no task is out.
   /// @throws what ended the work before its time, once all that had happened by then was told:
-  /// MachineError, StopRequested, or an exception that nobody knows.
+  /// MachineError, StopRequested, or an unknown exception.
   virtual std::optional<Event> next() = 0;
-  /// Ends what is at work, and forgets all: after an exception, of next() or of whoever handles its
-  /// events.
+  /// Ends what is at work, and forgets all: after an exception of next(), or of the code that handles
+  /// its events.
   virtual void abandon() = 0;
-  /// Arrays that it measures at once at present, as far as it knows who measures.
+  /// Arrays that it measures at once at present, as far as it knows its workers.
   [[nodiscard]] virtual int workers() const { return 1; }
 };
 

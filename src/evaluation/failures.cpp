@@ -2,9 +2,12 @@
 
 #include <new>
 
+#include <unistd.h>
+
 #include "core/error.hpp"
 #include "core/fault.hpp"
 #include "core/format.hpp"
+#include "core/host.hpp"
 
 namespace nas {
 
@@ -43,6 +46,23 @@ void record_lone_failure(Evaluation& evaluation, const std::function<void()>& wo
                        ", even with nothing beside it; evaluation.memory_limit makes that a "
                        "result of the mechanism");
   }
+}
+
+Evaluation screened_alone(Measurement& measurement, const Task& task) {
+  auto evaluation = unmeasured(task);
+  if (measurement.expensive()) {
+    evaluation.measured = {{"started", utc_now()}, {"pid", getpid()}, {"host", host_name()}};
+  }
+  evaluation.status = Status::ok;
+  const Evaluation before = evaluation;
+  const auto work = [&] { screen(measurement, task, evaluation); };
+  try {
+    record_failure(evaluation, work);
+  } catch (const std::bad_alloc&) {
+    evaluation = before;
+    record_lone_failure(evaluation, work);
+  }
+  return evaluation;
 }
 
 }  // namespace nas

@@ -39,6 +39,19 @@ bool Ledger::go_on(std::int64_t steps, bool anyway) {
   return true;
 }
 
+void Ledger::charge(const std::string& id, const Taken& taken, std::int64_t booked) {
+  auto& before = taken_[id];
+  charge(taken.seconds - before.seconds);
+  take_back_steps(booked - (taken.steps - before.steps));
+  before = taken;
+}
+
+std::optional<std::int64_t> Ledger::paused_at(const std::string& id) const {
+  const auto found = taken_.find(id);
+  if (found == taken_.end() || !found->second.paused) return std::nullopt;
+  return found->second.steps;
+}
+
 std::optional<double> Ledger::seconds_left() const {
   if (rules_.budget.train_seconds <= 0.0) return std::nullopt;
   return std::max(0.0, rules_.budget.train_seconds - seconds_);

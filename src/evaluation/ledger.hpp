@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -47,6 +48,17 @@ class Ledger {
     evaluations_ += evaluations;
     steps_ += evaluations * rules_.steps;
   }
+  /// What an evaluation that is begun by itself has taken so far.
+  struct Taken {
+    bool paused = false;
+    std::int64_t steps = 0;
+    double seconds = 0.0;
+  };
+  /// Charges what an evaluation has taken since it was charged last, in place of the steps that were
+  /// booked for that.
+  void charge(const std::string& id, const Taken& taken, std::int64_t booked);
+  /// Steps that an evaluation was charged which is paused; nothing where it is not.
+  [[nodiscard]] std::optional<std::int64_t> paused_at(const std::string& id) const;
   /// Books the time that a training run took.
   void charge(double seconds) { seconds_ += seconds; }
   /// Of what was booked and did not take place, since the time was spent. Steps also of training
@@ -86,6 +98,7 @@ class Ledger {
   std::int64_t rejections_in_a_row_ =
       0;  ///< asks so rejected since the last that trained something
   std::string spent_{};
+  std::map<std::string, Taken> taken_{};  ///< by id
 };
 
 }  // namespace nas

@@ -16,7 +16,7 @@ namespace nas {
 /// members of an array are measured one by one, so that one of them cannot fail its neighbours; a
 /// task that fails alone gets a status where its candidate is the cause (record_failure), and else
 /// ends everything: the others are asked to stop. A task alone that is out of memory is measured
-/// again once nobody else is at work: only then is too little memory of a device its result.
+/// again once nothing else is at work: only then is too little memory of a device its result.
 ///
 /// What was measured in an array has measured["array"], the number of tasks in it; a task that was
 /// measured alone after its array failed has that failure's text in measured["array_failure"]. What an

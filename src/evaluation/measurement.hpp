@@ -41,7 +41,7 @@ struct Advance {
   std::int64_t step = 0;   ///< taken so far
   std::int64_t steps = 0;  ///< of a whole training run; 0: not known
   double loss = 0.0;       ///< training loss of late, mean over the array; NaN: not known yet
-  std::string worker{};    ///< who takes them, where that is another process
+  std::string worker{};    ///< the process that takes them, if it is another one
 };
 
 /// What is evaluated, and how. The seam between search (which knows genotypes and evaluations) and
@@ -105,15 +105,15 @@ class Measurement {
     for (const auto& [task, evaluation] : array) measure(task, evaluation);
   }
   /// Called once the evaluation of an expensive measurement, or a paused one, is committed, and
-  /// again by a later process that finds it recorded: what was kept lest an unfinished measurement
-  /// be lost can go, and what belongs to a finished one can be saved. From the thread that asks;
+  /// again by a later process that finds it recorded: what was kept for an unfinished measurement
+  /// can be deleted, and what belongs to a finished one can be saved. From the thread that asks;
   /// what it throws ends the search, and the next process calls it again. Called also for one that
   /// has failed and is to be measured again from its beginning, which is never recorded.
   virtual void recorded(const Evaluation& /*evaluation*/) {}
 
   using Listener = std::function<void(std::span<const Assignment> array, const Advance& advance)>;
-  /// Who is told, about once a second and from the threads that measure, how far they are; empty:
-  /// nobody.
+  /// Called about once a second, from the threads that measure, with how far they are; may be
+  /// empty.
   void set_listener(Listener listener) { listener_ = std::move(listener); }
 
  protected:
@@ -144,7 +144,7 @@ void require_identity(const nlohmann::json& given, const nlohmann::json& here,
 /// A task as it passes between processes: "id", "candidate" (its name), "replicate", "identity",
 /// and "until" where it is to pause.
 nlohmann::json task_json(const Task& task);
-/// The task again, for whoever is to measure it.
+/// The task again, where it is measured.
 /// @throws InputError if it would be measured otherwise here: `measurement` knows no such candidate
 /// or makes another one of the name, has another identity (but for what a task says of its own
 /// training, "training" and "stop_above_nll") or rungs, or the id is not that of the identity. The

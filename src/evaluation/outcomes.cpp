@@ -35,15 +35,20 @@ std::string counted_texts(const std::vector<std::string>& outcomes) {
 
 }  // namespace
 
-void FirstOutcomes::begin(std::span<const std::string> ids) {
+void Outcomes::begin(std::span<const std::string> ids) {
   for (const auto& id : ids) {
     if (outcomes_.size() < kEnough) outcomes_.try_emplace(id);
   }
 }
 
-void FirstOutcomes::recall(const Evaluation& evaluation) { succeeded_ |= is_usable(evaluation); }
+void Outcomes::recall(const Evaluation& evaluation) { succeeded_ |= is_usable(evaluation); }
 
-void FirstOutcomes::finish(std::span<const Evaluation> evaluations) {
+void Outcomes::finish(std::span<const Evaluation> evaluations) {
+  finish_first(evaluations);
+  finish_latest(evaluations);
+}
+
+void Outcomes::finish_first(std::span<const Evaluation> evaluations) {
   for (const auto& evaluation : evaluations) {
     const bool screened_out = !outcomes_.contains(evaluation.id);
     succeeded_ |= is_usable(evaluation);
@@ -63,7 +68,7 @@ void FirstOutcomes::finish(std::span<const Evaluation> evaluations) {
                         " evaluations succeeded: " + counted_texts(texts));
 }
 
-void LatestOutcomes::finish(std::span<const Evaluation> evaluations) {
+void Outcomes::finish_latest(std::span<const Evaluation> evaluations) {
   if (window_ == 0) return;
   for (const auto& evaluation : evaluations) {
     const auto known =

@@ -24,7 +24,7 @@ namespace NAS_PUBLIC nas {
 /// last ones of a search. A search that goes on under a larger budget asks for others in their place.
 inline constexpr const char* kAnswerFrom = "answer_from";
 
-/// Something that happened in a batch, for progress displays. Told by the thread that asks.
+/// An event of a batch, for progress displays. Reported from the thread that asks.
 struct Progress {
   enum class Kind {
     candidate_screening,  ///< about to be looked at: costs, measurements, constraints
@@ -55,7 +55,7 @@ using Recall = std::function<std::optional<Evaluation>(const std::string& id)>;
 
 /// Answers asks for candidates: from the store where the answer is known, else by measuring with an
 /// Executor. Results, their order and the recorded asks do not depend on the number of
-/// workers, but for answers that are told as they arrive.
+/// workers, except where answers are returned as they arrive.
 ///
 /// With racing, answers are means over all replicates so far, once a batch's race is decided. They
 /// stay what they are until the candidate is asked for again.
@@ -77,10 +77,10 @@ class RecordingEvaluator final : public Evaluator {
     Budget budget{};
     Retries retries{};
     /// The search ends where more than half of so many distinct candidates, the latest that were
-    /// measured, have failed: see LatestOutcomes. 0: never.
+    /// measured, have failed: see Outcomes. 0: never.
     std::int64_t failure_window = 0;
-    /// What somebody else has made of an evaluation, by its id; may be empty. It is stored and
-    /// counts as if it had been recorded before.
+    /// Finds evaluations that were made elsewhere, by their ids; may be empty. What it finds is
+    /// stored and counts as if it had been recorded before.
     Recall recall{};
     std::function<void(const Progress&)> on_progress{};  ///< may be empty
     /// Called before anything is measured that no record answers, with the number of the ask that
@@ -98,12 +98,13 @@ class RecordingEvaluator final : public Evaluator {
 
   std::vector<Answer> ask(const std::vector<Genotype>& batch) override;
 
-  /// What is out when the time is spent is measured all the same. An ask is recorded when its answer
-  /// is told, in order of arrival with its place in that order, which another process keeps to;
-  /// what is stored and was not told is told first there, by the numbers of asks. Nothing may be
-  /// out when a batch or anything outside the search is evaluated.
-  /// One that is to pause is answered by one replicate, as evaluate() answers its task, and takes the
-  /// steps and the time since it was told last from the budget.
+  /// Evaluations in flight when the time is spent are completed. An ask is recorded when next()
+  /// returns its answer; with TellOrder::arrival its position is recorded as well, and a process
+  /// that continues the run returns the recorded answers first, in that order, then what else is
+  /// stored, by the numbers of the asks. Nothing may be in flight when a batch or anything outside
+  /// the search is evaluated.
+  /// A candidate that is to pause is answered by one replicate, as evaluate() answers its task; the
+  /// steps and the time since its previous answer are charged to the budget.
   bool begin(const Genotype& genotype, std::int64_t until = 0, bool anyway = false) override;
   std::optional<Told> next(TellOrder order) override;
 

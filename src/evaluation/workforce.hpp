@@ -4,7 +4,7 @@
 
 namespace NAS_PUBLIC nas {
 
-/// Who measures elsewhere at the moment.
+/// The workers of other processes at the moment.
 struct Workforce {
   int workers = 0;
   int slots = 0;  ///< orders that they work on at once, all together
