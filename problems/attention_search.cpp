@@ -20,6 +20,7 @@
 #include "evaluation/device_pool.hpp"
 #include "evaluation/frame.hpp"
 #include "evaluation/model_selection.hpp"
+#include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
 #include "instruments/environment.hpp"
 #include "nn/transformer.hpp"
@@ -392,9 +393,8 @@ class AttentionSearch final : public Problem {
     training_parameters_ = training;
     training_ = TrainingSettings(training);
     identity_training_ = training;
-    // What does not change a result is no part of its identity.
-    for (const auto* name : {"checkpoint_minutes", "early_stop_after", "early_stop_factor"}) {
-      identity_training_.erase(name);
+    for (const auto& setting : training_settings()) {
+      if (setting.effect != Effect::result) identity_training_.erase(setting.name);
     }
   }
 

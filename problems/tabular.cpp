@@ -428,7 +428,8 @@ NAS_REGISTER_PROBLEM(
            .default_value = std::string(),
            .help = "file made by nas-data table pack: beside the configuration, in the "
                    "current folder, or installed",
-           .required = true},
+           .required = true,
+           .names_file = true},
           {.name = "mode",
            .default_value = std::string("noisy"),
            .help = "what answers: noisy, a recorded training run, drawn without replacement "

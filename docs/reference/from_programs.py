@@ -56,9 +56,9 @@ def allowed(schema):
 def settings(properties):
     if not properties:
         return "No settings.\n"
-    return table(["setting", "default", "allowed", "meaning"],
-                 [[code(name), shown(one["default"]) if "default" in one else "", allowed(one), escaped(one.get("description", ""))]
-                  for name, one in properties.items()])
+    return table(["setting", "default", "allowed", "effect", "meaning"],
+                 [[code(name), shown(one["default"]) if "default" in one else "", allowed(one), one.get("x-effect", ""),
+                   escaped(one.get("description", ""))] for name, one in properties.items()])
 
 
 def maps(schema):

@@ -26,9 +26,7 @@
 #include "study/engines.hpp"
 #include "study/experiment.hpp"
 #include "study/objectives.hpp"
-#include "study/retest.hpp"
 #include "study/space.hpp"
-#include "study/tuning.hpp"
 
 namespace nas {
 
@@ -69,9 +67,19 @@ PluginKind plugin_kind(std::string many, const AnyRegistry& registry) {
   return kind;
 }
 
+/// The same of what decides about a search alone.
+template <class AnyRegistry>
+PluginKind search_kind(std::string many, const AnyRegistry& registry) {
+  auto kind = plugin_kind(std::move(many), registry);
+  for (auto& plugin : kind.plugins) {
+    plugin.settings = with_effect(Effect::search, std::move(plugin.settings));
+  }
+  return kind;
+}
+
 std::vector<PluginKind> plugin_kinds() {
-  return {plugin_kind("algorithms", algorithms()), plugin_kind("problems", problems()),
-          plugin_kind("objectives", objectives()), plugin_kind("data", corpora())};
+  return {search_kind("algorithms", algorithms()), plugin_kind("problems", problems()),
+          search_kind("objectives", objectives()), plugin_kind("data", corpora())};
 }
 
 std::string plugin_list(const PluginKind& kind) {
@@ -106,10 +114,10 @@ std::string allowed_text(const Setting& setting) {
 
 std::string settings_text(const std::vector<Setting>& settings) {
   if (settings.empty()) return "  no settings\n";
-  std::vector<Texts> rows{{"setting", "type", "default", "allowed", "meaning"}};
+  std::vector<Texts> rows{{"setting", "type", "default", "allowed", "effect", "meaning"}};
   for (const auto& setting : settings) {
     rows.push_back({setting.name, setting.type_name(), default_text(setting), allowed_text(setting),
-                    setting.help});
+                    std::string(to_string(setting.effect)), setting.help});
   }
   return table(rows);
 }
@@ -378,7 +386,7 @@ std::string settings_named(const std::string& name) {
       });
       if (!has_path && setting.name != name && !setting.name.starts_with(name + "_")) continue;
       rows.push_back({owner, setting.name, setting.type_name(), default_text(setting),
-                      allowed_text(setting), setting.help});
+                      allowed_text(setting), std::string(to_string(setting.effect)), setting.help});
     }
   };
   for (const auto& section : sections()) {
@@ -391,7 +399,7 @@ std::string settings_named(const std::string& name) {
     }
   }
   if (rows.empty()) return {};
-  rows.insert(rows.begin(), {"of", "setting", "type", "default", "allowed", "meaning"});
+  rows.insert(rows.begin(), {"of", "setting", "type", "default", "allowed", "effect", "meaning"});
   return "settings\n" + table(rows);
 }
 

@@ -18,9 +18,7 @@
 #include "study/comparison.hpp"
 #include "study/experiment.hpp"
 #include "study/objectives.hpp"
-#include "study/retest.hpp"
 #include "study/space.hpp"
-#include "study/tuning.hpp"
 
 namespace nas {
 
@@ -82,6 +80,7 @@ Json setting_schema(const Setting& setting) {
   if (!setting.required) {
     std::visit([&schema](const auto& value) { schema["default"] = value; }, setting.default_value);
   }
+  schema["x-effect"] = to_string(setting.effect);
   return schema;
 }
 
@@ -108,7 +107,9 @@ Json plugin_section(const std::string& section, const AnyRegistry& registry, con
   auto forms = Json::array({{{"enum", registry.keys()}}});
   for (const auto& name : registry.keys()) {
     const auto& description = registry.at(name).description;
-    auto properties = properties_of(description.settings);
+    auto properties =
+        properties_of(section == "algorithm" ? with_effect(Effect::search, description.settings)
+                                             : description.settings);
     for (const auto& [setting, schema] : properties.items()) {
       if (all.contains(setting) && all[setting] != schema) {
         all[setting] = any_of({all[setting], schema});
@@ -173,7 +174,8 @@ Json objectives_schema() {
   auto properties = properties_of(objective_settings());
   properties["name"] = name;
   for (const auto& key : objectives().keys()) {
-    properties.update(properties_of(objectives().at(key).description.settings));
+    properties.update(
+        properties_of(with_effect(Effect::search, objectives().at(key).description.settings)));
   }
   auto map = map_of(std::move(properties));
   map["required"] = {"name"};

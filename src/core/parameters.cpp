@@ -1,6 +1,7 @@
 #include "core/parameters.hpp"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
@@ -21,6 +22,12 @@ bool in_range(const Setting& setting, double value) {
 }
 
 }  // namespace
+
+std::string_view to_string(Effect effect) {
+  constexpr std::array<std::string_view, 6> kNames{"result",    "search",  "limit",
+                                                   "execution", "further", "none"};
+  return kNames.at(static_cast<std::size_t>(effect));
+}
 
 std::string Setting::type_name() const {
   switch (default_value.index()) {

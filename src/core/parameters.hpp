@@ -19,6 +19,24 @@ namespace NAS_PUBLIC nas {
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                            std::vector<std::string>, std::vector<double>>;
 
+/// What depends on a setting.
+enum class Effect {
+  result,     ///< what a training run comes to
+  search,     ///< which training runs a search makes, and how it ranks candidates
+  limit,      ///< when a search ends: it may be continued with another
+  execution,  ///< where, how fast and how safely training runs are carried out
+  further,    ///< what is trained or kept beside the search
+  none,
+};
+/// @return "result", "search", "limit", "execution", "further" or "none".
+std::string_view to_string(Effect effect);
+
+/// Another setting of the same section, without which a setting has no effect.
+struct Need {
+  std::string setting{};  ///< of integers or numbers; empty: none
+  double above = 0.0;     ///< what it must exceed
+};
+
 /// One setting that a section or a plug-in understands: the single source for validation, `nas-run
 /// describe` and the documentation.
 struct Setting {
@@ -31,6 +49,9 @@ struct Setting {
   bool max_exclusive = false;
   std::vector<std::string> choices{};  ///< allowed strings; empty = any
   bool required = false;               ///< no default: the user must give it
+  Effect effect = Effect::result;
+  Need needs{};
+  bool names_file = false;  ///< looked for beside the configuration that says it
 
   /// @return "in [0, 1)", "one of a, b", "an integer >= 1", ...: what is allowed.
   [[nodiscard]] std::string allowed() const;

@@ -19,7 +19,10 @@ namespace nas {
 namespace {
 
 Setting file_setting(std::string name, std::string help) {
-  return {.name = std::move(name), .default_value = std::string(), .help = std::move(help)};
+  return {.name = std::move(name),
+          .default_value = std::string(),
+          .help = std::move(help),
+          .names_file = true};
 }
 
 Setting share_setting(std::string name, std::string help) {

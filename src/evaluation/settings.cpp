@@ -1,12 +1,14 @@
 #include "evaluation/settings.hpp"
 
 #include "genotype/architecture.hpp"
+#include "genotype/architecture_name.hpp"
 #include "store/evaluation.hpp"
 
 namespace nas {
 
 namespace {
 
+using Integer = std::int64_t;
 using Integers = std::vector<std::int64_t>;
 using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
@@ -46,7 +48,112 @@ Setting text(std::string name, std::string value, std::string help) {
   return {.name = std::move(name), .default_value = std::move(value), .help = std::move(help)};
 }
 
+/// The baseline of a configuration that names none.
+std::string vanilla() {
+  return label(vanilla_mechanism(Semantics::corrected), Semantics::corrected);
+}
+
+Setting with(Effect effect, Setting setting) {
+  setting.effect = effect;
+  return setting;
+}
+
+Setting needing(std::string other, Setting setting) {
+  setting.needs = {.setting = std::move(other)};
+  return setting;
+}
+
+Setting search(Setting setting) { return with(Effect::search, std::move(setting)); }
+
+Setting execution(Setting setting) { return with(Effect::execution, std::move(setting)); }
+
 }  // namespace
+
+std::vector<Setting> with_effect(Effect effect, std::vector<Setting> settings) {
+  for (auto& setting : settings) setting.effect = effect;
+  return settings;
+}
+
+Setting plugins_setting() {
+  return {.name = "plugins",
+          .default_value = Texts{},
+          .help =
+              "shared libraries of plug-ins (docs/how-to/plug-in.md), loaded before anything "
+              "else is read"};
+}
+
+std::vector<Setting> experiment_settings() {
+  return {
+      {.name = "name",
+       .default_value = std::string(),
+       .help = "name of the run and of its folder; empty: that of the file",
+       .effect = Effect::none},
+      {.name = "seed",
+       .default_value = Integer{42},
+       .help = "seed of the run, from which all others are derived",
+       .min = 0},
+      {.name = "semantics",
+       .default_value = std::string("corrected"),
+       .help =
+           "what the paper's labels compute: what they say (corrected), or what the published code "
+           "does, defects included (published)",
+       .choices = {"corrected", "published"}},
+      {.name = "mechanisms",
+       .default_value = Texts{},
+       .help = "mechanisms that are trained in place of a search, on retest.replicates seeds each, "
+               "and compared with the baseline; empty: a search",
+       .effect = Effect::search},
+      {.name = "controls",
+       .default_value = true,
+       .help = "whether the baseline is also trained without any mixer of positions and with "
+               "windows of 2, 4 and 8 tokens, on its seeds: what is better than it says something "
+               "of attention only where it is better than these, too; not where nothing is "
+               "trained",
+       .effect = Effect::further},
+      plugins_setting(),
+  };
+}
+
+std::vector<Setting> baseline_settings() {
+  return {{.name = "mechanism",
+           .default_value = vanilla(),
+           .help = "mechanism that is trained beside the search"}};
+}
+
+std::vector<Setting> population_settings() {
+  return with_effect(
+      Effect::search,
+      {
+          {.name = "population",
+           .default_value = Integer{0},
+           .help =
+               "individuals of the initial population and of every generation; 0 = what suits the "
+               "algorithm",
+           .min = 0,
+           .max = 1e6},
+          {.name = "informed",
+           .default_value = Texts{},
+           .help = "known-good mechanisms of the space, by name, for the initial population"},
+          {.name = "informed_share",
+           .default_value = 0.0,
+           .help = "share of the initial population that is taken from `informed`: each once at "
+                   "most, one "
+                   "at least",
+           .min = 0,
+           .max = 1},
+          {.name = "decomposition",
+           .default_value = std::string("none"),
+           .help =
+               "how several objectives, scaled by their ranges, become one for an algorithm that "
+               "takes one: weighted sum, Tchebycheff or boundary intersection (bi)",
+           .choices = {"none", "weighted", "tchebycheff", "bi"}},
+          {.name = "weights",
+           .default_value = Numbers{},
+           .help =
+               "weights of the objectives under decomposition, scaled to a sum of 1; empty: equal",
+           .min = 0},
+      });
+}
 
 std::vector<Setting> model_settings() {
   return {
@@ -80,29 +187,35 @@ std::vector<Setting> training_settings() {
       {.name = "score_test",
        .default_value = false,
        .help = "also score the test split, once, at the end: for records, no objective sees it"},
-      positive(number("checkpoint_minutes", 5.0, 0.0,
-                      "minutes between the checkpoints from which a killed training continues")),
-      integer("early_stop_after", 0, 0,
-              "first validation step at which a bad candidate may be stopped; 0 = never stop. A "
-              "stopped one has the value of that step, marked, and is never the best"),
-      positive(number("early_stop_factor", 2.0, 0.0,
+      execution(positive(
+          number("checkpoint_minutes", 5.0, 0.0,
+                 "minutes between the checkpoints from which a killed training continues"))),
+      search(integer(
+          "early_stop_after", 0, 0,
+          "first validation step at which a bad candidate may be stopped; 0 = never stop. A "
+          "stopped one has the value of that step, marked, and is never the best")),
+      search(
+          needing("early_stop_after",
+                  positive(number(
+                      "early_stop_factor", 2.0, 0.0,
                       "stop when the validation nll exceeds this multiple of the best one known at "
-                      "that step")),
+                      "that step")))),
   };
 }
 
 std::vector<Setting> evaluation_settings() {
   return {
-      text("device", "auto",
-           "auto, cpu, cuda or cuda:N, or several of one kind that the workers share: "
-           "cuda:0,cuda:1"),
-      text("workers", "auto",
-           "arrays of trainings at once: a number, or auto (one a core, one a listed GPU)"),
-      text(
+      execution(text("device", "auto",
+                     "auto, cpu, cuda or cuda:N, or several of one kind that the workers share: "
+                     "cuda:0,cuda:1")),
+      execution(
+          text("workers", "auto",
+               "arrays of trainings at once: a number, or auto (one a core, one a listed GPU)")),
+      execution(text(
           "array", "auto",
           "most trainings in an array, which a worker advances together: a number, or auto (timed "
           "on a GPU before the first array, by the first worker of a cluster; 1 on a CPU and under "
-          "memory_limit)"),
+          "memory_limit)")),
       at_most(9999.0,
               integer("threads", 1, 1,
                       "threads of one training; part of the identity: the kernels sum alike for "
@@ -117,146 +230,261 @@ std::vector<Setting> evaluation_settings() {
           "however many workers there are and however often the process ends; each is trained by "
           "itself, so that arrays gain nothing, cuBLAS has a workspace for each stream, and "
           "numerical_mode reference is refused. On the CPU all is bitwise in any case"),
-      choice("repeated", "reuse", {"reuse", "retrain", "replicate"},
-             "a candidate asked for again: reuse its evaluations, retrain it with fresh seeds, or "
-             "answer the mean over all replicates so far"),
-      at_most(kMostReplicates,
-              integer("replicates", 1, 1,
-                      "evaluations of a candidate, each with its own seeds; objectives and "
-                      "constraints are about their mean, and one that fails fails the candidate "
-                      "unless divergence_rate is an objective or constrained")),
-      at_most(kMostReplicates,
-              integer("racing_replicates", 0, 0,
-                      "most evaluations of a candidate in the races that give further ones to "
-                      "those that may be the best; 0 = no racing")),
-      integer("racing_elites", 3, 1,
+      search(choice(
+          "repeated", "reuse", {"reuse", "retrain", "replicate"},
+          "a candidate asked for again: reuse its evaluations, retrain it with fresh seeds, or "
+          "answer the mean over all replicates so far")),
+      search(at_most(
+          kMostReplicates,
+          integer("replicates", 1, 1,
+                  "evaluations of a candidate, each with its own seeds; objectives and "
+                  "constraints are about their mean, and one that fails fails the candidate "
+                  "unless divergence_rate is an objective or constrained"))),
+      search(
+          at_most(kMostReplicates,
+                  integer("racing_replicates", 0, 0,
+                          "most evaluations of a candidate in the races that give further ones to "
+                          "those that may be the best; 0 = no racing"))),
+      search(needing(
+          "racing_replicates",
+          integer(
+              "racing_elites", 3, 1,
               "how many best candidates a race looks for where there is one objective; several: "
-              "the non-dominated ones"),
-      below_one(positive(number("racing_confidence", 0.95, 0.0,
-                                "of each paired t-test by which a race leaves a candidate"))),
+              "the non-dominated ones"))),
+      search(needing(
+          "racing_replicates",
+          below_one(positive(number("racing_confidence", 0.95, 0.0,
+                                    "of each paired t-test by which a race leaves a candidate"))))),
       number("memory_limit", 0.0, 0.0, "largest memory of one training, GiB; 0 = no limit"),
       number("time_limit", 0.0, 0.0,
              "longest time of one training, seconds (its share of an array's), after which it is "
              "timed_out; 0 = no limit. What takes twice as long within a step ends the process, "
              "which can be continued"),
-      integer("retry_failed", 0, 0,
-              "how often a training run that has failed is tried again before that is its record"),
-      integer("retry_out_of_memory", 0, 0,
-              "the same of one that is out of memory alone: in an array, or beside others, it is "
-              "tried in smaller ones and alone in any case"),
-      integer("retry_timed_out", 0, 0, "the same of one that took longer than time_limit"),
-      integer("retry_crashed", 1, 1,
-              "how often one that was at work when its process ended by itself, or hung, is tried "
-              "again, alone, by the next process; at least once, since only alone is it certain "
-              "what ended it"),
-      at_most(1e6, integer("retry_lost", 2, 0,
-                           "how often one is ordered again that a cluster's worker had begun when "
-                           "it died")),
-      integer("failure_window", 50, 0,
-              "the run ends, and can be continued, where more than half of so many distinct "
-              "candidates have failed, the latest that were trained; what constraints reject did "
-              "not fail; 0 = never"),
-      integer("keep_models", 1, 0,
-              "number of best models whose weights are saved when their training ends: by the "
-              "objective, of several the whole front before all others, each by what its own "
-              "training scored; the best model of the baseline comes in addition; 0 = none"),
+      execution(integer(
+          "retry_failed", 0, 0,
+          "how often a training run that has failed is tried again before that is its record")),
+      execution(integer(
+          "retry_out_of_memory", 0, 0,
+          "the same of one that is out of memory alone: in an array, or beside others, it is "
+          "tried in smaller ones and alone in any case")),
+      execution(
+          integer("retry_timed_out", 0, 0, "the same of one that took longer than time_limit")),
+      execution(integer(
+          "retry_crashed", 1, 1,
+          "how often one that was at work when its process ended by itself, or hung, is tried "
+          "again, alone, by the next process; at least once, since only alone is it certain "
+          "what ended it")),
+      execution(at_most(
+          1e6, integer("retry_lost", 2, 0,
+                       "how often one is ordered again that a cluster's worker had begun when "
+                       "it died"))),
+      execution(integer(
+          "failure_window", 50, 0,
+          "the run ends, and can be continued, where more than half of so many distinct "
+          "candidates have failed, the latest that were trained; what constraints reject did "
+          "not fail; 0 = never")),
+      with(Effect::further,
+           integer("keep_models", 1, 0,
+                   "number of best models whose weights are saved when their training ends: by the "
+                   "objective, of several the whole front before all others, each by what its own "
+                   "training scored; the best model of the baseline comes in addition; 0 = none")),
       choice("causality", "auto", {"auto", "require", "ignore"},
              "refuse mechanisms that see later tokens; auto: require under corrected semantics"),
   };
 }
 
 std::vector<Setting> budget_settings() {
-  return {
-      integer("asks", 0, 0, "candidates that the search may ask for, known ones too; 0 = no limit"),
-      integer(
-          "evaluations", 0, 0,
-          "trainings that the search may cause; what constraints reject before training is free; "
-          "0 = no limit"),
-      number("seconds", 0.0, 0.0,
-             "wall-clock seconds of measuring for the search, over all processes, without those in "
-             "which "
-             "they were stopped; 0 = no limit"),
-      number(
-          "train_seconds", 0.0, 0.0,
-          "seconds of training (of a table: the recorded ones), summed, after which none begins; "
-          "0 = no limit"),
-      integer(
-          "train_steps", 0, 0,
-          "steps of training, summed over the trainings that the search may cause, each counted "
-          "until its end or its failure; 0 = no limit"),
-      number("gpu_seconds", 0.0, 0.0,
-             "the same, refused where training is not on a GPU; 0 = no limit"),
-      integer("stagnation", 0, 0,
+  return with_effect(
+      Effect::limit,
+      {
+          integer("asks", 0, 0,
+                  "candidates that the search may ask for, known ones too; 0 = no limit"),
+          integer("evaluations", 0, 0,
+                  "trainings that the search may cause; what constraints reject before training is "
+                  "free; "
+                  "0 = no limit"),
+          number("seconds", 0.0, 0.0,
+                 "wall-clock seconds of measuring for the search, over all processes, without "
+                 "those in "
+                 "which "
+                 "they were stopped; 0 = no limit"),
+          number("train_seconds", 0.0, 0.0,
+                 "seconds of training (of a table: the recorded ones), summed, after which none "
+                 "begins; "
+                 "0 = no limit"),
+          integer("train_steps", 0, 0,
+                  "steps of training, summed over the trainings that the search may cause, each "
+                  "counted "
+                  "until its end or its failure; 0 = no limit"),
+          number("gpu_seconds", 0.0, 0.0,
+                 "the same, refused where training is not on a GPU; 0 = no limit"),
+          integer(
+              "stagnation", 0, 0,
               "asks without a better hypervolume (one objective: a better value) after which the "
               "search ends, looked at after each batch; 0 = never"),
-      text("target", "",
-           "value of the only objective at which the search ends, looked at after each batch (a "
-           "generation, or an answer of an algorithm that asks one by one); empty = none"),
-  };
+          text(
+              "target", "",
+              "value of the only objective at which the search ends, looked at after each batch (a "
+              "generation, or an answer of an algorithm that asks one by one); empty = none"),
+      });
 }
 
 std::vector<Setting> fidelity_settings() {
   return {
-      {.name = "rungs",
-       .default_value = Integers{},
-       .help = "validation steps at which training runs pause, before the last one; empty: by min",
-       .min = 1},
-      integer(
+      search(
+          {.name = "rungs",
+           .default_value = Integers{},
+           .help =
+               "validation steps at which training runs pause, before the last one; empty: by min",
+           .min = 1}),
+      search(integer(
           "min", 0, 0,
           "in place of rungs: the first is the first validation step that is no less, each next "
-          "one the first that is no less than eta times (0: 3 times) the one before"),
-      {.name = "eta",
-       .default_value = 0.0,
-       .help =
-           "of so many candidates at a rung one goes on, more than 1; 0 = the ratio of the next "
-           "rung's steps and the rung's",
-       .min = 0},
-      choice("promote", "asha", {"asha", "pasha", "successive_halving", "hyperband"},
-             "asha: whenever a candidate may be out, one that is to go on, else a new one; pasha: "
-             "the same, to a further rung only once the order at the two highest ones differs; "
-             "successive_halving: the best of each batch once all of it is at a rung; hyperband: "
-             "the same, where batches in turn are halved from each rung on"),
-      {.name = "epsilon",
-       .default_value = Numbers{},
-       .help = "of pasha: by how much two candidates must differ at a rung to be ordered there, of "
+          "one the first that is no less than eta times (0: 3 times) the one before")),
+      search({.name = "eta",
+              .default_value = 0.0,
+              .help = "of so many candidates at a rung one goes on, more than 1; 0 = the ratio of "
+                      "the next "
+                      "rung's steps and the rung's",
+              .min = 0}),
+      search(choice(
+          "promote", "asha", {"asha", "pasha", "successive_halving", "hyperband"},
+          "asha: whenever a candidate may be out, one that is to go on, else a new one; pasha: "
+          "the same, to a further rung only once the order at the two highest ones differs; "
+          "successive_halving: the best of each batch once all of it is at a rung; hyperband: "
+          "the same, where batches in turn are halved from each rung on")),
+      search(
+          {.name = "epsilon",
+           .default_value = Numbers{},
+           .help =
+               "of pasha: by how much two candidates must differ at a rung to be ordered there, of "
                "each objective in its own unit: the noise between seeds in a difference of two "
                "(nas-data table audit shows it); empty = 0",
-       .min = 0},
-      choice("spread", "crowding", {"crowding", "epsilon_net"},
-             "which candidates of one front go on first, of several objectives: by their crowding "
-             "distance, or each time the one that is farthest from those before"),
-      at_most(1.0,
-              number("audit", 0.0, 0.0,
-                     "share of the candidates that are paused for good which is trained to the "
-                     "end after the search, outside its budget, to say what pruning has missed")),
-      positive(number("checkpoint_space", 20.0, 0.0,
-                      "GiB that checkpoints of paused training runs may take; the least promising "
-                      "go first, and without its own a training run begins again")),
+           .min = 0}),
+      search(choice(
+          "spread", "crowding", {"crowding", "epsilon_net"},
+          "which candidates of one front go on first, of several objectives: by their crowding "
+          "distance, or each time the one that is farthest from those before")),
+      with(Effect::further,
+           at_most(
+               1.0,
+               number("audit", 0.0, 0.0,
+                      "share of the candidates that are paused for good which is trained to the "
+                      "end after the search, outside its budget, to say what pruning has missed"))),
+      execution(positive(
+          number("checkpoint_space", 20.0, 0.0,
+                 "GiB that checkpoints of paused training runs may take; the least promising "
+                 "go first, and without its own a training run begins again"))),
   };
 }
 
 std::vector<Setting> cluster_settings() {
-  return {
-      text("engine", "",
-           "what places training runs on workers: one of nas-run list engines; empty: the workers "
-           "are threads of this process"),
-      {.name = "command",
-       .default_value = Texts{},
-       .help = "words of a program of yours that is the engine, in place of a named one"},
-      text("scheduler", "auto",
-           "auto: the engine starts one and writes its address and certificate to cluster.json in "
-           "the run's folder; or the address of a running one: tls://host:port"),
-      text("listen", "auto",
-           "address on which Dask's scheduler listens; auto: that of the default route"),
-      text("device", "auto",
-           "model of device that all workers must have, since each rounds in its own way; auto: "
-           "that of the run's first result; mixed: any, and results depend on who measured what"),
-      positive(number("silence", 60.0, 0.0,
-                      "seconds after which a silent worker counts as dead, and one that stands "
-                      "still gives up what it works on")),
-      positive(number("grace", 25.0, 0.0,
-                      "seconds that workers have for checkpoints when they are stopped")),
-  };
+  return with_effect(
+      Effect::execution,
+      {
+          text("engine", "",
+               "what places training runs on workers: one of nas-run list engines; empty: the "
+               "workers "
+               "are threads of this process"),
+          {.name = "command",
+           .default_value = Texts{},
+           .help = "words of a program of yours that is the engine, in place of a named one"},
+          text("scheduler", "auto",
+               "auto: the engine starts one and writes its address and certificate to cluster.json "
+               "in "
+               "the run's folder; or the address of a running one: tls://host:port"),
+          text("listen", "auto",
+               "address on which Dask's scheduler listens; auto: that of the default route"),
+          text(
+              "device", "auto",
+              "model of device that all workers must have, since each rounds in its own way; auto: "
+              "that of the run's first result; mixed: any, and results depend on who measured "
+              "what"),
+          positive(number("silence", 60.0, 0.0,
+                          "seconds after which a silent worker counts as dead, and one that stands "
+                          "still gives up what it works on")),
+          positive(number("grace", 25.0, 0.0,
+                          "seconds that workers have for checkpoints when they are stopped")),
+      });
+}
+
+std::vector<Setting> retest_settings() {
+  return with_effect(
+      Effect::further,
+      {
+          {.name = "replicates",
+           .default_value = Integer{5},
+           .help =
+               "fresh seeds on which each candidate is trained again, or each of listed "
+               "`mechanisms`; where a run has more of them, these stay; 0 = no re-test, as without "
+               "this section: one that a run has stays while the search finds the same",
+           .min = 0,
+           .max = kMostReplicates},
+          {.name = "top",
+           .default_value = Integer{3},
+           .help = "number of best mechanisms that are re-tested under one objective; under "
+                   "several the "
+                   "front is",
+           .min = 1,
+           .max = 1e6},
+          {.name = "confidence",
+           .default_value = 0.95,
+           .help = "confidence level of the intervals and of the verdict",
+           .min = 0,
+           .max = 1,
+           .min_exclusive = true,
+           .max_exclusive = true},
+      });
+}
+
+std::vector<Setting> tuning_settings() {
+  constexpr double kLargestDecay = 100.0;
+  return with_effect(
+      Effect::further,
+      {
+          {.name = "trials",
+           .default_value = Integer{0},
+           .help = "settings tried per mechanism, the configuration's own among them; 0 = as many "
+                   "as the "
+                   "search had training runs",
+           .min = 0,
+           .max = 1e6},
+          {.name = "learning_rate",
+           .default_value = Numbers{1e-4, 1e-2},
+           .help = "[lowest, highest] learning rate; what is tried is uniform in the logarithm",
+           .min = 0,
+           .min_exclusive = true},
+          {.name = "weight_decay",
+           .default_value = Numbers{0.0, 0.01, 0.1},
+           .help = "weight decays to choose from",
+           .min = 0,
+           .max = kLargestDecay},
+          {.name = "winners",
+           .default_value = Integer{0},
+           .help = "number of the search's best mechanisms that get as many trials each",
+           .min = 0,
+           .max = 1e6},
+      });
+}
+
+std::vector<SettingSection> setting_sections() {
+  return {{"", experiment_settings()},          {"baseline", baseline_settings()},
+          {"baseline.tune", tuning_settings()}, {"model", model_settings()},
+          {"training", training_settings()},    {"evaluation", evaluation_settings()},
+          {"algorithm", population_settings()}, {"budget", budget_settings()},
+          {"fidelity", fidelity_settings()},    {"retest", retest_settings()},
+          {"cluster", cluster_settings()}};
+}
+
+std::vector<std::string> names_of(const std::vector<Setting>& settings) {
+  std::vector<std::string> names;
+  for (const auto& setting : settings) names.push_back(setting.name);
+  return names;
+}
+
+std::vector<std::string> names_of(std::vector<Setting> settings, Effect effect) {
+  std::erase_if(settings, [effect](const Setting& one) { return one.effect != effect; });
+  return names_of(settings);
 }
 
 }  // namespace nas

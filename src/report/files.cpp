@@ -15,9 +15,12 @@
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "evaluation/settings.hpp"
 #include "report/csv.hpp"
 #include "report/digest.hpp"
 #include "report/recorded_genes.hpp"
+#include "search/algorithm.hpp"
+#include "search/conversation.hpp"
 
 namespace nas {
 
@@ -147,6 +150,27 @@ void erase_keys(nlohmann::json& config, const std::string& section,
   for (const auto& key : keys) found->erase(key);
 }
 
+bool is_without_effect(const Setting& setting) {
+  return setting.effect != Effect::result && setting.effect != Effect::search;
+}
+
+/// Settings of an algorithm. Of one that is not here, a plug-in's, only a conversation's are known.
+std::vector<Setting> settings_of_algorithm(const std::string& key) {
+  return algorithms().contains(key) ? algorithms().at(key).description.settings
+                                    : with_conversation({}, 1);
+}
+
+/// The section of an algorithm without settings that lack what they need.
+void erase_idle(nlohmann::json& section) {
+  const auto given = section;
+  for (const auto& setting : settings_of_algorithm(section.value("name", ""))) {
+    const auto& needs = setting.needs;
+    if (!needs.setting.empty() && given.value(needs.setting, needs.above) <= needs.above) {
+      section.erase(setting.name);
+    }
+  }
+}
+
 /// A configuration without what no result depends on. Listed mechanisms are told apart by their
 /// evaluations.
 nlohmann::json comparable_config(nlohmann::json config) {
@@ -159,36 +183,26 @@ nlohmann::json comparable_config(nlohmann::json config) {
       erase_keys(config, path.substr(0, dot), {path.substr(dot + 1)});
     }
   }
-  // Where nothing is out at once, nothing depends on these.
   const auto algorithm = config.find("algorithm");
-  if (algorithm != config.end() && algorithm->value("in_flight", 1) == 1) {
-    erase_keys(config, "algorithm", {"in_flight", "order"});
-  }
+  if (algorithm != config.end() && algorithm->is_object()) erase_idle(*algorithm);
   return without_places(std::move(config));
 }
 
 }  // namespace
 
 const std::set<std::string>& settings_without_effect() {
-  static const std::set<std::string> kPaths{"name",
-                                            "budget",
-                                            "cluster",
-                                            "retest",
-                                            "controls",
-                                            "baseline.tune",
-                                            "evaluation.workers",
-                                            "evaluation.array",
-                                            "evaluation.device",
-                                            "evaluation.keep_models",
-                                            "evaluation.failure_window",
-                                            "evaluation.retry_failed",
-                                            "evaluation.retry_out_of_memory",
-                                            "evaluation.retry_timed_out",
-                                            "evaluation.retry_crashed",
-                                            "evaluation.retry_lost",
-                                            "training.checkpoint_minutes",
-                                            "fidelity.checkpoint_space",
-                                            "fidelity.audit"};
+  static const std::set<std::string> kPaths = [] {
+    std::set<std::string> paths;
+    for (const auto& [section, settings] : setting_sections()) {
+      const auto named = std::count_if(settings.begin(), settings.end(), is_without_effect);
+      if (named == std::ssize(settings)) paths.insert(section);
+      for (const auto& setting : settings) {
+        if (!is_without_effect(setting) || named == std::ssize(settings)) continue;
+        paths.insert(section.empty() ? setting.name : section + "." + setting.name);
+      }
+    }
+    return paths;
+  }();
   return kPaths;
 }
 

@@ -92,6 +92,10 @@ std::vector<Setting> with_conversation(std::vector<Setting> settings, std::int64
       "order", {"virtual", "arrival"},
       "of answers with in_flight > 1: virtual, as equal workers would finish by expected cost, the "
       "same whenever trainings end; arrival, as they end, which is recorded"));
+  // Where nothing else is out, neither makes a difference.
+  for (auto at = settings.end() - 2; at != settings.end(); ++at) {
+    at->needs = {.setting = "in_flight", .above = 1.0};
+  }
   return settings;
 }
 

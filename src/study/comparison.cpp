@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/installed.hpp"
+#include "evaluation/settings.hpp"
 #include "search/algorithm.hpp"
 
 namespace nas {
@@ -30,12 +31,6 @@ DocumentNode without(DocumentNode map, const Texts& keys) {
 void put(DocumentNode& map, const std::string& key, const DocumentNode& value) {
   map = without(std::move(map), {key});
   map.entries.push_back({.key = key, .origin = value.origin, .value = value});
-}
-
-Texts names(const std::vector<Setting>& settings) {
-  Texts names;
-  for (const auto& setting : settings) names.push_back(setting.name);
-  return names;
 }
 
 /// Reads a configuration; mistakes collect in `diagnostics_`.
@@ -104,7 +99,7 @@ class Reader {
       algorithm = {.kind = Kind::map, .entries = {}, .origin = item.origin};
       put(algorithm, "name", item);
     }
-    const auto own = names(contender_settings());
+    const auto own = names_of(contender_settings());
     auto rest = own;
     rest.emplace_back("evaluation");
     rest.emplace_back("fidelity");
@@ -225,39 +220,49 @@ class Reader {
 }  // namespace
 
 std::vector<Setting> comparison_settings() {
-  return {{.name = "seeds",
-           .default_value = Integer{1000},
-           .help = "searches per algorithm; their seeds count from `seed` on",
-           .min = 1,
-           .max = 1e6},
-          {.name = "draws",
-           .default_value = Integer{0},
-           .help = "tables that answer the searches in turn, their replicates redrawn within each "
-                   "mechanism; 0 = the recorded table",
-           .min = 0,
-           .max = 1e6}};
+  return with_effect(
+      Effect::search,
+      {{.name = "seeds",
+        .default_value = Integer{1000},
+        .help = "searches per algorithm; their seeds count from `seed` on",
+        .min = 1,
+        .max = 1e6},
+       {.name = "draws",
+        .default_value = Integer{0},
+        .help = "tables that answer the searches in turn, their replicates redrawn within each "
+                "mechanism; 0 = the recorded table",
+        .min = 0,
+        .max = 1e6}});
 }
 
 std::vector<Setting> contender_settings() {
-  return {
-      {.name = "label",
-       .default_value = std::string(),
-       .help = "name in the comparison; empty: the algorithm's"},
-      {.name = "seeds",
-       .default_value = Integer{0},
-       .help = "largest number of searches of this algorithm; 0 = as many as of the others",
-       .min = 0,
-       .max = 1e6},
-      {.name = "belief",
-       .default_value = std::string("record"),
-       .help =
-           "by what its searches rank a candidate: record, all of its evaluations, as a run does; "
-           "best_answer, the best one alone, as the published search reports",
-       .choices = {"record", "best_answer"}}};
+  return with_effect(
+      Effect::search,
+      {{.name = "label",
+        .default_value = std::string(),
+        .help = "name in the comparison; empty: the algorithm's"},
+       {.name = "seeds",
+        .default_value = Integer{0},
+        .help = "largest number of searches of this algorithm; 0 = as many as of the others",
+        .min = 0,
+        .max = 1e6},
+       {.name = "belief",
+        .default_value = std::string("record"),
+        .help =
+            "by what its searches rank a candidate: record, all of its evaluations, as a run does; "
+            "best_answer, the best one alone, as the published search reports",
+        .choices = {"record", "best_answer"}}});
 }
 
 const Texts& contender_evaluation() {
-  static const Texts kOwn{"repeated", "replicates"};
+  // A table answers without races.
+  static const Texts kOwn = [] {
+    auto settings = evaluation_settings();
+    std::erase_if(settings, [](const Setting& one) {
+      return one.name == "racing_replicates" || one.needs.setting == "racing_replicates";
+    });
+    return names_of(std::move(settings), Effect::search);
+  }();
   return kOwn;
 }
 

@@ -1,7 +1,6 @@
 #include "study/experiment.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -26,7 +25,6 @@
 #include "study/engines.hpp"
 #include "study/fit.hpp"
 #include "study/objectives.hpp"
-#include "study/retest.hpp"
 #include "study/space.hpp"
 #include "study/tuning.hpp"
 
@@ -39,31 +37,18 @@ using Integer = std::int64_t;
 using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
 
-/// The baseline of a configuration that names none.
-std::string vanilla() {
-  return label(vanilla_mechanism(Semantics::corrected), Semantics::corrected);
-}
-
-Setting plugins_setting() {
-  return {.name = "plugins",
-          .default_value = Texts{},
-          .help =
-              "shared libraries of plug-ins (docs/how-to/plug-in.md), loaded before anything "
-              "else is read"};
-}
-
-/// Sections, and settings of `evaluation`, that a search alone reads.
-constexpr std::array kOfSearch{"algorithm", "budget", "space"};
-constexpr std::array kEvaluationOfSearch{"repeated", "replicates", "racing_replicates",
-                                         "racing_elites", "racing_confidence"};
-
-/// Settings of plug-ins whose texts name files.
-constexpr std::array kFileSettings{"path", "table", "test", "train", "valid"};
-
-Texts names(const std::vector<Setting>& settings) {
-  Texts names;
-  for (const auto& setting : settings) names.push_back(setting.name);
-  return names;
+/// Sections, the space apart, that a search alone reads.
+Texts sections_of_search() {
+  Texts sections;
+  for (const auto& section : setting_sections()) {
+    const auto of_search = [](const Setting& setting) {
+      return setting.effect == Effect::search || setting.effect == Effect::limit;
+    };
+    if (std::all_of(section.settings.begin(), section.settings.end(), of_search)) {
+      sections.push_back(section.path);
+    }
+  }
+  return sections;
 }
 
 bool contains(const Texts& texts, const std::string& text) {
@@ -166,7 +151,7 @@ class Reader {
 
   void read_top(const std::filesystem::path& file) {
     const auto settings = experiment_settings();
-    Texts known = names(settings);
+    Texts known = names_of(settings);
     known.insert(known.end(), {"baseline", "problem", "objectives", "constraints", "space", "model",
                                "data", "training", "evaluation", "budget", "fidelity", "algorithm",
                                "retest", "cluster"});
@@ -377,9 +362,9 @@ class Reader {
         }
       }
       parameters = read_section(section, node, settings, diagnostics_, ignored);
-      for (const auto& name : kFileSettings) {
-        if (node != nullptr && node->find(name) != nullptr)
-          locate(section + "." + name, *node->find(name), name, parameters);
+      for (const auto& one : settings) {
+        if (!one.names_file || node == nullptr || node->find(one.name) == nullptr) continue;
+        locate(section + "." + one.name, *node->find(one.name), one.name, parameters);
       }
     });
     return std::get<std::string>(key);
@@ -410,13 +395,11 @@ class Reader {
   /// A file's name counts from the file that says it.
   void locate(const std::string& path, const DocumentNode& given, const std::string& setting,
               Parameters& parameters) {
-    if (!parameters.contains(setting)) return;
-    const auto* name = std::get_if<std::string>(&parameters.at(setting));
-    if (name == nullptr) return;
-    const auto file = located_file(*name, file_of(given.origin));
+    const auto& name = parameters.get<std::string>(setting);
+    const auto file = located_file(name, file_of(given.origin));
     if (!is_utf8(file)) {  // a folder of the file that says it, which no record could hold
       diagnostics_.add(given.origin,
-                       path + " = " + *name + ", found as " + file + ", must have a path in UTF-8");
+                       path + " = " + name + ", found as " + file + ", must have a path in UTF-8");
     }
     parameters.set(setting, file);
   }
@@ -791,13 +774,13 @@ class Reader {
     training.set("early_stop_after", Integer{0});
     training.set("score_test", true);
     // Of the space the baseline may come, and match_parameters.
-    for (const auto* section : {"algorithm", "budget"}) {
+    for (const auto& section : sections_of_search()) {
       if (is_on_command_line(document_.find(section))) leave_out(section);
     }
-    for (const auto* setting : kEvaluationOfSearch) {
+    for (const auto& setting : names_of(evaluation_settings(), Effect::search)) {
       const auto* evaluation = document_.find("evaluation");
       if (evaluation != nullptr && is_on_command_line(evaluation->find(setting))) {
-        leave_out("evaluation." + std::string(setting));
+        leave_out("evaluation." + setting);
       }
     }
   }
@@ -976,8 +959,11 @@ class Reader {
     }
     if (listed()) {
       json["mechanisms"] = experiment_.mechanisms;
-      for (const auto* section : kOfSearch) json.erase(section);
-      for (const auto* setting : kEvaluationOfSearch) json["evaluation"].erase(setting);
+      json.erase("space");
+      for (const auto& section : sections_of_search()) json.erase(section);
+      for (const auto& setting : names_of(evaluation_settings(), Effect::search)) {
+        json["evaluation"].erase(setting);
+      }
     }
     // Of listed mechanisms, too: it decides what models they are.
     if (experiment_.match_parameters) json["space"]["match_parameters"] = true;
@@ -999,75 +985,14 @@ const PluginSections& plugin_sections() {
   static const PluginSections kSections{
       {"problem", {.key = "type", .plugin = "attention_search"}},
       // A mechanism is no plug-in, but a text may stand for it as for one.
-      {"baseline", {.key = "mechanism", .plugin = vanilla(), .shared = {"tune"}}},
+      {"baseline",
+       {.key = "mechanism",
+        .plugin = std::get<std::string>(baseline_settings().front().default_value),
+        .shared = {"tune"}}},
       {"data", {.key = "corpus", .plugin = "wikitext-2"}},
-      {"algorithm", {.key = "name", .plugin = "evo_ga", .shared = names(population_settings())}}};
+      {"algorithm",
+       {.key = "name", .plugin = "evo_ga", .shared = names_of(population_settings())}}};
   return kSections;
-}
-
-std::vector<Setting> experiment_settings() {
-  return {
-      {.name = "name",
-       .default_value = std::string(),
-       .help = "name of the run and of its folder; empty: that of the file"},
-      {.name = "seed",
-       .default_value = Integer{42},
-       .help = "seed of the run, from which all others are derived",
-       .min = 0},
-      {.name = "semantics",
-       .default_value = std::string("corrected"),
-       .help =
-           "what the paper's labels compute: what they say (corrected), or what the published code "
-           "does, defects included (published)",
-       .choices = {"corrected", "published"}},
-      {.name = "mechanisms",
-       .default_value = Texts{},
-       .help = "mechanisms that are trained in place of a search, on retest.replicates seeds each, "
-               "and compared with the baseline; empty: a search"},
-      {.name = "controls",
-       .default_value = true,
-       .help = "whether the baseline is also trained without any mixer of positions and with "
-               "windows of 2, 4 and 8 tokens, on its seeds: what is better than it says something "
-               "of attention only where it is better than these, too; not where nothing is "
-               "trained"},
-      plugins_setting(),
-  };
-}
-
-std::vector<Setting> baseline_settings() {
-  return {{.name = "mechanism",
-           .default_value = vanilla(),
-           .help = "mechanism that is trained beside the search"}};
-}
-
-std::vector<Setting> population_settings() {
-  return {
-      {.name = "population",
-       .default_value = Integer{0},
-       .help = "individuals of the initial population and of every generation; 0 = what suits the "
-               "algorithm",
-       .min = 0,
-       .max = 1e6},
-      {.name = "informed",
-       .default_value = Texts{},
-       .help = "known-good mechanisms of the space, by name, for the initial population"},
-      {.name = "informed_share",
-       .default_value = 0.0,
-       .help =
-           "share of the initial population that is taken from `informed`: each once at most, one "
-           "at least",
-       .min = 0,
-       .max = 1},
-      {.name = "decomposition",
-       .default_value = std::string("none"),
-       .help = "how several objectives, scaled by their ranges, become one for an algorithm that "
-               "takes one: weighted sum, Tchebycheff or boundary intersection (bi)",
-       .choices = {"none", "weighted", "tchebycheff", "bi"}},
-      {.name = "weights",
-       .default_value = Numbers{},
-       .help = "weights of the objectives under decomposition, scaled to a sum of 1; empty: equal",
-       .min = 0},
-  };
 }
 
 Experiment load_experiment(const std::filesystem::path& file,

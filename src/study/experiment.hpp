@@ -52,13 +52,6 @@ struct Experiment {
   std::vector<std::string> notes;  ///< what was made to fit, for the user
 };
 
-/// Settings at the top of a configuration, outside its sections.
-std::vector<Setting> experiment_settings();
-/// Settings of the section `baseline`, its part `tune` apart.
-std::vector<Setting> baseline_settings();
-/// Settings of the section `algorithm` that belong to the search, whatever the algorithm.
-std::vector<Setting> population_settings();
-
 /// Reads a configuration: `extends:` chains (relative to the file), then overrides `key.path=value`
 /// in order. Validation steps after the last training step are dropped and a warm-up that exceeds
 /// an override of the steps is shortened, so that a shorter training run is one override.
@@ -93,13 +86,9 @@ const PluginSections& plugin_sections();
 
 /// Dotted keys at which two resolved configurations differ, each "key: old -> new" ("absent" where
 /// one has no such key). A setting that a section lacks, as in the record of a run that began
-/// before there was one, counts as its default. Left out is what does not change results: name,
-/// evaluation.workers, evaluation.array, evaluation.keep_models, evaluation.retry_*,
-/// evaluation.failure_window, training.checkpoint_minutes, fidelity.checkpoint_space, fidelity.audit, the
-/// budget (a larger one continues the run), what follows the search (retest, baseline.tune), cluster,
-/// evaluation.device and plugins, since the device and the plug-ins that were used are recorded
-/// apart, and listed mechanisms that come to those of the record: those that were trained are all
-/// told of.
+/// before there was one, counts as its default. Left out are settings_without_effect(); plugins,
+/// since those that were used are recorded apart; and listed mechanisms that come to those of the
+/// record.
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given);
 

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "evaluation/settings.hpp"
 
 namespace nas {
 
@@ -242,20 +243,24 @@ class ObjectivesReader {
 }  // namespace
 
 std::vector<Setting> objective_settings() {
-  return {
-      {.name = "as",
-       .default_value = std::string(),
-       .help = "name within the experiment, of letters, digits, '_' and '-' and none that a run "
+  return with_effect(
+      Effect::search,
+      {
+          {.name = "as",
+           .default_value = std::string(),
+           .help =
+               "name within the experiment, of letters, digits, '_' and '-' and none that a run "
                "records anything else under; empty: the objective's"},
-      {.name = "goal",
-       .default_value = std::string("natural"),
-       .help = "natural: the objective's own sense; else the sense that it has here",
-       .choices = {"natural", "minimise", "maximise"}},
-      {.name = "range",
-       .default_value = Numbers{},
-       .help = "[best, worst] value to expect, which scales it for hypervolume and decomposition; "
+          {.name = "goal",
+           .default_value = std::string("natural"),
+           .help = "natural: the objective's own sense; else the sense that it has here",
+           .choices = {"natural", "minimise", "maximise"}},
+          {.name = "range",
+           .default_value = Numbers{},
+           .help =
+               "[best, worst] value to expect, which scales it for hypervolume and decomposition; "
                "empty: the objective's own"},
-  };
+      });
 }
 
 ObjectiveSet read_objectives(const DocumentNode* objectives, const DocumentNode* constraints,

@@ -210,32 +210,6 @@ std::vector<Retested> train_and_judge(const FurtherWork& work, std::vector<Wante
 
 }  // namespace
 
-std::vector<Setting> retest_settings() {
-  return {
-      {.name = "replicates",
-       .default_value = Integer{5},
-       .help = "fresh seeds on which each candidate is trained again, or each of listed "
-               "`mechanisms`; where a run has more of them, these stay; 0 = no re-test, as without "
-               "this section: one that a run has stays while the search finds the same",
-       .min = 0,
-       .max = kMostReplicates},
-      {.name = "top",
-       .default_value = Integer{3},
-       .help =
-           "number of best mechanisms that are re-tested under one objective; under several the "
-           "front is",
-       .min = 1,
-       .max = 1e6},
-      {.name = "confidence",
-       .default_value = 0.95,
-       .help = "confidence level of the intervals and of the verdict",
-       .min = 0,
-       .max = 1,
-       .min_exclusive = true,
-       .max_exclusive = true},
-  };
-}
-
 void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
   const auto asked = work.experiment.retest.get<Integer>("replicates") > 0;
   const auto recorded = work.store.meta("retest").value_or(nullptr);

@@ -12,9 +12,6 @@
 
 namespace NAS_PUBLIC nas {
 
-/// Settings of the section `retest`, where there is one.
-std::vector<Setting> retest_settings();
-
 /// Trains what a search found (its front; with one objective the best few), the baseline and the
 /// tuned mechanisms again, all on the same seeds that the search has not used, and scores the test
 /// split too: what was selected by its score is judged by another one. Recorded as "retest".

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/seed.hpp"
+#include "evaluation/settings.hpp"
 #include "store/replicates.hpp"
 
 namespace nas {
@@ -145,34 +146,6 @@ std::size_t add_recorded(const nlohmann::json& tuning, std::vector<TuningPoint>&
 }
 
 }  // namespace
-
-std::vector<Setting> tuning_settings() {
-  constexpr double kLargestDecay = 100.0;
-  return {
-      {.name = "trials",
-       .default_value = Integer{0},
-       .help =
-           "settings tried per mechanism, the configuration's own among them; 0 = as many as the "
-           "search had training runs",
-       .min = 0,
-       .max = 1e6},
-      {.name = "learning_rate",
-       .default_value = Numbers{1e-4, 1e-2},
-       .help = "[lowest, highest] learning rate; what is tried is uniform in the logarithm",
-       .min = 0,
-       .min_exclusive = true},
-      {.name = "weight_decay",
-       .default_value = Numbers{0.0, 0.01, 0.1},
-       .help = "weight decays to choose from",
-       .min = 0,
-       .max = kLargestDecay},
-      {.name = "winners",
-       .default_value = Integer{0},
-       .help = "number of the search's best mechanisms that get as many trials each",
-       .min = 0,
-       .max = 1e6},
-  };
-}
 
 std::optional<Parameters> read_tuning(const DocumentNode* baseline, Diagnostics& diagnostics) {
   const auto* tune = baseline != nullptr ? baseline->find("tune") : nullptr;

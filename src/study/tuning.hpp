@@ -12,9 +12,6 @@
 
 namespace NAS_PUBLIC nas {
 
-/// Settings of `baseline.tune`.
-std::vector<Setting> tuning_settings();
-
 /// Reads the key `tune` of the section `baseline`: a map of settings, or false.
 /// @param baseline  the section, or nullptr.
 /// @return nothing where nothing is to be tuned; mistakes go to `diagnostics`.
@@ -33,7 +30,7 @@ struct TuningPoint {
 /// learning rates, uniform in their logarithm over the range and rounded to three digits, and
 /// choices of weight decay. A longer sequence begins with the shorter ones.
 ///
-/// @param tuning    see tuning_settings.
+/// @param tuning    see tuning_settings().
 /// @param training  the section `training`.
 /// @see Roberts (2018), The unreasonable effectiveness of quasirandom sequences.
 std::vector<TuningPoint> tuning_points(const Parameters& tuning, const Parameters& training,

@@ -1,10 +1,12 @@
 """Reading runs and comparisons: what arrives, and what is refused with which words."""
 
 import json
+import os
 import pathlib
 import re
 import shutil
 import sqlite3
+import subprocess
 import tempfile
 import unittest
 
@@ -14,6 +16,7 @@ from attnas.analysis import stores
 from attnas.analysis.digest import BadInput
 from page_fixture import ROOT
 
+PROGRAM = pathlib.Path(os.environ.get("NAS_BIN", ""), "nas-run")
 TRUTH = [[100.0], [101.0], [103.0]]
 ACCURACY = {"name": "accuracy", "key": "accuracy", "unit": "1", "maximise": True, "best": 1.0,
             "worst": 0.5}
@@ -269,10 +272,24 @@ class Runs(Stores):
         self.assertIn('not only in their algorithms, but also in space.bias (nothing, ["bias"]), '
                       "training.checkpoints (nothing, [5]).", remarks[2])
 
+    @staticmethod
+    def without_effect(properties):
+        """Settings that are neither of a result nor of the search, and sections that have only such, as a schema says."""
+        def is_without(one):
+            if "properties" in one:
+                return all(map(is_without, one["properties"].values()))
+            return one.get("x-effect", "result") not in ("result", "search")
+
+        for name, one in properties.items():
+            if is_without(one):
+                yield name
+            elif "properties" in one:
+                yield from (f"{name}.{setting}" for setting, inner in one["properties"].items() if is_without(inner))
+
     def test_what_changes_no_result_is_that_of_the_program(self):
-        source = (ROOT / "src" / "report" / "files.cpp").read_text(encoding="utf-8")
-        listed = re.search(r"kPaths\{(.*?)\};", source, re.DOTALL).group(1)
-        self.assertEqual({*re.findall(r'"(.*?)"', listed)} - {"baseline.tune"}, stores.WITHOUT_EFFECT - {"baseline"})
+        if PROGRAM.is_file():
+            schema = json.loads(subprocess.run([PROGRAM, "schema"], check=True, capture_output=True, text=True).stdout)
+            self.assertEqual({*self.without_effect(schema["properties"])}, stores.WITHOUT_EFFECT - {"baseline"})
         one, other = (self.run_store(f"{seed}.json", seed=seed, config={
             "name": f"run {seed}", "evaluation": {"keep_models": seed, "workers": seed}, "plugins": [f"{seed}.so"],
             "baseline": {"mechanism": f"{seed}", "tune": False}}) for seed in (1, 2))

@@ -80,9 +80,9 @@ TEST(DescribeText, APlugInHasATableOfSettings) {
             "  noise        keeps the first value of a candidate\n"
             "  constraints  a candidate that violates one is rejected before training\n"
             "  resume       by replay, identical\n"
-            "  setting   type    default   allowed                   meaning\n"
-            "  rate      number  0.25      in [0, 1)                 of change\n"
-            "  schedule  text    constant  one of constant, falling  of the rate\n");
+            "  setting   type    default   allowed                   effect  meaning\n"
+            "  rate      number  0.25      in [0, 1)                 search  of change\n"
+            "  schedule  text    constant  one of constant, falling  search  of the rate\n");
   EXPECT_THAT(describe_text("stand_in_corpus"), HasSubstr("  path     text     required  any "));
   EXPECT_THAT(describe_text("attention_search"), HasSubstr("problem attention_search: "));
 }

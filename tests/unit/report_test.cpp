@@ -20,6 +20,7 @@
 #include "report/recorded_genes.hpp"
 #include "report/text.hpp"
 #include "report/verdict.hpp"
+#include "search/algorithm.hpp"
 #include "store/writer_lock.hpp"
 #include "unit/message_of.hpp"
 
@@ -27,6 +28,7 @@ namespace nas {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -743,6 +745,27 @@ TEST_F(ReportTest, WhereNothingIsOutAtOnceTheCanonicalExportSaysNothingOfIt) {
   EXPECT_THAT(config_with(1), Not(HasSubstr("in_flight")));
   EXPECT_THAT(config_with(1), Not(HasSubstr("virtual")));
   EXPECT_THAT(config_with(2), HasSubstr("in_flight"));
+}
+
+TEST_F(ReportTest, AnOrderOfAnAlgorithmsOwnIsPartOfTheCanonicalExport) {
+  algorithms().add({.key = "sorted_search",
+                    .summary = "has an order, and nothing out at once",
+                    .settings = {choice_setting("order", {"up", "down"}, "of its candidates")},
+                    .file = __FILE__},
+                   [] { return Algorithm(); });
+  store_->set_meta("config", {{"algorithm", {{"name", "sorted_search"}, {"order", "down"}}}});
+  EXPECT_THAT(canonical_export(RunSummary(*store_)), HasSubstr(R"("order":"down")"));
+}
+
+TEST_F(ReportTest, NoResultDependsOnWhatIsWithoutEffect) {
+  EXPECT_THAT(
+      settings_without_effect(),
+      ElementsAre("baseline.tune", "budget", "cluster", "controls", "evaluation.array",
+                  "evaluation.device", "evaluation.failure_window", "evaluation.keep_models",
+                  "evaluation.retry_crashed", "evaluation.retry_failed", "evaluation.retry_lost",
+                  "evaluation.retry_out_of_memory", "evaluation.retry_timed_out",
+                  "evaluation.workers", "fidelity.audit", "fidelity.checkpoint_space", "name",
+                  "retest", "training.checkpoint_minutes"));
 }
 
 TEST_F(ReportTest, EveryColumnIsDocumented) {

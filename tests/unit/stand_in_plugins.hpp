@@ -21,7 +21,8 @@ inline bool register_stand_in_plugins() {
            {{.name = "path",
              .default_value = std::string(),
              .help = "folder of the text",
-             .required = true},
+             .required = true,
+             .names_file = true},
             {.name = "lines", .default_value = std::int64_t{100}, .help = "lines", .min = 1}},
        .file = __FILE__},
       [](const Parameters&, std::int64_t, const DataLocation&) { return Corpus{}; });
