@@ -195,9 +195,6 @@ class Table:
                 beginning = stream.read(72)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read: {error.strerror}") from None
-        if beginning.startswith(b"NASTABLE"):
-            raise InputError(f"{self.path}: a table of version 1, must be of version {VERSION}: pack its runs again "
-                             "(nas-data table pack)")
         if beginning[68:] != APPLICATION_ID.to_bytes(4, "big"):
             raise InputError(f"{self.path}: not a table")
 

@@ -22,7 +22,7 @@ def blobs(candidates, trained, seconds, fitness) -> tuple:
 
 
 def write_comparison(path, objectives, truth, believed, algorithms, searches, sha256="a" * 64,
-                     trainings=TRAININGS, version=1, settings=None,
+                     trainings=TRAININGS, version=2, settings=None,
                      mode="noisy", names=None, table="fake.nastable", truth_splits=None, steps=None, config=None, draws=None):
     """Writes a comparison store.
 
@@ -46,7 +46,7 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
         CREATE TABLE algorithms(number INTEGER PRIMARY KEY, name TEXT, key TEXT, settings TEXT);
         CREATE TABLE searches(algorithm INTEGER, seed INTEGER, asked INTEGER,
             search_seconds REAL, ended_by TEXT, candidates BLOB, trained BLOB, seconds BLOB,
-            fitness BLOB, PRIMARY KEY(algorithm, seed));""")
+            fitness BLOB, steps BLOB, PRIMARY KEY(algorithm, seed));""")
     meta = {"kind": "comparison", "version": version, "config": config or {}, "objectives": objectives,
             "reference_point": 1.1, "budget": {"trainings": trainings}, "environment": {},
             "table": {"name": "fake", "file": table, "sha256": sha256,
@@ -72,11 +72,10 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
                          [(i, name, name, json.dumps(settings or {}))
                           for i, name in enumerate(algorithms)])
     database.executemany(
-        "INSERT INTO searches VALUES (?, ?, ?, ?, '93 trainings', ?, ?, ?, ?)",
+        "INSERT INTO searches VALUES (?, ?, ?, ?, '93 trainings', ?, ?, ?, ?, NULL)",
         [(algorithm, seed, len(candidates), own, *blobs(candidates, trained, seconds, fitness))
          for algorithm, seed, own, candidates, trained, seconds, fitness in searches])
     if steps is not None:
-        database.execute("ALTER TABLE searches ADD COLUMN steps BLOB")
         database.executemany("UPDATE searches SET steps = ? WHERE algorithm = ? AND seed = ?",
                              [(np.asarray(own, "<i8").tobytes(), *search[:2])
                               for own, search in zip(steps, searches)])

@@ -57,7 +57,7 @@ class RunFixture:
                                           "processor": "any"}}],
             "objectives": self.objectives, "record_schema": None, "reference_point": 1.1,
             "labels": {}, "elapsed_seconds": 400.0, "ended_by": "40 asks", "planned_asks": None,
-            "retest": None, "tuning": None, "truth": None, "truth_splits": None}
+            "retest": None, "tuning": None, "truth": None, "truth_splits": None, "models": None}
         self.baseline, fitness = self.evaluate(BASELINE)
         self.baseline_fitness = fitness
         for number in range(asked):
@@ -230,7 +230,7 @@ class RunFixture:
                 "non_dominated_probability": None if role == "baseline" else 0.8,
                 "against_baseline": against})
         self.set("retest", {"replicates": replicates, "objective": "perplexity",
-                            "candidates": records,
+                            "candidates": records, "confidence": 0.95, "probability_split": "test", "flattery": 1.5,
                             "verdict": "The best mechanism beats the baseline on unseen seeds."})
 
     def tuning(self) -> None:

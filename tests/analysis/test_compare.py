@@ -769,8 +769,8 @@ class RealRuns(Comparing):
                   more={"evaluations": [{"id": "1", "curve": curve(10, 40)}, {"id": "2", "curve": curve(10, 40)}]})
         write_run(self.folder / "rungs.json", {"name": "de"}, 1, [("c", ["3"], [98.0], 4.0, "ok")], config=config, more={
             "asks": [{"number": 3, "batch": 0, "genotype": "c", "candidate": "c", "evaluations": ["3"], "fitness": [98.0],
-                      "believed": [98.0], "trained": 1, "seconds": 4.0}],
-            "rung_asks": [{"number": number, "candidate": candidate, "evaluation": one, "step": 10}
+                      "believed": [98.0], "trained": 3, "seconds": 6.0}],
+            "rung_asks": [{"number": number, "candidate": candidate, "evaluation": one, "step": 10, "trained": number + 1, "seconds": number + 1.0}
                           for number, (candidate, one) in enumerate(zip("cde", "345"))],
             "evaluations": [{"id": "3", "curve": curve(10, 40)}],
             "paused": [{"id": "4", "curve": curve(10)}, {"id": "5", "curve": curve(10)}]})

@@ -156,7 +156,7 @@ class ListedMechanisms(PageTest):
                     "differences": differences, "rejected": ""}
         difference = {"difference": -3.25, "low": -4.5, "high": -2.0, "p": 0.004, "p_holm": 0.0123,
                       "effect_size": -1.25, "n": 3}
-        made.set("retest", {"replicates": 3, "objective": "perplexity", "candidates": [
+        made.set("retest", {"replicates": 3, "objective": "perplexity", "confidence": 0.95, "probability_split": "test", "candidates": [
             record(self.NAME, "listed", 87.25, [difference, None]),
             record(BASELINE, "baseline", 90.5, [None, None])],
             "verdict": "The listed mechanism is better."})
@@ -233,7 +233,7 @@ class Verdicts(PageTest):
                       "selected mechanisms; 3 of them became worse.", words)
         self.assertIn("The baseline, which nothing selected, moved by +1.50: that much the seeds "
                       "have in common, and 0.00 is what selection adds.", words)
-        self.assertIn("P(front), validation", words)
+        self.assertIn("P(front), test", words)
         self.assertIn("P(front): the probability that the mechanism is on the front", words)
         self.assertIn("A shift to the worse beyond the baseline's is selection bias", words)
         self.assertIn("the one after it is the search's own, whose scores flatter what it selected.",

@@ -169,10 +169,6 @@ class Tables(unittest.TestCase):
         whole = path.read_bytes()
         path.write_bytes(whole[:-4096])
         self.assertIn(f"{path}: not a readable table: ", self.refusal(str(path)))
-        path.write_bytes(b"NASTABLE" + whole)
-        self.assertEqual(self.refusal(str(path)),
-                         f"{path}: a table of version 1, must be of version 2: pack its runs again "
-                         "(nas-data table pack)")
         self.assertEqual(self.refusal(self.packed(version=3)),
                          f"{path}: a table of version 3, must be of version 2")
         other = self.packed(application_id=7)

@@ -347,7 +347,7 @@ def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
 
 def _folder_name(run: Digest, candidate: str) -> str:
     """A mechanism in letters of file names, short enough for one."""
-    brief = (run.get("models") or {}).get("differences", {}).get(candidate)
+    brief = (run["models"] or {}).get("differences", {}).get(candidate)
     name = re.sub(r"[^A-Za-z0-9.=-]+", "_", brief or run["labels"].get(candidate, candidate))[:120]
     is_baseline = run["baseline"] and candidate == run["baseline"]["candidate"]
     return ("baseline_" if is_baseline else "") + name.strip("._")

@@ -144,7 +144,7 @@ class Run:
         self.sessions: list[dict[str, Any]] = own["sessions"]
         self.labels: dict[str, str] = own["labels"]
         # Of names of many genes: which genes, what each candidate has, what differs from the baseline.
-        self.models: dict[str, Any] = own.get("models") or {}
+        self.models: dict[str, Any] = own["models"] or {}
         # Whether listed mechanisms were trained in place of a search; `retest` compares them.
         self.listed = "mechanisms" in self.config
         self.retest: dict[str, Any] = own["retest"] or {}

@@ -216,7 +216,7 @@ def _read_run(file: str, own: dict) -> _Store:
               "retested": {numbers[name]: point for name, point in _retested(own, objectives).items() if name in numbers}}
     whole = 0 if table else int(config.get("training", {}).get("steps", 0))
     if whole:
-        search["steps"] = _spent(own, asks, "step")
+        search["steps"] = _steps(own, asks)
     _require_ascending(file, search["algorithm"]["name"], search)
     budget = config.get("budget", {})
     return _Store(Source(file, "run", None, config), objectives, float(own["reference_point"]),
@@ -275,35 +275,29 @@ def _settings(own: dict) -> dict:
 
 def _asks(own: dict) -> list[dict]:
     """All asks of a run in their order. Those that were answered at a rung, which a digest keeps apart, are asks as those of a
-    comparison are: they begin training runs, and leave what is believed of a candidate as it was. Digests of earlier versions count
-    nothing of what is paused, so that it is counted here."""
+    comparison are: they begin training runs, and leave what is believed of a candidate as it was."""
     at_rung = own.get("rung_asks") or []
     if not at_rung:
         return own["asks"]
-    screened_out = {one["id"] for one in own["evaluations"] if one.get("status") == "rejected" and not one["curve"]}
-    found, begun, believed = [], set(), {}
+    found, believed = [], {}
     for ask in sorted([*own["asks"], *at_rung], key=lambda ask: ask["number"]):
         paused = "step" in ask
         ids = [ask["evaluation"]] if paused else ask["evaluations"]
-        begun.update(one for one in ids if one not in screened_out)
         if not paused:
             believed[ask["candidate"]] = ask["believed"]
-        found.append({**ask, "evaluations": ids, "believed": believed.get(ask["candidate"]), "trained": len(begun)})
-    if not all("seconds" in ask for ask in at_rung):
-        for ask, seconds in zip(found, _spent(own, found, "seconds").tolist()):
-            ask["seconds"] = seconds
+        found.append({**ask, "evaluations": ids, "believed": believed.get(ask["candidate"])})
     return found
 
 
-def _spent(own: dict, asks: list[dict], what: str) -> np.ndarray:
-    """Steps ("step") or seconds of training up to each of all asks of a run, by its learning curves."""
+def _steps(own: dict, asks: list[dict]) -> np.ndarray:
+    """Steps of training up to each of all asks of a run, by its learning curves."""
     curves = {one["id"]: one["curve"] for one in [*own.get("evaluations", []), *own.get("paused", [])]}
     paid: dict = {}  # by evaluation
     spent, total = [], 0
     for ask in asks:
         for one in ask["evaluations"]:
             before = paid.get(one, 0)
-            values = [point[what] for point in curves.get(one, []) if point["step"] <= ask.get("step", np.inf)]
+            values = [point["step"] for point in curves.get(one, []) if point["step"] <= ask.get("step", np.inf)]
             paid[one] = max(before, *values[-1:], 0)
             total += paid[one] - before
         spent.append(total)
@@ -338,10 +332,9 @@ def _retested(own: dict, objectives: list[Objective]) -> dict[str, np.ndarray]:
 
 def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
     meta = sqlite_files.meta(database)
-    if meta.get("kind") != "comparison" or meta.get("version") not in (1, 2):
+    if meta.get("kind") != "comparison" or meta.get("version") != 2:
         raise StoreError(f"{file}: kind {meta.get('kind')!r}, version {meta.get('version')!r}; "
-                         "this reads kind 'comparison', versions 1 and 2")
-    has_steps = "steps" in [row[1] for row in database.execute("PRAGMA table_info(searches)")]
+                         "this reads kind 'comparison', version 2")
     objectives = [_objective(own) for own in meta["objectives"]]
     rows = list(database.execute(
         "SELECT number, name, label, truth, believed FROM candidates ORDER BY number"))
@@ -351,8 +344,8 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
                   database.execute("SELECT number, name, settings FROM algorithms")}
     searches = []
     for number, seed, asked, own, *blobs in database.execute(
-            "SELECT algorithm, seed, asked, search_seconds, candidates, trained, seconds, fitness, "
-            f"{'steps' if has_steps else 'NULL'} FROM searches ORDER BY algorithm, seed"):
+            "SELECT algorithm, seed, asked, search_seconds, candidates, trained, seconds, fitness, steps FROM searches "
+            "ORDER BY algorithm, seed"):
         candidates, trained, seconds, fitness, steps = (
             None if blob is None else np.frombuffer(blob, dtype=kind)
             for blob, kind in zip(blobs, ("<i4", "<i4", "<f8", "<f8", "<i8")))

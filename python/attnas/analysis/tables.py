@@ -28,7 +28,6 @@ FIRST_HELD_OUT = 1_000_000  # replicates from here on are those of a re-test, or
 
 APPLICATION_ID = 0x6e617374  # "nast"
 VERSION = 2
-_VERSION_1 = b"NASTABLE"  # what a file of version 1 begins with: none of SQLite's
 _KEYS = {"meta": "key", "mechanisms": "mechanism", "trainings": "mechanism, replicate",
          "curves": "mechanism, replicate, step"}
 
@@ -135,9 +134,6 @@ def read(path: str) -> Table:
 
     @throws TableError  where the file is no table, of another version, or damaged.
     """
-    if _beginning(path).startswith(_VERSION_1):
-        raise TableError(f"{path}: a table of version 1, must be of version {VERSION}: pack its "
-                         "runs again (nas-data table pack)")
     try:
         with contextlib.closing(sqlite_files.open_read_only(path, finished=True)) as database:
             return _read(path, database)
@@ -372,14 +368,8 @@ def _is_packed(path: str) -> bool:
     """By its beginning: SQLite's header holds the application id from byte 68 on."""
     if os.path.isdir(path):
         return False
-    beginning = _beginning(path)
-    return (beginning.startswith(_VERSION_1)
-            or beginning[68:] == APPLICATION_ID.to_bytes(4, "big"))
-
-
-def _beginning(path: str) -> bytes:
     try:
         with open(path, "rb") as stream:
-            return stream.read(72)
+            return stream.read(72)[68:] == APPLICATION_ID.to_bytes(4, "big")
     except FileNotFoundError:
         raise TableError(f"{path}: no such file; give a table, {digest.RUN}") from None

@@ -49,7 +49,7 @@ def pictures(run: Run) -> dict[str, Figure]:
     objective = run.objectives[run.noisy]
     words = f"Mean over the seeds, with its {_interval(run.retest)}."
     if not run.listed:
-        beyond = " beyond the baseline's" if any(record.get("role") == "baseline" for record in records) else ""
+        beyond = " beyond the baseline's" if any(record["role"] == "baseline" for record in records) else ""
         words = ("Hollow: the score that the search saw. Filled: mean over held-out seeds, with its "
                  f"{_interval(run.retest)}. A shift to the worse{beyond} is selection bias: the best of many draws was "
                  "also a lucky one.")
@@ -79,7 +79,7 @@ def _reading(run: Run) -> Html:
                 "the verdict. Effect size: standardised mean difference of the pairs, "
                 f"Hedges-corrected; below zero is better. {_probability(run)}: the probability that "
                 f"the mechanism is {'on the front' if run.several else 'the best'}, given the noise, "
-                f"by values of the {_split(run.retest)} split.")
+                f"by values of the {run.retest['probability_split']} split.")
 
 
 def _differences(run: Run, records: list[dict]) -> Html | None:
@@ -92,7 +92,7 @@ def _differences(run: Run, records: list[dict]) -> Html | None:
                 continue
             low, high = (finite_or(found[key], NAN) for key in ("low", "high"))
             rows.append([
-                Cell(mechanism(str(record["label"])), left=True), Cell(objective.title, left=True),
+                Cell(mechanism(record["label"]), left=True), Cell(objective.title, left=True),
                 Cell(f"{signed(found['difference'])} ({range_text(low, high)})"),
                 Cell(p_value(found["p_holm"])), Cell(str(found["n"]))])
     if not rows:
@@ -104,38 +104,29 @@ def _differences(run: Run, records: list[dict]) -> Html | None:
              "t-tests of pairs of equal seeds; p by Holm over the mechanisms of each objective."))
 
 
-def _split(retest: dict[str, Any]) -> str:
-    """That the probabilities are about; older records have them on the validation split."""
-    return str(retest.get("probability_split", "validation"))
-
-
 def _interval(retest: dict[str, Any]) -> str:
-    """What an interval is called; older records do not say."""
-    return f"{100 * finite_or(retest.get('confidence'), 0.95):g} % interval"
+    """What an interval is called."""
+    return f"{100 * retest['confidence']:g} % interval"
 
 
 def _scores(run: Run, record: dict[str, Any]) -> tuple[float, float, float, float]:
     """Search score, mean of the re-test and its interval, in the objective's own sense."""
     place = run.noisy or 0
-    search = record.get("search") or []
-    seen = finite_or(search[place], NAN) if place < len(search) else NAN
-    again = (record.get("retest") or [])[place:place + 1]
-    found = again[0] if again and isinstance(again[0], dict) else {}
-    return (run.objectives[place].natural(seen),
-            *(finite_or(found.get(key), NAN) for key in ("mean", "low", "high")))
+    seen = finite_or(record["search"][place], NAN) if record["search"] else NAN
+    found = record["retest"][place] or {}
+    return (run.objectives[place].natural(seen), *(finite_or(found.get(key), NAN) for key in ("mean", "low", "high")))
 
 
 def _brief(run: Run, record: dict[str, Any]) -> str:
     """The name where there is little room: of a control and of what tuning made, its label says what it is."""
-    label = str(record.get("label", record.get("candidate", "")))
-    return label if record.get("role") in ("control", "tuned") else run.brief(record["candidate"])
+    return record["label"] if record["role"] in ("control", "tuned") else run.brief(record["candidate"])
 
 
 def _on_axis(records: list[dict], scores: list[tuple[float, float, float, float]]) -> list[float]:
     """The values that the axis has to show. Controls may be so far off that nothing could be seen of the others:
     their means stand at the edge then."""
     def known(controls: bool) -> list[float]:
-        return [value for record, score in zip(records, scores) if (record.get("role") == "control") == controls
+        return [value for record, score in zip(records, scores) if (record["role"] == "control") == controls
                 for value in score if value == value]
 
     own = known(False)
@@ -159,16 +150,16 @@ def _picture(run: Run, records: list[dict], objective: Objective, width: float) 
     picture.bottom_axis(frame, x, objective.title, grid=True)
     for i, (record, (seen, mean, low, high)) in enumerate(zip(records, scores)):
         y = frame.top + row * (i + 0.5) + (7 if narrow else 0)
-        is_baseline = record.get("role") == "baseline"
+        is_baseline = record["role"] == "baseline"
         label = _brief(run, record)
         picture.text(left if narrow else 2, y - 10 if narrow else y + 4,
                      shortened(label, 46 if narrow else 53),
                      "code small label" + (" baseline-text" if is_baseline else ""))
         words = tip(label, "" if run.listed else
-                    f"search {number(seen)} (n = {record.get('search_n', '?')})",
+                    f"search {number(seen)} (n = {record['search_n']})",
                     f"{'mean' if run.listed else 're-test'} {number(mean)}, "
                     f"{_interval(run.retest)} {range_text(low, high)}",
-                    str(record.get("role", "")))
+                    record["role"])
         if mean > x.high:
             picture.text(frame.right - 4, y + 4, f"{number(mean)} \u2192", "small", "end")
             continue
@@ -188,7 +179,7 @@ def _picture(run: Run, records: list[dict], objective: Objective, width: float) 
 
 def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
     shifts = [
-        mean - seen for record in records if record.get("role") in ("front", "top")
+        mean - seen for record in records if record["role"] in ("front", "top")
         for seen, mean, *_ in [_scores(run, record)] if mean == mean and seen == seen
     ]
     if not shifts:
@@ -197,7 +188,7 @@ def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
     worse = sum(objective.is_better(0.0, shift) for shift in shifts)
     text = (f"From search to re-test {objective.name} moved by {signed(average)} on average over the "
             f"{len(shifts)} selected mechanisms; {worse} of them became worse.")
-    common = [mean - seen for record in records if record.get("role") == "baseline"
+    common = [mean - seen for record in records if record["role"] == "baseline"
               for seen, mean, *_ in [_scores(run, record)] if mean == mean and seen == seen]
     if common:
         text += (f" The baseline, which nothing selected, moved by {signed(common[0])}: that much "
@@ -209,7 +200,7 @@ def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
 def _table(run: Run, records: list[dict]) -> Html:
     scores = [o.title for o in run.objectives] if run.listed else ["search", "re-test"]
     header = ["mechanism", "role", *scores, "test perplexity",
-              f"{_probability(run)}, {_split(run.retest)}", f"difference ({_interval(run.retest)})",
+              f"{_probability(run)}, {run.retest['probability_split']}", f"difference ({_interval(run.retest)})",
               "p (Holm)", "effect size", "n"]
     rows = []
     for record in records:
@@ -223,8 +214,8 @@ def _table(run: Run, records: list[dict]) -> Html:
             return finite_or(against.get(key), NAN)
 
         rows.append([
-            Cell(mechanism(str(record.get("label", record.get("candidate", ""))), _brief(run, record)), left=True),
-            Cell(str(record.get("role", "")), left=True), *(Cell(number(each)) for each in shown),
+            Cell(mechanism(record["label"], _brief(run, record)), left=True),
+            Cell(record["role"], left=True), *(Cell(number(each)) for each in shown),
             Cell(number(finite_or(test.get("mean"), NAN))),
             Cell(NOTHING if probability is None else percent(finite_or(probability, NAN))),
             Cell(f"{signed(cell('difference'))} ({range_text(cell('low'), cell('high'))})"

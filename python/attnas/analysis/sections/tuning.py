@@ -23,11 +23,11 @@ def section(run: Run) -> Section | None:
         f"{objective.title} by learning rate and weight decay: the greener, the better; "
         "framed: the best; \u00d7: failed. A best at the edge of the map asks for a wider one.")]
     for record in run.tuning:
-        trials = record.get("trials") or []
+        trials = record["trials"]
         if not trials:
             continue
         parts += [
-            heading(mechanism(str(record.get("label", record.get("candidate", ""))))),
+            heading(mechanism(record["label"])),
             figure(lambda width, r=record: _map(r, objective, width)),
             paragraph(_best(record, objective)),
         ]
@@ -35,11 +35,11 @@ def section(run: Run) -> Section | None:
 
 
 def _axis(trials: list[dict[str, Any]], name: str) -> list[float]:
-    return sorted({finite_or(trial.get(name), NAN) for trial in trials})
+    return sorted({trial[name] for trial in trials})
 
 
 def _best(record: dict[str, Any], objective: Objective) -> str:
-    trials, best = record["trials"], record.get("best")
+    trials, best = record["trials"], record["best"]
     if not isinstance(best, int) or not 0 <= best < len(trials):
         return "No trial could be evaluated."
     trial = trials[best]
@@ -52,7 +52,7 @@ def _best(record: dict[str, Any], objective: Objective) -> str:
     at_edge = f" It lies at the edge of the tried {' and '.join(edges)}." if edges else ""
     return (f"Best: learning rate {trial['learning_rate']:g}, weight decay "
             f"{trial['weight_decay']:g}, {objective.name} "
-            f"{number(finite_or(trial.get('value'), NAN))}.{at_edge}")
+            f"{number(finite_or(trial['value'], NAN))}.{at_edge}")
 
 
 def _map(record: dict[str, Any], objective: Objective, width: float) -> Picture:
@@ -62,21 +62,20 @@ def _map(record: dict[str, Any], objective: Objective, width: float) -> Picture:
     cell = min(110.0, (width - left - 10) / max(1, len(rates)))
     height = 34.0
     picture = Picture(width, top + height * len(decays) + 44, "learning rate x weight decay")
-    values = [finite_or(trial.get("value"), NAN) for trial in trials]
+    values = [finite_or(trial["value"], NAN) for trial in trials]
     known = sorted(value for value in values if value == value)
     good, bad = (known[-1], known[0]) if objective.maximise and known else (
         (known[0], known[-1]) if known else (0.0, 1.0))
     for i, (trial, value) in enumerate(zip(trials, values)):
-        x = left + cell * rates.index(finite_or(trial.get("learning_rate"), NAN))
-        y = top + height * (len(decays) - 1 - decays.index(finite_or(trial.get("weight_decay"),
-                                                                     NAN)))
+        x = left + cell * rates.index(trial["learning_rate"])
+        y = top + height * (len(decays) - 1 - decays.index(trial["weight_decay"]))
         words = tip(f"learning rate {trial['learning_rate']:g}, weight decay "
                     f"{trial['weight_decay']:g}",
                     f"{objective.name} {number(value)}" if value == value else "failed",
-                    f"n = {len(trial.get('evaluations') or [])}")
+                    f"n = {len(trial['evaluations'])}")
         goodness = 0.0 if value != value or good == bad else (bad - value) / (bad - good)
         picture.rectangle(x + 1.5, y + 1.5, cell - 3, height - 3,
-                          "fill-best chosen" if i == record.get("best") else "fill-best", words,
+                          "fill-best chosen" if i == record["best"] else "fill-best", words,
                           fill_opacity=round(0.06 + 0.6 * goodness, 3))
         picture.text(x + cell / 2, y + height / 2 + 5, number(value) if value == value else
                      "\u00d7", "small", "middle", pointer_events="none")

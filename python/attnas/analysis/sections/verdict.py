@@ -56,10 +56,9 @@ def _found(run: Run) -> list[Html]:
     found = paragraph(_several(run) if run.several else _one(run))
     if run.retest.get("verdict"):
         parts += [paragraph(run.retest["verdict"]), found]
-        # Records of earlier versions do not say whether they did.
-        flattered = finite_or(run.retest.get("flattery"), 1.0) > 0
+        flattered = finite_or(run.retest["flattery"], 1.0) > 0
         parts.append(note(
-            f"The paragraph of the re-test rests on {run.retest.get('replicates', '?')} held-out seeds "
+            f"The paragraph of the re-test rests on {run.retest['replicates']} held-out seeds "
             "each; the one after it is the search's own"
             + (", whose scores flatter what it selected." if flattered else ".")))
     else:
@@ -73,7 +72,7 @@ def _listed(run: Run, running: str) -> list[Html]:
     if run.retest.get("verdict"):
         parts.append(paragraph(run.retest["verdict"]))
     if run.retest:
-        seeds = counted(run.retest.get("replicates", 0), "seed")
+        seeds = counted(run.retest["replicates"], "seed")
         parts.append(note(f"Every mechanism and the baseline were trained on the same {seeds}, which "
                           "no search uses, and nothing was selected by its score."))
     return parts
