@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import random
+import re
+import tempfile
+import unittest
 from pathlib import Path
 
 import numpy as np
+from attnas.analysis.commands.report import report
 from attnas.analysis.indicators import non_dominated
+from attnas.analysis.run import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>document.title = 'broken'</script> & \"quoted\""
@@ -243,3 +249,23 @@ class RunFixture:
         ]
         self.set("tuning", [{"candidate": BASELINE, "label": BASELINE, "trials": trials,
                              "best": 0}])
+
+
+def words_of(page: str) -> str:
+    """What a reader sees, without markup."""
+    body = page[page.index("<body>"):page.index("<script>")]
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<title>.*?</title>|<[^>]*>", "", body,
+                                                    flags=re.DOTALL)))
+
+
+class PageTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name) / "run"
+
+    def fixture(self, **settings) -> RunFixture:
+        return RunFixture(self.folder, **settings)
+
+    def words(self) -> str:
+        return words_of(report(Run(self.folder)))

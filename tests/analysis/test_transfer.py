@@ -45,11 +45,11 @@ class Settings(unittest.TestCase):
 
     def found(self, first, second, top=10) -> transfer.Transfer:
         what = self.matched(first, second)
-        return transfer.Transfer(what.sides, top, families=what.families)
+        return transfer.Transfer(what.sides, top, redraws=400, families=what.families)
 
     def said(self, first, second, top=10) -> list[str]:
         what = self.matched(first, second)
-        return command.verdict(what, transfer.Transfer(what.sides, top, families=what.families))
+        return command.verdict(what, transfer.Transfer(what.sides, top, redraws=400, families=what.families))
 
     def run_script(self, *arguments) -> tuple[int, str, str]:
         return said(command.main, *arguments, "-o", self.folder / "out")
@@ -114,7 +114,7 @@ class Numbers(Settings):
         again = [stats.kendalltau(*(side.mean for side in measured())).statistic for _ in range(400)]
         held = []
         for _ in range(60):
-            interval = transfer.Transfer(measured(), 10, redraws=200).tau_of_seeds
+            interval = transfer.Transfer(measured(), 10, redraws=100).tau_of_seeds
             self.assertTrue(interval.low < interval.point < interval.high)
             held.append(interval.low <= np.mean(again) <= interval.high)
         self.assertGreater(np.mean(held), 0.85)
@@ -255,7 +255,7 @@ class Families(Settings):
     def test_the_best_that_are_shared_count_by_family(self):
         def found(order, families):
             sides = [transfer.Side("", np.asarray(own, dtype=float)[:, None]) for own in (range(80), order)]
-            return transfer.Transfer(sides, 8, families=families)
+            return transfer.Transfer(sides, 8, redraws=400, families=families)
 
         same = [*range(80)]
         # All the best of one family, or of eight.

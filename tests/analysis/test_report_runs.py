@@ -1,0 +1,293 @@
+"""Pages of runs of other kinds: names of many genes, listed mechanisms, added and measured objectives, rungs, workers."""
+
+import html
+import json
+import math
+import unittest
+from unittest import mock
+
+import page_fixture
+from page_fixture import BASELINE, PageTest, RunFixture, words_of
+
+from attnas.analysis.commands.report import report
+from attnas.analysis.differences import among, difference, from_baseline, noise
+from attnas.analysis.effects import effects
+from attnas.analysis.genes import genes
+from attnas.analysis.run import Run
+from attnas.analysis.sections import components, diversity
+from attnas.analysis.words import duration, number
+
+
+class LongNames(PageTest):
+    """Mechanisms whose names have more than the paper's six genes."""
+
+    def setUp(self):
+        super().setUp()
+        self.made = self.fixture()
+        space = ["similarity", "normalization", "gating", "temperature", "bias",
+                 "attention_dropout"]
+        self.names = {name: f"model{{norm=rms}}/2*attn{{{name.replace('|', ',')}}}"
+                      for name in self.made.candidates}
+        text = self.made.file.read_text(encoding="utf-8")
+        for short in sorted(self.names, key=len, reverse=True):
+            text = text.replace(json.dumps(short), json.dumps(self.names[short]))
+        digest = json.loads(text)
+        digest["models"] = {
+            "genes": [*space, "norm"],
+            "choices": {long: [*short.split("|"), "rms"] for short, long in self.names.items()},
+            "differences": {long: f"gating={short.split('|')[2]} and so on"
+                            for short, long in self.names.items()}}
+        self.made.file.write_text(json.dumps(digest), encoding="utf-8")
+
+    def test_genes_are_those_that_the_digest_says(self):
+        run = Run(self.folder)
+        found = {gene.name: gene for gene in genes(run)}
+        self.assertEqual(list(found), ["similarity", "normalization", "gating", "temperature",
+                                       "bias", "attention_dropout"], "norm does not vary")
+        best = run.ranking[0]
+        short = next(short for short, long in self.names.items() if long == best.name)
+        self.assertEqual(found["gating"].raw(best.label), short.split("|")[2])
+        self.assertGreater(len(effects(run, 0)), 0)
+
+    def test_keys_of_a_space_are_options_by_their_labels(self):
+        digest = json.loads(self.made.file.read_text(encoding="utf-8"))
+        digest["record_schema"] = {"genes": [
+            {"name": "similarity", "options": [
+                {"key": key, "label": label, "voids": []} for key, label in (
+                    ("dot", "dot"), ("silu_dot", "multiplicative"), ("additive", "additive"))]}]}
+        digest["genes"][0]["options"] = ["silu_dot", "dot", "additive"]
+        self.made.file.write_text(json.dumps(digest), encoding="utf-8")
+        found = genes(Run(self.folder))
+        self.assertEqual(found[0].options, ("multiplicative", "dot", "additive"))
+
+    def test_a_gene_without_effect_is_not_applicable(self):
+        """The window, of which mechanisms with highway and without a gate have none."""
+        digest = json.loads(self.made.file.read_text(encoding="utf-8"))
+        digest["models"]["genes"].append("slot0.window")
+        for number, own in enumerate(digest["models"]["choices"].values()):
+            own.append(None if own[2] in ("highway", "none") else ("4", "8")[number % 2])
+        digest["genes"].append({"name": "slot0.window", "options": ["4", "8"]})
+        self.made.file.write_text(json.dumps(digest), encoding="utf-8")
+        run = Run(self.folder)
+        gene = {gene.name: gene for gene in genes(run)}["slot0.window"]
+        self.assertEqual(gene.options, ("4", "8"))
+        groups = components.by_option(run, gene)
+        self.assertEqual(list(groups), ["4", "8"])
+        gating = next(own for own in genes(run) if own.name == "gating")
+        self.assertEqual({gating.raw(candidate.label) for group in groups.values() for candidate in group},
+                         {"input_gate", "output_gate"})
+        entropy = diversity.measure(run, "all", run.asks, [gene]).entropy
+        having = [gene.raw(run.label(ask.candidate)) for ask in run.asks]
+        share = having.count("4") / (having.count("4") + having.count("8"))
+        self.assertAlmostEqual(
+            entropy[0], -(share * math.log2(share) + (1 - share) * math.log2(1 - share)))
+        self.assertIn("slot0.window is not applicable to mechanisms", words_of(report(run)))
+
+    def test_pages_name_what_differs_and_hold_the_whole_name(self):
+        run = Run(self.folder)
+        best = run.ranking[0]
+        page = report(run)
+        self.assertIn("and so on", best.brief)
+        self.assertIn(best.brief, page)
+        self.assertIn(html.escape(best.label), page)
+        self.assertIn(f'title="{html.escape(best.label)}"', page)
+
+    def test_a_candidate_of_unknown_genes_makes_no_components(self):
+        digest = json.loads(self.made.file.read_text(encoding="utf-8"))
+        del digest["models"]["choices"][next(iter(digest["models"]["choices"]))]
+        self.made.file.write_text(json.dumps(digest), encoding="utf-8")
+        self.assertEqual(genes(Run(self.folder)), [])
+
+
+class ListedMechanisms(PageTest):
+    """Trained in place of a search."""
+
+    NAME = "cosine|sparsemax|none|fixed|bias|0.1"
+    SEEING = "dot|softmax|none|adaptive|bias|0.1"  # rejected before training
+
+    def listed(self) -> RunFixture:
+        made = self.fixture(objectives=2, replicates=3, asked=0)
+        made.evaluate(self.NAME)
+        made.add("none", self.SEEING, 0, "rejected", "sees later tokens", {}, [], {})
+        made.set("config", {"name": "fixture", "seed": 42, "mechanisms": [self.NAME, self.SEEING]})
+        return made
+
+    def compare(self, made: RunFixture) -> None:
+        def record(name: str, role: str, mean: float, differences: list) -> dict:
+            found = [{"mean": mean, "standard_error": 0.5, "n": 3, "low": mean - 1,
+                      "high": mean + 1},
+                     {"mean": 1.75e6, "standard_error": 0.0, "n": 3, "low": 1.75e6,
+                      "high": 1.75e6}]
+            return {"candidate": name, "label": name, "role": role, "evaluations": [],
+                    "search": [], "search_n": 0, "retest": found, "test": found[0],
+                    "non_dominated_probability": 0.8, "against_baseline": None,
+                    "differences": differences, "rejected": ""}
+        difference = {"difference": -3.25, "low": -4.5, "high": -2.0, "p": 0.004, "p_holm": 0.0123,
+                      "effect_size": -1.25, "n": 3}
+        made.set("retest", {"replicates": 3, "objective": "perplexity", "confidence": 0.95, "probability_split": "test", "candidates": [
+            record(self.NAME, "listed", 87.25, [difference, None]),
+            record(BASELINE, "baseline", 90.5, [None, None])],
+            "verdict": "The listed mechanism is better."})
+
+    def test_the_page_says_the_verdict_and_nothing_of_a_search(self):
+        self.compare(self.listed())
+        words = self.words()
+        self.assertIn("The listed mechanism is better.Every mechanism and the baseline were trained "
+                      "on the same 3 seeds, which no search uses", words)
+        self.assertIn("perplexityattention_flops (FLOP)test perplexity", words)
+        self.assertIn("listed87.251.75 M87.25", words)
+        self.assertIn("perplexity\u22123.25 (\u22124.50 to \u22122.00)p = 0.0123", words)
+        self.assertEqual(words.count("95 % interval"), 3)
+        self.assertIn("corpus brown, 6 trainings", words)
+        self.assertIn("6trainings", words)
+        self.assertNotRegex(words, "7 ?trainings")
+        self.assertIn("nas-train fixture.yaml --output runs/fixture-train", words)
+        for word in ("search progress", "The search", "re-test", "selection bias", "asks"):
+            self.assertNotIn(word, words)
+
+    def test_intervals_are_named_by_their_confidence(self):
+        made = self.listed()
+        self.compare(made)
+        made.set("retest", {**Run(self.folder).retest, "confidence": 0.995})
+        words = self.words()
+        self.assertIn("Mean over the seeds, with its 99.5 % interval.", words)
+        self.assertEqual(words.count("difference (99.5 % interval)"), 2)
+        self.assertNotIn("95 % interval", words)
+
+    def test_one_that_has_not_ended_says_so(self):
+        made = self.listed()
+        made.set("ended_by", None)
+        words = self.words()
+        self.assertIn("Running, 6 trainings so far; or interrupted", words)
+        self.assertNotIn("No mechanism could be evaluated", words)
+
+
+class AddedObjectives(PageTest):
+    """An objective by formula of which only the record knows, cache_megabytes, named first."""
+
+    def setUp(self):
+        super().setUp()
+        self.cache = {**page_fixture.OBJECTIVES[1], "key": "cache_megabytes", "unit": "MB",
+                      "source": None}
+        patch = mock.patch.object(page_fixture, "OBJECTIVES",
+                                  [self.cache, page_fixture.OBJECTIVES[0]])
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_seeds_do_not_differ_in_it(self):
+        fixture = self.fixture(replicates=3)
+        self.assertEqual(Run(self.folder).noisy, 1, "training is known to determine the second")
+        own = json.loads(fixture.file.read_text(encoding="utf-8"))
+        own["objectives"][1]["source"] = "measured"
+        fixture.file.write_text(json.dumps(own), encoding="utf-8")
+        self.assertEqual(Run(self.folder).noisy, 0, "taken for one that is trained")
+        self.cache["source"] = "analytic"
+        fixture.write()
+        run = Run(self.folder)
+        self.assertEqual(run.noisy, 1)
+        self.assertRegex(words_of(report(run)), r"standard deviations \S+ and \S+ perplexity;")
+
+
+class Measured(PageTest):
+    """An objective that is measured once of each mechanism, as latency, named first: all replicates have the one value."""
+
+    def measured(self, objectives):
+        measured = {**page_fixture.OBJECTIVES[1], "source": "measured"}
+        with mock.patch.object(page_fixture, "OBJECTIVES", [measured, page_fixture.OBJECTIVES[0]]):
+            return self.fixture(objectives=objectives)
+
+    def test_the_noise_that_counts_is_that_of_what_is_trained(self):
+        self.measured(2)
+        run = Run(self.folder)
+        self.assertEqual(run.noisy, 1)
+        words = words_of(report(run))
+        self.assertRegex(words, r"standard deviations \S+ and \S+ perplexity;")
+        self.assertNotIn("\u221e", words)
+
+    def test_alone_it_has_no_p(self):
+        made = self.measured(1)
+        why = ("Of each mechanism there is one measurement of attention_flops, which its replicates share: how far two measurements "
+               "would lie apart is not known, and no p can be given.")
+        run = Run(self.folder)
+        self.assertEqual((from_baseline(run, 0), among(run, run.ranking, 0), noise(run, 0)), ([], [], None))
+        words = words_of(report(run))
+        self.assertEqual(words.count(why), 3, "of the verdict, the replicates and the health")
+        for wrong in ("significant", "\u221e", "seed each", "Their differences"):
+            self.assertNotIn(wrong, words)
+        for evaluation in made.evaluations.values():  # as of a problem that trains nothing
+            evaluation["curve"] = []
+        made.write()
+        self.assertIn(why, self.words())
+
+
+class Rungs(PageTest):
+    def test_the_page_says_who_went_on_and_what_that_saved(self):
+        made = self.fixture(objectives=1, replicates=1, asked=8, failures=False)
+        self.assertNotIn("Rungs", self.words())
+        paused = [{"id": f"paused {i}", "curve": [{"step": 20}]} for i in range(24)]
+        made.set("rungs", [{"step": 20, "reached": 32, "went_on": 8}])
+        made.set("paused", paused)
+        words = self.words()
+        self.assertIn("steppaused therewent onshare2032825 %", words)
+        ended = len({i for ask in Run(self.folder).asks for i in ask.evaluations})
+        share = (ended * 60 + 24 * 20) / (60 * (ended + 24))
+        self.assertIn(f"24 candidates of {ended + 24} paused for good", words)
+        self.assertIn(f"{100 * share:.0f} % of those that all to the end would have taken", words)
+
+    def test_what_ended_outside_the_search_had_paused_in_it(self):
+        """The baseline, which the search paused at its first rung and which was trained to the end outside."""
+        made = self.fixture(objectives=1, replicates=1, asked=8, failures=False)
+        made.set("rungs", [{"step": 20, "reached": 9, "went_on": 0}])
+        made.set("rung_asks", [{"evaluation": made.baseline[0], "step": 20}, {"evaluation": "paused", "step": 20}])
+        made.set("paused", [{"id": "paused", "curve": [{"step": 40}]}])
+        ended = len({i for ask in Run(self.folder).asks for i in ask.evaluations})
+        self.assertIn(f"2 candidates of {ended + 2} paused for good. The search took {60 * ended + 60} steps", self.words())
+
+    def test_what_is_paused_last_was_trained_too(self):
+        made = self.fixture(objectives=1, replicates=1, asked=8, failures=False)
+        own = json.loads(made.file.read_text(encoding="utf-8"))
+        own["counts"]["evaluated"] += 3
+        made.file.write_text(json.dumps(own), encoding="utf-8")
+        self.assertRegex(self.words(), r"came at training \d+ of 11\.")
+
+
+class Workers(PageTest):
+    def made_by(self, hosts, threads=1, **more):
+        fixture = self.fixture(asked=40, failures=False, replicates=1)
+        evaluations = list(fixture.evaluations.values())
+        for i, one in enumerate(evaluations):
+            which = i % (hosts * threads)
+            one["measured"] |= {"host": f"node{which // threads}", "pid": 7, "worker": which % threads,
+                                "started": f"2026-01-01T00:{i // (hosts * threads):02}:00Z",
+                                "worker_seconds": 30.0} | more
+        fixture.write()
+        return len(evaluations)
+
+    def test_each_says_how_long_it_trained_of_the_time_that_it_was_there(self):
+        trainings = self.made_by(2)
+        words = self.words()
+        each = trainings // 2
+        there = 60 * (each - 1) + 30
+        self.assertIn("By worker", words)
+        self.assertIn(f"node1{30 * each / there:.0%}{duration(there - 30 * each)}{duration(there)}{each}"
+                      .replace("%", " %"), words)
+        self.assertRegex(words, f"all 2.*?{trainings}There")
+
+    def test_threads_of_one_process_and_arrays(self):
+        self.made_by(1, threads=2, array=2)
+        words = self.words()
+        self.assertIn("node0, worker 1", words)
+        self.assertNotIn("node0:7", words)
+
+    def test_many_are_told_by_machine_and_one_alone_says_nothing(self):
+        self.made_by(20, threads=2)
+        words = self.words()
+        self.assertNotIn("worker 2", words)
+        self.assertIn("The 12 that lost most.", words)
+
+        self.made_by(1)
+        self.assertNotIn("By worker", self.words())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,172 @@
+"""What is computed of one run: differences of its mechanisms, effects of options, diversity; and numbers in words."""
+
+import itertools
+import math
+import unittest
+from unittest import mock
+
+import numpy as np
+from page_fixture import BASELINE, PageTest
+from scipy import stats
+
+from attnas.analysis.differences import among, difference, from_baseline, noise
+from attnas.analysis.effects import effects
+from attnas.analysis.genes import genes
+from attnas.analysis.run import Run
+from attnas.analysis.sections import diversity
+from attnas.analysis.words import count, digits, duration, number, percent
+
+
+class Effects(PageTest):
+    def test_are_found_with_the_coverage_of_their_intervals(self):
+        """The fixture's gating highway lowers perplexity by 12 and softmax by 4."""
+        self.fixture(objectives=1, replicates=1, asked=120, noise=4.0)
+        found = {(each.gene, each.option): each for each in effects(Run(self.folder), 0)}
+        highway, bias = found["gating", "highway"], found["bias", "no_bias"]
+        self.assertLess(highway.low, -12.0)
+        self.assertGreater(highway.high, -12.0)
+        self.assertTrue(highway.significant)
+        self.assertFalse(bias.significant)
+        self.assertLess(bias.low * bias.high, 0.0)
+        sparsemax = found["normalization", "sparsemax"]
+        self.assertTrue(sparsemax.low < 4.0 < sparsemax.high)
+        self.assertEqual(sparsemax.instead_of, "softmax")
+
+    def test_a_number_that_does_not_vary_leaves_the_others(self):
+        """Of the record only those with one dropout; what others have of it is not applicable."""
+        self.fixture(objectives=1, replicates=1, asked=120, noise=4.0)
+        run = Run(self.folder)
+        dropout = next(gene for gene in genes(run) if gene.name == "attention_dropout")
+        self.assertTrue(dropout.numeric)
+        one = next(iter(dropout.choices.values()))[dropout.place]
+        for kept in (None, one):
+            choices = {label: [*own[:dropout.place], kept] for label, own in dropout.choices.items()}
+            with mock.patch("attnas.analysis.genes._choices", return_value=choices):
+                self.assertNotIn("attention_dropout", [gene.name for gene in genes(run)])
+                self.assertGreater(len(effects(run, 0)), 0)
+        # It varies among mechanisms that are left out of the comparison alone.
+        worst = max(run.comparable, key=lambda candidate: candidate.values[0])
+        choices = {label: [*own[:dropout.place], one] for label, own in dropout.choices.items()}
+        choices[worst.label][dropout.place] = "0.123"
+        with mock.patch("attnas.analysis.genes._choices", return_value=choices), \
+                mock.patch("attnas.analysis.effects._without_outliers", return_value=[
+                    own for own in run.comparable if own is not worst]):
+            self.assertIn("attention_dropout", [gene.name for gene in genes(run)])
+            self.assertGreater(len(effects(run, 0)), 0)
+
+    def test_agree_with_plain_least_squares(self):
+        fixture = self.fixture(objectives=1, replicates=1, asked=60)
+        run = Run(self.folder)
+        names = [candidate.label.split("|") for candidate in run.ranking]
+        options = [(place, option) for place in range(5) for option in
+                   sorted({name[place] for name in names} - {BASELINE.split("|")[place]})]
+        # Of mechanisms with relu_norm the temperature has no effect: none of its columns speaks of
+        # them, and where they say something, its three options have mean 0.
+        design = np.array([[1.0, *((name[place] == option) - (1 / 3 if place == 3 else 0)
+                                   if place != 3 or name[1] != "relu_norm" else 0.0
+                                   for place, option in options),
+                            float(name[5])] for name in names])
+        values = np.array([candidate.values[0] for candidate in run.ranking])
+        solved = np.linalg.lstsq(design, values, rcond=None)[0]
+        for each in effects(run, 0):
+            place = options.index((["similarity", "normalization", "gating", "temperature",
+                                    "bias"].index(each.gene), each.option))
+            self.assertAlmostEqual(each.value, solved[1 + place])
+        self.assertEqual(fixture.replicates, 1)
+
+
+class Statistics(PageTest):
+    def test_shared_seeds_are_paired_and_adjusted(self):
+        self.fixture(objectives=1, replicates=4)
+        run = Run(self.folder)
+        found = from_baseline(run, 0)
+        self.assertEqual(len(found), len(run.ranking))
+        baseline = list(run.replicates(run.baseline, 0).values())
+        p_values = []
+        for each in found:
+            expected = stats.ttest_rel(list(run.replicates(each.a, 0).values()), baseline)
+            self.assertAlmostEqual(each.p, expected.pvalue, places=12)
+            interval = stats.t.interval(0.95, 3, loc=each.value,
+                                        scale=abs(each.value / expected.statistic))
+            np.testing.assert_allclose((each.low, each.high), interval)
+            p_values.append(each.p)
+        least = int(np.argmin(p_values))
+        self.assertAlmostEqual(found[least].p_holm, min(1, len(found) * p_values[least]))
+
+    def test_other_seeds_are_compared_by_welch(self):
+        fixture = self.fixture(objectives=1, replicates=3, asked=4, failures=False)
+        for id_ in fixture.baseline:
+            fixture.evaluations[id_]["replicate"] += 10
+        fixture.write()
+        run = Run(self.folder)
+        a = run.ranking[0]
+        found = difference(run, a, run.baseline, 0)
+        x, y = (list(run.replicates(c, 0).values()) for c in (a, run.baseline))
+        self.assertFalse(found.paired)
+        self.assertAlmostEqual(found.p, stats.ttest_ind(x, y, equal_var=False).pvalue, places=12)
+        self.assertAlmostEqual((found.low + found.high) / 2, np.mean(x) - np.mean(y))
+
+    def test_equal_differences_are_as_few_as_they_are(self):
+        fixture = self.fixture(objectives=1, replicates=3, asked=4, failures=False)
+        first = Run(self.folder).ranking[0].name
+        for noise, p in ((0.0, 0.25), (1.0, 0.25)):  # three seeds that change nothing are but three seeds
+            for each in fixture.evaluations.values():
+                if each["candidate"] in (first, Run(self.folder).baseline.name):
+                    value = noise * (each["replicate"] % 3) + (0.25 if each["candidate"] == first else 0.75)
+                    each["objectives"] = {name: value for name in each["objectives"]}
+            fixture.write()
+            run = Run(self.folder)
+            a = next(candidate for candidate in run.ranking if candidate.name == first)
+            self.assertEqual(difference(run, a, run.baseline, 0).p, p)
+
+    def test_one_seed_is_no_comparison(self):
+        self.fixture(objectives=1, replicates=1)
+        run = Run(self.folder)
+        self.assertEqual(from_baseline(run, 0), [])
+        self.assertEqual(among(run, run.ranking[:5], 0), [])
+        self.assertIsNone(noise(run, 0))
+
+    def test_noise_is_what_seeds_do_not_share(self):
+        self.fixture(objectives=1, replicates=6, asked=60, noise=2.0, failures=False)
+        found = noise(Run(self.folder), 0)
+        self.assertAlmostEqual(found.within, 4.0, delta=0.8)  # not 4 + the shared 9
+        self.assertGreater(found.between, 20)
+        self.assertLess(found.reliability, 1)
+
+    def test_hamming_distance_is_the_mean_over_pairs(self):
+        self.fixture(objectives=1, replicates=1, asked=16)
+        run = Run(self.folder)
+        found = genes(run)
+        self.assertEqual(len(found), 6)
+        asks = run.asks[8:16]
+        members = [[g.option(run.label(a.candidate)) for g in found] for a in asks]
+        pairs = [sum(x != y for x, y in zip(a, b)) / 6
+                 for a, b in itertools.combinations(members, 2)]
+        each = diversity.measure(run, "batch 1", asks, found)
+        self.assertAlmostEqual(each.hamming, np.mean(pairs))
+        self.assertAlmostEqual(each.distinct, len({tuple(m) for m in members}) / 8)
+        self.assertTrue(all(0 <= value <= 1 for value in each.entropy))
+
+
+class Words(unittest.TestCase):
+    def test_what_is_enormous_has_an_exponent(self):
+        for words, expected in (
+                (number(9.96e214), "9.96e+214"), (number(-2.9e294), "\u22122.90e+294"), (number(9.9e17), "990 P"),
+                (number(1e-7), "1.00e\u221207"), (count(1e300), "1.00e+300"), (percent(8.5e70, 1), "8.50e+72 %"),
+                (percent(28093505.5, 1), "2.81e+09 %"), (percent(1.5), "150 %"), (digits(1.6e294), "1.60e+294"),
+                (digits(-1.6e294), "-1.60e+294"), (digits(2.5e14), "250.0T"), (digits(1e-7), "1.00e-07"),
+                (digits(math.inf), "\u221e"), (digits(-math.inf), "-\u221e"), (digits(math.nan), "-")):
+            self.assertEqual(words, expected)
+
+    def test_numbers(self):
+        for value, expected in ((62.494, "62.49"), (0.12345, "0.123"), (1613824.0, "1.61 M"),
+                                (2000.0, "2000"), (0.0, "0.00"), (-3.0, "\u22123.00"),
+                                (float("nan"), "\u2013"), (float("inf"), "\u221e")):
+            self.assertEqual(number(value), expected)
+        for seconds, expected in ((4.04, "4.0 s"), (59.6, "1 min 00 s"), (61, "1 min 01 s"),
+                                  (7260, "2 h 01 min"), (90000, "1 d 1 h")):
+            self.assertEqual(duration(seconds), expected)
+
+
+if __name__ == "__main__":
+    unittest.main()
