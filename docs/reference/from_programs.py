@@ -58,7 +58,7 @@ def settings(properties):
         return "No settings.\n"
     return table(["setting", "default", "allowed", "effect", "meaning"],
                  [[code(name), shown(one["default"]) if "default" in one else "", allowed(one), one.get("x-effect", ""),
-                   escaped(one.get("description", ""))] for name, one in properties.items()])
+                   escaped("; ".join([one.get("description", ""), *one.get("x-conditions", [])]))] for name, one in properties.items()])
 
 
 def maps(schema):

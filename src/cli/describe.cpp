@@ -26,6 +26,7 @@
 #include "study/engines.hpp"
 #include "study/experiment.hpp"
 #include "study/objectives.hpp"
+#include "study/rules.hpp"
 #include "study/space.hpp"
 
 namespace nas {
@@ -120,6 +121,15 @@ std::string settings_text(const std::vector<Setting>& settings) {
                     std::string(to_string(setting.effect)), setting.help});
   }
   return table(rows);
+}
+
+/// What settings must be, by their paths, and sections.
+std::string conditions_text(const std::set<std::string>& paths) {
+  std::vector<Texts> rows;
+  for (const auto& path : paths) {
+    for (auto& text : rules_of(path)) rows.push_back({path, std::move(text)});
+  }
+  return rows.empty() ? "" : "conditions\n" + table(rows);
 }
 
 /// The row of the capability table.
@@ -378,6 +388,7 @@ namespace {
 /// line each.
 std::string settings_named(const std::string& name) {
   std::vector<Texts> rows;
+  std::set<std::string> found;
   const auto search = [&](const std::string& owner, const Texts& paths,
                           const std::vector<Setting>& settings) {
     for (const auto& setting : settings) {
@@ -385,12 +396,14 @@ std::string settings_named(const std::string& name) {
         return path + "." + setting.name == name;
       });
       if (!has_path && setting.name != name && !setting.name.starts_with(name + "_")) continue;
+      found.insert(paths.front().empty() ? setting.name : paths.front() + "." + setting.name);
       rows.push_back({owner, setting.name, setting.type_name(), default_text(setting),
                       allowed_text(setting), std::string(to_string(setting.effect)), setting.help});
     }
   };
   for (const auto& section : sections()) {
-    search("section " + section.name, {section.name}, section.settings);
+    const bool top = section.name == "experiment";
+    search("section " + section.name, {top ? "" : section.name, section.name}, section.settings);
   }
   for (const auto& kind : plugin_kinds()) {
     for (const auto& plugin : kind.plugins) {
@@ -400,7 +413,7 @@ std::string settings_named(const std::string& name) {
   }
   if (rows.empty()) return {};
   rows.insert(rows.begin(), {"of", "setting", "type", "default", "allowed", "effect", "meaning"});
-  return "settings\n" + table(rows);
+  return "settings\n" + table(rows) + conditions_text(found);
 }
 
 /// Names and paths of all settings, for what is mistyped.
@@ -469,7 +482,8 @@ std::string describe_text(const std::string& name) {
   for (const auto& section : sections()) {
     offer(section.name, section.name == name,
           "section " + section.name + ": " + section.summary + "\n" +
-              (section.settings.empty() ? "" : settings_text(section.settings)));
+              (section.settings.empty() ? "" : settings_text(section.settings)) +
+              conditions_text({section.name}));
   }
   for (const auto& engine : engines()) {
     offer(engine.key, engine.key == name,

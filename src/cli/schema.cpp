@@ -18,6 +18,7 @@
 #include "study/comparison.hpp"
 #include "study/experiment.hpp"
 #include "study/objectives.hpp"
+#include "study/rules.hpp"
 #include "study/space.hpp"
 
 namespace nas {
@@ -75,18 +76,26 @@ struct ValueSchema {
   }
 };
 
-Json setting_schema(const Setting& setting) {
+/// @param path  of the setting.
+Json setting_schema(const Setting& setting, const std::string& path) {
   auto schema = described(std::visit(ValueSchema{setting}, setting.default_value), setting.help);
   if (!setting.required) {
     std::visit([&schema](const auto& value) { schema["default"] = value; }, setting.default_value);
   }
   schema["x-effect"] = to_string(setting.effect);
+  if (const auto conditions = rules_of(path); !conditions.empty()) {
+    schema["x-conditions"] = conditions;
+  }
   return schema;
 }
 
-Json properties_of(const Settings& settings) {
+/// @param section  of the settings; empty: outside all.
+Json properties_of(const Settings& settings, const std::string& section = "") {
   auto properties = Json::object();
-  for (const auto& setting : settings) properties[setting.name] = setting_schema(setting);
+  for (const auto& setting : settings) {
+    properties[setting.name] =
+        setting_schema(setting, section.empty() ? setting.name : section + "." + setting.name);
+  }
   return properties;
 }
 
@@ -184,23 +193,23 @@ Json objectives_schema() {
 
 Json baseline_schema() {
   auto properties = properties_of(baseline_settings());
-  properties["tune"] =
-      described(any_of({{{"const", false}}, map_of(properties_of(tuning_settings()))}),
-                "other settings of training that are tried for the baseline, beside the search");
+  properties["tune"] = described(
+      any_of({{{"const", false}}, map_of(properties_of(tuning_settings(), "baseline.tune"))}),
+      "other settings of training that are tried for the baseline, beside the search");
   return any_of({{{"type", "string"}}, map_of(std::move(properties))});
 }
 
 /// What nas-compare reads in place of `algorithm`.
 Json contenders_schema() {
-  auto common = properties_of(population_settings());
+  auto common = properties_of(population_settings(), "algorithm");
   common.update(properties_of(contender_settings()));
   auto own = evaluation_settings();
   std::erase_if(own, [](const Setting& setting) {
     const auto& names = contender_evaluation();
     return std::find(names.begin(), names.end(), setting.name) == names.end();
   });
-  common["evaluation"] = map_of(properties_of(own));
-  common["fidelity"] = map_of(properties_of(fidelity_settings()));
+  common["evaluation"] = map_of(properties_of(own, "evaluation"));
+  common["fidelity"] = map_of(properties_of(fidelity_settings(), "fidelity"));
   return described(one_or_list(plugin_section("algorithm", algorithms(), common)),
                    "of nas-compare: the algorithms that are compared");
 }
@@ -219,20 +228,20 @@ Json schema_json() {
   properties["problem"] = plugin_section("problem", problems(), Json::object());
   properties["data"] = plugin_section("data", corpora(), Json::object());
   properties["algorithm"] =
-      plugin_section("algorithm", algorithms(), properties_of(population_settings()));
+      plugin_section("algorithm", algorithms(), properties_of(population_settings(), "algorithm"));
   properties["baseline"] = baseline_schema();
   properties["objectives"] = objectives_schema();
   properties["constraints"] =
       described(any_of({one_or_list({{"type", "string"}}), {{"type", "null"}}}),
                 "\"NAME <= NUMBER\" or \"NAME >= NUMBER\", of objectives");
   properties["space"] = space_schema();
-  properties["model"] = map_of(properties_of(model_settings()));
-  properties["training"] = map_of(properties_of(training_settings()));
-  properties["evaluation"] = map_of(properties_of(evaluation_settings()));
-  properties["budget"] = map_of(properties_of(budget_settings()));
-  properties["fidelity"] = map_of(properties_of(fidelity_settings()));
-  properties["cluster"] = map_of(properties_of(cluster_settings()));
-  properties["retest"] = map_of(properties_of(retest_settings()));
+  properties["model"] = map_of(properties_of(model_settings(), "model"));
+  properties["training"] = map_of(properties_of(training_settings(), "training"));
+  properties["evaluation"] = map_of(properties_of(evaluation_settings(), "evaluation"));
+  properties["budget"] = map_of(properties_of(budget_settings(), "budget"));
+  properties["fidelity"] = map_of(properties_of(fidelity_settings(), "fidelity"));
+  properties["cluster"] = map_of(properties_of(cluster_settings(), "cluster"));
+  properties["retest"] = map_of(properties_of(retest_settings(), "retest"));
   auto schema = map_of(std::move(properties));
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   schema["title"] = "configuration of attnas";

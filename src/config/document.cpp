@@ -480,6 +480,14 @@ const DocumentNode* DocumentNode::find(std::string_view key) const {
   return nullptr;
 }
 
+const Origin& DocumentNode::origin_of(std::string_view path) const {
+  const auto dot = std::min(path.find('.'), path.size());
+  const auto* inner = find(path.substr(0, dot));
+  if (inner == nullptr) return origin;
+  path.remove_prefix(std::min(dot + 1, path.size()));
+  return path.empty() ? inner->origin : inner->origin_of(path);
+}
+
 std::vector<DocumentNode> DocumentNode::as_list() const {
   return kind == Kind::list ? items : std::vector<DocumentNode>{*this};
 }

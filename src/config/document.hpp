@@ -38,6 +38,9 @@ struct DocumentNode {
 
   /// The value under a key of a map, nullptr if there is none.
   [[nodiscard]] const DocumentNode* find(std::string_view key) const;
+  /// Where the value at a path of keys, "training.steps", is written; where it is not, what would hold
+  /// it.
+  [[nodiscard]] const Origin& origin_of(std::string_view path) const;
   /// @return the items of a list; of anything else, itself as a list of one.
   [[nodiscard]] std::vector<DocumentNode> as_list() const;
   /// @return the value as it would be written on one line, for messages.

@@ -9,6 +9,7 @@
 #include "core/installed.hpp"
 #include "evaluation/settings.hpp"
 #include "search/algorithm.hpp"
+#include "study/rules.hpp"
 
 namespace nas {
 
@@ -158,56 +159,19 @@ class Reader {
   void check(Contender& contender, const DocumentNode& algorithm) {
     check_label(contender, algorithm);
     auto& experiment = contender.experiment;
-    if (experiment.problem != "tabular") {
-      diagnostics_.add(origin_of("problem", "type"),
-                       "problem.type = " + experiment.problem +
-                           ", must be tabular: a comparison trains nothing");
-    }
     if (contender.believes_best_answer && experiment.objectives.objectives.size() > 1) {
       diagnostics_.add(algorithm.origin,
                        "algorithms.belief = best_answer, must be record with several objectives: "
                        "none of their answers is the best");
     }
-    const auto& settings = experiment.algorithm_settings;
-    if (settings.contains("order") && settings.get<std::string>("order") == "arrival") {
-      diagnostics_.add(algorithm.origin,
-                       "algorithms.order = arrival, must be virtual in a comparison: a table's "
-                       "answers take no time");
-    }
-    const auto evaluations = experiment.budget.get<Integer>("evaluations");
-    const auto racing = experiment.evaluation.get<Integer>("racing_replicates");
-    if (racing > 0) {
-      diagnostics_.add(origin_of("evaluation", "racing_replicates"),
-                       "evaluation.racing_replicates = " + std::to_string(racing) +
-                           ", must be 0 in a comparison: a table answers without races");
-    }
-    if (experiment.fidelity && experiment.fidelity->get<double>("audit") > 0.0) {
-      diagnostics_.add(algorithm.origin, "algorithms.fidelity.audit = " +
-                                             shortest(experiment.fidelity->get<double>("audit")) +
-                                             ", must be 0 in a comparison, which knows all ends");
-    }
-    if (evaluations == 0) {
-      diagnostics_.add(origin_of("budget", "evaluations"),
-                       "budget.evaluations = 0, must be at least 1: the training runs of a search");
-    }
-    for (const auto* clock : {"seconds", "gpu_seconds"}) {
-      if (experiment.budget.get<double>(clock) == 0.0) continue;
-      diagnostics_.add(
-          origin_of("budget", clock),
-          std::string("budget.") + clock + " = " + shortest(experiment.budget.get<double>(clock)) +
-              ", must be 0: a comparison limits evaluations, asks, train_seconds and train_steps");
+    for (const auto& breach : breaches(RuleStage::comparison, {.experiment = experiment})) {
+      const bool own = breach.setting.starts_with("algorithms.");
+      diagnostics_.add(own ? algorithm.origin : document_.origin_of(breach.setting), breach.text());
     }
     if (experiment.budget.get<Integer>("asks") == 0) {
-      experiment.budget.set("asks", kAsksPerEvaluation * evaluations);
+      experiment.budget.set("asks",
+                            kAsksPerEvaluation * experiment.budget.get<Integer>("evaluations"));
     }
-  }
-
-  /// Where a setting is written; where it is not, its section, or the whole document.
-  [[nodiscard]] Origin origin_of(const std::string& section, const std::string& key) const {
-    const auto* node = document_.find(section);
-    if (node == nullptr) return document_.origin;
-    const auto* value = node->find(key);
-    return value != nullptr ? value->origin : node->origin;
   }
 
   const DocumentNode& document_;

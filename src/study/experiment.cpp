@@ -1,7 +1,6 @@
 #include "study/experiment.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -15,7 +14,6 @@
 #include "core/installed.hpp"
 #include "core/plugin.hpp"
 #include "data/corpus.hpp"
-#include "evaluation/device_pool.hpp"
 #include "evaluation/frame.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
@@ -25,6 +23,8 @@
 #include "study/engines.hpp"
 #include "study/fit.hpp"
 #include "study/objectives.hpp"
+#include "study/resolved.hpp"
+#include "study/rules.hpp"
 #include "study/space.hpp"
 #include "study/tuning.hpp"
 
@@ -36,20 +36,6 @@ using Kind = DocumentNode::Kind;
 using Integer = std::int64_t;
 using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
-
-/// Sections, the space apart, that a search alone reads.
-Texts sections_of_search() {
-  Texts sections;
-  for (const auto& section : setting_sections()) {
-    const auto of_search = [](const Setting& setting) {
-      return setting.effect == Effect::search || setting.effect == Effect::limit;
-    };
-    if (std::all_of(section.settings.begin(), section.settings.end(), of_search)) {
-      sections.push_back(section.path);
-    }
-  }
-  return sections;
-}
 
 bool contains(const Texts& texts, const std::string& text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
@@ -103,20 +89,17 @@ class Reader {
                           own_objectives(), diagnostics_);
     });
     check_texts();
-    check_model_and_training();
-    check_evaluation();
-    check_budget();
-    check_cluster();
-    check_replicates();
-    check_further();
-    check_racing();
-    check_fidelity();
-    check_array();
+    if (reads("training")) fit_training();
+    check_engine();
+    note_distant_rungs();
     check_informed();
     check_mechanisms();
-    listed() ? fit_to_list() : fit_to_search();
-    if (!listed()) check_in_flight();
-    if (diagnostics_.size() == mistakes_before) experiment_.resolved = resolved();
+    if (!listed()) fit_to_search();
+    check_rules();
+    if (listed()) fit_to_list();
+    if (diagnostics_.size() == mistakes_before) {
+      experiment_.resolved = resolved_configuration(experiment_, kind_.sections);
+    }
     return experiment_;
   }
 
@@ -186,7 +169,7 @@ class Reader {
 
   /// A section that the problem has not. What the user's file extends is not the user's to change.
   void refuse_section(const std::string& section) {
-    const auto origin = origin_of(section);
+    const auto origin = document_.origin_of(section);
     if (origin.line == 0 || origin.source == file_) {
       diagnostics_.add(
           origin, section + ": the problem " + experiment_.problem + " has none, must be left out");
@@ -220,7 +203,7 @@ class Reader {
       return decide(experiment_.problem_settings);
     } catch (const InputError& error) {
       mistaken_.insert("problem");
-      diagnostics_.add(origin_of("problem"), error.what());
+      diagnostics_.add(document_.origin_of("problem"), error.what());
       return Result();
     }
   }
@@ -264,7 +247,8 @@ class Reader {
           const auto why = refusal_of(with_value(space, gene.name, option), frame_);
           if (why.empty()) continue;
           const auto slot = std::string(place_of(gene.name).slot);
-          diagnostics_.add(origin_of("space", slot), "space." + slot + " = " + option + ": " + why);
+          diagnostics_.add(document_.origin_of("space." + slot),
+                           "space." + slot + " = " + option + ": " + why);
         }
       }
     });
@@ -306,7 +290,7 @@ class Reader {
       return;
     }
     noting_mistakes("baseline", [&] {
-      (void)read_model("baseline", experiment_.baseline, origin_of("baseline", "mechanism"));
+      (void)read_model("baseline", experiment_.baseline, document_.origin_of("baseline.mechanism"));
     });
   }
 
@@ -353,7 +337,7 @@ class Reader {
         settings.insert(settings.end(), own.begin(), own.end());
       } else {
         if (readable) {
-          diagnostics_.add(origin_of(section, declared.key),
+          diagnostics_.add(document_.origin_of(path),
                            path + ": " + registry.unknown(text) + own_text_hint(section, text));
         }
         // Nobody knows which of the other keys would be right.
@@ -413,20 +397,8 @@ class Reader {
     return "must be " + what + ", there is none" + places_of_file(name, file_of(origin));
   }
 
-  /// Where a key is written; where it is not, its section, or the whole document.
-  [[nodiscard]] Origin origin_of(const std::string& section, const std::string& key = "") const {
-    const auto* node = document_.find(section);
-    if (node == nullptr) return document_.origin;
-    const auto* value = node->find(key);
-    return value != nullptr ? value->origin : node->origin;
-  }
-
-  void refuse(const std::string& key, const std::string& value, const std::string& message) {
-    const auto dot = key.find('.');
-    const auto origin = dot == std::string::npos
-                            ? origin_of(key)
-                            : origin_of(key.substr(0, dot), key.substr(dot + 1));
-    diagnostics_.add(origin, key + " = " + value + ", " + message);
+  void refuse(const std::string& path, const std::string& value, const std::string& message) {
+    diagnostics_.add(document_.origin_of(path), path + " = " + value + ", " + message);
   }
 
   std::optional<Architecture> read_model(const std::string& path, const std::string& name,
@@ -458,7 +430,8 @@ class Reader {
     noting_mistakes("problem", [this] {
       const auto& table = experiment_.problem_settings.get<std::string>("table");
       if (std::filesystem::is_regular_file(table)) return;
-      refuse("problem.table", table, not_found("a table", table, origin_of("problem", "table")));
+      refuse("problem.table", table,
+             not_found("a table", table, document_.origin_of("problem.table")));
     });
   }
 
@@ -469,18 +442,19 @@ class Reader {
       const auto& path = experiment_.data.get<std::string>(name);
       if (path.empty() || std::filesystem::is_regular_file(path)) continue;
       refuse("data." + std::string(name), path,
-             not_found("a text file", path, origin_of("data", name)));
+             not_found("a text file", path, document_.origin_of(std::string("data.") + name)));
     }
   }
 
-  void check_model_and_training() {
-    if (!reads("training")) return;
-    const auto width = experiment_.model.get<Integer>("width");
-    const auto heads = experiment_.model.get<Integer>("heads");
-    if (!mistaken_.contains("model") && width % heads != 0) {
-      refuse("model.width", std::to_string(width),
-             "must be a multiple of model.heads = " + std::to_string(heads));
+  void check_rules() {
+    const RuleFacts facts{
+        .experiment = experiment_, .sections = kind_.sections, .mistaken = mistaken_};
+    for (const auto& breach : breaches(RuleStage::configuration, facts)) {
+      diagnostics_.add(document_.origin_of(breach.setting), breach.text());
     }
+  }
+
+  void fit_training() {
     const auto steps = experiment_.training.get<Integer>("steps");
     if (!mistaken_.contains("training")) fit_warmup(steps);
     fit_checkpoints(steps);
@@ -510,7 +484,8 @@ class Reader {
   void fit_warmup(Integer steps) {
     const auto warmup = experiment_.training.get<Integer>("warmup_steps");
     if (warmup <= steps) return;
-    if (origin_of("training", "steps").source == origin_of("training", "warmup_steps").source) {
+    if (document_.origin_of("training.steps").source ==
+        document_.origin_of("training.warmup_steps").source) {
       refuse("training.warmup_steps", std::to_string(warmup),
              "must be <= training.steps = " + std::to_string(steps));
       return;
@@ -522,166 +497,20 @@ class Reader {
                                 ", a tenth of training.steps = " + std::to_string(steps));
   }
 
-  void check_evaluation() {
-    const auto digits = [](std::string_view text) {
-      constexpr std::size_t kMaxDigits = 4;
-      return !text.empty() && text.size() <= kMaxDigits &&
-             text.find_first_not_of("0123456789") == std::string_view::npos;
-    };
-    const auto check_count = [&](const std::string& setting) {
-      const auto& count = experiment_.evaluation.get<std::string>(setting);
-      if (count != "auto" && (!digits(count) || count.front() == '0')) {
-        refuse("evaluation." + setting, count, "must be auto or an integer in [1, 9999]");
-      }
-    };
-    check_count("workers");
-    check_count("array");
-    const auto& device = experiment_.evaluation.get<std::string>("device");
-    static const Texts kDevices{"auto", "cpu", "cuda"};
-    const auto devices = device_list(device);
-    const auto kind = devices.front().substr(0, devices.front().find(':'));
-    for (const auto& one : devices) {
-      const bool numbered = one.rfind("cuda:", 0) == 0 && digits(one.substr(5));
-      if (!numbered && !contains(kDevices, one)) {
-        refuse("evaluation.device", device,
-               "must be one of auto, cpu, cuda, cuda:N, or several: cuda:0,cuda:1" +
-                   did_you_mean(one, kDevices));
-        return;
-      }
-      if (devices.size() > 1 && (kind == "auto" || one.substr(0, one.find(':')) != kind)) {
-        refuse("evaluation.device", device,
-               "must be devices of one kind, as cuda:0,cuda:1: results differ between kinds");
-        return;
-      }
-    }
-  }
-
-  void check_budget() {
-    const auto& text = experiment_.budget.get<std::string>("target");
-    if (text.empty()) return;
-    if (const auto value = number_in(text); !value || !std::isfinite(*value)) {
-      refuse("budget.target", text, "must be a number or empty");
-    } else if (experiment_.objectives.objectives.size() > 1) {
-      refuse("budget.target", text, "must be empty where there are several objectives");
-    }
-  }
-
-  void check_cluster() {
-    const auto& cluster = experiment_.cluster;
-    const auto& engine = cluster.get<std::string>("engine");
-    const auto& command = cluster.get<Texts>("command");
-    if ((engine.empty() && command.empty()) || mistaken_.contains("cluster")) return;
-    const auto names = measured();
-    if (const auto& device = cluster.get<std::string>("device");
-        device == "mixed" && !names.empty()) {
-      refuse("cluster.device", device,
-             "must be one model for " + names.front() + ", which another model has otherwise");
-    }
-    if (engine.empty()) return;
-    if (!command.empty()) {
-      refuse("cluster.command", to_text(command), "must be empty where cluster.engine is given");
-    }
+  void check_engine() {
+    const auto& engine = experiment_.cluster.get<std::string>("engine");
+    if (engine.empty() || mistaken_.contains("cluster")) return;
     try {
       (void)find_engine(engine);
     } catch (const InputError& error) {
-      diagnostics_.add(origin_of("cluster", "engine"),
+      diagnostics_.add(document_.origin_of("cluster.engine"),
                        std::string("cluster.engine: ") + error.what());
     }
   }
 
-  void check_replicates() {
-    const auto check = [this](const std::string& key, Integer replicates) {
-      for (const auto& objective : experiment_.objectives.objectives) {
-        if (replicates >= objective.objective.min_replicates) continue;
-        refuse(key, std::to_string(replicates),
-               "must be at least " + std::to_string(objective.objective.min_replicates) +
-                   " for the objective " + objective.name);
-      }
-      for (const auto& constraint : experiment_.objectives.constraints) {
-        const auto& quantity = constraint.quantity;
-        if (replicates >= quantity.objective.min_replicates) continue;
-        refuse(key, std::to_string(replicates),
-               "must be at least " + std::to_string(quantity.objective.min_replicates) +
-                   " for the constraint " + constraint.text());
-      }
-    };
-    if (!listed()) {
-      check("evaluation.replicates", experiment_.evaluation.get<Integer>("replicates"));
-    }
-    const auto fresh = experiment_.retest.get<Integer>("replicates");
-    if (fresh > 0) check("retest.replicates", fresh);
-  }
-
-  /// What follows a search trains, which not every problem does.
-  void check_further() {
-    if (!problems().contains(experiment_.problem) || reads("training")) return;
-    const auto why = "the problem " + experiment_.problem + " trains nothing";
-    if (listed()) {
-      diagnostics_.add(origin_of("mechanisms"), "mechanisms: must be left out: " + why);
-      return;
-    }
-    const auto replicates = experiment_.retest.get<Integer>("replicates");
-    if (replicates > 0) {
-      refuse("retest.replicates", std::to_string(replicates), "must be 0: " + why);
-    }
-    if (experiment_.tuning) {
-      diagnostics_.add(origin_of("baseline", "tune"), "baseline.tune: must be false: " + why);
-    }
-  }
-
-  void check_racing() {
-    const auto& evaluation = experiment_.evaluation;
-    const auto most = evaluation.get<Integer>("racing_replicates");
-    if (mistaken_.contains("evaluation") || most == 0) return;
-    const auto text = std::to_string(most);
-    if (const auto replicates = evaluation.get<Integer>("replicates"); most <= replicates) {
-      refuse("evaluation.racing_replicates", text,
-             "must be more than evaluation.replicates = " + std::to_string(replicates) +
-                 ", or 0 for no racing");
-    }
-    if (const auto& repeated = evaluation.get<std::string>("repeated"); repeated != "reuse") {
-      refuse("evaluation.repeated", repeated,
-             "must be reuse where evaluation.racing_replicates = " + text +
-                 ": races decide what is evaluated again");
-    }
-    for (const auto& objective : experiment_.objectives.objectives) {
-      if (!objective.objective.across) continue;
-      refuse("evaluation.racing_replicates", text,
-             "must be 0 for the objective " + objective.name +
-                 ", of which a single replicate has no value");
-    }
-  }
-
-  /// Candidates at a rung are compared by one training run each, which is the same when it goes on.
-  void check_fidelity() {
-    if (!experiment_.fidelity || mistaken_.contains("fidelity")) return;
-    if (listed()) {
-      diagnostics_.add(origin_of("fidelity"),
-                       "fidelity: must be left out where mechanisms are listed: all are trained");
-      return;
-    }
-    const auto& fidelity = *experiment_.fidelity;
-    const auto rungs = fidelity.get<std::vector<Integer>>("rungs");
-    const auto least = fidelity.get<Integer>("min");
-    if (rungs.empty() == (least == 0)) {
-      refuse("fidelity.min", std::to_string(least),
-             rungs.empty() ? "must be at least 1 where fidelity.rungs is empty"
-                           : "must be 0 where fidelity.rungs is given");
-    }
-    if (const double eta = fidelity.get<double>("eta"); eta > 0.0 && eta <= 1.0) {
-      refuse("fidelity.eta", shortest(eta), "must be 0 or more than 1");
-    }
-    const auto& epsilon = fidelity.get<Numbers>("epsilon");
-    if (!epsilon.empty() && epsilon.size() != experiment_.objectives.objectives.size()) {
-      refuse("fidelity.epsilon", to_text(Value(epsilon)),
-             "must be empty or have a number for each objective");
-    }
-    for (std::size_t i = 1; i < rungs.size(); ++i) {
-      if (rungs[i] > rungs[i - 1]) continue;
-      refuse("fidelity.rungs", to_text(Value(rungs)), "must ascend");
-      break;
-    }
-    auto steps = rungs;
+  void note_distant_rungs() {
+    if (!experiment_.fidelity || mistaken_.contains("fidelity") || listed()) return;
+    auto steps = experiment_.fidelity->get<std::vector<Integer>>("rungs");
     if (reads("training")) steps.push_back(experiment_.training.get<Integer>("steps"));
     for (std::size_t i = 1; i < steps.size(); ++i) {
       if (steps[i] <= 4 * steps[i - 1]) continue;
@@ -690,55 +519,11 @@ class Reader {
                                   " are more than 4 times apart: who is best at the first may not "
                                   "be at the second");
     }
-    if (!mistaken_.contains("evaluation")) {
-      const auto& evaluation = experiment_.evaluation;
-      if (const auto& repeated = evaluation.get<std::string>("repeated"); repeated != "reuse") {
-        refuse("evaluation.repeated", repeated, "must be reuse with the section fidelity");
-      }
-      const auto replicates = evaluation.get<Integer>("replicates");
-      if (replicates > 1 && evaluation.get<Integer>("racing_replicates") > 0) {
-        refuse("evaluation.replicates", std::to_string(replicates),
-               "must be 1 with the section fidelity and evaluation.racing_replicates: races decide "
-               "who is trained with further seeds");
-      }
-    }
-    const auto check_alone = [this](const std::string& what, const Objective& objective) {
-      if (objective.min_replicates <= 1) return;
-      diagnostics_.add(origin_of("fidelity"), "fidelity: must be left out for " + what +
-                                                  ", of which a single replicate has no value");
-    };
-    for (const auto& one : experiment_.objectives.objectives) check_alone(one.name, one.objective);
-    for (const auto& one : experiment_.objectives.constraints) {
-      check_alone(one.text(), one.quantity.objective);
-    }
-    const auto& problem = experiment_.problem_settings;
-    if (!mistaken_.contains("problem") && problem.contains("mode") &&
-        problem.get<std::string>("mode") == "noisy") {
-      refuse("problem.mode", "noisy",
-             "must be paired or mean with the section fidelity: rungs compare equal seeds");
-    }
-    if (reads("training") && experiment_.training.get<Integer>("early_stop_after") > 0) {
-      refuse("training.early_stop_after",
-             std::to_string(experiment_.training.get<Integer>("early_stop_after")),
-             "must be 0 with the section fidelity: rungs decide who is trained on");
-    }
-  }
-
-  void check_array() {
-    const auto& array = experiment_.evaluation.get<std::string>("array");
-    if (array == "auto" || array == "1") return;
-    if (const auto* lone = experiment_.objectives.needs_lone_trainings()) {
-      refuse("evaluation.array", array,
-             "must be auto or 1 for " + lone->name + ", which only a training run by itself has");
-    }
   }
 
   /// Listed mechanisms are models of the section `model`, none of them twice, none the baseline.
   void check_mechanisms() {
     if (!listed() || !reads("training")) return;
-    if (experiment_.retest.get<Integer>("replicates") == 0) {
-      refuse("retest.replicates", "0", "must be at least 1 where mechanisms are listed");
-    }
     std::map<std::string, std::string> known;  // what was given, by canonical name
     if (has_sizes() && !mistaken_.contains("baseline")) {
       const auto baseline = to_string(canonical(parse_model(experiment_.baseline, frame_)));
@@ -808,95 +593,10 @@ class Reader {
     }
   }
 
-  /// What is out while others are asked for goes with neither races nor timings.
-  void check_in_flight() {
-    const auto& settings = experiment_.algorithm_settings;
-    if (mistaken_.contains("algorithm")) return;
-    const auto& all = algorithms().at(experiment_.algorithm).description.settings;
-    const auto setting = std::find_if(all.begin(), all.end(),
-                                      [](const Setting& one) { return one.name == "in_flight"; });
-    const bool converses = setting != all.end();
-    const bool has_batches = !converses || std::get<Integer>(setting->default_value) == 1;
-    const auto in_flight = converses ? settings.get<Integer>("in_flight") : 1;
-    check_promote(has_batches && in_flight == 1);
-    if (!converses) return;
-    const auto racing = experiment_.evaluation.get<Integer>("racing_replicates");
-    if (!has_batches && !mistaken_.contains("evaluation") && racing > 0) {
-      refuse("evaluation.racing_replicates", std::to_string(racing),
-             "must be 0 with " + experiment_.algorithm +
-                 ", which asks without batches: a race is between candidates of one");
-      return;
-    }
-    if (in_flight == 1) return;
-    const auto refuse_it = [&](const std::string& why) {
-      refuse("algorithm.in_flight", std::to_string(in_flight), "must be 1 " + why);
-    };
-    if (!mistaken_.contains("evaluation") && racing > 0) {
-      refuse_it("where evaluation.racing_replicates = " + std::to_string(racing) +
-                ": a race is between candidates of a batch");
-    }
-    for (const auto& name : measured()) refuse_it("for " + name + kWhenMeasured);
-  }
-
-  /// @param in_batches  whether the algorithm asks so.
-  void check_promote(bool in_batches) {
-    if (!experiment_.fidelity || mistaken_.contains("fidelity")) return;
-    const auto& promote = experiment_.fidelity->get<std::string>("promote");
-    const bool halves = halves_batches(parse_promote(promote));
-    if (!halves && in_batches) {
-      refuse("fidelity.promote", promote,
-             "must be successive_halving or hyperband unless algorithm.in_flight > 1: candidates "
-             "go on while others are out");
-    } else if (halves && !in_batches) {
-      refuse("fidelity.promote", promote,
-             "must be asha or pasha with algorithm.in_flight: nothing waits for a batch");
-    }
-    if (!in_batches) return;
-    const auto& settings = experiment_.algorithm_settings;
-    if (!algorithms().at(experiment_.algorithm).make().batches ||
-        (settings.contains("batch") && settings.get<Integer>("batch") == 1)) {
-      refuse("fidelity.promote", promote,
-             "must be asha, with algorithm.in_flight > 1, where candidates are asked for one at a "
-             "time: of a batch of one nobody is the best");
-    }
-    for (const auto& name : measured()) {
-      diagnostics_.add(origin_of("fidelity"),
-                       "fidelity: must be left out for " + name + kWhenMeasured);
-    }
-  }
-
-  static constexpr const char* kWhenMeasured = ", which is measured while nothing is trained";
-
-  /// Names of objectives and constraints that are measured.
-  [[nodiscard]] Texts measured() const {
-    Texts names;
-    if (!reads("training")) return names;
-    const auto add = [&names](const ChosenObjective& quantity) {
-      if (quantity.objective.measured) names.push_back(quantity.name);
-    };
-    for (const auto& objective : experiment_.objectives.objectives) add(objective);
-    for (const auto& constraint : experiment_.objectives.constraints) add(constraint.quantity);
-    return names;
-  }
-
   void check_informed() {
     const auto& informed = experiment_.informed;
     if (mistaken_.contains("algorithm") || mistaken_.contains("space") || !has_sizes()) return;
-    if (!informed.empty() && !reads("baseline")) {
-      refuse("algorithm.informed", to_text(informed),
-             "must be empty: the problem " + experiment_.problem + " searches no mechanisms");
-      return;
-    }
-    if (experiment_.informed_share > 0.0 && informed.empty()) {
-      refuse("algorithm.informed_share", shortest(experiment_.informed_share),
-             "must be 0 where algorithm.informed names no mechanism");
-    }
-    if (informed.empty()) return;
-    if (experiment_.informed_share == 0.0) {
-      refuse("algorithm.informed_share", "0",
-             "must be greater than 0 where algorithm.informed names mechanisms: the share of the "
-             "initial population that these are");
-    }
+    if (informed.empty() || !reads("baseline")) return;
     const auto items = document_.find("algorithm")->find("informed")->as_list();
     for (std::size_t i = 0; i < informed.size(); ++i) {
       const auto architecture = read_model("algorithm.informed", informed[i], items[i].origin);
@@ -920,54 +620,6 @@ class Reader {
     if (taken == name(genotype)) return;
     experiment_.notes.push_back("algorithm.informed = " + given + " is taken as " + taken +
                                 ", by the decimals of the space");
-  }
-
-  /// The configuration as it could be written in a file with nothing left to a default; where
-  /// mechanisms are listed, without what a search alone needs.
-  [[nodiscard]] nlohmann::json resolved() const {
-    const auto plugin = [](const char* section, const std::string& key,
-                           const Parameters& parameters) {
-      nlohmann::json json = parameters;
-      json[plugin_sections().find(section)->second.key] = key;
-      return json;
-    };
-    nlohmann::json json = {
-        {"name", experiment_.name},
-        {"seed", experiment_.seed},
-        {"problem", plugin("problem", experiment_.problem, experiment_.problem_settings)},
-        {"objectives", resolved_objectives(experiment_.objectives)},
-        {"constraints", resolved_constraints(experiment_.objectives)},
-        {"evaluation", experiment_.evaluation},
-        {"budget", experiment_.budget},
-        {"retest", experiment_.retest},
-        {"algorithm", plugin("algorithm", experiment_.algorithm, experiment_.algorithm_settings)}};
-    for (const auto& loaded : loaded_plugins()) json["plugins"].push_back(loaded.file);
-    // Only where there is one, as records were before there was such a section.
-    if (has_cluster(experiment_)) json["cluster"] = experiment_.cluster;
-    if (experiment_.fidelity) json["fidelity"] = *experiment_.fidelity;
-    if (reads("semantics")) json["semantics"] = to_string(experiment_.semantics);
-    if (reads("baseline")) {
-      json["baseline"] = {{"mechanism", experiment_.baseline}, {"tune", false}};
-      if (experiment_.tuning) json["baseline"]["tune"] = *experiment_.tuning;
-    }
-    if (reads("space")) json["space"] = space_json(experiment_.space);
-    if (reads("model")) json["model"] = experiment_.model;
-    if (reads("data")) json["data"] = plugin("data", experiment_.corpus, experiment_.data);
-    if (reads("training")) {
-      json["training"] = experiment_.training;
-      json["controls"] = experiment_.controls;
-    }
-    if (listed()) {
-      json["mechanisms"] = experiment_.mechanisms;
-      json.erase("space");
-      for (const auto& section : sections_of_search()) json.erase(section);
-      for (const auto& setting : names_of(evaluation_settings(), Effect::search)) {
-        json["evaluation"].erase(setting);
-      }
-    }
-    // Of listed mechanisms, too: it decides what models they are.
-    if (experiment_.match_parameters) json["space"]["match_parameters"] = true;
-    return json;
   }
 
   const DocumentNode& document_;

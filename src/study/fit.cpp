@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "study/rules.hpp"
 
 namespace nas {
 
@@ -43,31 +44,15 @@ void decompose(const Algorithm& algorithm, Experiment& experiment, std::vector<M
   auto& settings = experiment.algorithm_settings;
   const auto number = experiment.objectives.objectives.size();
   const auto method = settings.get<std::string>("decomposition");
+  for (const auto& breach : breaches(RuleStage::algorithm, {.experiment = experiment})) {
+    misfits.push_back({breach.setting.substr(breach.setting.find('.') + 1), breach.must});
+  }
+  if (method == "none") check_number_of_objectives(algorithm, number, misfits);
+  if (method == "none" || !misfits.empty()) return;
   auto weights = settings.get<Numbers>("weights");
-  if (method == "none") {
-    if (!weights.empty()) {
-      misfits.push_back({"weights", "must be empty where algorithm.decomposition is none"});
-    }
-    check_number_of_objectives(algorithm, number, misfits);
-    return;
-  }
-  if (number == 1) {
-    misfits.push_back({"decomposition", "must be none for one objective"});
-    return;
-  }
-  if (algorithm.objectives == Objectives::several) {
-    misfits.push_back(
-        {"decomposition", "must be none: " + experiment.algorithm + " needs several objectives"});
-    return;
-  }
   if (weights.empty()) weights.assign(number, 1.0 / static_cast<double>(number));
   double sum = 0.0;
   for (const double weight : weights) sum += weight;
-  if (weights.size() != number || sum <= 0.0) {
-    misfits.push_back({"weights", "must be " + std::to_string(number) +
-                                      " numbers >= 0, one per objective, not all 0"});
-    return;
-  }
   for (auto& weight : weights) weight /= sum;
   settings.set("weights", weights);
   experiment.decomposition = Decomposition{.method = method, .weights = std::move(weights)};

@@ -60,16 +60,6 @@ std::shared_ptr<Problem> further_problem(const Problem& problem, const Parameter
   return further;
 }
 
-void require_further_trainings(const Experiment& experiment, const Problem& problem) {
-  const auto replicates = experiment.retest.get<std::int64_t>("replicates");
-  if (replicates == 0 && !experiment.tuning) return;
-  if (problem.with_training(experiment.training)) return;
-  throw InputError((replicates > 0
-                        ? "retest.replicates = " + std::to_string(replicates) + ", must be 0"
-                        : "baseline.tune: must be false") +
-                   ": the problem " + experiment.problem + " trains nothing");
-}
-
 std::vector<const RankedCandidate*> best_candidates(const RunSummary& run, std::size_t count,
                                                     const std::string& baseline) {
   std::vector<const RankedCandidate*> best;

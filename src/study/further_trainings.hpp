@@ -49,10 +49,6 @@ std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& traini
 std::shared_ptr<Problem> further_problem(const Problem& problem, const Parameters& training,
                                          const RunSummary& run);
 
-/// Refuses an experiment that asks for work after its search of a problem that trains nothing.
-/// @throws InputError naming the setting.
-void require_further_trainings(const Experiment& experiment, const Problem& problem);
-
 /// The best candidates of a search, the baseline left out: members of the front first, by the first
 /// objective.
 /// @param baseline  canonical name; may be empty.

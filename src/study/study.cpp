@@ -37,6 +37,7 @@
 #include "study/free_space.hpp"
 #include "study/ranges.hpp"
 #include "study/reuse.hpp"
+#include "study/rules.hpp"
 #include "study/session.hpp"
 
 namespace nas {
@@ -96,7 +97,6 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
     const auto threads = experiment.evaluation.get<std::int64_t>("threads");
     nn::take_product_buffers(setup->problem->num_workers() * static_cast<int>(threads));
   }
-  require_further_trainings(experiment, *setup->problem);
   require_affordable(experiment, *setup->problem);
   setup->facts = setup->problem->facts();
   ShownCandidates shown;
@@ -112,23 +112,11 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
     }
   }
   set_expected_ranges(setup->objectives, shown, *setup->problem, setup->facts);
-  const double gpu_seconds = experiment.budget.get<double>("gpu_seconds");
-  const auto device = setup->facts.value("device", "cpu");
-  if (gpu_seconds > 0.0 && device != "cuda") {
-    throw InputError("budget.gpu_seconds = " + shortest(gpu_seconds) +
-                     ", must be 0 on the device " + device + ": it spends none");
-  }
+  const RuleFacts facts{.experiment = experiment,
+                        .problem = setup->problem.get(),
+                        .device = setup->facts.value("device", "cpu")};
+  for (const auto& breach : breaches(RuleStage::set_up, facts)) throw InputError(breach.text());
   (void)fidelity_of(experiment, *setup->problem);
-  const auto train_steps = experiment.budget.get<std::int64_t>("train_steps");
-  if (train_steps > 0 && setup->problem->steps() == 0) {
-    throw InputError("budget.train_steps = " + std::to_string(train_steps) +
-                     ", must be 0 for the problem " + experiment.problem + ": it takes none");
-  }
-  const auto train_seconds = experiment.budget.get<double>("train_seconds");
-  if (train_seconds > 0.0 && setup->problem->steps() == 0 && !setup->problem->expensive()) {
-    throw InputError("budget.train_seconds = " + shortest(train_seconds) +
-                     ", must be 0 for the problem " + experiment.problem + ": it takes none");
-  }
   return setup;
 }
 

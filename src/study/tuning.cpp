@@ -155,20 +155,7 @@ std::optional<Parameters> read_tuning(const DocumentNode* baseline, Diagnostics&
                     "baseline.tune = " + tune->summary() + ", must be a map of settings, or false");
     return std::nullopt;
   }
-  auto tuning = read_section("baseline.tune", tune, tuning_settings(), diagnostics);
-  const auto refuse = [&](const char* key, const std::string& message) {
-    const auto* entry = tune->find(key);
-    diagnostics.add(entry->origin,
-                    std::string("baseline.tune.") + key + " = " + entry->summary() + message);
-  };
-  const auto& rates = tuning.get<Numbers>("learning_rate");
-  if (rates.size() != 2 || rates.front() > rates.back()) {
-    refuse("learning_rate", ", must be [lowest, highest]");
-  }
-  if (tuning.get<Numbers>("weight_decay").empty()) {
-    refuse("weight_decay", ", must have at least one choice");
-  }
-  return tuning;
+  return read_section("baseline.tune", tune, tuning_settings(), diagnostics);
 }
 
 std::vector<TuningPoint> tuning_points(const Parameters& tuning, const Parameters& training,

@@ -164,6 +164,16 @@ TEST(DescribeText, SettingsByName) {
             "describe: nothing is called 'keep_model'; did you mean keep_models?");
 }
 
+TEST(DescribeText, ASettingHasWhatItMustBe) {
+  EXPECT_THAT(describe_text("evaluation.repeated"),
+              testing::ContainsRegex("\nconditions\n  evaluation.repeated  must be reuse where "
+                                     "evaluation.racing_replicates: races decide what is "));
+  EXPECT_THAT(describe_text("in_flight"), HasSubstr("  algorithm.in_flight  must be 1 where "));
+  EXPECT_THAT(describe_text("mechanisms"), HasSubstr("  mechanisms  must be left out: "));
+  EXPECT_THAT(describe_text("fidelity"), HasSubstr("\nconditions\n  fidelity  must be left out "));
+  EXPECT_THAT(describe_text("training.steps"), Not(HasSubstr("conditions")));
+}
+
 TEST(DescribeText, ASettingHasAPathAndAGeneAPage) {
   const auto steps = describe_text("training.steps");
   EXPECT_THAT(steps, testing::ContainsRegex("section training +steps +integer +5000 "));

@@ -1,0 +1,405 @@
+#include "study/rules.hpp"
+
+#include <algorithm>
+#include <ostream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "experiment_fixture.hpp"
+#include "search/objective.hpp"
+#include "search/problem.hpp"
+
+namespace nas {
+namespace {
+
+using testing::HasSubstr;
+
+/// A configuration, and what is said of it: all of it where it begins with a place, else a part;
+/// nothing where it is right.
+struct Case {
+  std::string text;
+  std::string said;
+  std::vector<std::string> overrides{};
+};
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.text; }
+
+/// A problem that trains nothing.
+void add_problem(const std::string& key, const std::vector<std::string>& sections) {
+  problems().add({.key = key,
+                  .summary = "answers by formula",
+                  .settings = {{.name = "mode",
+                                .default_value = std::string("mean"),
+                                .help = "of answers",
+                                .choices = {"mean", "noisy"}}},
+                  .file = __FILE__},
+                 [sections] {
+                   return ProblemKind{.sections = sections, .make = [](const ProblemInputs&) {
+                                        return std::shared_ptr<Problem>();
+                                      }};
+                 });
+}
+
+[[maybe_unused]] const bool kRegistered = [] {
+  add_problem("stand_in_function", {});
+  add_problem("stand_in_table", {"baseline"});
+  objectives().add(
+      {.key = "stand_in_timing", .summary = "seconds", .file = __FILE__}, [](const Parameters&) {
+        return Objective{.unit = "s", .measured = [](const Subject&) { return nlohmann::json(); }};
+      });
+  return true;
+}();
+
+const std::string kTwo = "objectives: [perplexity, flops]\n";
+const std::string kAsha = "algorithm: {name: nsga2_async}\nobjectives: [perplexity, flops]\n";
+const std::string kRungs = "fidelity: {rungs: [50, 150]}\n";
+const std::string kHalving = "fidelity: {min: 9, promote: successive_halving}\n";
+const std::string kAgeing = "algorithm: {name: regularized_evolution, in_flight: 4";
+const std::string kLatency = "objectives: [perplexity, stand_in_timing]\n";
+
+const std::vector<Case>& cases_of_sections() {
+  static const std::vector<Case> kCases{
+      {"model:\n  width: 50\n  heads: 4\n",
+       "a.yaml:2:10: model.width = 50, must be a multiple of model.heads = 4"},
+      {"", "model.width = 128, must be a multiple of model.heads = 3", {"model.heads=3"}},
+      {"model:\n  width: wide\n  heads: 7\n",
+       "a.yaml:2:10: model.width = wide, must be an integer, got text"},
+      {"training: {steps: 10, warmup_steps: 11}\n",
+       "a.yaml:1:37: training.warmup_steps = 11, must be <= training.steps = 10"},
+      {"training: {steps: 10, warmup_steps: 10}\n", ""},
+      {"budget: {target: low}\n", "a.yaml:1:18: budget.target = low, must be a number or empty"},
+      {kTwo + "budget: {target: 3}\n" + kAny,
+       "a.yaml:2:18: budget.target = 3, must be empty where there are several objectives"},
+      {"cluster: {engine: dask, command: x}\n",
+       "a.yaml:1:34: cluster.command = [x], must be empty where cluster.engine is given"},
+      {"cluster: {engine: dask, device: mixed}\n" + kLatency + kAny,
+       "a.yaml:1:33: cluster.device = mixed, must be one model for stand_in_timing, which another "
+       "model has otherwise"},
+      {"cluster: {engine: dask, grace: 0}\n", "cluster.grace = 0, must be > 0"},
+      {"cluster: {silence: 0}\n", "cluster.silence = 0, must be > 0"},
+      {"evaluation: {device: cud}\n",
+       "a.yaml:1:22: evaluation.device = cud, must be one of auto, cpu, cuda, cuda:N, or several: "
+       "cuda:0,cuda:1; did you mean cuda?"},
+      {kAny + "objectives: [perplexity, peak_memory]\nevaluation: {array: 4}\n",
+       "a.yaml:3:21: evaluation.array = 4, must be auto or 1 for peak_memory, which only a "
+       "training "
+       "run by itself has"},
+      {kAny + "objectives: [perplexity, peak_memory]\nevaluation: {array: auto}\n", ""},
+      {"constraints: [train_seconds <= 9]\nevaluation: {array: 4}\n",
+       "a.yaml:2:21: evaluation.array = 4, must be auto or 1 for train_seconds, which only a "
+       "training run by itself has"},
+      {"constraints: [train_seconds <= 9]\nevaluation: {array: 1}\n", ""},
+      {"baseline: {tune: {learning_rate: [0.1, 0.01]}}\n",
+       "a.yaml:1:34: baseline.tune.learning_rate = [0.1, 0.01], must be [lowest, highest]"},
+      {"baseline: {tune: {weight_decay: []}}\n",
+       "a.yaml:1:33: baseline.tune.weight_decay = [], must have at least one choice"},
+  };
+  return kCases;
+}
+
+const std::vector<Case>& cases_of_replicates() {
+  static const std::vector<Case> kCases{
+      {"objectives: [perplexity, seed_sd]\n" + kAny,
+       "a.yaml:1:1: evaluation.replicates = 1, must be at least 2 for the objective seed_sd"},
+      {"objectives: [perplexity, seed_sd]\nevaluation: {replicates: 3}\n" + kAny, ""},
+      {"constraints: [divergence_rate <= 0.4]\n",
+       "must be at least 2 for the constraint divergence_rate <= 0.4"},
+      {"constraints: [divergence_rate <= 0.4]\nevaluation: {replicates: 2}\n", ""},
+      {"constraints: [divergence_rate <= 0.4]\nevaluation: {replicates: 2}\nretest: {replicates: "
+       "1}\n",
+       "retest.replicates = 1, must be at least 2 for the constraint divergence_rate <= 0.4"},
+      {"mechanisms: 2*mqa\nretest: {replicates: 0}\n",
+       "a.yaml:2:22: retest.replicates = 0, must be at least 1 where mechanisms are listed"},
+      {"retest: {replicates: -1, top: 0, confidence: 1}\n",
+       "a.yaml:1:22: retest.replicates = -1, must be in [0, 10000]\n"
+       "a.yaml:1:31: retest.top = 0, must be in [1, 1e+06]\n"
+       "a.yaml:1:46: retest.confidence = 1, must be in (0, 1)"},
+      {"problem: stand_in_function\nretest: {replicates: 2}\n",
+       "a.yaml:2:22: retest.replicates = 2, must be 0: the problem stand_in_function trains "
+       "nothing"},
+      {"problem: stand_in_function\nmechanisms: 2*mqa\n",
+       "a.yaml:2:13: mechanisms: must be left out: the problem stand_in_function trains nothing"},
+      {"problem: stand_in_table\nbaseline: {tune: {trials: 2}}\n",
+       "baseline.tune: must be false: the problem stand_in_table trains nothing"},
+      {"evaluation: {replicates: 2, racing_replicates: 5, racing_elites: 1}\n" + kAny, ""},
+      {"evaluation:\n  replicates: 3\n  racing_replicates: 3\n" + kAny,
+       "a.yaml:3:22: evaluation.racing_replicates = 3, must be more than evaluation.replicates = "
+       "3, "
+       "or 0 for no racing"},
+      {"evaluation:\n  replicates: 3\n  racing_replicates: 2\n" + kAny,
+       "a.yaml:3:22: evaluation.racing_replicates = 2, must be more than evaluation.replicates = "
+       "3, "
+       "or 0 for no racing"},
+      {"evaluation: {racing_replicates: 5, repeated: retrain}\n" + kAny,
+       "a.yaml:1:46: evaluation.repeated = retrain, must be reuse where "
+       "evaluation.racing_replicates = 5: races decide what is evaluated again"},
+      {"evaluation: {racing_replicates: 5, repeated: replicate}\n" + kAny,
+       "evaluation.repeated = replicate, must be reuse where"},
+      {"evaluation: {replicates: 3, racing_replicates: 5}\nobjectives: [perplexity, seed_sd]\n" +
+           kAny,
+       "a.yaml:1:48: evaluation.racing_replicates = 5, must be 0 for the objective seed_sd, of "
+       "which a single replicate has no value"},
+      {"evaluation: {racing_confidence: 1}\n" + kAny,
+       "a.yaml:1:33: evaluation.racing_confidence = 1, must be in (0, 1)"},
+      {"evaluation: {racing_elites: 0}\n" + kAny,
+       "a.yaml:1:29: evaluation.racing_elites = 0, must be >= 1"},
+  };
+  return kCases;
+}
+
+const std::vector<Case>& cases_of_rungs() {
+  static const std::vector<Case> kCases{
+      {"mechanisms: 2*mqa\nfidelity: {min: 9}\n",
+       "a.yaml:2:11: fidelity: must be left out where mechanisms are listed: all are trained"},
+      {kAsha + "fidelity: {rungs: [50], min: 20}\n",
+       "a.yaml:3:30: fidelity.min = 20, must be 0 where fidelity.rungs is given"},
+      {kAsha + "fidelity: {eta: 3}\n",
+       "fidelity.min = 0, must be at least 1 where fidelity.rungs is empty"},
+      {kAsha + "fidelity: {min: 20, eta: 1}\n", "fidelity.eta = 1, must be 0 or more than 1"},
+      {kAsha + "fidelity: {rungs: [50, 50]}\n", "fidelity.rungs = [50, 50], must ascend"},
+      {kAsha + "fidelity: {rungz: [5]}\n", "did you mean rungs?"},
+      {kAsha + "fidelity: {min: 9, audit: 1.5}\n", "fidelity.audit = 1.5, must be"},
+      {kAsha + kRungs + "evaluation: {repeated: retrain}\n",
+       "evaluation.repeated = retrain, must be reuse with the section fidelity"},
+      {kAsha + kRungs + "evaluation: {replicates: 2, racing_replicates: 4}\n",
+       "evaluation.replicates = 2, must be 1 with the section fidelity and "
+       "evaluation.racing_replicates: races decide who is trained with further seeds"},
+      {kAsha + kRungs + "evaluation: {replicates: 3}\n", ""},
+      {kAsha + kRungs + "training: {early_stop_after: 9}\n",
+       "training.early_stop_after = 9, must be 0 with the section fidelity: rungs decide who is "
+       "trained on"},
+      {"algorithm: nsga2_async\nobjectives: [perplexity, seed_sd]\nevaluation: {replicates: 2}\n" +
+           kRungs,
+       "fidelity: must be left out for seed_sd, of which a single replicate has no value"},
+      {"problem: {type: stand_in_function, mode: noisy}\nalgorithm: nsga2_async\n" + kRungs,
+       "problem.mode = noisy, must be paired or mean with the section fidelity: rungs compare "
+       "equal "
+       "seeds"},
+      {"algorithm: random_search\n" + kHalving, ""},
+      {"algorithm: random_search\nevaluation: {racing_replicates: 5}\n" + kHalving, ""},
+      {"algorithm: random_search\nfidelity: {min: 9, promote: hyperband}\n", ""},
+      {"algorithm: random_search\n" + kRungs,
+       "fidelity.promote = asha, must be successive_halving or hyperband unless "
+       "algorithm.in_flight > 1: candidates go on while others are out"},
+      {kAsha + kHalving,
+       "fidelity.promote = successive_halving, must be asha or pasha with algorithm.in_flight: "
+       "nothing waits for a batch"},
+      {"algorithm: motpe\n" + kHalving,
+       "must be asha, with algorithm.in_flight > 1, where candidates are asked for one at a time: "
+       "of a batch of one nobody is the best"},
+      {"algorithm: simulated_annealing\n" + kHalving,
+       "must be asha, with algorithm.in_flight > 1, where candidates are asked for one at a time"},
+      {kAsha + "fidelity: {min: 9, promote: pasha, epsilon: [0.1, 0]}\n", ""},
+      {kAsha + "fidelity: {min: 9, promote: pasha, epsilon: [0.1]}\n",
+       "fidelity.epsilon = [0.1], must be empty or have a number for each objective"},
+      {kLatency + "algorithm: nsga2\n" + kHalving,
+       "fidelity: must be left out for stand_in_timing, which is measured while nothing is "
+       "trained"},
+  };
+  return kCases;
+}
+
+const std::vector<Case>& cases_of_searches() {
+  static const std::vector<Case> kCases{
+      {kAgeing + "}\n", ""},
+      {kAgeing + ", order: arrival}\nevaluation: {replicates: 2}\n", ""},
+      {kAgeing + "}\nevaluation: {racing_replicates: 5}\n",
+       "a.yaml:1:53: algorithm.in_flight = 4, must be 1 where evaluation.racing_replicates = 5: a "
+       "race is between candidates of a batch"},
+      {"algorithm: {name: regularized_evolution}\nevaluation: {racing_replicates: 5}\n", ""},
+      {kAgeing + ", batch: 2}\n",
+       "a.yaml:1:63: algorithm.batch = 2, must be 1 where algorithm.in_flight > 1: nothing waits "
+       "for a batch"},
+      {kLatency + "algorithm: {name: nsga2_async}\n",
+       "a.yaml:2:12: algorithm.in_flight = 16, must be 1 for stand_in_timing, which is measured "
+       "while nothing is trained"},
+      {"algorithm: {name: nsga2_async, in_flight: 1}\nobjectives: [perplexity, "
+       "flops]\nevaluation: {racing_replicates: 5}\n",
+       "evaluation.racing_replicates = 5, must be 0 with nsga2_async, which asks without batches: "
+       "a "
+       "race is between candidates of one"},
+      {"algorithm: {name: simulated_annealing, in_flight: 4}\n", "in_flight"},
+      {"problem: stand_in_function\nalgorithm: {name: random_search, informed: x}\n",
+       "algorithm.informed = [x], must be empty: the problem stand_in_function searches no "
+       "mechanisms"},
+      {"algorithm: {informed_share: 0.5}\n",
+       "a.yaml:1:29: algorithm.informed_share = 0.5, must be 0 where algorithm.informed names no "
+       "mechanism"},
+      {"algorithm: {informed: [\"dot|softmax|none|fixed|bias|0.1\"]}\n",
+       "algorithm.informed_share = 0, must be greater than 0 where algorithm.informed names "
+       "mechanisms: the share of the initial population that these are"},
+      {kTwo + "algorithm: {name: cmaes, decomposition: bi, weights: [1]}\n",
+       "algorithm.weights = [1], must be 2 numbers >= 0, one per objective, not all 0"},
+      {"algorithm: {name: cmaes, decomposition: bi}\n",
+       "algorithm.decomposition = bi, must be none for one objective"},
+      {kTwo + "algorithm: {name: nsga2, decomposition: bi}\n",
+       "algorithm.decomposition = bi, must be none: nsga2 needs several objectives"},
+      {kTwo + "algorithm: {name: nsga2, weights: [1, 2]}\n",
+       "algorithm.weights = [1, 2], must be empty where algorithm.decomposition is none"},
+      {kTwo + "algorithm: {name: evo_ga}\n",
+       "algorithm.name = evo_ga, minimises one objective, the experiment has 2; set "
+       "algorithm.decomposition, or take one of "},
+      {"algorithm: {name: nsga2}\n",
+       "algorithm.name = nsga2, minimises two objectives or more, the experiment has 1; n"},
+      {kTwo + "algorithm: {name: ihs}\n", "overwrites the population that it reads"},
+  };
+  return kCases;
+}
+
+/// What algorithms refuse of themselves.
+const std::vector<Case>& cases_of_algorithms() {
+  static const std::vector<Case> kCases{
+      {kTwo + "algorithm: {name: moead, scale: 1.5}\n", "algorithm.scale = 1.5, must be in [0, 1]"},
+      {kTwo + "algorithm: {name: nspso, own_pull: 0}\n", "algorithm.own_pull = 0"},
+      {kTwo + "algorithm: {name: nspso, leader_pull: 0}\n", "algorithm.leader_pull = 0"},
+      {"algorithm: {name: sga, mutation_parameter: 2, mutation_kind: uniform}\n",
+       "algorithm.mutation_parameter = 2, must be in (0, 1] for uniform"},
+      {"algorithm: {name: sga, mutation_parameter: 2, mutation_kind: gaussian}\n",
+       "algorithm.mutation_parameter = 2, must be in (0, 1] for gaussian"},
+      {"algorithm: {name: sga, mutation_parameter: 2, mutation_kind: polynomial}\n", ""},
+      {"algorithm: {name: evo_ga, elite: 12}\n",
+       "algorithm.elite = 12, must be less than algorithm.population = 12"},
+      {"algorithm: {name: evo_ga, elite: 12, generations: 1}\n", ""},
+      {"algorithm: {name: simulated_annealing, last_temperature: 1}\n",
+       "must be 0 where algorithm.first_temperature is"},
+      {kTwo + "algorithm: {name: nsga2_async, evaluations: 2}\n",
+       "algorithm.evaluations = 2, must be at least algorithm.population = 4"},
+      {kTwo + "algorithm: {name: nsga2, population: 10}\n",
+       "a.yaml:2:38: algorithm.population = 10, must be at least 8 and a multiple of 4 for nsga2"},
+      {kTwo + "algorithm: {name: nsga2, population: 4}\n",
+       "a.yaml:2:38: algorithm.population = 4, must be at least 8 and a multiple of 4 for nsga2"},
+      {kTwo + "algorithm: {name: maco, generations: 20, threshold: 50}\n",
+       "a.yaml:2:53: algorithm.threshold = 50, must be at most 19, the generations after the "
+       "initial population"},
+      {"algorithm: {name: pso, population: 12, neighbours: 1}\n",
+       "algorithm.neighbours = 1, must be in [2, 23] in a ring"},
+      {"algorithm: {name: pso, population: 12, neighbours: 24}\n",
+       "algorithm.neighbours = 24, must be in [2, 23] in a ring"},
+      {"algorithm: {name: pso, population: 12, neighbourhood: 4, neighbours: 1}\n", ""},
+      {"algorithm: {name: pso, population: 12, neighbourhood: 4, neighbours: 24}\n", ""},
+      {"algorithm: {population: 4, parents: 5}\n",
+       "a.yaml:1:37: algorithm.parents = 5, must be at most algorithm.population = 4"},
+      {kTwo + "algorithm: {name: moead, neighbours: 12}\n",
+       "a.yaml:2:38: algorithm.neighbours = 12, must be in [2, 11], at most algorithm.population - "
+       "1"},
+      {"objectives: [perplexity, flops, parameters]\nalgorithm: {name: moead, weight_generation: "
+       "grid}\n",
+       "a.yaml:2:45: algorithm.weight_generation = grid, must be another, or algorithm.population "
+       "10 or 15: a grid of 3 objectives has so many weights"},
+  };
+  return kCases;
+}
+
+/// The same for several values.
+std::vector<Case> cases_of_values() {
+  std::vector<Case> cases;
+  for (const std::string key : {"workers", "array"}) {
+    const auto given = [&key](const std::string& count) {
+      return "evaluation: {" + key + ": " + count + "}\n";
+    };
+    for (const std::string count : {"auto", "16"}) cases.push_back({given(count), ""});
+    for (const std::string count : {"0", "-1", "1.5", "many", "10000", "''"}) {
+      cases.push_back({given(count), "a.yaml:1:" + std::to_string(16 + key.size()) +
+                                         ": evaluation." + key + " = " +
+                                         (count == "''" ? "" : count) +
+                                         ", must be auto or an integer in [1, 9999]"});
+    }
+  }
+  const auto device = [](const std::string& given) {
+    return "evaluation: {device: '" + given + "'}\n";
+  };
+  for (const std::string given :
+       {"auto", "cpu", "cuda", "cuda:0", "cuda:12", "cuda:1,cuda:0", "cpu,cpu"}) {
+    cases.push_back({device(given), ""});
+  }
+  for (const std::string given : {"cuda:0,cpu", "auto,auto", "cpu,auto"}) {
+    cases.push_back({device(given), "a.yaml:1:22: evaluation.device = " + given +
+                                        ", must be devices of one kind, as cuda:0,cuda:1: results "
+                                        "differ between kinds"});
+  }
+  for (const std::string given :
+       {"cuda:", "cuda:x", "cpu:0", "gpu", "", "cpu,", "cuda:0, cuda:1"}) {
+    cases.push_back({device(given), "evaluation.device = " + given + ", must be one of auto"});
+  }
+  for (const auto& [key, bound] : std::vector<std::pair<std::string, std::string>>{
+           {"model.layers", "[1, 4096]"},
+           {"evaluation.threads", "[1, 9999]"},
+           {"evaluation.replicates", "[1, 10000]"},
+           {"evaluation.racing_replicates", "[0, 10000]"},
+           {"evaluation.retry_lost", "[0, 1e+06]"},
+           {"retest.replicates", "[0, 10000]"}}) {
+    for (const std::string count : {"1000000000", "4294967297"}) {
+      cases.push_back({"seed: 1\n",
+                       "command line: " + key + " = " + count + ", must be in " + bound,
+                       {key + "=" + count}});
+    }
+  }
+  for (const std::string name :
+       {"random_search", "local_search", "regularized_evolution", "motpe", "ihs"}) {
+    const auto given = "algorithm: {name: " + name + ", evaluations: 5";
+    cases.push_back({given + ", population: 6}\n",
+                     "algorithm.evaluations = 5, must be at least algorithm.population = 6"});
+    cases.push_back({given + "}\n", ""});  // is fitted
+  }
+  return cases;
+}
+
+std::vector<Case> all_cases() {
+  auto all = cases_of_values();
+  for (const auto& cases : {cases_of_sections(), cases_of_replicates(), cases_of_rungs(),
+                            cases_of_searches(), cases_of_algorithms()}) {
+    all.insert(all.end(), cases.begin(), cases.end());
+  }
+  return all;
+}
+
+class Rules : public ExperimentTest, public testing::WithParamInterface<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(, Rules, testing::ValuesIn(all_cases()));
+
+TEST_P(Rules, SayWhereWhatWasGivenAndWhatIsAllowed) {
+  const auto& [text, said, overrides] = GetParam();
+  const bool whole = said.empty() || said.starts_with("a.yaml:") || said.starts_with("command ");
+  if (whole) {
+    EXPECT_EQ(mistakes(text, overrides), said) << text;
+  } else {
+    EXPECT_THAT(mistakes(text, overrides), HasSubstr(said)) << text;
+  }
+}
+
+/// What a rule says without what it fills in.
+std::vector<std::string> pieces_of(std::string_view text) {
+  std::vector<std::string> pieces;
+  while (!text.empty()) {
+    const auto open = std::min(text.find('{'), text.size());
+    pieces.emplace_back(text.substr(0, open));
+    text.remove_prefix(std::min(text.find('}', open), text.size() - 1) + 1);
+  }
+  return pieces;
+}
+
+TEST(RuleTable, EachRuleOfAConfigurationHasACase) {
+  const auto cases = all_cases();
+  for (const auto& rule : rules()) {
+    if (rule.stage != RuleStage::configuration && rule.stage != RuleStage::algorithm) continue;
+    const auto pieces = pieces_of(rule.must);
+    const auto is_said = [&](const Case& one) {
+      return std::all_of(pieces.begin(), pieces.end(), [&one](const auto& piece) {
+        return one.said.find(piece) != std::string::npos;
+      });
+    };
+    EXPECT_TRUE(std::any_of(cases.begin(), cases.end(), is_said)) << rule.setting << rule.must;
+  }
+}
+
+TEST(RuleTable, DescribesWhatASettingMustBe) {
+  EXPECT_THAT(rules_of("model.width"), testing::ElementsAre("must be a multiple of model.heads"));
+  EXPECT_THAT(rules_of("evaluation.repeated"),
+              testing::Contains("must be reuse where evaluation.racing_replicates: races decide "
+                                "what is evaluated again"));
+  EXPECT_TRUE(rules_of("evaluation.threads").empty());
+}
+
+}  // namespace
+}  // namespace nas
