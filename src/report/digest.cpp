@@ -17,163 +17,135 @@ namespace nas {
 
 namespace {
 
-nlohmann::json quantities_json(const Evaluation& evaluation) {
-  auto json = nlohmann::json::object();
+using Json = nlohmann::json;
+
+/// What is made of each item of a list.
+template <class Items, class Make>
+Json list_of(const Items& items, const Make& make) {
+  auto list = Json::array();
+  for (const auto& item : items) list.push_back(make(item));
+  return list;
+}
+
+Json quantities_json(const Evaluation& evaluation) {
+  auto json = Json::object();
   for (const auto& [name, value] : evaluation.values) json[name] = json_number(value);
   return json;
 }
 
-nlohmann::json ids_json(const RankedCandidate& candidate) {
-  auto ids = nlohmann::json::array();
-  for (const auto* evaluation : candidate.evaluations) ids.push_back(evaluation->id);
-  return ids;
-}
-
-nlohmann::json values_json(const RunSummary& run, const std::vector<double>& values) {
-  auto json = nlohmann::json::object();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    json[run.objectives[i].name] = json_number(values[i]);
+/// Numbers, one per objective, by its name.
+template <class Number>
+Json by_objective(const RunSummary& run, const std::vector<Number>& numbers) {
+  auto json = Json::object();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    json[run.objectives[i].name] = json_number(numbers[i]);
   }
   return json;
 }
 
-nlohmann::json standard_errors_json(const RunSummary& run, const RankedCandidate& candidate) {
-  auto json = nlohmann::json::object();
-  for (std::size_t i = 0; i < candidate.standard_errors.size(); ++i) {
-    const auto& error = candidate.standard_errors[i];
-    json[run.objectives[i].name] = json_number(error);
-  }
-  return json;
-}
-
-nlohmann::json step_json(const std::optional<std::int64_t>& step) {
-  return step ? nlohmann::json(*step) : nlohmann::json();
-}
-
-nlohmann::json candidate_json(const RunSummary& run, const RankedCandidate& candidate) {
-  const auto* usable = candidate.usable_evaluation();
+/// What the front and all other lists of candidates say of one.
+Json short_candidate_json(const RunSummary& run, const RankedCandidate& candidate) {
+  const auto id = [](const auto* evaluation) { return evaluation->id; };
   return {{"mechanism", candidate.label},
           {"candidate", candidate.candidate},
-          {"values", values_json(run, candidate.values)},
-          {"standard_errors", standard_errors_json(run, candidate)},
-          {"on_front", candidate.on_front},
+          {"values", by_objective(run, candidate.values)},
+          {"standard_errors", by_objective(run, candidate.standard_errors)},
           {"n", candidate.n},
-          {"replicates", candidate.wanted},
-          {"stopped_at", step_json(candidate.stopped_at)},
-          {"first_ask", candidate.first_ask},
-          {"times_asked", candidate.times_asked},
-          {"facts", usable != nullptr ? quantities_json(*usable) : nlohmann::json::object()},
-          {"evaluations", ids_json(candidate)}};
+          {"stopped_at", candidate.stopped_at ? Json(*candidate.stopped_at) : Json()},
+          {"evaluations", list_of(candidate.evaluations, id)}};
+}
+
+Json candidate_json(const RunSummary& run, const RankedCandidate& candidate) {
+  const auto* usable = candidate.usable_evaluation();
+  auto json = short_candidate_json(run, candidate);
+  json.update({{"on_front", candidate.on_front},
+               {"replicates", candidate.wanted},
+               {"first_ask", candidate.first_ask},
+               {"times_asked", candidate.times_asked},
+               {"facts", usable != nullptr ? quantities_json(*usable) : Json::object()}});
+  return json;
 }
 
 /// A list of the digest, record by record.
 struct Records {
   std::size_t size;
-  std::function<nlohmann::json(std::size_t place)> at;  ///< to be called in order, once
+  std::function<Json(std::size_t place)> at;  ///< to be called in order, once
 };
 
-nlohmann::json front_json(const RunSummary& run) {
-  auto front = nlohmann::json::array();
-  for (const auto i : run.front) {
-    const auto& candidate = run.ranking[i];
-    front.push_back({{"mechanism", candidate.label},
-                     {"candidate", candidate.candidate},
-                     {"values", values_json(run, candidate.values)},
-                     {"standard_errors", standard_errors_json(run, candidate)},
-                     {"n", candidate.n},
-                     {"stopped_at", step_json(candidate.stopped_at)},
-                     {"evaluations", ids_json(candidate)},
-                     {"knee", run.knee == i}});
-  }
-  return front;
+Json front_json(const RunSummary& run) {
+  return list_of(run.front, [&run](std::size_t i) {
+    auto json = short_candidate_json(run, run.ranking[i]);
+    json["knee"] = run.knee == i;
+    return json;
+  });
 }
 
-nlohmann::json controls_json(const RunSummary& run) {
-  auto controls = nlohmann::json::array();
-  for (const auto& [name, measured] : run.controls) {
-    controls.push_back(candidate_json(run, measured));
-    controls.back()["name"] = name;
-  }
-  return controls;
+Json controls_json(const RunSummary& run) {
+  return list_of(run.controls, [&run](const ControlSummary& control) {
+    auto json = candidate_json(run, control.measured);
+    json["name"] = control.name;
+    return json;
+  });
 }
 
-nlohmann::json batches_json(const RunSummary& run) {
-  auto batches = nlohmann::json::array();
-  for (const auto& batch : run.batches) {
-    batches.push_back({{"batch", batch.batch},
-                       {"asked", batch.asked},
-                       {"failures", batch.failures},
-                       {"rejected", batch.rejected},
-                       {"best", json_number(batch.best)},
-                       {"mean", batch.usable() > 0 ? json_number(batch.mean) : nullptr},
-                       {"best_so_far", json_number(batch.best_so_far)}});
-  }
-  return batches;
+Json batch_json(const BatchSummary& batch) {
+  return {{"batch", batch.batch},
+          {"asked", batch.asked},
+          {"failures", batch.failures},
+          {"rejected", batch.rejected},
+          {"best", json_number(batch.best)},
+          {"mean", batch.usable() > 0 ? json_number(batch.mean) : nullptr},
+          {"best_so_far", json_number(batch.best_so_far)}};
 }
 
-nlohmann::json failures_json(const RunSummary& run, const Effort& effort) {
-  auto failures = nlohmann::json::array();
-  for (const auto* evaluation : effort.failures) {
-    failures.push_back({{"mechanism", run.label(evaluation->candidate)},
-                        {"status", to_string(evaluation->status)},
-                        {"reason", evaluation->reason},
-                        {"evaluation", evaluation->id}});
-  }
-  return failures;
+Json failures_json(const RunSummary& run, const Effort& effort) {
+  return list_of(effort.failures, [&run](const Evaluation* evaluation) -> Json {
+    return {{"mechanism", run.label(evaluation->candidate)},
+            {"status", to_string(evaluation->status)},
+            {"reason", evaluation->reason},
+            {"evaluation", evaluation->id}};
+  });
 }
 
-nlohmann::json rejected_json(const RunSummary& run) {
-  auto rejected = nlohmann::json::array();
-  for (const auto& one : run.rejected) {
-    rejected.push_back({{"mechanism", one.label},
-                        {"candidate", one.candidate},
-                        {"reason", one.reason},
-                        {"trained", one.trained}});
-  }
-  return rejected;
+Json rejected_json(const RejectedCandidate& one) {
+  return {{"mechanism", one.label},
+          {"candidate", one.candidate},
+          {"reason", one.reason},
+          {"trained", one.trained}};
 }
 
 /// How the search came on: the hypervolume, or the best value of the only objective.
-nlohmann::json trace_json(const RunSummary& run) {
-  auto trace = nlohmann::json::array();
-  for (const auto& indicator : run.indicators) {
-    trace.push_back({{"asked", indicator.asked},
-                     {"evaluated", indicator.evaluated},
-                     {"value", json_number(indicator.value)}});
-    if (run.several()) trace.back()["front"] = indicator.front;
-  }
-  nlohmann::json json{
-      {"value", run.indicators.empty() ? nullptr : json_number(run.indicators.back().value)},
-      {"trace", trace}};
+Json trace_json(const RunSummary& run) {
+  const auto trace = list_of(run.indicators, [&run](const Indicator& indicator) {
+    Json json{{"asked", indicator.asked},
+              {"evaluated", indicator.evaluated},
+              {"value", json_number(indicator.value)}};
+    if (run.several()) json["front"] = indicator.front;
+    return json;
+  });
+  Json json{{"value", trace.empty() ? Json() : trace.back().at("value")}, {"trace", trace}};
   if (run.several()) json["reference"] = kReferencePoint;
   return json;
 }
 
-nlohmann::json objectives_json(const RunSummary& run) {
-  auto objectives = nlohmann::json::array();
-  for (const auto& objective : run.objectives) {
-    objectives.push_back(
-        {{"name", objective.name},
-         {"key", objective.key},
-         {"unit", objective.unit},
-         {"maximise", objective.maximise},
-         {"source", objective.source.empty() ? nlohmann::json() : nlohmann::json(objective.source)},
-         {"best", json_number(objective.best)},
-         {"worst", json_number(objective.worst)},
-         {"penalty", json_number(objective.penalty())}});
-  }
-  return objectives;
+Json objective_json(const ObjectiveRecord& objective) {
+  return {{"name", objective.name},
+          {"key", objective.key},
+          {"unit", objective.unit},
+          {"maximise", objective.maximise},
+          {"source", objective.source.empty() ? Json() : Json(objective.source)},
+          {"best", json_number(objective.best)},
+          {"worst", json_number(objective.worst)},
+          {"penalty", json_number(objective.penalty())}};
 }
 
-nlohmann::json point_json(const std::vector<double>& point) {
-  auto json = nlohmann::json::array();
-  for (const double value : point) json.push_back(json_number(value));
-  return json;
+Json point_json(const std::vector<double>& point) {
+  return list_of(point, [](double value) { return json_number(value); });
 }
 
 /// A curve in the store's form, but for the texts that stand for what is not finite.
-nlohmann::json curve_json(const Evaluation& evaluation) {
-  nlohmann::json curve = evaluation.curve;
+Json curve_json(const Evaluation& evaluation) {
+  Json curve = evaluation.curve;
   for (auto& point : curve) {
     for (auto& value : point) {
       if (value.is_string()) value = nullptr;
@@ -202,18 +174,17 @@ class Identities {
       }
     }
   }
-  [[nodiscard]] const nlohmann::json& all() const { return all_; }
+  [[nodiscard]] const Json& all() const { return all_; }
   /// Where that of the n-th evaluation is among them; those that are paused come last.
   [[nodiscard]] std::size_t place(std::size_t n) const { return places_[n]; }
 
  private:
-  nlohmann::json all_ = nlohmann::json::array();
+  Json all_ = Json::array();
   std::vector<std::size_t> places_;
 };
 
-nlohmann::json evaluation_json(const RunSummary& run, const Evaluation& evaluation,
-                               std::size_t identity) {
-  auto objectives = nlohmann::json::object();
+Json evaluation_json(const RunSummary& run, const Evaluation& evaluation, std::size_t identity) {
+  auto objectives = Json::object();
   for (std::size_t i = 0; i < run.objectives.size(); ++i) {
     objectives[run.objectives[i].name] = json_number(run.value(evaluation, i));
   }
@@ -225,7 +196,7 @@ nlohmann::json evaluation_json(const RunSummary& run, const Evaluation& evaluati
           {"usable", is_usable(evaluation)},
           {"reason", evaluation.reason},
           {"identity", identity},
-          {"stopped_at", stopped ? nlohmann::json(evaluation.curve.back().step) : nullptr},
+          {"stopped_at", stopped ? Json(evaluation.curve.back().step) : nullptr},
           {"objectives", objectives},
           {"values", quantities_json(evaluation)},
           {"measured", evaluation.measured},
@@ -287,70 +258,57 @@ class Spending {
   Spent spent_;
 };
 
-Records asks_records(const RunSummary& run) {
-  return {run.asks.size(),
-          [&run, spending = Spending(run)](std::size_t i) mutable -> nlohmann::json {
-            const auto& ask = run.asks[i];
-            const auto& believed = run.believed[i];
-            const auto status = run.status(ask);
-            const auto spent = spending.until(ask.number);
-            return {{"number", ask.number},
-                    {"batch", ask.batch},
-                    {"genotype", ask.genotype},
-                    {"candidate", run.candidate(ask)},
-                    {"evaluations", ask.evaluations},
-                    {"reused", ask.reused},
-                    {"fitness", point_json(ask.fitness)},
-                    {"status", to_string(status)},
-                    {"usable", is_usable(status)},
-                    {"reason", run.reason(ask)},
-                    {"believed", believed.empty() ? nlohmann::json() : point_json(believed)},
-                    {"trained", spent.trainings},
-                    {"seconds", spent.seconds}};
-          }};
-}
-
-nlohmann::json rungs_json(const RunSummary& run) {
-  auto rungs = nlohmann::json::array();
-  for (const auto& rung : run.rungs) {
-    rungs.push_back({{"step", rung.step}, {"reached", rung.reached}, {"went_on", rung.went_on}});
-  }
-  return rungs;
-}
-
-nlohmann::json rung_ask_json(const RunSummary& run, const Ask& ask, const Spent& spent) {
+/// What asks of both kinds say.
+Json ask_json(const RunSummary& run, const Ask& ask, Spending& spending) {
+  const auto& spent = spending.until(ask.number);
   return {{"number", ask.number},
           {"batch", ask.batch},
           {"genotype", ask.genotype},
           {"candidate", run.candidate(ask)},
-          {"evaluation", ask.evaluations.front()},
-          {"step", ask.until},
           {"fitness", point_json(ask.fitness)},
           {"trained", spent.trainings},
           {"seconds", spent.seconds}};
 }
 
-nlohmann::json genes_json(const RunSummary& run) {
-  auto genes = nlohmann::json::array();
-  for (const auto& gene : recorded_genes(run)) {
-    auto& json = genes.emplace_back(nlohmann::json{{"name", gene.name}});
-    if (gene.categorical()) {
-      json["options"] = gene.options;
-    } else {
-      json["min"] = gene.min;
-      json["max"] = gene.max;
-    }
-  }
-  return genes;
+Records asks_records(const RunSummary& run) {
+  return {run.asks.size(), [&run, spending = Spending(run)](std::size_t i) mutable {
+            const auto& ask = run.asks[i];
+            const auto& believed = run.believed[i];
+            const auto status = run.status(ask);
+            auto json = ask_json(run, ask, spending);
+            json.update({{"evaluations", ask.evaluations},
+                         {"reused", ask.reused},
+                         {"status", to_string(status)},
+                         {"usable", is_usable(status)},
+                         {"reason", run.reason(ask)},
+                         {"believed", believed.empty() ? Json() : point_json(believed)}});
+            return json;
+          }};
+}
+
+Records rung_asks_records(const RunSummary& run) {
+  return {run.rung_asks.size(), [&run, spending = Spending(run)](std::size_t i) mutable {
+            const auto& ask = run.rung_asks[i];
+            auto json = ask_json(run, ask, spending);
+            json.update({{"evaluation", ask.evaluations.front()}, {"step", ask.until}});
+            return json;
+          }};
+}
+
+Json rung_json(const RungSummary& rung) {
+  return {{"step", rung.step}, {"reached", rung.reached}, {"went_on", rung.went_on}};
+}
+
+Json searched_gene_json(const Gene& gene) {
+  if (gene.categorical()) return {{"name", gene.name}, {"options", gene.options}};
+  return {{"name", gene.name}, {"min", gene.min}, {"max", gene.max}};
 }
 
 /// What names of many genes say, in a form that needs no reader of names; null in other runs.
-nlohmann::json models_json(const RunSummary& run) {
+Json models_json(const RunSummary& run) {
   if (!has_long_names(run)) return nullptr;
   const auto genes = gene_names(run);
-  nlohmann::json json{{"genes", genes},
-                      {"choices", nlohmann::json::object()},
-                      {"differences", nlohmann::json::object()}};
+  Json json{{"genes", genes}, {"choices", Json::object()}, {"differences", Json::object()}};
   for (const auto& evaluation : run.evaluations) {
     const auto& name = evaluation.candidate;
     if (json["differences"].contains(name)) continue;
@@ -363,44 +321,43 @@ nlohmann::json models_json(const RunSummary& run) {
 }
 
 /// The digest but for its long lists.
-nlohmann::json short_parts(const RunSummary& run, const Identities& identities) {
-  nlohmann::json json{
-      {"schema", 3},
-      {"objectives", objectives_json(run)},
-      {"counts",
-       {{"asked", run.num_asked()},
-        {"evaluated", run.search.evaluations},
-        {"reused", run.reused},
-        {"rejected", run.search.rejected},
-        {"stopped_early", run.search.stopped_early},
-        {"failures", run.search.failures.size()}}},
-      {"train_seconds", run.search.train_seconds},
-      {"outside_the_search",
-       {{"evaluated", run.outside.evaluations},
-        {"rejected", run.outside.rejected},
-        {"failures", failures_json(run, run.outside)},
-        {"train_seconds", run.outside.train_seconds}}},
-      {"ended_by", run.ended_by.empty() ? nlohmann::json() : nlohmann::json(run.ended_by)},
-      {"baseline", run.baseline ? candidate_json(run, *run.baseline) : nlohmann::json()},
-      {"controls", controls_json(run)},
-      {"warnings", warnings(run)},
-      {"front", front_json(run)},
-      {"batches", batches_json(run)},
-      {"failures", failures_json(run, run.search)},
-      {"rejected", rejected_json(run)},
-      {"retest", run.retest},
-      {"tuning", run.tuning},
-      {"config", run.config},
-      {"facts", run.facts},
-      {"environment",
-       run.sessions.empty() ? nlohmann::json::object() : run.sessions.back().at("environment")},
-      {"sessions", run.sessions},
-      {"record_schema", run.schema},
-      {"genes", genes_json(run)},
-      {"labels", run.labels},
-      {"models", models_json(run)},
-      {"identities", identities.all()}};
-  if (!run.rung_asks.empty()) json["rungs"] = rungs_json(run);
+Json short_parts(const RunSummary& run, const Identities& identities) {
+  Json json{{"schema", 3},
+            {"objectives", list_of(run.objectives, objective_json)},
+            {"counts",
+             {{"asked", run.num_asked()},
+              {"evaluated", run.search.evaluations},
+              {"reused", run.reused},
+              {"rejected", run.search.rejected},
+              {"stopped_early", run.search.stopped_early},
+              {"failures", run.search.failures.size()}}},
+            {"train_seconds", run.search.train_seconds},
+            {"outside_the_search",
+             {{"evaluated", run.outside.evaluations},
+              {"rejected", run.outside.rejected},
+              {"failures", failures_json(run, run.outside)},
+              {"train_seconds", run.outside.train_seconds}}},
+            {"ended_by", run.ended_by.empty() ? Json() : Json(run.ended_by)},
+            {"baseline", run.baseline ? candidate_json(run, *run.baseline) : Json()},
+            {"controls", controls_json(run)},
+            {"warnings", warnings(run)},
+            {"front", front_json(run)},
+            {"batches", list_of(run.batches, batch_json)},
+            {"failures", failures_json(run, run.search)},
+            {"rejected", list_of(run.rejected, rejected_json)},
+            {"retest", run.retest},
+            {"tuning", run.tuning},
+            {"config", run.config},
+            {"facts", run.facts},
+            {"environment",
+             run.sessions.empty() ? Json::object() : run.sessions.back().at("environment")},
+            {"sessions", run.sessions},
+            {"record_schema", run.schema},
+            {"genes", list_of(recorded_genes(run), searched_gene_json)},
+            {"labels", run.labels},
+            {"models", models_json(run)},
+            {"identities", identities.all()}};
+  if (!run.rung_asks.empty()) json["rungs"] = list_of(run.rungs, rung_json);
   json.update(run.further);
   if (run.at_work.is_object()) {
     json["at_work"] = run.at_work;
@@ -408,9 +365,7 @@ nlohmann::json short_parts(const RunSummary& run, const Identities& identities) 
   }
   json[run.several() ? "hypervolume" : "best"] = trace_json(run);
   if (run.several() && !run.last_population.empty()) {
-    auto points = nlohmann::json::array();
-    for (const auto& point : run.last_population) points.push_back(point_json(point));
-    json["last_population"] = points;
+    json["last_population"] = list_of(run.last_population, point_json);
     json["last_population_hypervolume"] =
         hypervolume(run.last_population, Point(run.objectives.size(), kReferencePoint));
   }
@@ -430,11 +385,7 @@ std::map<std::string, Records> long_lists(const RunSummary& run, const Identitie
       {"evaluations", evaluations(run.evaluations, 0)},
       {"asks", asks_records(run)}};
   if (run.rung_asks.empty()) return lists;
-  lists["rung_asks"] = {run.rung_asks.size(),
-                        [&run, spending = Spending(run)](std::size_t i) mutable {
-                          const auto& ask = run.rung_asks[i];
-                          return rung_ask_json(run, ask, spending.until(ask.number));
-                        }};
+  lists["rung_asks"] = rung_asks_records(run);
   lists["paused"] = evaluations(run.paused, run.evaluations.size());
   return lists;
 }
@@ -445,7 +396,7 @@ nlohmann::json results_json(const RunSummary& run) {
   const Identities identities(run);
   auto json = short_parts(run, identities);
   for (const auto& [key, records] : long_lists(run, identities)) {
-    auto& list = json[key] = nlohmann::json::array();
+    auto& list = json[key] = Json::array();
     for (std::size_t i = 0; i < records.size; ++i) list.push_back(records.at(i));
   }
   return json;
@@ -456,12 +407,12 @@ void write_digest(const RunSummary& run, std::ostream& out) {
   auto lists = long_lists(run, identities);
   const char* before = "{\n";
   const auto begin = [&](const std::string& key) -> std::ostream& {
-    out << std::exchange(before, ",\n") << nlohmann::json(key) << ": ";
+    out << std::exchange(before, ",\n") << Json(key) << ": ";
     return out;
   };
-  std::map<std::string, nlohmann::json> facts = short_parts(run, identities);
+  std::map<std::string, Json> facts = short_parts(run, identities);
   for (const auto& [key, records] : lists) {
-    if (records.size == 0) facts[key] = nlohmann::json::array();
+    if (records.size == 0) facts[key] = Json::array();
   }
   for (const auto& [key, value] : facts) {
     if (value.is_array() && !value.empty() && value.front().is_structured()) {

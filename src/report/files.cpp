@@ -16,9 +16,9 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "evaluation/settings.hpp"
-#include "report/csv.hpp"
 #include "report/digest.hpp"
 #include "report/recorded_genes.hpp"
+#include "report/text.hpp"
 #include "search/algorithm.hpp"
 #include "search/conversation.hpp"
 
@@ -49,10 +49,6 @@ std::vector<std::size_t> further_objectives(const RunSummary& run, const Row& co
   }
   return further;
 }
-
-}  // namespace
-
-namespace {
 
 Row mean_columns(const RunSummary& run) {
   Row columns;
@@ -123,8 +119,8 @@ void write_evaluations(const RunSummary& run, std::ostream& out) {
     const auto quality = quality_fields(evaluation);
     row.insert(row.end(), quality.begin(), quality.end());
     for (const auto* name : {"parameters", "flops"}) {
-      const auto found = evaluation.values.find(name);
-      row.push_back(found == evaluation.values.end() ? "" : shortest(found->second));
+      const auto value = computed_value(evaluation, name);
+      row.push_back(value ? shortest(*value) : "");
     }
     row.push_back(evaluation.curve.empty() ? "0" : std::to_string(evaluation.curve.back().step));
     row.push_back(shortest(measured_number(evaluation, "train_seconds")));
@@ -233,19 +229,18 @@ std::string canonical_export(const RunSummary& run) {
 
 void write_canonical(const RunSummary& run, std::ostream& out) {
   out << nlohmann::json{{"config", comparable_config(run.config)}}.dump() << '\n';
+  const auto write_ask = [&out](const Ask& ask, nlohmann::json own) {
+    own.update({{"ask", ask.number},
+                {"batch", ask.batch},
+                {"genotype", ask.genotype},
+                {"fitness", ask.fitness}});
+    out << own.dump() << '\n';
+  };
   for (const auto& ask : run.asks) {
-    out << nlohmann::json{{"ask", ask.number},        {"batch", ask.batch},
-                          {"genotype", ask.genotype}, {"evaluations", ask.evaluations},
-                          {"reused", ask.reused},     {"fitness", ask.fitness}}
-               .dump()
-        << '\n';
+    write_ask(ask, {{"evaluations", ask.evaluations}, {"reused", ask.reused}});
   }
   for (const auto& ask : run.rung_asks) {
-    out << nlohmann::json{{"ask", ask.number},        {"batch", ask.batch},
-                          {"genotype", ask.genotype}, {"evaluation", ask.evaluations.front()},
-                          {"until", ask.until},       {"fitness", ask.fitness}}
-               .dump()
-        << '\n';
+    write_ask(ask, {{"evaluation", ask.evaluations.front()}, {"until", ask.until}});
   }
   for (const auto* some : {&run.evaluations, &run.paused}) {
     for (const auto& evaluation : *some) out << canonical_json(evaluation).dump() << '\n';

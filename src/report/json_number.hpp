@@ -16,4 +16,12 @@ inline nlohmann::json json_number(const std::optional<double>& value) {
   return value ? json_number(*value) : nlohmann::json();
 }
 
+/// A number of a record by its key; nothing where it has none.
+template <class Key>
+std::optional<double> number_at(const nlohmann::json& record, const Key& key) {
+  const auto found = record.find(key);
+  if (found == record.end() || !found->is_number()) return std::nullopt;
+  return found->template get<double>();
+}
+
 }  // namespace nas

@@ -9,6 +9,7 @@
 
 #include "indicators/front_probability.hpp"
 #include "report/json_number.hpp"
+#include "report/summary.hpp"
 #include "report/verdict.hpp"
 #include "store/replicates.hpp"
 
@@ -39,8 +40,7 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 bool is_winner(Role role) { return role == Role::front || role == Role::top; }
 
 double value_named(const Evaluation& evaluation, const char* name) {
-  const auto found = evaluation.values.find(name);
-  return is_usable(evaluation) && found != evaluation.values.end() ? found->second : kNone;
+  return is_usable(evaluation) ? computed_value(evaluation, name).value_or(kNone) : kNone;
 }
 
 /// A value of a single training run, NaN where it has none.

@@ -9,17 +9,21 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "indicators/archive.hpp"
+#include "report/json_number.hpp"
 #include "search/belief.hpp"
-#include "search/objective.hpp"
 #include "search/search.hpp"
 #include "statistics/statistics.hpp"
 #include "store/replicates.hpp"
 
 namespace nas {
 
+std::optional<double> computed_value(const Evaluation& evaluation, const std::string& name) {
+  const auto found = evaluation.values.find(name);
+  return found == evaluation.values.end() ? std::nullopt : std::optional(found->second);
+}
+
 double measured_number(const Evaluation& evaluation, const char* name) {
-  const auto found = evaluation.measured.find(name);
-  return found != evaluation.measured.end() && found->is_number() ? found->get<double>() : 0.0;
+  return number_at(evaluation.measured, name).value_or(0.0);
 }
 
 double ObjectiveRecord::scaled(double fitness) const {
@@ -43,6 +47,16 @@ const Evaluation* RankedCandidate::usable_evaluation() const {
   return found == evaluations.end() ? nullptr : *found;
 }
 
+std::optional<Estimate> RankedCandidate::mean(const ValueOf& value_of) const {
+  std::vector<double> known;
+  for (const auto* evaluation : evaluations) {
+    const auto value = is_usable(*evaluation) ? value_of(*evaluation) : std::nullopt;
+    if (value) known.push_back(*value);
+  }
+  if (known.empty()) return std::nullopt;
+  return estimate(known);
+}
+
 void Effort::add(const Evaluation& evaluation) {
   if (is_screened_out(evaluation)) {
     ++rejected;
@@ -51,51 +65,29 @@ void Effort::add(const Evaluation& evaluation) {
   ++evaluations;
   train_seconds += spent_seconds(evaluation);
   if (evaluation.status == Status::stopped_early) ++stopped_early;
-  // In old runs, constraints on what training finds rejected single training runs.
-  const bool failed = !is_usable(evaluation) && evaluation.status != Status::rejected;
-  if (failed) failures.push_back(&evaluation);
+  if (!is_usable(evaluation)) failures.push_back(&evaluation);
 }
 
 namespace {
 
-/// Where an objective comes from: as recorded, and as it is now where the record is older than that.
-std::string source_of(const std::string& key, const nlohmann::json& schema) {
-  if (schema.is_object() && schema.contains("objectives")) {
-    const auto& known = schema.at("objectives");
-    return known.contains(key) ? known.at(key).value("source", "") : "";
-  }
-  if (!objectives().contains(key)) return "";
-  const auto& entry = objectives().at(key);
-  const auto objective = entry.make(Parameters(entry.description.settings));
-  return objective.analytic ? "analytic" : objective.measured ? "measured" : "trained";
-}
-
 std::vector<ObjectiveRecord> read_objectives(const std::optional<nlohmann::json>& recorded,
                                              const nlohmann::json& schema) {
   std::vector<ObjectiveRecord> objectives;
-  const auto number = [](const nlohmann::json& json, const char* name, double otherwise) {
-    const auto found = json.find(name);
-    return found != json.end() && found->is_number() ? found->get<double>() : otherwise;
-  };
+  const auto known = schema.is_object() ? schema.at("objectives") : nlohmann::json::object();
   for (const auto& json : recorded.value_or(nlohmann::json::array())) {
-    const auto name = json.at("name").get<std::string>();
-    const auto key = json.value("key", name);
-    objectives.push_back({.name = name,
+    const auto key = json.at("key").get<std::string>();
+    objectives.push_back({.name = json.at("name"),
                           .key = key,
-                          .unit = json.value("unit", "1"),
-                          .source = source_of(key, schema),
-                          .maximise = json.value("maximise", false),
-                          .best = number(json, "best", 0.0),
-                          .worst = number(json, "worst", 1.0)});
+                          .unit = json.at("unit"),
+                          .source = known.contains(key) ? known.at(key).value("source", "") : "",
+                          .maximise = json.at("maximise"),
+                          .best = number_at(json, "best").value_or(0.0),
+                          .worst = number_at(json, "worst").value_or(1.0)});
   }
   // A run that ended before it began: its tables still have a column.
   if (objectives.empty()) objectives.push_back({.name = "objective", .key = "", .unit = "1"});
   return objectives;
 }
-
-}  // namespace
-
-namespace {
 
 std::vector<Evaluation> short_evaluations(const Store& store) {
   std::vector<Evaluation> evaluations;
@@ -252,18 +244,13 @@ struct ConstraintText {
 
 /// A quantity of one evaluation, as far as it is recorded.
 std::optional<double> recorded_number(const Evaluation& evaluation, const std::string& name) {
-  const auto measured = evaluation.measured.find(name);
-  const bool is_measured = measured != evaluation.measured.end();
   // First, since an objective may have been given the name of another quantity.
-  if (is_measured && measured->is_object() && measured->contains("value") &&
-      measured->at("value").is_number()) {
-    return measured->at("value").get<double>();
+  const auto measured = evaluation.measured.find(name);
+  if (measured != evaluation.measured.end() && measured->is_object()) {
+    if (const auto value = number_at(*measured, "value")) return value;
   }
-  if (const auto found = evaluation.values.find(name); found != evaluation.values.end()) {
-    return found->second;
-  }
-  if (is_measured && measured->is_number()) return measured->get<double>();
-  return std::nullopt;
+  if (const auto value = computed_value(evaluation, name)) return value;
+  return number_at(evaluation.measured, name);
 }
 
 }  // namespace
@@ -287,29 +274,31 @@ std::string RunSummary::broken_constraint(const Ask& ask) const {
   return "breaks one of the constraints " + join(constraints_);
 }
 
-std::vector<double> RunSummary::natural(const std::vector<double>& fitness) const {
-  std::vector<double> values;
-  for (std::size_t i = 0; i < fitness.size(); ++i) {
-    values.push_back(objectives.at(i).natural(fitness[i]));
+namespace {
+
+constexpr auto kToTheEnd = std::numeric_limits<std::int64_t>::max();
+
+/// The furthest step to which asks had their first evaluation trained, kToTheEnd: they had it whole.
+std::map<std::string, std::int64_t> furthest_steps(const std::vector<Ask>& asks) {
+  std::map<std::string, std::int64_t> furthest;
+  for (const auto& ask : asks) {
+    auto& step = furthest[ask.evaluations.front()];
+    step = std::max(step, ask.until == 0 ? kToTheEnd : ask.until);
   }
-  return values;
+  return furthest;
 }
+
+}  // namespace
 
 /// Of the search, what it has paused and others have trained on, an audit, the baseline or the run
 /// that it reuses, is still paused.
 void RunSummary::pause_trained_on() {
-  std::map<std::string, std::int64_t> furthest;  // by evaluation
-  for (const auto& ask : asks) {
-    auto& step = furthest[ask.evaluations.front()];
-    step = std::max(step, ask.until == 0 ? std::numeric_limits<std::int64_t>::max() : ask.until);
-  }
-  for (const auto& [id, step] : furthest) {
+  for (const auto& [id, step] : furthest_steps(asks)) {
     const auto ended = by_id.find(id);
-    if (ended == by_id.end()) continue;
-    if (step == std::numeric_limits<std::int64_t>::max()) continue;  // it went on to its end
+    if (ended == by_id.end() || step == kToTheEnd) continue;
     auto before = *ended->second;
     pause_at(before, step, facts.value("bytes_per_token", 0.0));
-    // In older records, what failed later has lost what it had come to.
+    // What failed before it had a curve has lost what it had come to.
     if (before.status == Status::paused) paused.push_back(std::move(before));
   }
 }
@@ -322,10 +311,8 @@ void RunSummary::digest_rungs() {
     return !evaluation.curve.empty() && evaluation.curve.back().step >= ask.until;
   };
   std::map<std::int64_t, std::set<std::string>> reached;  // evaluations by step
-  std::map<std::string, std::int64_t> furthest;           // by evaluation
+  const auto furthest = furthest_steps(asks);
   for (const auto& ask : asks) {
-    auto& step = furthest[ask.evaluations.front()];
-    step = std::max(step, ask.until == 0 ? std::numeric_limits<std::int64_t>::max() : ask.until);
     if (!at_rung(ask)) continue;
     reached[ask.until].insert(ask.evaluations.front());
     rung_asks.push_back(ask);
@@ -382,14 +369,11 @@ void RunSummary::digest_asks() {
       rejected.push_back({.candidate = std::string(name),
                           .label = std::string(candidate.label),
                           .reason = reason(*last),
-                          .trained = !is_screened_out(*candidate.evaluations.front())});
+                          .trained = !is_screened_out(*candidate.evaluations.front()),
+                          .first_ask = candidate.first_ask});
     }
   }
-  const auto first_ask = [&candidates](const RejectedCandidate& one) {
-    return candidates.at(one.candidate).first_ask;
-  };
-  std::sort(rejected.begin(), rejected.end(),
-            [&first_ask](const auto& a, const auto& b) { return first_ask(a) < first_ask(b); });
+  std::ranges::sort(rejected, {}, &RejectedCandidate::first_ask);
 }
 
 void RunSummary::note_stop(RankedCandidate& candidate) const {
@@ -427,23 +411,12 @@ void RunSummary::complete(RankedCandidate& candidate) const {
   const auto each =
       config.contains("fidelity") ? std::int64_t{1} : section.value("replicates", std::int64_t{1});
   candidate.wanted = std::max<std::int64_t>(each, std::ssize(candidate.evaluations));
-  candidate.values = natural(candidate.fitness);
-  for (std::size_t i = 0; i < candidate.values.size(); ++i) {
-    candidate.standard_errors.push_back(standard_error(candidate, i));
+  for (std::size_t i = 0; i < candidate.fitness.size(); ++i) {
+    candidate.values.push_back(objectives.at(i).natural(candidate.fitness[i]));
+    const auto mean = candidate.mean([&](const auto& one) { return value(one, i); });
+    const bool known = mean && mean->n > 1 && mean->n == candidate.n;  // of all of them
+    candidate.standard_errors.push_back(known ? std::optional(mean->standard_error) : std::nullopt);
   }
-}
-
-std::optional<double> RunSummary::standard_error(const RankedCandidate& candidate,
-                                                 std::size_t objective) const {
-  std::vector<double> values;
-  for (const auto* evaluation : candidate.evaluations) {
-    if (!is_usable(*evaluation)) continue;
-    const auto one = value(*evaluation, objective);
-    if (!one) return std::nullopt;
-    values.push_back(*one);
-  }
-  if (values.size() < 2) return std::nullopt;
-  return estimate(values).standard_error;
 }
 
 void RunSummary::digest_batches() {

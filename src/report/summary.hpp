@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "core/visibility.hpp"
 #include "indicators/indicators.hpp"
+#include "statistics/statistics.hpp"
 #include "store/store.hpp"
 
 namespace NAS_PUBLIC nas {
@@ -56,6 +58,9 @@ struct RankedCandidate {
 
   /// The first usable one, or nullptr.
   [[nodiscard]] const Evaluation* usable_evaluation() const;
+  /// Over the usable ones of what each has of a value; nothing where none has it.
+  using ValueOf = std::function<std::optional<double>(const Evaluation&)>;
+  [[nodiscard]] std::optional<Estimate> mean(const ValueOf& value_of) const;
 };
 
 /// A control that was trained on the baseline's seeds, see study/controls.hpp.
@@ -70,6 +75,7 @@ struct RejectedCandidate {
   std::string label;
   std::string reason;
   bool trained = false;  ///< whether what its training runs found broke it
+  std::int64_t first_ask = 0;
 };
 
 /// A batch of asks: a generation, for generational algorithms. Values are those of the first
@@ -178,8 +184,7 @@ struct RunSummary {
   [[nodiscard]] bool constrained() const { return !constraints_.empty(); }
   [[nodiscard]] const std::string& candidate(const Ask& ask) const;
   /// What answered it, see Judgement: the record says by its fitness, a penalty, that the candidate
-  /// failed or broke a constraint. Old runs failed a candidate only where all its replicates had
-  /// failed: theirs are read as they are.
+  /// failed or broke a constraint.
   [[nodiscard]] Status status(const Ask& ask) const;
   /// Why that is not ok; empty if it is.
   [[nodiscard]] std::string reason(const Ask& ask) const;
@@ -205,14 +210,14 @@ struct RunSummary {
   void find_controls(const nlohmann::json& record);
   [[nodiscard]] std::optional<RankedCandidate> recorded_candidate(
       const nlohmann::json& record) const;
-  [[nodiscard]] std::vector<double> natural(const std::vector<double>& fitness) const;
-  [[nodiscard]] std::optional<double> standard_error(const RankedCandidate& candidate,
-                                                     std::size_t objective) const;
   void complete(RankedCandidate& candidate) const;
 
   std::vector<std::string> constraints_;                   ///< "flops <= 4e+06"
   std::map<std::string_view, const Ask*> answered_alone_;  ///< by evaluation: asks of no other one
 };
+
+/// A computed value of an evaluation ("perplexity"), nothing where it has none.
+std::optional<double> computed_value(const Evaluation& evaluation, const std::string& name);
 
 /// A measured number of an evaluation ("train_seconds"), 0 where there is none.
 double measured_number(const Evaluation& evaluation, const char* name);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <sstream>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -126,6 +128,33 @@ std::string wrapped(const std::string& text, std::size_t width, bool paragraphs)
     result += join(lines, "\n") + '\n';
   }
   return open.empty() ? result : result + open + '\n';
+}
+
+namespace {
+
+/// Whether a spreadsheet program would compute a text. A number stands for itself.
+bool is_formula(const std::string& text) {
+  constexpr std::string_view kBegins = "=+-@";
+  if (text.empty() || kBegins.find(text.front()) == std::string_view::npos) return false;
+  const auto* const end = text.data() + text.size();
+  double number = 0.0;
+  return std::from_chars(text.data(), end, number).ptr != end;
+}
+
+std::string csv_field(std::string text) {
+  if (is_formula(text)) text.insert(0, 1, '\'');
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+std::string csv_line(const std::vector<std::string>& fields) {
+  auto quoted = fields;
+  for (auto& field : quoted) field = csv_field(field);
+  return join(quoted, ",") + "\r\n";
 }
 
 }  // namespace nas

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "report/json_number.hpp"
 #include "report/text.hpp"
 
 namespace nas {
@@ -252,18 +253,12 @@ std::string verdict(const RetestOutcome& outcome) {
 }
 
 std::string unlearned_text(const RunSummary& run) {
-  const auto unigram = run.facts.find("unigram_perplexity");
-  if (!run.baseline || unigram == run.facts.end() || !unigram->is_number()) return {};
-  std::vector<double> values;
-  for (const auto* evaluation : run.baseline->evaluations) {
-    const auto found = evaluation->values.find("perplexity");
-    if (is_usable(*evaluation) && found != evaluation->values.end()) {
-      values.push_back(found->second);
-    }
-  }
-  const auto chance = unigram->get<double>();
-  if (chance <= 0.0 || values.empty()) return {};
-  const double perplexity = estimate(values).mean;
+  const auto chance = number_at(run.facts, "unigram_perplexity").value_or(0.0);
+  if (!run.baseline || chance <= 0.0) return {};
+  const auto mean = run.baseline->mean(
+      [](const Evaluation& evaluation) { return computed_value(evaluation, "perplexity"); });
+  if (!mean) return {};
+  const double perplexity = mean->mean;
   if (perplexity < chance) return {};
   return "The baseline has learned nothing: its perplexity is " + number_text(perplexity) +
          ", that of the unigram model, which looks at no context, " + number_text(chance) +
@@ -326,9 +321,9 @@ std::optional<BestCounts> best_counts(const nlohmann::json& counts) {
   std::optional<BestCounts> best;
   if (!counts.is_array()) return best;
   for (const auto& one : counts) {
-    const auto nll = one.find("valid_nll");
-    if (nll == one.end() || !nll->is_number()) continue;
-    const double perplexity = std::exp(nll->get<double>());
+    const auto nll = number_at(one, "valid_nll");
+    if (!nll) continue;
+    const double perplexity = std::exp(*nll);
     if (best && best->perplexity <= perplexity) continue;
     best = {one.at("order").get<std::int64_t>(), one.at("tokens").get<std::int64_t>(), perplexity};
   }
@@ -342,14 +337,13 @@ std::optional<BestCounts> best_counts(const RunSummary& run) {
 std::string behind_counts_text(const RunSummary& run) {
   const auto best = best_counts(run);
   if (!best || !run.baseline) return {};
-  std::vector<double> values;
-  for (const auto* evaluation : run.baseline->evaluations) {
-    if (!is_usable(*evaluation) || evaluation->curve.empty()) continue;
-    const auto& valid = evaluation->curve.back().valid;
-    values.push_back(valid.nll / static_cast<double>(valid.tokens));
-  }
-  if (values.empty()) return {};
-  const double perplexity = std::exp(estimate(values).mean);
+  const auto nll = run.baseline->mean([](const Evaluation& evaluation) -> std::optional<double> {
+    if (evaluation.curve.empty()) return std::nullopt;
+    const auto& valid = evaluation.curve.back().valid;
+    return valid.nll / static_cast<double>(valid.tokens);
+  });
+  if (!nll) return {};
+  const double perplexity = std::exp(nll->mean);
   if (perplexity < best->perplexity) return {};
   return "The baseline is behind counts of the tokens that it was trained on: its perplexity is " +
          number_text(perplexity) + ", that of counts of order " + std::to_string(best->order) +

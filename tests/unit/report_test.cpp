@@ -14,7 +14,6 @@
 #include "core/host.hpp"
 #include "core/temporary_folder.hpp"
 #include "places.hpp"
-#include "report/csv.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
 #include "report/recorded_genes.hpp"
@@ -63,6 +62,7 @@ class ReportTest : public ::testing::Test {
          {"evaluation", {{"workers", "2"}, {"array", "4"}, {"threads", 1}, {"repeated", "reuse"}}},
          {"training", {{"steps", 5}, {"checkpoint_minutes", 5}}}});
     store_->set_meta("objectives", nlohmann::json::array({objective("perplexity", "1", 1, 400)}));
+    store_->set_meta("schema", {{"objectives", {{"perplexity", {{"source", "trained"}}}}}});
     store_->set_meta("baseline", {{"evaluations", {"v"}}, {"fitness", {100.0}}});
     store_->set_meta("labels", {{"candidate b", "the <best>, \"b\""}});
   }
