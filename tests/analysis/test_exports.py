@@ -3,6 +3,7 @@
 NAS_BIN, or the first argument, is the folder of nas-run and nas-export.
 """
 
+import contextlib
 import importlib.util
 import io
 import json
@@ -14,7 +15,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attnas.analysis.commands.export import FORMATS
+from attnas.analysis.commands.export import FORMATS, main
 
 PROGRAMS = Path(os.environ.get("NAS_BIN") or (sys.argv.pop(1) if len(sys.argv) > 1 else ""))
 SOURCES = Path(__file__).resolve().parents[2]
@@ -59,37 +60,40 @@ class Exports(unittest.TestCase):
                             "--quiet", "--no-report", "--output", cls.folder / name],
                            check=True, capture_output=True)
 
-    def run_program(self, program: list, arguments: tuple[str, ...], names: tuple[str, ...],
-                    code: int) -> str:
-        """What a program prints about runs; its complaint where it is to end with another code
-        than 0."""
-        done = subprocess.run([*program, *(self.folder / name for name in names), *arguments],
+    def export(self, *arguments: str, names: tuple[str, ...] = ("two",)) -> str:
+        """What export.py prints."""
+        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+        with contextlib.redirect_stdout(out):
+            self.assertEqual(main([*(str(self.folder / name) for name in names), *arguments]), 0)
+            out.flush()
+        return out.buffer.getvalue().decode()
+
+    def record(self, *arguments: str, names: tuple[str, ...] = ("two",), code: int = 0) -> str:
+        """What nas-export prints about runs; its complaint where it is to end with another code than 0."""
+        done = subprocess.run([PROGRAMS / "nas-export", *(self.folder / name for name in names), *arguments],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout if code == 0 else done.stderr
 
-    def export(self, *arguments: str, names: tuple[str, ...] = ("two",)) -> str:
-        """What export.py prints."""
-        return self.run_program([sys.executable, SOURCES / "analysis" / "export.py"], arguments,
-                                names, 0)
+    CANONICAL: dict[str, list[dict]] = {}  # by run: one that is written does not change
 
-    def record(self, *arguments: str, names: tuple[str, ...] = ("two",), code: int = 0) -> str:
-        """What nas-export prints."""
-        return self.run_program([PROGRAMS / "nas-export"], arguments, names, code)
+    def canonical(self, name: str) -> list[dict]:
+        """The records of a run's canonical form."""
+        if name not in self.CANONICAL:
+            self.CANONICAL[name] = [*map(json.loads, self.record("--canonical", names=(name,)).splitlines())]
+        return self.CANONICAL[name]
 
     def asks(self, name: str) -> list[dict]:
-        """The asks of a run, from the canonical form."""
-        lines = map(json.loads, self.record("--canonical", names=(name,)).splitlines())
-        return [line for line in lines if "ask" in line]
+        """The asks of a run."""
+        return [line for line in self.canonical(name) if "ask" in line]
 
     def results(self, name: str) -> dict:
         """The run's results.json."""
         return json.loads((self.folder / name / "results.json").read_text())
 
     def rejected(self, name: str) -> set[str]:
-        """Ids of the evaluations that a constraint rejected, from the canonical form."""
-        lines = map(json.loads, self.record("--canonical", names=(name,)).splitlines())
-        return {line["id"] for line in lines if line.get("status") == "rejected"}
+        """Ids of the evaluations that a constraint rejected."""
+        return {line["id"] for line in self.canonical(name) if line.get("status") == "rejected"}
 
     # CSV
 
