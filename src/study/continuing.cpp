@@ -55,52 +55,15 @@ void check_identities(const Store& store, const Measurement& measurement,
       maker);
 }
 
-/// Refuses a search whose asks were answered under other rules, where that makes a difference: its
-/// algorithm would ask for other candidates than the recorded ones.
+/// Refuses a search whose asks were answered by other rules: its algorithm would ask for other
+/// candidates than the recorded ones.
 void check_answering(const Store& store, const std::filesystem::path& folder) {
-  const auto refuse = [&folder](const std::string& why) {
-    throw InputError(
-        folder.string() + " holds a search of an earlier version, which " + why +
-        ": it cannot be continued as it was begun. Its results can be read as they are "
-        "(nas-export, report.py); to search on, give another folder with --output");
-  };
-  const int answering = store.meta("answering").value_or(1);
-  if (answering == kAnswering) return;
-  if (const auto why = outdated_values(store); !why.empty()) refuse(why);
-  const auto config = store.meta("config").value_or(nlohmann::json::object());
-  const auto algorithm = config.value("/algorithm/name"_json_pointer, "");
-  if (algorithm == "nspso" ||
-      (algorithm == "nsga2" && config.value("/algorithm/variation"_json_pointer, "all") == "all")) {
-    refuse("ranked by pagmo's crowding distance (algorithm.name = " + algorithm + ")");
-  }
-  if (answering < 3 && config.value("/algorithm/decomposition"_json_pointer, "") == "tchebycheff") {
-    refuse("took what is better than a range's best for worse (algorithm.decomposition)");
-  }
-  if (answering > 1) return;
-  std::map<std::string, Status> statuses;
-  for (const auto& evaluation : store.evaluations()) statuses[evaluation.id] = evaluation.status;
-  // What answers an ask and has not ended is paused at its step.
-  const auto status_of = [&statuses](const std::string& id) {
-    const auto found = statuses.find(id);
-    return found == statuses.end() ? Status::paused : found->second;
-  };
-  for (const auto& ask : store.asks()) {
-    const auto& ids = ask.evaluations;
-    const auto count = [&](const auto& is) {
-      return std::count_if(ids.begin(), ids.end(),
-                           [&](const auto& id) { return is(status_of(id)); });
-    };
-    const auto used = count([](Status status) { return is_usable(status); });
-    std::string why;
-    if (count([](Status status) { return status == Status::rejected; }) > 0) {
-      why = "charged the budget for candidates that constraints reject";
-    } else if (count([](Status status) { return status == Status::stopped_early; }) > 0) {
-      why = "treated candidates that were stopped early like fully trained ones";
-    } else if (used > 0 && used < std::ssize(ids)) {
-      why = "ranked candidates by their successful replicates alone";
-    }
-    if (!why.empty()) refuse(why);
-  }
+  if (store.meta("answering").value_or(0) == kAnswering || store.asks().empty()) return;
+  throw InputError(
+      folder.string() +
+      " holds a search of an earlier version, whose asks were answered by other rules: it cannot "
+      "be continued as it was begun. Its results can be read as they are (nas-export, report.py); "
+      "to search on, give another folder with --output");
 }
 
 /// Steps of the training runs that a search has begun.
@@ -197,21 +160,6 @@ void check_builds(const std::vector<nlohmann::json>& environments,
 }
 
 }  // namespace
-
-std::string outdated_values(const Store& store) {
-  if (store.meta("answering").value_or(1) >= 3) return {};
-  const auto config = store.meta("config").value_or(nlohmann::json::object());
-  for (const auto* section : {"objectives", "constraints"}) {
-    for (const auto& item : config.value(section, nlohmann::json::array())) {
-      if (!item.is_object() || item.value("as", "") != "flops") continue;
-      if (const auto context = item.value("context", std::int64_t{0}); context > 0) {
-        return "took FLOPs at the model's own context for those at context = " +
-               std::to_string(context);
-      }
-    }
-  }
-  return {};
-}
 
 nlohmann::json plugins_record() {
   auto record = nlohmann::json::array();

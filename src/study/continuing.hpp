@@ -10,12 +10,8 @@
 
 namespace nas {
 
-/// How asks are answered and charged, by a number that is recorded under the key "answering": 1
-/// (where none is recorded) charged candidates that were rejected before training, took means over
-/// the replicates that had not failed, and let the best be one that was stopped early; 2 took FLOPs
-/// at the model's own context for those at another one, and in Tchebycheff's decomposition what is
-/// better than a range's best for worse; 3 left the ranks of nspso, and of nsga2 with variation all, to
-/// pagmo.
+/// How asks are answered and charged, by a number that is recorded under the key "answering". Where
+/// it is another one, a search is not continued.
 inline constexpr int kAnswering = 4;
 
 /// The plug-ins that this process has loaded, for the environment of a record: a list of maps of
@@ -41,9 +37,6 @@ void check_plugins(const std::vector<nlohmann::json>& environments,
 /// command line does not give.
 void check_same_results(const Store& store, const std::filesystem::path& folder,
                         const nlohmann::json& environment, bool force_device);
-
-/// What values of a record are not what they are recorded as, by rules of before; empty: all are.
-std::string outdated_values(const Store& store);
 
 /// Whether a run can be continued: nothing is written.
 /// @param experiment    the one that is given now, in the folder of `store`.

@@ -28,13 +28,6 @@ bool is_without_effect(const std::string& path, const nlohmann::json* recorded,
          holds_all(*given, *recorded);
 }
 
-/// A baseline that was recorded as a text, in the form of today.
-nlohmann::json with_baseline_section(nlohmann::json config) {
-  const auto baseline = config.find("baseline");
-  if (baseline != config.end() && baseline->is_string()) *baseline = {{"mechanism", *baseline}};
-  return config;
-}
-
 /// Adds the defaults of what a section of a configuration lacks.
 void complete(nlohmann::json& config, const std::string& section,
               const std::vector<Setting>& settings) {
@@ -91,8 +84,8 @@ nlohmann::json with_defaults(nlohmann::json config) {
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given) {
   std::vector<std::string> keys;
-  const auto before = without_places(with_defaults(with_baseline_section(recorded)));
-  const auto now = without_places(with_defaults(with_baseline_section(given)));
+  const auto before = without_places(with_defaults(recorded));
+  const auto now = without_places(with_defaults(given));
   append_differences(&before, &now, "", {.ignores = is_without_effect}, keys);
   return keys;
 }

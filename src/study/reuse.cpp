@@ -123,10 +123,6 @@ Recall recall_from(const fs::path& place, const Experiment& experiment,
   }
   const auto other = std::make_shared<const Store>(place / "store.sqlite", Store::Mode::read_only);
   check_same_results(*other, place, environment, force_device);
-  if (const auto why = outdated_values(*other); !why.empty()) {
-    throw InputError(place.string() + " was made by an earlier version, which " + why +
-                     ": its evaluations cannot be reused");
-  }
   const auto config = other->meta("config").value_or(nlohmann::json::object());
   if (recorded_objectives(config) != recorded_objectives(experiment.resolved)) {
     throw InputError(place.string() +

@@ -57,74 +57,19 @@ class ContinuingTest : public ::testing::Test {
   static constexpr const char* kFine = "nothing was thrown";
 };
 
-TEST_F(ContinuingTest, ASearchUnderOtherRulesContinuesOnlyWhereTheyAgree) {
-  const auto refusal_of = [this](const std::vector<Status>& statuses, bool old) {
-    fs::remove(file_);
-    record(environment());
-    {
-      Store store(file_);
-      Ask ask{.genotype = "a|a|a|0.5", .fitness = {1.0}};
-      for (std::size_t i = 0; i < statuses.size(); ++i) {
-        const auto task = make_task(measurement_, {"b|a|a|0.5"}, static_cast<std::int64_t>(i));
-        Evaluation evaluation;
-        evaluation.id = task.id;
-        evaluation.candidate = task.candidate.name;
-        evaluation.identity = task.identity;
-        evaluation.status = statuses[i];
-        store.add({evaluation});
-        ask.evaluations.push_back(task.id);
-      }
-      store.add_asks({ask});
-      if (!old) store.set_meta("answering", kAnswering);
-    }
-    return refusal(environment());
-  };
-  EXPECT_EQ(refusal_of({Status::ok, Status::ok}, true), kFine);
-  EXPECT_EQ(refusal_of({Status::diverged, Status::failed}, true), kFine) << "failed then and now";
-  EXPECT_THAT(refusal_of({Status::rejected}, true),
-              AllOf(HasSubstr("charged the budget for candidates that constraints reject"),
-                    HasSubstr(folder_.string()), HasSubstr("another folder with --output")));
-  EXPECT_THAT(refusal_of({Status::ok, Status::diverged}, true),
-              HasSubstr("by their successful replicates alone"));
-  EXPECT_THAT(refusal_of({Status::stopped_early}, true),
-              HasSubstr("treated candidates that were stopped early like fully trained ones"));
-  for (const auto status : {Status::rejected, Status::stopped_early}) {
-    EXPECT_EQ(refusal_of({status}, false), kFine);
-  }
-  EXPECT_EQ(refusal_of({Status::ok, Status::diverged}, false), kFine);
-}
-
-TEST_F(ContinuingTest, FlopsOfAnotherContextAreThoseOfTheModelsOwnInRecordsOfBefore) {
-  Store store(file_);
-  EXPECT_EQ(outdated_values(store), "");
-  store.set_meta("answering", 2);
-  for (const auto& [flops, expected] : std::vector<std::pair<nlohmann::json, std::string>>{
-           {{{"name", "flops"}, {"as", "flops"}, {"context", 0}}, ""},
-           {{{"name", "flops"}, {"as", "long"}, {"context", 4096}}, ""},
-           {{{"name", "flops"}, {"as", "flops"}, {"context", 4096}},
-            "took FLOPs at the model's own context for those at context = 4096"}}) {
-    store.set_meta("config", {{"objectives", {{{"name", "perplexity"}}, flops}}});
-    EXPECT_EQ(outdated_values(store), expected);
-  }
-  store.set_meta("answering", kAnswering);
-  EXPECT_EQ(outdated_values(store), "");
-}
-
-TEST_F(ContinuingTest, SearchesThatRankedByPagmosCrowdingAreNotContinued) {
+TEST_F(ContinuingTest, ASearchUnderOtherRulesIsNotContinued) {
   record(environment());
   Store store(file_);
-  store.set_meta("answering", 3);
-  for (const auto& [name, variation, refused] :
-       std::vector<std::tuple<std::string, std::string, bool>>{{"nspso", "", true},
-                                                               {"nsga2", "all", true},
-                                                               {"nsga2", "active", false},
-                                                               {"nsga3", "", false}}) {
-    experiment_.resolved["algorithm"] = {{"name", name}, {"variation", variation}};
-    store.set_meta("config", experiment_.resolved);
-    EXPECT_THAT(refusal(environment()),
-                refused ? HasSubstr("ranked by pagmo's crowding distance") : HasSubstr(kFine))
-        << name << ' ' << variation;
-  }
+  store.set_meta("answering", kAnswering - 1);
+  EXPECT_EQ(refusal(environment()), kFine) << "it has asked for nothing yet";
+  store.add_asks({{.genotype = "a|a|a|0.5",
+                   .evaluations = {store.evaluations().front().id},
+                   .fitness = {1.0}}});
+  EXPECT_THAT(refusal(environment()),
+              AllOf(HasSubstr(folder_.string() + " holds a search of an earlier version"),
+                    HasSubstr("another folder with --output")));
+  store.set_meta("answering", kAnswering);
+  EXPECT_EQ(refusal(environment()), kFine);
 }
 
 TEST_F(ContinuingTest, TheSameRunContinues) {
