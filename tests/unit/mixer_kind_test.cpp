@@ -26,7 +26,7 @@ Mechanism with_other(const Slot& gene, Mechanism layer) {
   }
   if (const auto* word = std::get_if<std::string Mechanism::*>(&gene.member)) {
     const auto* options = options_of(layer.mixer, gene);
-    layer.*(*word) = options->empty() ? gene.words.back() : options->back();
+    layer.*(*word) = options->empty() ? gene.words.back() : options->at(1);
   } else if (const auto* size = std::get_if<std::int64_t Mechanism::*>(&gene.member)) {
     layer.*(*size) = layer.*(*size) == 2 ? 4 : 2;
   }
@@ -47,13 +47,14 @@ TEST(MixerKinds, AreThoseThatTheSpaceNames) {
   }
 }
 
-// What a layer itself has, since modules of options have parameters of their own.
+// What a layer itself has, since modules of options have parameters of their own, and biases are of
+// those models of an array that have some.
 TEST(MixerKinds, LayersWithOtherParametersHaveAnotherShapeKey) {
   for (const auto& key : mixer_kinds().keys()) {
     const auto& kind = mixer_kinds().at(key);
     const auto before = standard(key);
     for (const auto* gene : layer_slots()) {
-      const bool option = gene->is_component() || !gene->owner.empty();
+      const bool option = gene->is_component() || !gene->owner.empty() || gene->name == "bias";
       if (!has_gene(key, *gene) || gene->name == "mixer" || (key == "attn" && option)) continue;
       const auto after = with_other(*gene, before);
       if (num_parameters(after) == num_parameters(before)) continue;
