@@ -72,18 +72,8 @@ void step_of_all(Real* HWY_RESTRICT parameter, const Real* HWY_RESTRICT gradient
   });
 }
 
-// Dispatch takes functions, not templates.
-#define NAS_ADAMW(Real, kernel)                                                       \
-  double squares_##kernel(const Real* x, std::int64_t size) {                         \
-    return sum_of_all_squares(x, size);                                               \
-  }                                                                                   \
-  void step_##kernel(Real* parameter, const Real* gradient, Real* first_moment,       \
-                     Real* second_moment, std::int64_t size, const AdamWStep& step) { \
-    step_of_all(parameter, gradient, first_moment, second_moment, size, step);        \
-  }
-NAS_ADAMW(float, in_float)
-NAS_ADAMW(double, in_double)
-#undef NAS_ADAMW
+NAS_KERNEL(squares, sum_of_all_squares)
+NAS_KERNEL(step, step_of_all)
 
 }  // namespace HWY_NAMESPACE
 }  // namespace nas::kernels
@@ -92,20 +82,22 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace nas::kernels {
 
-#define NAS_ADAMW(Real, kernel)                                                              \
-  HWY_EXPORT(squares_##kernel);                                                              \
-  HWY_EXPORT(step_##kernel);                                                                 \
-  double sum_of_squares(const Real* x, std::int64_t size) {                                  \
-    return HWY_DYNAMIC_DISPATCH(squares_##kernel)(x, size);                                  \
-  }                                                                                          \
-  void adamw(Real* parameter, const Real* gradient, Real* first_moment, Real* second_moment, \
-             std::int64_t size, const AdamWStep& step) {                                     \
-    HWY_DYNAMIC_DISPATCH(step_##kernel)                                                      \
-    (parameter, gradient, first_moment, second_moment, size, step);                          \
-  }
-NAS_ADAMW(float, in_float)
-NAS_ADAMW(double, in_double)
-#undef NAS_ADAMW
+HWY_EXPORT(squares);
+HWY_EXPORT(step);
+
+template <class Real>
+double sum_of_squares(const Real* x, std::int64_t size) {
+  return NAS_CALL(squares, sum_of_squares<Real>)(x, size);
+}
+
+template <class Real>
+void adamw(Real* parameter, const Real* gradient, Real* first_moment, Real* second_moment,
+           std::int64_t size, const AdamWStep& of) {
+  NAS_CALL(step, adamw<Real>)(parameter, gradient, first_moment, second_moment, size, of);
+}
+
+NAS_INSTANTIATE(sum_of_squares)
+NAS_INSTANTIATE(adamw)
 
 }  // namespace nas::kernels
 #endif

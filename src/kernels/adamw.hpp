@@ -17,17 +17,16 @@ struct AdamWStep {
 };
 
 /// @return the sum of x_i^2, added in double, in an order that depends on `size` only.
-double sum_of_squares(const float* x, std::int64_t size);
-double sum_of_squares(const double* x, std::int64_t size);
+template <class Real>
+double sum_of_squares(const Real* x, std::int64_t size);
 
 /// One step of AdamW (Loshchilov & Hutter 2017, arXiv:1711.05101), element by element. With the
 /// gradient g, moments m and v, learning rate lr, weight decay wd and corrections c:
 ///
 ///   p <- p - lr wd p,   m <- beta1 m + (1 - beta1) g,   v <- beta2 v + (1 - beta2) g^2,
 ///   p <- p - lr (m / c1) / (sqrt(v / c2) + epsilon)
-void adamw(float* parameter, const float* gradient, float* first_moment, float* second_moment,
-           std::int64_t size, const AdamWStep& step);
-void adamw(double* parameter, const double* gradient, double* first_moment, double* second_moment,
+template <class Real>
+void adamw(Real* parameter, const Real* gradient, Real* first_moment, Real* second_moment,
            std::int64_t size, const AdamWStep& step);
 
 }  // namespace nas::kernels

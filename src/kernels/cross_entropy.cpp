@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <tuple>
 #include <type_traits>
 
 #include <hwy/foreach_target.h>
@@ -162,23 +163,9 @@ double gradient(Stored* HWY_RESTRICT x, std::int64_t size, std::int64_t target, 
   return nll_of(sum, top, of_target);
 }
 
-CrossEntropy score_in_float(const float* x, std::int64_t size, std::int64_t target) {
-  return score(x, size, target);
-}
-CrossEntropy score_in_double(const double* x, std::int64_t size, std::int64_t target) {
-  return score(x, size, target);
-}
-CrossEntropy score_in_bfloat16(const Bfloat16* x, std::int64_t size, std::int64_t target) {
-  return score(x, size, target);
-}
-double gradient_in_float(float* x, std::int64_t size, std::int64_t target, double weight) {
-  return gradient(x, size, target, weight);
-}
-double gradient_in_double(double* x, std::int64_t size, std::int64_t target, double weight) {
-  return gradient(x, size, target, weight);
-}
-double gradient_in_bfloat16(Bfloat16* x, std::int64_t size, std::int64_t target, double weight) {
-  return gradient(x, size, target, weight);
+static auto scores() { return std::tuple(&score<float>, &score<double>, &score<Bfloat16>); }
+static auto gradients() {
+  return std::tuple(&gradient<float>, &gradient<double>, &gradient<Bfloat16>);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -188,20 +175,24 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace nas::kernels {
 
-#define NAS_CROSS_ENTROPY(Stored, kernel)                                                    \
-  HWY_EXPORT(score_##kernel);                                                                \
-  HWY_EXPORT(gradient_##kernel);                                                             \
-  CrossEntropy cross_entropy(const Stored* logits, std::int64_t size, std::int64_t target) { \
-    return HWY_DYNAMIC_DISPATCH(score_##kernel)(logits, size, target);                       \
-  }                                                                                          \
-  double cross_entropy_gradient(Stored* logits, std::int64_t size, std::int64_t target,      \
-                                double weight) {                                             \
-    return HWY_DYNAMIC_DISPATCH(gradient_##kernel)(logits, size, target, weight);            \
-  }
-NAS_CROSS_ENTROPY(float, in_float)
-NAS_CROSS_ENTROPY(double, in_double)
-NAS_CROSS_ENTROPY(Bfloat16, in_bfloat16)
-#undef NAS_CROSS_ENTROPY
+HWY_EXPORT(scores);
+HWY_EXPORT(gradients);
+
+template <class Stored>
+CrossEntropy cross_entropy(const Stored* logits, std::int64_t size, std::int64_t target) {
+  return NAS_CALL(scores, cross_entropy<Stored>)(logits, size, target);
+}
+
+template <class Stored>
+double cross_entropy_gradient(Stored* logits, std::int64_t size, std::int64_t target,
+                              double weight) {
+  return NAS_CALL(gradients, cross_entropy_gradient<Stored>)(logits, size, target, weight);
+}
+
+NAS_INSTANTIATE(cross_entropy)
+NAS_INSTANTIATE(cross_entropy_gradient)
+template decltype(cross_entropy<Bfloat16>) cross_entropy<Bfloat16>;
+template decltype(cross_entropy_gradient<Bfloat16>) cross_entropy_gradient<Bfloat16>;
 
 }  // namespace nas::kernels
 #endif

@@ -13,17 +13,14 @@ struct CrossEntropy {
   bool correct = false;  ///< the target is the first of the largest logits
 };
 
-/// @param logits  `size` of them.   @param target  below `size`; below 0: not scored.
-CrossEntropy cross_entropy(const float* logits, std::int64_t size, std::int64_t target);
-CrossEntropy cross_entropy(const double* logits, std::int64_t size, std::int64_t target);
-CrossEntropy cross_entropy(const Bfloat16* logits, std::int64_t size, std::int64_t target);
+/// @param logits  `size` of float, double or Bfloat16.   @param target  below `size`; below 0: not scored.
+template <class Stored>
+CrossEntropy cross_entropy(const Stored* logits, std::int64_t size, std::int64_t target);
 
 /// The same nll; logits <- weight dnll/dlogits = weight (softmax(logits) - one_hot(target)), 0 for
 /// a target below 0.
-double cross_entropy_gradient(float* logits, std::int64_t size, std::int64_t target, double weight);
-double cross_entropy_gradient(double* logits, std::int64_t size, std::int64_t target,
-                              double weight);
-double cross_entropy_gradient(Bfloat16* logits, std::int64_t size, std::int64_t target,
+template <class Stored>
+double cross_entropy_gradient(Stored* logits, std::int64_t size, std::int64_t target,
                               double weight);
 
 }  // namespace nas::kernels

@@ -63,20 +63,8 @@ void sum_gradient(const GatedSum& sum, const Real* logits, const GatedTerms<cons
   });
 }
 
-// Dispatch takes functions, not templates.
-#define NAS_GATED_SUM(Real, kernel)                                                              \
-  void forward_##kernel(const GatedSum& sum, const Real* logits,                                 \
-                        const GatedTerms<const Real>& terms, Real* out, std::int64_t size) {     \
-    sum_all(sum, logits, terms, out, size);                                                      \
-  }                                                                                              \
-  void backward_##kernel(const GatedSum& sum, const Real* logits,                                \
-                         const GatedTerms<const Real>& terms, const Real* gradient,              \
-                         Real* by_logits, const GatedTerms<Real>& by_terms, std::int64_t size) { \
-    sum_gradient(sum, logits, terms, gradient, by_logits, by_terms, size);                       \
-  }
-NAS_GATED_SUM(float, in_float)
-NAS_GATED_SUM(double, in_double)
-#undef NAS_GATED_SUM
+NAS_KERNEL(forward, sum_all)
+NAS_KERNEL(backward, sum_gradient)
 
 }  // namespace HWY_NAMESPACE
 }  // namespace nas::kernels
@@ -85,24 +73,25 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace nas::kernels {
 
-#define NAS_GATED_SUM(Real, kernel)                                                               \
-  HWY_EXPORT(forward_##kernel);                                                                   \
-  HWY_EXPORT(backward_##kernel);                                                                  \
-  template <>                                                                                     \
-  void gated_sum(const GatedSum& sum, const Real* logits, const GatedTerms<const Real>& terms,    \
-                 Real* out, std::int64_t size) {                                                  \
-    HWY_DYNAMIC_DISPATCH(forward_##kernel)(sum, logits, terms, out, size);                        \
-  }                                                                                               \
-  template <>                                                                                     \
-  void gated_sum_backward(const GatedSum& sum, const Real* logits,                                \
-                          const GatedTerms<const Real>& terms, const Real* gradient,              \
-                          Real* by_logits, const GatedTerms<Real>& by_terms, std::int64_t size) { \
-    HWY_DYNAMIC_DISPATCH(backward_##kernel)                                                       \
-    (sum, logits, terms, gradient, by_logits, by_terms, size);                                    \
-  }
-NAS_GATED_SUM(float, in_float)
-NAS_GATED_SUM(double, in_double)
-#undef NAS_GATED_SUM
+HWY_EXPORT(forward);
+HWY_EXPORT(backward);
+
+template <class Real>
+void gated_sum(const GatedSum& sum, const Real* logits, const GatedTerms<const Real>& terms,
+               Real* out, std::int64_t size) {
+  NAS_CALL(forward, gated_sum<Real>)(sum, logits, terms, out, size);
+}
+
+template <class Real>
+void gated_sum_backward(const GatedSum& sum, const Real* logits,
+                        const GatedTerms<const Real>& terms, const Real* gradient, Real* by_logits,
+                        const GatedTerms<Real>& by_terms, std::int64_t size) {
+  NAS_CALL(backward, gated_sum_backward<Real>)
+  (sum, logits, terms, gradient, by_logits, by_terms, size);
+}
+
+NAS_INSTANTIATE(gated_sum)
+NAS_INSTANTIATE(gated_sum_backward)
 
 }  // namespace nas::kernels
 #endif

@@ -10,6 +10,14 @@
 #include "kernels/normalization.hpp"
 #include "kernels/vector_math-inl.h"
 
+// clang-format off
+#define NAS_ROW_NORMALIZATIONS(Each)                                                            \
+  Each(softmax, Softmax) Each(softmax1, Softmax1) Each(relu_norm, ReluNorm)                     \
+  Each(sigmoid_norm, SigmoidNorm) Each(sparsemax, Sparsemax) Each(entmax15, Entmax15)           \
+  Each(top_k, TopK) Each(topk_quarter, TopkQuarter) Each(sink, Sink)                            \
+  Each(sigmoid_attn, SigmoidAttention) Each(relu_n, ReluN)
+// clang-format on
+
 HWY_BEFORE_NAMESPACE();
 namespace nas::kernels {
 namespace HWY_NAMESPACE {
@@ -179,17 +187,7 @@ RowKernel<T> kernel() {
 
 #define NAS_ROW_NORMALIZATION(name, Of) \
   RowNormalization name##_rows() { return {kernel<Of, float>(), kernel<Of, double>()}; }
-NAS_ROW_NORMALIZATION(softmax, Softmax)
-NAS_ROW_NORMALIZATION(softmax1, Softmax1)
-NAS_ROW_NORMALIZATION(relu_norm, ReluNorm)
-NAS_ROW_NORMALIZATION(sigmoid_norm, SigmoidNorm)
-NAS_ROW_NORMALIZATION(sparsemax, Sparsemax)
-NAS_ROW_NORMALIZATION(entmax15, Entmax15)
-NAS_ROW_NORMALIZATION(top_k, TopK)
-NAS_ROW_NORMALIZATION(topk_quarter, TopkQuarter)
-NAS_ROW_NORMALIZATION(sink, Sink)
-NAS_ROW_NORMALIZATION(sigmoid_attn, SigmoidAttention)
-NAS_ROW_NORMALIZATION(relu_n, ReluN)
+NAS_ROW_NORMALIZATIONS(NAS_ROW_NORMALIZATION)
 #undef NAS_ROW_NORMALIZATION
 
 }  // namespace HWY_NAMESPACE
@@ -208,23 +206,13 @@ class KnownNormalization {
   }
 };
 
-#define NAS_ROW_NORMALIZATION(name)                                    \
+#define NAS_ROW_NORMALIZATION(name, Of)                                \
   HWY_EXPORT(name##_rows);                                             \
   RowNormalization name() {                                            \
     return KnownNormalization::of(HWY_DYNAMIC_DISPATCH(name##_rows)(), \
                                   RowNormalization::Kind::name);       \
   }
-NAS_ROW_NORMALIZATION(softmax)
-NAS_ROW_NORMALIZATION(softmax1)
-NAS_ROW_NORMALIZATION(relu_norm)
-NAS_ROW_NORMALIZATION(sigmoid_norm)
-NAS_ROW_NORMALIZATION(sparsemax)
-NAS_ROW_NORMALIZATION(entmax15)
-NAS_ROW_NORMALIZATION(top_k)
-NAS_ROW_NORMALIZATION(topk_quarter)
-NAS_ROW_NORMALIZATION(sink)
-NAS_ROW_NORMALIZATION(sigmoid_attn)
-NAS_ROW_NORMALIZATION(relu_n)
+NAS_ROW_NORMALIZATIONS(NAS_ROW_NORMALIZATION)
 #undef NAS_ROW_NORMALIZATION
 
 }  // namespace nas::kernels

@@ -96,21 +96,8 @@ void multiply_all(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<Rea
   }
 }
 
-void pack_in_float(MatrixView<float> b, std::int64_t k, std::int64_t n, float* packed) {
-  pack_all(b, k, n, packed);
-}
-void pack_in_double(MatrixView<double> b, std::int64_t k, std::int64_t n, double* packed) {
-  pack_all(b, k, n, packed);
-}
-void multiply_in_float(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<float> a,
-                       const float* packed, Initial<float> initial, float* c, std::int64_t c_row) {
-  multiply_all(m, n, k, a, packed, initial, c, c_row);
-}
-void multiply_in_double(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<double> a,
-                        const double* packed, Initial<double> initial, double* c,
-                        std::int64_t c_row) {
-  multiply_all(m, n, k, a, packed, initial, c, c_row);
-}
+NAS_KERNEL(packing, pack_all)
+NAS_KERNEL(multiplication, multiply_all)
 
 }  // namespace HWY_NAMESPACE
 }  // namespace nas::kernels
@@ -119,10 +106,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace nas::kernels {
 
-HWY_EXPORT(pack_in_float);
-HWY_EXPORT(pack_in_double);
-HWY_EXPORT(multiply_in_float);
-HWY_EXPORT(multiply_in_double);
+HWY_EXPORT(packing);
+HWY_EXPORT(multiplication);
 
 std::int64_t packed_size(std::int64_t k, std::int64_t n) {
   // The widest panel: two vectors of 64 bytes.
@@ -130,27 +115,19 @@ std::int64_t packed_size(std::int64_t k, std::int64_t n) {
   return k * ((n + kWidest - 1) / kWidest) * kWidest;
 }
 
-template <>
-void pack(MatrixView<float> b, std::int64_t k, std::int64_t n, float* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_in_float)(b, k, n, packed);
+template <class Real>
+void pack(MatrixView<Real> b, std::int64_t k, std::int64_t n, Real* packed) {
+  NAS_CALL(packing, pack<Real>)(b, k, n, packed);
 }
 
-template <>
-void pack(MatrixView<double> b, std::int64_t k, std::int64_t n, double* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_in_double)(b, k, n, packed);
+template <class Real>
+void multiply(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<Real> a,
+              const Real* packed, Initial<Real> initial, Real* c, std::int64_t c_row) {
+  NAS_CALL(multiplication, multiply<Real>)(m, n, k, a, packed, initial, c, c_row);
 }
 
-template <>
-void multiply(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<float> a,
-              const float* packed, Initial<float> initial, float* c, std::int64_t c_row) {
-  HWY_DYNAMIC_DISPATCH(multiply_in_float)(m, n, k, a, packed, initial, c, c_row);
-}
-
-template <>
-void multiply(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<double> a,
-              const double* packed, Initial<double> initial, double* c, std::int64_t c_row) {
-  HWY_DYNAMIC_DISPATCH(multiply_in_double)(m, n, k, a, packed, initial, c, c_row);
-}
+NAS_INSTANTIATE(pack)
+NAS_INSTANTIATE(multiply)
 
 }  // namespace nas::kernels
 #endif

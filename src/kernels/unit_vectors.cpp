@@ -55,19 +55,8 @@ void backward_all(std::int64_t rows, std::int64_t width, const Real* y,
   }
 }
 
-// Dispatch takes functions, not templates.
-#define NAS_UNIT_VECTORS(Real, kernel)                                                    \
-  void forward_##kernel(std::int64_t rows, std::int64_t width, const Real* x, Real* y,    \
-                        Real* inverse_lengths) {                                          \
-    forward_all(rows, width, x, y, inverse_lengths);                                      \
-  }                                                                                       \
-  void backward_##kernel(std::int64_t rows, std::int64_t width, const Real* y,            \
-                         const Real* inverse_lengths, const Real* gradient, Real* by_x) { \
-    backward_all(rows, width, y, inverse_lengths, gradient, by_x);                        \
-  }
-NAS_UNIT_VECTORS(float, in_float)
-NAS_UNIT_VECTORS(double, in_double)
-#undef NAS_UNIT_VECTORS
+NAS_KERNEL(forward, forward_all)
+NAS_KERNEL(backward, backward_all)
 
 }  // namespace HWY_NAMESPACE
 }  // namespace nas::kernels
@@ -76,22 +65,23 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace nas::kernels {
 
-#define NAS_UNIT_VECTORS(Real, kernel)                                                        \
-  HWY_EXPORT(forward_##kernel);                                                               \
-  HWY_EXPORT(backward_##kernel);                                                              \
-  template <>                                                                                 \
-  void unit_vectors(std::int64_t rows, std::int64_t width, const Real* x, Real* y,            \
-                    Real* inverse_lengths) {                                                  \
-    HWY_DYNAMIC_DISPATCH(forward_##kernel)(rows, width, x, y, inverse_lengths);               \
-  }                                                                                           \
-  template <>                                                                                 \
-  void unit_vectors_backward(std::int64_t rows, std::int64_t width, const Real* y,            \
-                             const Real* inverse_lengths, const Real* gradient, Real* by_x) { \
-    HWY_DYNAMIC_DISPATCH(backward_##kernel)(rows, width, y, inverse_lengths, gradient, by_x); \
-  }
-NAS_UNIT_VECTORS(float, in_float)
-NAS_UNIT_VECTORS(double, in_double)
-#undef NAS_UNIT_VECTORS
+HWY_EXPORT(forward);
+HWY_EXPORT(backward);
+
+template <class Real>
+void unit_vectors(std::int64_t rows, std::int64_t width, const Real* x, Real* y,
+                  Real* inverse_lengths) {
+  NAS_CALL(forward, unit_vectors<Real>)(rows, width, x, y, inverse_lengths);
+}
+
+template <class Real>
+void unit_vectors_backward(std::int64_t rows, std::int64_t width, const Real* y,
+                           const Real* inverse_lengths, const Real* gradient, Real* by_x) {
+  NAS_CALL(backward, unit_vectors_backward<Real>)(rows, width, y, inverse_lengths, gradient, by_x);
+}
+
+NAS_INSTANTIATE(unit_vectors)
+NAS_INSTANTIATE(unit_vectors_backward)
 
 }  // namespace nas::kernels
 #endif
