@@ -173,13 +173,20 @@ Scratch<Real> scratch_of(const Attention<Real>& attention, Real* scratch) {
   return {scratch, scratch + attention_weights_size(attention)};
 }
 
+/// What a lane has of each of its warp's queries in by_query_kernel.
 template <class Real>
-__global__ void __launch_bounds__(kThreads, kBackwardBlocks<Real>)
-    by_query_kernel(Attention<Real> attention, AttentionGradients<Real> gradients,
-                    Scratch<Real> scratch) {
-  const Place<Real> place{.attention = attention, .first = first_query()};
-  const Memory<Real> memory(place.tokens, place.width);
-  const bool with_silu = place.mechanism().score == kernels::Score::silu_product;
+struct QueryRows {
+  Real factors[kRows];    ///< the temperature's, 0 for queries that do not exist
+  Real dots[kRows] = {};  ///< its share of sum_j gradient_ij r_ij
+};
+
+/// Gradients w.r.t. the raw scores of the block's queries, or of products with SiLU, in memory.left
+/// without the temperature and in scratch with it.
+template <class Real>
+__device__ void scores_backward(const Place<Real>& place, const Memory<Real>& memory,
+                                const AttentionGradients<Real>& gradients,
+                                const Scratch<Real>& scratch, QueryRows<Real>& rows) {
+  const Attention<Real>& attention = place.attention;
   const auto product = [](Real& sum, Real a, Real b, int /*e*/) { sum += a * b; };
   load_vectors(place.of(gradients.output), place, Unchanged(), memory);
   for_pairs(place.of(attention.v), place, memory, Unchanged(), product,
@@ -189,86 +196,104 @@ __global__ void __launch_bounds__(kThreads, kBackwardBlocks<Real>)
   weigh_backward(place, memory);
   __syncwarp();  // the rows of memory.vectors and memory.left are the warp's own
 
-  Real dots[kRows] = {};  // the lane's share of sum_j gradient_ij r_ij
-  const auto q = place.of(attention.q);
-  const auto k = place.of(attention.k);
-  if (with_silu) {
-    load_vectors(q, place, Unchanged(), memory);
-    for_pairs(k, place, memory, Unchanged(), product, [&](int n, int key, Real c) {
-      Real& gradient = memory.left[row_index(n) * memory.left_stride + key];
-      dots[n] += gradient * silu(c);
-      gradient *= silu_slope(c);
-    });
+  if (place.mechanism().score == kernels::Score::silu_product) {
+    load_vectors(place.of(attention.q), place, Unchanged(), memory);
+    for_pairs(place.of(attention.k), place, memory, Unchanged(), product,
+              [&](int n, int key, Real c) {
+                Real& gradient = memory.left[row_index(n) * memory.left_stride + key];
+                rows.dots[n] += gradient * silu(c);
+                gradient *= silu_slope(c);
+              });
   }
 
-  // The temperature's factor of each row, 0 for queries that do not exist.
   const auto temperature = place.of(attention.inverse_temperature);
-  Real factors[kRows];
 #pragma unroll
   for (int n = 0; n < kRows; ++n) {
     const int query = place.first + row_index(n);
-    factors[n] = query < place.tokens ? *temperature[query] : Real{0};
+    rows.factors[n] = query < place.tokens ? *temperature[query] : Real{0};
     if (query >= place.tokens) continue;
     const Real* row = memory.left + row_index(n) * memory.left_stride;
     Real* kept = place.rows(scratch.scores) + Place<Real>::row(query);
-    for_keys(query + 1, [&](int j) { kept[j] = factors[n] * row[j]; });
+    for_keys(query + 1, [&](int j) { kept[j] = rows.factors[n] * row[j]; });
   }
+}
 
+/// Element e of the block's part of the gradient w.r.t. its model's direction, a sum over warps.
+template <class Real>
+__device__ void keep_direction(const Place<Real>& place, const Memory<Real>& memory, int e,
+                               Real of_warp, const Scratch<Real>& scratch) {
+  __syncthreads();  // the tile has been read
+  memory.tile[thread_index()] = of_warp;
+  __syncthreads();
+  if (warp_index() > 0 || e >= place.width) return;
+  const Attention<Real>& attention = place.attention;
+  const std::int64_t head =
+      place.mechanism().direction * attention.sequences * attention.heads + place.head;
+  Real sum = 0;
+  for (int warp = 0; warp < kWarps; ++warp) sum += memory.tile[warp * kWarp + lane_index()];
+  scratch.directions[(head * gridDim.x + place.first / kTile) * place.width + e] = sum;
+}
+
+/// dL/dq of elements [begin, begin + 32) from memory.left, and their share of the dots.
+template <class Score, class Real>
+__device__ void queries_backward(const Score& score, const Place<Real>& place,
+                                 const Memory<Real>& memory, int begin,
+                                 const AttentionGradients<Real>& gradients,
+                                 const Scratch<Real>& scratch, QueryRows<Real>& rows) {
+  const auto q = place.of(place.attention.q);
   const auto dq = place.of(gradients.q);
-  const auto element_of = [&](int n, int e) {
-    const int query = place.first + row_index(n);
-    return query < place.tokens && e < place.width ? q[query][e] : Real{0};
-  };
-  with_score(place, memory, place.first, end_of(place), 0, end_of(place), [&](const auto& score) {
-    using Score = std::decay_t<decltype(score)>;
-    const auto prepare = [&](Real x) { return score.prepare(x); };
-    for (int begin = 0; begin < place.width; begin += kTile) {
-      const int e = begin + lane_index();
-      Real own[kRows];
+  const bool with_silu = place.mechanism().score == kernels::Score::silu_product;
+  const int e = begin + lane_index();
+  Real own[kRows];
 #pragma unroll
-      for (int n = 0; n < kRows; ++n) own[n] = score.prepare(element_of(n, e));
-      Real sums[kRows] = {};
-      Real tangents[kRows] = {};  // sum_j gradient_ij tanh
-      mix_keys(k, begin, place, memory, prepare, [&](int n, Real gradient, Real key) {
+  for (int n = 0; n < kRows; ++n) {
+    const int query = place.first + row_index(n);
+    own[n] = score.prepare(query < place.tokens && e < place.width ? q[query][e] : Real{0});
+  }
+  Real sums[kRows] = {};
+  Real tangents[kRows] = {};  // sum_j gradient_ij tanh
+  mix_keys(
+      place.of(place.attention.k), begin, place, memory, [&](Real x) { return score.prepare(x); },
+      [&](int n, Real gradient, Real key) {
         score.add_slope(sums[n], gradient, key, own[n]);
         if constexpr (Score::kIsAdditive) {
           tangents[n] += gradient * (1 - 2 * score.fraction(key, own[n]));
         }
       });
-      Real direction = 0;
+  Real direction = 0;
 #pragma unroll
-      for (int n = 0; n < kRows; ++n) {
-        const int query = place.first + row_index(n);
-        if (query < place.tokens && e < place.width) {
-          dq[query][e] = factors[n] * score.slope_factor(e) * sums[n];
-        }
-        if constexpr (Score::kIsAdditive) {
-          dots[n] += score.direction[e] * tangents[n];
-          direction += factors[n] * tangents[n];
-        } else if (!with_silu) {
-          dots[n] += own[n] * sums[n];  // sum_j g_ij q_i.k_j = q_i.sum_j g_ij k_j
-        }
-      }
-      if constexpr (Score::kIsAdditive) {
-        __syncthreads();  // the tile has been read
-        memory.tile[thread_index()] = direction;
-        __syncthreads();
-        if (warp_index() == 0 && e < place.width) {
-          const std::int64_t head =
-              place.mechanism().direction * attention.sequences * attention.heads + place.head;
-          Real sum = 0;
-          for (int warp = 0; warp < kWarps; ++warp) {
-            sum += memory.tile[warp * kWarp + lane_index()];
-          }
-          scratch.directions[(head * gridDim.x + place.first / kTile) * place.width + e] = sum;
-        }
-      }
+  for (int n = 0; n < kRows; ++n) {
+    const int query = place.first + row_index(n);
+    if (query < place.tokens && e < place.width) {
+      dq[query][e] = rows.factors[n] * score.slope_factor(e) * sums[n];
+    }
+    if constexpr (Score::kIsAdditive) {
+      rows.dots[n] += score.direction[e] * tangents[n];
+      direction += rows.factors[n] * tangents[n];
+    } else if (!with_silu) {
+      rows.dots[n] += own[n] * sums[n];  // sum_j g_ij q_i.k_j = q_i.sum_j g_ij k_j
+    }
+  }
+  if constexpr (Score::kIsAdditive) keep_direction(place, memory, e, direction, scratch);
+}
+
+template <class Real>
+__global__ void __launch_bounds__(kThreads, kBackwardBlocks<Real>)
+    by_query_kernel(Attention<Real> attention, AttentionGradients<Real> gradients,
+                    Scratch<Real> scratch) {
+  const Place<Real> place{.attention = attention, .first = first_query()};
+  const Memory<Real> memory(place.tokens, place.width);
+  QueryRows<Real> rows;
+  scores_backward(place, memory, gradients, scratch, rows);
+  with_score(place, memory, place.first, end_of(place), 0, end_of(place), [&](const auto& score) {
+    for (int begin = 0; begin < place.width; begin += kTile) {
+      queries_backward(score, place, memory, begin, gradients, scratch, rows);
     }
   });
 #pragma unroll
   for (int n = 0; n < kRows; ++n) {
     const int query = place.first + row_index(n);
-    const Real dot = warp_sum(dots[n]);
+    const Real dot = warp_sum(rows.dots[n]);
     if (query < place.tokens && lane_index() == 0) {
       gradients.inverse_temperature[place.head_of_all() * place.tokens + query] = dot;
     }
