@@ -1,3 +1,5 @@
+#include <stdexcept>
+
 #include "cuda/dropout.cuh"
 #include "cuda/elementwise.cuh"
 #include "cuda/elementwise.hpp"
@@ -37,9 +39,8 @@ struct GeluBackward {
 };
 
 /// out = map(factor, in...): factor is what dropout multiplies by, 0 or its scale.
-template <class Map, class Real, class... In>
-__global__ void map_kernel(Map map, Real* out, std::int64_t size, Dropout dropout,
-                           const In*... in) {
+template <class Of, class Real, class... In>
+__global__ void map_kernel(Of map, Real* out, std::int64_t size, Dropout dropout, const In*... in) {
   const std::int64_t model = blockIdx.y;
   DropoutFactors<Real> factors(dropout, model);
   for_elements(size, [&](std::int64_t i) {
@@ -48,48 +49,37 @@ __global__ void map_kernel(Map map, Real* out, std::int64_t size, Dropout dropou
   });
 }
 
-template <class Map, class Real, class... In>
-void run(const char* name, Map map, Real* out, std::int64_t models, std::int64_t size,
+template <class Of, class Real, class... In>
+void run(const char* name, Of of, Real* out, std::int64_t models, std::int64_t size,
          const Dropout& dropout, Stream stream, const In*... in) {
-  launch(name, map_kernel<Map, Real, In...>, elements_grid(models, size), 0, stream, map, out, size,
+  launch(name, map_kernel<Of, Real, In...>, elements_grid(models, size), 0, stream, of, out, size,
          dropout, in...);
 }
 
 }  // namespace
 
 template <class Real>
-void drop(const Real* in, Real* out, std::int64_t models, std::int64_t size, const Dropout& dropout,
-          Stream stream) {
-  run("drop", Drop(), out, models, size, dropout, stream, in);
+void map_elements(Map map, const kernels::MapInputs<Real>& in, Real* out, std::int64_t models,
+                  std::int64_t size, const Dropout& dropout, Stream stream) {
+  switch (map) {
+    case Map::drop:
+      return run("drop", Drop(), out, models, size, dropout, stream, in[0]);
+    case Map::add_dropped:
+      return run("add_dropped", AddDropped(), out, models, size, dropout, stream, in[0], in[1]);
+    case Map::gelu:
+      return run("gelu", Gelu(), out, models, size, dropout, stream, in[0]);
+    case Map::gelu_backward:
+      return run("gelu_backward", GeluBackward(), out, models, size, dropout, stream, in[0], in[1]);
+    case Map::swiglu:
+    case Map::swiglu_backward:
+      break;
+  }
+  throw std::invalid_argument("map_elements: there is no kernel of SwiGLU");
 }
 
-template <class Real>
-void add_dropped(const Real* in, const Real* residual, Real* out, std::int64_t models,
-                 std::int64_t size, const Dropout& dropout, Stream stream) {
-  run("add_dropped", AddDropped(), out, models, size, dropout, stream, in, residual);
-}
-
-template <class Real>
-void gelu(const Real* in, Real* out, std::int64_t models, std::int64_t size, const Dropout& dropout,
-          Stream stream) {
-  run("gelu", Gelu(), out, models, size, dropout, stream, in);
-}
-
-template <class Real>
-void gelu_backward(const Real* in, const Real* gradient, Real* out, std::int64_t models,
-                   std::int64_t size, const Dropout& dropout, Stream stream) {
-  run("gelu_backward", GeluBackward(), out, models, size, dropout, stream, in, gradient);
-}
-
-#define NAS_ELEMENTWISE(Real)                                                                 \
-  template void drop(const Real*, Real*, std::int64_t, std::int64_t, const Dropout&, Stream); \
-  template void add_dropped(const Real*, const Real*, Real*, std::int64_t, std::int64_t,      \
-                            const Dropout&, Stream);                                          \
-  template void gelu(const Real*, Real*, std::int64_t, std::int64_t, const Dropout&, Stream); \
-  template void gelu_backward(const Real*, const Real*, Real*, std::int64_t, std::int64_t,    \
-                              const Dropout&, Stream);
-NAS_ELEMENTWISE(float)
-NAS_ELEMENTWISE(double)
-#undef NAS_ELEMENTWISE
+template void map_elements(Map, const kernels::MapInputs<float>&, float*, std::int64_t,
+                           std::int64_t, const Dropout&, Stream);
+template void map_elements(Map, const kernels::MapInputs<double>&, double*, std::int64_t,
+                           std::int64_t, const Dropout&, Stream);
 
 }  // namespace nas::cuda

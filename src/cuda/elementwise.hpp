@@ -4,30 +4,17 @@
 
 #include "cuda/dropout.hpp"
 #include "cuda/stream.hpp"
+#include "kernels/elementwise.hpp"
 
 namespace nas::cuda {
 
-// The maps of kernels/elementwise.hpp over tensors of `size` elements per model. `out` may be any
-// of the others. The backward pass of drop() and add_dropped() is drop() of the gradient.
+using kernels::Map;
 
-/// out = dropout(in).
+/// A map of tensors of `size` elements per model. `out` may be one of the others.
+///
+/// @throws std::invalid_argument for SwiGLU, which has no kernel here.
 template <class Real>
-void drop(const Real* in, Real* out, std::int64_t models, std::int64_t size, const Dropout& dropout,
-          Stream stream);
-
-/// out = residual + dropout(in).
-template <class Real>
-void add_dropped(const Real* in, const Real* residual, Real* out, std::int64_t models,
-                 std::int64_t size, const Dropout& dropout, Stream stream);
-
-/// out = dropout(gelu(in)).
-template <class Real>
-void gelu(const Real* in, Real* out, std::int64_t models, std::int64_t size, const Dropout& dropout,
-          Stream stream);
-
-/// out = dropout(gradient) gelu'(in).
-template <class Real>
-void gelu_backward(const Real* in, const Real* gradient, Real* out, std::int64_t models,
-                   std::int64_t size, const Dropout& dropout, Stream stream);
+void map_elements(Map map, const kernels::MapInputs<Real>& in, Real* out, std::int64_t models,
+                  std::int64_t size, const Dropout& dropout, Stream stream);
 
 }  // namespace nas::cuda

@@ -46,106 +46,46 @@ HWY_INLINE void map_dropped(Real* out, std::int64_t first, std::int64_t size,
 }
 
 template <class Real>
-void drop_all(const Real* in, Real* out, std::int64_t first, std::int64_t size,
-              const Dropout& dropout) {
-  map_dropped(
-      out, first, size, dropout, [](auto factor, auto x) { return hn::Mul(factor, x); }, in);
-}
-
-template <class Real>
-void add_all(const Real* in, const Real* residual, Real* out, std::int64_t first, std::int64_t size,
+void map_all(Map map, const MapInputs<Real>& in, Real* out, std::int64_t first, std::int64_t size,
              const Dropout& dropout) {
-  map_dropped(
-      out, first, size, dropout,
-      [](auto factor, auto x, auto h) { return hn::MulAdd(factor, x, h); }, in, residual);
-}
-
-template <class Real>
-void gelu_all(const Real* in, Real* out, std::int64_t first, std::int64_t size,
-              const Dropout& dropout) {
-  map_dropped(
-      out, first, size, dropout,
-      [](auto factor, auto x) {
-        return hn::Mul(hn::Mul(factor, x), normal(Wide<Real>(), x).distribution);
-      },
-      in);
-}
-
-template <class Real>
-void gelu_gradient(const Real* in, const Real* gradient, Real* out, std::int64_t first,
-                   std::int64_t size, const Dropout& dropout) {
-  map_dropped(
-      out, first, size, dropout,
-      [](auto factor, auto x, auto g) {
-        const auto at = normal(Wide<Real>(), x);
-        return hn::Mul(hn::Mul(factor, g), hn::MulAdd(x, at.density, at.distribution));
-      },
-      in, gradient);
-}
-
-template <class Real>
-void swiglu_all(const Real* gate, const Real* in, Real* out, std::int64_t first, std::int64_t size,
-                const Dropout& dropout) {
-  map_dropped(
-      out, first, size, dropout,
-      [](auto factor, auto g, auto x) {
-        return hn::Mul(hn::Mul(factor, x), hn::Mul(g, logistic(Wide<Real>(), g)));
-      },
-      gate, in);
-}
-
-/// silu'(g) = s (1 + g (1 - s)), s = logistic(g).
-template <class Real>
-void swiglu_gradient(const Real* gate, const Real* in, const Real* gradient, Real* out,
-                     std::int64_t first, std::int64_t size, const Dropout& dropout) {
-  map_dropped(
-      out, first, size, dropout,
-      [](auto factor, auto g, auto x, auto by_out) {
-        const auto one = hn::Set(Wide<Real>(), Real{1});
-        const auto s = logistic(Wide<Real>(), g);
-        const auto slope = hn::Mul(s, hn::MulAdd(g, hn::Sub(one, s), one));
-        return hn::Mul(hn::Mul(factor, by_out), hn::Mul(x, slope));
-      },
-      gate, in, gradient);
-}
-
-// Dispatch takes functions, not templates.
-#define NAS_MAP(name, all)                                                                    \
-  void name##_in_float(const float* in, float* out, std::int64_t first, std::int64_t size,    \
-                       const Dropout& dropout) {                                              \
-    all(in, out, first, size, dropout);                                                       \
-  }                                                                                           \
-  void name##_in_double(const double* in, double* out, std::int64_t first, std::int64_t size, \
-                        const Dropout& dropout) {                                             \
-    all(in, out, first, size, dropout);                                                       \
+  const Wide<Real> d;
+  const auto run = [&](const auto& of, const auto*... inputs) {
+    map_dropped(out, first, size, dropout, of, inputs...);
+  };
+  switch (map) {
+    case Map::drop:
+      return run([](auto factor, auto x) { return hn::Mul(factor, x); }, in[0]);
+    case Map::add_dropped:
+      return run([](auto factor, auto x, auto h) { return hn::MulAdd(factor, x, h); }, in[0],
+                 in[1]);
+    case Map::gelu:
+      return run([d](auto factor,
+                     auto x) { return hn::Mul(hn::Mul(factor, x), normal(d, x).distribution); },
+                 in[0]);
+    case Map::gelu_backward:
+      return run(
+          [d](auto factor, auto x, auto g) {
+            const auto at = normal(d, x);
+            return hn::Mul(hn::Mul(factor, g), hn::MulAdd(x, at.density, at.distribution));
+          },
+          in[0], in[1]);
+    case Map::swiglu:
+      return run([d](auto factor, auto g,
+                     auto x) { return hn::Mul(hn::Mul(factor, x), hn::Mul(g, logistic(d, g))); },
+                 in[0], in[1]);
+    case Map::swiglu_backward:  // silu'(g) = s (1 + g (1 - s)), s = logistic(g)
+      return run(
+          [d](auto factor, auto g, auto x, auto by_out) {
+            const auto one = hn::Set(d, Real{1});
+            const auto s = logistic(d, g);
+            const auto slope = hn::Mul(s, hn::MulAdd(g, hn::Sub(one, s), one));
+            return hn::Mul(hn::Mul(factor, by_out), hn::Mul(x, slope));
+          },
+          in[0], in[1], in[2]);
   }
-#define NAS_MAP_OF_TWO(name, all)                                                               \
-  void name##_in_float(const float* in, const float* other, float* out, std::int64_t first,     \
-                       std::int64_t size, const Dropout& dropout) {                             \
-    all(in, other, out, first, size, dropout);                                                  \
-  }                                                                                             \
-  void name##_in_double(const double* in, const double* other, double* out, std::int64_t first, \
-                        std::int64_t size, const Dropout& dropout) {                            \
-    all(in, other, out, first, size, dropout);                                                  \
-  }
-#define NAS_MAP_OF_THREE(name, all)                                                              \
-  void name##_in_float(const float* in, const float* other, const float* third, float* out,      \
-                       std::int64_t first, std::int64_t size, const Dropout& dropout) {          \
-    all(in, other, third, out, first, size, dropout);                                            \
-  }                                                                                              \
-  void name##_in_double(const double* in, const double* other, const double* third, double* out, \
-                        std::int64_t first, std::int64_t size, const Dropout& dropout) {         \
-    all(in, other, third, out, first, size, dropout);                                            \
-  }
-NAS_MAP(drop, drop_all)
-NAS_MAP_OF_TWO(add, add_all)
-NAS_MAP(gelu, gelu_all)
-NAS_MAP_OF_TWO(gelu_backward, gelu_gradient)
-NAS_MAP_OF_TWO(swiglu, swiglu_all)
-NAS_MAP_OF_THREE(swiglu_backward, swiglu_gradient)
-#undef NAS_MAP
-#undef NAS_MAP_OF_TWO
-#undef NAS_MAP_OF_THREE
+}
+
+NAS_KERNEL(mapped, map_all)
 
 }  // namespace HWY_NAMESPACE
 }  // namespace nas::kernels
@@ -154,39 +94,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace nas::kernels {
 
-#define NAS_MAP(name, exported, Real, kernel)                                 \
-  HWY_EXPORT(exported##_##kernel);                                            \
-  void name(const Real* in, Real* out, std::int64_t first, std::int64_t size, \
-            const Dropout& dropout) {                                         \
-    HWY_DYNAMIC_DISPATCH(exported##_##kernel)(in, out, first, size, dropout); \
-  }
-#define NAS_MAP_OF_TWO(name, exported, Real, kernel)                                             \
-  HWY_EXPORT(exported##_##kernel);                                                               \
-  void name(const Real* in, const Real* other, Real* out, std::int64_t first, std::int64_t size, \
-            const Dropout& dropout) {                                                            \
-    HWY_DYNAMIC_DISPATCH(exported##_##kernel)(in, other, out, first, size, dropout);             \
-  }
-#define NAS_MAP_OF_THREE(name, exported, Real, kernel)                                           \
-  HWY_EXPORT(exported##_##kernel);                                                               \
-  void name(const Real* in, const Real* other, const Real* third, Real* out, std::int64_t first, \
-            std::int64_t size, const Dropout& dropout) {                                         \
-    HWY_DYNAMIC_DISPATCH(exported##_##kernel)(in, other, third, out, first, size, dropout);      \
-  }
-NAS_MAP(drop, drop, float, in_float)
-NAS_MAP(drop, drop, double, in_double)
-NAS_MAP_OF_TWO(add_dropped, add, float, in_float)
-NAS_MAP_OF_TWO(add_dropped, add, double, in_double)
-NAS_MAP(gelu, gelu, float, in_float)
-NAS_MAP(gelu, gelu, double, in_double)
-NAS_MAP_OF_TWO(gelu_backward, gelu_backward, float, in_float)
-NAS_MAP_OF_TWO(gelu_backward, gelu_backward, double, in_double)
-NAS_MAP_OF_TWO(swiglu, swiglu, float, in_float)
-NAS_MAP_OF_TWO(swiglu, swiglu, double, in_double)
-NAS_MAP_OF_THREE(swiglu_backward, swiglu_backward, float, in_float)
-NAS_MAP_OF_THREE(swiglu_backward, swiglu_backward, double, in_double)
-#undef NAS_MAP
-#undef NAS_MAP_OF_TWO
-#undef NAS_MAP_OF_THREE
+HWY_EXPORT(mapped);
+
+template <class Real>
+void map_elements(Map map, const MapInputs<Real>& in, Real* out, std::int64_t first,
+                  std::int64_t size, const Dropout& dropout) {
+  NAS_CALL(mapped, map_elements<Real>)(map, in, out, first, size, dropout);
+}
+
+NAS_INSTANTIATE(map_elements)
 
 }  // namespace nas::kernels
 #endif

@@ -1,5 +1,5 @@
 #include "nn/norm.hpp"
-#include "ops/layer_norm.hpp"
+#include "ops/norm.hpp"
 
 namespace nas::nn {
 

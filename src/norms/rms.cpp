@@ -1,5 +1,5 @@
 #include "nn/norm.hpp"
-#include "ops/rms_norm.hpp"
+#include "ops/norm.hpp"
 
 namespace nas::nn {
 

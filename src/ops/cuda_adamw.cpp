@@ -123,8 +123,8 @@ class CudaAdamW final : public DeviceAdamW {
 
 }  // namespace
 
-std::unique_ptr<DeviceAdamW> CudaOperations::adamw(std::vector<TrainedParameter> parameters,
-                                                   std::int64_t models) const {
+std::unique_ptr<DeviceAdamW> cuda_adamw(std::vector<TrainedParameter> parameters,
+                                        std::int64_t models) {
   if (parameters.front().parameter.scalar_type() == at::kDouble) {
     return std::make_unique<CudaAdamW<double>>(std::move(parameters), models);
   }

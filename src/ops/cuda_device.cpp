@@ -25,8 +25,7 @@
 extern "C" {
 extern const bool nas_cuda_operations_are_set;
 const bool nas_cuda_operations_are_set = [] {
-  static const nas::nn::CudaOperations operations;
-  nas::nn::set_device_operations(torch::kCUDA, &operations);
+  nas::nn::set_device_operations(torch::kCUDA, &nas::nn::cuda_operations());
   return true;
 }();
 }

@@ -1,45 +1,29 @@
 #include "ops/cuda_operations.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <ATen/Dispatch.h>
 
+#include "cuda/attention.hpp"
+#include "cuda/batches.hpp"
 #include "cuda/cross_entropy.hpp"
 #include "cuda/elementwise.hpp"
 #include "cuda/embedding.hpp"
+#include "cuda/gates.hpp"
 #include "cuda/layer_norm.hpp"
+#include "ops/array_op.hpp"
 #include "ops/product.hpp"
 
 namespace nas::nn {
 
 namespace {
 
-/// A map of contiguous tensors (R, ...), of the models with one share of dropout at a time:
-/// map(in..., out, models, elements of a model, dropout, stream).
-template <class Map, class... In>
-torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
-                     const In&... others) {
-  const auto& of_models = masks.of_models;
-  const auto models = static_cast<std::int64_t>(of_models.size());
-  TORCH_CHECK(x.size(0) == models, models, " masks do not fit ", x.sizes());
-  auto out = at::empty_like(x);
-  const std::int64_t size = x.numel() / models;
-  const StreamOf stream(x);
-  const auto* seeds = seeds_of(masks);
-  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "mapped", [&] {
-    for (std::int64_t begin = 0, end = 0; begin < models; begin = end) {
-      const auto& mask = of_models[static_cast<std::size_t>(begin)];
-      while (end < models && of_models[static_cast<std::size_t>(end)].threshold == mask.threshold) {
-        ++end;
-      }
-      const auto at = begin * size;
-      const cuda::Dropout dropout{seeds == nullptr ? nullptr : seeds + begin, masks.site,
-                                  mask.threshold, mask.scale};
-      map(x.data_ptr<scalar_t>() + at, others.template data_ptr<scalar_t>() + at...,
-          out.data_ptr<scalar_t>() + at, end - begin, size, dropout, stream);
-    }
-  });
-  return out;
+/// @return the seeds of masks as kernels read them; null: nothing is dropped.
+const std::uint64_t* seeds_of(const Masks& masks) {
+  if (!masks.any_drops()) return nullptr;
+  TORCH_CHECK(masks.seeds.defined(), "dropout on a device needs the seeds of its pass there");
+  return reinterpret_cast<const std::uint64_t*>(masks.seeds.data_ptr<std::int64_t>());
 }
 
 template <class Real>
@@ -130,126 +114,305 @@ cuda::CrossEntropy<Logits> cross_entropy_of(const torch::Tensor& logits,
           .vocabulary = logits.size(2)};
 }
 
-}  // namespace
-
-const std::uint64_t* seeds_of(const Masks& masks) {
-  if (!masks.any_drops()) return nullptr;
-  TORCH_CHECK(masks.seeds.defined(), "dropout on a device needs the seeds of its pass there");
-  return reinterpret_cast<const std::uint64_t*>(masks.seeds.data_ptr<std::int64_t>());
+/// @param in  terms, then logits.   @param like  of the size of a term.
+template <class Real>
+cuda::GatedSums<Real> sums_of(const GatedSums& sums, const Tensors& in, const torch::Tensor& like) {
+  cuda::GatedSums<Real> given{
+      .sums = static_cast<const kernels::GatedSum*>(sums.on_device.data_ptr()),
+      .models = like.size(0),
+      .size = like.numel() / like.size(0),
+      .logits = data_or_null<Real>(in.back())};
+  for (std::size_t t = 0; t < given.terms.size(); ++t) given.terms[t] = data_or_null<Real>(in[t]);
+  return given;
 }
 
-torch::Tensor CudaOperations::dropped(const torch::Tensor& x, const Masks& masks) const {
-  return mapped(
-      [](const auto* in, auto* out, const auto&... rest) { cuda::drop(in, out, rest...); }, masks,
-      x);
+/// Those of (R, B, T, H d), contiguous: heads lie side by side.
+template <class Real>
+cuda::HeadVectors<Real> vectors(const torch::Tensor& x, std::int64_t heads) {
+  return {x.data_ptr<std::remove_const_t<Real>>(), x.stride(0), x.stride(1), x.size(3) / heads,
+          x.stride(2)};
 }
 
-torch::Tensor CudaOperations::add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
-                                          const Masks& masks) const {
-  return mapped([](const auto* in, const auto* stream, auto* out,
-                   const auto&... given) { cuda::add_dropped(in, stream, out, given...); },
-                masks, x, residual);
+/// @param kept  weights, then statistics; undefined: nothing is kept.
+template <class Real>
+cuda::Attention<Real> attention_of(const ArrayAttention& models, const AttentionTensors& tensors,
+                                   const torch::Tensor& kept) {
+  const auto& q = tensors.q;
+  const auto& u = tensors.inverse_temperature;
+  const auto heads = u.size(2);
+  cuda::Attention<Real> attention{
+      .models = q.size(0),
+      .sequences = q.size(1),
+      .heads = heads,
+      .tokens = q.size(2),
+      .width = q.size(3) / heads,
+      .mechanisms = static_cast<const cuda::Mechanism*>(models.on_device.data_ptr()),
+      .seeds = seeds_of(models.masks),
+      .site = models.masks.site,
+      .q = vectors<const Real>(q, heads),
+      .k = vectors<const Real>(tensors.k, heads),
+      .v = vectors<const Real>(tensors.v, heads),
+      .inverse_temperature = {u.data_ptr<Real>(), u.stride(0), u.stride(1), u.stride(2),
+                              u.stride(3)},
+      .directions = data_or_null<Real>(tensors.directions)};
+  if (tensors.directions.defined()) {
+    attention.num_directions = tensors.directions.numel() / attention.width;
+  }
+  if (kept.defined()) {
+    attention.weights = kept.data_ptr<Real>();
+    attention.statistics = attention.weights + cuda::attention_weights_size(attention);
+  }
+  return attention;
 }
 
-torch::Tensor CudaOperations::dropped_gelu(const torch::Tensor& x, const Masks& masks) const {
-  return mapped(
-      [](const auto* in, auto* out, const auto&... rest) { cuda::gelu(in, out, rest...); }, masks,
-      x);
+std::uint64_t* bits_of(const torch::Tensor& seeds) {
+  return reinterpret_cast<std::uint64_t*>(seeds.data_ptr<std::int64_t>());
 }
 
-torch::Tensor CudaOperations::dropped_gelu_backward(const torch::Tensor& x,
-                                                    const torch::Tensor& gradient,
-                                                    const Masks& masks) const {
-  return mapped([](const auto* in, const auto* by_out, auto* out,
-                   const auto&... rest) { cuda::gelu_backward(in, by_out, out, rest...); },
-                masks, x, gradient);
-}
+/// The operations by the kernels of src/cuda. Sums are in a fixed order.
+class CudaOperations final : public DeviceOperations {
+ public:
+  void map(kernels::Map map, const Tensors& in, const torch::Tensor& out,
+           const Masks& masks) const override {
+    const auto& of_models = masks.of_models;
+    const auto models = std::ssize(of_models);
+    const std::int64_t size = out.numel() / models;
+    const StreamOf stream(out);
+    const auto* seeds = seeds_of(masks);
+    AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "mapped", [&] {
+      // Models with one share of dropout at a time.
+      for (std::int64_t begin = 0, end = 0; begin < models; begin = end) {
+        const auto& mask = of_models[static_cast<std::size_t>(begin)];
+        while (end < models &&
+               of_models[static_cast<std::size_t>(end)].threshold == mask.threshold) {
+          ++end;
+        }
+        kernels::MapInputs<scalar_t> inputs{};
+        for (std::size_t i = 0; i < in.size(); ++i) inputs[i] = row_of<scalar_t>(in[i], begin);
+        const cuda::Dropout dropout{seeds == nullptr ? nullptr : seeds + begin, masks.site,
+                                    mask.threshold, mask.scale};
+        cuda::map_elements(map, inputs, row_of<scalar_t>(out, begin), end - begin, size, dropout,
+                           stream);
+      }
+    });
+  }
 
-void CudaOperations::layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
-                                const torch::Tensor& bias, double epsilon, const torch::Tensor& y,
-                                const torch::Tensor& moments) const {
-  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm", [&] {
-    cuda::layer_norm(layer_norm_of<scalar_t>(x, weight, moments), bias.data_ptr<scalar_t>(),
-                     epsilon, y.data_ptr<scalar_t>(), StreamOf(x));
-  });
-}
+  void layer_norm(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
+                  double epsilon, const torch::Tensor& y,
+                  const torch::Tensor& moments) const override {
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm", [&] {
+      cuda::layer_norm(layer_norm_of<scalar_t>(x, weight, moments), bias.data_ptr<scalar_t>(),
+                       epsilon, y.data_ptr<scalar_t>(), StreamOf(x));
+    });
+  }
 
-void CudaOperations::layer_norm_backward(const torch::Tensor& x, const torch::Tensor& weight,
-                                         const torch::Tensor& moments, const torch::Tensor& by_y,
-                                         const torch::Tensor& by_x, const torch::Tensor& by_weight,
-                                         const torch::Tensor& by_bias) const {
-  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm_backward", [&] {
-    const auto rows = layer_norm_of<scalar_t>(x, weight, moments);
-    const auto scratch = at::empty({cuda::layer_norm_scratch_size(rows)}, x.options());
-    cuda::layer_norm_backward<scalar_t>(
-        rows,
-        {by_y.data_ptr<scalar_t>(), by_x.data_ptr<scalar_t>(), by_weight.data_ptr<scalar_t>(),
-         by_bias.data_ptr<scalar_t>(), scratch.data_ptr<scalar_t>()},
-        StreamOf(x));
-  });
-}
+  void layer_norm_backward(const torch::Tensor& x, const torch::Tensor& weight,
+                           const torch::Tensor& moments, const torch::Tensor& by_y,
+                           const torch::Tensor& by_x, const torch::Tensor& by_weight,
+                           const torch::Tensor& by_bias) const override {
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm_backward", [&] {
+      const auto rows = layer_norm_of<scalar_t>(x, weight, moments);
+      const auto scratch = at::empty({cuda::layer_norm_scratch_size(rows)}, x.options());
+      cuda::layer_norm_backward<scalar_t>(
+          rows,
+          {by_y.data_ptr<scalar_t>(), by_x.data_ptr<scalar_t>(), by_weight.data_ptr<scalar_t>(),
+           by_bias.data_ptr<scalar_t>(), scratch.data_ptr<scalar_t>()},
+          StreamOf(x));
+    });
+  }
 
-void CudaOperations::embedding_backward(const torch::Tensor& tokens, const torch::Tensor& by_rows,
-                                        const torch::Tensor& by_matrices) const {
-  AT_DISPATCH_FLOATING_TYPES(by_rows.scalar_type(), "embedding_backward", [&] {
-    cuda::embedding_backward({.tokens = tokens.data_ptr<std::int64_t>(),
-                              .models = tokens.size(0),
-                              .num_tokens = tokens.numel() / tokens.size(0),
-                              .vocabulary = by_matrices.size(1),
-                              .width = by_matrices.size(2)},
-                             by_rows.data_ptr<scalar_t>(), by_matrices.data_ptr<scalar_t>(),
-                             StreamOf(by_rows));
-  });
-}
+  void embedding_backward(const torch::Tensor& tokens, const torch::Tensor& by_rows,
+                          const torch::Tensor& by_matrices) const override {
+    AT_DISPATCH_FLOATING_TYPES(by_rows.scalar_type(), "embedding_backward", [&] {
+      cuda::embedding_backward({.tokens = tokens.data_ptr<std::int64_t>(),
+                                .models = tokens.size(0),
+                                .num_tokens = tokens.numel() / tokens.size(0),
+                                .vocabulary = by_matrices.size(1),
+                                .width = by_matrices.size(2)},
+                               by_rows.data_ptr<scalar_t>(), by_matrices.data_ptr<scalar_t>(),
+                               StreamOf(by_rows));
+    });
+  }
 
-torch::Tensor CudaOperations::linear_cross_entropy(const OutputLayer& layer,
+  [[nodiscard]] torch::Tensor linear_cross_entropy(const OutputLayer& layer,
                                                    const torch::Tensor& targets,
-                                                   NumericalMode mode) const {
-  const auto models = layer.models();
-  const auto tokens = layer.tokens();
-  const PieceProducts products(layer, mode);
-  const auto weights = at::empty({models}, layer.features.options());
-  const auto losses = at::empty_like(weights);
-  const auto nll = at::empty({models, tokens}, layer.features.options().dtype(at::kDouble));
-  const StreamOf stream(layer.features);
-  AT_DISPATCH_FLOATING_TYPES(weights.scalar_type(), "linear_cross_entropy", [&] {
-    cuda::mean_weights(targets.data_ptr<std::int64_t>(), models, tokens,
-                       weights.data_ptr<scalar_t>(), stream);
+                                                   NumericalMode mode) const override {
+    const auto models = layer.models();
+    const auto tokens = layer.tokens();
+    const PieceProducts products(layer, mode);
+    const auto weights = at::empty({models}, layer.features.options());
+    const auto losses = at::empty_like(weights);
+    const auto nll = at::empty({models, tokens}, layer.features.options().dtype(at::kDouble));
+    const StreamOf stream(layer.features);
+    AT_DISPATCH_FLOATING_TYPES(weights.scalar_type(), "linear_cross_entropy", [&] {
+      cuda::mean_weights(targets.data_ptr<std::int64_t>(), models, tokens,
+                         weights.data_ptr<scalar_t>(), stream);
+      for_pieces(layer, [&](const LogitsPiece& piece) {
+        const auto logits = products.logits(piece);
+        const auto wanted = piece.of(targets).contiguous();
+        const auto of_piece = at::empty_like(wanted, nll.options());
+        cuda::cross_entropy_gradient(cross_entropy_of<scalar_t>(logits, wanted),
+                                     piece.of_models(weights).template data_ptr<scalar_t>(),
+                                     of_piece.template data_ptr<double>(), stream);
+        piece.of(nll).copy_(of_piece);
+        products.backward(logits, piece);
+      });
+      cuda::weighted_sums(nll.data_ptr<double>(), models, tokens, weights.data_ptr<scalar_t>(),
+                          losses.data_ptr<scalar_t>(), stream);
+    });
+    return losses;
+  }
+
+  [[nodiscard]] TokenScores score_tokens(const OutputLayer& layer, const torch::Tensor& targets,
+                                         NumericalMode mode) const override {
+    const PieceProducts products(layer, mode);
+    const TokenScores scores{at::empty(targets.sizes(), targets.options().dtype(at::kDouble)),
+                             at::empty(targets.sizes(), targets.options().dtype(at::kBool))};
+    const StreamOf stream(layer.features);
     for_pieces(layer, [&](const LogitsPiece& piece) {
       const auto logits = products.logits(piece);
       const auto wanted = piece.of(targets).contiguous();
-      const auto of_piece = at::empty_like(wanted, nll.options());
-      cuda::cross_entropy_gradient(cross_entropy_of<scalar_t>(logits, wanted),
-                                   piece.of_models(weights).template data_ptr<scalar_t>(),
-                                   of_piece.template data_ptr<double>(), stream);
-      piece.of(nll).copy_(of_piece);
-      products.backward(logits, piece);
+      const auto nll = at::empty(wanted.sizes(), scores.nll.options());
+      const auto correct = at::empty(wanted.sizes(), scores.correct.options());
+      AT_DISPATCH_FLOATING_TYPES(layer.features.scalar_type(), "score_tokens", [&] {
+        cuda::cross_entropy(cross_entropy_of<const scalar_t>(logits, wanted),
+                            nll.data_ptr<double>(), correct.data_ptr<bool>(), stream);
+      });
+      piece.of(scores.nll).copy_(nll);
+      piece.of(scores.correct).copy_(correct);
     });
-    cuda::weighted_sums(nll.data_ptr<double>(), models, tokens, weights.data_ptr<scalar_t>(),
-                        losses.data_ptr<scalar_t>(), stream);
-  });
-  return losses;
-}
+    return scores;
+  }
 
-TokenScores CudaOperations::score_tokens(const OutputLayer& layer, const torch::Tensor& targets,
-                                         NumericalMode mode) const {
-  const PieceProducts products(layer, mode);
-  const TokenScores scores{at::empty(targets.sizes(), targets.options().dtype(at::kDouble)),
-                           at::empty(targets.sizes(), targets.options().dtype(at::kBool))};
-  const StreamOf stream(layer.features);
-  for_pieces(layer, [&](const LogitsPiece& piece) {
-    const auto logits = products.logits(piece);
-    const auto wanted = piece.of(targets).contiguous();
-    const auto nll = at::empty(wanted.sizes(), scores.nll.options());
-    const auto correct = at::empty(wanted.sizes(), scores.correct.options());
-    AT_DISPATCH_FLOATING_TYPES(layer.features.scalar_type(), "score_tokens", [&] {
-      cuda::cross_entropy(cross_entropy_of<const scalar_t>(logits, wanted), nll.data_ptr<double>(),
-                          correct.data_ptr<bool>(), stream);
+  void gated_sum(const GatedSums& sums, const Tensors& in,
+                 const torch::Tensor& out) const override {
+    AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "gated_sum", [&] {
+      cuda::gated_sum(sums_of<scalar_t>(sums, in, out), out.data_ptr<scalar_t>(), StreamOf(out));
     });
-    piece.of(scores.nll).copy_(nll);
-    piece.of(scores.correct).copy_(correct);
-  });
-  return scores;
+  }
+
+  void gated_sum_backward(const GatedSums& sums, const Tensors& in, const torch::Tensor& by_sum,
+                          const Tensors& by) const override {
+    AT_DISPATCH_FLOATING_TYPES(by_sum.scalar_type(), "gated_sum_backward", [&] {
+      kernels::GatedTerms<scalar_t> by_terms{};
+      for (std::size_t t = 0; t < by_terms.size(); ++t) by_terms[t] = data_or_null<scalar_t>(by[t]);
+      cuda::gated_sum_backward(sums_of<scalar_t>(sums, in, by_sum), by_sum.data_ptr<scalar_t>(),
+                               data_or_null<scalar_t>(by.back()), by_terms, StreamOf(by_sum));
+    });
+  }
+
+  [[nodiscard]] bool attention_fits(const torch::Tensor& q, std::int64_t heads) const override {
+    const StreamOf stream(q);
+    const auto width = q.size(3) / heads;
+    return q.scalar_type() == at::kDouble ? cuda::attention_fits<double>(q.size(2), width)
+                                          : cuda::attention_fits<float>(q.size(2), width);
+  }
+
+  [[nodiscard]] bool has_form_of(const kernels::RowNormalization& normalization) const override {
+    // Those that come behind it are the CPU's only.
+    return normalization.kind() < kernels::RowNormalization::Kind::own;
+  }
+
+  [[nodiscard]] torch::Tensor described(const std::vector<ModelAttention>& models,
+                                        const Masks& masks, torch::Device device) const override {
+    std::vector<cuda::Mechanism> mechanisms;
+    for (std::size_t r = 0; r < models.size(); ++r) {
+      mechanisms.push_back({.score = models[r].score,
+                            .normalization = models[r].normalization.kind(),
+                            .direction = static_cast<std::int32_t>(models[r].direction),
+                            .dropout_threshold = masks.of_models[r].threshold,
+                            .dropout_scale = masks.of_models[r].scale});
+    }
+    return on_device(mechanisms, device);
+  }
+
+  [[nodiscard]] torch::Tensor attention(const ArrayAttention& models,
+                                        const AttentionTensors& tensors,
+                                        torch::Tensor* kept) const override {
+    auto output = at::empty(tensors.v.sizes(), tensors.v.options());
+    AT_DISPATCH_FLOATING_TYPES(output.scalar_type(), "attention", [&] {
+      auto attention = attention_of<scalar_t>(models, tensors, {});
+      if (kept != nullptr) {
+        const auto statistics = attention.num_heads() * attention.tokens;
+        *kept =
+            at::empty({cuda::attention_weights_size(attention) + statistics}, tensors.v.options());
+        attention = attention_of<scalar_t>(models, tensors, *kept);
+      }
+      cuda::attention_forward(attention, vectors<scalar_t>(output, attention.heads),
+                              StreamOf(output));
+    });
+    return output;
+  }
+
+  void attention_backward(const ArrayAttention& models, const AttentionTensors& tensors,
+                          const torch::Tensor& kept, const torch::Tensor& by_output,
+                          const AttentionTensors& by) const override {
+    AT_DISPATCH_FLOATING_TYPES(by_output.scalar_type(), "attention_backward", [&] {
+      const auto attention = attention_of<scalar_t>(models, tensors, kept);
+      const auto heads = attention.heads;
+      const auto scratch =
+          at::empty({cuda::attention_scratch_size(attention)}, by_output.options());
+      cuda::attention_backward<scalar_t>(
+          attention,
+          {.output = vectors<const scalar_t>(by_output, heads),
+           .q = vectors<scalar_t>(by.q, heads),
+           .k = vectors<scalar_t>(by.k, heads),
+           .v = vectors<scalar_t>(by.v, heads),
+           .inverse_temperature = by.inverse_temperature.data_ptr<scalar_t>(),
+           .directions = data_or_null<scalar_t>(by.directions),
+           .scratch = scratch.data_ptr<scalar_t>()},
+          StreamOf(by_output));
+    });
+  }
+
+  [[nodiscard]] std::unique_ptr<DeviceAdamW> adamw(std::vector<TrainedParameter> parameters,
+                                                   std::int64_t models) const override {
+    return cuda_adamw(std::move(parameters), models);
+  }
+
+  void begin_step(const StepTables& tables, const StepNumbers& current) const override {
+    const auto& [seeds, rates] = tables.numbers;
+    cuda::begin_step({.seeds = bits_of(seeds),
+                      .rates = rates.data_ptr<double>(),
+                      .row = tables.row.data_ptr<std::int64_t>(),
+                      .models = current.seeds.size(0),
+                      .current_seeds = bits_of(current.seeds),
+                      .current_rates = current.learning_rates.data_ptr<double>()},
+                     StreamOf(current.seeds));
+  }
+
+  void read_batches(const DeviceWindows& windows, const DeviceOrders& orders,
+                    const torch::Tensor& input, const torch::Tensor& target) const override {
+    cuda::read_batches(
+        {.tokens = windows.tokens.data_ptr<std::int32_t>(),
+         .num_tokens = windows.tokens.numel(),
+         .starts = windows.starts.data_ptr<std::int64_t>(),
+         .num_windows = windows.starts.numel(),
+         .length = windows.length,
+         .last_target = windows.last_target,
+         .targets = windows.targets.defined() ? windows.targets.data_ptr<std::int32_t>() : nullptr},
+        {.permutations = orders.permutations.data_ptr<std::int32_t>(),
+         .offsets = orders.offsets.data_ptr<std::int64_t>(),
+         .steps = orders.steps.data_ptr<std::int64_t>(),
+         .models = input.size(0),
+         .batch_size = input.size(1)},
+        input.data_ptr<std::int64_t>(), target.data_ptr<std::int64_t>(), StreamOf(input));
+  }
+
+  void advance(const torch::Tensor& counters) const override {
+    cuda::advance(counters.data_ptr<std::int64_t>(), counters.numel(), StreamOf(counters));
+  }
+
+  [[nodiscard]] std::unique_ptr<DeviceGraph> graph(torch::Device device) const override {
+    return new_graph(device);
+  }
+};
+
+}  // namespace
+
+const DeviceOperations& cuda_operations() {
+  static const CudaOperations operations;
+  return operations;
 }
 
 }  // namespace nas::nn

@@ -30,7 +30,7 @@ class DeviceAdamW {
   virtual ~DeviceAdamW() = default;
   /// One step with the present gradients, which stay; a parameter without one stays as it is. The
   /// addresses of gradients are written to the device where they differ from those of the last
-  /// step; of a step that is captured (ops/device_graph.hpp), by end_recording().
+  /// step; of a step that is captured (DeviceGraph), by end_recording().
   virtual void step(const DeviceSteps& steps) = 0;
   /// To be called before a capture of so many steps, of which there is one at most; allocates.
   virtual void begin_recording(std::int64_t steps) = 0;

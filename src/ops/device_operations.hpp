@@ -1,20 +1,73 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include <torch/types.h>
 
 #include "core/numerical_mode.hpp"
+#include "kernels/elementwise.hpp"
 #include "ops/device_adamw.hpp"
-#include "ops/device_batches.hpp"
-#include "ops/device_graph.hpp"
 #include "ops/dropout.hpp"
 #include "ops/fused_attention.hpp"
 #include "ops/gate.hpp"
 #include "ops/loss.hpp"
 
 namespace nas::nn {
+
+/// Operations on a device that are captured once and then replayed as a whole by one call of the
+/// host: a CUDA graph.
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;
+
+  /// Captures the work that `operations` enqueues without running it. Run it a few times uncaptured
+  /// first: libraries allocate workspaces and pick algorithms lazily. Do so on the stream that is
+  /// current here (ops/device_stream.hpp), which must not be the default one.
+  ///
+  /// @param operations  reads nothing from the device and takes nothing from the host but what is
+  /// the same at every replay; may allocate: the memory stays the graph's.
+  /// @throws c10::Error if something cannot be captured, or out of memory; then there is no graph,
+  /// and the device is as before.
+  virtual void record(const std::function<void()>& operations) = 0;
+
+  /// Enqueues what was captured.
+  virtual void replay() = 0;
+};
+
+// What the steps of an array of R models read in their device's memory, so that a step takes
+// nothing from the host and can be captured.
+
+/// nas::Windows (data/corpus.hpp).
+struct DeviceWindows {
+  torch::Tensor tokens;   ///< int32, the stream
+  torch::Tensor starts;   ///< (windows) int64
+  torch::Tensor targets;  ///< (windows, length) int32; undefined: the following tokens
+  std::int64_t length = 0;
+  std::int32_t last_target = -1;  ///< -1: the next token of the stream
+};
+
+/// nas::TrainingOrder (training/batches.hpp) of each model, of two epochs: epoch e is in slot e
+/// % 2.
+struct DeviceOrders {
+  torch::Tensor permutations;  ///< (R, 2, windows) int32
+  torch::Tensor offsets;       ///< (R, 2) int64
+  torch::Tensor steps;         ///< (R) int64: which step each model is at
+};
+
+/// What changes from step to step.
+struct StepNumbers {
+  torch::Tensor seeds;           ///< (..., R) int64, the bits of what dropout is drawn from
+  torch::Tensor learning_rates;  ///< (..., R) float64
+};
+
+/// Numbers of the next steps, (K, R), and which row is the current one: (1) int64 below K.
+struct StepTables {
+  StepNumbers numbers;
+  torch::Tensor row;
+};
 
 /// Operations of arrays of models on devices of one type that has kernels for them. Each computes
 /// what the operation of its name does on the CPU, for the same arguments and with the same masks,
@@ -24,18 +77,9 @@ class DeviceOperations {
  public:
   virtual ~DeviceOperations() = default;
 
-  // The maps of ops/dropout.hpp and their gradients. Tensors are contiguous.
-
-  /// Its own backward pass, as of add_dropped().
-  [[nodiscard]] virtual torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) const = 0;
-  [[nodiscard]] virtual torch::Tensor add_dropped(const torch::Tensor& residual,
-                                                  const torch::Tensor& x,
-                                                  const Masks& masks) const = 0;
-  [[nodiscard]] virtual torch::Tensor dropped_gelu(const torch::Tensor& x,
-                                                   const Masks& masks) const = 0;
-  [[nodiscard]] virtual torch::Tensor dropped_gelu_backward(const torch::Tensor& x,
-                                                            const torch::Tensor& gradient,
-                                                            const Masks& masks) const = 0;
+  /// A map of contiguous tensors (R, ...) of one size, with each model's mask; not SwiGLU's.
+  virtual void map(kernels::Map map, const std::vector<torch::Tensor>& in, const torch::Tensor& out,
+                   const Masks& masks) const = 0;
 
   /// Writes y and what the backward pass needs of the rows. All tensors are contiguous.
   ///
@@ -67,14 +111,14 @@ class DeviceOperations {
                                                  const torch::Tensor& targets,
                                                  NumericalMode mode) const = 0;
 
-  /// nn::gated_sum(): writes `out`. All tensors are contiguous.
-  virtual void gated_sum(const GatedSums& sums, const GatedTensors& terms,
-                         const torch::Tensor& logits, const torch::Tensor& out) const = 0;
-  /// Writes gradients w.r.t. terms and logits where defined. @param by_sum  that w.r.t. the sum.
-  virtual void gated_sum_backward(const GatedSums& sums, const GatedTensors& terms,
-                                  const torch::Tensor& logits, const torch::Tensor& by_sum,
-                                  const GatedTensors& by_terms,
-                                  const torch::Tensor& by_logits) const = 0;
+  /// nn::gated_sum() of contiguous tensors, undefined where no sum has them. @param in  terms, then
+  /// logits.
+  virtual void gated_sum(const GatedSums& sums, const std::vector<torch::Tensor>& in,
+                         const torch::Tensor& out) const = 0;
+  /// Writes gradients w.r.t. `in` where defined. @param by_sum  that w.r.t. the sum.
+  virtual void gated_sum_backward(const GatedSums& sums, const std::vector<torch::Tensor>& in,
+                                  const torch::Tensor& by_sum,
+                                  const std::vector<torch::Tensor>& by) const = 0;
 
   /// Whether attention() takes queries of such sizes, (R, B, T, H d).
   [[nodiscard]] virtual bool attention_fits(const torch::Tensor& q, std::int64_t heads) const = 0;

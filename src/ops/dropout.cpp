@@ -3,165 +3,102 @@
 #include <algorithm>
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
-#include <torch/autograd.h>
 
 #include "kernels/elementwise.hpp"
+#include "ops/array_op.hpp"
 #include "ops/device_copy.hpp"
 #include "ops/device_operations.hpp"
-#include "ops/kept.hpp"
 #include "ops/torch_compat.hpp"
 
 namespace nas::nn {
 
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
+using kernels::Map;
 
-/// A map of one or two tensors of one shape (R, ...) on the CPU, element by element:
-/// map(in..., out, first, size, mask), elements counted within a model.
-template <class Map, class... In>
-torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
-                     const In&... others) {
-  const auto in = x.contiguous();
-  auto out = at::empty(in.sizes(), in.options());
-  const auto models = static_cast<std::int64_t>(masks.of_models.size());
-  TORCH_CHECK(in.size(0) == models, models, " masks do not fit ", x.sizes());
-  const std::int64_t elements = in.numel() / models;
-  constexpr std::int64_t kGrain = std::int64_t{1} << 15U;  // elements that a thread takes at once
-  const std::int64_t pieces = (elements + kGrain - 1) / kGrain;
-  AT_DISPATCH_FLOATING_TYPES(in.scalar_type(), "mapped", [&] {
-    at::parallel_for(0, models * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t piece = begin; piece < end; ++piece) {
-        const std::int64_t model = piece / pieces;
-        const std::int64_t first = piece % pieces * kGrain;
-        const std::int64_t at = model * elements + first;
-        map(in.data_ptr<scalar_t>() + at, others.template data_ptr<scalar_t>() + at...,
-            out.data_ptr<scalar_t>() + at, first, std::min(kGrain, elements - first),
-            masks.of_models[static_cast<std::size_t>(model)]);
-      }
+/// A map of tensors of one shape (R, ...), element by element, counted within a model; by kernels.
+torch::Tensor mapped(Map map, const Tensors& given, const Masks& masks) {
+  const auto models = std::ssize(masks.of_models);
+  TORCH_CHECK(given[0].size(0) == models, models, " masks do not fit ", given[0].sizes());
+  Tensors in;
+  for (const auto& x : given) in.push_back(x.contiguous());
+  auto out = unwritten(in[0]);
+  if (const auto* device = device_operations(out.device())) {
+    device->map(map, in, out, masks);
+    return out;
+  }
+  constexpr std::int64_t kPiece = std::int64_t{1} << 15U;
+  const std::int64_t elements = out.numel() / models;
+  AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "mapped", [&] {
+    for_pieces(models, elements, kPiece, 1, [&](auto model, auto first, auto size) {
+      const std::int64_t at = model * elements + first;
+      kernels::MapInputs<scalar_t> inputs{};
+      for (std::size_t i = 0; i < in.size(); ++i) inputs[i] = in[i].data_ptr<scalar_t>() + at;
+      kernels::map_elements<scalar_t>(map, inputs, out.data_ptr<scalar_t>() + at, first, size,
+                                      masks.of_models[static_cast<std::size_t>(model)]);
     });
   });
   return out;
 }
 
 torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) {
-  if (const auto* device = device_operations(x.device())) {
-    return device->dropped(x.contiguous(), masks);
+  if (has_kernels(x.device())) return mapped(Map::drop, {x}, masks);
+  auto kept = at::empty_like(x, at::MemoryFormat::Contiguous);
+  for (std::size_t r = 0; r < masks.of_models.size(); ++r) {
+    const auto& mask = masks.of_models[r];
+    kept[static_cast<std::int64_t>(r)]
+        .bernoulli_(1.0 / mask.scale, make_generator(x.device(), mask.key))
+        .mul_(mask.scale);
   }
-  if (!x.device().is_cpu()) {
-    auto kept = at::empty_like(x, at::MemoryFormat::Contiguous);
-    for (std::size_t r = 0; r < masks.of_models.size(); ++r) {
-      const auto& mask = masks.of_models[r];
-      kept[static_cast<std::int64_t>(r)]
-          .bernoulli_(1.0 / mask.scale, make_generator(x.device(), mask.key))
-          .mul_(mask.scale);
-    }
-    return kept.mul_(x);
-  }
-  return mapped([](const auto* in, auto* out, std::int64_t first, std::int64_t size,
-                   const auto& mask) { kernels::drop(in, out, first, size, mask); },
-                masks, x);
+  return kept.mul_(x);
 }
 
-class Dropout : public torch::autograd::Function<Dropout> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
-                               const Masks& masks) {
-    keep(context, make_kept(masks));
-    return dropped(x, masks);
-  }
+struct Dropout {
+  static constexpr bool kAnyStrides = true;
+  Masks masks;
 
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return {dropped(gradients[0], kept<Masks>(context)), {}};
+  Tensors forward(const Tensors& in, Tensors& /*saved*/) const { return {dropped(in[0], masks)}; }
+  Tensors backward(const Tensors& /*saved*/, const Tensors& by_out) const {
+    return {dropped(by_out[0], masks)};
   }
 };
 
-class AddDropped : public torch::autograd::Function<AddDropped> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& residual,
-                               const torch::Tensor& x, const Masks& masks) {
-    TORCH_CHECK(residual.sizes() == x.sizes(), "dropout of ", x.sizes(), " cannot be added to ",
-                residual.sizes());
-    keep(context, make_kept(masks));
-    if (const auto* device = device_operations(x.device())) {
-      return device->add_dropped(residual.contiguous(), x.contiguous(), masks);
-    }
-    return mapped(
-        [](const auto* in, const auto* stream, auto* out, std::int64_t first, std::int64_t size,
-           const auto& mask) { kernels::add_dropped(in, stream, out, first, size, mask); },
-        masks, x, residual.contiguous());
-  }
+/// Of a residual and x.
+struct AddDropped {
+  static constexpr bool kAnyStrides = true;
+  Masks masks;
 
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return {gradients[0], dropped(gradients[0], kept<Masks>(context)), {}};
+  Tensors forward(const Tensors& in, Tensors& /*saved*/) const {
+    return {mapped(Map::add_dropped, {in[1], in[0]}, masks)};
+  }
+  Tensors backward(const Tensors& /*saved*/, const Tensors& by_out) const {
+    return {by_out[0], dropped(by_out[0], masks)};
   }
 };
 
-class DroppedGelu : public torch::autograd::Function<DroppedGelu> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
-                               const Masks& masks) {
-    const auto x = given.contiguous();
-    keep(context, make_kept(masks));
-    context->save_for_backward({x});
-    if (const auto* device = device_operations(x.device())) return device->dropped_gelu(x, masks);
-    return mapped([](const auto* in, auto* out, std::int64_t first, std::int64_t size,
-                     const auto& mask) { kernels::gelu(in, out, first, size, mask); },
-                  masks, x);
-  }
+struct DroppedGelu {
+  Masks masks;
 
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto& masks = kept<Masks>(context);
-    const auto x = context->get_saved_variables()[0];
-    const auto gradient = gradients[0].contiguous();
-    if (const auto* device = device_operations(x.device())) {
-      return {device->dropped_gelu_backward(x, gradient, masks), {}};
-    }
-    return {
-        mapped(
-            [](const auto* in, const auto* by_out, auto* out, std::int64_t first, std::int64_t size,
-               const auto& mask) { kernels::gelu_backward(in, by_out, out, first, size, mask); },
-            masks, x, gradient),
-        {}};
+  Tensors forward(const Tensors& in, Tensors& saved) const {
+    saved = in;
+    return {mapped(Map::gelu, in, masks)};
+  }
+  Tensors backward(const Tensors& saved, const Tensors& by_out) const {
+    return {mapped(Map::gelu_backward, {saved[0], by_out[0]}, masks)};
   }
 };
 
-/// On the CPU.
-class DroppedSwiglu : public torch::autograd::Function<DroppedSwiglu> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given_gate,
-                               const torch::Tensor& given, const Masks& masks) {
-    const auto gate = given_gate.contiguous();
-    const auto x = given.contiguous();
-    TORCH_CHECK(gate.sizes() == x.sizes(), "a gate of ", gate.sizes(), " cannot be that of ",
-                x.sizes());
-    keep(context, make_kept(masks));
-    context->save_for_backward({gate, x});
-    return gated(gate, x, masks);
-  }
+/// Of a gate and x.
+struct DroppedSwiglu {
+  Masks masks;
 
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto& masks = kept<Masks>(context);
-    const auto saved = context->get_saved_variables();
-    const auto gradient = gradients[0].contiguous();
-    const auto by_gate = mapped(
-        [](const auto* gate, const auto* in, const auto* by_out, auto* out, std::int64_t first,
-           std::int64_t size, const auto& mask) {
-          kernels::swiglu_backward(gate, in, by_out, out, first, size, mask);
-        },
-        masks, saved[0], saved[1], gradient);
-    return {by_gate, gated(saved[0], gradient, masks), {}};
+  Tensors forward(const Tensors& in, Tensors& saved) const {
+    saved = in;
+    return {mapped(Map::swiglu, in, masks)};
   }
-
- private:
-  static torch::Tensor gated(const torch::Tensor& gate, const torch::Tensor& x,
-                             const Masks& masks) {
-    return mapped(
-        [](const auto* opened, const auto* in, auto* out, std::int64_t first, std::int64_t size,
-           const auto& mask) { kernels::swiglu(opened, in, out, first, size, mask); },
-        masks, gate, x);
+  Tensors backward(const Tensors& saved, const Tensors& by_out) const {
+    return {mapped(Map::swiglu_backward, {saved[0], saved[1], by_out[0]}, masks),
+            mapped(Map::swiglu, {saved[0], by_out[0]}, masks)};
   }
 };
 
@@ -203,25 +140,31 @@ Masks dropout_masks(double p, const Pass& pass, std::uint64_t site, std::int64_t
 
 torch::Tensor dropout(const torch::Tensor& x, const Masks& masks) {
   if (!masks.any_drops()) return x;
-  return Dropout::apply(x, masks);
+  return array_op(Dropout{masks}, {x})[0];
 }
 
 torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
                           const Masks& masks) {
   if (!masks.any_drops()) return residual + x;
   if (!has_kernels(x.device())) return residual + dropout(x, masks);
-  return AddDropped::apply(residual, x, masks);
+  TORCH_CHECK(residual.sizes() == x.sizes(), "dropout of ", x.sizes(), " cannot be added to ",
+              residual.sizes());
+  return array_op(AddDropped{masks}, {residual, x})[0];
 }
 
 torch::Tensor dropped_gelu(const torch::Tensor& x, const Masks& masks) {
   if (!has_kernels(x.device())) return dropout(at::gelu(x), masks);
-  return DroppedGelu::apply(x, masks);
+  return array_op(DroppedGelu{masks}, {x})[0];
 }
 
 torch::Tensor dropped_swiglu(const torch::Tensor& gate, const torch::Tensor& x,
                              const Masks& masks) {
-  if (!x.device().is_cpu()) return dropout(at::silu(gate) * x, masks);
-  return DroppedSwiglu::apply(gate, x, masks);
+  if (!x.device().is_cpu() || device_operations(x.device()) != nullptr) {
+    return dropout(at::silu(gate) * x, masks);
+  }
+  TORCH_CHECK(gate.sizes() == x.sizes(), "a gate of ", gate.sizes(), " cannot be that of ",
+              x.sizes());
+  return array_op(DroppedSwiglu{masks}, {gate, x})[0];
 }
 
 }  // namespace nas::nn

@@ -3,17 +3,13 @@
 #include <algorithm>
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
-#include <torch/autograd.h>
 
+#include "ops/array_op.hpp"
 #include "ops/device_operations.hpp"
 
 namespace nas::nn {
 
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 /// Where things begin: of model r, sequence b, token t, and of a row of its E and P.
 struct Layout {
@@ -108,27 +104,21 @@ void write_gradients(const torch::Tensor& tokens, const torch::Tensor& by_y,
   });
 }
 
-class Embedding : public torch::autograd::Function<Embedding> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given_tokens,
-                               const torch::Tensor& given_embedding,
-                               const c10::optional<torch::Tensor>& given_positions) {
-    const auto tokens = given_tokens.contiguous();
-    const auto embedding = given_embedding.contiguous();
-    const auto positions = given_positions ? given_positions->contiguous() : torch::Tensor();
-    context->save_for_backward({tokens, embedding, positions});
-    return device_operations(tokens.device()) == nullptr
-               ? by_kernels(tokens, embedding, positions)
-               : by_operations(tokens, embedding, positions);
+/// Of tokens, E and P.
+struct Embedding {
+  static Tensors forward(const Tensors& in, Tensors& saved) {
+    saved = in;
+    return {device_operations(in[0].device()) == nullptr ? by_kernels(in[0], in[1], in[2])
+                                                         : by_operations(in[0], in[1], in[2])};
   }
 
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto saved = context->get_saved_variables();
-    const auto by_y = gradients[0].contiguous();
-    const auto by_embedding = at::zeros(saved[1].sizes(), by_y.options());
-    const auto by_positions =
-        saved[2].defined() ? at::zeros(saved[2].sizes(), by_y.options()) : torch::Tensor();
-    write_gradients(saved[0], by_y, by_embedding, by_positions);
+  static Tensors backward(const Tensors& saved, const Tensors& by_out) {
+    const auto zeros = [&](const torch::Tensor& x) {
+      return x.defined() ? at::zeros(x.sizes(), by_out[0].options()) : x;
+    };
+    const auto by_embedding = zeros(saved[1]);
+    const auto by_positions = zeros(saved[2]);
+    write_gradients(saved[0], by_out[0], by_embedding, by_positions);
     return {{}, by_embedding, by_positions};
   }
 };
@@ -146,8 +136,7 @@ torch::Tensor embed(const torch::Tensor& tokens, const torch::Tensor& embedding,
               " do not fit positions ",
               positions.defined() ? positions.sizes() : at::IntArrayRef());
   if (mode != NumericalMode::reference && has_kernels(tokens.device())) {
-    return Embedding::apply(tokens, embedding,
-                            positions.defined() ? c10::make_optional(positions) : c10::nullopt);
+    return array_op(Embedding(), {tokens, embedding, positions})[0];
   }
   return by_operations(tokens, embedding, positions);
 }

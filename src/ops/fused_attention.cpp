@@ -1,23 +1,17 @@
 #include "ops/fused_attention.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
-#include <torch/autograd.h>
 
+#include "ops/array_op.hpp"
 #include "ops/device_operations.hpp"
-#include "ops/kept.hpp"
 #include "ops/scratch.hpp"
 
 namespace nas::nn {
 
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 /// Where heads lie in (R, B, T, H d): side by side; and what is kept of them.
 struct Layout {
@@ -56,12 +50,6 @@ struct Layout {
   }
 };
 
-/// Row `row` of x (N, ...), contiguous; null where the model has none or nothing is wanted.
-template <class Real>
-Real* row_or_null(const torch::Tensor& x, std::int64_t row) {
-  return row < 0 || !x.defined() ? nullptr : x.data_ptr<Real>() + row * (x.numel() / x.size(0));
-}
-
 /// @param kept  where a model's weights and statistics are kept for the backward pass; null: they
 /// are not.
 template <class Real>
@@ -87,9 +75,9 @@ kernels::Attention<Real> attention_of(const ArrayAttention& models, const Layout
   }
   attention.inverse_temperature = {u.data_ptr<Real>() + r * u.stride(0), u.stride(1), u.stride(2),
                                    u.stride(3)};
-  attention.distance_biases = row_or_null<Real>(tensors.distance_biases, model.distance_biases);
-  attention.sums = row_or_null<double>(tensors.sums, model.sums);
-  attention.sinks = row_or_null<Real>(tensors.sinks, model.sinks);
+  attention.distance_biases = row_of<Real>(tensors.distance_biases, model.distance_biases);
+  attention.sums = row_of<double>(tensors.sums, model.sums);
+  attention.sinks = row_of<Real>(tensors.sinks, model.sinks);
   attention.dropout = models.masks.of_models[static_cast<std::size_t>(r)];
   if (kept != nullptr) {
     attention.weights = kept + layout.kept_begins[static_cast<std::size_t>(r)];
@@ -200,7 +188,7 @@ void attend_backward(const ArrayAttention& attention, const AttentionTensors& te
           by.inverse_temperature.data_ptr<scalar_t>() + r * layout.num_heads() * layout.tokens;
       gradients.direction = directions.row_or_null(model.direction);
       gradients.distance_biases = distance_biases.row_or_null(model.distance_biases);
-      gradients.sums = row_or_null<double>(by.sums, model.sums);
+      gradients.sums = row_of<double>(by.sums, model.sums);
       gradients.sinks = sinks.row_or_null(model.sinks);
       kernels::attention_backward(
           attention_of<scalar_t>(attention, layout, r, tensors, kept.data_ptr<scalar_t>()),
@@ -212,88 +200,39 @@ void attend_backward(const ArrayAttention& attention, const AttentionTensors& te
   });
 }
 
-/// Those that may be undefined, in an order that does not change.
-template <class Tensors>
-auto optional_tensors(Tensors& tensors) {
-  return std::array{&tensors.directions, &tensors.distance_biases, &tensors.sums, &tensors.sinks};
-}
-constexpr std::size_t kNeeded = 4;
-constexpr std::size_t kOptional = 4;
+constexpr std::size_t kNeeded = 4;  ///< of AttentionTensors; the others may be undefined
 
-/// Functions of autograd take no undefined tensors: the defined ones follow the needed ones.
-variable_list as_list(const AttentionTensors& tensors) {
-  variable_list list{tensors.q.contiguous(), tensors.k.contiguous(), tensors.v.contiguous(),
-                     tensors.inverse_temperature};
-  for (const auto* tensor : optional_tensors(tensors)) {
-    if (tensor->defined()) list.push_back(tensor->contiguous());
-  }
-  return list;
+Tensors as_list(const AttentionTensors& of) {
+  return {of.q,    of.k,    of.v, of.inverse_temperature, of.directions, of.distance_biases,
+          of.sums, of.sinks};
 }
 
-/// What both passes need besides tensors.
-struct Call {
+AttentionTensors in_places(const Tensors& list) {
+  return {list[0], list[1], list[2], list[3], list[4], list[5], list[6], list[7]};
+}
+
+/// Of as_list().
+struct FusedAttention {
+  static constexpr bool kAnyStrides = true;
   ArrayAttention attention;
-  std::array<bool, kOptional> given{};   ///< which of optional_tensors() there are
-  std::array<bool, kOptional> wanted{};  ///< and of which gradients are asked for
+  std::vector<bool> wanted;  ///< whether gradients w.r.t. a tensor that need not be there are
 
-  Call(ArrayAttention models, const AttentionTensors& tensors) : attention(std::move(models)) {
-    const auto optional = optional_tensors(tensors);
-    for (std::size_t i = 0; i < kOptional; ++i) {
-      given[i] = optional[i]->defined();
-      wanted[i] = given[i] && optional[i]->requires_grad();
-    }
-  }
-
-  [[nodiscard]] AttentionTensors in_places(at::TensorList list) const {
-    AttentionTensors tensors{list[0], list[1], list[2], list[3]};
-    const auto optional = optional_tensors(tensors);
-    auto next = kNeeded;
-    for (std::size_t i = 0; i < kOptional; ++i) {
-      if (given[i]) *optional[i] = list[next++];
-    }
-    return tensors;
-  }
-
-  /// Gradients, not written, where they are wanted.
-  [[nodiscard]] AttentionTensors unwritten(at::TensorList list) const {
-    variable_list gradients;
-    for (const auto& input : list) gradients.push_back(at::empty(input.sizes(), input.options()));
-    auto tensors = in_places(gradients);
-    const auto optional = optional_tensors(tensors);
-    for (std::size_t i = 0; i < kOptional; ++i) {
-      if (!wanted[i]) *optional[i] = torch::Tensor();
-    }
-    return tensors;
-  }
-};
-
-class FusedAttention : public torch::autograd::Function<FusedAttention> {
- public:
-  static torch::Tensor forward(AutogradContext* context, at::TensorList list,
-                               const KeptPointer<Call>& call) {
+  Tensors forward(const Tensors& in, Tensors& saved) const {
     torch::Tensor factors;
-    auto output = attend(call->value.attention, call->value.in_places(list), &factors);
-    auto saved = list.vec();
+    auto output = attend(attention, in_places(in), &factors);
+    saved = in;
     saved.push_back(factors);
-    context->save_for_backward(std::move(saved));
-    keep(context, call);
-    return output;
+    return {output};
   }
 
-  static variable_list backward(AutogradContext* context, const variable_list& outer) {
-    const auto saved = context->get_saved_variables();
-    const auto list = at::TensorList(saved).slice(0, saved.size() - 1);
-    const auto& call = kept<Call>(context);
-    const auto by_output = outer[0].contiguous();
-    const auto by = call.unwritten(list);
-    attend_backward(call.attention, call.in_places(list), saved.back(), by_output, by);
-    variable_list by_inputs{by.q, by.k, by.v, by.inverse_temperature};
-    const auto optional = optional_tensors(by);
-    for (std::size_t i = 0; i < kOptional; ++i) {
-      if (call.given[i]) by_inputs.push_back(*optional[i]);
+  Tensors backward(const Tensors& saved, const Tensors& by_out) const {
+    Tensors by;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      by.push_back(i < kNeeded || wanted[i] ? unwritten(saved[i]) : torch::Tensor());
     }
-    by_inputs.emplace_back();
-    return by_inputs;
+    attend_backward(attention, in_places(saved), saved.back(), by_out[0].contiguous(),
+                    in_places(by));
+    return by;
   }
 };
 
@@ -376,13 +315,16 @@ bool needs_more(const ModelAttention& model) {
 
 torch::Tensor fused_attention(ArrayAttention attention, const AttentionTensors& tensors) {
   require_fitting(attention, tensors);
-  const auto list = as_list(tensors);
-  const bool differentiated =
-      at::GradMode::is_enabled() &&
-      std::any_of(list.begin(), list.end(), [](const auto& x) { return x.requires_grad(); });
-  Call call(std::move(attention), tensors);
-  if (!differentiated) return attend(call.attention, call.in_places(list), nullptr);
-  return FusedAttention::apply(at::TensorList(list), make_kept(std::move(call)));
+  auto list = as_list(tensors);
+  std::vector<bool> wanted;
+  for (auto& x : list) {
+    wanted.push_back(x.defined() && x.requires_grad());
+    if (x.defined() && !x.is_same(tensors.inverse_temperature)) x = x.contiguous();
+  }
+  const bool any_wanted = std::find(wanted.begin(), wanted.end(), true) != wanted.end();
+  if (!at::GradMode::is_enabled() || !any_wanted)
+    return attend(attention, in_places(list), nullptr);
+  return array_op(FusedAttention{std::move(attention), std::move(wanted)}, list)[0];
 }
 
 }  // namespace nas::nn

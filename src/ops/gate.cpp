@@ -3,128 +3,81 @@
 #include <algorithm>
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
-#include <torch/autograd.h>
 
+#include "ops/array_op.hpp"
 #include "ops/device_copy.hpp"
 #include "ops/device_operations.hpp"
-#include "ops/kept.hpp"
 
 namespace nas::nn {
 
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
+constexpr std::int64_t kPiece = std::int64_t{1} << 14U;  // elements that a thread takes at once
 
 /// Pointers to an element of each tensor; null where there is none.
 template <class Pointer>
-kernels::GatedTerms<Pointer> at_element(const GatedTensors& tensors, std::int64_t element) {
+kernels::GatedTerms<Pointer> at_element(const Tensors& terms, std::int64_t element) {
   kernels::GatedTerms<Pointer> pointers{};
-  for (std::size_t t = 0; t < tensors.size(); ++t) {
-    if (!tensors[t].defined()) continue;
-    pointers[t] = tensors[t].data_ptr<std::remove_const_t<Pointer>>() + element;
+  for (std::size_t t = 0; t < pointers.size(); ++t) {
+    if (!terms[t].defined()) continue;
+    pointers[t] = terms[t].data_ptr<std::remove_const_t<Pointer>>() + element;
   }
   return pointers;
 }
 
-/// Calls run(sum, first element in the array, first of its logits, how many) for pieces of the
-/// models, on LibTorch's threads.
-template <class Run>
-void for_pieces(const GatedSums& sums, std::int64_t elements, const Run& run) {
-  constexpr std::int64_t kGrain = std::int64_t{1} << 14U;
-  const auto models = static_cast<std::int64_t>(sums.of_models.size());
-  const std::int64_t pieces = (elements + kGrain - 1) / kGrain;
-  at::parallel_for(0, models * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t piece = begin; piece < end; ++piece) {
-      const std::int64_t model = piece / pieces;
-      const std::int64_t first = piece % pieces * kGrain;
-      const auto& sum = sums.of_models[static_cast<std::size_t>(model)];
-      run(sum, model * elements + first, sum.row * elements + first,
-          std::min(kGrain, elements - first));
+/// Of the terms that any model's sum reads, then the logits if one is gated.
+struct GatedSumOp {
+  GatedSums sums;
+
+  Tensors forward(const Tensors& in, Tensors& saved) const {
+    saved = in;
+    const auto& like =
+        *std::find_if(in.begin(), in.end(), [](const auto& x) { return x.defined(); });
+    auto out = unwritten(like);
+    if (const auto* device = device_operations(out.device())) {
+      device->gated_sum(sums, in, out);
+      return {out};
     }
-  });
-}
-
-std::int64_t elements_of_model(const torch::Tensor& x) { return x.numel() / x.size(0); }
-
-void sum_terms(const GatedSums& sums, const GatedTensors& terms, const torch::Tensor& logits,
-               const torch::Tensor& out) {
-  if (const auto* device = device_operations(out.device())) {
-    device->gated_sum(sums, terms, logits, out);
-    return;
-  }
-  AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "gated_sum", [&] {
-    const auto* gates = logits.defined() ? logits.data_ptr<scalar_t>() : nullptr;
-    for_pieces(sums, elements_of_model(out), [&](const auto& sum, auto at, auto row, auto size) {
-      kernels::gated_sum<scalar_t>(sum, sum.is_gated() ? gates + row : nullptr,
-                                   at_element<const scalar_t>(terms, at),
-                                   out.data_ptr<scalar_t>() + at, size);
+    AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "gated_sum", [&] {
+      for_sums(out, [&](const auto& sum, auto at, auto row, auto size) {
+        const auto* logits = sum.is_gated() ? in.back().data_ptr<scalar_t>() + row : nullptr;
+        kernels::gated_sum<scalar_t>(sum, logits, at_element<const scalar_t>(in, at),
+                                     out.data_ptr<scalar_t>() + at, size);
+      });
     });
-  });
-}
-
-void sum_terms_backward(const GatedSums& sums, const GatedTensors& terms,
-                        const torch::Tensor& logits, const torch::Tensor& by_sum,
-                        const GatedTensors& by_terms, const torch::Tensor& by_logits) {
-  if (const auto* device = device_operations(by_sum.device())) {
-    device->gated_sum_backward(sums, terms, logits, by_sum, by_terms, by_logits);
-    return;
+    return {out};
   }
-  AT_DISPATCH_FLOATING_TYPES(by_sum.scalar_type(), "gated_sum_backward", [&] {
-    const auto* gates = logits.defined() ? logits.data_ptr<scalar_t>() : nullptr;
-    auto* by_gates = by_logits.defined() ? by_logits.data_ptr<scalar_t>() : nullptr;
-    for_pieces(sums, elements_of_model(by_sum), [&](const auto& sum, auto at, auto row, auto size) {
-      const bool has_row = sum.row >= 0 && gates != nullptr;
-      kernels::gated_sum_backward<scalar_t>(
-          sum, has_row ? gates + row : nullptr, at_element<const scalar_t>(terms, at),
-          by_sum.data_ptr<scalar_t>() + at, has_row ? by_gates + row : nullptr,
-          at_element<scalar_t>(by_terms, at), size);
+
+  Tensors backward(const Tensors& saved, const Tensors& by_out) const {
+    auto by = unwritten(saved);
+    const auto& by_sum = by_out[0];
+    if (const auto* device = device_operations(by_sum.device())) {
+      device->gated_sum_backward(sums, saved, by_sum, by);
+      return by;
+    }
+    AT_DISPATCH_FLOATING_TYPES(by_sum.scalar_type(), "gated_sum_backward", [&] {
+      for_sums(by_sum, [&](const auto& sum, auto at, auto row, auto size) {
+        const bool has_row = sum.row >= 0 && saved.back().defined();
+        const auto logits_of = [&](const Tensors& tensors) {
+          return has_row ? tensors.back().template data_ptr<scalar_t>() + row : nullptr;
+        };
+        kernels::gated_sum_backward<scalar_t>(
+            sum, logits_of(saved), at_element<const scalar_t>(saved, at),
+            by_sum.data_ptr<scalar_t>() + at, logits_of(by), at_element<scalar_t>(by, at), size);
+      });
     });
-  });
-}
-
-class GatedSum : public torch::autograd::Function<GatedSum> {
- public:
-  /// @param given  the terms that are read, and the logits if any sum is gated.
-  static torch::Tensor forward(AutogradContext* context, at::TensorList given,
-                               const GatedSums& sums) {
-    variable_list inputs;
-    for (const auto& input : given) inputs.push_back(input.contiguous());
-    auto out = at::empty(inputs.front().sizes(), inputs.front().options());
-    const auto [terms, logits] = in_places(sums, inputs);
-    sum_terms(sums, terms, logits, out);
-    context->save_for_backward(std::move(inputs));
-    keep(context, make_kept(sums));
-    return out;
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto& sums = kept<GatedSums>(context);
-    const auto inputs = context->get_saved_variables();
-    variable_list by_inputs;
-    for (const auto& input : inputs) by_inputs.push_back(at::empty(input.sizes(), input.options()));
-    const auto [terms, logits] = in_places(sums, inputs);
-    const auto [by_terms, by_logits] = in_places(sums, by_inputs);
-    sum_terms_backward(sums, terms, logits, gradients[0].contiguous(), by_terms, by_logits);
-    by_inputs.emplace_back();
-    return by_inputs;
+    return by;
   }
 
  private:
-  struct Places {
-    GatedTensors terms;
-    torch::Tensor logits;
-  };
-
-  static Places in_places(const GatedSums& sums, const variable_list& given) {
-    Places places;
-    auto next = given.begin();
-    for (std::size_t t = 0; t < places.terms.size(); ++t) {
-      if (sums.reads(t)) places.terms[t] = *next++;
-    }
-    if (sums.is_gated()) places.logits = *next;
-    return places;
+  /// Calls run(sum, first element in the array, first of its logits, how many).
+  template <class Run>
+  void for_sums(const torch::Tensor& like, const Run& run) const {
+    const std::int64_t elements = like.numel() / like.size(0);
+    for_pieces(like.size(0), elements, kPiece, 1, [&](auto model, auto first, auto size) {
+      const auto& sum = sums.of_models[static_cast<std::size_t>(model)];
+      run(sum, model * elements + first, sum.row * elements + first, size);
+    });
   }
 };
 
@@ -161,22 +114,22 @@ bool GatedSums::is_copy() const {
 torch::Tensor gated_sum(const GatedSums& sums, const GatedTensors& terms,
                         const torch::Tensor& logits) {
   if (sums.is_copy()) return terms[0];
-  std::vector<torch::Tensor> read;
+  Tensors in(terms.size() + 1);
+  const torch::Tensor* first = nullptr;
   for (std::size_t t = 0; t < terms.size(); ++t) {
-    if (sums.reads(t)) read.push_back(terms[t]);
-  }
-  for (const auto& term : read) {
-    TORCH_CHECK(term.sizes() == read.front().sizes() &&
-                    term.size(0) == static_cast<std::int64_t>(sums.of_models.size()),
-                "a gated sum of ", sums.of_models.size(), " models has terms ",
-                read.front().sizes(), " and ", term.sizes());
+    if (!sums.reads(t)) continue;
+    in[t] = terms[t];
+    if (first == nullptr) first = &terms[t];
+    TORCH_CHECK(terms[t].sizes() == first->sizes() && first->size(0) == std::ssize(sums.of_models),
+                "a gated sum of ", sums.of_models.size(), " models has terms ", first->sizes(),
+                " and ", terms[t].sizes());
   }
   if (sums.is_gated()) {
-    TORCH_CHECK(logits.defined() && logits.sizes().slice(1) == read.front().sizes().slice(1),
-                "logits of a gated sum do not fit its terms ", read.front().sizes());
-    read.push_back(logits);
+    TORCH_CHECK(logits.defined() && logits.sizes().slice(1) == first->sizes().slice(1),
+                "logits of a gated sum do not fit its terms ", first->sizes());
+    in.back() = logits;
   }
-  return GatedSum::apply(at::TensorList(read), sums);
+  return array_op(GatedSumOp{sums}, in)[0];
 }
 
 FusedGates::FusedGates(const std::vector<Group>& groups, std::int64_t models, NumericalMode mode)

@@ -7,9 +7,9 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
-#include <torch/autograd.h>
 
 #include "kernels/cross_entropy.hpp"
+#include "ops/array_op.hpp"
 #include "ops/device_operations.hpp"
 #include "ops/product.hpp"
 #include "ops/scratch.hpp"
@@ -17,9 +17,6 @@
 namespace nas::nn {
 
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 /// Logits at a time: they stay in the last-level cache, and the products are large enough.
 constexpr std::int64_t kLogitBytes = std::int64_t{16} << 20U;
@@ -195,14 +192,11 @@ std::vector<double> counts(const torch::Tensor& targets) {
   return count;
 }
 
-/// @param x  (R), any stride: the gradient of a sum has 0.
+/// @param x  (R).
 bool all_ones(const torch::Tensor& x) {
   return AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "all_ones", [&] {
     const auto* first = x.data_ptr<scalar_t>();
-    for (std::int64_t r = 0; r < x.size(0); ++r) {
-      if (first[r * x.stride(0)] != 1) return false;
-    }
-    return true;
+    return std::all_of(first, first + x.size(0), [](auto factor) { return factor == 1; });
   });
 }
 
@@ -236,50 +230,54 @@ torch::Tensor with_gradients(const OutputLayer& layer, const torch::Tensor& targ
   return losses;
 }
 
-class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& features,
-                               const torch::Tensor& embedding, const torch::Tensor& targets,
-                               NumericalMode mode) {
-    const auto by_features = at::empty(features.sizes(), features.options());
-    const OutputLayer layer{as_rows(features), embedding, as_rows(by_features),
-                            at::zeros(embedding.sizes(), embedding.options())};
-    const auto* device = device_operations(features.device());
-    auto losses = device == nullptr ? with_gradients(layer, targets, mode)
-                                    : device->linear_cross_entropy(layer, targets.flatten(1), mode);
-    context->save_for_backward({by_features, layer.by_embedding});
-    return losses;
+/// Of features, embedding and targets.
+struct LinearCrossEntropy {
+  NumericalMode mode;
+
+  Tensors forward(const Tensors& in, Tensors& saved) const {
+    const OutputLayer layer{as_rows(in[0]), in[1], as_rows(unwritten(in[0])),
+                            at::zeros(in[1].sizes(), in[1].options())};
+    const auto* device = device_operations(in[0].device());
+    saved = {layer.by_features.view(in[0].sizes()), layer.by_embedding};
+    return {device == nullptr ? with_gradients(layer, in[2], mode)
+                              : device->linear_cross_entropy(layer, in[2].flatten(1), mode)};
   }
 
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto saved = context->get_saved_variables();
-    const auto& factors = gradients[0];
+  static Tensors backward(const Tensors& saved, const Tensors& by_out) {
+    const auto& factors = by_out[0];
     // All 1 in every training run: then nothing is to be done. To see it on a device would take
     // longer.
-    if (factors.device().is_cpu() && all_ones(factors)) return {saved[0], saved[1], {}, {}};
-    const auto times_factors = [&](const torch::Tensor& x) {
+    if (factors.device().is_cpu() && all_ones(factors)) return {saved[0], saved[1], {}};
+    Tensors by;
+    for (const auto& x : saved) {
       std::vector<std::int64_t> sizes(static_cast<std::size_t>(x.dim()), 1);
       sizes.front() = x.size(0);
-      return x * factors.view(sizes);
-    };
-    return {times_factors(saved[0]), times_factors(saved[1]), {}, {}};
+      by.push_back(x * factors.view(sizes));
+    }
+    by.emplace_back();
+    return by;
   }
 };
+
+/// -log softmax(logits)[target] by LibTorch's operations, 0 where nothing is asked.
+torch::Tensor nll_by_operations(const torch::Tensor& logits, const torch::Tensor& targets) {
+  return at::log_softmax(logits, -1)
+      .gather(2, targets.clamp_min(0).unsqueeze(2))
+      .squeeze(2)
+      .neg()
+      .masked_fill(targets.lt(0), 0.0);
+}
 
 }  // namespace
 
 torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::Tensor& embedding,
                                    const torch::Tensor& targets, NumericalMode mode) {
   if (mode != NumericalMode::reference && has_kernels(features.device())) {
-    return LinearCrossEntropy::apply(features.contiguous(), embedding.contiguous(),
-                                     targets.contiguous(), mode);
+    return array_op(LinearCrossEntropy{mode}, {features, embedding, targets})[0];
   }
   const auto logits = linear(features.flatten(1, -2), embedding, {}, mode);
   const auto wanted = targets.flatten(1);
-  const auto nll =
-      at::log_softmax(logits, -1).gather(2, wanted.clamp_min(0).unsqueeze(2)).squeeze(2).neg();
-  const auto scored = wanted.ge(0);
-  return nll.masked_fill(scored.logical_not(), 0.0).sum(1) / scored.sum(1);
+  return nll_by_operations(logits, wanted).sum(1) / wanted.ge(0).sum(1);
 }
 
 TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& embedding,
@@ -317,12 +315,7 @@ TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& emb
     const std::int64_t rows = std::min(step, layer.tokens() - first);
     const auto logits = linear(features.narrow(1, first, rows), embedding, {}, mode);
     const auto target = targets.narrow(1, first, rows);
-    scores.nll.narrow(1, first, rows)
-        .copy_(at::log_softmax(logits, -1)
-                   .gather(2, target.clamp_min(0).unsqueeze(2))
-                   .squeeze(2)
-                   .neg()
-                   .masked_fill(target.lt(0), 0.0));
+    scores.nll.narrow(1, first, rows).copy_(nll_by_operations(logits, target));
     scores.correct.narrow(1, first, rows).copy_(logits.argmax(-1) == target);
   }
   return scores;

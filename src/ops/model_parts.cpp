@@ -8,16 +8,12 @@
 #include <string>
 #include <utility>
 
-#include <torch/autograd.h>
-
-#include "ops/kept.hpp"
+#include "ops/array_op.hpp"
 
 namespace nas::nn {
 
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 using Groups = std::vector<std::vector<std::int64_t>>;
 
 std::int64_t num_models(const Groups& groups) {
@@ -41,7 +37,7 @@ std::size_t model_bytes(const torch::Tensor& x) {
 std::byte* bytes_of(const torch::Tensor& x) { return static_cast<std::byte*>(x.data_ptr()); }
 
 /// Appends the parts of x.
-void split(const torch::Tensor& given, const Groups& groups, variable_list& parts) {
+void split(const torch::Tensor& given, const Groups& groups, Tensors& parts) {
   const auto x = given.contiguous();
   const auto size = model_bytes(x);
   for (const auto& models : groups) {
@@ -81,43 +77,37 @@ torch::Tensor join(at::TensorList parts, const Groups& groups) {
 }
 
 /// The parts of several tensors, those of the first one first.
-class SplitModels : public torch::autograd::Function<SplitModels> {
- public:
-  static variable_list forward(AutogradContext* context, at::TensorList all, const Groups& groups) {
-    keep(context, make_kept(groups));
-    context->set_materialize_grads(false);
-    variable_list parts;
-    for (const auto& x : all) split(x, groups, parts);
+struct SplitModels {
+  static constexpr bool kAnyStrides = true;
+  static constexpr bool kSomeGradients = true;
+  Groups groups;
+
+  Tensors forward(const Tensors& in, Tensors& /*saved*/) const {
+    Tensors parts;
+    for (const auto& x : in) split(x, groups, parts);
     return parts;
   }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto& groups = kept<Groups>(context);
-    const at::TensorList by_parts(gradients);
-    variable_list by_all;
-    for (std::size_t first = 0; first < gradients.size(); first += groups.size()) {
+  Tensors backward(const Tensors& /*saved*/, const Tensors& by_out) const {
+    const at::TensorList by_parts(by_out);
+    Tensors by_all;
+    for (std::size_t first = 0; first < by_out.size(); first += groups.size()) {
       const auto of_one = by_parts.slice(first, groups.size());
       const bool any = std::any_of(of_one.begin(), of_one.end(),
                                    [](const torch::Tensor& part) { return part.defined(); });
       by_all.push_back(any ? join(of_one, groups) : torch::Tensor());
     }
-    by_all.emplace_back();
     return by_all;
   }
 };
 
-class JoinModels : public torch::autograd::Function<JoinModels> {
- public:
-  static torch::Tensor forward(AutogradContext* context, at::TensorList parts,
-                               const Groups& groups) {
-    keep(context, make_kept(groups));
-    return join(parts, groups);
-  }
+struct JoinModels {
+  static constexpr bool kAnyStrides = true;
+  Groups groups;
 
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    variable_list parts;
-    split(gradients[0], kept<Groups>(context), parts);
-    parts.emplace_back();
+  Tensors forward(const Tensors& in, Tensors& /*saved*/) const { return {join(in, groups)}; }
+  Tensors backward(const Tensors& /*saved*/, const Tensors& by_out) const {
+    Tensors parts;
+    split(by_out[0], groups, parts);
     return parts;
   }
 };
@@ -130,7 +120,7 @@ std::vector<std::vector<torch::Tensor>> split_models(const std::vector<torch::Te
   if (groups.size() == 1) {
     for (const auto& x : all) parts.push_back({x});
   } else if (all.front().device().is_cpu()) {
-    const auto flat = SplitModels::apply(at::TensorList(all), groups);
+    const auto flat = array_op(SplitModels{groups}, all);
     for (auto first = flat.begin(); first != flat.end();
          first += static_cast<std::ptrdiff_t>(groups.size())) {
       parts.emplace_back(first, first + static_cast<std::ptrdiff_t>(groups.size()));
@@ -148,7 +138,7 @@ std::vector<std::vector<torch::Tensor>> split_models(const std::vector<torch::Te
 
 torch::Tensor join_models(const std::vector<torch::Tensor>& parts, const Groups& groups) {
   if (groups.size() == 1) return parts.front();
-  if (parts.front().device().is_cpu()) return JoinModels::apply(at::TensorList(parts), groups);
+  if (parts.front().device().is_cpu()) return array_op(JoinModels{groups}, parts)[0];
   std::vector<std::int64_t> order;
   for (const auto& models : groups) order.insert(order.end(), models.begin(), models.end());
   std::vector<std::int64_t> place(order.size());
@@ -159,7 +149,7 @@ torch::Tensor join_models(const std::vector<torch::Tensor>& parts, const Groups&
 }
 
 torch::Tensor index_on(torch::Device device, const std::vector<std::int64_t>& indices) {
-  // Never removed: captured graphs (ops/device_graph.hpp) hold addresses. Nor destroyed at the end
+  // Never removed: captured graphs (DeviceGraph) hold addresses. Nor destroyed at the end
   // of the process, when the device's allocator may be gone already.
   using Known = std::map<std::pair<std::string, std::vector<std::int64_t>>, torch::Tensor>;
   static std::mutex mutex;

@@ -41,6 +41,38 @@ void multiply_on_threads(std::int64_t m, std::int64_t n, std::int64_t k,
   multiply_on_threads<Real>(m, n, k, a, packed.data(), initial, c, c_row);
 }
 
+/// y (rows, out) = x (rows, in) W' + b of one model, x and y contiguous, on LibTorch's threads.
+template <class Real>
+struct LinearMap {
+  std::int64_t rows, in, out;
+  kernels::MatrixView<Real> weight;  ///< W (out, in)
+
+  /// Of the tensors of several models. @param i  which row of `weight` (M, out, in), any strides.
+  static LinearMap of(const torch::Tensor& x, const torch::Tensor& weight, std::int64_t i) {
+    const auto outer = static_cast<std::size_t>(x.dim()) - 2;
+    return {c10::multiply_integers(x.sizes().slice(1, outer)),
+            weight.size(2),
+            weight.size(1),
+            {weight.data_ptr<Real>() + i * weight.stride(0), weight.stride(1), weight.stride(2)}};
+  }
+
+  /// @param bias  null: 0.
+  void forward(const Real* x, const Real* bias, Real* y) const {
+    multiply_on_threads<Real>(rows, out, in, {x, in, 1},
+                              kernels::MatrixView<Real>{weight.data, weight.column, weight.row},
+                              {bias, 0}, y, out);
+  }
+
+  /// Writes gradients. @param by_weight  rows of it are as far apart as those of a contiguous W, or
+  /// `by_row`.
+  void backward(const Real* x, const Real* by_y, Real* by_x, Real* by_weight,
+                std::int64_t by_row = -1) const {
+    multiply_on_threads<Real>(rows, in, out, {by_y, out, 1}, weight, {}, by_x, in);
+    multiply_on_threads<Real>(out, in, rows, {by_y, 1, out}, kernels::MatrixView<Real>{x, in, 1},
+                              {}, by_weight, by_row < 0 ? in : by_row);
+  }
+};
+
 /// The sums of the columns of x (m, n), in blocks of rows, so that long sums stay accurate.
 template <class Real>
 void add_up_rows(std::int64_t m, std::int64_t n, const Real* x, Real* sums) {

@@ -1,15 +1,12 @@
 #include "ops/score_vectors.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
-#include <torch/autograd.h>
 
 #include "kernels/unit_vectors.hpp"
-#include "ops/kept.hpp"
+#include "ops/array_op.hpp"
 #include "ops/model_parts.hpp"
 #include "ops/product.hpp"
 
@@ -17,67 +14,7 @@ namespace nas::nn {
 
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 using Kind = VectorMap::Kind;
-
-/// What does not change between the passes and is no tensor. Weights and biases are in a list, in
-/// the order of the maps that have them.
-struct Call {
-  std::vector<MappedModels> maps;  ///< their tensors are not read
-  std::int64_t width;
-
-  Call(std::vector<MappedModels> given, std::int64_t given_width)
-      : maps(std::move(given)), width(given_width) {
-    for (auto& [models, map] : maps) map = {.kind = map.kind};
-  }
-
-  [[nodiscard]] std::int64_t num_models(Kind kind) const {
-    std::int64_t count = 0;
-    for (const auto& [models, map] : maps) {
-      if (map.kind == kind) count += std::ssize(models);
-    }
-    return count;
-  }
-
-  /// Calls run(kind, model, which one of those of its kind, which of the weights, place in them).
-  template <class Run>
-  void for_models(const Run& run) const {
-    std::array<std::int64_t, 4> of_kind{};
-    std::size_t weights = 0;
-    for (const auto& [models, map] : maps) {
-      auto& next = of_kind.at(static_cast<std::size_t>(map.kind));
-      for (std::int64_t place = 0; place < std::ssize(models); ++place) {
-        run(map.kind, models[static_cast<std::size_t>(place)], next++, weights, place);
-      }
-      if (map.kind == Kind::pair) ++weights;
-    }
-  }
-};
-
-/// The vectors of a model, in q or in k.
-struct Sizes {
-  std::int64_t rows, width;
-  [[nodiscard]] std::int64_t elements() const { return rows * width; }
-  /// Of a model's weight.
-  [[nodiscard]] std::int64_t weights() const { return 2 * width * width; }
-};
-
-Sizes sizes_of(const torch::Tensor& x, std::int64_t width) {
-  return {x.numel() / (x.size(0) * width), width};
-}
-
-/// Those of q and k, which has fewer vectors where heads share keys.
-using BothSizes = std::array<Sizes, 2>;
-
-/// Where what is kept of the vectors of q (input 0) or k (1) begins: q's, then k's, model by model.
-/// @param size  of what is kept: &Sizes::rows or &Sizes::elements.
-template <class Size>
-std::int64_t kept_begin(const BothSizes& sizes, std::int64_t nth, std::size_t input,
-                        const Size& size) {
-  const auto of_q = std::invoke(size, sizes[0]);
-  return nth * (of_q + std::invoke(size, sizes[1])) + (input == 0 ? 0 : of_q);
-}
 
 /// Calls run(first row, rows) on LibTorch's threads.
 template <class Run>
@@ -87,130 +24,126 @@ void for_rows(std::int64_t rows, const Run& run) {
                    [&](std::int64_t begin, std::int64_t end) { run(begin, end - begin); });
 }
 
-/// y (rows, d) = bias + x W_i', i the half of the weight.
-template <class Real>
-void map_half(const Sizes& size, const Real* x, const Real* weight, std::size_t half,
-              const Real* bias, Real* y) {
-  const auto offset = static_cast<std::int64_t>(half) * size.width;
-  kernels::Initial<Real> initial;
-  if (bias != nullptr) initial = {bias, 0};
-  multiply_on_threads<Real>(size.rows, size.width, size.width, {x, size.width, 1},
-                            {weight + offset, 1, 2 * size.width}, initial, y, size.width);
-}
+/// The maps of all models but those of a kind of its own, which are not mapped here. Of q and k, then
+/// weight and bias of each map of pairs.
+struct MapVectors {
+  /// The models of a map.
+  struct Group {
+    Kind kind;
+    Models models;
+  };
+  std::vector<Group> groups;
+  std::int64_t width;
 
-/// The gradients of map_half() w.r.t. x and its half of the weight.
-template <class Real>
-void map_half_backward(const Sizes& size, const Real* x, const Real* weight, std::size_t half,
-                       const Real* by_y, Real* by_x, Real* by_weight) {
-  const auto offset = static_cast<std::int64_t>(half) * size.width;
-  multiply_on_threads<Real>(size.rows, size.width, size.width, {by_y, size.width, 1},
-                            {weight + offset, 2 * size.width, 1}, {}, by_x, size.width);
-  multiply_on_threads<Real>(size.width, size.width, size.rows, {by_y, 1, size.width},
-                            {x, size.width, 1}, {}, by_weight + offset, 2 * size.width);
-}
-
-class Mapped : public torch::autograd::Function<Mapped> {
- public:
-  /// @param parameters  weight and bias of every map that has them.
-  static variable_list forward(AutogradContext* context, const torch::Tensor& given_q,
-                               const torch::Tensor& given_k, at::TensorList parameters,
-                               const KeptPointer<Call>& call) {
-    const auto q = given_q.contiguous();
-    const auto k = given_k.contiguous();
-    const BothSizes sizes{sizes_of(q, call->value.width), sizes_of(k, call->value.width)};
-    variable_list out{at::empty(q.sizes(), q.options()), at::empty(k.sizes(), k.options())};
-    const auto given_vectors =
-        at::empty({call->value.num_models(Kind::pair), sizes[0].elements() + sizes[1].elements()},
-                  q.options());
-    const auto inverse_lengths =
-        at::empty({call->value.num_models(Kind::unit), sizes[0].rows + sizes[1].rows}, q.options());
-    AT_DISPATCH_FLOATING_TYPES(q.scalar_type(), "score_vectors", [&] {
-      call->value.for_models([&](Kind kind, auto model, auto nth, std::size_t map, auto place) {
-        for (std::size_t i = 0; i < 2; ++i) {
-          const auto& size = sizes.at(i);
-          const auto at = model * size.elements();
-          const auto* x = (i == 0 ? q : k).template data_ptr<scalar_t>() + at;
-          auto* y = out[i].template data_ptr<scalar_t>() + at;
-          if (kind == Kind::same || kind == Kind::own) {
-            std::copy_n(x, size.elements(), y);
-          } else if (kind == Kind::unit) {
-            auto* inverse = inverse_lengths.template data_ptr<scalar_t>() +
-                            kept_begin(sizes, nth, i, &Sizes::rows);
-            for_rows(size.rows, [&](std::int64_t row, std::int64_t rows) {
-              kernels::unit_vectors<scalar_t>(rows, size.width, x + row * size.width,
-                                              y + row * size.width, inverse + row);
-            });
-          } else {
-            const auto* weight =
-                parameters[2 * map].template data_ptr<scalar_t>() + place * size.weights();
-            const auto* bias =
-                parameters[2 * map + 1].template data_ptr<scalar_t>() + place * size.width;
-            map_half<scalar_t>(size, x, weight, i, i == 0 ? bias : nullptr, y);
-            std::copy_n(x, size.elements(),
-                        given_vectors.template data_ptr<scalar_t>() +
-                            kept_begin(sizes, nth, i, &Sizes::elements));
-          }
+  Tensors forward(const Tensors& in, Tensors& saved) const {
+    const Tensors out{unwritten(in[0]), unwritten(in[1])};
+    // Pairs need their inputs, unit vectors their results; of q, then k, each model by model.
+    for (const auto& x : {in[0], in[1]}) saved.push_back(kept(x, Kind::pair, width));
+    const bool any_unit = num_models(Kind::unit) > 0;
+    for (const auto& y : out) saved.push_back(any_unit ? y : torch::Tensor());
+    for (const auto& x : {in[0], in[1]}) saved.push_back(kept(x, Kind::unit, 1));
+    for (std::size_t i = 2; i < in.size(); i += 2) saved.push_back(in[i]);
+    AT_DISPATCH_FLOATING_TYPES(in[0].scalar_type(), "score_vectors", [&] {
+      for_models([&](std::size_t i, Kind kind, auto model, auto nth, std::size_t map, auto place) {
+        const auto* x = row_of<scalar_t>(in[i], model);
+        auto* y = row_of<scalar_t>(out[i], model);
+        const auto elements = elements_of(in[i]);
+        if (kind == Kind::pair) {
+          const auto of = half<scalar_t>(in[i], in[2 + 2 * map], place, i);
+          of.forward(x, i == 0 ? row_of<scalar_t>(in[3 + 2 * map], place) : nullptr, y);
+          std::copy_n(x, elements, row_of<scalar_t>(saved[i], nth));
+        } else if (kind == Kind::unit) {
+          auto* inverse = row_of<scalar_t>(saved[4 + i], nth);
+          for_rows(elements / width, [&](std::int64_t row, std::int64_t rows) {
+            const auto first = row * width;
+            kernels::unit_vectors<scalar_t>(rows, width, x + first, y + first, inverse + row);
+          });
+        } else {
+          std::copy_n(x, elements, y);
         }
       });
     });
-    // Pairs need their inputs, unit vectors their results.
-    variable_list saved{given_vectors, torch::Tensor(), torch::Tensor()};
-    if (call->value.num_models(Kind::unit) > 0) {
-      saved[1] = out[0];
-      saved[2] = out[1];
-    }
-    saved.push_back(inverse_lengths);
-    for (std::size_t i = 0; i < parameters.size(); i += 2) saved.push_back(parameters[i]);
-    context->save_for_backward(std::move(saved));
-    keep(context, call);
     return out;
   }
 
-  static variable_list backward(AutogradContext* context, const variable_list& outer) {
-    const auto& call = kept<Call>(context);
-    const auto saved = context->get_saved_variables();
-    const std::array<torch::Tensor, 2> by_out{outer[0].contiguous(), outer[1].contiguous()};
-    const BothSizes sizes{sizes_of(by_out[0], call.width), sizes_of(by_out[1], call.width)};
-    variable_list by_inputs;
-    for (const auto& by_y : by_out) by_inputs.push_back(at::empty(by_y.sizes(), by_y.options()));
-    for (std::size_t i = 4; i < saved.size(); ++i) {
-      by_inputs.push_back(at::empty(saved[i].sizes(), saved[i].options()));
-      by_inputs.push_back(at::empty({saved[i].size(0), call.width}, saved[i].options()));
+  Tensors backward(const Tensors& saved, const Tensors& by_out) const {
+    auto by = unwritten(by_out);
+    for (std::size_t i = 6; i < saved.size(); ++i) {
+      by.push_back(unwritten(saved[i]));
+      by.push_back(at::empty({saved[i].size(0), width}, saved[i].options()));
     }
     AT_DISPATCH_FLOATING_TYPES(by_out[0].scalar_type(), "score_vectors_backward", [&] {
-      const auto data = [](const torch::Tensor& x) { return x.data_ptr<scalar_t>(); };
-      call.for_models([&](Kind kind, auto model, auto nth, std::size_t map, auto place) {
-        for (std::size_t i = 0; i < 2; ++i) {
-          const auto& size = sizes.at(i);
-          const auto at = model * size.elements();
-          const auto* by_y = data(by_out.at(i)) + at;
-          auto* by_x = data(by_inputs[i]) + at;
-          if (kind == Kind::same || kind == Kind::own) {
-            std::copy_n(by_y, size.elements(), by_x);
-          } else if (kind == Kind::unit) {
-            const auto* y = data(saved[1 + i]) + at;
-            const auto* inverse = data(saved[3]) + kept_begin(sizes, nth, i, &Sizes::rows);
-            for_rows(size.rows, [&](std::int64_t row, std::int64_t rows) {
-              const auto first = row * size.width;
-              kernels::unit_vectors_backward<scalar_t>(rows, size.width, y + first, inverse + row,
-                                                       by_y + first, by_x + first);
-            });
-          } else {
-            const auto of_weight = place * size.weights();
-            map_half_backward<scalar_t>(
-                size, data(saved[0]) + kept_begin(sizes, nth, i, &Sizes::elements),
-                data(saved[4 + map]) + of_weight, i, by_y, by_x,
-                data(by_inputs[2 + 2 * map]) + of_weight);
-            if (i == 0) {
-              add_up_rows(size.rows, size.width, by_y,
-                          data(by_inputs[3 + 2 * map]) + place * size.width);
-            }
+      for_models([&](std::size_t i, Kind kind, auto model, auto nth, std::size_t map, auto place) {
+        const auto* by_y = row_of<scalar_t>(by_out[i], model);
+        auto* by_x = row_of<scalar_t>(by[i], model);
+        const auto elements = elements_of(by[i]);
+        if (kind == Kind::pair) {
+          const auto of = half<scalar_t>(by[i], saved[6 + map], place, i);
+          of.backward(
+              row_of<scalar_t>(saved[i], nth), by_y, by_x,
+              row_of<scalar_t>(by[2 + 2 * map], place) + static_cast<std::int64_t>(i) * width,
+              2 * width);
+          if (i == 0) {
+            add_up_rows(of.rows, width, by_y, row_of<scalar_t>(by[3 + 2 * map], place));
           }
+        } else if (kind == Kind::unit) {
+          const auto* y = row_of<scalar_t>(saved[2 + i], model);
+          const auto* inverse = row_of<scalar_t>(saved[4 + i], nth);
+          for_rows(elements / width, [&](std::int64_t row, std::int64_t rows) {
+            const auto first = row * width;
+            kernels::unit_vectors_backward<scalar_t>(rows, width, y + first, inverse + row,
+                                                     by_y + first, by_x + first);
+          });
+        } else {
+          std::copy_n(by_y, elements, by_x);
         }
       });
     });
-    by_inputs.emplace_back();
-    return by_inputs;
+    return by;
+  }
+
+ private:
+  /// Calls run(0 for q and 1 for k, kind, model, which one of those of its kind, which map of pairs,
+  /// place in the map).
+  template <class Run>
+  void for_models(const Run& run) const {
+    std::array<std::int64_t, 4> of_kind{};
+    std::size_t pairs = 0;
+    for (const auto& [kind, models] : groups) {
+      auto& next = of_kind.at(static_cast<std::size_t>(kind));
+      for (std::int64_t place = 0; place < std::ssize(models); ++place, ++next) {
+        for (std::size_t i = 0; i < 2; ++i) {
+          run(i, kind, models[static_cast<std::size_t>(place)], next, pairs, place);
+        }
+      }
+      if (kind == Kind::pair) ++pairs;
+    }
+  }
+
+  [[nodiscard]] std::int64_t num_models(Kind kind) const {
+    std::int64_t count = 0;
+    for (const auto& group : groups) {
+      if (group.kind == kind) count += std::ssize(group.models);
+    }
+    return count;
+  }
+
+  /// Of a model.
+  static std::int64_t elements_of(const torch::Tensor& x) { return x.numel() / x.size(0); }
+
+  /// Memory for `size` numbers of each vector in x of the models of a kind.
+  [[nodiscard]] torch::Tensor kept(const torch::Tensor& x, Kind kind, std::int64_t size) const {
+    return at::empty({num_models(kind), elements_of(x) / width * size}, x.options());
+  }
+
+  /// What a model's vectors in q (half 0) or k (1) are mapped by. @param weight  (M, d, 2 d).
+  template <class Real>
+  [[nodiscard]] LinearMap<Real> half(const torch::Tensor& x, const torch::Tensor& weight,
+                                     std::int64_t place, std::size_t which) const {
+    return {elements_of(x) / width,
+            width,
+            width,
+            {row_of<Real>(weight, place) + static_cast<std::int64_t>(which) * width, 2 * width, 1}};
   }
 };
 
@@ -252,8 +185,10 @@ std::array<torch::Tensor, 2> mapped_apart(const torch::Tensor& q, const torch::T
 std::array<torch::Tensor, 2> mapped_at_once(const torch::Tensor& q, const torch::Tensor& k,
                                             const std::vector<MappedModels>& maps,
                                             std::int64_t width) {
-  std::vector<torch::Tensor> parameters;
+  Tensors in{q, k};
+  MapVectors mapping{{}, width};
   for (const auto& [models, map] : maps) {
+    mapping.groups.push_back({map.kind, models});
     if (map.kind != Kind::pair) continue;
     TORCH_CHECK(map.weight.sizes() == at::IntArrayRef({std::ssize(models), width, 2 * width}) &&
                     map.bias.sizes() == at::IntArrayRef({std::ssize(models), width}) &&
@@ -261,10 +196,10 @@ std::array<torch::Tensor, 2> mapped_at_once(const torch::Tensor& q, const torch:
                 "maps of pairs of ", models.size(), " models have weight ", map.weight.sizes(),
                 " and bias ", map.bias.sizes(),
                 ", must be contiguous (M, d, 2 d) and (M, d), d = ", width);
-    parameters.push_back(map.weight);
-    parameters.push_back(map.bias);
+    in.push_back(map.weight);
+    in.push_back(map.bias);
   }
-  auto mapped = Mapped::apply(q, k, at::TensorList(parameters), make_kept(Call(maps, width)));
+  auto mapped = array_op(std::move(mapping), in);
   return {std::move(mapped[0]), std::move(mapped[1])};
 }
 

@@ -5,17 +5,13 @@
 #include <utility>
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
-#include <torch/autograd.h>
 
-#include "ops/kept.hpp"
+#include "ops/array_op.hpp"
 
 namespace nas::nn {
 
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 using Model = FusedTemperatures::Model;
 
 /// The queries of an array.
@@ -26,54 +22,68 @@ struct Queries {
   std::int64_t tokens = 0;
 };
 
-/// What does not change between the passes and is no tensor.
-struct Call {
-  std::vector<Model> models;
-  Queries queries;
+/// A divisor and its derivative w.r.t. z.
+struct Divisor {
+  double value, slope;
 };
 
-double sigmoid(double z) { return 1.0 / (1.0 + std::exp(-z)); }
-
-double divisor(const Model& model, double z) {
+Divisor divisor(const Model& model, double z) {
   switch (model.function) {
     case DivisorFunction::constant:
       break;
-    case DivisorFunction::exponential:
-      return model.scale * std::exp(z);
-    case DivisorFunction::logistic:
-      return model.scale * (sigmoid(z) + 0.5);
+    case DivisorFunction::exponential: {
+      const double value = model.scale * std::exp(z);
+      return {value, value};
+    }
+    case DivisorFunction::logistic: {
+      const double sigmoid = 1.0 / (1.0 + std::exp(-z));
+      return {model.scale * (sigmoid + 0.5), model.scale * sigmoid * (1.0 - sigmoid)};
+    }
     case DivisorFunction::absolute:
-      return model.scale * (std::abs(z) + 0.5);
+      return {model.scale * (std::abs(z) + 0.5), z == 0.0 ? 0.0 : std::copysign(model.scale, z)};
   }
-  return model.scale;
+  return {model.scale, 0.0};
 }
 
-/// The derivative of a divisor w.r.t. z.
-double divisor_slope(const Model& model, double z) {
-  switch (model.function) {
-    case DivisorFunction::constant:
-      break;
-    case DivisorFunction::exponential:
-      return model.scale * std::exp(z);
-    case DivisorFunction::logistic:
-      return model.scale * sigmoid(z) * (1.0 - sigmoid(z));
-    case DivisorFunction::absolute:
-      return z == 0.0 ? 0.0 : std::copysign(model.scale, z);
-  }
-  return 0.0;
-}
-
-/// The logits of one model, in double: there are few of them, and sums over thousands of queries
-/// are to be exact.
+/// Where the logits of one model lie in its row of a source: (n), or (B, T, n) by token.
 struct Logits {
-  std::vector<double> values;
-  std::int64_t sequence = 0;  ///< steps in `values`; 0 where all have one
-  std::int64_t token = 0;
-  std::int64_t head = 0;
+  const Queries& queries;
+  std::int64_t outputs;  ///< 1, or one for each head
+  std::int64_t count;    ///< elements of the row
+  bool by_token, of_mean;
 
-  /// Calls run(query's place in (B, H, T), its logit's place in values).
+  Logits(const Model& model, const torch::Tensor& source, const Queries& of)
+      : queries(of),
+        outputs(source.size(-1)),
+        count(source.numel() / source.size(0)),
+        by_token(source.dim() > 2),
+        of_mean(by_token && model.of_mean) {}
+
+  /// Which logit element i is of, alone or as one of a mean.
+  [[nodiscard]] std::size_t of_element(std::int64_t i) const {
+    if (of_mean) i = i / (queries.tokens * outputs) * outputs + i % outputs;
+    return static_cast<std::size_t>(i);
+  }
+  /// How many elements are averaged.
+  [[nodiscard]] double share() const { return of_mean ? static_cast<double>(queries.tokens) : 1.0; }
+
+  /// In double: there are few of them, and sums over thousands of queries are to be exact.
+  template <class Real>
+  [[nodiscard]] std::vector<double> values(const Real* elements) const {
+    std::vector<double> values(of_mean ? of_element(count - 1) + 1
+                                       : static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) {
+      values[of_element(i)] += static_cast<double>(elements[i]) / share();
+    }
+    return values;
+  }
+
+  /// Calls run(query's place in (B, H, T), its logit).
   template <class Run>
-  void for_queries(const Queries& queries, const Run& run) const {
+  void for_queries(const Run& run) const {
+    const std::int64_t head = outputs == 1 ? 0 : 1;
+    const std::int64_t token = by_token && !of_mean ? outputs : 0;
+    const std::int64_t sequence = of_mean ? outputs : token * queries.tokens;
     std::int64_t query = 0;
     for (std::int64_t b = 0; b < queries.sequences; ++b) {
       for (std::int64_t h = 0; h < queries.heads; ++h) {
@@ -85,132 +95,84 @@ struct Logits {
   }
 };
 
-/// @param all  logits of several models: (M, n), or (M, B, T, n) by token.
 template <class Real>
-Logits logits_of(const Model& model, const torch::Tensor& all, const Queries& queries) {
-  const std::int64_t outputs = all.size(-1);
-  const std::int64_t count = all.numel() / all.size(0);
-  const auto* first = all.data_ptr<Real>() + model.row * count;
-  Logits logits;
-  logits.head = outputs == 1 ? 0 : 1;
-  if (all.dim() == 2) {
-    logits.values.assign(first, first + count);
-  } else if (model.of_mean) {
-    logits.sequence = outputs;
-    logits.values.resize(static_cast<std::size_t>(queries.sequences * outputs));
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto sequence = i / (queries.tokens * outputs);
-      logits.values[static_cast<std::size_t>(sequence * outputs + i % outputs)] +=
-          static_cast<double>(first[i]) / static_cast<double>(queries.tokens);
-    }
-  } else {
-    logits.token = outputs;
-    logits.sequence = outputs * queries.tokens;
-    logits.values.assign(first, first + count);
-  }
-  return logits;
-}
-
-/// Writes gradients w.r.t. logits as logits_of() reads them. @param by_values  w.r.t. its values.
-template <class Real>
-void write_gradient(const Model& model, const std::vector<double>& by_values,
-                    const Queries& queries, const torch::Tensor& by_all) {
-  const std::int64_t outputs = by_all.size(-1);
-  const std::int64_t count = by_all.numel() / by_all.size(0);
-  auto* first = by_all.data_ptr<Real>() + model.row * count;
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (by_all.dim() > 2 && model.of_mean) {
-      const auto value = i / (queries.tokens * outputs) * outputs + i % outputs;
-      first[i] = static_cast<Real>(by_values[static_cast<std::size_t>(value)] /
-                                   static_cast<double>(queries.tokens));
-    } else {
-      first[i] = static_cast<Real>(by_values[static_cast<std::size_t>(i)]);
-    }
-  }
-}
-
-template <class Real>
-void write_inverses(const Model& model, const variable_list& sources, const Queries& queries,
-                    Real* out) {
+void write_inverses(const Model& model, const Tensors& sources, const Queries& queries, Real* out) {
   const std::int64_t count = queries.sequences * queries.heads * queries.tokens;
   if (model.source < 0) {
-    std::fill_n(out, count, static_cast<Real>(1.0 / divisor(model, 0.0)));
+    std::fill_n(out, count, static_cast<Real>(1.0 / divisor(model, 0.0).value));
     return;
   }
-  auto logits = logits_of<Real>(model, sources[static_cast<std::size_t>(model.source)], queries);
-  for (auto& value : logits.values) value = 1.0 / divisor(model, value);
-  logits.for_queries(queries, [&](std::int64_t query, std::size_t at) {
-    out[query] = static_cast<Real>(logits.values[at]);
+  const auto& source = sources[static_cast<std::size_t>(model.source)];
+  const Logits logits(model, source, queries);
+  auto values = logits.values(row_of<Real>(source, model.row));
+  for (auto& value : values) value = 1.0 / divisor(model, value).value;
+  logits.for_queries([&](std::int64_t query, std::size_t logit) {
+    out[query] = static_cast<Real>(values[logit]);
   });
 }
 
 template <class Real>
-void write_logit_gradients(const Model& model, const variable_list& sources, const Queries& queries,
-                           const Real* by_inverses, const variable_list& by_sources) {
+void write_logit_gradients(const Model& model, const Tensors& sources, const Queries& queries,
+                           const Real* by_inverses, const Tensors& by_sources) {
   if (model.source < 0) return;
-  const auto source = static_cast<std::size_t>(model.source);
-  const auto logits = logits_of<Real>(model, sources[source], queries);
-  std::vector<double> by_values(logits.values.size());
-  logits.for_queries(queries, [&](std::int64_t query, std::size_t at) {
-    by_values[at] += static_cast<double>(by_inverses[query]);
+  const auto& source = sources[static_cast<std::size_t>(model.source)];
+  const Logits logits(model, source, queries);
+  const auto values = logits.values(row_of<Real>(source, model.row));
+  std::vector<double> by_values(values.size());
+  logits.for_queries([&](std::int64_t query, std::size_t logit) {
+    by_values[logit] += static_cast<double>(by_inverses[query]);
   });
-  for (std::size_t i = 0; i < by_values.size(); ++i) {
-    const double inverse = 1.0 / divisor(model, logits.values[i]);
-    by_values[i] *= -divisor_slope(model, logits.values[i]) * inverse * inverse;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto [value, slope] = divisor(model, values[i]);
+    const double inverse = 1.0 / value;
+    by_values[i] *= -slope * inverse * inverse;
   }
-  write_gradient<Real>(model, by_values, queries, by_sources[source]);
+  auto* by = row_of<Real>(by_sources[static_cast<std::size_t>(model.source)], model.row);
+  for (std::int64_t i = 0; i < logits.count; ++i) {
+    by[i] = static_cast<Real>(by_values[logits.of_element(i)] / logits.share());
+  }
 }
 
-class InverseTemperatures : public torch::autograd::Function<InverseTemperatures> {
- public:
-  static torch::Tensor forward(AutogradContext* context, at::TensorList given,
-                               const KeptPointer<Call>& call) {
-    variable_list sources;
-    for (const auto& source : given) sources.push_back(source.contiguous());
-    const auto& queries = call->value.queries;
-    const std::int64_t count = queries.sequences * queries.heads * queries.tokens;
+/// Of logits.
+struct InverseTemperatures {
+  std::vector<Model> models;
+  Queries queries;
+
+  Tensors forward(const Tensors& in, Tensors& saved) const {
+    saved = in;
     auto out = at::empty({queries.models, queries.sequences, queries.heads, queries.tokens, 1},
-                         sources.front().options());
+                         in.front().options());
     AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "inverse_temperatures", [&] {
-      at::parallel_for(0, queries.models, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t r = begin; r < end; ++r) {
-          write_inverses(call->value.models[static_cast<std::size_t>(r)], sources, queries,
-                         out.data_ptr<scalar_t>() + r * count);
-        }
+      for_each([&](const Model& model, std::int64_t r) {
+        write_inverses(model, in, queries, row_of<scalar_t>(out, r));
       });
     });
-    context->save_for_backward(std::move(sources));
-    keep(context, call);
-    return out;
+    return {out};
   }
 
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto& call = kept<Call>(context);
-    const auto& queries = call.queries;
-    const std::int64_t count = queries.sequences * queries.heads * queries.tokens;
-    const auto sources = context->get_saved_variables();
-    const auto by_inverses = gradients[0].contiguous();
-    variable_list by_sources;
-    for (const auto& source : sources) {
-      by_sources.push_back(at::empty(source.sizes(), source.options()));
-    }
-    AT_DISPATCH_FLOATING_TYPES(by_inverses.scalar_type(), "inverse_temperatures_backward", [&] {
-      at::parallel_for(0, queries.models, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t r = begin; r < end; ++r) {
-          write_logit_gradients(call.models[static_cast<std::size_t>(r)], sources, queries,
-                                by_inverses.data_ptr<scalar_t>() + r * count, by_sources);
-        }
+  Tensors backward(const Tensors& saved, const Tensors& by_out) const {
+    auto by = unwritten(saved);
+    AT_DISPATCH_FLOATING_TYPES(by_out[0].scalar_type(), "inverse_temperatures_backward", [&] {
+      for_each([&](const Model& model, std::int64_t r) {
+        write_logit_gradients(model, saved, queries, row_of<const scalar_t>(by_out[0], r), by);
       });
     });
-    by_sources.emplace_back();
-    return by_sources;
+    return by;
+  }
+
+ private:
+  template <class Run>
+  void for_each(const Run& run) const {
+    at::parallel_for(0, queries.models, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) run(models[static_cast<std::size_t>(r)], r);
+    });
   }
 };
 
 /// (R, 1, 1, 1, 1), of divisors that have no logits.
 torch::Tensor constant_inverses(const std::vector<Model>& models, torch::ScalarType type) {
   std::vector<double> inverses;
-  for (const auto& model : models) inverses.push_back(1.0 / divisor(model, 0.0));
+  for (const auto& model : models) inverses.push_back(1.0 / divisor(model, 0.0).value);
   return at::tensor(inverses, at::TensorOptions(at::kDouble)).to(type).view({-1, 1, 1, 1, 1});
 }
 
@@ -257,12 +219,12 @@ torch::Tensor FusedTemperatures::inverses(const torch::Tensor& x) {
     }
     return constants_.expand({queries.models, queries.sequences, queries.heads, queries.tokens, 1});
   }
-  std::vector<torch::Tensor> logits;
+  Tensors logits;
   for (const auto& source : sources_) {
     logits.push_back(source.maps.empty() ? source.parameter
                                          : partial_linear(x, source.maps, mode_));
   }
-  return InverseTemperatures::apply(at::TensorList(logits), make_kept(Call{models_, queries}));
+  return array_op(InverseTemperatures{models_, queries}, logits)[0];
 }
 
 }  // namespace nas::nn

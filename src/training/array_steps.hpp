@@ -45,7 +45,7 @@ class ArraySteps {
 
 /// On a device with kernels of its own (ops/device_operations.hpp) a step takes nothing from the
 /// host but a row of a table that is sent some steps at a time, and is captured after the first few
-/// (ops/device_graph.hpp), several steps in one graph. Elsewhere the host gives it all. Both
+/// (nn::DeviceGraph), several steps in one graph. Elsewhere the host gives it all. Both
 /// compute the same.
 ///
 /// @param models, optimizer, windows  outlive the steps.

@@ -49,7 +49,7 @@ class Optimizer {
   /// @param steps  one per model.
   void step(std::span<const ModelStep> steps);
   /// The same on a device with kernels of its own, with numbers that are there and read when the
-  /// step is done: it can be captured (ops/device_graph.hpp).
+  /// step is done: it can be captured (nn::DeviceGraph).
   void step(const nn::DeviceSteps& steps);
   /// To be called before a capture of so many steps.
   void begin_recording(std::int64_t steps);

@@ -1,4 +1,5 @@
 #include <functional>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -41,44 +42,31 @@ TYPED_TEST(ElementwiseKernels, EqualTheCpusWithAndWithoutDropout) {
   const auto y = random_numbers<TypeParam>(kModels * kSize, 2, 4.0);
   for (const double share : {0.0, 0.3}) {
     Both<TypeParam> both(share);
-    const auto compare = [&](const char* what) {
+    for (const auto map : {Map::drop, Map::add_dropped, Map::gelu, Map::gelu_backward}) {
+      map_elements<TypeParam>(map, {x.data(), y.data()}, both.ours.data(), kModels, kSize,
+                              both.dropout, AtOnce());
+      both.on_cpu([&](std::int64_t at, const kernels::Dropout& dropout) {
+        kernels::map_elements<TypeParam>(map, {x.data() + at, y.data() + at},
+                                         both.expected.data() + at, 0, kSize, dropout);
+      });
+      const auto what = "map " + std::to_string(static_cast<int>(map));
       expect_close(both.ours, both.expected, what);
       for (std::size_t i = 0; i < both.ours.size(); ++i) {
         ASSERT_EQ(both.ours[i] == 0, both.expected[i] == 0) << what << ", mask of element " << i;
       }
-    };
-    drop(x.data(), both.ours.data(), kModels, kSize, both.dropout, AtOnce());
-    both.on_cpu([&](std::int64_t at, const kernels::Dropout& dropout) {
-      kernels::drop(x.data() + at, both.expected.data() + at, 0, kSize, dropout);
-    });
-    compare("drop");
-    add_dropped(x.data(), y.data(), both.ours.data(), kModels, kSize, both.dropout, AtOnce());
-    both.on_cpu([&](std::int64_t at, const kernels::Dropout& dropout) {
-      kernels::add_dropped(x.data() + at, y.data() + at, both.expected.data() + at, 0, kSize,
-                           dropout);
-    });
-    compare("add_dropped");
-    gelu(x.data(), both.ours.data(), kModels, kSize, both.dropout, AtOnce());
-    both.on_cpu([&](std::int64_t at, const kernels::Dropout& dropout) {
-      kernels::gelu(x.data() + at, both.expected.data() + at, 0, kSize, dropout);
-    });
-    compare("gelu");
-    gelu_backward(x.data(), y.data(), both.ours.data(), kModels, kSize, both.dropout, AtOnce());
-    both.on_cpu([&](std::int64_t at, const kernels::Dropout& dropout) {
-      kernels::gelu_backward(x.data() + at, y.data() + at, both.expected.data() + at, 0, kSize,
-                             dropout);
-    });
-    compare("gelu_backward");
+    }
   }
 }
 
 TEST(Dropout, ReadsTheSeedsWhenTheKernelRuns) {
   Both<float> both(0.5);
   const Array<float> ones(static_cast<std::size_t>(kModels * kSize), 1.0F);
-  drop(ones.data(), both.ours.data(), kModels, kSize, both.dropout, AtOnce());
+  map_elements<float>(Map::drop, {ones.data()}, both.ours.data(), kModels, kSize, both.dropout,
+                      AtOnce());
   const auto first = both.ours;
   both.seeds[1] = 99;
-  drop(ones.data(), both.ours.data(), kModels, kSize, both.dropout, AtOnce());
+  map_elements<float>(Map::drop, {ones.data()}, both.ours.data(), kModels, kSize, both.dropout,
+                      AtOnce());
   const auto differs = [&](std::int64_t model) {
     return !std::equal(first.begin() + model * kSize, first.begin() + (model + 1) * kSize,
                        both.ours.begin() + model * kSize);

@@ -18,8 +18,8 @@
 #include "nn/attention.hpp"
 #include "ops/cuda_operations.hpp"
 #include "ops/embedding.hpp"
-#include "ops/layer_norm.hpp"
 #include "ops/memory.hpp"
+#include "ops/norm.hpp"
 #include "ops/torch_compat.hpp"
 #include "training/optimizer.hpp"
 
@@ -302,7 +302,7 @@ TEST_P(DeviceOperationsOf, StepsOfAdamW) {
 }
 
 TEST(DeviceOperations, LeaveWhatHasNoKernelToLibTorch) {
-  const CudaOperations operations;
+  const auto& operations = cuda_operations();
   EXPECT_TRUE(operations.has_form_of(kernels::topk_quarter()));
   // A component's own, though by the functions of one that has a form: these differ between
   // libraries that the kernels are linked into.

@@ -8,13 +8,10 @@ namespace nas::nn::test {
 /// As long as this lives, CPU tensors are taken for those of a device.
 class Emulation {
  public:
-  Emulation() { set_device_operations(torch::kCPU, &operations_); }
+  Emulation() { set_device_operations(torch::kCPU, &cuda_operations()); }
   ~Emulation() { set_device_operations(torch::kCPU, nullptr); }
   Emulation(const Emulation&) = delete;
   Emulation& operator=(const Emulation&) = delete;
-
- private:
-  CudaOperations operations_;
 };
 
 inline int num_recordings = 0;

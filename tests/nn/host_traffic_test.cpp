@@ -53,21 +53,11 @@ void provide(const char* name, const char* overload, Kernel kernel) {
 /// Tensors of the right sizes, made of all that are given.
 class MetaOperations final : public DeviceOperations {
  public:
-  [[nodiscard]] torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) const override {
-    return x * factor(masks);
-  }
-  [[nodiscard]] torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
-                                          const Masks& masks) const override {
-    return residual + x * factor(masks);
-  }
-  [[nodiscard]] torch::Tensor dropped_gelu(const torch::Tensor& x,
-                                           const Masks& masks) const override {
-    return x * factor(masks);
-  }
-  [[nodiscard]] torch::Tensor dropped_gelu_backward(const torch::Tensor& x,
-                                                    const torch::Tensor& gradient,
-                                                    const Masks& masks) const override {
-    return x * gradient * factor(masks);
+  void map(kernels::Map /*map*/, const std::vector<torch::Tensor>& in, const torch::Tensor& out,
+           const Masks& masks) const override {
+    expect_here(in);
+    expect_here({out});
+    if (masks.any_drops()) expect_here({masks.seeds});
   }
   void layer_norm(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
                   double /*epsilon*/, const torch::Tensor& y,
@@ -98,17 +88,16 @@ class MetaOperations final : public DeviceOperations {
                                     std::int64_t /*heads*/) const override {
     return true;
   }
-  void gated_sum(const GatedSums& sums, const GatedTensors& terms, const torch::Tensor& logits,
+  void gated_sum(const GatedSums& sums, const std::vector<torch::Tensor>& in,
                  const torch::Tensor& out) const override {
-    expect_here({sums.on_device, logits, out});
-    expect_here(terms);
+    expect_here({sums.on_device, out});
+    expect_here(in);
   }
-  void gated_sum_backward(const GatedSums& sums, const GatedTensors& terms,
-                          const torch::Tensor& logits, const torch::Tensor& by_sum,
-                          const GatedTensors& by_terms,
-                          const torch::Tensor& by_logits) const override {
-    gated_sum(sums, terms, logits, by_sum);
-    gated_sum(sums, by_terms, by_logits, by_sum);
+  void gated_sum_backward(const GatedSums& sums, const std::vector<torch::Tensor>& in,
+                          const torch::Tensor& by_sum,
+                          const std::vector<torch::Tensor>& by) const override {
+    gated_sum(sums, in, by_sum);
+    expect_here(by);
   }
   [[nodiscard]] bool has_form_of(
       const kernels::RowNormalization& /*normalization*/) const override {
@@ -157,9 +146,6 @@ class MetaOperations final : public DeviceOperations {
     expect_here({models.on_device, tensors.q, tensors.k, tensors.v, tensors.inverse_temperature,
                  tensors.directions});
     if (models.masks.any_drops()) expect_here({models.masks.seeds});
-  }
-  static torch::Tensor factor(const Masks& masks) {
-    return masks.any_drops() ? masks.seeds.sum() : at::ones({}, at::kMeta);
   }
 };
 

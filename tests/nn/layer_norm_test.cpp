@@ -1,5 +1,3 @@
-#include "ops/layer_norm.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -11,6 +9,7 @@
 #include <torch/types.h>
 
 #include "kernels/instruction_set.hpp"
+#include "ops/norm.hpp"
 #include "ops/torch_compat.hpp"
 
 namespace nas::nn {

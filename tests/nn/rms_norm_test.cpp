@@ -1,5 +1,3 @@
-#include "ops/rms_norm.hpp"
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,6 +8,7 @@
 #include <torch/types.h>
 
 #include "kernels/instruction_set.hpp"
+#include "ops/norm.hpp"
 #include "ops/torch_compat.hpp"
 
 namespace nas::nn {
