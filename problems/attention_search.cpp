@@ -59,7 +59,7 @@ class AttentionSearch final : public Problem {
         training_parameters_(inputs.training),
         training_(inputs.training),
         folder_(inputs.folder),
-        checkpoint_space_(inputs.checkpoint_space),
+        paused_(inputs.checkpoint_space),
         keep_models_(inputs.evaluation.get<std::int64_t>("keep_models")),
         baseline_(inputs.baseline),
         threads_(static_cast<int>(inputs.evaluation.get<std::int64_t>("threads"))),
@@ -269,7 +269,7 @@ class AttentionSearch final : public Problem {
     if (folder_.empty()) return;
     const auto checkpoint = checkpoint_file(checkpoints(), evaluation.id, evaluation.replicate);
     if (evaluation.status == Status::paused) return keep_most_promising(evaluation, checkpoint);
-    paused_.erase(evaluation.id);
+    paused_.forget(evaluation.id);
     if (!fs::exists(checkpoint)) return;
     if (evaluation.status == Status::ok) keep_best_models(evaluation, checkpoint);
     remove_file(checkpoint);
@@ -564,9 +564,8 @@ class AttentionSearch final : public Problem {
   /// How good a kept model is, by its description; nothing where that does not say.
   [[nodiscard]] std::optional<ScoredModel> score_of(const nlohmann::json& description) const {
     if (!description.is_object()) return std::nullopt;
-    // Older descriptions hold perplexity alone.
-    const auto values = description.value("values", description);
-    const auto feasible = description.value("feasible", nlohmann::json(true));
+    const auto values = description.value("values", nlohmann::json::object());
+    const auto feasible = description.value("feasible", nlohmann::json());
     if (!feasible.is_boolean()) return std::nullopt;
     ScoredModel model{
         .feasible = feasible.get<bool>(),
@@ -581,16 +580,7 @@ class AttentionSearch final : public Problem {
     return model;
   }
 
-  /// A paused training run whose checkpoint is kept.
-  struct Paused {
-    fs::path checkpoint;
-    std::int64_t step;
-    ScoredModel model;
-  };
-
-  /// Keeps the checkpoint of a paused training run, and those before within their space: without
-  /// its own a training run begins again, with the same result. The first to go are those that were
-  /// paused soonest, of these the worst.
+  /// Keeps the checkpoint of a paused training run, see PausedRuns.
   void keep_most_promising(const Evaluation& evaluation, const fs::path& checkpoint) {
     ScoredModel model{.feasible =
                           objectives_->violation_by_training(std::array{&evaluation}).empty()};
@@ -598,33 +588,7 @@ class AttentionSearch final : public Problem {
       if (objective.objective.across) continue;
       model.values.push_back(objective.minimised(objective.value(evaluation)));
     }
-    paused_[evaluation.id] = {checkpoint, evaluation.curve.back().step, std::move(model)};
-    std::erase_if(paused_, [](const auto& one) { return !fs::exists(one.second.checkpoint); });
-    while (checkpoint_bytes() > checkpoint_space_) drop_least_promising();
-  }
-
-  [[nodiscard]] std::int64_t checkpoint_bytes() const {
-    std::int64_t bytes = 0;
-    for (const auto& [id, one] : paused_) {
-      bytes += static_cast<std::int64_t>(fs::file_size(one.checkpoint));
-    }
-    return bytes;
-  }
-
-  void drop_least_promising() {
-    const auto first = std::min_element(
-        paused_.begin(), paused_.end(),
-        [](const auto& a, const auto& b) { return a.second.step < b.second.step; });
-    std::vector<std::string> ids;
-    std::vector<ScoredModel> models;
-    for (const auto& [id, one] : paused_) {
-      if (one.step != first->second.step) continue;
-      ids.push_back(id);
-      models.push_back(one.model);
-    }
-    const auto least = paused_.find(ids[models_to_keep(models, models.size()).back()]);
-    remove_file(least->second.checkpoint);
-    paused_.erase(least);
+    paused_.keep(evaluation.id, {checkpoint, evaluation.curve.back().step, std::move(model)});
   }
 
   /// Keeps the weights of the best training runs (see models_to_keep), each by what it scored
@@ -673,7 +637,7 @@ class AttentionSearch final : public Problem {
   Parameters training_parameters_;
   TrainingSettings training_;
   fs::path folder_;
-  std::int64_t checkpoint_space_;
+  PausedRuns paused_;
   std::int64_t keep_models_;
   std::string baseline_;  ///< as it was given
   int threads_;
@@ -695,7 +659,6 @@ class AttentionSearch final : public Problem {
   std::size_t remembered_ = 0;                      ///< evaluations of this run entered there
   Instrument instrument_;                           ///< empty: this process
   bool does_without_checkpoints_ = false;
-  std::map<std::string, Paused> paused_;  ///< by id: whose checkpoints are kept
 };
 
 NAS_REGISTER_PROBLEM({.key = "attention_search",

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <utility>
+
+#include "core/durable_file.hpp"
 
 namespace nas {
 
@@ -34,6 +37,37 @@ std::vector<std::size_t> models_to_keep(const std::vector<ScoredModel>& models, 
     if (place < std::max(most, front) || place == best_baseline) kept.push_back(order[place]);
   }
   return kept;
+}
+
+void PausedRuns::keep(const std::string& id, Run run) {
+  runs_[id] = std::move(run);
+  std::erase_if(runs_,
+                [](const auto& one) { return !std::filesystem::exists(one.second.checkpoint); });
+  while (bytes() > space_) drop_least_promising();
+}
+
+std::int64_t PausedRuns::bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& [id, run] : runs_) {
+    bytes += static_cast<std::int64_t>(std::filesystem::file_size(run.checkpoint));
+  }
+  return bytes;
+}
+
+void PausedRuns::drop_least_promising() {
+  const auto first = std::min_element(runs_.begin(), runs_.end(), [](const auto& a, const auto& b) {
+    return a.second.step < b.second.step;
+  });
+  std::vector<std::string> ids;
+  std::vector<ScoredModel> models;
+  for (const auto& [id, run] : runs_) {
+    if (run.step != first->second.step) continue;
+    ids.push_back(id);
+    models.push_back(run.model);
+  }
+  const auto least = runs_.find(ids[models_to_keep(models, models.size()).back()]);
+  remove_file(least->second.checkpoint);
+  runs_.erase(least);
 }
 
 }  // namespace nas

@@ -1,6 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "indicators/indicators.hpp"
@@ -22,5 +26,31 @@ struct ScoredModel {
 /// Cost: the square of the number of models.
 /// @return positions in `models`, the best first.
 std::vector<std::size_t> models_to_keep(const std::vector<ScoredModel>& models, std::size_t most);
+
+/// Checkpoints of paused training runs, within a space on the disk: without its own a training run
+/// begins again, with the same result. The first to go are those that were paused soonest, of these
+/// the worst.
+class PausedRuns {
+ public:
+  struct Run {
+    std::filesystem::path checkpoint;
+    std::int64_t step;
+    ScoredModel model;
+  };
+
+  /// @param space  in bytes.
+  explicit PausedRuns(std::int64_t space) : space_(space) {}
+
+  /// @param id  of the evaluation.
+  void keep(const std::string& id, Run run);
+  void forget(const std::string& id) { runs_.erase(id); }
+
+ private:
+  [[nodiscard]] std::int64_t bytes() const;
+  void drop_least_promising();
+
+  std::int64_t space_;
+  std::map<std::string, Run> runs_{};  ///< by id
+};
 
 }  // namespace nas

@@ -7,9 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/visibility.hpp"
-
-namespace NAS_PUBLIC nas {
+namespace nas {
 
 /// Lines between a study's process, its engine and their workers (docs/how-to/cluster.md): JSON
 /// objects, each with the text "kind".

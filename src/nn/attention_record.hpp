@@ -4,10 +4,7 @@
 
 #include <torch/types.h>
 
-#include "core/visibility.hpp"
-
-namespace nas {
-namespace NAS_PUBLIC nn {
+namespace nas::nn {
 
 /// What one attention layer of a model computed in a forward pass, without gradients. B sequences, H
 /// heads, T tokens, D width.
@@ -29,5 +26,4 @@ struct AttentionRecord {
   std::vector<LayerRecord> layers{};  ///< in their order
 };
 
-}  // namespace nn
-}  // namespace nas
+}  // namespace nas::nn

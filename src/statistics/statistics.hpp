@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 /// A mean with its uncertainty.
 struct Estimate {

@@ -39,6 +39,7 @@
 #include "study/reuse.hpp"
 #include "study/rules.hpp"
 #include "study/session.hpp"
+#include "study/set_up.hpp"
 
 namespace nas {
 
@@ -81,122 +82,6 @@ class OneAtATime final : public Observer {
 };
 
 /// An experiment's problem, and what is wanted of it.
-struct Setup {
-  ObjectiveSet objectives;
-  std::shared_ptr<Problem> problem;  ///< points to the objectives
-  nlohmann::json facts;
-  std::optional<Feasibility> feasibility{};
-};
-
-std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& folder) {
-  nn::install_cpu_allocator();  // before the first tensor
-  auto setup = std::make_unique<Setup>();
-  setup->objectives = experiment.objectives;
-  setup->problem = make_problem(experiment, setup->objectives, folder);
-  if (setup->problem->expensive()) {
-    const auto threads = experiment.evaluation.get<std::int64_t>("threads");
-    nn::take_product_buffers(setup->problem->num_workers() * static_cast<int>(threads));
-  }
-  require_affordable(experiment, *setup->problem);
-  setup->facts = setup->problem->facts();
-  ShownCandidates shown;
-  if (experiment.mechanisms.empty()) {
-    setup->problem->require_memory(experiment.space);
-    shown = shown_candidates(experiment.space, *setup->problem);
-    setup->feasibility = feasibility(setup->objectives, shown, *setup->problem);
-    if (setup->feasibility) setup->feasibility->require_any();
-  } else {
-    for (const auto& candidate :
-         listed_candidates(experiment, setup->objectives, *setup->problem)) {
-      setup->problem->require_memory(candidate);
-    }
-  }
-  set_expected_ranges(setup->objectives, shown, *setup->problem, setup->facts);
-  const RuleFacts facts{.experiment = experiment,
-                        .problem = setup->problem.get(),
-                        .device = setup->facts.value("device", "cpu")};
-  for (const auto& breach : breaches(RuleStage::set_up, facts)) throw InputError(breach.text());
-  (void)fidelity_of(experiment, *setup->problem);
-  return setup;
-}
-
-nlohmann::json environment_json(const nlohmann::json& facts) {
-  auto json = nn::to_json(nn::environment());
-  json.update({{"attnas", kVersion},
-               {"revision", kRevision},
-               {"compiler", __VERSION__},
-               {"device", facts.value("device", "")}});
-  if (auto plugins = plugins_record(); !plugins.empty()) json["plugins"] = std::move(plugins);
-  for (const auto* of_gpu : {"device_model", "float32_products"}) {
-    if (const auto fact = facts.find(of_gpu); fact != facts.end()) json[of_gpu] = *fact;
-  }
-  return json;
-}
-
-/// Warns of a text of the user's own from which nothing can be learned.
-void warn_of_text(const Experiment& experiment, const nlohmann::json& facts) {
-  if (experiment.corpus != "text_file") return;
-  for (const auto& [one, other] : {std::pair{"train", "valid"}, {"train", "test"}}) {
-    const auto& file = experiment.data.get<std::string>(other);
-    std::error_code unknown;
-    if (!file.empty() && fs::equivalent(experiment.data.get<std::string>(one), file, unknown)) {
-      warn("data." + std::string(one) + " and data." + other + " are one text, " + file +
-           ": what is learned by heart will look like skill");
-    }
-  }
-  const auto batch = experiment.training.get<std::int64_t>("batch_size");
-  for (const auto* split : {"train", "valid"}) {
-    const auto windows = facts.value(std::string(split) + "_windows", batch);
-    if (windows >= batch) continue;
-    warn("the " + std::string(split) + " split has " + std::to_string(windows) + " windows of " +
-         std::to_string(facts.value("context", std::int64_t{0})) +
-         " tokens, fewer than a batch of training (training.batch_size = " + std::to_string(batch) +
-         "): results say little");
-  }
-}
-
-void warn_of_slow_blas() {
-  const auto environment = nn::environment();
-  if (environment.slow_blas) {
-    warn("matrix products come from the reference BLAS (" + environment.blas_library +
-         "), about 11 times slower than an OpenBLAS: apt-get install libopenblas0-openmp");
-  }
-}
-
-/// Fixes the ranges of the objectives by the baseline's evaluations, and records both.
-/// @param baseline  may be empty.
-void record_baseline(const std::vector<Evaluation>& baseline, Setup& setup, Store& store) {
-  const auto evaluations = pointers(baseline);
-  set_ranges_from_baseline(setup.objectives, evaluations);
-  store.set_meta("objectives", setup.objectives.record());
-  store.set_meta("reference_point", kReferencePoint);
-  if (baseline.empty()) return;
-  std::vector<std::string> ids;
-  for (const auto& evaluation : baseline) ids.push_back(evaluation.id);
-  // As measured: what others are compared with may break a constraint.
-  const auto judgement = setup.objectives.judge(evaluations);
-  if (!is_usable(judgement.status)) {
-    warn("the baseline " + setup.problem->label(baseline.front().candidate) + " is " +
-         std::string(to_string(judgement.status)) + ": " + judgement.reason);
-  }
-  store.set_meta("baseline", {{"evaluations", ids},
-                              {"fitness", judgement.measured.empty() ? judgement.fitness
-                                                                     : judgement.measured}});
-}
-
-/// Evaluates the baseline, fixes the ranges of the objectives, and records both.
-void measure_baseline(const Experiment& experiment, Setup& setup, RecordingEvaluator& evaluator,
-                      Store& store) {
-  if (const auto recorded = store.meta("objectives")) {
-    set_recorded_ranges(setup.objectives, *recorded);
-  }
-  std::vector<Evaluation> baseline;
-  if (!experiment.baseline.empty()) {
-    baseline = evaluator.evaluate(setup.problem->parse(experiment.baseline));
-  }
-  record_baseline(baseline, setup, store);
-}
-
 /// Refuses a folder with a run's results whose store is empty: to begin anew would overwrite what is
 /// left of it. A process that was killed when it began has left no results.
 void check_store_is_there(const fs::path& folder) {
@@ -383,7 +268,7 @@ bool budget_changed(const Store& store, const Experiment& experiment) {
 }
 
 /// What a search asks, and its store.
-std::shared_ptr<RecordingEvaluator> evaluator_of(Setup& setup, Store& store,
+std::shared_ptr<RecordingEvaluator> evaluator_of(StudySetup& setup, Store& store,
                                                  RecordingEvaluator::Options options) {
   options.workers = setup.problem->num_workers();
   options.compute = [&setup](Objective::Evaluations evaluations) {
@@ -399,7 +284,7 @@ std::shared_ptr<RecordingEvaluator> evaluator_of(Setup& setup, Store& store,
 /// Where a run's budget has changed, searches in a copy of its record, as far as that has the
 /// answers: what was recorded beyond the search's present end would be of no search at all.
 /// @throws InputError saying so; nothing was written then.
-void require_all_asked(const Experiment& experiment, Setup& setup, Store& store) {
+void require_all_asked(const Experiment& experiment, StudySetup& setup, Store& store) {
   if (!experiment.mechanisms.empty() || !budget_changed(store, experiment)) return;
   const TemporaryFolder folder;
   const auto file = folder.path() / "store.sqlite";
@@ -433,7 +318,7 @@ void require_all_asked(const Experiment& experiment, Setup& setup, Store& store)
 }
 
 /// The search, with its baseline before it.
-void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal,
+void carry_out_search(const Experiment& experiment, StudySetup& setup, const Rehearsal& rehearsal,
                       const std::shared_ptr<Executor>& executor, const Recall& recall, Store& store,
                       Labels& labels, Observer& observer) {
   const auto& problem = setup.problem;
@@ -495,7 +380,7 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
 }
 
 /// The mechanisms that are listed in place of a search, and the baseline.
-void carry_out_list(const FurtherWork& work, Setup& setup) {
+void carry_out_list(const FurtherWork& work, StudySetup& setup) {
   ElapsedSeconds elapsed(work.store);
   elapsed.start();
   // Ranges that the baseline has set stand until it sets them again.
@@ -511,7 +396,7 @@ void carry_out_list(const FurtherWork& work, Setup& setup) {
 }
 
 /// The search, and what follows it, which is not charged to it; or what is listed in its place.
-void carry_out(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal,
+void carry_out(const Experiment& experiment, StudySetup& setup, const Rehearsal& rehearsal,
                const std::shared_ptr<Executor>& executor, const Recall& recall,
                const std::function<void(const FurtherWork&)>& pilot, Store& store,
                Observer& observer) {
@@ -551,7 +436,7 @@ bool is_finished(const Store& store, const Experiment& experiment, const Problem
 }
 
 /// What the search will ask for; where mechanisms are listed, these and the baseline.
-Rehearsal rehearsal_of(const Experiment& experiment, const Setup& setup) {
+Rehearsal rehearsal_of(const Experiment& experiment, const StudySetup& setup) {
   if (!setup.problem->expensive()) return {};
   if (experiment.mechanisms.empty()) return rehearse(experiment, setup.problem);
   return {.candidates = listed_candidates(experiment, setup.objectives, *setup.problem)};

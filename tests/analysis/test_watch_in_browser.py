@@ -37,7 +37,8 @@ def write_store(file: Path, count: int, validations: int = 10, name: str = HOSTI
             fitness TEXT, digest TEXT);
         CREATE TABLE indicators(asked INTEGER PRIMARY KEY, batch INTEGER, evaluated INTEGER, front INTEGER, value REAL);""")
     facts = {"config": {"name": HOSTILE, "budget": {"evaluations": count}}, "ended_by": f"{HOSTILE} asks",
-             "objectives": [{"name": HOSTILE, "best": 0, "worst": 100}, {"name": "flops", "best": 0, "worst": 10}],
+             "objectives": [{"name": name, "key": name, "unit": "1", "maximise": False, "best": 0, "worst": worst}
+                            for name, worst in ((HOSTILE, 100), ("flops", 10))],
              "sessions": [{"environment": {}, "host": HOSTILE, "pid": 1, "started": "2026-01-31T12:00:00Z"}]}
     store.executemany("INSERT INTO meta VALUES (?, ?, NULL)", [(key, json.dumps(fact)) for key, fact in facts.items()])
     for i in range(count):

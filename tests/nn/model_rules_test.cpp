@@ -296,7 +296,7 @@ std::vector<Said> said_by_python(const std::string& python, const fs::path& text
                                  const std::vector<fs::path>& folders) {
   const auto output = text.parent_path() / "said";
   auto command = python + " -B " + source_folder() + "/tests/nn/pytorch_folders.py " +
-                 source_folder() + "/src/model_export " + text.string();
+                 source_folder() + "/python/attnas " + text.string();
   for (const auto& folder : folders) command += " " + folder.string();
   EXPECT_EQ(std::system((command + " > " + output.string()).c_str()), 0);
   std::vector<Said> said;

@@ -213,7 +213,7 @@ TEST(PytorchModel, ComputesWhatEveryOptionComputesHere) {
   }
   const auto output = temporary.path() / "output";
   const auto command = python_with_torch() + source_folder() + "/tests/nn/pytorch_models.py " +
-                       source_folder() + "/src/model_export " + temporary.path().string() + " " +
+                       source_folder() + "/python/attnas " + temporary.path().string() + " " +
                        std::to_string(number) + " > " + output.string() + " 2>&1";
   EXPECT_EQ(std::system(command.c_str()), 0) << read_bytes(output);
 }

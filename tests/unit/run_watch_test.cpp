@@ -31,8 +31,11 @@ class RunWatchTest : public ::testing::Test {
     store_ = std::make_unique<Store>(folder_ / "store.sqlite");
     store_->begin_session({{"attnas", version}});
     store_->set_meta("config", {{"name", kHostile}, {"budget", {{"evaluations", 8}}}});
-    store_->set_meta("objectives", {{{"name", "perplexity"}, {"best", 0.0}, {"worst", 100.0}},
-                                    {{"name", "flops"}, {"best", 0.0}, {"worst", 10.0}}});
+    const auto objective = [](const char* name, double worst) {
+      return nlohmann::json{{"name", name},      {"key", name}, {"unit", "1"},
+                            {"maximise", false}, {"best", 0.0}, {"worst", worst}};
+    };
+    store_->set_meta("objectives", {objective("perplexity", 100.0), objective("flops", 10.0)});
     store_->set_meta("planned_asks", 8);
     store_->set_meta("ended_by", nullptr);
   }

@@ -132,7 +132,8 @@ void write_store(const fs::path& file) {
   store.set_meta("facts", small_facts());
   store.set_meta("baseline", {{"evaluations", nlohmann::json::array({evaluations.front().id})},
                               {"fitness", nlohmann::json::array({1.5})}});
-  store.set_meta("objectives", nlohmann::json::parse(R"([{"name": "perplexity", "best": 1.5}])"));
+  store.set_meta("objectives", nlohmann::json::parse(R"([{"name": "perplexity", "key": "perplexity",
+      "unit": "1", "maximise": false, "best": 1.5}])"));
   store.set_meta("last_population", nlohmann::json::parse("[[0.25, 0.5], [0.75, 1]]"));
   store.set_meta("labels", {{mechanisms[0], "the first"}});
   store.set_meta("elapsed_seconds", 12.5);

@@ -692,9 +692,6 @@ TEST_F(TableTest, UnwritableFilesAreNamed) {
               ::testing::ThrowsMessage<InputError>(HasSubstr("no/x.table: cannot be written")));
   EXPECT_THAT([&] { write_table(small_content(), folder_.path()); },
               ::testing::ThrowsMessage<InputError>(HasSubstr("cannot be written: it is a folder")));
-}
-
-TEST_F(TableTest, AFullDiskIsTheMachines) {
   EXPECT_EQ(code_on_a_full_disk([this] { write_table(small_content(), file_); }), 75);
   EXPECT_FALSE(fs::exists(file_));
 }

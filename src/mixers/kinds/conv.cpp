@@ -5,8 +5,6 @@ namespace nas {
 
 namespace {
 
-constexpr std::int64_t kFloat = 4;  // bytes
-
 double real(std::int64_t number) { return static_cast<double>(number); }
 
 /// The gated short convolution (Liquid AI 2025, LFM2).

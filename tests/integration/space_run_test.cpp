@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "integration/program.hpp"
+#include "search/objective.hpp"
+#include "store/store.hpp"
+
+namespace nas::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Test;
+
+class OwnConfigurationTest : public ProgramTest {
+ protected:
+  fs::path write_config(const std::string& text) {
+    const auto file = folder_ / "mine.yaml";
+    std::ofstream(file) << text;
+    return file;
+  }
+};
+
+/// A text of which the validation part has a word that the training part lacks.
+class BitsPerByteTest : public OwnConfigurationTest {
+ protected:
+  BitsPerByteTest() {
+    std::string lines;
+    for (int i = 0; i < 400; ++i) {
+      lines += "the " + std::string(i % 3 == 0 ? "cat" : "dog") + " saw line " +
+               std::to_string(i % 7) + "\n";
+    }
+    for (const auto* split : {"train", "valid", "test"}) {
+      std::ofstream(folder_ / (std::string(split) + ".txt"))
+          << lines << (std::string(split) == "valid" ? "one unheard word\n" : "");
+    }
+  }
+  [[nodiscard]] std::vector<std::string> search(const std::string& unit) {
+    const auto split = [this](const std::string& name) {
+      return "  " + name + ": " + (folder_ / (name + ".txt")).string() + "\n";
+    };
+    const auto file =
+        write_config("extends: " + config("smoke.yaml") +
+                     "\nobjectives: [bits_per_byte]\n"
+                     "data:\n"
+                     "  corpus: text_file\n" +
+                     split("train") + split("valid") + split("test") + "  unit: " + unit +
+                     "\n"
+                     "training:\n"
+                     "  steps: 40\n"
+                     "  checkpoints: [10, 20, 30]\n"
+                     "  early_stop_after: 10\n"
+                     "  early_stop_factor: 1.001\n"
+                     "  score_test: true\n");
+    return {file.string(), "--output", (folder_ / "run").string(), "--no-report"};
+  }
+};
+
+TEST_F(BitsPerByteTest, OfWhatIsStoppedEarlyIsThatOfItsCurve) {
+  ASSERT_EQ(run("nas-run", search("byte")), 0) << text();
+  const Store store(folder_ / "run" / "store.sqlite", Store::Mode::read_only);
+  int stopped = 0;
+  for (const auto& evaluation : store.evaluations()) {
+    ASSERT_TRUE(is_usable(evaluation)) << evaluation.reason;
+    const auto& valid = evaluation.curve.back().valid;
+    EXPECT_DOUBLE_EQ(evaluation.values.at("bits_per_byte"), std::log2(valid.perplexity()))
+        << "a token is a byte";
+    if (evaluation.status == Status::stopped_early) {
+      ++stopped;
+      continue;
+    }
+    const auto test = test_scores(evaluation);
+    EXPECT_GE(test.correct, 0);
+    EXPECT_GT(test.batches, 0);
+    EXPECT_EQ(test.unknown_tokens, 0);
+    EXPECT_NEAR(test.published_perplexity(), test.perplexity(), 0.1 * test.perplexity());
+  }
+  EXPECT_GT(stopped, 0);
+  EXPECT_EQ(store.meta("facts")->at("valid_unknown_targets"), 0);
+  EXPECT_EQ(store.meta("facts")->at("test_bytes_per_token"), 1.0);
+}
+
+TEST_F(BitsPerByteTest, OfUnknownWordsIsRefused) {
+  EXPECT_EQ(run("nas-run", search("word")), 2);
+  expect_text("objectives: bits_per_byte is unavailable: ");
+  expect_text("of the validation targets are <unk>");
+  expect_text("take data.unit = byte");
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+class SpaceTest : public OwnConfigurationTest {
+ protected:
+  /// A search of all combinations in the frame of the paper's choices.
+  std::vector<std::string> search(const std::string& genes, const std::string& folder,
+                                  std::vector<std::string> further = {}) {
+    const auto file = write_config(
+        "extends: " + config("smoke.yaml") +
+        "\n"
+        "space: {similarity: dot, normalization: softmax, gating: none, temperature: fixed, bias: "
+        "true, attention_dropout: 0.1, " +
+        genes + "}\nalgorithm: {name: exhaustive, population: 2}\n");
+    further.insert(further.begin(), {file.string(), "--output", (folder_ / folder).string()});
+    return further;
+  }
+  [[nodiscard]] std::map<std::string, Evaluation> evaluations(const std::string& folder) const {
+    std::map<std::string, Evaluation> found;
+    const Store store(folder_ / folder / "store.sqlite", Store::Mode::read_only);
+    for (auto& evaluation : store.evaluations()) found[evaluation.candidate] = evaluation;
+    return found;
+  }
+};
+
+TEST_F(SpaceTest, WhatIsNoModelIsRejectedAndTheSearchGoesOn) {
+  const std::string genes = "mixer: [attn, none], ffn: [swiglu, none]";
+  ASSERT_EQ(run("nas-run", search(genes, "run", {"--dry-run"})), 0) << text();
+  expect_text("3 of 4 combinations are models; others are rejected, e.g.: mixer = none, must have");
+  expect_text("about 3 trained");
+  ASSERT_EQ(run("nas-run", search(genes, "run", {"--no-report"})), 0) << text();
+  expect_text("rejected");
+  const auto found = evaluations("run");
+  const auto& none = found.at("none+none");
+  EXPECT_EQ(none.status, Status::rejected);
+  EXPECT_EQ(none.reason,
+            "no such model: mixer = none, must have a feed-forward layer beside it: ffn is none, "
+            "too");
+  EXPECT_EQ(std::count_if(found.begin(), found.end(),
+                          [](const auto& item) { return is_usable(item.second); }),
+            std::ssize(found) - 1);
+  const auto results = results_of(folder_ / "run");
+  EXPECT_EQ(results["rejected"][0]["candidate"], "none+none");
+  const auto first = canonical_export(folder_ / "run");
+  ASSERT_EQ(run("nas-run", search(genes, "run", {"--no-report"})), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "run"), first) << "it is known";
+}
+
+TEST_F(SpaceTest, RealGenesMayHitNoModel) {
+  const std::string genes =
+      "position: [none, rope], rope_fraction: {min: 0.1, max: 1, decimals: 2}";
+  ASSERT_EQ(
+      run("nas-run", search(genes, "run",
+                            {"--dry-run", "objectives=[perplexity, flops]", "algorithm.levels=4"})),
+      0)
+      << text();
+  expect_text("of 20000 random combinations are models: ");
+  expect_text("e.g.: position = rope, must rotate an even number of entries, not ");
+  ASSERT_EQ(run("nas-run", search(genes, "run", {"--no-report", "algorithm.levels=4"})), 0)
+      << text();
+  EXPECT_EQ(evaluations("run").at("attn{position=rope,rope_fraction=0.1}").status,
+            Status::rejected);
+  EXPECT_EQ(evaluations("run").at("attn{position=rope}").status, Status::ok);
+}
+
+TEST_F(SpaceTest, ModelsMatchInParameters) {
+  const std::string genes = "norm: rms, position_embedding: none, ffn: [gelu, swiglu]";
+  const auto matched = genes + ", match_parameters: true";
+  ASSERT_EQ(run("nas-run", search(genes, "own", {"--no-report"})), 0) << text();
+  ASSERT_EQ(run("nas-run", search(matched, "matched", {"--no-report", "evaluation.keep_models=9"})),
+            0)
+      << text();
+  const auto own = evaluations("own");
+  const auto found = evaluations("matched");
+  ASSERT_EQ(found.size(), own.size());
+  const auto target = Store(folder_ / "matched" / "store.sqlite", Store::Mode::read_only)
+                          .meta("facts")
+                          ->at("vanilla_parameters")
+                          .get<double>();
+  const std::string frame = "model{position_embedding=none,norm=rms}/attn";
+  for (const std::string ffn : {"", "+swiglu"}) {
+    const auto& evaluation = found.at(frame + ffn);
+    EXPECT_EQ(evaluation.status, Status::ok) << evaluation.reason;
+    constexpr double kStep = 3 * 16 * 8;  // of the hidden width by 8
+    EXPECT_NEAR(evaluation.values.at("parameters"), target, kStep / 2) << ffn;
+    EXPECT_NE(evaluation.id, own.at(frame + ffn).id);
+    EXPECT_EQ(evaluation.identity.at("model").at("match_parameters"), true);
+    EXPECT_FALSE(own.at(frame + ffn).identity.at("model").contains("match_parameters"));
+  }
+  EXPECT_GT(found.at(frame).values.at("parameters"), own.at(frame).values.at("parameters"))
+      << "in place of the position embedding";
+  ASSERT_EQ(run("nas-run", search("ffn: [gelu, none], match_parameters: true", "none")), 2);
+  expect_text("space.ffn = none: match_parameters: no layer has a feed-forward layer");
+  // Weights of the matched width are read again.
+  const auto folder = (folder_ / "matched").string();
+  EXPECT_EQ(run("nas-analyse", {folder, frame + "+swiglu", "--no-report"}), 0) << text();
+}
+
+}  // namespace
+}  // namespace nas::testing
