@@ -19,39 +19,6 @@
 namespace nas {
 namespace {
 
-TEST(Stop, ADeadlineRequestsAStopAndWithdrawsIt) {
-  EXPECT_FALSE(stop_requested());
-  {
-    const StopDeadline deadline(0.02);
-    EXPECT_FALSE(stopped_by_deadline());
-    while (!stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    EXPECT_TRUE(stopped_by_deadline());
-    request_stop();
-    EXPECT_FALSE(stopped_by_deadline()) << "somebody else asked, too";
-    request_stop(false);
-  }
-  EXPECT_FALSE(stop_requested());
-  const StopDeadline passed(-1.0);
-  EXPECT_TRUE(stop_requested());
-}
-
-TEST(Stop, AFarDeadlineIsNone) {
-  const StopDeadline deadline(9e300);
-  EXPECT_FALSE(stop_requested());
-}
-
-TEST(Stop, AStopOnBehalfOfOthersEndsWithItsObject) {
-  {
-    StopOfOthers failure;
-    EXPECT_FALSE(stop_requested());
-    failure.ask();
-    failure.ask();
-    EXPECT_TRUE(stop_requested());
-    EXPECT_FALSE(stopped_by_deadline());
-  }
-  EXPECT_FALSE(stop_requested());
-}
-
 TEST(Stop, SignalsThatAnnounceTheEndRequestAStop) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU}) {
     const int code = testing::in_child([number] {
@@ -130,6 +97,42 @@ TEST(Stop, AClosedPipeAndALargeFileAreErrorsOfTheWrite) {
     return stop_requested() ? 4 : 0;
   });
   EXPECT_EQ(code, 0);
+}
+
+// With threads of this process, after those that fork: a thread sanitizer supports no threads in a
+// child of a process that has had several.
+
+TEST(Stop, ADeadlineRequestsAStopAndWithdrawsIt) {
+  EXPECT_FALSE(stop_requested());
+  {
+    const StopDeadline deadline(0.02);
+    EXPECT_FALSE(stopped_by_deadline());
+    while (!stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(stopped_by_deadline());
+    request_stop();
+    EXPECT_FALSE(stopped_by_deadline()) << "somebody else asked, too";
+    request_stop(false);
+  }
+  EXPECT_FALSE(stop_requested());
+  const StopDeadline passed(-1.0);
+  EXPECT_TRUE(stop_requested());
+}
+
+TEST(Stop, AFarDeadlineIsNone) {
+  const StopDeadline deadline(9e300);
+  EXPECT_FALSE(stop_requested());
+}
+
+TEST(Stop, AStopOnBehalfOfOthersEndsWithItsObject) {
+  {
+    StopOfOthers failure;
+    EXPECT_FALSE(stop_requested());
+    failure.ask();
+    failure.ask();
+    EXPECT_TRUE(stop_requested());
+    EXPECT_FALSE(stopped_by_deadline());
+  }
+  EXPECT_FALSE(stop_requested());
 }
 
 }  // namespace
