@@ -1,5 +1,6 @@
 #include "ops/partial_linear.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <ATen/Dispatch.h>
@@ -56,10 +57,11 @@ struct PartialLinear {
         add_up_rows<scalar_t>(of.rows, of.out, by_out_rows, row_of<scalar_t>(by[2 + 2 * map], i));
         mapped[static_cast<std::size_t>(model)] = true;
       });
+      for (std::int64_t r = 0; r < x.size(0); ++r) {
+        if (mapped[static_cast<std::size_t>(r)]) continue;
+        std::fill_n(row_of<scalar_t>(by[0], r), x.numel() / x.size(0), scalar_t{0});
+      }
     });
-    for (std::int64_t r = 0; r < x.size(0); ++r) {
-      if (!mapped[static_cast<std::size_t>(r)]) by[0][r].zero_();
-    }
     return by;
   }
 
