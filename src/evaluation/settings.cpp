@@ -208,9 +208,9 @@ std::vector<Setting> evaluation_settings() {
       execution(text("device", "auto",
                      "auto, cpu, cuda or cuda:N, or several of one kind that the workers share: "
                      "cuda:0,cuda:1")),
-      execution(
-          text("workers", "auto",
-               "arrays of trainings at once: a number, or auto (one a core, one a listed GPU)")),
+      execution(text(
+          "workers", "auto",
+          "arrays of trainings at once: a number, or auto (one per core, one per listed GPU)")),
       execution(text(
           "array", "auto",
           "most trainings in an array, which a worker advances together: a number, or auto (timed "
