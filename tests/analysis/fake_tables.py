@@ -119,7 +119,7 @@ def write_table(path, cells: dict[tuple[str, int], dict], application_id=tables.
             (*place, point["step"], point["train_nll"], point["valid"]["nll"],
              point["valid"]["tokens"], point["valid"]["correct"], 0.0, 0, 0.0, 0, 0.0, 1,
              point["seconds"]) for point in own["curve"]])
-    insert(database, "meta", [("sha256", json.dumps(tables.content_hash(database)))])
+    insert(database, "meta", [("sha256", json.dumps(tables.content_sha256(database)))])
     database.commit()
     database.close()
 

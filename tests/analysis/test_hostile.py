@@ -88,7 +88,7 @@ class Hostile(unittest.TestCase):
         database = sqlite3.connect(path)
         database.execute("UPDATE meta SET value = ? WHERE key = 'name'", (json.dumps(MARKUP),))
         database.execute("DELETE FROM meta WHERE key = 'sha256'")
-        insert(database, "meta", [("sha256", json.dumps(tables.content_hash(database)))])
+        insert(database, "meta", [("sha256", json.dumps(tables.content_sha256(database)))])
         database.commit()
         database.close()
         return path

@@ -187,7 +187,7 @@ class Tables(unittest.TestCase):
         database.executescript(sql)
         if fitting:
             database.execute("UPDATE meta SET value = ? WHERE key = 'sha256'",
-                             (json.dumps(tables.content_hash(database)),))
+                             (json.dumps(tables.content_sha256(database)),))
         database.commit()
         database.close()
         return path

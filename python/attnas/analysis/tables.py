@@ -8,16 +8,15 @@ A cell is a mechanism trained with one replicate's seeds. Arrays are (mechanism,
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import os
 import sqlite3
-import struct
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from ..table import KEYS, content_sha256
 from . import digest, sqlite_files
 from .digest import BadInput
 from .genes import is_fixed
@@ -28,8 +27,6 @@ FIRST_HELD_OUT = 1_000_000  # replicates from here on are those of a re-test, or
 
 APPLICATION_ID = 0x6e617374  # "nast"
 VERSION = 2
-_KEYS = {"meta": "key", "mechanisms": "mechanism", "trainings": "mechanism, replicate",
-         "curves": "mechanism, replicate, step"}
 
 
 class TableError(BadInput):
@@ -151,10 +148,10 @@ def _read(path: str, database: sqlite3.Connection) -> Table:
     if version != VERSION:
         raise TableError(f"{path}: a table of version {version}, must be of version {VERSION}")
     meta = sqlite_files.meta(database)
-    if meta["sha256"] != content_hash(database):
+    if meta["sha256"] != content_sha256(database):
         raise TableError(f"{path}: its content does not fit its checksum: it was altered")
     mechanisms, trainings, curves = (
-        pd.read_sql_query(f"SELECT * FROM {name} ORDER BY {_KEYS[name]}", database)
+        pd.read_sql_query(f"SELECT * FROM {name} ORDER BY {KEYS[name]}", database)
         for name in ("mechanisms", "trainings", "curves"))
     facts = {**meta["facts"], **meta["identity"], "name": meta["name"], "sources": meta["sources"]}
     recorded = schema(facts.get("schema"))
@@ -190,29 +187,6 @@ def _read(path: str, database: sqlite3.Connection) -> Table:
 
 def _has(database: sqlite3.Connection, name: str) -> bool:
     return database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)).fetchone() is not None
-
-
-def content_hash(database: sqlite3.Connection) -> str:
-    """SHA-256 of a table's content, as docs/files.md says."""
-    checksum = hashlib.sha256()
-    for table, key in _KEYS.items():
-        where = "WHERE key <> 'sha256'" if table == "meta" else ""
-        rows = database.execute(f"SELECT * FROM {table} {where} ORDER BY {key}")
-        for row in ([table, *(column[0] for column in rows.description)], *rows):
-            checksum.update(b"".join(map(_hashed, row)) + b"\n")
-        checksum.update(b"\n")
-    return checksum.hexdigest()
-
-
-def _hashed(value: int | float | str | None) -> bytes:
-    if value is None:
-        return b"n"
-    if isinstance(value, int):
-        return b"i" + struct.pack("<q", value)
-    if isinstance(value, float):
-        return b"r" + struct.pack("<d", value)
-    text = value.encode()
-    return b"t" + struct.pack("<q", len(text)) + text
 
 
 def collect(runs: Sequence[str]) -> Table:
