@@ -32,6 +32,12 @@ void training_lines(const Experiment& experiment, const nlohmann::json& facts,
                        " epochs");
 }
 
+/// In full where each digit counts.
+std::string combinations_text(double count) {
+  constexpr double kExact = 1e15;
+  return count < kExact ? std::to_string(static_cast<std::int64_t>(count)) : human_count(count);
+}
+
 /// Every setting with its effective value, "training.steps = 5000", one per line.
 void settings_lines(const nlohmann::json& value, const std::string& path, std::ostream& out) {
   if (value.is_object()) {
@@ -112,7 +118,7 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
   if (listed) {
     for (const auto& name : experiment.mechanisms) line("mechanism", name);
   } else {
-    line("space", std::to_string(experiment.space.num_combinations()) +
+    line("space", combinations_text(experiment.space.num_combinations()) +
                       " combinations of the categorical genes, " +
                       std::to_string(experiment.space.num_varying()) + " genes that vary");
     line("algorithm", experiment.algorithm + ", population " +

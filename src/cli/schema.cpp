@@ -169,8 +169,10 @@ Json space_schema() {
   for (const auto& slot : slots()) {
     if (has_effect(slot)) genes[slot.name] = described(gene_schema(slot), slot.summary);
   }
-  genes["stack"] = described({{"enum", {"uniform", "cycle"}}},
-                             "whether all layers have the same genes, or `period` slots in turn");
+  genes["stack"] =
+      described({{"enum", {"uniform", "cycle", "free"}}},
+                "whether all layers have the same genes, take `period` slots in turn, or "
+                "have each genes of their own");
   genes["period"] = described({{"type", "integer"}, {"minimum", 2}, {"maximum", 16}},
                               "slots that layers take in turn");
   genes.update(properties_of(space_settings()));

@@ -12,7 +12,7 @@ namespace nas {
 namespace {
 
 /// More combinations are not kept: each ask finds its mechanism by name.
-constexpr std::int64_t kMostCombinations = 1'000'000;
+constexpr double kMostCombinations = 1e6;
 
 /// The number of the combination of options that a genotype has, the first gene's changing fastest.
 std::size_t combination_of(const SearchSpace& space, const Genotype& genotype) {
@@ -165,8 +165,8 @@ void StudyTable::find_combinations() {
   });
   const auto count = study_.space.num_combinations();
   if (!all_categorical || count > kMostCombinations) return;
-  for (std::int64_t i = 0; i < count; ++i) {
-    combinations_.push_back(find(genotype_of(study_.space, static_cast<std::size_t>(i))));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    combinations_.push_back(find(genotype_of(study_.space, i)));
   }
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -74,15 +73,10 @@ const Gene& SearchSpace::gene(std::string_view name) const {
   throw std::logic_error("space has no gene " + std::string(name));
 }
 
-std::int64_t SearchSpace::num_combinations() const {
-  std::int64_t product = 1;
+double SearchSpace::num_combinations() const {
+  double product = 1.0;
   for (const auto& gene : genes_) {
-    if (!gene.categorical()) continue;
-    const auto options = static_cast<std::int64_t>(gene.options.size());
-    if (product > std::numeric_limits<std::int64_t>::max() / options) {
-      return std::numeric_limits<std::int64_t>::max();
-    }
-    product *= options;
+    if (gene.categorical()) product *= static_cast<double>(gene.options.size());
   }
   return product;
 }

@@ -67,8 +67,8 @@ class SearchSpace {
   [[nodiscard]] const std::vector<Gene>& genes() const { return genes_; }
   /// @throws std::logic_error if there is no such gene.
   [[nodiscard]] const Gene& gene(std::string_view name) const;
-  /// Number of combinations of the categorical genes (2^63-1 if more).
-  [[nodiscard]] std::int64_t num_combinations() const;
+  /// Number of combinations of the categorical genes; exact up to 2^53.
+  [[nodiscard]] double num_combinations() const;
   /// Number of genes that vary.
   [[nodiscard]] std::size_t num_varying() const;
   /// Length of the integer part of a decision vector.

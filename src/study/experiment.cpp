@@ -57,8 +57,8 @@ class Reader {
       kind_ = problems().at(experiment_.problem).make();
     }
     read_top(file);
-    read_space_section();
     experiment_.model = read_own("model", model_settings());
+    read_space_section();
     frame_ = frame_of(experiment_.model, experiment_.semantics, experiment_.match_parameters);
     if (!has_sizes()) frame_.match_parameters = false;  // there is nothing to match
     check_space();
@@ -212,9 +212,10 @@ class Reader {
 
   void read_space_section() {
     noting_mistakes("space", [&] {
-      experiment_.space =
-          kind_.space ? decided_by_problem(kind_.space)
-                      : read_space(document_.find("space"), experiment_.semantics, diagnostics_);
+      experiment_.space = kind_.space
+                              ? decided_by_problem(kind_.space)
+                              : read_space(document_.find("space"), experiment_.semantics,
+                                           experiment_.model.get<Integer>("layers"), diagnostics_);
       if (reads("space")) {
         experiment_.match_parameters = read_match_parameters(document_.find("space"), diagnostics_);
       }

@@ -26,7 +26,7 @@ std::vector<Genotype> shown_combinations(const SearchSpace& space) {
     }
     return genotypes;
   }
-  for (std::int64_t number = 0; number < combinations; ++number) {
+  for (std::int64_t number = 0; number < static_cast<std::int64_t>(combinations); ++number) {
     std::int64_t rest = number;
     std::vector<std::pair<std::string, GeneValue>> values;
     for (const auto& gene : space.genes()) {

@@ -37,8 +37,8 @@ Setting log_setting() {
 
 class SpaceReader {
  public:
-  SpaceReader(Semantics semantics, Diagnostics& diagnostics)
-      : semantics_(semantics), diagnostics_(diagnostics) {}
+  SpaceReader(Semantics semantics, std::int64_t layers, Diagnostics& diagnostics)
+      : semantics_(semantics), layers_(layers), diagnostics_(diagnostics) {}
 
   /// @param space  the section, or nullptr: the paper's space.
   [[nodiscard]] SearchSpace read(const DocumentNode* space) {
@@ -95,8 +95,10 @@ class SpaceReader {
   std::size_t read_period(const DocumentNode& space) {
     const Setting stack{.name = "stack",
                         .default_value = std::string("uniform"),
-                        .help = "whether all layers have the same genes",
-                        .choices = {"uniform", "cycle"}};
+                        .help =
+                            "whether all layers have the same genes, take slots in turn, or "
+                            "have each genes of their own",
+                        .choices = {"uniform", "cycle", "free"}};
     const Setting period{.name = "period",
                          .default_value = std::int64_t{2},
                          .help = "slots that layers take in turn",
@@ -106,7 +108,13 @@ class SpaceReader {
     if (const auto* node = space.find("stack")) {
       if (!read_value("space.stack", *node, stack, diagnostics_, how)) return 1;
     }
-    const bool cycles = std::get<std::string>(how) == "cycle";
+    const auto& kind = std::get<std::string>(how);
+    const bool cycles = kind == "cycle";
+    if (kind != "uniform" && semantics_ == Semantics::published) {
+      refuse(*space.find("stack"), "space.stack",
+             "must be uniform: semantics: published knows the paper's genes only");
+      return 1;
+    }
     const auto* node = space.find("period");
     if (node == nullptr) {
       if (cycles) {
@@ -114,17 +122,12 @@ class SpaceReader {
                          "space.period: is missing, must be an integer in [2, " +
                              std::to_string(kLongestPeriod) + "] where space.stack is cycle");
       }
-      return 1;
+      return kind == "free" ? static_cast<std::size_t>(layers_) : 1;
     }
     Value slots = period.default_value;
     if (!read_value("space.period", *node, period, diagnostics_, slots)) return 1;
     if (!cycles) {
-      refuse(*node, "space.period", "must be left out where space.stack is uniform");
-      return 1;
-    }
-    if (semantics_ == Semantics::published) {
-      refuse(*space.find("stack"), "space.stack",
-             "must be uniform: semantics: published knows the paper's genes only");
+      refuse(*node, "space.period", "must be left out where space.stack is " + kind);
       return 1;
     }
     return static_cast<std::size_t>(std::get<std::int64_t>(slots));
@@ -294,6 +297,7 @@ class SpaceReader {
   }
 
   Semantics semantics_;
+  std::int64_t layers_;
   Diagnostics& diagnostics_;
 };
 
@@ -338,8 +342,9 @@ std::string allowed_text(const Gene& gene) {
 
 }  // namespace
 
-SearchSpace read_space(const DocumentNode* node, Semantics semantics, Diagnostics& diagnostics) {
-  return SpaceReader(semantics, diagnostics).read(node);
+SearchSpace read_space(const DocumentNode* node, Semantics semantics, std::int64_t layers,
+                       Diagnostics& diagnostics) {
+  return SpaceReader(semantics, layers, diagnostics).read(node);
 }
 
 std::vector<Setting> space_settings() {

@@ -24,12 +24,15 @@ inline constexpr const char* kRecordedConfiguration = "recorded configuration";
 ///
 /// `stack: uniform` gives all layers the same genes. With `stack: cycle` and `period: N`, layer i
 /// has the genes of slot i mod N: "slot0.similarity", ..., then "slot1.similarity", ..., each with
-/// the options that the section lists; genes of the whole model come before them.
+/// the options that the section lists; genes of the whole model come before them. `stack: free` is a
+/// cycle of as many slots as there are layers, and recorded as that.
 ///
 /// @param node         the section, or nullptr: the paper's space.
+/// @param layers       of the model.
 /// @param diagnostics  receives unknown options, options that are the same component, and what no
 ///                     module computes, unless a record lists it: those of before may.
-SearchSpace read_space(const DocumentNode* node, Semantics semantics, Diagnostics& diagnostics);
+SearchSpace read_space(const DocumentNode* node, Semantics semantics, std::int64_t layers,
+                       Diagnostics& diagnostics);
 
 /// Settings of the section `space` beside its genes, `stack` and `period`.
 std::vector<Setting> space_settings();

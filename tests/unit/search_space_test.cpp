@@ -1,7 +1,6 @@
 #include "genotype/search_space.hpp"
 
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -74,14 +73,14 @@ TEST(SearchSpace, OrdersOfMagnitudeAreDrawnAlikeWhereLogIsTrue) {
   }
 }
 
-TEST(SearchSpace, ManyCombinationsSaturate) {
+TEST(SearchSpace, ManyCombinationsAreCounted) {
   std::vector<Gene> genes;
   for (int i = 0; i < 64; ++i) {
     genes.push_back({.name = std::to_string(i), .options = {"0", "1"}});
   }
-  EXPECT_EQ(SearchSpace(genes).num_combinations(), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(SearchSpace(genes).num_combinations(), std::ldexp(1.0, 64));
   genes.resize(62);
-  EXPECT_EQ(SearchSpace(genes).num_combinations(), std::int64_t{1} << 62);
+  EXPECT_EQ(SearchSpace(genes).num_combinations(), std::ldexp(1.0, 62));
 }
 
 TEST(SearchSpace, BoundsHaveTheIntegersLast) {

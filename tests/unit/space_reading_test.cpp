@@ -147,7 +147,7 @@ TEST_F(ExperimentTest, AWideSpaceIsReadAgainFromItsRecord) {
   const std::string space =
       "space: {norm: rms, position: [none, rope], kv_heads: [1, 4], bias: [none, true], "
       "rope_base: {min: 100, max: 1000, decimals: 1}";
-  for (const std::string stack : {"", ", stack: cycle, period: 2"}) {
+  for (const std::string stack : {"", ", stack: cycle, period: 2", ", stack: free"}) {
     const auto first = load(space + stack + "}\n");
     const auto again = recorded_experiment(first.resolved);
     EXPECT_EQ(again.resolved, first.resolved);
@@ -172,15 +172,28 @@ TEST_F(ExperimentTest, LayersOfACycleHaveGenesOfTheirOwn) {
   EXPECT_EQ(space.gene("slot1.pattern").options, (Texts{"full", "window"}));
 }
 
+TEST_F(ExperimentTest, AFreeStackIsACycleOfAllLayers) {
+  const std::string genes = "pattern: [full, window], position: [none, rope]}\n";
+  for (const int layers : {1, 3}) {
+    const auto model = "model: {layers: " + std::to_string(layers) + "}\n";
+    const auto free = load(model + "space: {stack: free, " + genes);
+    const auto cycle = layers == 1 ? load(model + "space: {" + genes)
+                                   : load(model + "space: {stack: cycle, period: 3, " + genes);
+    EXPECT_EQ(free.resolved, cycle.resolved);
+  }
+}
+
 TEST_F(ExperimentTest, MistakesOfAStack) {
   EXPECT_EQ(mistakes("space: {stack: cicle}\n"),
-            "a.yaml:1:16: space.stack = cicle, must be one of uniform, cycle; did you mean cycle?");
+            "a.yaml:1:16: space.stack = cicle, must be one of uniform, cycle, free; did you mean cycle?");
   EXPECT_EQ(
       mistakes("space: {stack: cycle}\n"),
       "a.yaml:1:16: space.period: is missing, must be an integer in [2, 16] where space.stack "
       "is cycle");
   EXPECT_EQ(mistakes("space: {period: 2}\n"),
             "a.yaml:1:17: space.period = 2, must be left out where space.stack is uniform");
+  EXPECT_EQ(mistakes("space: {stack: free, period: 2}\n"),
+            "a.yaml:1:30: space.period = 2, must be left out where space.stack is free");
   EXPECT_EQ(mistakes("space: {stack: cycle, period: 1}\n"),
             "a.yaml:1:31: space.period = 1, must be in [2, 16]");
   EXPECT_EQ(mistakes("space: {stack: cycle, period: 3}\n"),
