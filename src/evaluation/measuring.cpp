@@ -1,39 +1,43 @@
-#include "evaluation/measuring.hpp"
-
 #include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "core/stop.hpp"
+#include "evaluation/evaluator_state.hpp"
 #include "evaluation/failures.hpp"
 #include "evaluation/local_executor.hpp"
 
 namespace nas {
 
-Measuring::Measuring(std::shared_ptr<Measurement> measured_by, Store& kept_in,
-                     RecordingEvaluator::Options chosen)
+RecordingEvaluator::State::State(std::shared_ptr<Measurement> measured_by, Store& kept_in,
+                                 Judge judged_by, Options chosen)
     : measurement(std::move(measured_by)),
       store(kept_in),
       options(std::move(chosen)),
+      judge(std::move(judged_by)),
       executor(options.executor ? options.executor
                                 : std::make_shared<LocalExecutor>(*measurement, options.workers)) {}
 
-void Measuring::report(Progress::Kind kind, const Evaluation* evaluation, const Evaluation* last,
-                       const Advance& advance) const {
+void RecordingEvaluator::State::report(Progress::Kind kind, const Evaluation* evaluation,
+                                       const Evaluation* last, const Advance& advance) const {
   if (!options.on_progress) return;
-  Progress progress{.kind = kind,
-                    .trained = trained,
-                    .rejected = rejected,
-                    .reused = reused,
-                    .evaluation = evaluation,
-                    .last = last,
-                    .advance = advance};
-  describe(progress);
-  options.on_progress(progress);
+  const bool finished = kind == Progress::Kind::batch_finished;
+  options.on_progress({.kind = kind,
+                       .batch = batches,
+                       .asked = ledger.asked() - (finished ? std::ssize(asks) : 0),
+                       .trained = trained,
+                       .rejected = rejected,
+                       .reused = reused,
+                       .evaluation = evaluation,
+                       .screening = batch.together ? std::ssize(asks) + 1 : 1,
+                       .batch_size = batch.size,
+                       .last = last,
+                       .advance = advance,
+                       .seconds_left = ledger.seconds_left()});
 }
 
 /// Whether there is an answer to a task: known, or recalled from the store.
-bool Measuring::recall(const Task& task) {
+bool RecordingEvaluator::State::recall(const Task& task) {
   if (known.contains(question_of(task))) return true;
   auto found = known.find_answer(task);
   if (!found) return false;
@@ -48,21 +52,22 @@ bool Measuring::recall(const Task& task) {
   return true;
 }
 
-const Evaluation& Measuring::screen(const Task& task) {
+const Evaluation& RecordingEvaluator::State::screen(const Task& task) {
   const auto found = screened.find(task.id);
   if (found != screened.end()) return found->second;
   if (stop_requested()) throw StopRequested();
   return screened.emplace(task.id, screened_alone(*measurement, task)).first->second;
 }
 
-std::vector<Task> Measuring::begin(std::vector<Task> tasks, std::int64_t ask) {
+std::vector<Task> RecordingEvaluator::State::begin(std::vector<Task> tasks, std::int64_t ask) {
   std::erase_if(tasks, [this](const Task& task) {
     if (!recall(task)) return false;
     charge(known.at(question_of(task)));
     return true;
   });
   if (tasks.empty()) return tasks;
-  about_to_measure();
+  preview();
+  if (batch.together) record_asking();
   if (options.on_measuring) options.on_measuring(ask);
   std::vector<std::pair<double, const Task*>> order;
   for (const auto& task : tasks) {
@@ -76,14 +81,14 @@ std::vector<Task> Measuring::begin(std::vector<Task> tasks, std::int64_t ask) {
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   if (!one_by_one()) measuring.clear();
-  if (one_by_one() || !out_of_time()) {
+  if (one_by_one() || !ledger.out_of_time()) {
     for (const auto& [cost, task] : order) submit(*task);
   }
   screened.clear();
   return tasks;
 }
 
-void Measuring::recall_or_measure(std::vector<Task> tasks, std::int64_t ask) {
+void RecordingEvaluator::State::recall_or_measure(std::vector<Task> tasks, std::int64_t ask) {
   const auto unknown = begin(std::move(tasks), ask);
   if (unknown.empty()) return;
   std::exception_ptr ended_by;
@@ -104,7 +109,7 @@ void Measuring::recall_or_measure(std::vector<Task> tasks, std::int64_t ask) {
 }
 
 /// Has a task measured that was screened.
-void Measuring::submit(const Task& task) {
+void RecordingEvaluator::State::submit(const Task& task) {
   auto evaluation = std::move(screened.at(task.id));
   evaluation.status = Status::failed;  // until measured
   executor->submit(task, evaluation);
@@ -112,7 +117,7 @@ void Measuring::submit(const Task& task) {
   at_work.submitted(1);
 }
 
-bool Measuring::hear() {
+bool RecordingEvaluator::State::hear() {
   try {
     auto event = executor->next();
     at_work.employ(executor->workers());
@@ -125,21 +130,21 @@ bool Measuring::hear() {
 }
 
 /// @param question  that it answers, see question_of().
-void Measuring::screen_out(Evaluation evaluation, const std::string& question) {
+void RecordingEvaluator::State::screen_out(Evaluation evaluation, const std::string& question) {
   known.keep_part(evaluation);
   if (measurement->expensive() || one_by_one()) store.add({evaluation});
   if (measurement->expensive()) measurement->recorded(evaluation);  // it may have begun before
   known.keep(question, evaluation);
   if (is_screened_out(evaluation)) ++rejected;
   report(Progress::Kind::evaluation_screened_out, &evaluation);
-  became_known();
+  preview();
   if (measurement->expensive()) outcomes.finish({&evaluation, 1});
 }
 
 /// Has a task measured once more, from its beginning, where that may come to something else.
-bool Measuring::try_again(const Evaluation& result) {
+bool RecordingEvaluator::State::try_again(const Evaluation& result) {
   const auto most = options.retries.of(result.status);
-  if (most == 0 || out_of_time()) return false;
+  if (most == 0 || ledger.out_of_time()) return false;
   auto& [task, evaluation] = measuring.at(result.id);
   auto& tries = evaluation.measured["failed_tries"];
   const auto again = std::string(to_string(result.status));
@@ -158,7 +163,7 @@ bool Measuring::try_again(const Evaluation& result) {
   return true;
 }
 
-void Measuring::handle(Executor::Event event) {
+void RecordingEvaluator::State::handle(Executor::Event event) {
   switch (event.kind) {
     case Executor::Event::Kind::started:
       outcomes.begin(event.ids);
@@ -179,7 +184,7 @@ void Measuring::handle(Executor::Event event) {
       break;
     case Executor::Event::Kind::finished:
       commit(std::move(event.evaluations));
-      if (!one_by_one() && out_of_time()) {
+      if (!one_by_one() && ledger.out_of_time()) {
         executor->withdraw();
         at_work.withdrawn();
       }
@@ -187,14 +192,15 @@ void Measuring::handle(Executor::Event event) {
   }
 }
 
-std::vector<const Evaluation*> Measuring::measured(const std::vector<std::string>& ids) const {
+std::vector<const Evaluation*> RecordingEvaluator::State::measured(
+    const std::vector<std::string>& ids) const {
   std::vector<const Evaluation*> evaluations;
   for (const auto& id : ids) evaluations.push_back(&measuring.at(id).evaluation);
   return evaluations;
 }
 
 /// Stores what was measured together.
-void Measuring::commit(std::vector<Evaluation> results) {
+void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
   for (auto& evaluation : results) {
     require_finite_values(evaluation);
     if (measurement->expensive()) fail_before(evaluation, measuring.at(evaluation.id).task.until);
@@ -216,11 +222,11 @@ void Measuring::commit(std::vector<Evaluation> results) {
   }
   at_work.finished(results);
   for (const auto& evaluation : results) measuring.erase(evaluation.id);
-  became_known();
+  preview();
   if (measurement->expensive()) outcomes.finish(results);
 }
 
-void Measuring::stop() {
+void RecordingEvaluator::State::stop() {
   while (hear()) {
   }
   throw StopRequested();

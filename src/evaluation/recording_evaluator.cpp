@@ -12,9 +12,7 @@
 #include "core/format.hpp"
 #include "core/hash.hpp"
 #include "core/stop.hpp"
-#include "evaluation/ledger.hpp"
-#include "evaluation/measuring.hpp"
-#include "evaluation/virtual_order.hpp"
+#include "evaluation/evaluator_state.hpp"
 
 namespace nas {
 
@@ -36,148 +34,7 @@ std::string key_of(const std::string& name) {
   return name.size() <= kShort ? name : sha256(name);
 }
 
-/// An ask whose evaluations are decided, but perhaps not there yet.
-struct Pending {
-  std::int64_t number;
-  std::int64_t batch;
-  std::string genotype;
-  std::string candidate;
-  std::vector<std::string> ids;
-  bool reused;
-  std::int64_t earlier_asks;
-  std::vector<std::string> booked{};  ///< ids of the evaluations that it is charged
-  std::int64_t place = 0;             ///< among those that have begun one by one
-  std::int64_t until = 0;             ///< where its only evaluation pauses
-  bool goes_on = false;               ///< from where it was paused
-  std::int64_t steps = 0;             ///< of training that each evaluation is charged
-
-  /// Under what its evaluations are known.
-  [[nodiscard]] std::vector<std::string> questions() const {
-    auto keys = ids;
-    for (auto& id : keys) id = question_of(id, until);
-    return keys;
-  }
-  [[nodiscard]] bool is_answered(const Recollection& known) const {
-    return std::all_of(ids.begin(), ids.end(),
-                       [&](const auto& id) { return known.contains(question_of(id, until)); });
-  }
-  [[nodiscard]] Ask record(std::vector<double> fitness) const {
-    return {.number = number,
-            .batch = batch,
-            .genotype = genotype,
-            .evaluations = ids,
-            .reused = reused,
-            .fitness = std::move(fitness),
-            .until = until};
-  }
-};
-
-/// The order of answers that are returned as they arrive: first as the run has recorded it, so that a
-/// search that is repeated gets them in the same order, then as they come.
-class ArrivalOrder {
- public:
-  explicit ArrivalOrder(Store& store) : store_(store) {}
-  /// @return the number of the ask that is recorded next; nothing beyond the record.
-  /// @param is_out  whether an ask is: a smaller budget asks less than is recorded.
-  std::optional<std::int64_t> recorded(const std::function<bool(std::int64_t)>& is_out) {
-    if (!tells_) tells_ = store_.tells();
-    while (told_ < tells_->size() && !is_out((*tells_)[told_])) ++told_;
-    return told_ < tells_->size() ? std::optional((*tells_)[told_]) : std::nullopt;
-  }
-  /// Records an ask that is answered next, after a call of recorded().
-  void tell(const Ask& ask) {
-    if (told_ < tells_->size()) {
-      store_.add_asks({ask});
-    } else {
-      store_.add_tell(static_cast<std::int64_t>(told_), ask);
-      tells_->push_back(ask.number);
-    }
-    ++told_;
-  }
-
- private:
-  Store& store_;
-  std::optional<std::vector<std::int64_t>> tells_{};  ///< numbers of asks; not read yet: nothing
-  std::size_t told_ = 0;                              ///< of these
-};
-
 }  // namespace
-
-struct RecordingEvaluator::State final : Measuring {
-  State(std::shared_ptr<Measurement> measured_by, Store& kept_in, Judge judged_by, Options chosen)
-      : Measuring(std::move(measured_by), kept_in, std::move(chosen)),
-        judge(std::move(judged_by)) {}
-
-  Judge judge;
-  std::int64_t batches = 0;
-  /// A candidate and what this run has asked of it.
-  struct AskedFor {
-    std::shared_ptr<const Candidate> candidate{};  ///< where races may train it further
-    std::vector<std::string> ids{};                ///< of its replicates
-    Ledger::Account account{};
-  };
-  std::map<std::string, AskedFor> asked_for{};  ///< by key_of() its name
-  Ledger ledger{{.repeated = options.repeated,
-                 .replicates = options.replicates,
-                 .budget = options.budget,
-                 .steps = measurement->steps(),
-                 .racing = options.racing.has_value()}};
-  std::vector<const Evaluation*> history{};  ///< of finished batches, in ask order; expensive ones
-  std::vector<Racer> racers{};               ///< all candidates, in order of their first ask
-  std::map<std::string, std::size_t> racer_by_candidate{};
-  std::map<std::int64_t, Pending> asks{};  ///< begun and not answered, by number
-  /// Asks that begin together.
-  struct Batch {
-    std::int64_t size = 0;  ///< candidates
-    /// They are answered together as well: their evaluations are charged as they finish, and none
-    /// of them is at work once the batch is answered.
-    bool together = false;
-    std::set<std::int64_t> shown{};  ///< their numbers, as far as previews of them are recorded
-  };
-  Batch batch{};
-  std::int64_t num_begun = 0;  ///< asks, one by one
-  bool beyond_budget = false;  ///< whether asks come now that are made whatever the budget says
-  VirtualOrder virtual_order{};
-  ArrivalOrder arrival_order{store};
-
-  void describe(Progress& progress) const override {
-    const bool finished = progress.kind == Progress::Kind::batch_finished;
-    progress.batch = batches;
-    progress.asked = ledger.asked() - (finished ? std::ssize(asks) : 0);
-    progress.screening = batch.together ? std::ssize(asks) + 1 : 1;
-    progress.batch_size = batch.size;
-    progress.seconds_left = ledger.seconds_left();
-  }
-  [[nodiscard]] bool one_by_one() const override { return !batch.together && !asks.empty(); }
-  [[nodiscard]] bool out_of_time() const override { return ledger.out_of_time(); }
-  void charge(const Evaluation& evaluation) override {
-    if (batch.together) ledger.charge(spent_seconds(evaluation));
-  }
-  void about_to_measure() override {
-    preview();
-    if (batch.together) record_asking();
-  }
-  void became_known() override { preview(); }
-  void require_judgeable(const std::vector<Evaluation>& results) const override;
-
-  [[nodiscard]] bool may_ask(bool anyway);
-  Pending* assign(const Genotype& genotype, std::vector<Task>& tasks, std::int64_t until = 0,
-                  bool anyway = false);
-  [[nodiscard]] bool is_rejected(const Candidate& candidate);
-  void preview();
-  void record_asking();
-  void withdraw_unanswered();
-  void race();
-  void run_round(const std::vector<std::size_t>& round);
-  std::size_t enter(const std::string& candidate);
-  [[nodiscard]] double cost_of(const Pending& ask, const std::vector<Task>& tasks) const;
-  void charge_told(const Pending& ask);
-  void take_back_steps(const std::string& id);
-  std::int64_t wait_for_arrival();
-  [[nodiscard]] Judgement judged(const std::vector<std::string>& questions);
-  [[nodiscard]] Answer answer(const Pending& ask);
-  void end_batch();
-};
 
 /// Whether something may be asked now.
 bool RecordingEvaluator::State::may_ask(bool anyway) {
@@ -191,8 +48,8 @@ bool RecordingEvaluator::State::may_ask(bool anyway) {
 /// Decides which evaluations answer an ask, which has begun then.
 /// @param tasks  receives those that this run has not asked for before.
 /// @return null where the budget ends the search.
-auto RecordingEvaluator::State::assign(const Genotype& genotype, std::vector<Task>& tasks,
-                                       std::int64_t until, bool anyway) -> Pending* {
+Pending* RecordingEvaluator::State::assign(const Genotype& genotype, std::vector<Task>& tasks,
+                                           std::int64_t until, bool anyway) {
   const auto candidate = measurement->canonical(genotype);
   auto& [known_candidate, ids, account] = asked_for[key_of(candidate.name)];
   if (options.racing && !known_candidate) {
