@@ -16,7 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/temporary_folder.hpp"
-#include "study/session.hpp"
+#include "study/session/session.hpp"
 #include "unit/paper_components.hpp"
 #include "unit/simulated_executor.hpp"
 

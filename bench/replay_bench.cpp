@@ -14,10 +14,10 @@
 #include <pagmo/population.hpp>
 #include <pagmo/problem.hpp>
 
-#include "comparison/table_evaluator.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/slots.hpp"
 #include "search/search.hpp"
+#include "table/table_evaluator.hpp"
 #include "unit/small_study.hpp"
 
 namespace nas {

@@ -8,7 +8,6 @@
 
 #include <boost/program_options.hpp>
 
-#include "cli/analyse.hpp"
 #include "cli/command_line.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
@@ -16,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
+#include "models/analyse.hpp"
 
 namespace {
 

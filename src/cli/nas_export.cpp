@@ -12,11 +12,11 @@
 #include "cli/folder_format.hpp"
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
-#include "cli/words.hpp"
 #include "core/error.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
 #include "store/writer_lock.hpp"
+#include "table/named.hpp"
 
 namespace {
 

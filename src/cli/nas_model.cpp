@@ -19,8 +19,8 @@
 #include "core/stop.hpp"
 #include "data/data_set.hpp"
 #include "genotype/architecture_name.hpp"
-#include "model_export/generation.hpp"
-#include "model_export/model_folder.hpp"
+#include "models/generation.hpp"
+#include "models/model_folder.hpp"
 #include "report/text.hpp"
 #include "training/validation.hpp"
 

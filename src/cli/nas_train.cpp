@@ -24,8 +24,8 @@
 #include "genotype/architecture_name.hpp"
 #include "report/text.hpp"
 #include "store/store.hpp"
-#include "study/continuing.hpp"
-#include "study/gates.hpp"
+#include "study/session/continuing.hpp"
+#include "study/stages/gates.hpp"
 #include "study/study.hpp"
 
 namespace {

@@ -33,7 +33,7 @@
 #include "instruments/environment.hpp"
 #include "report/text.hpp"
 #include "store/record_json.hpp"
-#include "study/experiment.hpp"
+#include "study/reader/experiment.hpp"
 #include "study/worker.hpp"
 #include "training/trainer.hpp"
 

@@ -8,8 +8,8 @@
 #include "core/format.hpp"
 #include "report/text.hpp"
 #include "search/algorithm.hpp"
-#include "study/engines.hpp"
-#include "study/session.hpp"
+#include "study/reader/engines.hpp"
+#include "study/session/session.hpp"
 
 namespace nas {
 

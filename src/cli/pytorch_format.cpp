@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "cli/folder_format.hpp"
-#include "cli/model_card.hpp"
-#include "cli/trained_model.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
-#include "model_export/model_folder.hpp"
+#include "models/model_card.hpp"
+#include "models/model_folder.hpp"
+#include "models/trained_model.hpp"
 
 namespace nas {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "cli/running_trainings.hpp"
-#include "cli/words.hpp"
 #include "report/json_number.hpp"
 #include "report/recorded_genes.hpp"
+#include "table/named.hpp"
 
 namespace nas {
 

@@ -15,11 +15,11 @@
 #include "search/gene_place.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
-#include "study/comparison.hpp"
-#include "study/experiment.hpp"
-#include "study/objectives.hpp"
-#include "study/rules.hpp"
-#include "study/space.hpp"
+#include "study/reader/comparison.hpp"
+#include "study/reader/experiment.hpp"
+#include "study/reader/objectives.hpp"
+#include "study/reader/rules.hpp"
+#include "study/reader/space.hpp"
 
 namespace nas {
 

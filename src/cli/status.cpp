@@ -1,10 +1,10 @@
 #include "cli/status.hpp"
 
-#include "cli/words.hpp"
 #include "core/format.hpp"
 #include "report/text.hpp"
 #include "store/store.hpp"
 #include "store/store_copy.hpp"
+#include "table/named.hpp"
 
 namespace nas {
 

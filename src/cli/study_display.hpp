@@ -6,7 +6,7 @@
 
 #include "cli/progress_display.hpp"
 #include "cli/stage_display.hpp"
-#include "study/observer.hpp"
+#include "study/session/observer.hpp"
 
 namespace nas {
 

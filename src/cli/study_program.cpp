@@ -17,7 +17,7 @@
 #include "evaluation/outcomes.hpp"
 #include "report/files.hpp"
 #include "report/text.hpp"
-#include "study/engines.hpp"
+#include "study/reader/engines.hpp"
 
 namespace nas {
 

@@ -8,11 +8,12 @@
 
 #include "cli/program.hpp"
 #include "cli/words.hpp"
-#include "comparison/rung_audit.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "report/files.hpp"
 #include "report/text.hpp"
+#include "table/named.hpp"
+#include "table/rung_audit.hpp"
 
 namespace nas {
 

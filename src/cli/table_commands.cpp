@@ -24,6 +24,7 @@
 #include "statistics/statistics.hpp"
 #include "store/record_json.hpp"
 #include "table/answer.hpp"
+#include "table/named.hpp"
 #include "table/pack.hpp"
 
 namespace nas {

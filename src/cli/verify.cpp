@@ -8,7 +8,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/words.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -16,6 +15,7 @@
 #include "evaluation/kept_model.hpp"
 #include "report/text.hpp"
 #include "store/store.hpp"
+#include "table/named.hpp"
 
 namespace nas {
 

@@ -1,48 +1,14 @@
 #include "cli/words.hpp"
 
 #include <algorithm>
-#include <array>
-#include <fstream>
 
 #include "core/error.hpp"
-#include "store/store.hpp"
-#include "table/format.hpp"
 
 namespace nas {
-
-namespace fs = std::filesystem;
-
-// By the application_id in the header of SQLite.
-bool is_table(const fs::path& file) {
-  constexpr std::streamoff kPlace = 68;
-  std::array<char, 4> bytes{};
-  std::ifstream(file, std::ios::binary).seekg(kPlace).read(bytes.data(), std::ssize(bytes));
-  int id = 0;
-  for (const char byte : bytes) id = id * 256 + static_cast<unsigned char>(byte);
-  return id == table_format::kKind.application_id;
-}
 
 bool has_word(const std::vector<std::string>& words, const std::vector<std::string>& sought) {
   return std::find_first_of(words.begin(), words.end(), sought.begin(), sought.end()) !=
          words.end();
-}
-
-fs::path store_named(const fs::path& word) {
-  const auto file = store_file(word);
-  if (!fs::exists(file)) throw InputError(file.string() + ": no such store; give a run's folder");
-  if (fs::is_regular_file(file) && is_table(file)) {
-    throw InputError(file.string() + ": is a table, must be a run's folder; nas-data table info " +
-                     file.string() + " describes it");
-  }
-  return file;
-}
-
-fs::path table_named(const fs::path& word) {
-  if (word.filename() == "store.sqlite" || fs::exists(word / "store.sqlite")) {
-    throw InputError(word.string() +
-                     ": is a run, must be a table; nas-data table pack makes one of runs");
-  }
-  return word;
 }
 
 std::optional<std::string> take_option(std::vector<std::string>& words, const std::string& name) {

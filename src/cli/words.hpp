@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,16 +15,6 @@ namespace nas {
 
 /// Whether some of the words of a command line is one of these.
 bool has_word(const std::vector<std::string>& words, const std::vector<std::string>& sought);
-
-/// The store of the run that a word of a command line names: its folder, or the store itself.
-/// @throws InputError if there is none, or a table.
-std::filesystem::path store_named(const std::filesystem::path& word);
-
-/// Whether a file is a table.
-bool is_table(const std::filesystem::path& file);
-
-/// The table that a word names. @throws InputError if it names a run.
-std::filesystem::path table_named(const std::filesystem::path& word);
 
 /// Takes `--name VALUE`, or `--name=VALUE`, out of the words of a command line.
 /// @throws InputError if the value is missing.

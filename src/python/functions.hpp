@@ -7,7 +7,7 @@
 
 #include "genotype/search_space.hpp"
 #include "search/variation.hpp"
-#include "study/experiment.hpp"
+#include "study/reader/experiment.hpp"
 
 // Functions of Python as objectives and algorithms. The registries hold their names; what such a
 // function is and says is asked of attnas.functions each time, so that it can be defined anew.

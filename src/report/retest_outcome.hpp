@@ -16,7 +16,7 @@ namespace nas {
 
 /// Why a candidate is re-tested: it is on the search's front, among the best of its only objective,
 /// listed in place of a search, the baseline, what tuning made of a mechanism, or a control: the
-/// baseline with less of what it is about (study/controls.hpp).
+/// baseline with less of what it is about (study/stages/controls.hpp).
 enum class Role { front, top, listed, baseline, tuned, control };
 std::string_view to_string(Role role);
 

@@ -63,7 +63,7 @@ struct RankedCandidate {
   [[nodiscard]] std::optional<Estimate> mean(const ValueOf& value_of) const;
 };
 
-/// A control that was trained on the baseline's seeds, see study/controls.hpp.
+/// A control that was trained on the baseline's seeds, see study/stages/controls.hpp.
 struct ControlSummary {
   std::string name;
   RankedCandidate measured;
@@ -132,7 +132,7 @@ struct RunSummary {
   nlohmann::json labels;                    ///< names for people, by canonical name
   /// Facts that are passed on as they are recorded: elapsed_seconds, planned_asks, reference_point,
   /// silent_asks, truth, truth_splits, count_models; null where unknown, but the reference point, which was always the
-  /// same; and "audit", where there was one (study/audit.hpp).
+  /// same; and "audit", where there was one (study/stages/audit.hpp).
   nlohmann::json further;
   Points last_population;  ///< scaled objectives; empty where unknown
   nlohmann::json retest;   ///< see to_record(RetestOutcome); null: there was none

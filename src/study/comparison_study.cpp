@@ -9,9 +9,6 @@
 #include <set>
 #include <utility>
 
-#include "comparison/outcome.hpp"
-#include "comparison/search_pool.hpp"
-#include "comparison/table_evaluator.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -23,10 +20,13 @@
 #include "search/problem.hpp"
 #include "statistics/statistics.hpp"
 #include "store/replicates.hpp"
-#include "study/continuing.hpp"
-#include "study/feasibility.hpp"
-#include "study/ranges.hpp"
-#include "study/session.hpp"
+#include "study/session/continuing.hpp"
+#include "study/session/feasibility.hpp"
+#include "study/session/ranges.hpp"
+#include "study/session/session.hpp"
+#include "table/outcome.hpp"
+#include "table/search_pool.hpp"
+#include "table/table_evaluator.hpp"
 
 namespace nas {
 

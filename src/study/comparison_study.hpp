@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/visibility.hpp"
-#include "study/comparison.hpp"
+#include "study/reader/comparison.hpp"
 
 namespace NAS_PUBLIC nas {
 

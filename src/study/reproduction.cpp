@@ -16,9 +16,9 @@
 #include "search/problem.hpp"
 #include "store/replicates.hpp"
 #include "store/store.hpp"
-#include "study/continuing.hpp"
-#include "study/experiment.hpp"
-#include "study/session.hpp"
+#include "study/reader/experiment.hpp"
+#include "study/session/continuing.hpp"
+#include "study/session/session.hpp"
 
 namespace nas {
 

@@ -12,13 +12,13 @@
 
 #include "core/visibility.hpp"
 #include "report/summary.hpp"
-#include "study/experiment.hpp"
-#include "study/feasibility.hpp"
-#include "study/further_trainings.hpp"
-#include "study/observer.hpp"
-#include "study/rehearsal.hpp"
-#include "study/retest.hpp"
-#include "study/tuning.hpp"
+#include "study/reader/experiment.hpp"
+#include "study/session/feasibility.hpp"
+#include "study/session/observer.hpp"
+#include "study/session/rehearsal.hpp"
+#include "study/stages/further_trainings.hpp"
+#include "study/stages/retest.hpp"
+#include "study/stages/tuning.hpp"
 
 namespace NAS_PUBLIC nas {
 
@@ -73,7 +73,7 @@ class Study {
     /// failures apart, is taken from it and recorded here, as if this run had been continued.
     /// Empty: none.
     std::filesystem::path reuse{};
-    /// What is trained in place of a search or a list, as a pilot does (study/gates.hpp); empty: these.
+    /// What is trained in place of a search or a list, as a pilot does (study/stages/gates.hpp); empty: these.
     std::function<void(const FurtherWork&)> pilot{};
   };
 

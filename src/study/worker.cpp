@@ -12,7 +12,7 @@
 #include "evaluation/local_executor.hpp"
 #include "instruments/environment.hpp"
 #include "ops/memory.hpp"
-#include "study/session.hpp"
+#include "study/session/session.hpp"
 
 namespace nas {
 

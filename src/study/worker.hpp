@@ -10,7 +10,7 @@
 
 #include "core/visibility.hpp"
 #include "evaluation/measurement.hpp"
-#include "study/experiment.hpp"
+#include "study/reader/experiment.hpp"
 
 namespace NAS_PUBLIC nas {
 

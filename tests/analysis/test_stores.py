@@ -80,7 +80,7 @@ class Comparisons(Stores):
         self.assertIsNone(read.candidates.believed)
 
     def test_a_penalty_is_no_answer(self):
-        """As src/comparison/outcome.cpp has it: 0 is worth 105 and not (390 + 104 + 106) / 3."""
+        """As src/table/outcome.cpp has it: 0 is worth 105 and not (390 + 104 + 106) / 3."""
         retrain = {"evaluation": {"repeated": "retrain"}}
         read = stores.load([self.comparison(settings=retrain, searches=[
             (0, 1, 0.1, [0, 0, 1, 0], [1, 2, 3, 4], [1.0] * 4, [390.0, 104.0, 390.0, 106.0])])])

@@ -1,7 +1,7 @@
 // A configuration, and after each NUL an override: YAML to an Experiment, or what is wrong with it.
 
 #include "fuzz/fuzz.hpp"
-#include "study/experiment.hpp"
+#include "study/reader/experiment.hpp"
 #include "unit/paper_components.hpp"
 #include "unit/stand_in_plugins.hpp"
 

@@ -1,6 +1,6 @@
 // nas-analyse on runs: whose weights it takes, what it writes and what it refuses.
 
-#include "cli/analyse.hpp"
+#include "models/analyse.hpp"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>

@@ -4,12 +4,12 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 
-#include "comparison/comparison_store.hpp"
 #include "core/seed.hpp"
 #include "core/stop.hpp"
 #include "integration/program.hpp"
 #include "places.hpp"
 #include "store/store.hpp"
+#include "table/comparison_store.hpp"
 #include "table/table.hpp"
 #include "unit/small_table.hpp"
 

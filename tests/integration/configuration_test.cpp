@@ -13,7 +13,7 @@
 #include "core/error.hpp"
 #include "genotype/slots.hpp"
 #include "places.hpp"
-#include "study/experiment.hpp"
+#include "study/reader/experiment.hpp"
 #include "unit/data_fixture.hpp"
 
 namespace nas::testing {

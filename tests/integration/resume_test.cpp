@@ -16,7 +16,7 @@
 #include "integration/program.hpp"
 #include "places.hpp"
 #include "store/store.hpp"
-#include "study/experiment.hpp"
+#include "study/reader/experiment.hpp"
 #include "study/worker.hpp"
 #include "unit/late_digests.hpp"
 

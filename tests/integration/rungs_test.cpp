@@ -9,7 +9,7 @@
 #include "ops/memory.hpp"
 #include "places.hpp"
 #include "search/problem.hpp"
-#include "study/experiment.hpp"
+#include "study/reader/experiment.hpp"
 
 namespace nas {
 namespace {

@@ -1,6 +1,6 @@
 // Exported models read again: files of others and damaged ones, and what a model writes.
 
-#include "model_export/model_folder.hpp"
+#include "models/model_folder.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,8 +22,8 @@
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "genotype/architecture_name.hpp"
-#include "model_export/generation.hpp"
-#include "model_export/safetensors.hpp"
+#include "models/generation.hpp"
+#include "models/safetensors.hpp"
 #include "ops/torch_compat.hpp"
 #include "unit/message_of.hpp"
 

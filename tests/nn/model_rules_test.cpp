@@ -21,9 +21,9 @@
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "genotype/architecture_name.hpp"
-#include "model_export/generation.hpp"
-#include "model_export/model_folder.hpp"
-#include "model_export/safetensors.hpp"
+#include "models/generation.hpp"
+#include "models/model_folder.hpp"
+#include "models/safetensors.hpp"
 #include "ops/torch_compat.hpp"
 #include "places.hpp"
 

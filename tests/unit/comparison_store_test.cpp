@@ -1,4 +1,4 @@
-#include "comparison/comparison_store.hpp"
+#include "table/comparison_store.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "study/comparison.hpp"
+#include "study/reader/comparison.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "study/continuing.hpp"
+#include "study/session/continuing.hpp"
 
 #include <sstream>
 

@@ -6,7 +6,7 @@
 #include "config_fixture.hpp"
 #include "paper_components.hpp"
 #include "stand_in_plugins.hpp"
-#include "study/experiment.hpp"
+#include "study/reader/experiment.hpp"
 
 namespace nas {
 

@@ -1,4 +1,4 @@
-#include "study/experiment.hpp"
+#include "study/reader/experiment.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -12,7 +12,8 @@
 #include "core/temporary_folder.hpp"
 #include "experiment_fixture.hpp"
 #include "places.hpp"
-#include "study/engines.hpp"
+#include "study/reader/engines.hpp"
+#include "study/session/session.hpp"
 
 namespace nas {
 namespace {

@@ -1,10 +1,10 @@
-#include "study/feasibility.hpp"
+#include "study/session/feasibility.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/format.hpp"
-#include "study/ranges.hpp"
+#include "study/session/ranges.hpp"
 #include "unit/data_fixture.hpp"
 #include "unit/widths.hpp"
 

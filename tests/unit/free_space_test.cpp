@@ -1,4 +1,4 @@
-#include "study/free_space.hpp"
+#include "study/session/free_space.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

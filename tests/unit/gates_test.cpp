@@ -1,4 +1,4 @@
-#include "study/gates.hpp"
+#include "study/stages/gates.hpp"
 
 #include <algorithm>
 #include <cmath>

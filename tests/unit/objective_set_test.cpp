@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
-#include "study/ranges.hpp"
+#include "study/session/ranges.hpp"
 #include "unit/data_fixture.hpp"
 #include "unit/paper_components.hpp"
 #include "unit/widths.hpp"

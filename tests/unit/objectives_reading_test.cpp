@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "experiment_fixture.hpp"
-#include "study/objectives.hpp"
+#include "study/reader/objectives.hpp"
 
 namespace nas {
 namespace {

@@ -1,4 +1,4 @@
-#include "comparison/outcome.hpp"
+#include "table/outcome.hpp"
 
 #include <cmath>
 

@@ -7,8 +7,8 @@
 #include "core/plugin.hpp"
 #include "paper_components.hpp"
 #include "stand_in_plugins.hpp"
-#include "study/continuing.hpp"
-#include "study/experiment.hpp"
+#include "study/reader/experiment.hpp"
+#include "study/session/continuing.hpp"
 
 namespace nas {
 namespace {

@@ -1,4 +1,4 @@
-#include "study/rules.hpp"
+#include "study/reader/rules.hpp"
 
 #include <algorithm>
 #include <ostream>

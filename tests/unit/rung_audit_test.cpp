@@ -1,4 +1,4 @@
-#include "comparison/rung_audit.hpp"
+#include "table/rung_audit.hpp"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "comparison/search_pool.hpp"
+#include "table/search_pool.hpp"
 
 #include <algorithm>
 #include <atomic>

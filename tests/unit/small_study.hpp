@@ -4,12 +4,12 @@
 #include <string>
 #include <utility>
 
-#include "comparison/study_table.hpp"
 #include "core/temporary_folder.hpp"
 #include "evaluation/measurement.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/slots.hpp"
 #include "table/answer.hpp"
+#include "table/study_table.hpp"
 #include "unit/paper_components.hpp"
 #include "unit/small_table.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "experiment_fixture.hpp"
 #include "genotype/slots.hpp"
-#include "study/space.hpp"
+#include "study/reader/space.hpp"
 
 namespace nas {
 namespace {

@@ -1,4 +1,4 @@
-#include "comparison/study_table.hpp"
+#include "table/study_table.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "comparison/table_evaluator.hpp"
+#include "table/table_evaluator.hpp"
 
 #include <cmath>
 #include <set>
@@ -6,8 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comparison/outcome.hpp"
-#include "comparison/search_pool.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
@@ -15,6 +13,8 @@
 #include "search/algorithm.hpp"
 #include "search/search.hpp"
 #include "small_study.hpp"
+#include "table/outcome.hpp"
+#include "table/search_pool.hpp"
 
 namespace nas::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "study/tuning.hpp"
+#include "study/stages/tuning.hpp"
 
 #include <algorithm>
 #include <cmath>

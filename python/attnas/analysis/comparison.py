@@ -5,7 +5,7 @@ all replicates, among them the one that answered the search.
 
 An algorithm is judged by what its searches hand over, as their own records let them believe
 (belief.py): with one objective the candidate believed best, with several the believed front; as
-src/comparison/outcome.hpp does for the closing table of nas-compare. The gap of a search, minimised,
+src/table/outcome.hpp does for the closing table of nas-compare. The gap of a search, minimised,
 0 = nothing better exists:
   one objective       true value of the candidate - best true value of any (regret);
   several objectives  1 - hypervolume of the front's true values / hypervolume of the true front.

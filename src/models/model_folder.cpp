@@ -1,0 +1,361 @@
+#include "models/model_folder.hpp"
+
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/durable_file.hpp"
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "genotype/architecture_name.hpp"
+#include "genotype/slots.hpp"
+#include "models/safetensors.hpp"
+#include "store/record_json.hpp"
+
+namespace nas {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kModelPy =
+#include "model_py.hpp"
+    ;
+
+/// In the place of config.json's own digest, while that is computed.
+const std::string kNoDigest(64, '0');
+
+Json value_json(const Slot& slot, const std::string& value) {
+  if (slot.is_integer()) return std::stoll(value);
+  if (slot.is_number()) return std::stod(value);
+  return value;
+}
+
+/// Whether a layer is built from the gene: those of the mixer that say something.
+bool is_told(const Slot& slot, const Mechanism& layer) {
+  // The feed-forward layer's genes are told as its kind and width.
+  for (const auto* other : {"mixer", "heads", "ffn", "ratio"}) {
+    if (slot.name == other) return false;
+  }
+  if (layer.mixer == "attn" && slot.paper) return true;
+  return is_active(slot, layer) && text(slot, layer) != text(slot, Mechanism{});
+}
+
+Json layer_json(const Architecture& architecture, const Mechanism& layer) {
+  Json json{{"mixer", layer.mixer}};
+  if (layer.mixer != "none") json["heads"] = architecture.attention_shape(layer).heads;
+  for (const auto* slot : layer_slots()) {
+    if (is_told(*slot, layer)) json[slot->name] = value_json(*slot, text(*slot, layer));
+  }
+  json["ffn"] = layer.ffn;
+  json["hidden"] = hidden_width(architecture, layer);
+  return json;
+}
+
+Json text_json(const Corpus& corpus) {
+  if (corpus.unit.empty()) return {};
+  return {{"unit", corpus.unit},
+          {"layout", corpus.valid.last_target >= 0 ? "published" : "standard"},
+          {"pad", corpus.special.pad},
+          {"unknown", corpus.special.unknown},
+          {"end_of_sentence", corpus.special.end_of_sentence}};
+}
+
+/// What config.json says of the architecture.
+Json architecture_json(const Architecture& architecture) {
+  const auto& genes = architecture.genes;
+  auto layers = Json::array();
+  for (std::int64_t i = 0; i < architecture.layers; ++i) {
+    layers.push_back(layer_json(architecture, architecture.layer(i)));
+  }
+  return {{"candidate", to_string(architecture)},
+          {"mechanism", label(architecture)},
+          {"semantics", to_string(architecture.semantics)},
+          {"model",
+           {{"vocabulary", architecture.vocabulary},
+            {"context", architecture.context},
+            {"width", architecture.width},
+            {"heads", architecture.heads},
+            {"feed_forward", architecture.feed_forward},
+            {"hidden", architecture.hidden},
+            {"dropout", architecture.dropout},
+            {"position_embedding", genes.position_embedding},
+            {"norm", genes.norm},
+            {"norm_place", genes.norm_place},
+            {"block", genes.block},
+            {"tied", genes.tied == "1"}}},
+          {"layers", layers}};
+}
+
+}  // namespace
+
+std::string without_folders(std::string text, const nlohmann::json& settings) {
+  for (const auto& [name, value] : settings.items()) {
+    const auto path = value.is_string() ? value.get<std::string>() : "";
+    if (path.find('/') == std::string::npos) continue;
+    const auto file = std::filesystem::path(path).filename().string();
+    for (auto at = text.find(path); at != std::string::npos; at = text.find(path, at + 1)) {
+      text.replace(at, path.size(), file);
+    }
+  }
+  return text;
+}
+
+Json model_config(const Architecture& architecture, const Corpus& corpus, const Parameters& data) {
+  auto config = architecture_json(architecture);
+  config["text"] = text_json(corpus);
+  const nlohmann::json given = data;
+  auto settings = given;
+  for (auto& value : settings) {  // paths of this machine stay private
+    if (value.is_string()) value = without_folders(value.get<std::string>(), given);
+  }
+  config["data"] = {{"corpus", corpus.name}, {"hash", corpus.hash}, {"settings", settings}};
+  return config;
+}
+
+void write_model_folder(const std::filesystem::path& folder, const Json& config,
+                        const Corpus& corpus, const nn::Transformer& model,
+                        const std::string& readme) {
+  std::vector<std::pair<std::string, torch::Tensor>> weights;
+  for (auto& [name, tensor] : model.parameters()) weights.emplace_back(name, tensor[0]);
+  const auto bytes = safetensors(weights);
+  Json digests{{"model.safetensors", sha256(bytes)}};
+  write_durably(folder / "model.py", kModelPy);
+  write_durably(folder / "model.safetensors", bytes);
+  if (!corpus.words.empty()) {
+    std::string lines;
+    for (const auto& word : corpus.words) lines += word + '\n';
+    write_durably(folder / "vocabulary.txt", lines);
+    digests["vocabulary.txt"] = sha256(lines);
+  }
+  digests["config.json"] = kNoDigest;
+  auto whole = config;
+  whole["sha256"] = digests;
+  auto text = whole.dump(1) + "\n";
+  text.replace(text.rfind(kNoDigest), kNoDigest.size(), sha256(text));
+  write_durably(folder / "config.json", text);
+  write_durably(folder / "README.md", readme);
+}
+
+namespace {
+
+const nlohmann::json& member(const nlohmann::json& json, const std::string& name) {
+  if (!json.is_object() || !json.contains(name)) throw InputError(name + " is missing");
+  return json.at(name);
+}
+
+std::string word(const nlohmann::json& json, const std::string& name) {
+  const auto& value = member(json, name);
+  if (!value.is_string()) throw InputError(name + " = " + value.dump() + ", must be a text");
+  return value;
+}
+
+double number(const nlohmann::json& json, const std::string& name, double least, double most) {
+  const auto& value = member(json, name);
+  if (!value.is_number()) throw InputError(name + " = " + value.dump() + ", must be a number");
+  require_in_range(name, value.get<double>(), least, most);
+  return value;
+}
+
+/// A size of a model; what it is computed from stays far below 2^63.
+std::int64_t size(const nlohmann::json& json, const std::string& name, double least, double most) {
+  const auto value = number(json, name, least, most);
+  const auto integer = static_cast<std::int64_t>(value);
+  if (static_cast<double>(integer) == value) return integer;
+  throw InputError(name + " = " + member(json, name).dump() + ", must be an integer");
+}
+
+/// The architecture is the candidate's, in the frame of the sizes; everything else that the
+/// configuration says, by which model.py builds it, must follow.
+Architecture read_architecture(const nlohmann::json& config) {
+  const auto& model = member(config, "model");
+  Architecture frame{.semantics = parse_semantics(word(config, "semantics")),
+                     .layers = std::ssize(member(config, "layers"))};
+  require_in_range("number of layers", static_cast<double>(frame.layers), 1, 1e4);
+  frame.width = size(model, "width", 1, 1e6);
+  frame.heads = size(model, "heads", 1, 1e6);
+  frame.context = size(model, "context", 1, 1e9);
+  frame.vocabulary = size(model, "vocabulary", 1, 1e8);
+  frame.feed_forward = size(model, "feed_forward", 1, 1e4);
+  frame.hidden = size(model, "hidden", 0, 1e7);
+  frame.dropout = number(model, "dropout", 0, 1);
+  auto architecture = canonical(parse_model(word(config, "candidate"), frame));
+  require_built(architecture);
+  const nlohmann::json again = architecture_json(architecture);
+  for (const auto& [name, value] : again.items()) {
+    if (member(config, name) != value) {
+      throw InputError(name + " = " + member(config, name).dump() + ", must be " + value.dump() +
+                       " of candidate " + to_string(architecture));
+    }
+  }
+  return architecture;
+}
+
+/// What `read` makes of a file; its errors begin with the file's name.
+template <class Read>
+auto read_file(const std::filesystem::path& file, Read read) {
+  if (!std::filesystem::is_regular_file(file)) {
+    throw InputError(file.string() +
+                     ": no such file; give a folder that nas-export --format pytorch has written");
+  }
+  try {
+    return read(read_bytes(file));
+  } catch (const InputError& error) {
+    throw InputError(file.string() + ": " + error.what());
+  }
+}
+
+/// @param bytes  of the file of this name, where config.json has the digests of its folder.
+void expect_digest(const nlohmann::json& config, const std::string& name, std::string bytes) {
+  if (!config.is_object() || !config.contains("sha256")) return;  // of an earlier version
+  const auto expected = word(config.at("sha256"), name);
+  if (const auto place = bytes.find(expected);
+      name == "config.json" && place != std::string::npos && expected.size() == kNoDigest.size()) {
+    bytes.replace(place, expected.size(), kNoDigest);
+  }
+  if (const auto found = sha256(bytes); found != expected) {
+    throw InputError("its SHA-256 is " + found + ", must be " + expected +
+                     " as config.json says: it is damaged, or of another model");
+  }
+}
+
+void expect_special(const nlohmann::json& text, const SpecialTokens& special) {
+  for (const auto& [name, id] :
+       {std::pair("pad", special.pad), std::pair("unknown", special.unknown),
+        std::pair("end_of_sentence", special.end_of_sentence)}) {
+    if (member(text, name) == id) continue;
+    throw InputError(std::string(name) + " = " + text.at(name).dump() + ", must be " +
+                     std::to_string(id) + " of this unit and layout");
+  }
+}
+
+/// @param config  whose text is not null.   @param vocabulary  vocabulary.txt.
+TextForm read_text_form(const nlohmann::json& config, const std::filesystem::path& vocabulary) {
+  const auto& text = config.at("text");
+  const auto unit = word(text, "unit");
+  const auto layout = word(text, "layout");
+  const bool published = layout == "published";
+  if (unit == "byte" && layout == "standard") return {};
+  if (unit != "word" || (layout != "standard" && !published)) {
+    throw InputError("unit = " + unit + ", layout = " + layout +
+                     ", must be byte and standard, or word and standard or published");
+  }
+  return read_file(vocabulary, [&](const std::string& lines) {
+    expect_digest(config, "vocabulary.txt", lines);
+    if (!lines.ends_with('\n')) throw InputError("must end with an end of line: it is cut");
+    std::vector<std::string> words;
+    for_each_line(lines, [&](std::string_view line) { words.emplace_back(line); });
+    return TextForm(Vocabulary(words, published ? Vocabulary::Specials::pad_unknown_end
+                                                : Vocabulary::Specials::unknown_end),
+                    published);
+  });
+}
+
+void take_weights(std::map<std::string, torch::Tensor> tensors, const nn::Transformer& model) {
+  const at::NoGradGuard no_grad;
+  for (auto& [name, parameter] : model.parameters()) {
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) throw InputError("tensor " + name + " is missing");
+    // Squares of more overflow in sums of float32.
+    if (constexpr double kLargest = 1e15; !(found->second.abs() <= kLargest).all().item<bool>()) {
+      throw InputError("tensor " + name + " has a number that is none, or beyond 1e+15");
+    }
+    const auto weights = parameter[0];
+    if (found->second.sizes() != weights.sizes()) {
+      throw InputError("tensor " + name + " has shape " + Json(found->second.sizes().vec()).dump() +
+                       ", must have " + Json(weights.sizes().vec()).dump());
+    }
+    weights.copy_(found->second);
+    tensors.erase(found);
+  }
+  if (!tensors.empty()) {
+    throw InputError("tensor " + tensors.begin()->first + " is none of the model of config.json");
+  }
+}
+
+/// @param bytes  of model.safetensors.
+nn::Transformer read_model(const Architecture& architecture, const std::string& bytes) {
+  auto tensors = read_safetensors(bytes);
+  std::int64_t numbers = 0;
+  for (const auto& [name, tensor] : tensors) numbers += tensor.numel();
+  // How much memory a model takes is the configuration's to say: at most twice what is there.
+  if (numbers < num_parameters(architecture) / 2) {
+    throw InputError("has " + std::to_string(numbers) + " numbers, the model of config.json has " +
+                     std::to_string(num_parameters(architecture)) + " parameters");
+  }
+  nn::Transformer model(architecture, NumericalMode::exact);
+  take_weights(std::move(tensors), model);
+  return model;
+}
+
+Parameters read_settings(const nlohmann::json& json, const std::vector<Setting>& settings) {
+  Parameters read(settings);
+  if (!json.is_object()) throw InputError("settings = " + json.dump() + ", must be a map");
+  for (const auto& [name, value] : json.items()) {
+    if (!read.contains(name)) throw InputError(name + " is no setting of this corpus");
+  }
+  try {
+    from_json(json, read);
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(std::string("settings: ") + error.what());
+  }
+  for (const auto& setting : settings) {
+    const auto& value = read.at(setting.name);
+    if (const auto violation = setting.violation(value); !violation.empty()) {
+      throw InputError(setting.name + " = " + to_text(value) + ", " + violation);
+    }
+  }
+  return read;
+}
+
+}  // namespace
+
+ModelFolder read_model_folder(const std::filesystem::path& folder) {
+  nlohmann::json config;
+  const auto architecture = read_file(folder / "config.json", [&](const std::string& text) {
+    config = parse_record(text);
+    expect_digest(config, "config.json", text);
+    return read_architecture(config);
+  });
+  auto model = read_file(folder / "model.safetensors", [&](const std::string& bytes) {
+    expect_digest(config, "model.safetensors", bytes);
+    return read_model(architecture, bytes);
+  });
+  ModelFolder read{.config = config, .model = std::move(model)};
+  if (member(config, "text").is_null()) return read;
+  read.text = read_text_form(config, folder / "vocabulary.txt");
+  expect_special(config.at("text"), read.text->special());
+  if (read.text->vocabulary() != architecture.vocabulary) {
+    throw InputError(folder.string() + ": tokens are " + std::to_string(read.text->vocabulary()) +
+                     ", the vocabulary of config.json is " +
+                     std::to_string(architecture.vocabulary));
+  }
+  return read;
+}
+
+Corpus corpus_of_model(const nlohmann::json& config) {
+  const auto& data = member(config, "data");
+  const auto& corpus = corpora().at(word(data, "corpus"));
+  const auto settings = read_settings(member(data, "settings"), corpus.description.settings);
+  const auto make = [&] {
+    try {
+      return corpus.make(settings, member(config, "model").at("context"), default_data_location());
+    } catch (const InputError& error) {
+      if (!settings.contains("path")) throw;
+      throw InputError(std::string(error.what()) +
+                       "; config.json has the names of files alone: give --text FILE, or the "
+                       "command in their folder");
+    }
+  };
+  auto made = make();
+  if (made.hash != word(data, "hash")) {
+    throw InputError("corpus " + made.name + " here has SHA-256 " + made.hash + ", must be " +
+                     word(data, "hash") + " as in the training run");
+  }
+  return made;
+}
+
+}  // namespace nas

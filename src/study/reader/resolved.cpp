@@ -1,0 +1,76 @@
+#include "study/reader/resolved.hpp"
+
+#include <algorithm>
+
+#include "core/plugin.hpp"
+#include "evaluation/settings.hpp"
+#include "study/reader/engines.hpp"
+#include "study/reader/objectives.hpp"
+#include "study/reader/space.hpp"
+
+namespace nas {
+
+std::vector<std::string> sections_of_search() {
+  std::vector<std::string> sections;
+  for (const auto& section : setting_sections()) {
+    const auto of_search = [](const Setting& setting) {
+      return setting.effect == Effect::search || setting.effect == Effect::limit;
+    };
+    if (std::all_of(section.settings.begin(), section.settings.end(), of_search)) {
+      sections.push_back(section.path);
+    }
+  }
+  return sections;
+}
+
+nlohmann::json resolved_configuration(const Experiment& experiment,
+                                      const std::vector<std::string>& sections) {
+  const auto reads = [&sections](const char* section) {
+    return std::find(sections.begin(), sections.end(), section) != sections.end();
+  };
+  const auto plugin = [](const char* section, const std::string& key,
+                         const Parameters& parameters) {
+    nlohmann::json json = parameters;
+    json[plugin_sections().find(section)->second.key] = key;
+    return json;
+  };
+  nlohmann::json json = {
+      {"name", experiment.name},
+      {"seed", experiment.seed},
+      {"problem", plugin("problem", experiment.problem, experiment.problem_settings)},
+      {"objectives", resolved_objectives(experiment.objectives)},
+      {"constraints", resolved_constraints(experiment.objectives)},
+      {"evaluation", experiment.evaluation},
+      {"budget", experiment.budget},
+      {"retest", experiment.retest},
+      {"algorithm", plugin("algorithm", experiment.algorithm, experiment.algorithm_settings)}};
+  for (const auto& loaded : loaded_plugins()) json["plugins"].push_back(loaded.file);
+  // Only where there is one, as records were before there was such a section.
+  if (has_cluster(experiment)) json["cluster"] = experiment.cluster;
+  if (experiment.fidelity) json["fidelity"] = *experiment.fidelity;
+  if (reads("semantics")) json["semantics"] = to_string(experiment.semantics);
+  if (reads("baseline")) {
+    json["baseline"] = {{"mechanism", experiment.baseline}, {"tune", false}};
+    if (experiment.tuning) json["baseline"]["tune"] = *experiment.tuning;
+  }
+  if (reads("space")) json["space"] = space_json(experiment.space);
+  if (reads("model")) json["model"] = experiment.model;
+  if (reads("data")) json["data"] = plugin("data", experiment.corpus, experiment.data);
+  if (reads("training")) {
+    json["training"] = experiment.training;
+    json["controls"] = experiment.controls;
+  }
+  if (!experiment.mechanisms.empty()) {
+    json["mechanisms"] = experiment.mechanisms;
+    json.erase("space");
+    for (const auto& section : sections_of_search()) json.erase(section);
+    for (const auto& setting : names_of(evaluation_settings(), Effect::search)) {
+      json["evaluation"].erase(setting);
+    }
+  }
+  // Of listed mechanisms, too: it decides what models they are.
+  if (experiment.match_parameters) json["space"]["match_parameters"] = true;
+  return json;
+}
+
+}  // namespace nas

@@ -1,0 +1,118 @@
+#include "study/stages/controls.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+#include "evaluation/frame.hpp"
+#include "genotype/architecture_name.hpp"
+#include "study/session/session.hpp"
+
+namespace nas {
+
+namespace {
+
+Architecture without_mixers(Architecture model) {
+  for (auto& layer : model.stack) {
+    Mechanism bare;
+    bare.mixer = "none";
+    bare.ffn = layer.ffn;
+    bare.ratio = layer.ratio;
+    layer = bare;
+  }
+  return model;
+}
+
+/// Layers that mix otherwise than by attention stay as they are.
+Architecture with_window(Architecture model, std::int64_t window) {
+  for (auto& layer : model.stack) {
+    if (layer.mixer != "attn") continue;
+    layer.pattern = "window";
+    layer.window = window;
+    layer.globals = 0;
+  }
+  return model;
+}
+
+}  // namespace
+
+std::vector<Control> controls_of(const Experiment& experiment, const Problem& problem,
+                                 const std::vector<std::int64_t>& windows) {
+  if (experiment.baseline.empty() || !problem.expensive()) return {};
+  if (experiment.semantics == Semantics::published) return {};  // knows neither
+  const auto baseline = problem.parse(experiment.baseline);
+  const auto model = parse_model(
+      baseline.name, frame_of(experiment.model, experiment.semantics, experiment.match_parameters));
+  std::vector<std::pair<std::string, Architecture>> wanted;
+  wanted.emplace_back("no mixer", without_mixers(model));
+  for (const auto window : windows) {
+    if (window >= model.context) continue;
+    wanted.emplace_back("window " + std::to_string(window), with_window(model, window));
+  }
+  std::vector<Control> controls;
+  std::vector<std::string> known{baseline.name};
+  for (const auto& [name, architecture] : wanted) {
+    const auto canonical = candidate_of(architecture);
+    if (!canonical.refusal.empty()) continue;
+    if (std::find(known.begin(), known.end(), canonical.name) != known.end()) continue;
+    known.push_back(canonical.name);
+    controls.push_back({name, problem.parse(canonical.name)});
+  }
+  return controls;
+}
+
+std::vector<Control> controls_of(const Experiment& experiment, const Problem& problem) {
+  if (!experiment.controls) return {};
+  return controls_of(experiment, problem, {std::begin(kControlWindows), std::end(kControlWindows)});
+}
+
+void train_controls(const FurtherWork& work) {
+  if (work.experiment.retest.get<std::int64_t>("replicates") > 0) return;
+  const auto controls = controls_of(work.experiment, work.problem);
+  if (controls.empty()) return;
+  const RunSummary run(work.store);
+  if (!run.baseline) return;
+  const auto problem = further_problem(work.problem, work.experiment.training, run);
+  std::vector<FurtherTraining> trainings;
+  for (const auto& control : controls) {
+    for (const auto* evaluation : run.baseline->evaluations) {
+      trainings.push_back({problem, control.candidate, evaluation->replicate});
+    }
+  }
+  const auto evaluations = train_further(trainings, work, "controls");
+  auto record = nlohmann::json::array();
+  auto next = evaluations.begin();
+  for (const auto& control : controls) {
+    const auto end = next + std::ssize(run.baseline->evaluations);
+    const std::vector<Evaluation> own(next, end);
+    next = end;
+    auto ids = nlohmann::json::array();
+    for (const auto& evaluation : own) ids.push_back(evaluation.id);
+    const auto judgement = work.objectives.judge(pointers(own));
+    record.push_back(
+        {{"name", control.name},
+         {"candidate", control.candidate.name},
+         {"evaluations", ids},
+         {"fitness", judgement.measured.empty() ? judgement.fitness : judgement.measured}});
+  }
+  work.store.set_meta("controls", record);
+}
+
+void record_counts(const FurtherWork& work) {
+  if (!work.experiment.controls || !work.problem.expensive() || work.store.meta("count_models"))
+    return;
+  if (const auto counts = work.problem.counts(); counts.is_array()) {
+    work.store.set_meta("count_models", counts);
+  }
+}
+
+std::int64_t control_trainings(const Experiment& experiment, const Problem& problem) {
+  const auto options = evaluator_options(experiment);
+  const auto retested = experiment.retest.get<std::int64_t>("replicates");
+  return std::ssize(controls_of(experiment, problem)) * (retested > 0 ? retested
+                                                         : options.racing
+                                                             ? options.racing->replicates
+                                                             : options.replicates);
+}
+
+}  // namespace nas

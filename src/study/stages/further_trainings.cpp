@@ -1,0 +1,73 @@
+#include "study/stages/further_trainings.hpp"
+
+#include <map>
+#include <set>
+
+#include "core/error.hpp"
+#include "evaluation/recording_evaluator.hpp"
+#include "study/session/session.hpp"
+
+namespace nas {
+
+std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& trainings,
+                                      const FurtherWork& work, const std::string& stage) {
+  if (trainings.empty()) return {};
+  std::vector<std::string> ids;
+  std::set<std::string> distinct;
+  std::vector<Task> tasks;
+  for (const auto& training : trainings) {
+    auto task = make_task(*training.problem, training.candidate, training.replicate);
+    ids.push_back(task.id);
+    if (distinct.insert(task.id).second) tasks.push_back(std::move(task));
+  }
+  const auto& problem = trainings.front().problem;  // it measures the others' tasks as well
+  RecordingEvaluator evaluator(
+      problem, work.store, /*judge=*/{},
+      {.workers = problem->num_workers(),
+       .executor = work.executor,
+       .retries = retries_of(work.experiment),
+       .recall = work.recall,
+       .on_progress =
+           [&work](const Progress& progress) { work.observer.stage_progressed(progress); },
+       .stage = stage});
+  work.observer.stage_begins(
+      {.name = stage, .total = static_cast<std::int64_t>(tasks.size()), .problem = *problem});
+  const ToldEnd end(work.observer, &Observer::stage_ended);
+  std::map<std::string, Evaluation> results;
+  for (auto& evaluation : evaluator.evaluate(tasks)) {
+    results.emplace(evaluation.id, std::move(evaluation));
+  }
+  std::vector<Evaluation> evaluations;
+  for (const auto& id : ids) evaluations.push_back(results.at(id));
+  return evaluations;
+}
+
+std::shared_ptr<Problem> further_problem(const Problem& problem, const Parameters& training,
+                                         const RunSummary& run) {
+  auto patient = training;
+  patient.set("early_stop_after", std::int64_t{0});
+  auto further = problem.with_training(patient);
+  if (!further) return nullptr;
+  std::vector<const Evaluation*> history;  // as the search's own, so that what it knows is a part
+  for (const auto& ask : run.asks) {
+    for (const auto& id : ask.evaluations) history.push_back(run.by_id.at(id));
+  }
+  if (run.baseline) {
+    history.insert(history.end(), run.baseline->evaluations.begin(),
+                   run.baseline->evaluations.end());
+  }
+  further->begin_batch(history);
+  return further;
+}
+
+std::vector<const RankedCandidate*> best_candidates(const RunSummary& run, std::size_t count,
+                                                    const std::string& baseline) {
+  std::vector<const RankedCandidate*> best;
+  for (const auto& candidate : run.ranking) {
+    if (best.size() == count) break;
+    if (candidate.candidate != baseline) best.push_back(&candidate);
+  }
+  return best;
+}
+
+}  // namespace nas

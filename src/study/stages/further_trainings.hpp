@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/visibility.hpp"
+#include "report/summary.hpp"
+#include "search/problem.hpp"
+#include "store/store.hpp"
+#include "study/reader/experiment.hpp"
+#include "study/session/observer.hpp"
+
+namespace NAS_PUBLIC nas {
+
+/// A training outside the search: how (the problem's section `training`), what, and its seeds.
+struct FurtherTraining {
+  std::shared_ptr<Problem> problem;
+  Candidate candidate;
+  std::int64_t replicate = 0;
+};
+
+/// What work after a search is done on.
+struct FurtherWork {
+  const Experiment& experiment;
+  const ObjectiveSet& objectives;  ///< the experiment's, with their ranges
+  const Problem& problem;          ///< the search's
+  Store& store;                    ///< that of the run, with the search in it
+  Observer& observer;
+  std::shared_ptr<Executor> executor{};  ///< what measures; empty: threads of this process
+  Recall recall{};                       ///< see RecordingEvaluator::Options
+};
+
+/// Trains what a search has not asked for, of problems that differ in their section `training`
+/// only, on the workers and in the arrays of the first one. Each result is durable when it is
+/// there, and known ones are recalled: resume is exact, and nothing depends on the number of
+/// workers. No budget is charged.
+///
+/// @param stage  what the trainings are for, as observers hear it: "re-test".
+/// @return evaluations in the order of the trainings, of which some may be equal.
+/// @throws StopRequested when asked to stop; what was finished by then is stored.
+std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& trainings,
+                                      const FurtherWork& work, const std::string& stage);
+
+/// The same problem with another section `training` as work after a search needs it: no early
+/// stopping, and what the search measured of candidates (latency) is not measured again.
+/// @return nullptr where the problem trains nothing.
+std::shared_ptr<Problem> further_problem(const Problem& problem, const Parameters& training,
+                                         const RunSummary& run);
+
+/// The best candidates of a search, the baseline left out: members of the front first, by the first
+/// objective.
+/// @param baseline  canonical name; may be empty.
+std::vector<const RankedCandidate*> best_candidates(const RunSummary& run, std::size_t count,
+                                                    const std::string& baseline);
+
+}  // namespace nas

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "statistics/statistics.hpp"
+#include "study/stages/controls.hpp"
+#include "study/stages/further_trainings.hpp"
+
+namespace nas {
+
+/// Learning rates that a pilot tries, as factors of the configuration's own.
+inline constexpr double kGateRates[] = {0.25, 0.5, 1.0, 2.0, 4.0};
+/// Seeds that choose among them, and others that judge.
+inline constexpr std::int64_t kGateTuningSeeds = 3, kGateSeeds = 8;
+/// Windows, in tokens: attention must be better than the first, how far back the task asks is said by
+/// the second.
+inline constexpr std::int64_t kGateWindows[] = {2, 4}, kReportedWindows[] = {8, 16, 32};
+
+/// A model of a pilot. Values are mean nll on the validation split, in nats per target, seed by
+/// seed; NaN where a training run failed.
+struct PilotModel {
+  std::string name;                           ///< "baseline", or that of a Control
+  std::string candidate;                      ///< canonical name
+  std::vector<double> rates{};                ///< learning rates that were tried; may be empty
+  std::vector<std::vector<double>> tuning{};  ///< of each rate, by choosing seed
+  double rate = 0.0;                          ///< with which it is judged
+  std::vector<double> judged{};               ///< by judging seed, the same for all models
+  std::vector<double> test{};                 ///< the same on the test split
+};
+
+/// The place of the rate with the lowest mean; a failed run makes a rate worse than all without.
+std::size_t best_rate(const PilotModel& model);
+
+/// A condition of a task on which attention can be compared.
+struct Gate {
+  std::string name;
+  bool passed = false;
+  std::string words{};  ///< with the figures
+};
+
+/// What a pilot says of a task.
+struct GatesOutcome {
+  std::vector<Gate> gates;
+  /// The baseline minus a control, in nats, p by Holm over those of the gates; by the name of the control.
+  std::vector<std::pair<std::string, PairedComparison>> comparisons;
+  std::int64_t failed_seeds = 0, seeds = 0;  ///< of the baseline, at its best rate
+  bool bimodal = false;                      ///< more than one seed in twenty fails
+  bool solved = false;                       ///< perplexity below 1.02 with every seed
+
+  [[nodiscard]] bool passed() const;
+  /// In sentences.
+  [[nodiscard]] std::string verdict() const;
+};
+
+/// Judges a pilot:
+///
+/// - the baseline is better than no mixer and than windows 2 and 4: mean nll lower, p of the paired
+///   t-test by Holm below 0.05;
+/// - it is better than the best count model of its training tokens: the upper end of the 95 %
+///   interval of its mean lies below the counts' nll;
+/// - its best rate is no end of those that were tried;
+/// - the configuration's own rate is not shown to be worse than the best one (paired t-test over the
+///   choosing seeds, p >= 0.05).
+///
+/// A seed fails where its training run does, or, if the baseline is better than no mixer, where its
+/// nll lies above the midpoint between the baseline's median seed and the mean of no mixer. That more than
+/// one in twenty fails is no failed gate: the task is bimodal, to be judged by success rates, too.
+///
+/// @param models  the baseline first; controls that the task does not have may be missing.
+/// @param counts  see Problem::counts; null: there are none, and no such gate.
+/// @param own_rate  the configuration's.
+GatesOutcome judge_gates(const std::vector<PilotModel>& models, const nlohmann::json& counts,
+                         double own_rate);
+
+/// Trains a pilot: the baseline, no mixer and windows 2 and 4 with each learning rate and the choosing
+/// seeds, then these at the best of their rates, and longer windows at the baseline's, with the
+/// judging seeds. Everything is recorded in the work's store, recalled from there, and judged; the
+/// record is kept as "gates", too.
+/// @param work  whose experiment lists no search.
+nlohmann::json train_gates(const FurtherWork& work);
+
+/// The overrides that make of a configuration one of a pilot: its controls listed in place of a
+/// search. @throws InputError where its problem trains nothing or has no baseline.
+std::vector<std::string> gates_overrides(const Experiment& experiment);
+
+}  // namespace nas

@@ -1,0 +1,301 @@
+#include "study/stages/retest.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/format.hpp"
+#include "report/retest_outcome.hpp"
+#include "report/verdict.hpp"
+#include "store/replicates.hpp"
+#include "study/session/session.hpp"
+#include "study/stages/controls.hpp"
+
+namespace nas {
+
+namespace {
+
+using Integer = std::int64_t;
+
+/// A candidate to be trained again, and how.
+struct Wanted {
+  Retested retested;
+  std::shared_ptr<Problem> problem;
+};
+
+/// The run's problem with a section `training` of its own, and the test split scored.
+std::shared_ptr<Problem> scoring_test(const FurtherWork& work, Parameters training,
+                                      const RunSummary& run) {
+  training.set("score_test", true);
+  return further_problem(work.problem, training, run);
+}
+
+/// What a search found: its front; with one objective its best `top`, in their order.
+std::vector<const RankedCandidate*> winners_of(const RunSummary& run, std::size_t top,
+                                               const std::string& baseline) {
+  if (!run.several()) return best_candidates(run, top, baseline);
+  std::vector<const RankedCandidate*> winners;
+  for (const auto i : run.front) {
+    if (run.ranking[i].candidate != baseline) winners.push_back(&run.ranking[i]);
+  }
+  return winners;
+}
+
+void add_winners(const FurtherWork& work, const RunSummary& run, const std::string& baseline,
+                 const std::shared_ptr<Problem>& problem, std::vector<Wanted>& wanted) {
+  const auto top = static_cast<std::size_t>(work.experiment.retest.get<Integer>("top"));
+  const auto winners = winners_of(run, top, baseline);
+  for (const auto* winner : winners) {
+    wanted.push_back({.retested = {.role = run.several() ? Role::front : Role::top,
+                                   .candidate = winner->candidate,
+                                   .label = work.problem.label(winner->candidate),
+                                   .search = winner->fitness,
+                                   .search_n = winner->n,
+                                   .evaluations = {}},
+                      .problem = problem});
+  }
+}
+
+void add_baseline(const FurtherWork& work, const RunSummary& run, const std::string& baseline,
+                  const std::shared_ptr<Problem>& problem, std::vector<Wanted>& wanted) {
+  Retested retested{.role = Role::baseline,
+                    .candidate = baseline,
+                    .label = work.problem.label(baseline),
+                    .evaluations = {}};
+  if (run.baseline) {
+    retested.search = run.baseline->fitness;
+    retested.search_n = run.baseline->n;
+  }
+  wanted.push_back({.retested = std::move(retested), .problem = problem});
+}
+
+void add_tuned(const FurtherWork& work, const RunSummary& run,
+               const std::vector<TunedMechanism>& tuned, std::vector<Wanted>& wanted) {
+  for (const auto& mechanism : tuned) {
+    if (!mechanism.best) continue;
+    const auto& trial = mechanism.trials[*mechanism.best];
+    const auto evaluations = pointers(trial.evaluations);
+    wanted.push_back(
+        {.retested = {.role = Role::tuned,
+                      .candidate = mechanism.candidate,
+                      .label = work.problem.label(mechanism.candidate) + " (learning rate " +
+                               shortest(trial.point.learning_rate) + ", weight decay " +
+                               shortest(trial.point.weight_decay) + ")",
+                      .search = work.objectives.judge(evaluations).measured,
+                      .search_n = static_cast<Integer>(evaluations.size()),
+                      .evaluations = {}},
+         .problem =
+             scoring_test(work, tuned_training(work.experiment.training, trial.point), run)});
+  }
+}
+
+/// @param problem  how they are trained; it keeps no models.
+void add_controls(const FurtherWork& work, const std::shared_ptr<Problem>& problem,
+                  std::vector<Wanted>& wanted) {
+  for (auto& control : controls_of(work.experiment, *problem)) {
+    wanted.push_back({.retested = {.role = Role::control,
+                                   .candidate = control.candidate.name,
+                                   .label = std::move(control.name),
+                                   .evaluations = {}},
+                      .problem = problem});
+  }
+}
+
+/// While a re-test is made in place of one that is there: how many seeds that had, for a process that
+/// continues.
+constexpr const char* kSeedsBefore = "retest_seeds";
+
+/// Seeds of a re-test that an earlier process recorded, or was making another in place of; 0: none.
+Integer recorded_seeds(const FurtherWork& work) {
+  const auto recorded = work.store.meta("retest").value_or(nullptr);
+  if (recorded.is_object()) return recorded.value("replicates", Integer{0});
+  const auto before = work.store.meta(kSeedsBefore).value_or(nullptr);
+  return before.is_number_integer() ? before.get<Integer>() : 0;
+}
+
+/// Fresh seeds: those that are asked for, and where an earlier process recorded more, these: seeds
+/// come to a result, none is taken away.
+Integer fresh_seeds(const FurtherWork& work) {
+  const auto asked = work.experiment.retest.get<Integer>("replicates");
+  const auto before = recorded_seeds(work);
+  if (asked > 0 && before > asked) {
+    work.observer.warned("of each there are " + std::to_string(before) +
+                         " fresh seeds, more than retest.replicates = " + std::to_string(asked) +
+                         ": all count");
+  }
+  return std::max(asked, before);
+}
+
+/// Whether a recorded re-test is of what the search finds now: of its front, or of as many best.
+bool is_of_winners(const nlohmann::json& retest, const RunSummary& run,
+                   const std::string& baseline) {
+  std::vector<std::string> recorded;
+  for (const auto& one : retest.at("candidates")) {
+    const auto role = one.at("role").get<std::string>();
+    if (role == to_string(Role::front) || role == to_string(Role::top)) {
+      recorded.push_back(one.at("candidate"));
+    }
+  }
+  std::vector<std::string> now;
+  for (const auto* winner : winners_of(run, recorded.size(), baseline)) {
+    now.push_back(winner->candidate);
+  }
+  if (run.several()) {
+    std::sort(now.begin(), now.end());
+    std::sort(recorded.begin(), recorded.end());
+  }
+  return now == recorded;
+}
+
+/// Whether a recorded training of listed mechanisms is of those that are listed now.
+bool is_of_listed(const nlohmann::json& retest, const std::vector<Candidate>& listed) {
+  std::multiset<std::string> recorded;
+  for (const auto& one : retest.at("candidates")) {
+    if (one.at("role") != to_string(Role::control)) recorded.insert(one.at("candidate"));
+  }
+  std::multiset<std::string> now;
+  for (const auto& one : listed) now.insert(one.name);
+  return recorded == now;
+}
+
+/// Takes away what an earlier process found of other mechanisms: it is not shown beside another
+/// result. What is made in its place has as many seeds all the same. Of the same mechanisms it
+/// stays until there is more of them.
+void set_aside(const FurtherWork& work) {
+  if (const auto before = recorded_seeds(work); before > 0) {
+    work.store.set_meta(kSeedsBefore, before);
+  }
+  work.store.set_meta("retest", nullptr);
+}
+
+/// Trains those that are chosen on the same fresh seeds.
+template <class Chosen>
+void train_some(const FurtherWork& work, std::vector<Wanted>& wanted, Integer replicates,
+                const std::string& stage, Chosen chosen) {
+  std::vector<FurtherTraining> trainings;
+  for (const auto& one : wanted) {
+    if (!chosen(one.retested.role)) continue;
+    const auto candidate = one.problem->parse(one.retested.candidate);
+    for (Integer i = 0; i < replicates; ++i) {
+      trainings.push_back({one.problem, candidate, kFirstHeldOutReplicate + i});
+    }
+  }
+  const auto evaluations = train_further(trainings, work, stage);
+  auto next = evaluations.begin();
+  for (auto& one : wanted) {
+    if (!chosen(one.retested.role)) continue;
+    one.retested.evaluations.assign(next, next + replicates);
+    next += replicates;
+  }
+}
+
+/// Trains all on the same fresh seeds and records what these say. Controls have a stage of their
+/// own: what measures them keeps no models, which whatever measures the others may do.
+std::vector<Retested> train_and_judge(const FurtherWork& work, std::vector<Wanted> wanted,
+                                      Integer replicates, const std::string& stage) {
+  const auto& settings = work.experiment.retest;
+  const auto is_control = [](Role role) { return role == Role::control; };
+  train_some(work, wanted, replicates, stage, std::not_fn(is_control));
+  train_some(work, wanted, replicates, "controls", is_control);
+  std::vector<Retested> retested;
+  for (auto& one : wanted) retested.push_back(std::move(one.retested));
+  work.store.set_meta(
+      "retest", to_record(judge(retested, work.objectives, settings.get<double>("confidence"))));
+  if (work.store.meta(kSeedsBefore)) work.store.set_meta(kSeedsBefore, nullptr);
+  return retested;
+}
+
+}  // namespace
+
+void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
+  const auto asked = work.experiment.retest.get<Integer>("replicates") > 0;
+  const auto recorded = work.store.meta("retest").value_or(nullptr);
+  const auto replicates = fresh_seeds(work);
+  if (!asked && !recorded.is_object()) {
+    if (replicates > 0) {
+      work.observer.warned("a re-test was begun and is not whole; retest.replicates=" +
+                           std::to_string(replicates) + " completes it");
+    }
+    return;
+  }
+  const RunSummary run(work.store);
+  const auto baseline = work.experiment.baseline.empty()
+                            ? std::string()
+                            : work.problem.parse(work.experiment.baseline).name;
+  const bool holds = recorded.is_object() && is_of_winners(recorded, run, baseline);
+  if (!asked && holds) return;
+  if (!asked) {
+    work.store.set_meta("retest", nullptr);
+    work.observer.warned("the search has found others since its re-test, which is therefore not " +
+                         std::string("shown; retest.replicates=") + std::to_string(replicates) +
+                         " tests them, and trains what is new");
+    return;
+  }
+  if (!holds) set_aside(work);
+  if (run.ranking.empty()) {
+    work.observer.warned("there is nothing to re-test. " + nothing_found_text(run));
+    return;
+  }
+  const auto problem = scoring_test(work, work.experiment.training, run);
+  std::vector<Wanted> wanted;
+  add_winners(work, run, baseline, problem, wanted);
+  if (!baseline.empty()) add_baseline(work, run, baseline, problem, wanted);
+  add_tuned(work, run, tuned, wanted);
+  add_controls(work, problem, wanted);
+  train_and_judge(work, std::move(wanted), replicates, "re-test");
+}
+
+std::vector<Evaluation> train_listed(const FurtherWork& work,
+                                     const std::shared_ptr<Problem>& problem) {
+  const auto replicates = fresh_seeds(work);
+  const auto listed = listed_candidates(work.experiment, work.objectives, *problem);
+  const auto recorded = work.store.meta("retest").value_or(nullptr);
+  if (!recorded.is_object() || !is_of_listed(recorded, listed)) set_aside(work);
+  // What an earlier process measured of a candidate holds for its other replicates, too.
+  const auto earlier = work.store.evaluations();
+  problem->begin_batch(pointers(earlier));
+  std::vector<Wanted> wanted;
+  for (const auto& candidate : listed) {
+    wanted.push_back({.retested = {.role = Role::listed,
+                                   .candidate = candidate.name,
+                                   .label = problem->label(candidate.name),
+                                   .evaluations = {}},
+                      .problem = problem});
+  }
+  wanted.back().retested.role = Role::baseline;
+  const auto baseline = wanted.size() - 1;
+  add_controls(work, problem->with_training(work.experiment.training), wanted);
+  return train_and_judge(work, std::move(wanted), replicates, "training")[baseline].evaluations;
+}
+
+RetestPlan retest_plan(const Experiment& experiment, std::int64_t found) {
+  const auto replicates = experiment.retest.get<Integer>("replicates");
+  if (replicates == 0) return {};
+  if (const auto listed = std::ssize(experiment.mechanisms); listed > 0) {
+    const auto trainings = (listed + 1) * replicates;
+    return {.text = std::to_string(trainings) + " training runs: " + std::to_string(listed) +
+                    (listed == 1 ? " mechanism" : " mechanisms") + " and the baseline " +
+                    experiment.baseline + ", on the same " + std::to_string(replicates) +
+                    (replicates == 1 ? " seed" : " seeds"),
+            .trainings = trainings};
+  }
+  const bool several = experiment.objectives.objectives.size() > 1;
+  const auto tuned =
+      experiment.tuning ? 1 + std::min(found, experiment.tuning->get<Integer>("winners")) : 0;
+  const auto top = several ? 0 : std::min(found, experiment.retest.get<Integer>("top"));
+  const auto known = top + (experiment.baseline.empty() ? 0 : 1) + tuned;
+  std::vector<std::string> retested;
+  retested.push_back(several ? "the front" : "the best " + std::to_string(top));
+  if (!experiment.baseline.empty()) retested.emplace_back("the baseline");
+  if (tuned > 0) retested.push_back(std::to_string(tuned) + " tuned");
+  return {.text = join(retested) + " on " + std::to_string(replicates) +
+                  " fresh seeds each: " + std::to_string(known * replicates) + " training runs" +
+                  (several ? ", and " + std::to_string(replicates) + " for each of the front" : ""),
+          .trainings = known * replicates};
+}
+
+}  // namespace nas

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/parameters.hpp"
+#include "core/visibility.hpp"
+#include "study/stages/further_trainings.hpp"
+#include "study/stages/tuning.hpp"
+
+namespace NAS_PUBLIC nas {
+
+/// Trains what a search found (its front; with one objective the best few), the baseline and the
+/// tuned mechanisms again, all on the same seeds that the search has not used, and scores the test
+/// split too: what was selected by its score is judged by another one. Recorded as "retest".
+/// Seeds that an earlier process has recorded stay, also where the experiment asks for fewer.
+/// Nothing where the experiment asks for no re-test or nothing was found; a recorded one then stays
+/// if it is of what the search finds now.
+void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned);
+
+/// Trains the listed mechanisms and the baseline, all on the seeds that a re-test of the same
+/// experiment would use, and records what they say as "retest".
+/// @param problem  that of the work.
+/// @return the evaluations of the baseline, one per seed.
+std::vector<Evaluation> train_listed(const FurtherWork& work,
+                                     const std::shared_ptr<Problem>& problem);
+
+/// For the plan: what is trained again, or of a list.
+/// @param found  mechanisms that the search comes to, at most.
+struct RetestPlan {
+  std::string text;            ///< empty: nothing
+  std::int64_t trainings = 0;  ///< without the front's, whose size is unknown
+};
+RetestPlan retest_plan(const Experiment& experiment, std::int64_t found);
+
+}  // namespace nas
