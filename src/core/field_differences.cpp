@@ -19,8 +19,6 @@ const Json* at(const Json& list, std::size_t i) { return i < list.size() ? &list
 
 std::string text(const Json* value) { return value != nullptr ? value->dump() : "absent"; }
 
-}  // namespace
-
 void append_differences(const Json* before, const Json* now, const std::string& path,
                         const FieldRules& rules, std::vector<std::string>& found) {
   const bool both = before != nullptr && now != nullptr;
@@ -42,6 +40,15 @@ void append_differences(const Json* before, const Json* now, const std::string& 
   } else {
     found.push_back(path + ": " + text(before) + " -> " + text(now));
   }
+}
+
+}  // namespace
+
+std::vector<std::string> differences(const Json& before, const Json& now, const FieldRules& rules,
+                                     const std::string& path) {
+  std::vector<std::string> found;
+  append_differences(&before, &now, path, rules, found);
+  return found;
 }
 
 }  // namespace nas

@@ -17,10 +17,10 @@ struct FieldRules {
       ignores{};
 };
 
-/// Appends where two values differ, each "path: before -> now" ("absent" where one has no such
-/// value). Maps are compared key by key; the path of a key is that of its map, a dot and the key.
-void append_differences(const nlohmann::json* before, const nlohmann::json* now,
-                        const std::string& path, const FieldRules& rules,
-                        std::vector<std::string>& found);
+/// Where two values differ, each "path: before -> now" ("absent" where one has no such value). Maps
+/// are compared key by key; the path of a key is that of its map, a dot and the key.
+/// @param path  of the values; empty: theirs are the paths of keys.
+std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now,
+                                     const FieldRules& rules = {}, const std::string& path = "");
 
 }  // namespace nas

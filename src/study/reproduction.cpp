@@ -221,7 +221,8 @@ std::vector<std::string> differences_of(const Evaluation& recorded, const Evalua
   const auto now = canonical_json(again);
   std::vector<std::string> found;
   for (const std::string key : {"status", "reason", "curve", "values"}) {
-    append_differences(&before.at(key), &now.at(key), key, {.elements = true}, found);
+    const auto fields = differences(before.at(key), now.at(key), {.elements = true}, key);
+    found.insert(found.end(), fields.begin(), fields.end());
   }
   return found;
 }

@@ -19,16 +19,10 @@ namespace fs = std::filesystem;
 using Texts = std::vector<std::string>;
 
 constexpr std::string_view kProblem = "attention_search";
+const FieldRules kEachElement{.elements = true};
 
 /// Whether a mechanism's name ends with attention dropout 0.
 bool without_dropout(const std::string& candidate) { return candidate.ends_with("|0"); }
-
-/// Dotted keys at which two values differ, each "key: a -> b".
-Texts differing_keys(const nlohmann::json& a, const nlohmann::json& b) {
-  Texts differences;
-  append_differences(&a, &b, "", {.elements = true}, differences);
-  return differences;
-}
 
 /// Name of a run for people: its folder's, or its file's.
 std::string run_name(const fs::path& given) {
@@ -171,7 +165,7 @@ class Packer {
         packed_.content.facts = facts;
       }
       if (identity == packed_.content.identity) continue;
-      for (auto& key : differing_keys(packed_.content.identity, identity)) {
+      for (auto& key : differences(packed_.content.identity, identity, kEachElement)) {
         differences_.insert(std::move(key));
       }
     }
@@ -180,7 +174,7 @@ class Packer {
     for (const auto& [name, value] : facts.items()) {
       if (!known.contains(name)) known[name] = value;
       const nlohmann::json before{{name, known.at(name)}};
-      for (auto& key : differing_keys(before, {{name, value}})) {
+      for (auto& key : differences(before, {{name, value}}, kEachElement)) {
         differences_.insert(std::move(key));
       }
     }
@@ -198,8 +192,8 @@ class Packer {
     const auto key = std::make_pair(evaluation.candidate, evaluation.replicate);
     const auto [known, fresh] = cells_.try_emplace(key, Cell{evaluation, given.string()});
     if (fresh || !differences_.empty()) return;
-    const auto keys =
-        differing_keys(canonical_json(known->second.evaluation), canonical_json(evaluation));
+    const auto keys = differences(canonical_json(known->second.evaluation),
+                                  canonical_json(evaluation), kEachElement);
     if (!keys.empty()) {
       throw InputError(known->second.source + " and " + given.string() + " differ in " +
                        table_format::name_of(evaluation) + ":\n  " + join(keys, "\n  "));
@@ -236,7 +230,7 @@ class Packer {
 
 /// Keys in which a cell differs from the evaluation that it was made from.
 Texts differing_keys(const Evaluation& recorded, const Evaluation& cell) {
-  auto keys = differing_keys(canonical_json(recorded), canonical_json(cell));
+  auto keys = differences(canonical_json(recorded), canonical_json(cell), kEachElement);
   table_format::visit_measured([&](const char* name) {
     const auto number = [name](const Evaluation& evaluation) {
       return evaluation.measured.contains(name) ? evaluation.measured.at(name).get<double>() : -1.0;

@@ -83,11 +83,8 @@ nlohmann::json with_defaults(nlohmann::json config) {
 
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given) {
-  std::vector<std::string> keys;
-  const auto before = without_places(with_defaults(recorded));
-  const auto now = without_places(with_defaults(given));
-  append_differences(&before, &now, "", {.ignores = is_without_effect}, keys);
-  return keys;
+  return differences(without_places(with_defaults(recorded)), without_places(with_defaults(given)),
+                     {.ignores = is_without_effect});
 }
 
 void require_same_results(const nlohmann::json& recorded, const Experiment& again,

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/field_differences.hpp"
 #include "core/format.hpp"
 #include "core/plugin.hpp"
 #include "report/summary.hpp"
@@ -18,26 +19,15 @@ namespace nas {
 
 namespace {
 
-/// What of an evaluation's identity is not as this program would make it, "key: old -> new" each.
-/// The settings of training may differ: what follows a search tries others.
-std::vector<std::string> differences(const Evaluation& evaluation, const nlohmann::json& now) {
-  std::vector<std::string> found;
-  for (const auto& [key, value] : now.items()) {
-    const auto recorded = evaluation.identity.value(key, nlohmann::json());
-    if (key != "training" && recorded != value) {
-      found.push_back(key + ": " + recorded.dump() + " -> " + value.dump());
-    }
-  }
-  return found;
-}
-
 void check_identities(const Store& store, const Measurement& measurement,
                       const std::filesystem::path& folder) {
   std::set<std::string> found;
   // Where evaluations are cheap there are many, and one tells of all.
   const auto most = measurement.expensive() ? std::numeric_limits<std::int64_t>::max() : 1;
   for (const auto& evaluation : store.evaluations(most)) {
-    const auto keys = differences(evaluation, measurement.identity());
+    auto identity = measurement.identity();
+    identity.erase("training");  // what follows a search tries other settings
+    const auto keys = identity_differences(evaluation, identity);
     found.insert(keys.begin(), keys.end());
   }
   if (found.empty()) return;
@@ -160,6 +150,14 @@ void check_builds(const std::vector<nlohmann::json>& environments,
 }
 
 }  // namespace
+
+std::vector<std::string> identity_differences(const Evaluation& evaluation,
+                                              const nlohmann::json& now) {
+  const auto is_own = [](const std::string& path, const auto* /*recorded*/, const auto* given) {
+    return given == nullptr && path.find('.') == std::string::npos;
+  };
+  return differences(evaluation.identity, now, {.ignores = is_own});
+}
 
 nlohmann::json plugins_record() {
   auto record = nlohmann::json::array();

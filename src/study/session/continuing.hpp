@@ -29,6 +29,12 @@ std::string missing_plugins(const std::vector<nlohmann::json>& environments,
 void check_plugins(const std::vector<nlohmann::json>& environments,
                    const std::filesystem::path& folder);
 
+/// In what an evaluation's identity is not as this program would make it, "key: old -> new" each; what
+/// it has beyond that is its own.
+/// @param now  Measurement::identity(), or a part of it.
+std::vector<std::string> identity_differences(const Evaluation& evaluation,
+                                              const nlohmann::json& now);
+
 /// Whether evaluations of a record are those that this process would make, as far as their identity
 /// does not say it.
 /// @param environment   this process's; see Store::begin_session.

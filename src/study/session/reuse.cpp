@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/field_differences.hpp"
 #include "core/warning.hpp"
 #include "search/objective.hpp"
 #include "store/store.hpp"
@@ -50,12 +49,7 @@ std::vector<std::string> least_differences(const std::vector<Evaluation>& evalua
                                            const nlohmann::json& identity) {
   std::vector<std::string> differences;
   for (const auto& evaluation : evaluations) {
-    std::vector<std::string> found;
-    for (const auto& [key, value] : identity.items()) {
-      const auto recorded = evaluation.identity.find(key);
-      append_differences(recorded == evaluation.identity.end() ? nullptr : &*recorded, &value, key,
-                         {}, found);
-    }
+    auto found = identity_differences(evaluation, identity);
     if (found.empty()) return {};
     if (differences.empty() || found.size() < differences.size()) differences = std::move(found);
   }
