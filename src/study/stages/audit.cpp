@@ -8,6 +8,7 @@
 #include "core/seed.hpp"
 #include "report/text.hpp"
 #include "statistics/statistics.hpp"
+#include "store/replicates.hpp"
 
 namespace nas {
 
@@ -94,10 +95,10 @@ void audit(const FurtherWork& work, const std::shared_ptr<Problem>& problem) {
   std::vector<FurtherTraining> trainings;
   for (const auto* one : chosen) {
     ids.insert(one->id);
-    trainings.push_back({trainer, problem->parse(one->candidate), one->replicate});
+    trainings.push_back({trainer, problem->parse(one->candidate), {one->replicate}});
   }
   work.store.set_meta("audit", {{"evaluations", ids}});
-  const auto evaluations = train_further(trainings, work, "audit");
+  train_further(trainings, work, "audit");
 
   const auto front = rivals(run);
   const auto ended = std::ssize(run.ranking);
@@ -107,7 +108,7 @@ void audit(const FurtherWork& work, const std::shared_ptr<Problem>& problem) {
   std::int64_t entered_from_first = 0;
   std::int64_t of_first = 0;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const auto judgement = work.objectives.judge(std::vector{&evaluations[i]});
+    const auto judgement = work.objectives.judge(pointers(trainings[i].evaluations));
     const bool enters_now = judgement.status == Status::ok && enters(judgement.fitness, front);
     const bool at_first = chosen[i]->curve.back().step == first;
     entered += enters_now ? 1 : 0;

@@ -73,19 +73,19 @@ void train_controls(const FurtherWork& work) {
   const RunSummary run(work.store);
   if (!run.baseline) return;
   const auto problem = further_problem(work.problem, work.experiment.training, run);
+  std::vector<std::int64_t> replicates;
+  for (const auto* evaluation : run.baseline->evaluations) {
+    replicates.push_back(evaluation->replicate);
+  }
   std::vector<FurtherTraining> trainings;
   for (const auto& control : controls) {
-    for (const auto* evaluation : run.baseline->evaluations) {
-      trainings.push_back({problem, control.candidate, evaluation->replicate});
-    }
+    trainings.push_back({problem, control.candidate, replicates});
   }
-  const auto evaluations = train_further(trainings, work, "controls");
+  train_further(trainings, work, "controls");
   auto record = nlohmann::json::array();
-  auto next = evaluations.begin();
-  for (const auto& control : controls) {
-    const auto end = next + std::ssize(run.baseline->evaluations);
-    const std::vector<Evaluation> own(next, end);
-    next = end;
+  for (std::size_t i = 0; i < controls.size(); ++i) {
+    const auto& control = controls[i];
+    const auto& own = trainings[i].evaluations;
     auto ids = nlohmann::json::array();
     for (const auto& evaluation : own) ids.push_back(evaluation.id);
     const auto judgement = work.objectives.judge(pointers(own));

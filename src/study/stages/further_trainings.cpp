@@ -1,6 +1,7 @@
 #include "study/stages/further_trainings.hpp"
 
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "core/error.hpp"
@@ -9,16 +10,24 @@
 
 namespace nas {
 
-std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& trainings,
-                                      const FurtherWork& work, const std::string& stage) {
-  if (trainings.empty()) return {};
+std::vector<std::int64_t> replicates_from(std::int64_t first, std::int64_t count) {
+  std::vector<std::int64_t> replicates(static_cast<std::size_t>(count));
+  std::iota(replicates.begin(), replicates.end(), first);
+  return replicates;
+}
+
+void train_further(std::vector<FurtherTraining>& trainings, const FurtherWork& work,
+                   const std::string& stage) {
+  if (trainings.empty()) return;
   std::vector<std::string> ids;
   std::set<std::string> distinct;
   std::vector<Task> tasks;
   for (const auto& training : trainings) {
-    auto task = make_task(*training.problem, training.candidate, training.replicate);
-    ids.push_back(task.id);
-    if (distinct.insert(task.id).second) tasks.push_back(std::move(task));
+    for (const auto replicate : training.replicates) {
+      auto task = make_task(*training.problem, training.candidate, replicate);
+      ids.push_back(task.id);
+      if (distinct.insert(task.id).second) tasks.push_back(std::move(task));
+    }
   }
   const auto& problem = trainings.front().problem;  // it measures the others' tasks as well
   RecordingEvaluator evaluator(
@@ -37,9 +46,12 @@ std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& traini
   for (auto& evaluation : evaluator.evaluate(tasks)) {
     results.emplace(evaluation.id, std::move(evaluation));
   }
-  std::vector<Evaluation> evaluations;
-  for (const auto& id : ids) evaluations.push_back(results.at(id));
-  return evaluations;
+  auto id = ids.begin();
+  for (auto& training : trainings) {
+    for (std::size_t i = 0; i < training.replicates.size(); ++i) {
+      training.evaluations.push_back(results.at(*id++));
+    }
+  }
 }
 
 std::shared_ptr<Problem> further_problem(const Problem& problem, const Parameters& training,

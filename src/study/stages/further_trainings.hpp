@@ -14,12 +14,16 @@
 
 namespace NAS_PUBLIC nas {
 
-/// A training outside the search: how (the problem's section `training`), what, and its seeds.
+/// What a stage after the search trains of one candidate.
 struct FurtherTraining {
-  std::shared_ptr<Problem> problem;
+  std::shared_ptr<Problem> problem;  ///< how: with its section `training`
   Candidate candidate;
-  std::int64_t replicate = 0;
+  std::vector<std::int64_t> replicates;   ///< decide the seeds
+  std::vector<Evaluation> evaluations{};  ///< one per replicate, once they are made
 };
+
+/// As many replicates in a row.
+std::vector<std::int64_t> replicates_from(std::int64_t first, std::int64_t count);
 
 /// What work after a search is done on.
 struct FurtherWork {
@@ -37,11 +41,11 @@ struct FurtherWork {
 /// there, and known ones are recalled: resume is exact, and nothing depends on the number of
 /// workers. No budget is charged.
 ///
-/// @param stage  what the trainings are for, as observers hear it: "re-test".
-/// @return evaluations in the order of the trainings, of which some may be equal.
+/// @param trainings  of which some may be equal; receive their evaluations.
+/// @param stage      what they are for, as observers hear it: "re-test".
 /// @throws StopRequested when asked to stop; what was finished by then is stored.
-std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& trainings,
-                                      const FurtherWork& work, const std::string& stage);
+void train_further(std::vector<FurtherTraining>& trainings, const FurtherWork& work,
+                   const std::string& stage);
 
 /// The same problem with another section `training` as work after a search needs it: no early
 /// stopping, and what the search measured of candidates (latency) is not measured again.

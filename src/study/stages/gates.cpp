@@ -265,20 +265,16 @@ void choose_rates(const FurtherWork& work, Rates& rates, std::vector<PilotModel>
   for (auto& model : models) {
     for (const double factor : kGateRates) {
       model.rates.push_back(factor * own);
-      for (std::int64_t seed = 0; seed < kGateTuningSeeds; ++seed) {
-        trainings.push_back(
-            {rates.at(model.rates.back(), false), work.problem.parse(model.candidate), seed});
-      }
+      trainings.push_back({rates.at(model.rates.back(), false), work.problem.parse(model.candidate),
+                           replicates_from(0, kGateTuningSeeds)});
     }
   }
-  const auto evaluations = train_further(trainings, work, "learning rates");
-  auto next = evaluations.begin();
+  train_further(trainings, work, "learning rates");
+  auto next = trainings.begin();
   for (auto& model : models) {
     for (std::size_t i = 0; i < model.rates.size(); ++i) {
       auto& values = model.tuning.emplace_back();
-      for (std::int64_t seed = 0; seed < kGateTuningSeeds; ++seed) {
-        values.push_back(valid_nll(*next++));
-      }
+      for (const auto& evaluation : next++->evaluations) values.push_back(valid_nll(evaluation));
     }
     model.rate = model.rates[best_rate(model)];
   }
@@ -287,17 +283,15 @@ void choose_rates(const FurtherWork& work, Rates& rates, std::vector<PilotModel>
 void judge_models(const FurtherWork& work, Rates& rates, std::vector<PilotModel>& models) {
   std::vector<FurtherTraining> trainings;
   for (const auto& model : models) {
-    for (std::int64_t seed = 0; seed < kGateSeeds; ++seed) {
-      trainings.push_back({rates.at(model.rate, true), work.problem.parse(model.candidate),
-                           kFirstHeldOutReplicate + seed});
-    }
+    trainings.push_back({rates.at(model.rate, true), work.problem.parse(model.candidate),
+                         replicates_from(kFirstHeldOutReplicate, kGateSeeds)});
   }
-  const auto evaluations = train_further(trainings, work, "gates");
-  auto next = evaluations.begin();
+  train_further(trainings, work, "gates");
+  auto next = trainings.begin();
   for (auto& model : models) {
-    for (std::int64_t seed = 0; seed < kGateSeeds; ++seed, ++next) {
-      model.judged.push_back(valid_nll(*next));
-      model.test.push_back(test_nll(*next));
+    for (const auto& evaluation : next++->evaluations) {
+      model.judged.push_back(valid_nll(evaluation));
+      model.test.push_back(test_nll(evaluation));
     }
   }
 }

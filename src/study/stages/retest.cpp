@@ -176,20 +176,16 @@ void set_aside(const FurtherWork& work) {
 template <class Chosen>
 void train_some(const FurtherWork& work, std::vector<Wanted>& wanted, Integer replicates,
                 const std::string& stage, Chosen chosen) {
+  const auto seeds = replicates_from(kFirstHeldOutReplicate, replicates);
   std::vector<FurtherTraining> trainings;
   for (const auto& one : wanted) {
     if (!chosen(one.retested.role)) continue;
-    const auto candidate = one.problem->parse(one.retested.candidate);
-    for (Integer i = 0; i < replicates; ++i) {
-      trainings.push_back({one.problem, candidate, kFirstHeldOutReplicate + i});
-    }
+    trainings.push_back({one.problem, one.problem->parse(one.retested.candidate), seeds});
   }
-  const auto evaluations = train_further(trainings, work, stage);
-  auto next = evaluations.begin();
+  train_further(trainings, work, stage);
+  auto next = trainings.begin();
   for (auto& one : wanted) {
-    if (!chosen(one.retested.role)) continue;
-    one.retested.evaluations.assign(next, next + replicates);
-    next += replicates;
+    if (chosen(one.retested.role)) one.retested.evaluations = std::move(next++->evaluations);
   }
 }
 

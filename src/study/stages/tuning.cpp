@@ -221,17 +221,14 @@ std::vector<TunedMechanism> tune(const FurtherWork& work) {
   for (const auto& mechanism : mechanisms) {
     const auto candidate = problem.parse(mechanism.candidate);
     for (const auto& variant : variants) {
-      for (Integer replicate = 0; replicate < replicates; ++replicate) {
-        trainings.push_back({variant, candidate, replicate});
-      }
+      trainings.push_back({variant, candidate, replicates_from(0, replicates)});
     }
   }
-  const auto evaluations = train_further(trainings, work, "tuning");
-  auto next = evaluations.begin();
+  train_further(trainings, work, "tuning");
+  auto next = trainings.begin();
   for (auto& mechanism : mechanisms) {
     for (const auto& point : points) {
-      mechanism.trials.push_back({.point = point, .evaluations = {next, next + replicates}});
-      next += replicates;
+      mechanism.trials.push_back({.point = point, .evaluations = std::move(next++->evaluations)});
     }
     find_best(mechanism, selecting(objectives));
   }
