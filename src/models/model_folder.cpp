@@ -1,5 +1,6 @@
 #include "models/model_folder.hpp"
 
+#include <array>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -21,9 +22,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kModelPy =
+struct SourceFile {
+  std::string_view name, text;
+};
+
+/// The model in PyTorch.
+constexpr std::array<SourceFile, 2> kSourceFiles{{
+    {
+        "model.py",
 #include "model_py.hpp"
-    ;
+    },
+    {
+        "model_attention.py",
+#include "model_attention_py.hpp"
+    },
+}};
 
 /// In the place of config.json's own digest, while that is computed.
 const std::string kNoDigest(64, '0');
@@ -123,7 +136,7 @@ void write_model_folder(const std::filesystem::path& folder, const Json& config,
   for (auto& [name, tensor] : model.parameters()) weights.emplace_back(name, tensor[0]);
   const auto bytes = safetensors(weights);
   Json digests{{"model.safetensors", sha256(bytes)}};
-  write_durably(folder / "model.py", kModelPy);
+  for (const auto& file : kSourceFiles) write_durably(folder / file.name, file.text);
   write_durably(folder / "model.safetensors", bytes);
   if (!corpus.words.empty()) {
     std::string lines;

@@ -26,9 +26,10 @@ std::string without_folders(std::string text, const nlohmann::json& settings);
 nlohmann::ordered_json model_config(const Architecture& architecture, const Corpus& corpus,
                                     const Parameters& data);
 
-/// Writes a model that needs PyTorch alone: model.py, config.json, model.safetensors with its
-/// weights in float32, README.md, and where the corpus has words vocabulary.txt, a word per line in
-/// the order of ids. config.json receives the digests of all but model.py and README.md as `sha256`.
+/// Writes a model that needs PyTorch alone: model.py and the files that it imports, config.json,
+/// model.safetensors with its weights in float32, README.md, and where the corpus has words
+/// vocabulary.txt, a word per line in the order of ids. config.json receives the digests of all but
+/// *.py and README.md as `sha256`.
 ///
 /// @param folder  of which the parent is there.   @param config  see model_config().
 /// @param readme  text of README.md.

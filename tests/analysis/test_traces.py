@@ -33,10 +33,10 @@ def configuration(model: dict, layer: dict) -> dict:
 
 def configurations() -> dict:
     """By name, each option of each gene of model.py, and genes that are numbers."""
-    m = exported
-    of_layers = {"similarity": m.SIMILARITIES, "normalization": m.NORMALIZATIONS, "gating": m.GATES,
-                 "temperature": m.TEMPERATURES, "bias": m.BIASES, "qk_norm": m.NORMS_OF_HEADS, "position": m.POSITIONS,
-                 "decay": m.DECAYS, "head_norm": m.NORMS_OF_HEADS, "ffn": (*m.FeedForward.KINDS, "none")}
+    m, a = exported, model_attention
+    of_layers = {"similarity": a.SIMILARITIES, "normalization": a.NORMALIZATIONS, "gating": a.GATES,
+                 "temperature": a.TEMPERATURES, "bias": a.BIASES, "qk_norm": a.NORMS_OF_HEADS, "position": a.POSITIONS,
+                 "decay": a.DECAYS, "head_norm": a.NORMS_OF_HEADS, "ffn": (*m.FeedForward.KINDS, "none")}
     of_models = {"position_embedding": m.Transformer.POSITIONS, "norm": m.NORMS, "norm_place": m.NORM_PLACES, "block": m.BLOCKS,
                  "tied": (True, False)}
     layers = [{gene: option} for gene, options in of_layers.items() for option in options]
@@ -162,6 +162,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     sys.path.insert(0, str(SOURCES / "python" / "attnas"))
     import model as exported
+    import model_attention
     if has("onnxruntime"):
         import onnxruntime
     unittest.main()

@@ -236,8 +236,10 @@ TEST(PytorchModel, FolderHoldsAllThatItNeeds) {
   model.initialise(1, 0);
   write_model_folder(folder, model_config(architecture, text_of_words(), {}), text_of_words(),
                      model, "a card\n");
-  EXPECT_EQ(read_bytes(folder / "model.py"),
-            read_bytes(fs::path(source_folder()) / "python/attnas/model.py"));
+  for (const auto* name : {"model.py", "model_attention.py"}) {
+    EXPECT_EQ(read_bytes(folder / name),
+              read_bytes(fs::path(source_folder()) / "python/attnas" / name));
+  }
   EXPECT_EQ(read_bytes(folder / "README.md"), "a card\n");
   EXPECT_EQ(read_bytes(folder / "vocabulary.txt").substr(0, 14), "<unk>\n<eos>\na\n");
   const auto config = nlohmann::json::parse(read_bytes(folder / "config.json"));

@@ -1,0 +1,452 @@
+"""Attention of any mechanism that attnas searches, and what other layers of model.py, which is beside it, are made of, too.
+
+Letters: B batch, T tokens, D width, H heads, G heads of keys and values, d = D / H, L context; scores s_ij of query i and key j.
+"""
+
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+# Similarities: q (B, H, T, d), k (B, H, S, d) to scores (B, H, T, S); S = T but where a state holds earlier keys.
+
+def products(q, k):
+    return q @ k.transpose(-2, -1)
+
+
+def additive(layer, q, k):
+    """W_q beside W_k in one matrix"""
+    w_q, w_k = layer.attn_fc.weight.chunk(2, dim=1)
+    pairs = (q @ w_q.T + layer.attn_fc.bias).unsqueeze(3) + (k @ w_k.T).unsqueeze(2)
+    return layer.attn_v(torch.tanh(pairs)).squeeze(-1)
+
+
+SIMILARITIES = {
+    # s = q.k
+    "dot": lambda layer, q, k: products(q, k),
+    # s = c sigmoid(c), c = q.k
+    "silu_dot": lambda layer, q, k: F.silu(products(q, k)),
+    # s = v.tanh(W_q q + W_k k + b), shared by the heads
+    "additive": additive,
+    # s = (q / |q|).(k / |k|)
+    "cosine": lambda layer, q, k: products(F.normalize(q, dim=-1), F.normalize(k, dim=-1)),
+    # s = q' W_h k
+    "bilinear": lambda layer, q, k: products(q @ layer.bilinear["weight"], k),
+    # s = -|q - k|^2 / 2
+    "l2": lambda layer, q, k: products(q, k) - (q.square().sum(-1, keepdim=True) + k.square().sum(-1).unsqueeze(-2)) / 2}
+
+
+def start_temperature(similarity, head_width, context):
+    """T0, at which the scores of a similarity begin at a suitable scale."""
+    if similarity == "additive":
+        return 1.0
+    if similarity == "cosine":
+        length = max(context, 2)
+        return 1.0 / math.log2(length * length - length)
+    return math.sqrt(head_width)
+
+
+# Temperatures: x (B, T, D) and the numbers of visible keys, (T), to what scores are divided by: a number, or a tensor that
+# expands to (B, H, T, 1).
+
+TEMPERATURES = {
+    # T0
+    "fixed": lambda layer, x, seen: layer.start_temperature,
+    # T0 exp(theta_h)
+    "learned": lambda layer, x, seen: layer.start_temperature * layer.temperature["theta"].exp().view(-1, 1, 1),
+    # T0 (sigmoid(w_h.x_i + b_h) + 0.5)
+    "per_query": lambda layer, x, seen:
+        layer.start_temperature * (layer.temperature(x).sigmoid() + 0.5).transpose(1, 2).unsqueeze(-1),
+    # T0 / (a_h log(max(n_i, 2)))
+    "log_length": lambda layer, x, seen: layer.start_temperature / (
+        layer.length_scale.view(-1, 1, 1) * seen.clamp_min(2).double().log().to(x.dtype).unsqueeze(-1)),
+    # sqrt(d), whatever the similarity
+    "sqrt_d": lambda layer, x, seen: math.sqrt(layer.head_width),
+    # |p| + 0.5
+    "shifted_abs": lambda layer, x, seen: layer.temperature.abs() + 0.5,
+    # sigmoid(w.mean_t x_t + b) + 0.5: sees later tokens
+    "sequence_mean": lambda layer, x, seen: (layer.temp_proj(x.mean(1)).sigmoid() + 0.5).view(-1, 1, 1, 1)}
+
+
+# Normalizations: scores (B, H, T, S) and which keys are visible, (T, S), to weights, 0 for hidden keys.
+
+def hide(scores, visible):
+    return scores.masked_fill(~visible, -math.inf)
+
+
+def softmax(layer, scores, visible):
+    """e^s / sum e^s"""
+    return hide(scores, visible).softmax(-1)
+
+
+def sink(layer, scores, visible):
+    """e^s / (e^c_h + sum e^s): one more key of a learned score"""
+    sinks = layer.sink.view(-1, 1, 1).expand(*scores.shape[:-1], 1)
+    return torch.cat([hide(scores, visible), sinks], -1).softmax(-1)[..., :-1]
+
+
+def divided_by_sum(weights, visible):
+    weights = weights.masked_fill(~visible, 0.0)
+    sums = weights.sum(-1, keepdim=True)
+    return weights / (sums + torch.full_like(sums, 1e-8))  # optimizers of ONNX take a number so small for 0
+
+
+def sparsemax(layer, scores, visible):
+    """The nearest point of the simplex: max(s - tau, 0), sum 1 (Martins & Astudillo 2016)"""
+    z = hide(scores, visible)
+    z = z - z.detach().amax(-1, keepdim=True)
+    ordered = z.sort(-1, descending=True).values
+    k = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
+    size = (1 + k * ordered > ordered.cumsum(-1)).sum(-1, keepdim=True)
+    inside = z >= ordered.gather(-1, size - 1)
+    tau = (z.masked_fill(~inside, 0.0).sum(-1, keepdim=True) - 1) / inside.sum(-1, keepdim=True)
+    return (z - tau).masked_fill(~inside, 0.0)
+
+
+def entmax15(layer, scores, visible):
+    """max(s / 2 - tau, 0)^2, sum 1 (Peters et al. 2019)"""
+    z = hide(scores, visible)
+    z = (z - z.detach().amax(-1, keepdim=True)) / 2
+
+    def threshold(count, total, squares):
+        mean = total / count
+        return mean - (1 / count - (squares / count - mean.square())).clamp_min(0.0).sqrt()
+
+    ordered = z.detach().sort(-1, descending=True).values
+    k = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
+    size = (ordered >= threshold(k, ordered.cumsum(-1), ordered.square().cumsum(-1))).sum(-1, keepdim=True)
+    inside = z.detach() >= ordered.gather(-1, size - 1)
+    kept = z.masked_fill(~inside, 0.0)
+    tau = threshold(inside.sum(-1, keepdim=True).to(z.dtype), kept.sum(-1, keepdim=True), kept.square().sum(-1, keepdim=True))
+    return (z - tau).masked_fill(~inside, 0.0).square()
+
+
+def softmax_of_largest(scores, visible, counts):
+    """Softmax over the counts[i] largest visible scores of row i."""
+    places = hide(scores, visible).sort(-1, descending=True).indices
+    taken = torch.arange(scores.shape[-1], device=scores.device) < counts.unsqueeze(-1)
+    largest = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, places, taken.expand_as(places))
+    return softmax(None, scores, largest & visible)
+
+
+NORMALIZATIONS = {
+    "softmax": softmax,
+    # e^s / (1 + sum e^s): one more key of score 0, whose weight is dropped
+    "softmax1": lambda layer, scores, visible: F.pad(hide(scores, visible), (0, 1)).softmax(-1)[..., :-1],
+    "sink": sink,
+    # sigmoid(s - log n), n visible keys
+    "sigmoid_attn": lambda layer, scores, visible:
+        (scores - visible.sum(-1, keepdim=True).to(scores.dtype).log()).sigmoid().masked_fill(~visible, 0.0),
+    # sigmoid(s) / (sum sigmoid(s) + 1e-8)
+    "sigmoid_norm": lambda layer, scores, visible: divided_by_sum(scores.sigmoid(), visible),
+    # max(s, 0) / (sum max(s, 0) + 1e-8)
+    "relu_norm": lambda layer, scores, visible: divided_by_sum(scores.relu(), visible),
+    # max(s, 0) / n, n visible keys
+    "relu_n": lambda layer, scores, visible: scores.relu().masked_fill(~visible, 0.0) / visible.sum(-1, keepdim=True),
+    "sparsemax": sparsemax,
+    "entmax15": entmax15,
+    # softmax over the ceil(n / 4) largest of n visible scores
+    "top_k": lambda layer, scores, visible:
+        softmax_of_largest(scores, visible, torch.div(visible.sum(-1) + 3, 4, rounding_mode="floor")),
+    # softmax over the max(1, floor(T / 4)) largest scores: depends on the length
+    "topk_quarter": lambda layer, scores, visible:
+        softmax_of_largest(scores, visible, torch.div(torch.ones_like(visible).sum(-1), 4, rounding_mode="floor").clamp_min(1))}
+
+
+# Positions: rope maps queries and keys, the others give what is added to the score of a key n = 0, 1, ... tokens back, (H, S).
+
+def rotated(vectors, base, half, start):
+    """Entries m and m + R/2 of the first R turn by t base^(-2m/R). vectors: (B, heads, T, d) from t = start on; half: R/2."""
+    places = start + torch.arange(vectors.shape[-2], dtype=torch.double).unsqueeze(1)
+    angles = places * torch.pow(base, -torch.arange(half, dtype=torch.double) / max(half, 1))
+    cosines, sines = angles.cos().to(vectors), angles.sin().to(vectors)
+    first, second, rest = vectors[..., :half], vectors[..., half:2 * half], vectors[..., 2 * half:]
+    return torch.cat([first * cosines - second * sines, second * cosines + first * sines, rest], -1)
+
+
+def alibi_slopes(heads):
+    """2^(-8 (h + 1) / H) for H a power of two; else those of the power below, then every other one of twice that."""
+    power = 2 ** int(math.log2(heads))
+    eighths = [(h + 1) / power if h < power else (2 * (h - power) + 1) / (2 * power) for h in range(heads)]
+    return [2.0 ** (-8.0 * eighth) for eighth in eighths]
+
+
+def first_distances(buckets, furthest):
+    """The first distance of each bucket of t5: half of the buckets have one distance each, the others share by its logarithm, and
+    from `furthest` on all distances are in the last."""
+    exact = buckets // 2
+    shared = buckets - exact
+    prime = 2**127 - 1  # powers are compared modulo it: they may have many digits
+
+    def bucket(n):
+        if n >= furthest:
+            return buckets - 1
+        place = shared * math.log(n / exact) / math.log(furthest / exact)
+        edge = round(place)  # a bucket's first distance may be whole: logarithms are rounded
+        on_edge = abs(place - edge) < 1e-9 and (pow(n, shared, prime) * pow(exact, edge, prime) -
+                                                pow(furthest, edge, prime) * pow(exact, shared, prime)) % prime == 0
+        return exact + (edge if on_edge else int(place))
+
+    first = list(range(exact + 1))
+    while len(first) < buckets:
+        low, high = first[-1], furthest
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if bucket(middle) >= len(first) else (middle + 1, high)
+        first.append(low)
+    return first
+
+
+POSITIONS = {
+    "none": None,
+    "rope": None,
+    # -m_h n
+    "alibi": lambda layer, n: torch.stack([-slope * n.double() for slope in alibi_slopes(layer.heads)]),
+    # b[bucket(n), h]
+    "t5": lambda layer, n: layer.relative_bias((n.unsqueeze(1) >= layer.t5_first).sum(1) - 1).transpose(0, 1)}
+
+
+# Patterns: which keys a query sees, (T, S) for T queries and S keys.
+
+PATTERNS = {
+    # j <= i
+    "full": lambda layer, distances, keys: distances >= 0,
+    # i - j < window, or j < globals
+    "window": lambda layer, distances, keys: (distances >= 0) & ((distances < layer.window) | (keys < layer.globals))}
+
+# Gates: the linear layer that each has. g = sigmoid(W x + b).
+GATES = {"none": None, "input_gate": "gate", "output_gate": "out_gate", "highway": "highway_gate",
+         "normed_highway": "highway_gate", "elementwise_gate": "head_gate", "headwise_gate": "head_gate"}
+DECAYS = ("none", "scalar")
+NORMS_OF_HEADS = ("none", "rms")
+BIASES = ("bias", "no_bias", "none")
+
+
+def require_known(name, value, known):
+    if value not in known:
+        raise ValueError(f"{name} = {value}, must be one of {', '.join(map(str, known))}")
+
+
+def require_in_range(name, value, least, most):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        raise ValueError(f"{name} = {value!r}, must be a number in [{least:g}, {most:g}]")
+
+
+def integer(name, value, least, most):
+    """A size, which JSON may hold as 2.0."""
+    require_in_range(name, value, least, most)
+    if value != int(value):
+        raise ValueError(f"{name} = {value!r}, must be an integer")
+    return int(value)
+
+
+class RmsNorm(nn.Module):
+    """x / sqrt(mean x^2 + 1e-5) g"""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x * (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt() * self.weight
+
+
+class ShortConvolution(nn.Module):
+    """y_t = sum_a w_a z_{t - K + 1 + a} for each channel; the last of K taps is the present. z: (B, T, channels)."""
+
+    def __init__(self, channels, taps):
+        super().__init__()
+        self.channels, self.taps = channels, taps
+        self.weight = nn.Parameter(torch.randn(channels, taps) * 0.02)
+        nn.init.ones_(self.weight.data[:, -1])
+
+    def forward(self, z):
+        padded = F.pad(z.transpose(1, 2), (self.taps - 1, 0))
+        return F.conv1d(padded, self.weight.unsqueeze(1), groups=self.channels).transpose(1, 2)
+
+
+def linear(inputs, outputs, bias=True, start=0.0, deviation=0.02):
+    """A linear layer whose matrix is drawn from N(0, deviation^2) and whose bias begins at `start`."""
+    layer = nn.Linear(inputs, outputs, bias=bias)
+    nn.init.normal_(layer.weight, std=deviation)
+    if bias:
+        nn.init.constant_(layer.bias, start)
+    return layer
+
+
+def so_far(state, name, new, keep=None):
+    """`new` (..., T, n) behind what a state holds under a name, which then is the last `keep` of both; without a state: `new`."""
+    if state is None:
+        return new
+    whole = torch.cat([state[name], new], -2) if name in state else new
+    state[name] = whole if keep is None else whole[..., -keep:, :]
+    return whole
+
+
+class Attention(nn.Module):
+    """Causal multi-head attention; what is not given is as in the vanilla transformer.
+
+        x <- x g (input_gate);  q, k, v = x W_q', x W_k', x W_v' (+ b), convolved;  q, k normalised, rotated
+        s_ij = similarity(q_i, k_j) / temperature + b(i - j) + sum of log f_t over t = j + 1 .. i
+        w = dropout(normalization(s)) over the visible keys
+        o = w v, normalised by head, times g (elementwise_gate, headwise_gate)
+        y = o W_o' + b_o, times g (output_gate);  g (y - h) for highway, g y + (1 - g) x for normed_highway
+
+    The genes of a layer in config.json are its arguments.
+
+    @param context    L, the longest sequence: initial values and the temperature of similarity cosine depend on it.
+    @param semantics  published: initial values as in the published code; formulas follow from the genes alone.
+    """
+
+    def __init__(self, width, heads, context, similarity="dot", normalization="softmax", gating="none", temperature="fixed",
+                 bias="bias", attention_dropout=0.0, kv_heads=0, qk_norm="none", pattern="full", window=64, globals=0,
+                 position="none", rope_base=10000.0, rope_fraction=1.0, t5_buckets=32, t5_distance=128, decay="none", conv=0,
+                 head_norm="none", semantics="corrected"):
+        super().__init__()
+        for name, value, known in (
+                ("similarity", similarity, SIMILARITIES), ("normalization", normalization, NORMALIZATIONS),
+                ("gating", gating, GATES), ("temperature", temperature, TEMPERATURES), ("bias", bias, BIASES),
+                ("qk_norm", qk_norm, NORMS_OF_HEADS), ("pattern", pattern, PATTERNS), ("position", position, POSITIONS),
+                ("decay", decay, DECAYS), ("head_norm", head_norm, NORMS_OF_HEADS)):
+            require_known(name, value, known)
+        width, context = integer("width", width, 1, 1e6), integer("context", context, 0, 1e9)
+        heads, kv_heads = integer("heads", heads, 1, width), integer("kv_heads", kv_heads, 0, width)
+        window, globals = integer("window", window, 1, 2**53), integer("globals", globals, 0, 2**53)
+        t5_buckets, t5_distance = integer("t5_buckets", t5_buckets, 2, 65536), integer("t5_distance", t5_distance, 1, 2**53)
+        conv = integer("conv", conv, 0, 8)
+        for name, value, least, most in (("attention_dropout", attention_dropout, 0, 1), ("rope_base", rope_base, 1, 2**53),
+                                         ("rope_fraction", rope_fraction, 0, 1)):
+            require_in_range(name, value, least, most)
+        if width % heads or heads % (kv_heads or heads):
+            raise ValueError(f"heads = {heads}, must divide the width {width}, and be a multiple of kv_heads = {kv_heads}")
+        if position == "t5" and (t5_buckets % 2 or t5_distance <= t5_buckets // 2):
+            raise ValueError(f"t5_buckets = {t5_buckets}, must be even, and half of it below t5_distance = {t5_distance}")
+        self.heads, self.key_heads, self.head_width = heads, kv_heads or heads, width // heads
+        self.similarity, self.normalization, self.gating = similarity, normalization, gating
+        self.temperature_kind, self.pattern, self.position = temperature, pattern, position
+        self.attention_dropout = attention_dropout
+        self.window, self.globals = window, globals
+        self.rope_base, self.rope_half = rope_base, math.floor(rope_fraction * self.head_width + 0.5) // 2
+        self.start_temperature = start_temperature(similarity, self.head_width, context)
+
+        d, of_keys = self.head_width, self.key_heads * self.head_width
+        self.q_proj = linear(width, width, bias == "bias")
+        self.k_proj = linear(width, of_keys, bias == "bias")
+        self.v_proj = linear(width, of_keys, bias == "bias")
+        self.out_proj = linear(width, width, bias != "none")
+        published = semantics == "published"
+        if similarity == "additive":
+            self.attn_fc, self.attn_v = linear(2 * d, d), linear(d, 1, bias=False)
+            if not published:
+                nn.init.xavier_uniform_(self.attn_fc.weight)
+                nn.init.xavier_uniform_(self.attn_v.weight)
+        elif similarity == "bilinear":
+            matrices = [nn.init.xavier_uniform_(torch.empty(d, d)) for _ in range(heads)]
+            self.bilinear = nn.ParameterDict({"weight": nn.Parameter(torch.stack(matrices))})
+        if normalization == "sink":
+            self.sink = nn.Parameter(torch.zeros(heads))
+        if GATES[gating] is not None:
+            start = -1.0 if gating == "highway" else 0.0 if published or gating == "normed_highway" else 2.0
+            setattr(self, GATES[gating], linear(width, heads if gating == "headwise_gate" else width, start=start))
+        if temperature == "learned":
+            self.temperature = nn.ParameterDict({"theta": nn.Parameter(torch.zeros(heads))})
+        elif temperature == "per_query":
+            self.temperature = linear(width, heads, deviation=0.0)
+        elif temperature == "log_length":
+            self.length_scale = nn.Parameter(torch.full((heads,), 1.0 / math.log(max(context, 2))))
+        elif temperature == "shifted_abs":
+            self.temperature = nn.Parameter(torch.ones(1))
+        elif temperature == "sequence_mean":
+            self.temp_proj = linear(width, 1)
+        if conv > 0:
+            self.q_conv, self.k_conv, self.v_conv = (ShortConvolution(channels, conv) for channels in (width, of_keys, of_keys))
+        self.convolves = conv > 0
+        self.q_norm, self.k_norm, self.head_norm = (
+            RmsNorm(d) if kind == "rms" else nn.Identity() for kind in (qk_norm, qk_norm, head_norm))
+        if position == "t5":
+            self.relative_bias = nn.Embedding(t5_buckets, heads)
+            nn.init.normal_(self.relative_bias.weight, std=0.02)
+            self.register_buffer("t5_first", torch.tensor(first_distances(t5_buckets, t5_distance)), persistent=False)
+        self.forgets = decay == "scalar"
+        if self.forgets:
+            # Gates that forget over 4 to L tokens, in equal ratios.
+            self.forget = linear(width, heads, deviation=0.0)
+            for h in range(heads):
+                tau = 4.0 * (max(4.0, context) / 4.0) ** (h / max(heads - 1, 1))
+                self.forget.bias.data[h] = -math.log(math.expm1(1.0 / tau))
+
+    def by_head(self, vectors, heads):
+        """(B, T, heads d) as (B, heads, T, d)."""
+        return vectors.reshape(vectors.shape[0], vectors.shape[1], heads, self.head_width).transpose(1, 2)
+
+    def for_each_query_head(self, vectors):
+        """(B, G, T, d) as (B, H, T, d): query head h reads key head floor(h G / H)."""
+        if self.key_heads == self.heads:
+            return vectors
+        return vectors.unsqueeze(2).expand(-1, -1, self.heads // self.key_heads, -1, -1).flatten(1, 2)
+
+    def convolved(self, name, z, state):
+        convolution = getattr(self, name)
+        return convolution(so_far(state, name, z, convolution.taps - 1))[:, -z.shape[1]:]
+
+    def scores(self, q, k, x, places, distances, visible, state):
+        scores = SIMILARITIES[self.similarity](self, q, k)
+        scores = scores / TEMPERATURES[self.temperature_kind](self, x, visible.sum(-1))
+        bias = POSITIONS[self.position]
+        if bias is not None:
+            scores = scores + bias(self, places).to(x)[:, distances.clamp_min(0)]
+        if self.forgets:
+            # Sums over many tokens are large and their differences are not.
+            sums = so_far(state, "forget", F.logsigmoid(self.forget(x).double())).cumsum(1).transpose(1, 2)
+            scores = scores + (sums[..., -x.shape[1]:].unsqueeze(-1) - sums.unsqueeze(-2)).to(scores.dtype)
+        return scores
+
+    def forward(self, x, residual=None, state=None):
+        """
+        @param x         (B, T, D), normalised input.
+        @param residual  (B, T, D), the residual stream h that the result is added to, which gating highway reads; None: x.
+        @param state     a dict, empty before the first token: keys, values and what else is kept of earlier tokens. x goes on
+            behind them, by one token or several, and is added to them; the results are those of the whole sequence.
+        @return  (B, T, D), what is added to the residual stream.
+        """
+        for option in (self.temperature_kind, self.normalization):
+            if state is not None and option in ("sequence_mean", "topk_quarter"):
+                raise ValueError(f"{option} depends on the whole sequence: there is no state to go on from")
+        start = state["k"].shape[-2] if state else 0
+        gate = getattr(self, GATES[self.gating]) if GATES[self.gating] else None
+        if self.gating == "input_gate":
+            x = x * gate(x).sigmoid()
+        q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        if self.convolves:
+            q, k, v = (self.convolved(name, z, state) for name, z in (("q_conv", q), ("k_conv", k), ("v_conv", v)))
+        q, k, v = self.by_head(q, self.heads), self.by_head(k, self.key_heads), self.by_head(v, self.key_heads)
+        q, k = self.q_norm(q), self.k_norm(k)
+        if self.position == "rope":
+            q, k = (rotated(vectors, self.rope_base, self.rope_half, start) for vectors in (q, k))
+        k, v = so_far(state, "k", k), so_far(state, "v", v)
+        k, v = self.for_each_query_head(k), self.for_each_query_head(v)
+
+        places = torch.arange(k.shape[2], device=x.device)
+        distances = places[start:].unsqueeze(1) - places
+        visible = PATTERNS[self.pattern](self, distances, places)
+        scores = self.scores(q, k, x, places, distances, visible, state)
+        weights = NORMALIZATIONS[self.normalization](self, scores, visible)
+        weights = F.dropout(weights, self.attention_dropout, self.training)
+        of_heads = self.head_norm(weights @ v)  # (B, H, T, d)
+        if self.gating == "headwise_gate":
+            of_heads = of_heads * gate(x).sigmoid().transpose(1, 2).unsqueeze(-1)
+        of_heads = of_heads.transpose(1, 2).flatten(2)
+        if self.gating == "elementwise_gate":
+            of_heads = of_heads * gate(x).sigmoid()
+        attended = self.out_proj(of_heads)
+
+        if self.gating == "output_gate":
+            return attended * gate(x).sigmoid()
+        if self.gating == "highway":
+            return gate(x).sigmoid() * (attended - (x if residual is None else residual))
+        if self.gating == "normed_highway":
+            opened = gate(x).sigmoid()
+            return opened * attended + (1 - opened) * x
+        return attended
