@@ -160,7 +160,7 @@ void SearchProblem::State::count_silent(const std::vector<Genotype>& batch,
 
 /// Reports how far the search is, unless that is known.
 void SearchProblem::State::indicate() {
-  if (!settings.on_indicator || since_indicator == 0 || result.archive.front().empty()) return;
+  if (!settings.on_indicator || since_indicator == 0 || result.archive.size() == 0) return;
   since_indicator = 0;
   const auto& only = objectives.objectives.front();
   double value = best;
@@ -170,7 +170,7 @@ void SearchProblem::State::indicate() {
   settings.on_indicator({.asked = evaluator->num_asked(),
                          .batch = evaluator->num_batches() - 1,
                          .evaluated = evaluator->num_evaluated(),
-                         .front = static_cast<std::int64_t>(result.archive.front().size()),
+                         .front = static_cast<std::int64_t>(result.archive.front_size()),
                          .value = value});
 }
 
@@ -230,7 +230,7 @@ std::optional<std::int64_t> SearchProblem::State::promote() {
 /// Where no candidate was trained to the end (pasha, few candidates): trains the best to the end.
 void SearchProblem::State::train_answer() {
   if (!rungs || judged) return;
-  while (result.archive.front().empty()) {
+  while (result.archive.size() == 0) {
     const auto answers = rungs->answer();
     if (answers.empty()) return;
     for (const auto& one : answers) begin(one.genotype, one.rung, /*anyway=*/true);
@@ -265,7 +265,7 @@ std::optional<Told> SearchProblem::State::hear(bool of_batch) {
 
 void SearchProblem::State::end_where_settings_say() {
   if (const auto spent = evaluator->spent(); !spent.empty()) end(spent);
-  if (settings.target && !several() && !result.archive.front().empty()) {
+  if (settings.target && !several() && result.archive.size() > 0) {
     const auto& only = objectives.objectives.front();
     if (-best <= only.scaled(only.minimised(*settings.target))) {
       end("target " + shortest(*settings.target) + " reached");
