@@ -41,6 +41,12 @@ struct Windows {
   [[nodiscard]] std::int64_t num_scored() const;
 };
 
+/// Targets that ask for every next token of the stream within a window, and nothing behind its last
+/// input: size() * length, as Windows::targets. For a training split whose validation and test
+/// splits score answers alone: each split has targets of its own, and the training loss is the mean
+/// over those of `train`.
+std::vector<std::int32_t> next_token_targets(const Windows& windows);
+
 /// Token ids with a meaning; -1 where the corpus has none.
 struct SpecialTokens {
   std::int32_t pad = -1;

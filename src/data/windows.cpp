@@ -31,4 +31,18 @@ std::int64_t Windows::num_scored() const {
   return scored;
 }
 
+std::vector<std::int32_t> next_token_targets(const Windows& windows) {
+  std::vector<std::int32_t> targets;
+  targets.reserve(windows.starts.size() * static_cast<std::size_t>(windows.length));
+  const std::int64_t end = std::ssize(windows.tokens);
+  for (const auto start : windows.starts) {
+    for (std::int64_t t = 1; t <= windows.length; ++t) {
+      const bool is_inside = t < windows.length && start + t < end;
+      targets.push_back(is_inside ? windows.tokens[static_cast<std::size_t>(start + t)]
+                                  : static_cast<std::int32_t>(kNotScored));
+    }
+  }
+  return targets;
+}
+
 }  // namespace nas

@@ -55,6 +55,31 @@ TEST(Windows, NumScoredLeavesOutThePadding) {
   EXPECT_EQ(windows.num_scored(), 6);
 }
 
+TEST(Windows, EveryNextTokenIsAskedWithinAWindow) {
+  Windows windows = stream_of_seven();
+  windows.starts.push_back(6);  // one input, nothing after it
+  windows.targets = next_token_targets(windows);
+  EXPECT_THAT(windows.targets, ElementsAre(11, 12, kNone, 14, 15, kNone, kNone, kNone, kNone));
+  EXPECT_THAT(read_window(windows, 1).target, ElementsAre(14, 15, kNone));
+  EXPECT_EQ(windows.num_scored(), 4);
+}
+
+TEST(CorpusFacts, TrainingMayAskForMoreThanIsScored) {
+  Corpus corpus;
+  corpus.vocabulary = 20;
+  corpus.train = corpus.valid = corpus.test = stream_of_seven();
+  for (auto* split : {&corpus.train, &corpus.valid, &corpus.test}) {
+    split->targets = {kNone, 1, kNone, 2, kNone, 3};
+  }
+  const auto hash = corpus_hash(corpus);
+  corpus.train.targets = next_token_targets(corpus.train);
+  EXPECT_NE(corpus_hash(corpus), hash);
+  EXPECT_EQ(corpus.train.num_scored(), 4);
+  EXPECT_EQ(corpus.valid.num_scored(), 3);
+  EXPECT_THAT(read_window(corpus.train, 1).target, ElementsAre(14, 15, kNone));
+  EXPECT_THAT(read_window(corpus.valid, 1).target, ElementsAre(2, kNone, 3));
+}
+
 TEST(CorpusFacts, HashCoversAllThatTrainingSees) {
   Corpus corpus;
   corpus.vocabulary = 20;
