@@ -14,6 +14,7 @@
 #include "core/format.hpp"
 #include "core/installed.hpp"
 #include "data/corpus.hpp"
+#include "data/tokenizer.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
@@ -80,7 +81,8 @@ PluginKind search_kind(std::string many, const AnyRegistry& registry) {
 
 std::vector<PluginKind> plugin_kinds() {
   return {search_kind("algorithms", algorithms()), plugin_kind("problems", problems()),
-          search_kind("objectives", objectives()), plugin_kind("data", corpora())};
+          search_kind("objectives", objectives()), plugin_kind("data", corpora()),
+          plugin_kind("tokenizers", tokenizers())};
 }
 
 std::string plugin_list(const PluginKind& kind) {
@@ -366,7 +368,7 @@ bool bears(const Component& component, const std::string& name) {
 std::string list_text(const std::string& kind) {
   std::vector<std::pair<std::string, std::string>> lists;
   for (const auto& plugins : plugin_kinds()) lists.emplace_back(plugins.many, plugin_list(plugins));
-  lists.insert(lists.end() - 1, {"components", component_list()});
+  lists.insert(lists.end() - 2, {"components", component_list()});
   lists.emplace_back("sections", section_list());
   lists.emplace_back("engines", engine_list());
   lists.emplace_back("configurations", configuration_list());

@@ -23,6 +23,7 @@
 #include "data/corpus.hpp"
 #include "data/count_models.hpp"
 #include "data/data_set.hpp"
+#include "data/text.hpp"
 #include "data/vocabulary.hpp"
 #include "report/text.hpp"
 
@@ -227,6 +228,13 @@ void print_counts(const Corpus& corpus) {
 void print_corpus(const Corpus& corpus) {
   std::cout << corpus.description << '\n';
   print_line("vocabulary", grouped(corpus.vocabulary));
+  if (corpus.tokenizer) {
+    auto text = corpus.unit + ": " + tokenizers().at(corpus.unit).description.summary;
+    if (corpus.bytes_per_token > 0) {
+      text += "; " + fixed_text(corpus.bytes_per_token, 3) + " bytes of valid per token";
+    }
+    print_line("tokenizer", text);
+  }
   const auto print_windows = [](const std::string& name, const Windows& windows) {
     print_line(name, grouped(windows.size()) + " windows, " + grouped(windows.num_scored()) +
                          " scored targets");
@@ -256,7 +264,7 @@ int info(Words words) {
   const bool chosen = std::any_of(words.begin(), words.end(),
                                   [](const auto& word) { return word.starts_with("layout="); });
   // Both layouts of the corpora of the paper; not every text has lines for the published one.
-  if (chosen || data_set == nullptr || settings.get<std::string>("unit") == "byte") {
+  if (chosen || data_set == nullptr || !tokenizer_kind(settings).published) {
     print_corpus(corpus.make(settings, context, default_data_location()));
     return 0;
   }

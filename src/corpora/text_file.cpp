@@ -53,9 +53,19 @@ std::size_t behind(const std::string& text, std::size_t position, const char* by
   return found == std::string::npos ? text.size() : found + 1;
 }
 
+/// The first byte at or after a position that is inside no character of UTF-8. Bytes of no such text
+/// are characters.
+std::size_t begin_of_character(const std::string& text, std::size_t position) {
+  for (std::size_t length = 1; length < 4 && length <= position; ++length) {
+    auto end = position - length;
+    if (next_code_point(text, end) && end > position) return end;
+  }
+  return position;
+}
+
 /// Where a text is cut: at ends of lines, or where these are too far apart, so that a split would be
-/// empty or differ from its share by more than the half, between words, or bytes.
-SplitTexts cut(const std::string& text, double valid_share, double test_share, bool bytes) {
+/// empty or differ from its share by more than the half, between words, or characters.
+SplitTexts cut(const std::string& text, double valid_share, double test_share, bool words) {
   if (valid_share + test_share >= 1.0) {
     throw InputError("data.valid_share + data.test_share = " +
                      to_text(Value(valid_share + test_share)) + ", must be less than 1");
@@ -75,9 +85,9 @@ SplitTexts cut(const std::string& text, double valid_share, double test_share, b
     return std::abs(static_cast<double>(length) - share * size) > 0.5 * share * size;
   };
   if (is_far(valid_end - train_end, valid_share) || is_far(text.size() - valid_end, test_share)) {
-    std::tie(train_end, valid_end) =
-        bytes ? wanted
-              : cut_at([&text](std::size_t at) { return behind(text, at, " \t\n\v\f\r"); });
+    std::tie(train_end, valid_end) = cut_at([&](std::size_t at) {
+      return words ? behind(text, at, " \t\n\v\f\r") : begin_of_character(text, at);
+    });
   }
   return {text.substr(0, train_end), text.substr(train_end, valid_end - train_end),
           text.substr(valid_end)};
@@ -86,7 +96,7 @@ SplitTexts cut(const std::string& text, double valid_share, double test_share, b
 /// A file's text without the byte-order mark that some editors put before it: it is not part of the
 /// first word.
 /// @param setting  that names the file.  @param marked  becomes true where there was a mark.
-std::string read_plain(const std::string& setting, const std::string& file, bool bytes,
+std::string read_plain(const std::string& setting, const std::string& file, TextPiece piece,
                        bool& marked) {
   constexpr std::string_view kMark = "\xef\xbb\xbf";
   auto text = read_text_file(file);
@@ -96,7 +106,7 @@ std::string read_plain(const std::string& setting, const std::string& file, bool
   }
   const auto what = "text_file: data." + setting + " = " + file;
   if (text.empty()) throw InputError(what + " is empty");
-  require_plain_text(what, text, bytes);
+  require_plain_text(what, text, piece);
   return text;
 }
 
@@ -118,8 +128,8 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
     const auto size = std::filesystem::file_size(file, missing);
     if (!missing) bytes += static_cast<double>(size);
   }
-  const bool unit_byte = settings.get<std::string>("unit") == "byte";
-  if (unit_byte) {
+  const auto piece = tokenizer_kind(settings).piece;
+  if (piece != TextPiece::word) {
     bytes *= 5.0;  // each has a token of int32, too
   } else if (!three) {
     bytes *= 2.0;  // the text is there beside its splits; words are counted by text_corpus()
@@ -127,11 +137,12 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
   require_memory("text_file: " + (three ? train + ", " + valid + ", " + test : path), bytes);
   bool marked = false;
   const auto read = [&](const char* setting) {
-    return read_plain(setting, settings.get<std::string>(setting), unit_byte, marked);
+    return read_plain(setting, settings.get<std::string>(setting), piece, marked);
   };
-  const SplitTexts texts = three ? SplitTexts{read("train"), read("valid"), read("test")}
-                                 : cut(read("path"), settings.get<double>("valid_share"),
-                                       settings.get<double>("test_share"), unit_byte);
+  const SplitTexts texts = three
+                               ? SplitTexts{read("train"), read("valid"), read("test")}
+                               : cut(read("path"), settings.get<double>("valid_share"),
+                                     settings.get<double>("test_share"), piece == TextPiece::word);
   return text_corpus("text_file",
                      (three ? train : path) + (marked ? " without its byte-order mark" : ""), texts,
                      settings, context);

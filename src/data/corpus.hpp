@@ -62,13 +62,15 @@ struct ChanceLevel {
   double accuracy = 0.0;  ///< share of the scored targets, in [0, 1]
 };
 
+class Tokenizer;
+
 /// What a network learns: three splits of windows over one vocabulary.
 struct Corpus {
   std::string name;         ///< key of the plug-in
   std::string description;  ///< for people: source, unit of a token, layout
   std::int64_t vocabulary = 0;
-  std::string unit;                ///< of a text: what a token is, "word" or "byte"; else empty
-  std::vector<std::string> words;  ///< by id, where the unit is a word
+  std::string unit;  ///< of a text: what a token is, the key of its tokenizer; else empty
+  std::shared_ptr<const Tokenizer> tokenizer;  ///< of a text
   SpecialTokens special;
   Windows train, valid, test;
   std::string

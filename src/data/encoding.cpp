@@ -371,9 +371,9 @@ void require_encoding(const std::string& what, std::string_view text, bool bytes
   warn(told + ": its bytes are taken as they are");
 }
 
-void require_plain_text(const std::string& what, std::string_view text, bool bytes) {
-  require_encoding(what, text, bytes);
-  if (bytes) return;
+void require_plain_text(const std::string& what, std::string_view text, TextPiece piece) {
+  require_encoding(what, text, piece == TextPiece::byte);
+  if (piece != TextPiece::word) return;
   for (const std::string_view escape : {"\x1b$", "\x1b(J"}) {
     if (text.find(escape) != std::string_view::npos) {
       throw InputError(what + " is ISO-2022-JP" + conversion("ISO-2022-JP"));

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "data/tokenizer.hpp"
+
 namespace nas {
 
 /// The code point of the UTF-8 sequence that begins at byte `position`, which then is behind it.
@@ -23,7 +25,7 @@ std::string wide_encoding(std::string_view text);
 /// encoding; a name as iconv knows it.
 std::string probable_encoding(std::string_view text);
 
-/// Refuses UTF-16 and UTF-32, and of a text of words all that is no UTF-8, with the probable encoding.
+/// Refuses UTF-16 and UTF-32, and of a text that is not taken as bytes all that is no UTF-8, with the probable encoding.
 /// Warns of bytes that are no UTF-8: they are taken as they are.
 /// @param what  begins messages, such as the file's name.
 /// @throws InputError
@@ -33,6 +35,6 @@ void require_encoding(const std::string& what, std::string_view text, bool bytes
 /// that end with \r, U+2028, U+2029 or U+0085, of a script that puts no blanks between words. Warns of
 /// characters for blanks or ends of lines that separate no words, and of byte-order marks in it.
 /// @throws InputError
-void require_plain_text(const std::string& what, std::string_view text, bool bytes);
+void require_plain_text(const std::string& what, std::string_view text, TextPiece piece);
 
 }  // namespace nas

@@ -1,11 +1,13 @@
 #include "data/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "core/error.hpp"
 #include "core/host.hpp"
 #include "data/corpus_facts.hpp"
+#include "data/vocabulary.hpp"
 
 namespace nas {
 
@@ -16,44 +18,14 @@ using Tokens = std::vector<std::int32_t>;
 // Tokens are counted before they are kept. A stream that grows by doubling takes up to three times
 // their memory, as much as 12 times the text.
 
-Tokens byte_stream(std::string_view text) {
-  Tokens stream;
-  stream.reserve(text.size() + 1);
-  stream.push_back('\n');
-  for (const char c : text) stream.push_back(static_cast<unsigned char>(c));
-  return stream;
-}
-
-std::size_t num_words(std::string_view text) {
-  std::size_t words = 0;
-  for_each_word(text, [&words](std::string_view) { ++words; });
-  return words;
-}
-
-/// Tokens that a text of words becomes.
-std::size_t num_word_tokens(std::string_view text, bool published, std::int64_t length) {
-  std::size_t tokens = published ? 0 : 1;
+/// Tokens of a text in layout published: those of its long lines.
+std::size_t num_published(std::string_view text, std::int64_t length) {
+  std::size_t tokens = 0;
   for_each_line(text, [&](std::string_view line) {
     const auto words = num_words(line);
-    if (!published) {
-      tokens += words + 1;
-    } else if (words > static_cast<std::size_t>(length)) {
-      tokens += words;
-    }
+    if (words > static_cast<std::size_t>(length)) tokens += words;
   });
   return tokens;
-}
-
-Tokens word_stream(std::string_view text, const Vocabulary& vocabulary) {
-  const std::int32_t end_of_sentence = vocabulary.special().end_of_sentence;
-  Tokens stream;
-  stream.reserve(num_word_tokens(text, /*published=*/false, 0));
-  stream.push_back(end_of_sentence);
-  for_each_line(text, [&](std::string_view line) {
-    for_each_word(line, [&](std::string_view word) { stream.push_back(vocabulary.id(word)); });
-    stream.push_back(end_of_sentence);
-  });
-  return stream;
 }
 
 // The first token of a stream is input only, so it has one target less than tokens.
@@ -72,18 +44,16 @@ Windows contiguous_windows(Tokens stream, std::int64_t length, bool train) {
   return windows;
 }
 
-Windows published_windows(std::string_view text, const Vocabulary& vocabulary,
-                          std::int64_t length) {
+Windows published_windows(std::string_view text, const Tokenizer& tokenizer, std::int64_t length) {
   Windows windows;
   windows.length = length;
-  windows.last_target = vocabulary.special().pad;
+  windows.last_target = tokenizer.special().pad;
   const std::int64_t stride = std::max<std::int64_t>(1, length / 2);
-  windows.tokens.reserve(num_word_tokens(text, /*published=*/true, length));
+  windows.tokens.reserve(num_published(text, length));
   for_each_line(text, [&](std::string_view line) {
     if (num_words(line) <= static_cast<std::size_t>(length)) return;
     const std::int64_t begin = std::ssize(windows.tokens);
-    for_each_word(line,
-                  [&](std::string_view word) { windows.tokens.push_back(vocabulary.id(word)); });
+    tokenizer.encode_open(line, windows.tokens);
     const std::int64_t end = std::ssize(windows.tokens);
     for (std::int64_t start = begin; start < end - length; start += stride) {
       windows.starts.push_back(start);
@@ -102,22 +72,47 @@ std::string windows_missing(std::string_view name, std::string_view split, bool 
 
 /// Refuses texts whose tokens find no memory beside them. How many words there are is not known
 /// before they are read.
-void require_room(const std::string& what, const SplitTexts& texts, bool bytes, bool published,
-                  std::int64_t context) {
+void require_room(const std::string& what, const SplitTexts& texts, const TokenizerKind& kind,
+                  bool published, std::int64_t context) {
   std::size_t size = 0;
   std::size_t tokens = 0;
   for (const auto* text : {&texts.train, &texts.valid, &texts.test}) {
     size += text->size();
-    tokens += bytes ? text->size() + 1 : num_word_tokens(*text, published, context);
+    if (published) {
+      tokens += num_published(*text, context);
+    } else {
+      tokens += 1 + (kind.count ? kind.count(*text) : text->size());
+    }
   }
-  require_memory(what + " with " + std::to_string(tokens) + " tokens",
-                 static_cast<double>(size + tokens * sizeof(Tokens::value_type)));
+  require_memory(
+      what + " with " + (kind.count ? "" : "at most ") + std::to_string(tokens) + " tokens",
+      static_cast<double>(size + tokens * sizeof(Tokens::value_type)));
+}
+
+/// Refuses settings of other tokenizers, which would have no effect.
+void require_own_settings(const Parameters& settings) {
+  const auto unit = unit_of(settings);
+  if (const auto& other = settings.get<std::string>("unit"); other != unit && other != "word") {
+    throw InputError("data.unit = " + other + ", must be left out where data.tokenizer = " + unit);
+  }
+  const auto& own = tokenizers().at(unit).description.settings;
+  for (const auto& key : tokenizers().keys()) {
+    for (const auto& setting : tokenizers().at(key).description.settings) {
+      const bool is_own = std::any_of(own.begin(), own.end(),
+                                      [&](const Setting& one) { return one.name == setting.name; });
+      if (is_own || !settings.contains(setting.name) ||
+          settings.at(setting.name) == setting.default_value) {
+        continue;
+      }
+      throw InputError("data." + setting.name + " = " + to_text(settings.at(setting.name)) +
+                       ", must be left out where data.unit = " + unit + ": it is of " + key);
+    }
+  }
 }
 
 void fill(Corpus& corpus, const SplitTexts& texts, const TextForm& form, bool published,
           std::int64_t context) {
   corpus.vocabulary = form.vocabulary();
-  corpus.words = form.words();
   corpus.special = form.special();
   corpus.train = form.windows(texts.train, context, true);
   corpus.valid = form.windows(texts.valid, context, false);
@@ -134,53 +129,45 @@ void fill(Corpus& corpus, const SplitTexts& texts, const TextForm& form, bool pu
 
 }  // namespace
 
-TextForm::TextForm(Vocabulary vocabulary, bool published)
-    : vocabulary_(std::move(vocabulary)), words_(vocabulary_->words()), published_(published) {}
-
-std::int64_t TextForm::vocabulary() const { return vocabulary_ ? vocabulary_->size() : 256; }
-
-SpecialTokens TextForm::special() const {
-  return vocabulary_ ? vocabulary_->special() : SpecialTokens{};
+TokenizerKind tokenizer_kind(const Parameters& settings) {
+  return tokenizers().at(unit_of(settings)).make();
 }
 
+TextForm::TextForm(std::shared_ptr<const Tokenizer> tokenizer, bool published)
+    : tokenizer_(std::move(tokenizer)), published_(published) {}
+
 Windows TextForm::windows(std::string_view text, std::int64_t length, bool train) const {
-  if (published_) return published_windows(text, *vocabulary_, length);
-  auto stream = vocabulary_ ? word_stream(text, *vocabulary_) : byte_stream(text);
+  if (published_) return published_windows(text, *tokenizer_, length);
+  Tokens stream;
+  stream.push_back(tokenizer_->first());
+  tokenizer_->encode(text, stream);
   return contiguous_windows(std::move(stream), length, train);
 }
 
 std::vector<std::int64_t> TextForm::prompt(std::string_view text) const {
-  if (!vocabulary_) {
-    const auto stream = byte_stream(text);
-    return {stream.begin(), stream.end()};
-  }
-  std::vector<std::int64_t> ids;
-  if (!published_) ids.push_back(vocabulary_->special().end_of_sentence);
-  for_each_word(text, [&](std::string_view word) { ids.push_back(vocabulary_->id(word)); });
-  return ids;
+  Tokens ids;
+  if (!published_) ids.push_back(tokenizer_->first());
+  tokenizer_->encode_open(text, ids);
+  return {ids.begin(), ids.end()};
 }
 
 std::string TextForm::text(const std::vector<std::int64_t>& ids) const {
-  if (!vocabulary_) return {ids.begin(), ids.end()};
-  std::vector<std::string> words;
-  for (const auto id : ids) {
-    const bool ends = id == vocabulary_->special().end_of_sentence;
-    words.push_back(ends ? "\n" : words_[static_cast<std::size_t>(id)]);
-  }
-  return join(words, " ");
+  return tokenizer_->decode(ids);
 }
 
 std::vector<Setting> text_settings() {
   return {
       {.name = "vocabulary",
        .default_value = std::int64_t{10000},
-       .help = "number of ids of a word-level text, special tokens included: the most frequent "
-               "words of the training split; 0 = all of them",
+       .help = "number of ids, special tokens included, of units that are learned (word, char, "
+               "bpe): the most frequent of the training split; 0 = all of them",
        .min = 0},
       {.name = "unit",
        .default_value = std::string("word"),
-       .help = "what a token is; bytes have a vocabulary of 256",
-       .choices = {"word", "byte"}},
+       .help = "what a token is; bytes have a vocabulary of 256"},
+      {.name = "tokenizer",
+       .default_value = std::string("unit"),
+       .help = "the same by another name; unit: what data.unit says"},
       {.name = "layout",
        .default_value = std::string("standard"),
        .help = "standard: one stream with <eos>, every token scored once; published: half "
@@ -192,36 +179,33 @@ std::vector<Setting> text_settings() {
 Corpus text_corpus(std::string_view name, std::string_view source, const SplitTexts& texts,
                    const Parameters& settings, std::int64_t context) {
   require_in_range("model.context", static_cast<double>(context), 2, 1e9);
-  const bool bytes = settings.get<std::string>("unit") == "byte";
+  const auto kind = tokenizer_kind(settings);
+  const auto unit = unit_of(settings);
   const std::string& layout = settings.get<std::string>("layout");
   const bool published = layout == "published";
-  if (bytes && published) {
-    throw InputError("data.layout = published, must be standard where data.unit = byte");
+  if (published && !kind.published) {
+    throw InputError("data.layout = published, must be standard where data.unit = " + unit);
   }
-  require_room(std::string(name) + ": " + std::string(source), texts, bytes, published, context);
+  require_own_settings(settings);
+  require_room(std::string(name) + ": " + std::string(source), texts, kind, published, context);
 
   Corpus corpus;
   corpus.name = name;
-  corpus.unit = bytes ? "byte" : "word";
-  if (bytes) {
-    fill(corpus, texts, TextForm(), published, context);
-  } else {
-    Vocabulary vocabulary(
-        texts.train, settings.get<std::int64_t>("vocabulary"),
-        published ? Vocabulary::Specials::pad_unknown_end : Vocabulary::Specials::unknown_end);
-    for (const auto& [split, text] : {std::pair("valid", &texts.valid), {"test", &texts.test}}) {
-      if (!text->empty() && num_words(*text) == 0) {
-        throw InputError(corpus.name + ": the " + split + " split has no word");
-      }
-    }
-    fill(corpus, texts, TextForm(std::move(vocabulary), published), published, context);
-    if (corpus.vocabulary == corpus.special.end_of_sentence + 1) {
-      throw InputError(corpus.name + ": the train split has no word but <unk>");
+  corpus.unit = unit;
+  corpus.tokenizer = kind.train(texts.train, settings);
+  const auto special = corpus.tokenizer->special();
+  for (const auto& [split, text] : {std::pair("valid", &texts.valid), {"test", &texts.test}}) {
+    if (special.end_of_sentence >= 0 && !text->empty() && num_words(*text) == 0) {
+      throw InputError(corpus.name + ": the " + split + " split has no " + unit);
     }
   }
-  corpus.description = std::string(source) + "; " + std::to_string(corpus.vocabulary) +
-                       (bytes ? " bytes, " : " words, ") + layout + " layout, windows of " +
-                       std::to_string(context);
+  fill(corpus, texts, TextForm(corpus.tokenizer, published), published, context);
+  const std::array ids{special.pad, special.unknown, special.end_of_sentence};
+  if (corpus.vocabulary == std::count_if(ids.begin(), ids.end(), [](auto id) { return id >= 0; })) {
+    throw InputError(corpus.name + ": the train split has no " + unit + " but <unk>");
+  }
+  corpus.description = std::string(source) + "; " + std::to_string(corpus.vocabulary) + " " +
+                       kind.many + ", " + layout + " layout, windows of " + std::to_string(context);
   // Published windows score inner words twice and leave text out: bits per byte mean nothing there.
   if (!published) {
     const auto bytes_per_token = [](std::string_view text, const Windows& windows) {

@@ -1,14 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/parameters.hpp"
 #include "data/corpus.hpp"
-#include "data/vocabulary.hpp"
+#include "data/tokenizer.hpp"
 
 namespace nas {
 
@@ -17,33 +17,32 @@ struct SplitTexts {
   std::string train, valid, test;
 };
 
-/// What every corpus made of text reads from its Parameters: `vocabulary`, `unit` and `layout`.
+/// What every corpus made of text reads from its Parameters: `vocabulary`, `unit`, `tokenizer` and
+/// `layout`, to which corpora() adds those of the tokenizers.
 std::vector<Setting> text_settings();
+
+/// The tokenizer that the settings of a text name. @throws InputError if there is none of that name.
+TokenizerKind tokenizer_kind(const Parameters& settings);
 
 /// How a text becomes tokens and windows, and tokens a text (unit and layout of text_corpus).
 class TextForm {
  public:
-  /// Unit byte, layout standard.
-  TextForm() = default;
-  /// Unit word.
-  TextForm(Vocabulary vocabulary, bool published);
+  TextForm(std::shared_ptr<const Tokenizer> tokenizer, bool published);
 
-  [[nodiscard]] std::int64_t vocabulary() const;                           ///< number of ids
-  [[nodiscard]] std::vector<std::string> words() const { return words_; }  ///< by id; of bytes none
-  [[nodiscard]] SpecialTokens special() const;
+  [[nodiscard]] std::int64_t vocabulary() const { return tokenizer_->size(); }  ///< number of ids
+  [[nodiscard]] SpecialTokens special() const { return tokenizer_->special(); }
   /// @param length  L, tokens of a window.   @param train  all windows are full, and may be shifted.
   /// @return the windows, none where the text has no token or, published, no line of more words.
   [[nodiscard]] Windows windows(std::string_view text, std::int64_t length, bool train) const;
   /// @return ids of the beginning of a text that is to go on, in layout standard behind the end of
   /// what came before; of words those of one line.
   [[nodiscard]] std::vector<std::int64_t> prompt(std::string_view text) const;
-  /// @return the text of ids: bytes, or words with a blank between them, the ends of lines as such.
+  /// @return the text of ids; words with a blank between them, the ends of lines as such.
   [[nodiscard]] std::string text(const std::vector<std::int64_t>& ids) const;
 
  private:
-  std::optional<Vocabulary> vocabulary_;
-  std::vector<std::string> words_;
-  bool published_ = false;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  bool published_;
 };
 
 /// Turns texts into token ids and windows of `context` tokens, L.
@@ -57,8 +56,7 @@ class TextForm {
 /// that start every L/2 words while another word follows them, the last target <pad>; nothing
 /// crosses a line.
 ///
-/// Unit `word`: runs of bytes without white space; ids by Vocabulary, from the training text alone.
-/// Unit `byte`: ids are the bytes of the text, '\n' included; standard layout only.
+/// The tokenizer, which `unit` names, is trained on the training text alone.
 ///
 /// @param name     key of the corpus, which begins its errors.
 /// @param source   what the text is, for the description.

@@ -37,6 +37,12 @@ std::vector<std::pair<std::string_view, std::int64_t>> count_words(std::string_v
 
 }  // namespace
 
+std::size_t num_words(std::string_view text) {
+  std::size_t words = 0;
+  for_each_word(text, [&words](std::string_view) { ++words; });
+  return words;
+}
+
 Vocabulary::Vocabulary(std::string_view train_text, std::int64_t size, Specials specials)
     : special_(tokens_of(specials)), num_specials_(special_.end_of_sentence + 1) {
   if (size != 0 && size <= num_specials_) {

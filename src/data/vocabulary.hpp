@@ -36,6 +36,9 @@ void for_each_word(std::string_view text, Visit visit) {
   }
 }
 
+/// @return number of words of a text.
+std::size_t num_words(std::string_view text);
+
 /// Ids of words: special tokens first, then the words of a training text by falling count, ties in
 /// the order of first showing (Python's Counter.most_common, which the published pipeline uses).
 /// "<unk>" in a text is the unknown word, not a word of its own.

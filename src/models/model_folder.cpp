@@ -120,7 +120,7 @@ std::string without_folders(std::string text, const nlohmann::json& settings) {
 Json model_config(const Architecture& architecture, const Corpus& corpus, const Parameters& data) {
   auto config = architecture_json(architecture);
   config["text"] = text_json(corpus);
-  const nlohmann::json given = data;
+  const auto given = recorded_settings(data);
   auto settings = given;
   for (auto& value : settings) {  // paths of this machine stay private
     if (value.is_string()) value = without_folders(value.get<std::string>(), given);
@@ -138,11 +138,11 @@ void write_model_folder(const std::filesystem::path& folder, const Json& config,
   Json digests{{"model.safetensors", sha256(bytes)}};
   for (const auto& file : kSourceFiles) write_durably(folder / file.name, file.text);
   write_durably(folder / "model.safetensors", bytes);
-  if (!corpus.words.empty()) {
-    std::string lines;
-    for (const auto& word : corpus.words) lines += word + '\n';
-    write_durably(folder / "vocabulary.txt", lines);
-    digests["vocabulary.txt"] = sha256(lines);
+  const auto name = corpus.unit.empty() ? "" : tokenizers().at(corpus.unit).make().file;
+  if (!name.empty()) {
+    const auto tokenizer = corpus.tokenizer->file();
+    write_durably(folder / name, tokenizer);
+    digests[name] = sha256(tokenizer);
   }
   digests["config.json"] = kNoDigest;
   auto whole = config;
@@ -245,25 +245,21 @@ void expect_special(const nlohmann::json& text, const SpecialTokens& special) {
   }
 }
 
-/// @param config  whose text is not null.   @param vocabulary  vocabulary.txt.
-TextForm read_text_form(const nlohmann::json& config, const std::filesystem::path& vocabulary) {
+/// @param config  of the folder, whose text is not null.
+TextForm read_text_form(const nlohmann::json& config, const std::filesystem::path& folder) {
   const auto& text = config.at("text");
   const auto unit = word(text, "unit");
   const auto layout = word(text, "layout");
   const bool published = layout == "published";
-  if (unit == "byte" && layout == "standard") return {};
-  if (unit != "word" || (layout != "standard" && !published)) {
-    throw InputError("unit = " + unit + ", layout = " + layout +
-                     ", must be byte and standard, or word and standard or published");
+  const auto kind = tokenizers().contains(unit) ? tokenizers().at(unit).make() : TokenizerKind{};
+  if (!kind.read || (published ? !kind.published : layout != "standard")) {
+    throw InputError("unit = " + unit + ", layout = " + layout + ", must be one of " +
+                     join(tokenizers().keys()) + " and standard, or word and published");
   }
-  return read_file(vocabulary, [&](const std::string& lines) {
-    expect_digest(config, "vocabulary.txt", lines);
-    if (!lines.ends_with('\n')) throw InputError("must end with an end of line: it is cut");
-    std::vector<std::string> words;
-    for_each_line(lines, [&](std::string_view line) { words.emplace_back(line); });
-    return TextForm(Vocabulary(words, published ? Vocabulary::Specials::pad_unknown_end
-                                                : Vocabulary::Specials::unknown_end),
-                    published);
+  if (kind.file.empty()) return {kind.read({}, published), published};
+  return read_file(folder / kind.file, [&](const std::string& bytes) {
+    expect_digest(config, kind.file, bytes);
+    return TextForm(kind.read(bytes, published), published);
   });
 }
 
@@ -339,7 +335,7 @@ ModelFolder read_model_folder(const std::filesystem::path& folder) {
   });
   ModelFolder read{.config = config, .model = std::move(model)};
   if (member(config, "text").is_null()) return read;
-  read.text = read_text_form(config, folder / "vocabulary.txt");
+  read.text = read_text_form(config, folder);
   expect_special(config.at("text"), read.text->special());
   if (read.text->vocabulary() != architecture.vocabulary) {
     throw InputError(folder.string() + ": tokens are " + std::to_string(read.text->vocabulary()) +

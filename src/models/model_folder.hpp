@@ -27,9 +27,9 @@ nlohmann::ordered_json model_config(const Architecture& architecture, const Corp
                                     const Parameters& data);
 
 /// Writes a model that needs PyTorch alone: model.py and the files that it imports, config.json,
-/// model.safetensors with its weights in float32, README.md, and where the corpus has words
-/// vocabulary.txt, a word per line in the order of ids. config.json receives the digests of all but
-/// *.py and README.md as `sha256`.
+/// model.safetensors with its weights in float32, README.md, and the file of the corpus' tokenizer,
+/// where it has one: of words vocabulary.txt, a word per line in the order of ids. config.json
+/// receives the digests of all but *.py and README.md as `sha256`.
 ///
 /// @param folder  of which the parent is there.   @param config  see model_config().
 /// @param readme  text of README.md.
@@ -45,7 +45,7 @@ struct ModelFolder {
   std::optional<TextForm> text{};  ///< none: its tokens are no text
 };
 
-/// Reads what write_model_folder() writes: config.json, model.safetensors and vocabulary.txt.
+/// Reads what write_model_folder() writes: config.json, model.safetensors and the tokenizer's file.
 /// @throws InputError naming the file, what it has, and what is allowed: also where a file is not
 /// there, or one does not belong to the others. The rules are those of docs/files.md, which model.py
 /// has as well (tests/nn/model_rules_test.cpp).

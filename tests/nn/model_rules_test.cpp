@@ -268,7 +268,8 @@ void write_model(const fs::path& folder) {
   Corpus corpus;
   corpus.name = "text_file";
   corpus.unit = "word";
-  corpus.words = {"<unk>", "<eos>", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"};
+  corpus.tokenizer = tokenizers().at("word").make().read(
+      "<unk>\n<eos>\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n", /*published=*/false);
   corpus.special = {.pad = -1, .unknown = 0, .end_of_sentence = 1};
   write_model_folder(folder, model_config(architecture, corpus, {}), corpus, model, "");
 }

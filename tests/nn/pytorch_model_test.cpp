@@ -222,8 +222,9 @@ TEST(PytorchModel, ComputesWhatEveryOptionComputesHere) {
 Corpus text_of_words() {
   Corpus corpus;
   corpus.unit = "word";
-  corpus.words = {"<unk>", "<eos>", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"};
-  corpus.vocabulary = std::ssize(corpus.words);
+  corpus.tokenizer = tokenizers().at("word").make().read(
+      "<unk>\n<eos>\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n", /*published=*/false);
+  corpus.vocabulary = corpus.tokenizer->size();
   corpus.special = {.pad = -1, .unknown = 0, .end_of_sentence = 1};
   return corpus;
 }
@@ -315,12 +316,12 @@ TEST(PytorchModel, ScoresAndContinuesText) {
   EXPECT_NEAR(nll, validation_nll(model, stream), 2e-6 * nll);
 
   std::vector<std::int64_t> ids{1, 2, 3};
-  const std::vector<std::string> words = text_of_words().words;
+  const auto words = text_of_words().tokenizer;
   std::string expected = "a b";
   for (int i = 0; i < 4; ++i) {
     const auto logits = model.logits(at::tensor(ids).unsqueeze(0), nn::Pass{});
     ids.push_back(logits[0].select(0, -1).argmax().item<std::int64_t>());
-    expected += " " + (ids.back() == 1 ? "\n" : words[static_cast<std::size_t>(ids.back())]);
+    expected += " " + words->decode({ids.back()});
   }
   EXPECT_NE(text.find(expected), std::string::npos) << text << "must have " << expected;
 }

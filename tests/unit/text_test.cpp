@@ -33,7 +33,7 @@ TEST(StandardLayout, OneStreamWithEndOfSentence) {
   EXPECT_THAT(corpus.valid.tokens, ElementsAre(1, 2, 3, 1, 1, 0, 1));
   EXPECT_EQ(corpus.train.last_target, -1);
   EXPECT_EQ(corpus.unit, "word");
-  EXPECT_THAT(corpus.words, ElementsAre("<unk>", "<eos>", "a", "b", "c"));
+  EXPECT_EQ(corpus.tokenizer->file(), "<unk>\n<eos>\na\nb\nc\n");
 }
 
 TEST(StandardLayout, EveryTokenIsScoredOnce) {
@@ -78,23 +78,24 @@ TEST(StandardLayout, BytesPerTokenIsOfTheValidationText) {
 }
 
 TEST(TextForm, PromptsAndTextsOfWords) {
-  const Vocabulary words("a a a b b c", 0, Vocabulary::Specials::unknown_end);
-  const TextForm form(words, /*published=*/false);
+  const auto words = tokenizers().at("word").make();
+  const TextForm form(words.read("<unk>\n<eos>\na\nb\nc\n", false), /*published=*/false);
   EXPECT_THAT(form.prompt(" b d\na"), ElementsAre(1, 3, 0, 2));
   EXPECT_THAT(form.prompt(""), ElementsAre(1));
   EXPECT_EQ(form.text({1, 3, 0, 1, 2}), "\n b <unk> \n a");
   EXPECT_EQ(form.vocabulary(), 5);
-  const TextForm published({"a a a b b c", 0, Vocabulary::Specials::pad_unknown_end}, true);
+  const TextForm published(words.read("<pad>\n<unk>\n<eos>\na\nb\nc\n", true), true);
   EXPECT_THAT(published.prompt("b a"), ElementsAre(4, 3));
   EXPECT_THAT(published.prompt(""), ElementsAre());
   EXPECT_EQ(published.special().pad, 0);
 }
 
 TEST(TextForm, PromptsAndTextsOfBytes) {
-  EXPECT_THAT(TextForm().prompt("b\xc3"), ElementsAre('\n', 'b', 0xc3));
-  EXPECT_EQ(TextForm().text({'\n', 'b', 0xc3}), "\nb\xc3");
-  EXPECT_EQ(TextForm().vocabulary(), 256);
-  EXPECT_EQ(TextForm().special().unknown, -1);
+  const TextForm form(tokenizers().at("byte").make().read({}, false), /*published=*/false);
+  EXPECT_THAT(form.prompt("b\xc3"), ElementsAre('\n', 'b', 0xc3));
+  EXPECT_EQ(form.text({'\n', 'b', 0xc3}), "\nb\xc3");
+  EXPECT_EQ(form.vocabulary(), 256);
+  EXPECT_EQ(form.special().unknown, -1);
 }
 
 TEST(PublishedLayout, HalfOverlappingWindowsInLongLines) {
@@ -140,7 +141,7 @@ TEST(ByteUnit, IdsAreBytes) {
   EXPECT_THAT(corpus.valid.tokens, ElementsAre('\n', 'b', 0xc3, 0xa9, '\n'));
   EXPECT_EQ(corpus.valid.num_scored(), 4);
   EXPECT_EQ(corpus.unit, "byte");
-  EXPECT_THAT(corpus.words, ElementsAre());
+  EXPECT_EQ(corpus.tokenizer->file(), "");
   EXPECT_EQ(corpus.bytes_per_token, 1.0);
 }
 

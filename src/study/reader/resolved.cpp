@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/plugin.hpp"
+#include "data/tokenizer.hpp"
 #include "evaluation/settings.hpp"
 #include "study/reader/engines.hpp"
 #include "study/reader/objectives.hpp"
@@ -55,7 +56,10 @@ nlohmann::json resolved_configuration(const Experiment& experiment,
   }
   if (reads("space")) json["space"] = space_json(experiment.space);
   if (reads("model")) json["model"] = experiment.model;
-  if (reads("data")) json["data"] = plugin("data", experiment.corpus, experiment.data);
+  if (reads("data")) {
+    json["data"] = recorded_settings(experiment.data);
+    json["data"][plugin_sections().find("data")->second.key] = experiment.corpus;
+  }
   if (reads("training")) {
     json["training"] = experiment.training;
     json["controls"] = experiment.controls;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/corpus.hpp"
+#include "data/tokenizer.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/mixer_kind.hpp"
@@ -26,6 +27,7 @@ int main() {
   print("objectives", nas::objectives().keys());
   print("problems", nas::problems().keys());
   print("corpora", nas::corpora().keys());
+  print("tokenizers", nas::tokenizers().keys());
   for (const auto& gene : nas::component_genes()) {
     print("attention/" + std::string(gene), nas::components().keys(gene));
   }
