@@ -315,11 +315,27 @@ def load(folder):
     return model.eval()
 
 
+def read_tokens(path, config):
+    """A tokenizer.json with the digest that the configuration has; what reads it is in folders that have one."""
+    if __package__:
+        from .model_tokens import Tokens
+    else:
+        from model_tokens import Tokens
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        expect_digest(config, path, data)
+        return Tokens(data)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
 class Text:
     """How text becomes tokens and windows, as in training."""
 
     LAYOUTS = {("byte", "standard"): (), ("word", "standard"): ("unknown", "end_of_sentence"),
-               ("word", "published"): ("pad", "unknown", "end_of_sentence")}
+               ("word", "published"): ("pad", "unknown", "end_of_sentence"), ("char", "standard"): ("unknown",),
+               ("residue", "standard"): ("unknown",), ("bpe", "standard"): ()}
     NAMES = {"pad": b"<pad>", "unknown": b"<unk>", "end_of_sentence": b"<eos>"}
 
     def __init__(self, folder, config):
@@ -337,9 +353,12 @@ class Text:
         self.length = config["model"]["context"]
         self.bytes, self.published = form["unit"] == "byte", form["layout"] == "published"
         self.never = [ids[name] for name in ("pad", "unknown") if ids[name] >= 0]  # stand for no text
-        tokens = 256
+        self.tokens, tokens = None, 256
         if self.bytes:
             self.first = ord("\n")
+        elif form["unit"] != "word":
+            self.tokens = read_tokens(os.path.join(folder, "tokenizer.json"), config)
+            self.first, tokens = self.tokens.first, self.tokens.size
         else:
             self.pad, self.unknown, self.first = ids["pad"], ids["unknown"], ids["end_of_sentence"]
             self.read_words(os.path.join(folder, "vocabulary.txt"), config, [self.NAMES[name] for name in special])
@@ -371,6 +390,8 @@ class Text:
         """Ids of a text, behind the end of what came before."""
         if self.bytes:
             return [self.first, *text]
+        if self.tokens:
+            return [self.first, *self.tokens.ids(text)]
         lines = text.split(b"\n")
         if not lines[-1]:
             lines.pop()
@@ -400,11 +421,13 @@ class Text:
     def prompt(self, text):
         if self.published:
             return self.of_line(text)
-        return self.stream(text) if self.bytes else [self.first, *self.of_line(text)]
+        return self.stream(text) if self.bytes or self.tokens else [self.first, *self.of_line(text)]
 
     def text(self, ids):
         if self.bytes:
             return bytes(ids).decode(errors="replace")
+        if self.tokens:
+            return self.tokens.text(ids).decode(errors="replace")
         return b" ".join(self.words[i] for i in ids).decode(errors="replace")
 
 

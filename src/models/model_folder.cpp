@@ -38,6 +38,11 @@ constexpr std::array<SourceFile, 2> kSourceFiles{{
     },
 }};
 
+/// What reads a tokenizer.json, in folders that have one.
+constexpr std::string_view kModelTokens =
+#include "model_tokens_py.hpp"
+    ;
+
 /// In the place of config.json's own digest, while that is computed.
 const std::string kNoDigest(64, '0');
 
@@ -143,6 +148,7 @@ void write_model_folder(const std::filesystem::path& folder, const Json& config,
     const auto tokenizer = corpus.tokenizer->file();
     write_durably(folder / name, tokenizer);
     digests[name] = sha256(tokenizer);
+    if (name == "tokenizer.json") write_durably(folder / "model_tokens.py", kModelTokens);
   }
   digests["config.json"] = kNoDigest;
   auto whole = config;

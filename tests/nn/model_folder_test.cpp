@@ -322,5 +322,30 @@ TEST(Generation, DrawsBySoftmax) {
   }
 }
 
+// The tokenizer of docs/how-to/own-tokenizer.md.
+TEST(ModelFolder, HasATokenizerOfOnesOwn) {
+  const TemporaryFolder folder;
+  Parameters settings(corpora().at("text_file").description.settings);
+  settings.set("tokenizer", std::string("nibble"));
+  settings.set("low_first", true);
+  const auto corpus = text_corpus("text_file", "a text", {"ab\n", "a\n", "b\n"}, settings, 12);
+  Architecture frame{.width = 16, .heads = 2, .context = 12, .vocabulary = 16, .feed_forward = 2};
+  const auto architecture = canonical(parse_model(kVanilla, frame));
+  write_model_folder(folder.path(), model_config(architecture, corpus, settings), corpus,
+                     drawn(architecture), "");
+  const auto read = read_model_folder(folder.path());
+  EXPECT_EQ(read.config.at("text").at("unit"), "nibble");
+  EXPECT_EQ(read.config.at("data").at("settings").at("low_first"), true);
+  EXPECT_EQ(read.text->prompt("a"), (Ids{0, 1, 6}));
+  EXPECT_EQ(read.text->text({1, 6}), "a");
+  EXPECT_FALSE(fs::exists(folder.path() / "model_tokens.py"));
+  auto config = nlohmann::json::parse(read_bytes(folder.path() / "config.json"));
+  config.erase("sha256");
+  write(folder.path() / "config.json", config.dump());
+  write(folder.path() / "nibbles.json", "{}");
+  EXPECT_THAT(message_of<InputError>([&] { (void)read_model_folder(folder.path()); }),
+              HasSubstr("nibbles.json: has no low_first"));
+}
+
 }  // namespace
 }  // namespace nas

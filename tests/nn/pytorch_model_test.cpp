@@ -326,6 +326,58 @@ TEST(PytorchModel, ScoresAndContinuesText) {
   EXPECT_NE(text.find(expected), std::string::npos) << text << "must have " << expected;
 }
 
+TEST(PytorchModel, ScoresAndContinuesTextOfOtherTokens) {
+  SKIP_WITHOUT_TORCH();
+  const std::string text = "L'\u00E9t\u00E9, \u65E5\u672C 1234!\n\nisn't it  ACDX\n";
+  const auto generator = nn::make_generator(at::kCPU, 7);
+  for (const std::string unit : {"char", "residue", "bpe"}) {
+    const TemporaryFolder temporary;
+    const auto folder = temporary.path() / "model";
+    Parameters settings(corpora().at("text_file").description.settings);
+    settings.set("unit", unit);
+    const auto corpus = text_corpus("text_file", "a text", {text + text, text, text}, settings, 12);
+    auto architecture = canonical(small_model(Semantics::corrected));
+    architecture.vocabulary = corpus.vocabulary;
+    nn::Transformer model(architecture, NumericalMode::reference);
+    const at::NoGradGuard no_grad;
+    for (auto& [name, tensor] : model.parameters()) tensor.normal_(0.0, 0.5, generator);
+    write_model_folder(folder, model_config(architecture, corpus, settings), corpus, model, "");
+    EXPECT_EQ(read_bytes(folder / "model_tokens.py"),
+              read_bytes(fs::path(source_folder()) / "python/attnas/model_tokens.py"));
+    write(temporary.path() / "text", text);
+    const auto output = temporary.path() / "output";
+    const auto command = command_of(
+        folder, "--text " + (temporary.path() / "text").string() + " --generate AC --tokens 6",
+        output);
+    ASSERT_EQ(std::system(command.c_str()), 0) << read_bytes(output);
+    auto read = read_model_folder(folder);
+    EXPECT_EQ(read.config.at("data").at("settings").at("unit"), unit);
+    const auto stream = read.text->prompt(text);
+    EXPECT_EQ(std::ssize(stream), std::ssize(corpus.valid.tokens));
+    double nll = 0.0;
+    int tokens = 0;
+    const auto said = read_bytes(output);
+    ASSERT_EQ(std::sscanf(said.c_str(), "perplexity %*f, nll %lf nats per token, %d tokens", &nll,
+                          &tokens),
+              2)
+        << said;
+    EXPECT_EQ(tokens, std::ssize(stream) - 1) << unit;
+    EXPECT_NEAR(nll, validation_nll(model, stream), 2e-6 * nll) << unit;
+    if (unit == "bpe") continue;  // drawn weights write bytes that are no text
+    const auto ids = generate(read.model, read.text->prompt("AC"), 6, {.never = {0}});
+    auto expected = read.text->text(ids);
+    expected.erase(0, expected.find_first_not_of(" \n"));
+    expected.erase(expected.find_last_not_of(" \n") + 1);
+    EXPECT_NE(said.find(expected), std::string::npos) << said << "must have " << expected;
+
+    write(folder / "tokenizer.json", read_bytes(folder / "tokenizer.json") + " ");
+    EXPECT_NE(std::system(command.c_str()), 0);
+    EXPECT_NE(read_bytes(output).find("tokenizer.json: its SHA-256 is "), std::string::npos)
+        << read_bytes(output);
+    EXPECT_THROW(read_model_folder(folder), InputError);
+  }
+}
+
 TEST(PytorchModel, SaysWhatItLacksAndWhatCannotBeSeen) {
   SKIP_WITHOUT_TORCH();
   const TemporaryFolder temporary;
