@@ -4,11 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
 #include "core/host.hpp"
 #include "core/seed.hpp"
 #include "data/corpus.hpp"
-#include "data/corpus_facts.hpp"
+#include "data/drawn_corpus.hpp"
 
 namespace nas {
 
@@ -18,21 +17,23 @@ struct Task {
   std::int64_t vocabulary;  // V
   std::int64_t length;      // L
   std::int64_t pairs;       // D
+  std::int64_t updates;     // U
   double power;             // a
   bool random_non_queries;
 
-  [[nodiscard]] std::int64_t context() const { return 2 * pairs; }
+  [[nodiscard]] std::int64_t context() const { return 2 * (pairs + updates); }
   [[nodiscard]] std::int64_t num_gaps() const { return (length - context()) / 2; }
 };
 
 [[noreturn]] void refuse(const std::string& name, std::int64_t value, const std::string& allowed) {
-  throw InputError("mqar: " + name + " = " + std::to_string(value) + ", must be " + allowed);
+  refuse_setting("mqar", name, value, allowed);
 }
 
 Task read_task(const Parameters& settings, std::int64_t context) {
   const Task task{.vocabulary = settings.get<std::int64_t>("vocabulary"),
                   .length = context,
                   .pairs = settings.get<std::int64_t>("pairs"),
+                  .updates = settings.get<std::int64_t>("updates"),
                   .power = settings.get<double>("power"),
                   .random_non_queries = settings.get<bool>("random_non_queries")};
   const auto length = settings.get<std::int64_t>("length");
@@ -44,6 +45,12 @@ Task read_task(const Parameters& settings, std::int64_t context) {
     refuse("data.pairs", task.pairs,
            "at most a quarter of model.context (" + std::to_string(context) + ")");
   }
+  if (task.updates > std::min(task.pairs, context / 2 - 2 * task.pairs)) {
+    refuse("data.updates", task.updates,
+           "at most data.pairs (" + std::to_string(task.pairs) +
+               ") and leave two tokens of model.context (" + std::to_string(context) +
+               ") for each query");
+  }
   if (task.vocabulary <= context) {
     refuse("data.vocabulary", task.vocabulary,
            "greater than model.context (" + std::to_string(context) + ")");
@@ -51,32 +58,31 @@ Task read_task(const Parameters& settings, std::int64_t context) {
   return task;
 }
 
-// Draws examples of one split. Buffers live as long as the split.
 class Generator {
  public:
-  Generator(const Task& task, std::uint64_t seed)
-      : task_(task), random_(seed), drawn_(static_cast<std::size_t>(task.vocabulary), false) {
+  explicit Generator(const Task& task)
+      : task_(task), drawn_(static_cast<std::size_t>(task.vocabulary), false) {
     for (std::int64_t gap = 0; gap < task.num_gaps(); ++gap) {
       weights_.push_back(std::pow(static_cast<double>(gap + 1), task.power - 1.0));
     }
   }
 
-  // Writes one example to input[0 .. L) and target[0 .. L).
-  void draw(std::int32_t* input, std::int32_t* target) {
-    std::fill_n(input, task_.length, 0);
-    std::fill_n(target, task_.length, static_cast<std::int32_t>(kNotScored));
+  void draw(RandomEngine& random, const Example& example) {
     const std::int64_t first_value = task_.vocabulary / 2;
-    draw_distinct(1, first_value, keys_);
-    draw_distinct(first_value, task_.vocabulary, values_);
-    draw_gaps();
+    draw_distinct_ids(random, 1, first_value, keys_);
+    draw_distinct_ids(random, first_value, task_.vocabulary, values_);
+    show(example, keys_, values_, 0);
+    if (task_.updates > 0) draw_updates(random, example);
+    draw_gaps(random);
     for (std::size_t pair = 0; pair < keys_.size(); ++pair) {
-      input[2 * pair] = keys_[pair];
-      input[2 * pair + 1] = values_[pair];
-      const std::int64_t query = task_.context() + 2 * gaps_[pair].gap;
-      input[query] = keys_[pair];
-      target[query] = values_[pair];
+      const auto query = static_cast<std::size_t>(task_.context() + 2 * gaps_[pair].gap);
+      example.input[query] = keys_[pair];
+      example.target[query] = values_[pair];
     }
-    if (task_.random_non_queries) fill_zeros(input);
+    if (!task_.random_non_queries) return;
+    for (auto& token : example.input) {
+      if (token == 0) token = static_cast<std::int32_t>(random.below(task_.vocabulary));
+    }
   }
 
  private:
@@ -84,13 +90,21 @@ class Generator {
     double arrival;
     std::int64_t gap;
   };
+  using Ids = std::vector<std::int32_t>;
+
+  static void show(const Example& example, const Ids& keys, const Ids& values, std::size_t start) {
+    for (std::size_t pair = 0; pair < keys.size(); ++pair) {
+      example.input[start + 2 * pair] = keys[pair];
+      example.input[start + 2 * pair + 1] = values[pair];
+    }
+  }
 
   // D distinct ids of begin .. end - 1, uniform. At most half of them are drawn, so that drawing
   // again on a repetition is cheap.
-  void draw_distinct(std::int64_t begin, std::int64_t end, std::vector<std::int32_t>& ids) {
+  void draw_distinct_ids(RandomEngine& random, std::int64_t begin, std::int64_t end, Ids& ids) {
     ids.clear();
     while (std::ssize(ids) < task_.pairs) {
-      const std::int64_t id = begin + random_.below(end - begin);
+      const std::int64_t id = begin + random.below(end - begin);
       if (drawn_[static_cast<std::size_t>(id)]) continue;
       drawn_[static_cast<std::size_t>(id)] = true;
       ids.push_back(static_cast<std::int32_t>(id));
@@ -98,45 +112,39 @@ class Generator {
     for (const std::int32_t id : ids) drawn_[static_cast<std::size_t>(id)] = false;
   }
 
+  // U of the keys are shown again, in any order, each with another value, which other keys may have.
+  void draw_updates(RandomEngine& random, const Example& example) {
+    const std::int64_t first_value = task_.vocabulary / 2;
+    Ids keys;
+    Ids values;
+    for (const auto pair : draw_distinct(random, 0, task_.pairs, task_.updates)) {
+      auto& value = values_[static_cast<std::size_t>(pair)];
+      const auto other = first_value + random.below(task_.vocabulary - first_value - 1);
+      value = static_cast<std::int32_t>(other < value ? other : other + 1);
+      keys.push_back(keys_[static_cast<std::size_t>(pair)]);
+      values.push_back(value);
+    }
+    show(example, keys, values, 2 * keys_.size());
+  }
+
   // Weighted draws without replacement, in order: the D first arrivals of exponential clocks with
   // the weights as rates (Efraimidis and Spirakis 2006).
-  void draw_gaps() {
+  void draw_gaps(RandomEngine& random) {
     gaps_.clear();
     for (std::size_t gap = 0; gap < weights_.size(); ++gap) {
       gaps_.push_back(
-          {-std::log1p(-random_.uniform()) / weights_[gap], static_cast<std::int64_t>(gap)});
+          {-std::log1p(-random.uniform()) / weights_[gap], static_cast<std::int64_t>(gap)});
     }
     std::partial_sort(gaps_.begin(), gaps_.begin() + task_.pairs, gaps_.end(),
                       [](const Gap& a, const Gap& b) { return a.arrival < b.arrival; });
   }
 
-  void fill_zeros(std::int32_t* input) {
-    for (std::int64_t t = 0; t < task_.length; ++t) {
-      if (input[t] == 0) input[t] = static_cast<std::int32_t>(random_.below(task_.vocabulary));
-    }
-  }
-
   Task task_;
-  RandomEngine random_;
   std::vector<bool> drawn_;
   std::vector<double> weights_;
-  std::vector<std::int32_t> keys_, values_;
+  Ids keys_, values_;
   std::vector<Gap> gaps_;
 };
-
-Windows draw_windows(const Task& task, std::int64_t num_examples, std::uint64_t seed) {
-  Windows windows;
-  windows.length = task.length;
-  const auto size = static_cast<std::size_t>(num_examples * task.length);
-  windows.tokens.resize(size);
-  windows.targets.resize(size);
-  Generator generator(task, seed);
-  for (std::int64_t start = 0; std::ssize(windows.starts) < num_examples; start += task.length) {
-    windows.starts.push_back(start);
-    generator.draw(windows.tokens.data() + start, windows.targets.data() + start);
-  }
-  return windows;
-}
 
 /// What the best guess that knows nothing but a query's place reaches, by frequencies n_tj of
 /// pair j being asked for at place t: accuracy = sum_t max_j n_tj / n, nll = the entropy of j given
@@ -156,7 +164,9 @@ ChanceLevel guess_by_place(const Windows& examples, const Task& task) {
     }
   }
   const auto all = static_cast<double>(std::ssize(examples.starts) * task.pairs);
-  ChanceLevel chance{.by = "guessing among the values shown, by the place of the query"};
+  ChanceLevel chance{.by = std::string("guessing among the ") +
+                           (task.updates > 0 ? "last values of the keys" : "values shown") +
+                           ", by the place of the query"};
   for (const auto& pairs : asked) {
     const auto here = std::accumulate(pairs.begin(), pairs.end(), 0.0);
     chance.accuracy += *std::max_element(pairs.begin(), pairs.end()) / all;
@@ -182,6 +192,11 @@ std::vector<Setting> settings() {
        .default_value = std::int64_t{4},
        .help = "D key-value pairs of an example, at most a quarter of the context",
        .min = 1},
+      {.name = "updates",
+       .default_value = std::int64_t{0},
+       .help =
+           "U keys of an example get another value, shown behind the D pairs; right is the last",
+       .min = 0},
       {.name = "power",
        .default_value = 0.01,
        .help = "a: a query stands at gap g with weight (g + 1)^(a - 1)",
@@ -203,11 +218,6 @@ std::vector<Setting> settings() {
 
 Corpus load(const Parameters& settings, std::int64_t context, const DataLocation& /*location*/) {
   const Task task = read_task(settings, context);
-  const auto draw = [&](std::string_view split, const char* num_examples) {
-    const auto seed = static_cast<std::uint64_t>(settings.get<std::int64_t>("seed"));
-    return draw_windows(task, settings.get<std::int64_t>(num_examples),
-                        derive_seed(seed, 0, "mqar", split));
-  };
   const auto train = settings.get<std::int64_t>("train_examples");
   const auto test = settings.get<std::int64_t>("test_examples");
   constexpr double kBytesPerToken = 2 * sizeof(std::int32_t);  // and its target
@@ -224,11 +234,14 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
   corpus.description = "multi-query associative recall; " + std::to_string(task.pairs) +
                        " pairs in " + std::to_string(context) + " tokens, vocabulary " +
                        std::to_string(task.vocabulary);
+  if (task.updates > 0) {
+    corpus.description += "; second values: " + std::to_string(task.updates);
+  }
   corpus.vocabulary = task.vocabulary;
-  corpus.train = draw("train", "train_examples");
-  corpus.valid = draw("valid", "test_examples");
-  corpus.test = draw("test", "test_examples");
-  corpus.hash = corpus_hash(corpus);
+  Generator generator(task);
+  draw_splits(corpus, settings, context, [&](RandomEngine& random, const Example& example) {
+    generator.draw(random, example);
+  });
   corpus.chance = guess_by_place(corpus.train, task);
   return corpus;
 }

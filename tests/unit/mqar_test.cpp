@@ -108,6 +108,104 @@ TEST(Mqar, TheSeedDecides) {
   EXPECT_NE(hash(1), hash(2));
 }
 
+// Runs are stored under these hashes.
+TEST(Mqar, ExamplesStayAsTheyAre) {
+  EXPECT_EQ(mqar(64, {}).hash, "93869e2b191b6d7fd74c227145f93ae6a080173caa399af8d281cc3119c130b1");
+  EXPECT_EQ(mqar(64, {{"random_non_queries", false},
+                      {"power", 0.5},
+                      {"pairs", integer(8)},
+                      {"train_examples", integer(50)},
+                      {"test_examples", integer(20)}})
+                .hash,
+            "70b86b746bbaefb04f47da81f9f8dda556a0d202b72986b5721ce0e600d537b6");
+}
+
+// Pairs, updates and queries of one example with updates, by reading it from the left.
+void check_updates(const ReadWindow& example, std::size_t pairs, std::size_t updates) {
+  std::map<std::int64_t, std::int64_t> value_of;
+  for (std::size_t pair = 0; pair < pairs + updates; ++pair) {
+    const auto key = example.input[2 * pair];
+    const auto value = example.input[2 * pair + 1];
+    const auto [known, added] = value_of.try_emplace(key, value);
+    EXPECT_EQ(added, pair < pairs);
+    EXPECT_EQ(known->second == value, added) << "another value";
+    known->second = value;
+  }
+  EXPECT_EQ(value_of.size(), pairs);
+  std::set<std::int64_t> updated;
+  for (std::size_t pair = pairs; pair < pairs + updates; ++pair) {
+    updated.insert(example.input[2 * pair]);
+  }
+  EXPECT_EQ(updated.size(), updates);
+  std::set<std::int64_t> asked;
+  for (std::size_t t = 0; t < example.input.size(); ++t) {
+    if (example.target[t] == kNotScored) continue;
+    EXPECT_GE(t, 2 * (pairs + updates));
+    EXPECT_EQ(example.target[t], value_of.at(example.input[t]));
+    asked.insert(example.input[t]);
+  }
+  EXPECT_EQ(asked.size(), pairs);
+}
+
+TEST(MqarUpdates, TheLastValueIsRight) {
+  struct Size {
+    int length, pairs, updates;
+  };
+  for (const auto& size : {Size{64, 4, 2}, Size{64, 8, 8}, Size{256, 32, 16}, Size{48, 8, 8}}) {
+    const Corpus corpus = mqar(size.length, {{"vocabulary", integer(512)},
+                                             {"pairs", integer(size.pairs)},
+                                             {"updates", integer(size.updates)},
+                                             {"train_examples", integer(100)},
+                                             {"test_examples", integer(20)}});
+    for (const Windows* windows : {&corpus.train, &corpus.valid, &corpus.test}) {
+      for (std::int64_t i = 0; i < windows->size(); ++i) {
+        check_updates(read_window(*windows, i), static_cast<std::size_t>(size.pairs),
+                      static_cast<std::size_t>(size.updates));
+      }
+    }
+  }
+}
+
+TEST(MqarUpdates, EveryKeyIsUpdatedAsOften) {
+  const int num = 4000;
+  const Corpus corpus = mqar(64, {{"updates", integer(2)}, {"train_examples", integer(num)}});
+  std::array<double, 4> count{};
+  for (std::int64_t i = 0; i < num; ++i) {
+    const auto input = read_window(corpus.train, i).input;
+    for (std::size_t pair = 0; pair < 4; ++pair) {
+      count[pair] += input[8] == input[2 * pair] || input[10] == input[2 * pair] ? 1 : 0;
+    }
+  }
+  for (const double times : count) EXPECT_NEAR(times, num / 2, 5 * std::sqrt(num) / 2);
+}
+
+TEST(MqarUpdates, ChanceAndWordsSayThem) {
+  const Corpus corpus = mqar(12, {{"vocabulary", integer(24)},
+                                  {"pairs", integer(2)},
+                                  {"updates", integer(1)},
+                                  {"train_examples", integer(50000)},
+                                  {"power", 1.0}});
+  EXPECT_NEAR(corpus.chance->nll, std::log(2.0), 1e-3);
+  EXPECT_EQ(corpus.chance->by,
+            "guessing among the last values of the keys, by the place of the query");
+  EXPECT_EQ(corpus.description,
+            "multi-query associative recall; 2 pairs in 12 tokens, vocabulary 24; second "
+            "values: 1");
+}
+
+TEST(MqarUpdates, RefusedWhereTheyDoNotFit) {
+  EXPECT_EQ(error_of([] {
+              mqar(64, {{"updates", integer(5)}});
+            }),
+            "mqar: data.updates = 5, must be at most data.pairs (4) and leave two tokens of "
+            "model.context (64) for each query");
+  EXPECT_EQ(error_of([] {
+              mqar(46, {{"pairs", integer(8)}, {"updates", integer(8)}});
+            }),
+            "mqar: data.updates = 8, must be at most data.pairs (8) and leave two tokens of "
+            "model.context (46) for each query");
+}
+
 TEST(Mqar, SplitsAreDifferentExamples) {
   const Corpus corpus = mqar(64, {{"train_examples", integer(20)}, {"test_examples", integer(20)}});
   EXPECT_NE(corpus.train.tokens, corpus.valid.tokens);
