@@ -1,0 +1,497 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/drawn_corpus.hpp"
+#include "data_fixture.hpp"
+
+namespace nas {
+namespace {
+
+using Settings = std::initializer_list<std::pair<std::string, Value>>;
+using Ids = std::vector<std::int64_t>;
+
+constexpr std::int64_t kNone = kNotScored;
+
+std::int64_t integer(int value) { return value; }
+
+// What is right at every position, from the input alone.
+using Solve = std::function<Ids(const Ids& input)>;
+
+/// The split must be what `solve` says.
+void expect_solved(const Windows& windows, const Solve& solve) {
+  for (std::int64_t i = 0; i < windows.size(); ++i) {
+    const auto window = read_window(windows, i);
+    ASSERT_EQ(window.target, solve(window.input)) << "example " << i;
+  }
+}
+void expect_solved(const Corpus& corpus, const Solve& solve) {
+  expect_solved(corpus.train, solve);
+  expect_solved(corpus.valid, solve);
+  expect_solved(corpus.test, solve);
+}
+
+/// Every next token, and at the end what is right there.
+Solve every_next(const Solve& solve) {
+  return [solve](const Ids& input) {
+    auto next = solve(input);
+    std::copy(input.begin() + 1, input.end(), next.begin());
+    return next;
+  };
+}
+
+Ids nothing_scored(const Ids& input) { return Ids(input.size(), kNone); }
+
+Ids induction_answers(const Ids& input) {
+  auto answers = nothing_scored(input);
+  for (std::size_t period = (input.size() + 3) / 4; period <= input.size() / 2; ++period) {
+    if (!std::equal(input.begin() + static_cast<std::ptrdiff_t>(period), input.end(),
+                    input.begin())) {
+      continue;
+    }
+    for (std::size_t t = period; t < input.size(); ++t) answers[t] = input[t - period + 1];
+    return answers;
+  }
+  ADD_FAILURE() << "no period";
+  return answers;
+}
+
+Solve count_answers(std::int64_t modulus) {
+  return [modulus](const Ids& input) {
+    Ids answers;
+    std::int64_t count = 0;
+    for (const auto bit : input) {
+      EXPECT_TRUE(bit == 0 || bit == 1);
+      count += bit;
+      answers.push_back(count % modulus);
+    }
+    return answers;
+  };
+}
+
+/// Pairs from the left; keys are below `values`, values below `noise`.
+Solve recall_answers(std::int64_t values, std::int64_t noise, bool multi_query) {
+  return [=](const Ids& input) {
+    auto answers = nothing_scored(input);
+    std::map<std::int64_t, std::int64_t> value_of;
+    for (std::size_t t = 0; t + 2 < input.size(); t += 2) {
+      if (input[t] >= noise) {
+        EXPECT_GE(input[t + 1], noise);
+        continue;
+      }
+      EXPECT_LT(input[t], values);
+      EXPECT_TRUE(input[t + 1] >= values && input[t + 1] < noise);
+      const auto [known, added] = value_of.try_emplace(input[t], input[t + 1]);
+      EXPECT_EQ(known->second, input[t + 1]);
+      if (!added && multi_query) answers[t] = known->second;
+    }
+    const std::size_t last = input.size() - (multi_query ? 2 : 1);
+    answers[last] = value_of.at(input[last]);
+    return answers;
+  };
+}
+
+/// Keys and values are the runs of tokens of their kinds.
+Solve fuzzy_answers(std::int64_t values, std::int64_t padding, bool multi_query) {
+  return [=](const Ids& input) {
+    auto answers = nothing_scored(input);
+    std::map<Ids, Ids> value_of;
+    std::size_t t = 0;
+    const auto run = [&](auto belongs) {
+      Ids tokens;
+      while (t < input.size() && belongs(input[t])) tokens.push_back(input[t++]);
+      return tokens;
+    };
+    (void)run([&](std::int64_t id) { return id == padding; });
+    while (t < input.size()) {
+      const bool told = !run([&](std::int64_t id) { return id > padding; }).empty();
+      const auto key = run([&](std::int64_t id) { return id < values; });
+      const std::size_t asked = t - 1;
+      const auto value = run([&](std::int64_t id) { return id >= values && id < padding; });
+      const bool last = t == input.size();
+      EXPECT_EQ(told, last && !multi_query);
+      const auto [known, added] = value_of.try_emplace(key, value);
+      if (!last) {
+        EXPECT_EQ(known->second, value);
+        if (added || !multi_query) continue;
+      }
+      EXPECT_FALSE(added) << "the last key was shown";
+      std::copy(known->second.begin(), known->second.end(),
+                answers.begin() + static_cast<std::ptrdiff_t>(asked));
+    }
+    return answers;
+  };
+}
+
+Ids copying_answers(const Ids& input) {
+  const std::int64_t copy = *std::max_element(input.begin(), input.end());
+  const auto sign = std::find(input.begin(), input.end(), copy);
+  Ids tokens;
+  std::copy_if(input.begin(), sign, std::back_inserter(tokens),
+               [&](std::int64_t id) { return id < copy - 1; });
+  EXPECT_NE(*(sign - 1), copy - 1) << "no blank before the sign";
+  EXPECT_EQ(std::count(sign + 1, input.end(), copy - 1), std::ssize(tokens));
+  auto answers = nothing_scored(input);
+  std::copy(tokens.begin(), tokens.end(), answers.end() - std::ssize(tokens));
+  return answers;
+}
+
+/// By recursive descent over the tokens, in floating point where the task rounds.
+std::int64_t list_value(const Ids& input, std::size_t& t, int depth) {
+  EXPECT_LE(depth, 4);
+  const std::int64_t operation = input[t++];
+  if (operation < 10) return operation;
+  Ids values;
+  while (input[t] != 14) values.push_back(list_value(input, t, depth + 1));
+  ++t;
+  EXPECT_TRUE(values.size() >= 2 && values.size() <= 5) << values.size();
+  if (operation == 10) return *std::min_element(values.begin(), values.end());
+  if (operation == 11) return *std::max_element(values.begin(), values.end());
+  std::int64_t sum = 0;
+  for (const auto value : values) sum += value;
+  if (operation == 13) return sum % 10;
+  EXPECT_EQ(operation, 12);
+  std::sort(values.begin(), values.end());
+  const double above = static_cast<double>(values[values.size() / 2]);
+  const double below = static_cast<double>(values[(values.size() - 1) / 2]);
+  return static_cast<std::int64_t>(std::floor((above + below) / 2));
+}
+
+Ids listops_answers(const Ids& input) {
+  auto answers = nothing_scored(input);
+  std::size_t t = 0;
+  const auto value = list_value(input, t, 1);
+  EXPECT_GE(t, 32U);
+  answers[t - 1] = value;
+  EXPECT_EQ(std::count(input.begin() + static_cast<std::ptrdiff_t>(t), input.end(), 15),
+            std::ssize(input) - static_cast<std::ptrdiff_t>(t));
+  return answers;
+}
+
+TEST(DrawnCorpora, AnswersFollowFromTheInput) {
+  expect_solved(make_corpus("induction", 48, {}), induction_answers);
+  expect_solved(make_corpus("induction", 5, {{"vocabulary", integer(1000)}}), induction_answers);
+  expect_solved(make_corpus("parity", 32, {}), count_answers(2));
+  expect_solved(make_corpus("modular_count", 33, {{"modulus", integer(5)}}), count_answers(5));
+  expect_solved(make_corpus("selective_copying", 256, {}), copying_answers);
+  expect_solved(make_corpus("selective_copying", 12, {{"tokens", integer(5)}}), copying_answers);
+  expect_solved(make_corpus("listops", 128, {}), listops_answers);
+}
+
+TEST(DrawnCorpora, RecallIsScoredByAnswersAndLearnedFromAllTokens) {
+  struct Case {
+    std::string key;
+    std::int64_t context;
+    std::vector<std::pair<std::string, Value>> changes;
+    Solve solve;
+  };
+  const std::vector<Case> cases{
+      {"in_context_recall", 128, {}, recall_answers(8, 16, true)},
+      {"in_context_recall", 32, {{"multi_query", false}}, recall_answers(7, 15, false)},
+      {"noisy_recall", 128, {}, recall_answers(8, 16, true)},
+      {"noisy_recall", 8, {{"noise_share", 0.95}}, recall_answers(8, 16, true)},
+      {"noisy_recall", 64, {{"multi_query", false}}, recall_answers(7, 15, false)},
+      {"fuzzy_recall", 128, {}, fuzzy_answers(7, 15, true)},
+      {"fuzzy_recall", 24, {}, fuzzy_answers(7, 15, true)},
+      {"fuzzy_recall", 64, {{"multi_query", false}}, fuzzy_answers(7, 14, false)}};
+  for (const auto& row : cases) {
+    SCOPED_TRACE(row.key);
+    const auto& entry = corpora().at(row.key);
+    Parameters settings(entry.description.settings);
+    for (const auto& [name, value] : row.changes) settings.set(name, value);
+    const Corpus corpus = entry.make(settings, row.context, {});
+    expect_solved(corpus.valid, row.solve);
+    expect_solved(corpus.test, row.solve);
+    // Keys to train on may be the beginnings of others, which a reader from the left cannot know.
+    if (row.key != "fuzzy_recall") expect_solved(corpus.train, every_next(row.solve));
+  }
+}
+
+TEST(FuzzyRecall, MotifsHaveAllSizesInTrainingAndKeysTheLongestLater) {
+  const Corpus corpus = make_corpus("fuzzy_recall", 128, {});
+  const auto sizes = [](const Windows& windows, std::int64_t low, std::int64_t high) {
+    std::map<std::size_t, std::int64_t> counts;
+    for (std::int64_t i = 0; i < windows.size(); ++i) {
+      std::set<std::int64_t> motif;
+      for (const auto id : read_window(windows, i).input) {
+        if (id >= low && id < high) {
+          EXPECT_TRUE(motif.insert(id).second) << "tokens of a motif differ";
+        } else if (!motif.empty()) {
+          ++counts[motif.size()];
+          motif.clear();
+        }
+      }
+    }
+    return counts;
+  };
+  for (const auto& [windows, low, high, all] : {std::tuple(&corpus.train, 0, 7, true),
+                                                {&corpus.train, 7, 15, true},
+                                                {&corpus.valid, 0, 7, false},
+                                                {&corpus.valid, 7, 15, true}}) {
+    const auto counts = sizes(*windows, low, high);
+    EXPECT_EQ(counts.size(), all ? 3U : 1U);
+    EXPECT_EQ(counts.rbegin()->first, 3U);
+    for (const auto& [size, count] : counts) {
+      EXPECT_NEAR(static_cast<double>(count), static_cast<double>(counts.at(3)),
+                  0.1 * static_cast<double>(counts.at(3)));
+    }
+  }
+}
+
+TEST(FuzzyRecall, TrainingLearnsEveryNextToken) {
+  const Corpus corpus = make_corpus("fuzzy_recall", 64, {{"train_examples", integer(50)}});
+  for (std::int64_t i = 0; i < corpus.train.size(); ++i) {
+    const auto window = read_window(corpus.train, i);
+    EXPECT_TRUE(std::equal(window.input.begin() + 1, window.input.end(), window.target.begin()));
+    EXPECT_TRUE(window.target.back() >= 7 && window.target.back() < 15) << "a value's token";
+  }
+}
+
+TEST(Memorization, AKeyHasOneValueInAllSplitsAndNoExampleShowsIt) {
+  const Corpus corpus = make_corpus("memorization", 32, {{"train_examples", integer(300)}});
+  std::map<std::int64_t, std::int64_t> value_of;
+  std::set<std::int64_t> values;
+  for (const Windows* windows : {&corpus.train, &corpus.valid, &corpus.test}) {
+    for (std::int64_t i = 0; i < windows->size(); ++i) {
+      const auto window = read_window(*windows, i);
+      for (std::size_t t = 0; t < window.input.size(); t += 2) {
+        EXPECT_LT(window.input[t], 127);
+        EXPECT_EQ(window.input[t + 1], 255);
+        EXPECT_EQ(window.target[t], kNone);
+        const auto value = window.target[t + 1];
+        EXPECT_TRUE(value >= 127 && value < 255);
+        EXPECT_EQ(value_of.try_emplace(window.input[t], value).first->second, value);
+        values.insert(value);
+      }
+    }
+  }
+  EXPECT_EQ(value_of.size(), 127U) << "training shows every key";
+  EXPECT_EQ(values.size(), 127U) << "keys have different values";
+  const Corpus other = make_corpus("memorization", 32, {{"seed", integer(2)}});
+  const auto window = read_window(other.train, 0);
+  EXPECT_NE(value_of.at(window.input[0]), window.target[1]) << "values are those of the seed";
+}
+
+struct Row {
+  std::string key;
+  std::int64_t context;
+  std::string hash;
+};
+void PrintTo(const Row& row, std::ostream* out) { *out << row.key; }
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> kRows{
+      {"induction", 48, "3ba59ce073c48828dd4c2f26b58bdc1cfd4059c08e2c553126eda5a69c1bbc0d"},
+      {"parity", 32, "d5907f5852f75319ff51bb51f3eb7c12ca1a121b7d56fa693379354ba1cd3d47"},
+      {"modular_count", 32, "563ef11a6b19d2b0a4ac4bfe844a50ca0fc25201cf031263cc66cd84e2b9ec4b"},
+      {"in_context_recall", 128,
+       "1afa3f82c36a7894bb646ba73b7bcd8eda059f2fd3786dccfd8f5ab8e6e73ad9"},
+      {"noisy_recall", 128, "8d8f7379f5b6a8890cd81db919e6636bfdd5a7594afe6687bce22880686a07ac"},
+      {"fuzzy_recall", 128, "a9a4fa056c7573dadd7b119d17d4d0ccb7d4a940d6a06f3ddaa63253092e48c7"},
+      {"selective_copying", 256,
+       "f4131c57b31a587a41571d9bbdfc81620b4b435d2a93b4c8c041026093fe36d1"},
+      {"memorization", 32, "e8047aa48c09d61f02e2a9f91f613eba9fea6efcefeda9d6d22fcb93ac0e7817"},
+      {"listops", 128, "280786fdb8ca8973e541f5588c09cb30cb2befe643f3f4bc81e724ac151f3c6a"}};
+  return kRows;
+}
+
+class DrawnCorpus : public ::testing::TestWithParam<Row> {};
+INSTANTIATE_TEST_SUITE_P(All, DrawnCorpus, ::testing::ValuesIn(rows()),
+                         [](const auto& row) { return row.param.key; });
+
+// Runs are stored under these hashes.
+TEST_P(DrawnCorpus, ExamplesStayAsTheyAre) {
+  EXPECT_EQ(make_corpus(GetParam().key, GetParam().context, {}).hash, GetParam().hash);
+}
+
+TEST_P(DrawnCorpus, TheSeedDecidesAndFewerExamplesAreTheBeginningOfMore) {
+  const auto make = [](int train_examples, int seed) {
+    return make_corpus(GetParam().key, GetParam().context,
+                       {{"train_examples", integer(train_examples)}, {"seed", integer(seed)}});
+  };
+  const Corpus few = make(20, 1);
+  const Corpus more = make(40, 1);
+  EXPECT_EQ(few.train.size(), 20);
+  EXPECT_TRUE(
+      std::equal(few.train.tokens.begin(), few.train.tokens.end(), more.train.tokens.begin()));
+  EXPECT_NE(few.train.tokens, make(20, 2).train.tokens);
+  EXPECT_NE(few.valid.tokens, few.test.tokens);
+}
+
+TEST_P(DrawnCorpus, NoTestExampleIsInTraining) {
+  const Corpus corpus = make_corpus(GetParam().key, GetParam().context, {});
+  std::set<Ids> known;
+  for (std::int64_t i = 0; i < corpus.train.size(); ++i) {
+    known.insert(read_window(corpus.train, i).input);
+  }
+  for (const Windows* windows : {&corpus.valid, &corpus.test}) {
+    for (std::int64_t i = 0; i < windows->size(); ++i) {
+      EXPECT_TRUE(known.insert(read_window(*windows, i).input).second) << "example " << i;
+    }
+  }
+}
+
+TEST_P(DrawnCorpus, IdsAreInTheVocabulary) {
+  const Corpus corpus = make_corpus(GetParam().key, GetParam().context, {});
+  for (const Windows* windows : {&corpus.train, &corpus.valid, &corpus.test}) {
+    for (std::size_t i = 0; i < windows->tokens.size(); ++i) {
+      const auto token = windows->tokens[i];
+      const auto target = windows->targets[i];
+      ASSERT_TRUE(token >= 0 && token < corpus.vocabulary) << token;
+      ASSERT_TRUE(target == kNone || (target >= 0 && target < corpus.vocabulary)) << target;
+    }
+  }
+}
+
+TEST(DrawnCorpora, ChanceIsTheFormulaAndWhatIsMeasured) {
+  struct Formula {
+    std::string key;
+    std::int64_t context;
+    double answers;
+    std::string by;
+  };
+  for (const auto& [key, context, answers, by] :
+       {Formula{"induction", 48, 32, "guessing among all tokens"},
+        Formula{"in_context_recall", 128, 8, "guessing among the values"},
+        Formula{"noisy_recall", 128, 8, "guessing among the values"},
+        Formula{"fuzzy_recall", 128, 8, "guessing among the tokens of values"},
+        Formula{"selective_copying", 256, 14, "guessing among the tokens"},
+        Formula{"memorization", 32, 127, "guessing among the values"}}) {
+    const Corpus corpus = make_corpus(key, context, {});
+    EXPECT_NEAR(corpus.chance->nll, std::log(answers), 1e-12) << key;
+    EXPECT_NEAR(corpus.chance->accuracy, 1 / answers, 1e-12) << key;
+    EXPECT_EQ(corpus.chance->by, by);
+    const auto measured = class_prior(corpus.valid, corpus.vocabulary);
+    EXPECT_NEAR(measured.nll, corpus.chance->nll, 0.01) << key;
+    EXPECT_NEAR(measured.accuracy, corpus.chance->accuracy, 0.01) << key;
+  }
+}
+
+TEST(Parity, ChanceIsHalfButForTheFirstBit) {
+  const auto chance = make_corpus("parity", 32, {}).chance;
+  EXPECT_NEAR(chance->accuracy, 33.0 / 64, 1e-12);
+  EXPECT_NEAR(chance->nll, 31.0 / 32 * std::log(2.0), 1e-12);
+  EXPECT_EQ(chance->by, "guessing by the token and its place");
+}
+
+// The best that knows place and token, over all sequences of 6 bits.
+TEST(ModularCount, ChanceIsTheBestByTokenAndPlace) {
+  for (const int modulus : {2, 3, 5}) {
+    const auto chance = make_corpus("modular_count", 6, {{"modulus", integer(modulus)}}).chance;
+    double accuracy = 0.0;
+    double nll = 0.0;
+    for (int t = 0; t < 6; ++t) {
+      std::map<int, std::map<int, double>> count;  // of answers, by the token
+      for (int bits = 0; bits < 64; ++bits) {
+        const int ones = __builtin_popcount(static_cast<unsigned>(bits) & ((2U << t) - 1U));
+        count[(bits >> t) & 1][ones % modulus] += 1.0 / 64;
+      }
+      for (const auto& [token, answers] : count) {
+        double best = 0.0;
+        for (const auto& [answer, share] : answers) {
+          best = std::max(best, share);
+          nll -= share * std::log(2 * share) / 6;
+        }
+        accuracy += best / 6;
+      }
+    }
+    EXPECT_NEAR(chance->accuracy, accuracy, 1e-12) << modulus;
+    EXPECT_NEAR(chance->nll, nll, 1e-12) << modulus;
+  }
+}
+
+TEST(DrawnCorpora, PeriodsAndNoiseAreAsOftenAsSaid) {
+  const Corpus periods = make_corpus("induction", 16, {{"train_examples", integer(5000)}});
+  std::map<std::int64_t, double> counts;
+  for (std::int64_t i = 0; i < 5000; ++i) {
+    const auto target = read_window(periods.train, i).target;
+    ++counts[std::count(target.begin(), target.end(), kNone)];
+  }
+  EXPECT_EQ(counts.begin()->first, 4);
+  EXPECT_EQ(counts.rbegin()->first, 8);
+  for (const auto& [period, count] : counts) EXPECT_NEAR(count, 1000, 150) << period;
+  const Corpus noisy = make_corpus("noisy_recall", 128, {{"train_examples", integer(500)}});
+  const auto noise = std::count_if(noisy.train.tokens.begin(), noisy.train.tokens.end(),
+                                   [](std::int32_t id) { return id >= 16; });
+  EXPECT_NEAR(static_cast<double>(noise), 500 * 2 * 62 * 0.2, 500 * 2 * 62 * 0.01);
+}
+
+TEST(ListOps, ChanceIsTheClassPriorOfTraining) {
+  const Corpus corpus = make_corpus("listops", 128, {{"train_examples", integer(2000)}});
+  std::map<std::int32_t, double> count;
+  for (const auto target : corpus.train.targets) {
+    if (target != kNone) count[target] += 1.0 / 2000;
+  }
+  double best = 0.0;
+  double nll = 0.0;
+  for (const auto& [digit, share] : count) {
+    best = std::max(best, share);
+    nll -= share * std::log(share);
+  }
+  EXPECT_EQ(count.size(), 10U);
+  EXPECT_NEAR(corpus.chance->accuracy, best, 1e-9);
+  EXPECT_NEAR(corpus.chance->nll, nll, 1e-9);
+  EXPECT_EQ(corpus.chance->by, "guessing by how frequent the answers are");
+  EXPECT_EQ(corpus.train.num_scored(), 2000) << "one answer an example";
+}
+
+TEST(DrawnCorpora, SettingsThatDoNotFitAreRefused) {
+  const auto expect = [](const std::string& key, std::int64_t context, Settings settings,
+                         const std::string& message) {
+    EXPECT_EQ(error_of([&] { make_corpus(key, context, settings); }), key + ": " + message);
+  };
+  expect("induction", 3, {}, "model.context = 3, must be at least 4");
+  expect("in_context_recall", 33, {}, "model.context = 33, must be even and at least 4");
+  expect("in_context_recall", 2, {}, "model.context = 2, must be even and at least 4");
+  expect("in_context_recall", 32, {{"vocabulary", integer(4)}, {"multi_query", false}},
+         "data.vocabulary = 4, must be at least 5, of which 1 are neither keys nor values");
+  expect("noisy_recall", 32, {{"vocabulary", integer(16)}},
+         "data.vocabulary = 16, must be at least 20, of which 16 are neither keys nor values");
+  expect("fuzzy_recall", 128, {{"vocabulary", integer(6)}},
+         "data.key_motif = 3, must be at most the number of keys' tokens (2)");
+  expect("fuzzy_recall", 128, {{"value_motif", integer(9)}},
+         "data.value_motif = 9, must be at most the number of values' tokens (8)");
+  expect("fuzzy_recall", 23, {},
+         "model.context = 23, must be at least four times data.key_motif + data.value_motif (24)");
+  expect("selective_copying", 33, {},
+         "data.tokens = 16, must be less than half of model.context - 1 (32)");
+  expect("memorization", 31, {}, "model.context = 31, must be even and at least 2");
+  expect("listops", 31, {}, "data.min_length = 32, must be at most model.context (31)");
+  expect("listops", 64, {{"depth", integer(2)}},
+         "data.min_length = 32, must be what some expressions of data.depth = 2 and "
+         "data.max_arguments = 5 reach: none of 10000000 had as many to 64 tokens");
+}
+
+TEST(DrawnCorpora, WhatCannotFitIsRefusedBeforeItIsDrawn) {
+  const std::int64_t many = 1'000'000'000'000;
+  EXPECT_THAT(error_of([&] {
+                (void)make_corpus("parity", 64, {{"train_examples", many}});
+              }),
+              ::testing::HasSubstr("parity: data.train_examples = 1000000000000, "
+                                   "data.test_examples = 1000 of model.context = 64 tokens: at "
+                                   "least 465.7 TiB of memory"));
+}
+
+TEST(DrawDistinct, EveryOrderIsAsFrequent) {
+  RandomEngine random(7);
+  std::map<std::vector<std::int32_t>, double> count;
+  for (int i = 0; i < 12000; ++i) ++count[draw_distinct(random, 5, 9, 2)];
+  EXPECT_EQ(count.size(), 12U);
+  for (const auto& [ids, times] : count) {
+    EXPECT_NE(ids[0], ids[1]);
+    EXPECT_TRUE(ids[0] >= 5 && ids[0] < 9 && ids[1] >= 5 && ids[1] < 9);
+    EXPECT_NEAR(times, 1000, 150);
+  }
+  EXPECT_EQ(draw_distinct(random, 3, 4, 1), std::vector<std::int32_t>{3});
+}
+
+}  // namespace
+}  // namespace nas
