@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pandas as pd
+from attnas.analysis import latex
 from attnas.analysis.digest import perplexity
 from attnas.analysis.exports import asks_table
 from attnas.analysis.genes import choices_by_label
@@ -103,6 +104,16 @@ def asks(run: Run) -> pd.DataFrame:
             gene["name"] for gene in run.digest["genes"] if "min" in gene)):
         frame[name] = frame[name].astype(float)
     return frame
+
+
+def comparison(run: Run) -> pd.DataFrame:
+    """See attnas.Run.comparison."""
+    ends = ("", "_low", "_high")
+    columns = [*latex.COLUMNS, *(each.name + end for each in run.objectives for end in ends)]
+    frame = pd.DataFrame(latex.rows(run), columns=columns)
+    words = ("mechanism", "candidate", "role", "unit")
+    types = {name: float for name in columns if name not in words} | {"n": "Int64", "distinguished": bool}
+    return frame.astype(types)
 
 
 def _candidate(run: Run, candidate: Candidate, own: dict[str, Any]) -> dict[str, Any]:

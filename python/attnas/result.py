@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from attnas.analysis import run as record
+from attnas.analysis import latex, run as record
 from attnas.analysis.digest import BadInput
 from attnas.analysis.html import Html, element, join, plain, text
 from attnas.analysis.words import counted, number
@@ -95,6 +95,22 @@ class Run:
     def asks(self) -> pd.DataFrame:
         """A row per question of the algorithm."""
         return frames.asks(self._record)
+
+    @cached_property
+    def comparison(self) -> pd.DataFrame:
+        """A row per mechanism of what was listed in place of a search, or trained again after it on
+        fresh seeds: how far it is from the baseline, with interval and p. Empty where a run has neither."""
+        return frames.comparison(self._record)
+
+    def to_latex(self) -> str:
+        """The comparison as a table of LaTeX (booktabs), as analysis/export.py --format latex.
+
+        @throws InputError  where there is none.
+        """
+        try:
+            return latex.table(self._record)
+        except BadInput as error:
+            raise InputError(str(error)) from None
 
     @cached_property
     def pictures(self) -> dict[str, str]:

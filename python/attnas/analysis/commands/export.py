@@ -9,6 +9,8 @@ evaluations, nas-export RUN --format json --trainings N makes a digest. Formats:
   ioh     IOHprofiler's folder, for IOHanalyzer and iohinspector; several runs
   points  point sets, for moocore and R's eaf; several runs
   optuna  Optuna's journal file, for optuna-dashboard; several runs; needs Python's optuna
+  latex   LaTeX, a table (booktabs) of the comparison with the baseline: of listed mechanisms, or
+          of a re-test
   tensorboard
           TensorBoard's folder of event files, a run per training run; several runs
 """
@@ -19,12 +21,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from attnas.analysis import digest, exports
+from attnas.analysis import digest, exports, latex
 from attnas.analysis.arguments import program
 from attnas.analysis.digest import BadInput
 from attnas.analysis.files import write_whole, write_whole_folder
+from attnas.analysis.run import Run
 
-FORMATS = ("csv", "ioh", "points", "optuna", "tensorboard")
+FORMATS = ("csv", "ioh", "points", "optuna", "tensorboard", "latex")
+SINGLE = ("csv", "latex")  # of one run
 FOLDERS = {"ioh": exports.ioh_files, "tensorboard": exports.tensorboard_files}
 COMPARABLE = ("ioh", "points")  # runs are of the same objectives and the same function
 
@@ -61,21 +65,28 @@ def write_folder(folder: Path, files: dict[str, str] | dict[str, bytes]) -> None
 def export(options: argparse.Namespace) -> None:
     """Does what the command line says. Raises BadInput, OSError."""
     form, output = options.format, options.output
-    if len(options.runs) > 1 and form == "csv":
-        raise BadInput(f"--format csv takes one run, not {len(options.runs)}")
+    if len(options.runs) > 1 and form in SINGLE:
+        raise BadInput(f"--format {form} takes one run, not {len(options.runs)}")
     if options.all_points and form != "points":
         raise BadInput(f"--all-points belongs to --format points, not to {form}")
     if form in FOLDERS and output is None:
         raise BadInput(f"--format {form} is a folder: give --output PATH")
     if output is not None and output.exists() and not options.force:
         raise BadInput(f"{output} exists already; --force replaces it")
+    if form == "latex":
+        write_text(output, latex.table(Run(Path(options.runs[0]))))
+        return
     runs = read(options.runs, form)
     if form in FOLDERS:
         write_folder(output, FOLDERS[form](runs))
         return
-    text = (exports.asks_csv(runs[0]) if form == "csv" else
-            exports.point_sets(runs, options.all_points) if form == "points" else
-            exports.optuna_journal(runs))
+    write_text(output, exports.asks_csv(runs[0]) if form == "csv" else
+               exports.point_sets(runs, options.all_points) if form == "points" else
+               exports.optuna_journal(runs))
+
+
+def write_text(output: Path | None, text: str) -> None:
+    """Writes a file, or to standard output. Raises BadInput, OSError."""
     if output is None:
         sys.stdout.buffer.write(text.encode())
     else:

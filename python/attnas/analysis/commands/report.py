@@ -1,9 +1,10 @@
 """Writes one self-contained page about a run.
 
-    report.py RUN [-o report.html] [--svg FOLDER]
+    report.py RUN [-o report.html] [--svg FOLDER] [--pdf FOLDER]
 
 RUN is a run's folder, its store.sqlite or its results.json. FOLDER receives the pictures of its
-re-test, its progress, its front and its learning curves, each as a file.
+re-test, its progress, its front and its learning curves, each as a file; PDF is made by rsvg-convert
+(Debian: apt-get install librsvg2-bin).
 
 Needs numpy and scipy. Exit code 2 where the run cannot be read or the page not written.
 """
@@ -11,6 +12,8 @@ Needs numpy and scipy. Exit code 2 where the run cannot be read or the page not 
 from __future__ import annotations
 
 import argparse
+import shutil
+import subprocess
 from pathlib import Path
 
 from attnas.analysis import digest
@@ -25,6 +28,8 @@ from attnas.analysis.words import counted, listed
 
 SECTIONS = (verdict, retest, controls, front, progress, rungs, curves, replicates, tuning, components, failures, diversity,
             distribution, effort, health, reproducibility)
+
+CONVERTER = "rsvg-convert"
 
 
 def report(run: Run) -> str:
@@ -41,23 +46,35 @@ def report(run: Run) -> str:
     return page(run.name, below, sections)
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, content: bytes) -> None:
     """Writes a file whole or not at all. Raises BadInput."""
     try:
-        write_whole(path, text.encode())
+        write_whole(path, content)
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def write_pictures(folder: Path, run: Run) -> None:
-    """Writes the pictures of re-test, progress, front and curves, each as a file. Raises BadInput."""
+def write_pictures(folder: Path, run: Run, kind: str) -> None:
+    """Writes the pictures of re-test, progress, front and curves, each as a file. Raises BadInput.
+
+    @param kind  svg or pdf.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"{folder}: cannot be made: {error.strerror}") from error
     drawn = {**retest.pictures(run), **progress.pictures(run), **front.pictures(run), **curves.pictures(run)}
     for name, each in drawn.items():
-        write(folder / f"{name}.svg", each.file(run.name))
+        content = each.file(run.name).encode()
+        write(folder / f"{name}.{kind}", pdf_of(content) if kind == "pdf" else content)
+
+
+def pdf_of(svg: bytes) -> bytes:
+    """A picture as PDF. Raises BadInput."""
+    done = subprocess.run([CONVERTER, "--format", "pdf"], input=svg, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise BadInput(f"{CONVERTER}: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout
 
 
 @program
@@ -69,11 +86,15 @@ def main(words: list[str]) -> None:
                         help="the page (default: report.html beside these)")
     parser.add_argument("--svg", type=Path, metavar="FOLDER",
                         help="write the pictures of re-test, progress, front and curves there, too")
+    parser.add_argument("--pdf", type=Path, metavar="FOLDER", help="the same as PDF, by rsvg-convert")
     arguments = parser.parse_args(words)
+    if arguments.pdf and not shutil.which(CONVERTER):
+        raise BadInput(f"--pdf {arguments.pdf}: needs {CONVERTER}, which is not on PATH (Debian: apt-get install librsvg2-bin)")
     folder = arguments.run if arguments.run.is_dir() else arguments.run.parent
     output = arguments.output or folder / "report.html"
     run = Run(arguments.run)
-    write(output, report(run))
-    if arguments.svg:
-        write_pictures(arguments.svg, run)
+    write(output, report(run).encode())
+    for kind in ("svg", "pdf"):
+        if folder := getattr(arguments, kind):
+            write_pictures(folder, run, kind)
     print(f"written to {output}")

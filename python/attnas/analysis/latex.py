@@ -1,0 +1,120 @@
+"""The comparison of a run with its baseline, as rows and as a table of LaTeX."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from attnas.analysis.digest import BadInput
+from attnas.analysis.run import Run, finite_or
+from attnas.analysis.words import MINUS, NOTHING, counted, number, p_column
+
+NAN = math.nan
+_OF_CONTRASTS = ("difference", "low", "high", "p", "p_holm", "effect_size")
+COLUMNS = ("mechanism", "candidate", "role", *_OF_CONTRASTS[:3], "unit", "percent", "percent_low", "percent_high", *_OF_CONTRASTS[3:],
+           "n", "distinguished", "test_perplexity", "test_perplexity_low", "test_perplexity_high", "probability")
+
+
+def rows(run: Run) -> list[dict[str, Any]]:
+    """A row per mechanism of a re-test, or of what was listed in place of a search, as docs/python.md says it of Run.comparison:
+    COLUMNS, and of each objective its mean and interval. None where the run has neither."""
+    level = 1.0 - finite_or(run.retest.get("confidence"), 0.95)
+    return [_row(run, record, level) for record in run.retest.get("candidates") or []]
+
+
+def _row(run: Run, record: dict[str, Any], level: float) -> dict[str, Any]:
+    contrast, test = record.get("against_baseline") or {}, record.get("test") or {}
+    row: dict[str, Any] = {"mechanism": record["label"], "candidate": record["candidate"], "role": record["role"],
+                           "unit": "nats", "n": int(contrast["n"]) if contrast else None}
+    row |= {key: finite_or(contrast.get(key), NAN) for key in _OF_CONTRASTS}
+    row |= {name: _percent(row[key]) for name, key in (("percent", "difference"), ("percent_low", "low"), ("percent_high", "high"))}
+    row["distinguished"] = row["p_holm"] <= level
+    row |= {name: finite_or(test.get(key), NAN) for name, key in (
+        ("test_perplexity", "mean"), ("test_perplexity_low", "low"), ("test_perplexity_high", "high"))}
+    row["probability"] = finite_or(record.get("non_dominated_probability"), NAN)
+    for objective, found in zip(run.objectives, record["retest"]):
+        found = found or {}
+        row |= {name: finite_or(found.get(key), NAN) for name, key in (
+            (objective.name, "mean"), (f"{objective.name}_low", "low"), (f"{objective.name}_high", "high"))}
+    return row
+
+
+def _percent(nats: float) -> float:
+    """A difference of mean nll as one of perplexity."""
+    try:
+        return 100.0 * math.expm1(nats)
+    except OverflowError:
+        return math.inf
+
+
+_ESCAPED = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
+            "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}",
+            '"': r"\textquotedbl{}", "'": r"\textquotesingle{}", "`": r"\textasciigrave{}",
+            "\u221e": r"$\infty$", MINUS: "$-$", NOTHING: "--"}
+
+
+def escaped(text: str) -> str:
+    """A text as LaTeX sets it letter by letter, on one line."""
+    return "".join(_ESCAPED.get(letter, letter if letter.isprintable() else " ") for letter in text)
+
+
+def table(run: Run) -> str:
+    """The table of a paper, for a preamble with \\usepackage[T1]{fontenc} and \\usepackage{textcomp,booktabs}: a line per mechanism with
+    the mean of each objective on the validation split, perplexity on the test split, its change from the baseline with p and the number
+    of pairs. What is distinguished from the baseline is bold; the caption says by which test.
+
+    @throws BadInput  where the run compares nothing.
+    """
+    found = rows(run)
+    if not found:
+        raise BadInput(f"{run.name}: has no comparison with its baseline; nas-train compares mechanisms, and retest.replicates=5 makes a "
+                       "search do so with what it has found")
+    tested = any(row["test_perplexity"] == row["test_perplexity"] for row in found)
+    heads = ["Mechanism", *(_heading(objective.title) for objective in run.objectives)]
+    if tested:
+        heads += ["Test", r"Change (\%)", "$p$", "$n$"]
+    lines = [" & ".join(cells) + r" \\" for cells in (_cells(run, row, tested) for row in found)]
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", run.name).strip("-").lower() or "run"
+    return "\n".join([
+        r"% \usepackage[T1]{fontenc} \usepackage{textcomp,booktabs}", r"\begin{table}", r"  \centering \footnotesize \setlength{\tabcolsep}{4pt}",
+        f"  \\caption{{{_caption(run, found, tested)}}}", f"  \\label{{tab:{slug}}}",
+        f"  \\begin{{tabular}}{{p{{0.3\\linewidth}}{'r' * (len(heads) - 1)}}}", r"    \toprule", f"    {' & '.join(heads)} \\\\", r"    \midrule",
+        *(f"    {line}" for line in lines), r"    \bottomrule", r"  \end{tabular}", r"\end{table}", ""])
+
+
+def _heading(title: str) -> str:
+    return escaped(title[:1].upper() + title[1:])
+
+
+def _cells(run: Run, row: dict[str, Any], tested: bool) -> list[str]:
+    # Of a control and of what tuning made, the label says what it is; others have a short name where theirs is long.
+    name = row["mechanism"] if row["role"] in ("control", "tuned") else run.brief(row["candidate"])
+    role = f" ({row['role']})" if row["role"] in ("baseline", "control", "tuned") else ""
+    broken = escaped(name).replace(r"\textbar{}", r"\textbar\allowbreak{}").replace(",", r",\allowbreak{}")
+    cells = [rf"\raggedright\texttt{{{broken}}}{role}"]
+    cells += [escaped(number(row[objective.name])) for objective in run.objectives]
+    if not tested:
+        return cells
+    cells.append(escaped(number(row["test_perplexity"])))
+    if row["n"] is None:
+        return [*cells, "--", "--", "--"]
+    value, low, high = (_two_decimals(row[name]) for name in ("percent", "percent_low", "percent_high"))
+    change = escaped(f"{'+' if row['percent'] > 0 else ''}{value} ({low} to {high})")
+    return [*cells, rf"\textbf{{{change}}}" if row["distinguished"] else change, escaped(p_column(row["p_holm"])), str(row["n"])]
+
+
+def _two_decimals(value: float) -> str:
+    return f"{value:.2f}".replace("-", MINUS) if abs(value) < 1000 else number(value)
+
+
+def _caption(run: Run, found: list[dict[str, Any]], tested: bool) -> str:
+    corpus = f" on {escaped(str(run.facts['corpus']))}" if run.facts.get("corpus") else ""
+    replicates = counted(int(run.retest["replicates"]), "seed")
+    text = f"Mechanisms{corpus}: means over {replicates} that no search used, on the validation split"
+    if not tested:
+        return text + "."
+    confidence = run.retest["confidence"]
+    return (rf"{text}; perplexity on the test split and its change from the baseline, with {100 * confidence:g}\,\% intervals. $p$: paired "
+            "$t$-test of the mean negative log-likelihood of a target of the test split, $n$ pairs of equal seeds, corrected by Holm. "
+            rf"Bold: distinguished from the baseline, $p \leq {1 - confidence:.3g}$.")
