@@ -145,13 +145,8 @@ class Traces(unittest.TestCase):
     @unittest.skipUnless(has("torch", "onnxruntime", "onnxscript") and has("torch.onnx._internal.exporter"),
                          "no onnxscript and onnxruntime, or a torch before 2.5")
     def test_graphs_of_the_other_exporter(self) -> None:
-        def graph(model, example):
-            file = io.BytesIO()
-            axes = {axis: torch.export.Dim.DYNAMIC for axis in (0, 1)}
-            torch.onnx.export(model, (example,), dynamo=True, dynamic_shapes=(axes,), verbose=False).save(file)
-            return self.run_by_onnxruntime(file.getvalue())
-
-        self.each(graph)
+        """As export.py --format onnx takes it."""
+        self.each(lambda model, example: self.run_by_onnxruntime(model_forms.graph_of(torch, model, example)))
 
 
 if __name__ == "__main__":
@@ -160,9 +155,10 @@ if __name__ == "__main__":
         sys.exit(77)
     import torch
     torch.set_num_threads(1)
-    sys.path.insert(0, str(SOURCES / "python" / "attnas"))
-    import model as exported
-    import model_attention
+    sys.path.insert(0, str(SOURCES / "python"))
+    from attnas import model as exported
+    from attnas import model_attention
+    from attnas.analysis import model_forms
     if has("onnxruntime"):
         import onnxruntime
     unittest.main()

@@ -1,6 +1,7 @@
 """Writes runs for other programs.
 
     analysis/export.py RUN... --format FORMAT [-o PATH] [--force] [--all-points]
+    analysis/export.py MODEL --format onnx|huggingface -o PATH [--mechanism NAME] [--force]
 
 RUN is a run's folder, its store.sqlite or its results.json; of a run as it stood after so many
 evaluations, nas-export RUN --format json --trainings N makes a digest. Formats:
@@ -13,22 +14,35 @@ evaluations, nas-export RUN --format json --trainings N makes a digest. Formats:
           of a re-test
   tensorboard
           TensorBoard's folder of event files, a run per training run; several runs
+
+MODEL is a folder that nas-export --format pytorch has written, or a run, whose model of NAME (default:
+best) nas-export writes first. Formats, which need Python's torch:
+
+  onnx    ONNX, a file: a graph from tokens to logits, of any batch and length, compared with the
+          model where there is onnxruntime; needs onnx, and onnxscript from PyTorch 2.5 on
+  huggingface
+          a folder for AutoModelForCausalLM, with trust_remote_code=True, and AutoTokenizer
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from attnas.analysis import digest, exports, latex
+from attnas.analysis import digest, exports, latex, model_forms
 from attnas.analysis.arguments import program
 from attnas.analysis.digest import BadInput
 from attnas.analysis.files import write_whole, write_whole_folder
 from attnas.analysis.run import Run
 
-FORMATS = ("csv", "ioh", "points", "optuna", "tensorboard", "latex")
-SINGLE = ("csv", "latex")  # of one run
+FORMATS = ("csv", "ioh", "points", "optuna", "tensorboard", "latex", "onnx", "huggingface")
+MODELS = ("onnx", "huggingface")
+SINGLE = ("csv", "latex", *MODELS)  # of one run
 FOLDERS = {"ioh": exports.ioh_files, "tensorboard": exports.tensorboard_files}
 COMPARABLE = ("ioh", "points")  # runs are of the same objectives and the same function
 
@@ -69,10 +83,19 @@ def export(options: argparse.Namespace) -> None:
         raise BadInput(f"--format {form} takes one run, not {len(options.runs)}")
     if options.all_points and form != "points":
         raise BadInput(f"--all-points belongs to --format points, not to {form}")
-    if form in FOLDERS and output is None:
-        raise BadInput(f"--format {form} is a folder: give --output PATH")
+    if options.mechanism is not None and form not in MODELS:
+        raise BadInput(f"--mechanism belongs to --format {' and '.join(MODELS)}, not to {form}")
+    if (form in FOLDERS or form in MODELS) and output is None:
+        raise BadInput(f"--format {form} is a {'file of bytes' if form == 'onnx' else 'folder'}: give --output PATH")
     if output is not None and output.exists() and not options.force:
         raise BadInput(f"{output} exists already; --force replaces it")
+    if form in MODELS:
+        with model_folder(Path(options.runs[0]), options.mechanism) as folder:
+            if form == "onnx":
+                write_whole(output, model_forms.onnx_file(folder))
+            else:
+                write_folder(output, model_forms.huggingface_files(folder))
+        return
     if form == "latex":
         write_text(output, latex.table(Run(Path(options.runs[0]))))
         return
@@ -93,6 +116,26 @@ def write_text(output: Path | None, text: str) -> None:
         write_whole(output, text.encode())
 
 
+@contextlib.contextmanager
+def model_folder(given: Path, mechanism: str | None) -> Iterator[Path]:
+    """The folder of a model: what was given, or of a run what nas-export writes. Raises BadInput."""
+    if (given / "model.safetensors").is_file():
+        if mechanism is not None:
+            raise BadInput(f"--mechanism {mechanism}: {given} is one model, must be a run")
+        yield given
+        return
+    program = digest.program("nas-export")
+    if program is None:
+        raise BadInput(f"{given}: no model that nas-export --format pytorch has written, and no nas-export on PATH that could write one")
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / "model"
+        done = subprocess.run([program, str(given), "--format", "pytorch", "--output", str(folder), "--mechanism", mechanism or "best"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            raise BadInput(done.stderr.strip().removeprefix("nas-export: "))
+        yield folder
+
+
 @program
 def main(arguments: list[str]) -> None:
     """The program; nothing is written where input is bad."""
@@ -103,6 +146,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="PATH",
                         help="instead of standard output; a folder needs it")
     parser.add_argument("--force", action="store_true", help="replace what is at PATH")
+    parser.add_argument("--mechanism", metavar="NAME", help="onnx, huggingface: of a run, as of nas-export (default: best)")
     parser.add_argument("--all-points", action="store_true",
                         help="points: all candidates, not the non-dominated ones alone")
     try:

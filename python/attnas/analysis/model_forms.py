@@ -1,0 +1,255 @@
+"""Exported models, as `nas-export --format pytorch` writes them, in the forms of other programs: ONNX, and Hugging Face's folder."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import io
+import json
+import logging
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from attnas.analysis import packages
+from attnas.analysis.digest import BadInput
+
+TOLERANCE = 1e-5  # of logits of a graph, relative to the largest
+SOURCES = Path(__file__).resolve().parents[1]
+
+
+def _needs(form: str, *names: str) -> None:
+    if lacking := packages.missing(*names):
+        raise BadInput(f"--format {form}: {lacking}")
+
+
+def _load(folder: Path) -> tuple[Any, dict[str, Any], Any]:
+    """A model, its configuration and model.py as a module. Raises BadInput."""
+    module = importlib.import_module("attnas.model")
+    try:
+        config = module.read_config(str(folder))
+        return module.load(str(folder)), config, module
+    except Exception as error:  # of what a file lacks, or has too much of, as model.py has it
+        reason = str(error) if isinstance(error, (OSError, ValueError)) else repr(error)[:160]
+        raise BadInput(f"{folder}: must be as nas-export --format pytorch has written it: {reason}") from None
+
+
+# ONNX
+
+def onnx_file(folder: Path) -> bytes:
+    """A graph from `tokens` (batch, length), int64, to `logits` (batch, length, V), of any batch and length; of learned positions up to
+    the context. Of another batch and lengths than those that it was made with, onnxruntime must compute the model's logits to TOLERANCE
+    of the largest; without onnxruntime, standard error says that nothing was compared.
+
+    @throws BadInput  where the folder holds no model, a package is missing, or torch cannot export the model.
+    """
+    _needs("onnx", "torch", "onnx")
+    import torch
+    if _has_newer_exporter(torch):
+        _needs("onnx", "onnxscript")
+    model, config, _ = _load(folder)
+    longest = config["model"]["context"] if model.positions == "learned" else 64
+    if longest < 2:
+        raise BadInput(f"{folder}: context = {longest} of learned positions, must be at least 2: a graph's length could not vary")
+    example = torch.arange(2 * min(longest, 8)).view(2, -1) % config["model"]["vocabulary"]
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            graph = graph_of(torch, model, example)
+    except Exception as error:  # of any operation that an exporter does not know
+        raise BadInput(f"{folder}: torch {torch.__version__} cannot export {config['mechanism']}: "
+                       f"{type(error).__name__}: {str(error).strip().splitlines()[0][:200]}") from error
+    if packages.missing("onnxruntime"):
+        print("note: logits were not compared, since there is no onnxruntime", file=sys.stderr)
+    else:
+        _compare(torch, model, config, graph, longest)
+    return graph
+
+
+def _has_newer_exporter(torch: Any) -> bool:
+    """From PyTorch 2.5 on."""
+    return hasattr(getattr(torch.export, "Dim", None), "DYNAMIC") if hasattr(torch, "export") else False
+
+
+def graph_of(torch: Any, model: Any, example: Any) -> bytes:
+    """A graph of a model, made at one batch and length."""
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # says which packages it has looked for
+    file = io.BytesIO()
+    names = {"input_names": ["tokens"], "output_names": ["logits"]}
+    if _has_newer_exporter(torch):
+        free = torch.export.Dim.DYNAMIC
+        torch.onnx.export(model, (example,), dynamo=True, dynamic_shapes=({0: free, 1: free},), verbose=False, opset_version=18,
+                          **names).save(file)
+    else:
+        axes = {0: "batch", 1: "length"}
+        torch.onnx.export(model, example, file, opset_version=16, dynamic_axes={"tokens": axes, "logits": axes}, **names)
+    return file.getvalue()
+
+
+def _compare(torch: Any, model: Any, config: dict[str, Any], graph: bytes, longest: int) -> None:
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    generator = torch.Generator().manual_seed(1)
+    for batch, length in ((1, 1), (2, longest), (3, (longest + 1) // 2)):
+        tokens = torch.randint(config["model"]["vocabulary"], (batch, length), generator=generator)
+        with torch.no_grad():
+            expected = model(tokens)
+        found = torch.from_numpy(session.run(None, {"tokens": tokens.numpy()})[0])
+        error = ((found - expected).abs().max() / expected.abs().max()).item() if found.shape == expected.shape else float("nan")
+        if not error <= TOLERANCE:
+            raise BadInput(f"{config['mechanism']}: logits of the graph differ from the model's by {error:.2g} of the largest, must be "
+                           f"at most {TOLERANCE:g}, at batch {batch} and length {length}")
+
+
+# Hugging Face
+
+_UNUSED = ("candidate", "mechanism", "data", "text", "sha256")  # by model.py's Transformer
+
+
+def huggingface_files(folder: Path) -> dict[str, bytes]:
+    """What transformers opens by AutoModelForCausalLM (with trust_remote_code=True) and, of a model of text, by AutoTokenizer.
+
+    @return contents by name.
+    @throws BadInput  where the folder holds no model, or its tokens have no tokenizer there.
+    """
+    _needs("huggingface", "torch")
+    model, config, module = _load(folder)
+    card = folder / "README.md"
+    files = {
+        "config.json": _json(_hub_config(model, config)),
+        "generation_config.json": _json(_generation(config)),
+        "model.safetensors": _safetensors(model),
+        "README.md": _card(card.read_text(encoding="utf-8") if card.is_file() else "", config).encode(),
+        "modeling_attnas.py": (SOURCES / "modeling_attnas.py").read_bytes()}
+    for path in sorted(SOURCES.glob("model*.py")):
+        files.setdefault(path.name, _as_package(path.read_text(encoding="utf-8")).encode())
+    if config["text"] is not None:
+        files["tokenizer.json"] = _json(_tokenizer(module.Text(str(folder), config), config["text"]))
+        files["tokenizer_config.json"] = _json({
+            "tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
+            "model_max_length": config["model"]["context"], "model_input_names": ["input_ids", "attention_mask"]})
+    return files
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _hub_config(model: Any, config: dict[str, Any]) -> dict[str, Any]:
+    own = config["model"]
+    return {
+        "architectures": ["AttnasForCausalLM"], "model_type": "attnas",
+        "auto_map": {"AutoConfig": "modeling_attnas.AttnasConfig", "AutoModelForCausalLM": "modeling_attnas.AttnasForCausalLM"},
+        "vocab_size": own["vocabulary"], "hidden_size": own["width"], "num_hidden_layers": len(config["layers"]),
+        "num_attention_heads": own["heads"], "max_position_embeddings": own["context"], "use_cache": False,
+        "tie_word_embeddings": False,  # one matrix where they are tied, so that there is nothing to tie
+        "dtype": "float32", "mechanism": config["mechanism"], "candidate": config["candidate"], "data": config["data"],
+        "attnas": {key: value for key, value in config.items() if key not in _UNUSED}}
+
+
+def _generation(config: dict[str, Any]) -> dict[str, Any]:
+    """As nas-model generates: <pad> and <unk> stand for no text, and the end of a line ends nothing."""
+    form = config["text"] or {}
+    never = [form[name] for name in ("pad", "unknown") if form.get(name, -1) >= 0]
+    return {"use_cache": False, **({"suppress_tokens": never} if never else {})}
+
+
+def _safetensors(model: Any) -> bytes:
+    """Parameters, and buffers, which transformers does not compute again."""
+    kinds = {"torch.float32": "F32", "torch.float64": "F64", "torch.int64": "I64", "torch.bool": "BOOL"}
+    header, content = {"__metadata__": {"format": "pt"}}, b""
+    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+        data = tensor.detach().contiguous().numpy().tobytes()
+        header[f"transformer.{name}"] = {"dtype": kinds[str(tensor.dtype)], "shape": list(tensor.shape),
+                                         "data_offsets": [len(content), len(content) + len(data)]}
+        content += data
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + content
+
+
+def _as_package(source: str) -> str:
+    """A module whose `if __package__:` is decided: transformers takes the other branch for packages that are not installed."""
+    lines = source.splitlines(keepends=True)
+    for node in reversed(ast.parse(source).body):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "__package__":
+            kept = [ast.unparse(statement) + "\n" for statement in node.body]
+            lines[node.lineno - 1:node.end_lineno] = kept
+    return "".join(lines)
+
+
+def _tokenizer(form: Any, text: dict[str, Any]) -> dict[str, Any]:
+    """tokenizer.json: as Text of model.py has it, of a text that is UTF-8 and ends with its last line's end."""
+    first, template = None, None
+    if text["unit"] == "byte":
+        letters = _letters_of_bytes()
+        model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+                 "fuse_unk": False, "byte_fallback": False, "vocab": {letter: i for i, letter in enumerate(letters)}, "merges": []}
+        split: dict[str, Any] = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+        decoder, first = split, letters[form.first]
+    elif text["unit"] == "word":
+        published = text["layout"] == "published"
+        words = [word.decode("utf-8") for word in form.words]
+        if published:
+            words[form.pad] += "\n"  # so that no text has it, as it is of the end of a sentence
+        model = {"type": "WordLevel", "vocab": {word: i for i, word in enumerate(words)}, "unk_token": words[form.unknown]}
+        blanks, ends = " \\t\\r\\v\\f", {"type": "Split", "pattern": {"String": "\n"}, "behavior": "Isolated", "invert": False}
+        gaps = {"type": "Split", "pattern": {"Regex": f"[{blanks}\\n]+" if published else f"[{blanks}]+"}, "behavior": "Removed",
+                "invert": False}
+        split = {"type": "Sequence", "pretokenizers": [gaps] if published else [ends, gaps]}
+        decoder, first = None, None if published else words[form.first]
+    else:
+        raise BadInput(f"--format huggingface: unit = {text['unit']}, must be word or byte; --format pytorch takes any")
+    if first is not None:  # what came before a text ended
+        template = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": first, "type_id": 0}},
+                                                             {"Sequence": {"id": "A", "type_id": 0}}],
+                    "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+                    "special_tokens": {first: {"id": first, "ids": [form.first], "tokens": [first]}}}
+    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "pre_tokenizer": split,
+            "post_processor": template, "decoder": decoder, "model": model}
+
+
+def _letters_of_bytes() -> list[str]:
+    """What ByteLevel calls each byte: itself where it is printable in Latin-1, else the next one from U+0100 on."""
+    shown = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    others = iter(range(256, 512))
+    return [chr(byte if byte in shown else next(others)) for byte in range(256)]
+
+
+_CARD = """---
+library_name: transformers
+pipeline_tag: text-generation
+license: other  # yours to choose; the text's terms are below
+tags:
+- attnas
+- custom_code
+---
+
+"""
+_USE = """## Use
+
+```python
+from transformers import AutoModelForCausalLM{and_tokenizer}
+
+model = AutoModelForCausalLM.from_pretrained(".", trust_remote_code=True)
+{example}```
+
+`config.json`, `model.py` and `modeling_attnas.py` are all that the model is; sequences of a batch have equal lengths. With `generate`,
+each token is computed from all before it, as many as the context ({context}) where positions are learned.
+"""
+_EXAMPLE = """tokenizer = AutoTokenizer.from_pretrained(".", trust_remote_code=True)
+ids = model.generate(**tokenizer("a prompt", return_tensors="pt"), max_new_tokens=20)
+print(tokenizer.decode(ids[0]))
+"""
+
+
+def _card(text: str, config: dict[str, Any]) -> str:
+    """The model's own card, under what the Hub reads, and how transformers uses it."""
+    text = text or f"# Language model `{config['mechanism']}`\n"
+    known = config["text"] is not None
+    use = _USE.format(and_tokenizer=", AutoTokenizer" if known else "", context=config["model"]["context"],
+                      example=_EXAMPLE if known else 'logits = model(tokens).logits  # (B, T) ids to (B, T, V)\n')
+    return _CARD + text.split("\n## Use\n")[0].rstrip() + "\n\n" + use

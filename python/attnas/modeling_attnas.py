@@ -1,0 +1,72 @@
+"""An exported model for transformers, beside model.py, which computes it: a folder of analysis/export.py --format huggingface has both.
+
+    AutoModelForCausalLM.from_pretrained("FOLDER", trust_remote_code=True)
+"""
+
+import torch
+from torch.nn import functional as F
+from transformers import GenerationMixin, PreTrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import CausalLMOutput
+
+from .model import Transformer
+
+
+class AttnasConfig(PreTrainedConfig):
+    """`attnas` is what model.py reads: semantics, model and layers."""
+
+    model_type = "attnas"
+
+    def __init__(self, attnas=None, **others):
+        self.attnas = attnas or {}
+        super().__init__(**others)
+
+
+class AttnasForCausalLM(PreTrainedModel, GenerationMixin):
+    """A language model of any mechanism. No state is kept from token to token: each is computed from all before it."""
+
+    config_class = AttnasConfig
+    main_input_name = "input_ids"
+    _tied_weights_keys = {}  # where matrices are tied there is one
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.transformer = Transformer(config.attnas)
+        for module in self.transformer.modules():  # what is not saved, from_pretrained() leaves as memory has it
+            module._non_persistent_buffers_set.clear()
+        self.post_init()
+
+    def _init_weights(self, module):
+        """Nothing: Transformer begins as it should."""
+
+    def get_input_embeddings(self):
+        return self.transformer.embedding
+
+    def get_output_embeddings(self):
+        return self.transformer.head
+
+    def forward(self, input_ids, attention_mask=None, labels=None, return_dict=True, **kwargs):
+        """
+        @param input_ids       (B, T).
+        @param attention_mask  (B, T), 1 everywhere, or 0 behind a sequence: nothing is hidden, since nobody sees later tokens.
+        @param labels          (B, T), -100 is not scored: the loss is the mean over label t + 1 given the tokens up to t.
+        """
+        if attention_mask is not None:
+            self.require_no_padding(attention_mask)
+        logits = self.transformer(input_ids)
+        loss = None
+        if labels is not None:
+            loss = F.cross_entropy(logits[:, :-1].flatten(0, 1).float(), labels[:, 1:].flatten().to(logits.device))
+        return CausalLMOutput(loss=loss, logits=logits) if return_dict else (logits,) if loss is None else (loss, logits)
+
+    def require_no_padding(self, mask):
+        layers = self.config.attnas["layers"]
+        whole = any(layer.get("temperature") == "sequence_mean" or layer.get("normalization") == "topk_quarter" for layer in layers)
+        seen = mask.bool()
+        if whole and not seen.all() or (seen[:, 1:] & ~seen[:, :-1]).any():
+            raise ValueError("attention_mask hides tokens before others" + (", or of a mechanism that sees the whole sequence" if whole
+                             else "") + ": padding is not supported there; give sequences of equal length")
+
+    def prepare_inputs_for_generation(self, input_ids, attention_mask=None, **kwargs):
+        """A model of learned positions sees the last L tokens, any other one all."""
+        context = self.transformer.context if self.transformer.positions == "learned" else 0
+        return {"input_ids": input_ids[:, -context:], "attention_mask": None if attention_mask is None else attention_mask[:, -context:]}

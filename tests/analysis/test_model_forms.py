@@ -1,0 +1,253 @@
+"""Exported models in the forms of other programs: ONNX, run by onnxruntime, and Hugging Face's folder, opened by transformers.
+
+Needs torch; what needs onnx, onnxscript, onnxruntime or transformers is skipped without them. By hand, with any Python:
+
+    PYTHONPATH=python:tests/analysis python tests/analysis/test_model_forms.py
+"""
+
+import importlib.util
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+from attnas.analysis import model_forms
+from attnas.analysis.commands import export
+from attnas.analysis.digest import BadInput
+from scripts import said
+
+WORDS = ["the", "jury", "said", "\u6bdb", "<eos>x"]
+TEXT = "the  jury <eos> <pad> said\nthe\u00a0jury <unk> a<unk>b \u6bdb\n\n\tthe caf\u00e9 said <eos>x the jury said\n"
+
+
+def has(*packages: str) -> bool:
+    return all(importlib.util.find_spec(package) for package in packages)
+
+
+def text_of(unit: str, layout: str = "standard") -> dict:
+    special = {"byte": [], "word": ["unknown", "end_of_sentence"]}[unit]
+    special = ["pad", *special] if layout == "published" else special
+    return {"unit": unit, "layout": layout, **{name: special.index(name) if name in special else -1
+                                               for name in ("pad", "unknown", "end_of_sentence")}}
+
+
+class Folders(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+    def write(self, text: dict | None, layer: dict | None = None, model: dict | None = None) -> pathlib.Path:
+        """A model of random weights."""
+        special = [b"<pad>", b"<unk>", b"<eos>"][-len([v for v in (text or {}).values() if isinstance(v, int) and v >= 0]):]
+        words = [*special, *(word.encode() for word in WORDS)]
+        vocabulary = 13 if text is None else 256 if text["unit"] == "byte" else len(words)
+        config = test_traces.configuration({"vocabulary": vocabulary, "context": 24, "heads": 2, "feed_forward": 2, "hidden": 32,
+                                               **(model or {})}, layer or {})
+        config |= {"candidate": "c", "mechanism": "a|b", "data": {"corpus": "none", "hash": "0", "settings": {}}, "text": text}
+        folder = self.folder / "model"
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        (folder / "vocabulary.txt").write_bytes(b"".join(word + b"\n" for word in words))
+        (folder / "README.md").write_text("# A model\n\nWhat it is.\n\n## Use\n\nOtherwise.\n", encoding="utf-8")
+        built = test_traces.model_of(config)
+        named = model_forms._safetensors(built)
+        header = json.loads(named[8:8 + int.from_bytes(named[:8], "little")])
+        own = {name.removeprefix("transformer."): entry for name, entry in header.items() if entry.get("dtype", "F32") == "F32"}
+        content = named[8 + int.from_bytes(named[:8], "little"):]
+        last = max(entry["data_offsets"][1] for name, entry in own.items() if name != "__metadata__")
+        text_ = json.dumps(own).encode()
+        (folder / "model.safetensors").write_bytes(len(text_).to_bytes(8, "little") + text_ + content[:last])
+        return folder
+
+    def export(self, form: str, folder: pathlib.Path) -> pathlib.Path:
+        output = self.folder / form
+        self.assertEqual(said(export.main, folder, "--format", form, "-o", output), (0, "", ""))
+        return output
+
+
+class Files(Folders):
+    """Of what transformers reads, without it."""
+
+    def test_names_and_weights(self):
+        output = self.export("huggingface", self.write(text_of("word"), {"position": "t5"}))
+        files = sorted(path.name for path in output.iterdir())
+        self.assertLessEqual({"README.md", "config.json", "generation_config.json", "model.py", "model_attention.py", "model.safetensors",
+                              "modeling_attnas.py", "tokenizer.json", "tokenizer_config.json"}, set(files))
+        data = (output / "model.safetensors").read_bytes()
+        header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+        self.assertEqual(header["__metadata__"], {"format": "pt"})
+        self.assertEqual(header["transformer.layers.0.attention.t5_first"]["dtype"], "I64")  # which __init__ computes
+        config = json.loads((output / "config.json").read_text(encoding="utf-8"))
+        self.assertEqual((config["model_type"], config["vocab_size"], config["max_position_embeddings"]), ("attnas", 7, 24))
+        self.assertEqual(set(config["attnas"]), {"semantics", "model", "layers"})
+        generation = json.loads((output / "generation_config.json").read_text(encoding="utf-8"))
+        self.assertEqual(generation, {"use_cache": False, "suppress_tokens": [0]})
+
+    def test_the_card_begins_with_what_the_hub_reads(self):
+        card = (self.export("huggingface", self.write(None)) / "README.md").read_text(encoding="utf-8")
+        head, text = card.split("---\n")[1:3]
+        self.assertIn("library_name: transformers\npipeline_tag: text-generation\n", head)
+        self.assertTrue(text.startswith("\n# A model\n\nWhat it is.\n\n## Use\n"))
+        self.assertNotIn("Otherwise", text)
+        self.assertNotIn("AutoTokenizer", text)  # tokens are no text
+
+    def test_of_two_imports_that_of_a_package_stays(self):
+        found = model_forms._as_package("import a\nif __package__:\n    from .b import (c,\n                    d)\nelse:\n    from b import c, d\ne = 1\n")
+        self.assertEqual(found, "import a\nfrom .b import c, d\ne = 1\n")
+
+    def test_other_units_are_refused_by_name(self):
+        with self.assertRaisesRegex(BadInput, "unit = bpe, must be word or byte; --format pytorch takes any"):
+            model_forms._tokenizer(None, {"unit": "bpe", "layout": "standard"})
+
+    def test_mistakes_are_named_and_write_nothing(self):
+        model, output = self.write(None), self.folder / "out"
+        damaged = self.folder / "damaged"
+        damaged.mkdir()
+        (damaged / "model.safetensors").write_bytes(b"x")
+        (damaged / "config.json").write_text("{}")
+        for arguments, complaint in (
+                ([model, "--format", "huggingface"], "--format huggingface is a folder: give --output PATH"),
+                ([model, "--format", "onnx"], "--format onnx is a file of bytes: give --output PATH"),
+                ([model, model, "--format", "huggingface", "-o", output], "takes one run, not 2"),
+                ([model, "--format", "csv", "--mechanism", "best"], "--mechanism belongs to --format onnx and huggingface, not to csv"),
+                ([model, "--format", "huggingface", "--mechanism", "best", "-o", output], "is one model, must be a run"),
+                ([damaged, "--format", "huggingface", "-o", output], "must be as nas-export --format pytorch has written it")):
+            with self.subTest(complaint):
+                code, _, error = said(export.main, *arguments)
+                self.assertEqual(code, 2)
+                self.assertIn(complaint, error)
+                self.assertFalse(output.exists())
+
+    @unittest.skipIf(has("onnx"), "onnx is here")
+    def test_a_package_that_lacks_is_named(self):
+        code, _, error = said(export.main, self.write(None), "--format", "onnx", "-o", self.folder / "out")
+        self.assertEqual(code, 2)
+        self.assertIn("--format onnx: ", error)
+        self.assertIn("has no onnx; install what is missing", error)
+
+
+@unittest.skipUnless(has("transformers", "tokenizers"), "no transformers")
+class Transformers(Folders):
+    TOLERANCE = 1e-6
+
+    def opened(self, *model) -> tuple:
+        """The model as transformers has it, as model.py has it, their tokenizers, and the text's ids by both."""
+        import transformers
+        folder = self.write(*model)
+        config = exported.read_config(str(folder))
+        output = self.export("huggingface", folder)
+        loaded = transformers.AutoModelForCausalLM.from_pretrained(output, trust_remote_code=True)
+        if config["text"] is None:
+            return loaded, exported.load(str(folder)), None, None
+        return (loaded, exported.load(str(folder)), transformers.AutoTokenizer.from_pretrained(output, trust_remote_code=True),
+                exported.Text(str(folder), config))
+
+    def compare(self, loaded, ours, tokens) -> None:
+        with torch.no_grad():
+            expected, found = ours(tokens), loaded(tokens, labels=tokens)
+        self.assertLessEqual((found.logits - expected).abs().max().item(), self.TOLERANCE * expected.abs().max().item())
+        loss = torch.nn.functional.cross_entropy(expected[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+        self.assertLessEqual(abs(found.loss.item() - loss.item()), self.TOLERANCE * loss.item())
+
+    def test_loss_text_and_continuation_are_those_of_the_model(self):
+        for text in (text_of("word"), text_of("word", "published"), text_of("byte")):
+            with self.subTest(text):
+                self.setUp()
+                loaded, ours, tokenizer, form = self.opened(text)
+                lines = form.stream(TEXT.encode()) if not form.published else form.of_line(TEXT.encode())
+                ids = tokenizer(TEXT).input_ids
+                self.assertEqual(ids, lines)
+                self.assertEqual(tokenizer.decode(ids), form.text(ids))
+                self.compare(loaded, ours, torch.tensor([ids[:24], ids[-24:]] if len(ids) > 24 else [ids]))
+                prompt = tokenizer("the jury", return_tensors="pt")
+                found = loaded.generate(**prompt, max_new_tokens=12)[0].tolist()
+                self.assertEqual(found, exported.generate(ours, form.prompt(b"the jury"), 12, form.never))
+
+    def test_every_option_is_loaded_as_it_was(self):
+        for layer, model in (({"position": "t5", "normalization": "sink"}, {"tied": False}), ({"position": "alibi", "decay": "scalar"}, {}),
+                             ({"position": "rope", "kv_heads": 1}, {"position_embedding": "sinusoidal"}),
+                             ({"similarity": "bilinear", "temperature": "learned"}, {"position_embedding": "learned"})):
+            with self.subTest(layer):
+                self.setUp()
+                loaded, ours, *_ = self.opened(None, layer, model)
+                tokens = test_traces.tokens(2, 24)
+                self.compare(loaded, ours, tokens)
+                loaded.save_pretrained(self.folder / "again")
+                again = type(loaded).from_pretrained(self.folder / "again")
+                self.compare(again, ours, tokens)
+
+    def test_learned_positions_see_the_last_tokens(self):
+        loaded, ours, *_ = self.opened(None, {}, {"position_embedding": "learned"})
+        ids = test_traces.tokens(1, 20)
+        self.assertEqual(loaded.generate(ids, max_new_tokens=10)[0].tolist(), exported.generate(ours, ids[0].tolist(), 10))
+
+    def test_hidden_tokens_may_only_follow(self):
+        loaded, *_ = self.opened(None)
+        tokens = test_traces.tokens(2, 6)
+        mask = torch.ones_like(tokens)
+        mask[0, 4:] = 0
+        self.assertEqual(loaded(tokens, attention_mask=mask).logits.shape[:2], (2, 6))
+        with self.assertRaisesRegex(ValueError, "attention_mask hides tokens before others: padding is not supported"):
+            loaded(tokens, attention_mask=mask.flip(1))
+        self.setUp()
+        loaded, *_ = self.opened(None, {"normalization": "topk_quarter"})
+        with self.assertRaisesRegex(ValueError, "sees the whole sequence"):
+            loaded(tokens, attention_mask=mask)
+
+
+@unittest.skipUnless(has("onnx", "onnxruntime", "onnxscript"), "no onnx, onnxscript and onnxruntime")
+class Onnx(Folders):
+    def test_a_file_runs_at_any_batch_and_length(self):
+        import onnxruntime
+        folder = self.write(None, {"position": "t5"}, {"position_embedding": "learned"})
+        session = onnxruntime.InferenceSession(self.export("onnx", folder).read_bytes(), providers=["CPUExecutionProvider"])
+        self.assertEqual([[one.name for one in session.get_inputs()], [one.name for one in session.get_outputs()]],
+                         [["tokens"], ["logits"]])
+        model = exported.load(str(folder))
+        for shape in test_traces.RUN:
+            tokens = test_traces.tokens(*shape)
+            with torch.no_grad():
+                expected = model(tokens)
+            found = torch.from_numpy(session.run(None, {"tokens": tokens.numpy()})[0])
+            self.assertLessEqual((found - expected).abs().max().item(), model_forms.TOLERANCE * expected.abs().max().item())
+
+    def test_a_graph_of_other_logits_is_refused(self):
+        folder = self.write(None)
+        model = exported.load(str(folder))
+        config = exported.read_config(str(folder))
+        graph = model_forms.graph_of(torch, model, test_traces.tokens(2, 8))
+        with torch.no_grad():
+            model.final_norm.bias += 0.01
+        with self.assertRaisesRegex(BadInput, "logits of the graph differ from the model's by .* must be at most 1e-05, at batch 1"):
+            model_forms._compare(torch, model, config, graph, 24)
+
+    def test_what_torch_cannot_export_is_named(self):
+        class Sorted(torch.nn.Module):
+            positions, context = "none", 24
+
+            def forward(self, tokens):
+                return torch.kthvalue(tokens.double(), 1)[0].unsqueeze(-1)
+
+        folder = self.write(None)
+        with mock.patch.object(model_forms, "_load", lambda _: (Sorted(), exported.read_config(str(folder)), exported)):
+            code, _, error = said(export.main, folder, "--format", "onnx", "-o", self.folder / "out")
+        self.assertEqual(code, 2)
+        self.assertIn(f"torch {torch.__version__} cannot export a|b: ", error)
+
+
+if __name__ == "__main__":
+    if not has("torch"):
+        print("skipped: this Python has no torch")
+        sys.exit(77)
+    import torch
+    torch.set_num_threads(1)
+    cache = tempfile.TemporaryDirectory()
+    os.environ |= {"HF_HOME": cache.name, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+    import test_traces
+    from attnas import model as exported, model_attention
+    test_traces.torch, test_traces.exported, test_traces.model_attention = torch, exported, model_attention
+    unittest.main(warnings="ignore")
