@@ -235,7 +235,11 @@ def optuna_journal(runs: list[Digest]) -> str:
     directions = {False: StudyDirection.MINIMIZE, True: StudyDirection.MAXIMIZE}
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "journal")
-        storage = optuna.storages.JournalStorage(optuna.storages.JournalFileStorage(file))
+        journal = getattr(optuna.storages, "journal", None)  # from Optuna 4.0 on
+        backend = getattr(journal, "JournalFileBackend", None) or optuna.storages.JournalFileStorage
+        storage = optuna.storages.JournalStorage(backend(file))
+        # Optuna 5 takes times without a zone for local ones, and writes UTC; before, they are written as they are.
+        zone = datetime.timezone.utc if int(optuna.__version__.split(".")[0]) >= 5 else None
         names: list[str] = []
         for run in runs:
             goals = objectives(run)
@@ -255,17 +259,17 @@ def optuna_journal(runs: list[Digest]) -> str:
                 storage.create_new_trial(study, optuna.trial.FrozenTrial(
                     distributions=distributions,
                     **_trial(run, ask, [evaluations[id_] for id_ in ask["evaluations"]], goals,
-                             optuna.trial.TrialState)))
+                             optuna.trial.TrialState, zone)))
         return Path(file).read_text(encoding="utf-8")
 
 
 def _trial(run: Digest, ask: dict[str, Any], answering: list[dict[str, Any]],
-           goals: list[Objective], states) -> dict[str, Any]:
+           goals: list[Objective], states, zone: datetime.timezone | None) -> dict[str, Any]:
     rejected = ask["status"] == "rejected"
     # A trial that breaks a constraint is complete and infeasible: with the penalty where nothing was
     # measured, since a complete trial has values.
     whole = ask["usable"] or rejected
-    start, end = _times(answering)
+    start, end = (time and time.replace(tzinfo=zone) for time in _times(answering))
     genes = [gene if "options" in own else float(gene)
              for own, gene in zip(run["genes"], _genes(run, ask))]
     first = next((own for own in answering if own["usable"]), answering[0])
