@@ -216,6 +216,12 @@ bool Database::may_lack_digests(const char* table) const {
   return added.executeStep() && added.getColumn(0).getInt() > 0;
 }
 
+bool Database::has_table(const char* name) const {
+  auto named = statement("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?");
+  named.bind(1, name);
+  return named.executeStep();
+}
+
 void Database::open_for_writing() {
   lock_ = std::make_unique<WriterLock>(file_);
   const auto open = [this] {
@@ -363,7 +369,7 @@ Database::Transaction::Transaction(Database& database)
       transaction_(*database.sqlite_, SQLite::TransactionBehavior::IMMEDIATE) {
   const auto& kind = database.kind_;
   if (database.version_ == kind.version) return;
-  database.sqlite_->exec(kind.upgrade);
+  if (kind.upgrade != nullptr) database.sqlite_->exec(kind.upgrade(database));
   database.sqlite_->exec("PRAGMA user_version = " + std::to_string(kind.version));
 }
 

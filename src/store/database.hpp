@@ -11,16 +11,18 @@
 
 namespace nas {
 
+class Database;
 class WriterLock;
 
 /// What an SQLite file of ours holds.
 struct DatabaseKind {
-  const char* name;          ///< in messages: "store"
-  int application_id;        ///< SQLite's application_id; 0 = none
-  int version;               ///< of the schema, SQLite's user_version
-  int oldest;                ///< the oldest version that is opened
-  const char* schema;        ///< statements that make the tables of `version`
-  const char* upgrade = "";  ///< statements that make `version` of `oldest`
+  const char* name;    ///< in messages: "store"
+  int application_id;  ///< SQLite's application_id; 0 = none
+  int version;         ///< of the schema, SQLite's user_version
+  int oldest;          ///< the oldest version that is opened
+  const char* schema;  ///< statements that make the tables of `version`
+  /// Statements that make `version` of the version that a file has; null: there are none.
+  std::string (*upgrade)(const Database& file) = nullptr;
 };
 
 /// SHA-256 over a row: of its columns' texts, each with its length before it.
@@ -62,6 +64,9 @@ class Database {
 
   /// Whether rows of a table may lack a digest: their column was added to it later. Within guarded().
   [[nodiscard]] bool may_lack_digests(const char* table) const;
+
+  /// Within guarded().
+  [[nodiscard]] bool has_table(const char* name) const;
 
   /// For use within guarded().
   [[nodiscard]] SQLite::Statement statement(const std::string& sql) const {

@@ -10,26 +10,17 @@ namespace nas {
 namespace {
 
 // Texts are JSON. Doubles in JSON are the shortest decimals that read back equal, so nothing is
-// rounded. A digest is the SHA-256 of its row's other columns, see row_digest; null in rows that
-// version 2 has written, whose tables show that the column was added. Indicators follow from the
-// asks.
+// rounded. A digest is the SHA-256 of its row's other columns, see row_digest: 32 bytes, of rows
+// that version 3 has written 64 hex digits; null in rows that version 2 has written, whose tables
+// show that the column was added. Indicators follow from the asks.
+//
+// Rows of evaluations are long, and their keys come in no order: in a table WITHOUT ROWID most would
+// need a page of their own beside the tree.
 constexpr const char* kSchema = R"sql(
 CREATE TABLE meta (
   key    TEXT PRIMARY KEY,
   value  TEXT NOT NULL,
-  digest TEXT
-) WITHOUT ROWID;
-CREATE TABLE evaluations (
-  id        TEXT PRIMARY KEY,  -- SHA-256 of identity
-  candidate TEXT NOT NULL,     -- canonical name
-  replicate INTEGER NOT NULL,
-  status    TEXT NOT NULL,     -- ok, stopped_early, diverged, ...
-  reason    TEXT NOT NULL,
-  identity  TEXT NOT NULL,     -- all that determines the result
-  curve     TEXT NOT NULL,
-  "values"  TEXT NOT NULL,
-  measured  TEXT NOT NULL,     -- times, device, process: not part of the comparable record
-  digest    TEXT
+  digest BLOB
 ) WITHOUT ROWID;
 CREATE TABLE asks (
   number      INTEGER PRIMARY KEY,  -- order in which the algorithm asked
@@ -38,7 +29,7 @@ CREATE TABLE asks (
   evaluations TEXT NOT NULL,        -- ids
   reused      INTEGER NOT NULL,
   fitness     TEXT NOT NULL,        -- minimisation form
-  digest      TEXT
+  digest      BLOB
 );
 CREATE TABLE indicators (
   asked     INTEGER PRIMARY KEY,
@@ -49,29 +40,67 @@ CREATE TABLE indicators (
 );
 )sql";
 
+// The last column, the digest, is apart: see upgrade_of().
+constexpr const char* kEvaluationColumns = R"sql(
+  id        TEXT NOT NULL UNIQUE,  -- SHA-256 of identity
+  candidate TEXT NOT NULL,         -- canonical name
+  replicate INTEGER NOT NULL,
+  status    TEXT NOT NULL,         -- ok, stopped_early, diverged, ...
+  reason    TEXT NOT NULL,
+  identity  TEXT NOT NULL,         -- all that determines the result; null for the candidate
+  curve     TEXT NOT NULL,
+  "values"  TEXT NOT NULL,
+  measured  TEXT NOT NULL)sql";  // times, device, process: not part of the comparable record
+
 // Only in the store of a search whose answers are told as they arrive.
 constexpr const char* kTellsSchema = R"sql(
 CREATE TABLE IF NOT EXISTS tells (
   number INTEGER PRIMARY KEY,  -- order in which the algorithm heard of answers
   ask    INTEGER NOT NULL,
-  digest TEXT
+  digest BLOB
 );
 )sql";
 
 // Not in every store: made when a training run is paused for the first time.
-constexpr const char* kPartialsSchema = R"sql(
-CREATE TABLE IF NOT EXISTS partials (
-  id        TEXT PRIMARY KEY,  -- that of the evaluation that it is a part of
+constexpr const char* kPartialColumns = R"sql(
+  id        TEXT NOT NULL UNIQUE,  -- that of the evaluation that it is a part of
   candidate TEXT NOT NULL,
   replicate INTEGER NOT NULL,
   identity  TEXT NOT NULL,
   step      INTEGER NOT NULL,  -- validation step at which it was paused
   curve     TEXT NOT NULL,
   "values"  TEXT NOT NULL,
-  measured  TEXT NOT NULL,
-  digest    TEXT
-) WITHOUT ROWID;
-)sql";
+  measured  TEXT NOT NULL)sql";
+
+/// Statements that make a table of evaluations or of parts of them.
+/// @param late_digests  whether it is to show that rows may lack a digest.
+std::string long_rows_schema(const std::string& table, bool late_digests) {
+  const std::string columns = table == kPartials.name ? kPartialColumns : kEvaluationColumns;
+  const std::string begin = "CREATE TABLE IF NOT EXISTS " + table + " (" + columns;
+  if (!late_digests) return begin + ",\n  digest    BLOB\n);\n";
+  return begin + "\n);\nALTER TABLE " + table + " ADD COLUMN digest TEXT;\n";
+}
+
+/// Statements by which a store of an earlier version becomes one of this: version 2 has no digests,
+/// version 3 has long rows in tables WITHOUT ROWID. Rows stay as they are.
+std::string upgrade_of(const Database& store) {
+  const bool has_digests = store.version() > 2;
+  std::string sql;
+  if (!has_digests) {
+    sql = "ALTER TABLE meta ADD COLUMN digest TEXT; ALTER TABLE asks ADD COLUMN digest TEXT;";
+  }
+  for (const auto& table : {kEvaluations, kPartials}) {
+    if (!store.has_table(table.name)) continue;
+    const std::string name = table.name;
+    const std::string columns = table.columns;
+    const bool late = !has_digests || store.may_lack_digests(table.name);
+    sql += "ALTER TABLE " + name + " RENAME TO " + name + "_before;" + long_rows_schema(name, late);
+    sql += "INSERT INTO " + name + " (" + columns + ", digest) SELECT " + columns + ", " +
+           (has_digests ? "digest" : "NULL") + " FROM " + name + "_before;";
+    sql += "DROP TABLE " + name + "_before;";
+  }
+  return sql;
+}
 
 /// @param name  where it stands, for the message.
 /// @throws InputError unless it is an object; null, where nothing was given, is an empty one.
@@ -153,16 +182,33 @@ void read_evaluations(const nlohmann::json& json, Ask& ask) {
 }  // namespace
 
 const DatabaseKind& store_kind() {
-  static constexpr DatabaseKind kKind{.name = "store",
-                                      .application_id = 0,
-                                      .version = kStoreVersion,
-                                      .oldest = 2,
-                                      .schema = kSchema,
-                                      .upgrade =
-                                          "ALTER TABLE meta ADD COLUMN digest TEXT;"
-                                          "ALTER TABLE evaluations ADD COLUMN digest TEXT;"
-                                          "ALTER TABLE asks ADD COLUMN digest TEXT;"};
-  return kKind;
+  static const std::string schema = kSchema + long_rows_schema(kEvaluations.name, false);
+  static const DatabaseKind kind{.name = "store",
+                                 .application_id = 0,
+                                 .version = kStoreVersion,
+                                 .oldest = 2,
+                                 .schema = schema.c_str(),
+                                 .upgrade = upgrade_of};
+  return kind;
+}
+
+std::string partials_schema() { return long_rows_schema(kPartials.name, false); }
+
+std::string digest_bytes(const Texts& columns) {
+  const auto digits = row_digest(columns);
+  const auto value = [&digits](std::size_t i) {
+    const char digit = digits[i];
+    return digit <= '9' ? digit - '0' : digit - 'a' + 10;
+  };
+  std::string bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    bytes += static_cast<char>(16 * value(i) + value(i + 1));
+  }
+  return bytes;
+}
+
+bool is_digest_of(const Texts& columns, const SQLite::Column& digest) {
+  return digest.getString() == (digest.isBlob() ? digest_bytes(columns) : row_digest(columns));
 }
 
 /// Readers take the types of these facts for granted.
@@ -201,12 +247,16 @@ nlohmann::json read_meta(const Texts& columns) {
 Texts evaluation_columns(const Evaluation& evaluation, std::optional<std::int64_t> session) {
   auto measured = evaluation.measured;
   if (session) measured["session"] = *session;
+  Evaluation named;  // what of it shorten_identity() looks at
+  named.candidate = evaluation.candidate;
+  named.identity = evaluation.identity;
+  shorten_identity(named);
   return {evaluation.id,
           evaluation.candidate,
           std::to_string(evaluation.replicate),
           std::string(to_string(evaluation.status)),
           evaluation.reason,
-          evaluation.identity.dump(),
+          named.identity.dump(),
           nlohmann::json(evaluation.curve).dump(),
           values_json(evaluation).dump(),
           measured.dump()};
@@ -220,6 +270,7 @@ Evaluation read_evaluation(const Texts& columns) {
   evaluation.status = parse_status(columns[3]);
   evaluation.reason = columns[4];
   evaluation.identity = object_of(parse_record(columns[5]), "identity");
+  evaluation.identity = whole_identity(evaluation);
   evaluation.curve = parse_record(columns[6]).get<std::vector<CurvePoint>>();
   if (evaluation.status == Status::paused && evaluation.curve.empty()) {
     throw InputError("curve = [], must be that of a training run which is paused, not empty");

@@ -12,10 +12,14 @@
 
 namespace nas {
 
-inline constexpr int kStoreVersion = 3;
+inline constexpr int kStoreVersion = 4;
+/// Since which version rows have digests.
+inline constexpr int kDigestsSince = 3;
 
-/// The file of a run's store: its tables, and what a file of the version before lacks.
+/// The file of a run's store: its tables, and how a file of an earlier version comes to them.
 const DatabaseKind& store_kind();
+/// Statements that make the table of paused training runs unless it is there.
+std::string partials_schema();
 
 using Texts = std::vector<std::string>;
 
@@ -37,6 +41,11 @@ inline constexpr RecordTable kAsks{"asks", "ask",
                                    "number, batch, genotype, evaluations, reused, fitness", 6};
 
 inline constexpr RecordTable kTells{"tells", "tell", "number, ask", 2};
+
+/// The digest of a row as it is stored: row_digest() as 32 bytes.
+std::string digest_bytes(const Texts& columns);
+/// Whether a column holds the digest of a row: so, or as the 64 digits that version 3 wrote.
+bool is_digest_of(const Texts& columns, const SQLite::Column& digest);
 
 /// What the columns of a row hold, and the columns of what is written; numbers are texts here, which
 /// SQLite stores as numbers in columns of numbers.

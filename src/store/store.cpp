@@ -25,15 +25,10 @@ namespace fs = std::filesystem;
 void write_row(SQLite::Statement& insert, const Texts& columns) {
   int i = 0;
   for (const auto& column : columns) insert.bind(++i, column);
-  insert.bind(++i, row_digest(columns));
+  const auto digest = digest_bytes(columns);
+  insert.bind(++i, static_cast<const void*>(digest.data()), static_cast<int>(digest.size()));
   insert.exec();
   insert.reset();
-}
-
-bool has_table(const Database& database, const RecordTable& table) {
-  auto named = database.statement("SELECT 1 FROM sqlite_master WHERE name = ?");
-  named.bind(1, std::string(table.name));
-  return named.executeStep();
 }
 
 /// Reads asks, whose evaluations must be recorded, or parts of them.
@@ -54,7 +49,7 @@ class AnsweredAsks {
   [[nodiscard]] const std::string* missing_of(const Ask& ask) {
     if (!find_) {  // not before a row of an ask is being read: so that both see the same commits
       std::string sql = "SELECT 1 FROM evaluations WHERE id = ?1";
-      if (has_table(database_, kPartials)) {
+      if (database_.has_table(kPartials.name)) {
         sql += " UNION ALL SELECT 1 FROM partials WHERE id = ?1";
       }
       find_.emplace(database_.statement(sql));
@@ -86,7 +81,7 @@ struct Store::State {
 
   /// Whether there is a table of partial training runs. Only this process makes one.
   [[nodiscard]] bool has_partials() {
-    if (!partials) partials = has_table(database, kPartials);
+    if (!partials) partials = database.has_table(kPartials.name);
     return *partials;
   }
 
@@ -133,12 +128,12 @@ struct Store::State {
 
   [[nodiscard]] SQLite::Statement select(const RecordTable& table,
                                          const std::string& rest = "") const {
-    const char* digest = database.version() < kStoreVersion ? "NULL" : "digest";
+    const char* digest = database.version() < kDigestsSince ? "NULL" : "digest";
     return statement(std::string("SELECT ") + table.columns + ", " + digest + " FROM " +
                      table.name + " " + rest);
   }
 
-  [[nodiscard]] bool has_tells() const { return has_table(database, kTells); }
+  [[nodiscard]] bool has_tells() const { return database.has_table(kTells.name); }
 
   void write_asks(std::span<const Ask> asks) const;
 
@@ -157,8 +152,8 @@ struct Store::State {
     std::string reason = "its SHA-256 does not fit";
     try {
       if (!digest.isNull()) {
-        if (digest.getString() == row_digest(columns)) return read(columns);
-      } else if (database.version() == kStoreVersion && !database.may_lack_digests(table.name)) {
+        if (is_digest_of(columns, digest)) return read(columns);
+      } else if (database.version() >= kDigestsSince && !database.may_lack_digests(table.name)) {
         reason = "it has no SHA-256";
       } else if (std::all_of(columns.begin(), columns.end(), is_utf8)) {
         return read(columns);
@@ -340,7 +335,7 @@ void Store::add_partials(const std::vector<Evaluation>& partials) {
   if (partials.empty()) return;
   const std::lock_guard lock(state_->mutex);
   state_->in_transaction([&] {
-    state_->statement(kPartialsSchema).exec();
+    state_->statement(partials_schema()).exec();
     auto better = state_->statement(
         "SELECT 1 FROM evaluations WHERE id = ?1 UNION ALL "
         "SELECT 1 FROM partials WHERE id = ?1 AND step >= ?2");

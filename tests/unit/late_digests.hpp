@@ -16,7 +16,7 @@ inline void add_digests_late(SQLite::Database& file, std::initializer_list<std::
     std::string sql =
         file.execAndGet("SELECT sql FROM sqlite_master WHERE name = '" + table + "'").getText();
     sql = std::regex_replace(sql, std::regex("--[^\n]*"), "");
-    sql = std::regex_replace(sql, std::regex(",\\s*digest\\s+TEXT"), "");
+    sql = std::regex_replace(sql, std::regex(",\\s*digest\\s+(TEXT|BLOB)"), "");
     std::string columns;
     SQLite::Statement names(file, "SELECT name FROM pragma_table_info('" + table + "')");
     while (names.executeStep()) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <regex>
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
@@ -13,6 +14,8 @@
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "core/warning.hpp"
+#include "store/database.hpp"
+#include "store/rows.hpp"
 #include "unit/forked.hpp"
 #include "unit/late_digests.hpp"
 #include "unit/message_of.hpp"
@@ -431,6 +434,116 @@ INSERT INTO asks VALUES (0, 0, 'g', '["e1"]', 0, '[0.5,null]');)sql");
   const auto check = store.check();
   EXPECT_EQ(check.unverified, 3) << "an evaluation, an ask and a fact";
   EXPECT_EQ(check.verified, 3);
+}
+
+/// Makes of a store one of version 3: long rows in tables WITHOUT ROWID, digests in digits.
+void make_version_3(const fs::path& file) {
+  SQLite::Database store(file.string(), SQLite::OPEN_READWRITE);
+  for (const std::string table : {"evaluations", "partials"}) {
+    std::string sql =
+        store.execAndGet("SELECT sql FROM sqlite_master WHERE name = '" + table + "'").getText();
+    sql = std::regex_replace(sql, std::regex("--[^\n]*"), "");
+    sql = std::regex_replace(sql, std::regex("TEXT NOT NULL UNIQUE"), "TEXT PRIMARY KEY");
+    sql = std::regex_replace(sql, std::regex("digest +BLOB"), "digest TEXT");
+    store.exec("ALTER TABLE " + table + " RENAME TO later; " + sql + " WITHOUT ROWID");
+    store.exec("INSERT INTO " + table + " SELECT * FROM later; DROP TABLE later");
+  }
+  for (const std::string table : {"meta", "evaluations", "asks", "partials"}) {
+    store.exec("UPDATE " + table + " SET digest = lower(hex(digest))");
+  }
+  store.exec("PRAGMA user_version = 3");
+}
+
+/// What a reader sees of a store.
+std::string content_of(const Store& store) {
+  auto all = nlohmann::json::array();
+  for (const auto& evaluation : store.evaluations()) all.push_back(canonical_json(evaluation));
+  for (const auto& part : store.partials()) all.push_back(canonical_json(part));
+  for (const auto& ask : store.asks()) all.push_back({ask.number, ask.genotype, ask.evaluations});
+  all.push_back(store.meta("config").value());
+  return all.dump();
+}
+
+class OldStoreTest : public StoreTest {
+ protected:
+  OldStoreTest() {
+    {
+      Store store(file_);
+      store.set_meta("config", {{"a", 1}});
+      store.add({example("e2"), example("e1")});
+      store.add_partials({paused(example("e9"), 50)});
+      store.add_asks({{.number = 0, .genotype = "g", .evaluations = {"e1"}, .fitness = {0.5}}});
+      before_ = content_of(store);
+    }
+    make_version_3(file_);
+  }
+
+  [[nodiscard]] SQLite::Database raw() const { return SQLite::Database(file_.string()); }
+  [[nodiscard]] int version() const { return raw().execAndGet("PRAGMA user_version").getInt(); }
+  [[nodiscard]] int without_rowid() const {
+    return raw()
+        .execAndGet(
+            "SELECT count(*) FROM sqlite_master WHERE name IN ('evaluations', 'partials') AND sql "
+            "LIKE '%WITHOUT ROWID%'")
+        .getInt();
+  }
+
+  std::string before_;
+};
+
+TEST_F(OldStoreTest, IsReadAsItIsAndBecomesOneOfThisVersionWithTheFirstWrite) {
+  const Store reader(file_, Store::Mode::read_only);
+  EXPECT_EQ(content_of(reader), before_);
+  Store writer(file_);
+  EXPECT_EQ(content_of(writer), before_);
+  EXPECT_EQ(version(), 3) << "nothing was written";
+  EXPECT_EQ(without_rowid(), 2);
+  writer.set_meta("config", {{"a", 1}});
+  EXPECT_EQ(version(), 4);
+  EXPECT_EQ(without_rowid(), 0);
+  EXPECT_EQ(content_of(writer), before_);
+  EXPECT_EQ(content_of(reader), before_) << "who had it open reads on";
+  EXPECT_EQ(content_of(Store(file_, Store::Mode::read_only)), before_);
+  writer.add({example("e3"), example("e1")});
+  EXPECT_EQ(reader.evaluations().size(), 3U);
+  const auto check = writer.check();
+  EXPECT_EQ(check.verified, 6) << "three evaluations, a part, an ask and a fact";
+  EXPECT_EQ(check.unverified, 0);
+  EXPECT_THAT(check.damaged, ::testing::IsEmpty());
+  SQLite::Database(file_.string(), SQLite::OPEN_READWRITE)
+      .exec("UPDATE evaluations SET digest = NULL WHERE id = 'e2'");
+  EXPECT_THAT(message_of<InputError>([&] { (void)writer.find("e2"); }),
+              HasSubstr("it has no SHA-256"));
+}
+
+TEST_F(OldStoreTest, StaysAsItIsWhereItsWriterDiesOnTheWay) {
+  const auto end = testing::in_child([this] {
+    Database database(file_, store_kind(), Database::Mode::write);
+    database.transact([] { _exit(7); });
+    return 0;
+  });
+  EXPECT_EQ(end, 7);
+  EXPECT_EQ(version(), 3);
+  EXPECT_EQ(content_of(Store(file_, Store::Mode::read_only)), before_);
+  {
+    SQLite::Database full(file_.string(), SQLite::OPEN_READWRITE);
+    full.exec("CREATE TABLE evaluations_before (id)");  // in the way of the tables' turn
+  }
+  EXPECT_NE(message_of<InputError>([this] { Store(file_).set_meta("a", 1); }), "");
+  EXPECT_EQ(version(), 3);
+  EXPECT_EQ(content_of(Store(file_, Store::Mode::read_only)), before_);
+}
+
+TEST_F(StoreTest, ACandidateIsStoredOnce) {
+  const auto evaluation = example();
+  Store(file_).add({evaluation});
+  const SQLite::Database raw(file_.string());
+  SQLite::Statement row(raw, "SELECT candidate, identity, length(digest) FROM evaluations");
+  ASSERT_TRUE(row.executeStep());
+  EXPECT_EQ(row.getColumn(0).getString(), evaluation.candidate);
+  EXPECT_EQ(row.getColumn(1).getString(), R"({"candidate":null,"rate":0.1})");
+  EXPECT_EQ(row.getColumn(2).getInt(), 32);
+  EXPECT_EQ(Store(file_, Store::Mode::read_only).find("e1")->identity, evaluation.identity);
 }
 
 TEST_F(StoreTest, EvaluationsSayWhichSessionMadeThem) {
