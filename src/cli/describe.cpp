@@ -19,6 +19,7 @@
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
+#include "genotype/mixer_kind.hpp"
 #include "genotype/slots.hpp"
 #include "search/algorithm.hpp"
 #include "search/gene_place.hpp"
@@ -91,11 +92,20 @@ std::string plugin_list(const PluginKind& kind) {
   return table(rows);
 }
 
+/// Of all mixers.
+Texts all_keys(const Slot& slot) {
+  auto keys = components().keys(slot.name);
+  for (const auto& mixer : mixer_kinds().keys()) {
+    for (auto& key : components().keys(slot.name, mixer)) keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
 std::string component_list() {
   std::vector<Texts> rows;
   for (const auto& slot : slots()) {
     if (!slot.is_component()) continue;
-    for (const auto& key : components().keys(slot.name)) {
+    for (const auto& key : all_keys(slot)) {
       const auto label = component_label(Semantics::corrected, slot.name, key);
       rows.push_back({slot.name, label, label == key ? "" : "(" + key + ")",
                       components().at(slot.name, key).summary});
@@ -328,6 +338,10 @@ std::string labels_text(const Component& component) {
 }
 
 std::string component_text(const Component& component) {
+  if (!component.mixer.empty()) {  // whose costs depend on the layer's other genes
+    return component.gene + " " + component.key + ": " + component.summary + "\n" +
+           table({{"mixer", component.mixer}});
+  }
   const AttentionShape shape;  // the paper's
   const std::set<std::string> of_kernel{"similarity", "normalization", "position", "pattern",
                                         "decay"};
@@ -445,7 +459,8 @@ Texts word_texts(const std::string& name) {
   }
   for (const auto& alias : layer_aliases()) {
     if (alias.name != name) continue;
-    texts.push_back("layer " + name + ": " + alias.layer + (alias.built ? "\n" : unbuilt));
+    texts.push_back("layer " + name + ": " + alias.layer + (alias.built ? "\n" : unbuilt) +
+                    (alias.differs.empty() ? "" : "  the published layer " + alias.differs + "\n"));
   }
   return texts;
 }
@@ -472,7 +487,7 @@ std::string describe_text(const std::string& name) {
     offer(slot.name, name == slot.name || name == "space." + slot.name,
           "gene of the section space\n" + table(gene_rows(slot)));
     if (!slot.is_component()) continue;
-    for (const auto& key : components().keys(slot.name)) {
+    for (const auto& key : all_keys(slot)) {
       const auto& component = components().at(slot.name, key);
       offer(key, bears(component, name), component_text(component));
     }

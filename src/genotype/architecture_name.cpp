@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "genotype/layer_alias.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "genotype/slots.hpp"
@@ -17,35 +18,6 @@ namespace nas {
 namespace {
 
 using Words = std::vector<std::string>;
-/// A gene as names write it, and its value.
-using Written = std::pair<std::string, std::string>;
-
-/// A word that stands for a mixer with some genes.
-struct Alias {
-  std::string name, mixer;
-  std::vector<Written> genes;
-};
-
-const std::vector<Alias>& aliases() {
-  static const std::vector<Alias> kAliases{
-      {"linear", "recurrent", {{"feature", "elu1"}}},
-      {"performer", "recurrent", {{"feature", "favor"}}},
-      {"retnet", "recurrent", {{"gating", "swish_gate"}, {"position", "rope"}, {"decay", "fixed"}}},
-      {"ssd", "recurrent", {{"decay", "scalar"}}},
-      {"gla", "recurrent", {{"gating", "swish_gate"}, {"decay", "channel"}}},
-      {"deltanet", "recurrent", {{"conv", "4"}, {"update", "delta"}}},
-      {"gdn",
-       "recurrent",
-       {{"gating", "swish_gate"}, {"decay", "scalar"}, {"conv", "4"}, {"update", "delta"}}},
-      {"kda",
-       "recurrent",
-       {{"gating", "swish_gate"}, {"decay", "channel"}, {"conv", "4"}, {"update", "delta"}}},
-      {"swa", "attn", {{"pattern", "window"}}},
-      {"mqa", "attn", {{"kv_heads", "1"}}},
-  };
-  return kAliases;
-}
-
 bool is_built(const Alias& alias) {
   return is_built(slot("mixer"), alias.mixer) &&
          std::all_of(alias.genes.begin(), alias.genes.end(), [](const Written& gene) {
@@ -472,7 +444,7 @@ std::string to_string(const Architecture& architecture) {
 std::vector<LayerAlias> layer_aliases() {
   std::vector<LayerAlias> all;
   for (const auto& alias : aliases()) {
-    all.push_back({alias.name, alias.mixer + braces(alias.genes), is_built(alias)});
+    all.push_back({alias.name, alias.mixer + braces(alias.genes), is_built(alias), alias.differs});
   }
   return all;
 }

@@ -22,7 +22,7 @@
 ///
 /// e.g. "model{norm=rms}/3*attn{pattern=window}+swiglu/attn{kv_heads=1}+swiglu". What is not written
 /// is as in the paper's model. Besides mixers, `linear`, `performer`, `retnet`, `ssd`, `gla`,
-/// `deltanet`, `gdn`, `kda`, `swa` and `mqa` are read, each for a mixer with some genes.
+/// `deltanet`, `gdn`, `gdn2`, `kda`, `swa` and `mqa` are read, each for a mixer with some genes.
 
 namespace NAS_PUBLIC nas {
 
@@ -31,6 +31,8 @@ struct LayerAlias {
   std::string name;    ///< "mqa"
   std::string layer;   ///< "attn{kv_heads=1}"
   bool built = false;  ///< whether modules compute it
+  /// What the published layer of that name has or does, and this one does not; empty: nothing.
+  std::string differs{};
 };
 std::vector<LayerAlias> layer_aliases();
 

@@ -28,10 +28,11 @@ const Component& ComponentRegistry::at(std::string_view gene, std::string_view k
                    "', known: " + join(keys(gene)) + did_you_mean(key, keys(gene)));
 }
 
-std::vector<std::string> ComponentRegistry::keys(std::string_view gene) const {
+std::vector<std::string> ComponentRegistry::keys(std::string_view gene,
+                                                 std::string_view mixer) const {
   std::vector<std::string> keys;
   for (const auto& component : components_) {
-    if (component.gene == gene) keys.push_back(component.key);
+    if (component.gene == gene && component.mixer == mixer) keys.push_back(component.key);
   }
   std::sort(keys.begin(), keys.end());
   return keys;

@@ -52,6 +52,9 @@ struct Component {
   std::string gene;     ///< "similarity", "position", "ffn", ...: a slot that is_component()
   std::string key;      ///< what it computes; unique within the gene; = file stem
   std::string summary;  ///< formula and source, one line
+  /// The mixer whose layers alone have the option, and compute it; empty: what the registry of the
+  /// gene's modules has under the key.
+  std::string mixer{};
   /// Genes that have no effect beside this option (relu_norm voids the temperature: it cancels).
   /// The canonical form sets them to their first option, so that equal functions have equal names.
   std::vector<std::string> voids{};
@@ -68,6 +71,11 @@ struct Component {
   /// and values, which are 8 G d kept().
   std::function<std::int64_t(const AttentionShape&)> state_bytes = [](const AttentionShape&) {
     return std::int64_t{0};
+  };
+  /// Of a map of keys of a recurrent layer: f, the entries that it makes of one of d_k =
+  /// shape.head_width(). Its parameters and operations are those of a shape of H d_k = shape.width.
+  std::function<std::int64_t(const AttentionShape&)> features = [](const AttentionShape& shape) {
+    return shape.head_width();
   };
   bool causal = true;  ///< no output depends on later tokens of the same sequence
   /// Whether its module has a form for the fused kernels of numerical modes exact and fast; found
@@ -89,8 +97,9 @@ class ComponentRegistry {
   /// @throws InputError "unknown similarity 'x', known: ...; did you mean ...?"
   [[nodiscard]] const Component& at(std::string_view gene, std::string_view key) const;
   [[nodiscard]] bool contains(std::string_view gene, std::string_view key) const;
-  /// @return the keys of a gene, sorted.
-  [[nodiscard]] std::vector<std::string> keys(std::string_view gene) const;
+  /// @return the keys of a gene, sorted. @param mixer  Component::mixer of those.
+  [[nodiscard]] std::vector<std::string> keys(std::string_view gene,
+                                              std::string_view mixer = {}) const;
 
  private:
   std::deque<Component> components_;  ///< what at() has returned stays where it is

@@ -40,14 +40,15 @@ struct Mechanism : Sizes {
                               ///< output projection; none: none has
   double attention_dropout = 0.0;  ///< on the weights after normalization, in [0, 1)
 
-  std::string mixer = "attn";     ///< key of its kind (genotype/mixer_kind.hpp)
-  std::int64_t heads = 0;         ///< 0: the model's
-  std::int64_t kv_heads = 0;      ///< heads of keys and values; 0: as many as heads
-  std::int64_t kv_rank = 0;       ///< of a latent that keys and values come from; 0: there is none
-  std::string qk_norm = "none";   ///< of queries and keys, before they are rotated
-  std::string pattern = "full";   ///< which keys a query sees
-  std::string position = "none";  ///< how scores know of distance
-  std::string decay = "none";     ///< of what lies back
+  std::string mixer = "attn";      ///< key of its kind (genotype/mixer_kind.hpp)
+  std::int64_t heads = 0;          ///< 0: the model's
+  std::int64_t kv_heads = 0;       ///< heads of keys and values; 0: as many as heads
+  std::int64_t kv_rank = 0;        ///< of a latent that keys and values come from; 0: there is none
+  std::string qk_norm = "none";    ///< of queries and keys, before they are rotated
+  std::string pattern = "full";    ///< which keys a query sees
+  std::string position = "none";   ///< how scores know of distance
+  std::string decay = "none";      ///< of what lies back
+  std::string decay_form = "gla";  ///< how decay channel follows from logits
   std::string maps = "single";
   std::int64_t conv = 0;  ///< taps of a short convolution of q, k and v, or of mixer conv; 0: none
   std::string head_norm = "none";  ///< of each head's output

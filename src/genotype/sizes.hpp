@@ -23,6 +23,7 @@ struct Sizes {
   std::int64_t decay_rank = 16;      ///< of decay channel
   double decay_tau = 16.0;           ///< divisor of its logarithms
   std::int64_t favor_features = 0;   ///< of feature favor; 0: twice the key width
+  std::int64_t gate_rank = 0;        ///< of gating sigmoid_gate; 0: its matrix is full
   std::int64_t ratio = 0;  ///< of the feed-forward layer, its hidden width / D; 0: the model's
 
   friend bool operator==(const Sizes&, const Sizes&) = default;

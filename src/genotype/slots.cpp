@@ -126,7 +126,7 @@ std::vector<Slot> make_paper_slots() {
                        "relu_n", "sparsemax", "entmax15", "top_k", "stick_breaking"}),
       paper_component("gating", "what scales attention's input or output", &Mechanism::gating,
                       {"none", "input_gate", "output_gate", "highway", "elementwise_gate",
-                       "headwise_gate", "swish_gate"}),
+                       "headwise_gate", "swish_gate", "sigmoid_gate"}),
       paper_component("temperature", "what scores are divided by", &Mechanism::temperature,
                       {"fixed", "learned", "per_query", "log_length"}),
       {.name = "bias",
@@ -177,6 +177,9 @@ std::vector<Slot> make_layer_slots() {
               &Mechanism::kv_rank, 0, 4, kLargestSize),
       choice(Kind::component, "qk_norm", "norm of queries and keys", &Mechanism::qk_norm,
              {"none", "rms"}),
+      owned(integer("gate_rank", "rank of the gate's matrix; 0: full", &Mechanism::gate_rank, 0, 3,
+                    kLargestSize),
+            "gating", {"sigmoid_gate"}),
       choice(Kind::component, "pattern", "which keys a query sees", &Mechanism::pattern,
              {"full", "window", "strided", "bigbird", "lsh"}),
       owned(integer("window", "newest keys that a query sees, its own included", &Mechanism::window,
@@ -227,6 +230,9 @@ std::vector<Slot> make_layer_slots() {
       owned(real("decay_tau", "divisor of the logarithms of decays", &Mechanism::decay_tau, 1.0,
                  kUnbounded),
             "decay", {"channel"}),
+      owned(choice(Kind::word, "decay_form", "how decays of channels follow from logits",
+                   &Mechanism::decay_form, {"gla", "softplus"}),
+            "decay", {"channel"}),
       without_modules(choice(Kind::word, "maps", "maps of weights in a head", &Mechanism::maps,
                              {"single", "difference"}),
                       {"difference"}),
@@ -235,13 +241,10 @@ std::vector<Slot> make_layer_slots() {
           is_number_of_taps, "0 or an integer in [2, 8]"),
       choice(Kind::component, "head_norm", "norm of each head's output", &Mechanism::head_norm,
              {"none", "rms"}),
-      without_modules(choice(Kind::word, "update", "how a state takes up a key and its value",
-                             &Mechanism::update, {"add", "delta"}),
-                      {"delta"}),
-      without_modules(
-          choice(Kind::word, "feature", "map of queries and keys of a recurrent layer",
-                 &Mechanism::feature, {"identity", "elu1", "relu", "favor", "taylor2", "hedgehog"}),
-          {"elu1", "relu", "favor", "taylor2", "hedgehog"}),
+      choice(Kind::word, "update", "how a state takes up a key and its value", &Mechanism::update,
+             {"add", "delta", "delta2"}),
+      choice(Kind::component, "feature", "map of queries and keys of a recurrent layer",
+             &Mechanism::feature, {"identity", "elu1", "relu", "favor", "taylor2", "hedgehog"}),
       owned(integer("favor_features", "random features; 0: twice the key width",
                     &Mechanism::favor_features, 0, 6, kLargestSize),
             "feature", {"favor"}),
@@ -426,6 +429,10 @@ std::vector<std::string> options(const Slot& slot) {
   auto options = slot.searched.options;
   for (const auto& key : components().keys(slot.name)) {
     if (!holds(options, key)) options.push_back(key);
+  }
+  for (const auto& word : slot.words) {  // what another mixer than attention computes
+    const bool built = is_built(slot, word) && !components().at(slot.name, word).mixer.empty();
+    if (built && !holds(options, word)) options.push_back(word);
   }
   return options;
 }

@@ -44,7 +44,8 @@ struct Slot {
   GeneValue vanilla{};    ///< the default: a label of the paper, a word or a number
   bool model = false;     ///< a gene of the whole model: its member is one of ModelGenes
   std::string written{};  ///< what layered names call it: "dropout" for attention_dropout
-  /// Of a size: the slot and its options beside which alone it has an effect.
+  /// Of a size, or what is no size but goes with some options: the slot and its options beside which
+  /// alone it has an effect.
   std::string owner{};
   std::vector<std::string> owner_options{};
   /// Of an integer, where not all of [lower, upper) will do; and that in words.

@@ -119,6 +119,7 @@ TEST(LayeredNames, ReadAliasesAndWriteThemForPeople) {
       {"deltanet", "recurrent{conv=4,update=delta}"},
       {"gdn", "recurrent{gating=swish_gate,decay=scalar,conv=4,update=delta}"},
       {"kda", "recurrent{gating=swish_gate,decay=channel,conv=4,update=delta}"},
+      {"gdn2", "recurrent{gating=sigmoid_gate,decay=channel,conv=4,update=delta2}"},
       {"swa", "attn{pattern=window}"},
       {"mqa", "attn{kv_heads=1}"}};
   for (const auto& [alias, written] : names) {
@@ -274,9 +275,17 @@ TEST(CanonicalForm, VoidsWhatHasNoEffect) {
       {"attn{pattern=lsh,buckets=1,conv=3}", "attn{conv=3}"},  // V11 after V8
       {"attn{kv_heads=4}+swiglu", "attn+swiglu"},              // V12
       {"attn{heads=4,kv_heads=2}", "attn{kv_heads=2}"},
-      {"recurrent{key_width=32}", "recurrent"},                                           // V12
-      {"recurrent{update=delta,feature=elu1}", "recurrent{update=delta}"},                // V13
-      {"recurrent{neg_eigen=1}", "recurrent"},                                            // V13
+      {"recurrent{key_width=32}", "recurrent"},                             // V12
+      {"recurrent{update=delta,feature=elu1}", "recurrent{update=delta}"},  // V13
+      {"recurrent{neg_eigen=1}", "recurrent"},                              // V13
+      {"recurrent{update=delta2,feature=elu1,neg_eigen=1}",
+       "recurrent{update=delta2,neg_eigen=1}"},                                // V13
+      {"recurrent{update=delta2,position=rope}", "recurrent{update=delta2}"},  // V14
+      {"recurrent{gate_rank=8,decay_form=softplus}", "recurrent"},             // V4
+      {"recurrent{gating=sigmoid_gate,gate_rank=8}", "recurrent{gating=sigmoid_gate,gate_rank=8}"},
+      {"recurrent{decay=channel,decay_tau=4,decay_form=softplus}",
+       "recurrent{decay=channel,decay_form=softplus}"},
+      {"attn{gating=sigmoid_gate,gate_rank=8}+swiglu", "attn+swiglu"},                    // V1
       {"recurrent{feature=elu1,position=rope,rope_base=10}", "recurrent{feature=elu1}"},  // V14
       {"recurrent{update=delta,position=rope}", "recurrent{update=delta}"},               // V14
       {"model{block=parallel,norm_place=post}/2*attn", "model{block=parallel}/2*attn"},   // V15

@@ -194,8 +194,13 @@ TEST(DescribeText, ASettingHasAPathAndAGeneAPage) {
 
 TEST(DescribeText, WhatIsNamedButNotBuiltIsSaidToBe) {
   const std::string unbuilt = "named by the space, but not built: no module computes it\n";
-  EXPECT_EQ(describe_text("performer"), "layer performer: recurrent{feature=favor}: " + unbuilt);
+  EXPECT_EQ(describe_text("performer"),
+            "layer performer: recurrent{feature=favor}: " + unbuilt +
+                "  the published layer redraws its random features, and subtracts the maximum over "
+                "all keys, later ones included\n");
   EXPECT_EQ(describe_text("mqa"), "layer mqa: attn{kv_heads=1}\n");
+  EXPECT_THAT(describe_text("retnet"),
+              HasSubstr("\n  the published layer has values twice as wide\n"));
   for (const auto& slot : slots()) {
     for (const auto& word : slot.words) {
       if (is_built(slot, word) || !(slot.is_component() || slot.is_word())) continue;

@@ -10,27 +10,37 @@ constexpr std::int64_t kFloat = 4;  // bytes
 
 double real(std::int64_t number) { return static_cast<double>(number); }
 
-/// f, features of a key of so many entries.
-std::int64_t num_features(const Mechanism& layer, std::int64_t key) {
-  if (layer.feature == "favor") return layer.favor_features > 0 ? layer.favor_features : 2 * key;
-  if (layer.feature == "taylor2") return 1 + key + key * key;
-  return layer.feature == "hedgehog" ? 2 * key : key;
+/// Erase and write gates, and unit keys, of updates delta and delta2.
+void add_update(const Mechanism& layer, const AttentionShape& shape, std::int64_t keys,
+                MixerCosts& costs) {
+  if (layer.update == "add") return;
+  const auto width = shape.width;
+  const double tokens = real(shape.context);
+  const double reflects = layer.neg_eigen == 1 ? 2.0 : 1.0;
+  costs.flops += tokens * (6.0 * real(keys) + 2.0 * real(width));
+  if (layer.update == "delta2") {
+    costs.parameters += width * (keys + width);
+    costs.flops += tokens * (2.0 * real(width) * real(keys + width) +
+                             real(keys) * (reflects + 1.0) + real(width));
+  } else {
+    costs.parameters += shape.heads * width;
+    costs.flops += tokens * real(shape.heads) * (2.0 * real(width) + reflects);
+  }
 }
 
-/// What makes features of queries and keys.
-void add_feature_map(const Mechanism& layer, std::int64_t heads, std::int64_t key,
-                     std::int64_t tokens, MixerCosts& costs) {
-  const double each = real(tokens) * real(heads);
-  const double k = real(key);
-  if (layer.feature == "elu1") costs.flops += 4.0 * each * k;
-  if (layer.feature == "favor") {
-    const double f = real(num_features(layer, key));
-    costs.flops += 2.0 * each * (2.0 * f * k + 3.0 * k + 2.0 * f);
-  }
-  if (layer.feature == "taylor2") costs.flops += 2.0 * each * (2.0 * k * k + k);
-  if (layer.feature == "hedgehog") {
-    costs.parameters += 2 * heads * (key * key + key);
-    costs.flops += each * (4.0 * k * k + 18.0 * k);
+void add_decay(const Mechanism& layer, const AttentionShape& shape, std::int64_t channels,
+               MixerCosts& costs) {
+  const auto width = shape.width;
+  const double tokens = real(shape.context);
+  if (layer.decay == "scalar") {
+    costs.parameters += shape.heads * (width + 2);
+    costs.flops += tokens * real(shape.heads) * (2.0 * real(width) + 4.0);
+  } else if (layer.decay == "channel") {
+    const auto rank = layer.decay_rank;
+    const bool softplus = layer.decay_form == "softplus";
+    costs.parameters += rank * (width + channels) + channels + (softplus ? shape.heads : 0);
+    costs.flops += tokens * (2.0 * real(rank) * real(width + channels) +
+                             (softplus ? 4.0 : 3.0) * real(channels));
   }
 }
 
@@ -39,14 +49,16 @@ MixerCosts recurrent_costs(const Mechanism& layer, const AttentionShape& shape) 
   const auto width = shape.width;
   const auto heads = shape.heads;
   const auto d = shape.head_width();
-  const auto key = layer.key_width > 0 ? layer.key_width : d;
-  const auto keys = heads * key;
-  const auto features = num_features(layer, key);
-  const bool delta = layer.update == "delta";
+  auto of_keys = shape;
+  of_keys.width = heads * (layer.key_width > 0 ? layer.key_width : d);
+  const auto keys = of_keys.width;
+  const bool maps = layer.feature != "identity";
+  const auto features =
+      maps ? described("feature", layer.feature).features(of_keys) : of_keys.head_width();
+  const bool delta = layer.update != "add";
   const bool decays = layer.decay != "none";
-  const bool sums = !delta && layer.feature != "identity";
+  const bool sums = !delta && maps;
   const double tokens = real(shape.context);
-  const double state_width = real(heads) * real(features);
 
   MixerCosts costs{
       .parameters =
@@ -58,36 +70,33 @@ MixerCosts recurrent_costs(const Mechanism& layer, const AttentionShape& shape) 
   add_convolution(layer.conv, 2 * keys + width, shape.context, costs);
   if (layer.conv > 0 || delta) costs.flops += 2.0 * tokens * real(2 * keys + width);  // SiLU
   if (layer.position == "rope") costs.flops += 6.0 * tokens * real(keys);
-  if (layer.decay == "scalar") {
-    costs.parameters += heads * (width + 2);
-    costs.flops += tokens * real(heads) * (2.0 * real(width) + 4.0);
-  } else if (layer.decay == "channel") {
-    const auto rank = layer.decay_rank;
-    costs.parameters += rank * (width + heads * features) + heads * features;
-    costs.flops += tokens * (2.0 * real(rank) * (real(width) + state_width) + 3.0 * state_width);
-  }
-  if (delta) {
-    costs.parameters += heads * width;
-    costs.flops += tokens * (2.0 * real(width) * real(heads) +
-                             real(heads) * (layer.neg_eigen == 1 ? 2.0 : 1.0) + 6.0 * real(keys) +
-                             2.0 * real(width));
-  }
+  add_decay(layer, shape, heads * features, costs);
+  add_update(layer, shape, keys, costs);
   if (sums) {
-    costs.flops += tokens * (state_width * (decays ? 4.0 : 3.0) + real(width));
+    costs.flops += tokens * (real(heads) * real(features) * (decays ? 4.0 : 3.0) + real(width));
   } else {
     costs.parameters += d;  // the norm of a head's output
     costs.flops += 4.0 * tokens * real(width);
   }
-  add_feature_map(layer, heads, key, shape.context, costs);
+  if (maps) add(described("feature", layer.feature), of_keys, costs);
   if (layer.gating != "none") add(described("gating", layer.gating), shape, costs);
   return costs;
+}
+
+/// Queries, keys, values and outputs.
+double least_values(const Architecture& architecture, const Mechanism& layer) {
+  const double width = real(architecture.width);
+  const auto heads = layer.heads > 0 ? layer.heads : architecture.heads;
+  return 2.0 * (width + (layer.key_width > 0 ? real(heads) * real(layer.key_width) : width));
 }
 
 void apply_rules(LayerRules& rules) {
   auto& layer = rules.layer();
   if (layer.key_width == rules.head_width()) layer.key_width = 0;
-  rules.clear({layer.update == "delta" ? "feature" : "neg_eigen"});
-  if (layer.feature != "identity" || layer.update == "delta") rules.clear({"position"});
+  const bool delta = layer.update != "add";
+  rules.clear({delta ? "feature" : "neg_eigen"});
+  if (layer.feature != "identity" || delta) rules.clear({"position"});
+  if (layer.decay_form != "gla") rules.clear({"decay_tau"});
 }
 
 void require_valid(const Architecture& architecture, const Mechanism& layer) {
@@ -98,13 +107,16 @@ void require_valid(const Architecture& architecture, const Mechanism& layer) {
 
 NAS_REGISTER_MIXER_KIND(.key = "recurrent",
                         .genes = {{"heads", {}},
-                                  {"gating", {"none", "swish_gate", "elementwise_gate"}},
+                                  {"gating",
+                                   {"none", "swish_gate", "elementwise_gate", "sigmoid_gate"}},
+                                  {"gate_rank", {}},
                                   {"bias", {}},
                                   {"position", {"none", "rope"}},
                                   {"rope_base", {}},
                                   {"decay", {}},
                                   {"decay_rank", {}},
                                   {"decay_tau", {}},
+                                  {"decay_form", {}},
                                   {"conv", {}},
                                   {"update", {}},
                                   {"feature", {}},
@@ -112,7 +124,7 @@ NAS_REGISTER_MIXER_KIND(.key = "recurrent",
                                   {"key_width", {}},
                                   {"neg_eigen", {}}},
                         .apply_rules = apply_rules, .require_valid = require_valid,
-                        .costs = recurrent_costs);
+                        .costs = recurrent_costs, .least_values = least_values);
 
 }  // namespace
 
