@@ -89,6 +89,15 @@ void draw(const torch::Tensor& values, const Start& start, const at::Generator& 
       values.normal_(0.0, start.value, generator);
       values.select(-1, values.size(-1) - 1).fill_(1.0);
       break;
+    case Start::Kind::log_of_uniform:
+      values.uniform_(start.list[0], start.list[1], generator).log_();
+      break;
+    case Start::Kind::softplus_of_log_uniform:
+      values.uniform_(std::log(start.list[0]), std::log(start.list[1]), generator)
+          .exp_()
+          .expm1_()
+          .log_();
+      break;
   }
 }
 

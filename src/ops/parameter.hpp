@@ -16,10 +16,18 @@ namespace NAS_PUBLIC nn {
 
 /// How a parameter's initial values are drawn.
 struct Start {
-  enum class Kind { constant, normal, xavier_uniform, listed, newest_tap };
+  enum class Kind {
+    constant,
+    normal,
+    xavier_uniform,
+    listed,
+    newest_tap,
+    log_of_uniform,
+    softplus_of_log_uniform
+  };
   Kind kind = Kind::constant;
   double value = 0.0;          ///< the constant, or the standard deviation of a normal distribution
-  std::vector<double> list{};  ///< of listed
+  std::vector<double> list{};  ///< of listed; the bounds of what is uniform
 
   static Start constant(double value) { return {Kind::constant, value}; }
   /// N(0, sd^2); 0.02 is the default initialiser of every Linear and Embedding.
@@ -28,6 +36,14 @@ struct Start {
   static Start xavier_uniform() { return {Kind::xavier_uniform, 0.0}; }
   /// These numbers: as many as the parameter has elements.
   static Start listed(std::vector<double> values) { return {Kind::listed, 0.0, std::move(values)}; }
+  /// log a, a from U(least, most).
+  static Start log_of_uniform(double least, double most) {
+    return {Kind::log_of_uniform, 0.0, {least, most}};
+  }
+  /// b of which softplus(b) = log(1 + e^b) is in [least, most], with a uniform logarithm.
+  static Start softplus_of_log_uniform(double least, double most) {
+    return {Kind::softplus_of_log_uniform, 0.0, {least, most}};
+  }
   /// N(0, 0.02^2), but 1 at the end of the last dimension: a convolution that hardly changes
   /// anything, whose newest tap is the last.
   static Start newest_tap() { return {Kind::newest_tap, 0.02}; }

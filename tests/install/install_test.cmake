@@ -142,7 +142,8 @@ foreach(plugin ${found})
   endif()
 endforeach()
 foreach(kind algorithms objectives problems corpora attention/similarity attention/normalization attention/gating
-    attention/temperature attention/position attention/pattern attention/decay attention/vector_norm feed_forward mixers norms)
+    attention/temperature attention/position attention/pattern attention/decay attention/vector_norm feed_forward mixers norms
+    recurrent/feature)
   if(NOT "${found}" MATCHES "(^|;)${kind} ")
     string(APPEND problems "\n  ${kind}: nothing is registered")
   endif()

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -35,15 +36,20 @@ inline std::istringstream lines_of(const std::string& path) {
   return std::istringstream(text);
 }
 
-/// The cases of the wide space of a kind, in order of the file NAS_GOLDEN_SPACE.
+/// The cases of the wide space of a kind, in order of the file NAS_GOLDEN_SPACE, then those of
+/// space_additions.jsonl beside it.
 inline std::vector<Json> space_cases(const std::string& kind) {
   std::vector<Json> cases;
-  const char* path = std::getenv("NAS_GOLDEN_SPACE");
-  if (path == nullptr) return cases;
-  auto lines = lines_of(path);
-  for (std::string line; std::getline(lines, line);) {
-    auto record = Json::parse(line);
-    if (record.at("kind") == kind) cases.push_back(std::move(record));
+  const char* given = std::getenv("NAS_GOLDEN_SPACE");
+  if (given == nullptr) return cases;
+  const std::filesystem::path path(given);
+  for (const auto& file : {path, path.parent_path() / "space_additions.jsonl"}) {
+    if (!std::filesystem::exists(file)) continue;
+    auto lines = lines_of(file);
+    for (std::string line; std::getline(lines, line);) {
+      auto record = Json::parse(line);
+      if (record.at("kind") == kind) cases.push_back(std::move(record));
+    }
   }
   EXPECT_FALSE(cases.empty()) << path << " has no cases of kind " << kind;
   return cases;
@@ -104,7 +110,7 @@ inline void expect_near(const torch::Tensor& actual, const torch::Tensor& expect
   EXPECT_LE(error, way.tolerance) << what;
 }
 
-/// Reads a layer's genes of attention.
+/// Reads a layer's genes, those that its mixer has.
 inline void read_genes(const Json& genes, Mechanism& layer) {
   static const std::map<std::string, std::string Mechanism::*> kWords{
       {"similarity", &Mechanism::similarity},
@@ -117,15 +123,24 @@ inline void read_genes(const Json& genes, Mechanism& layer) {
       {"position", &Mechanism::position},
       {"decay", &Mechanism::decay},
       {"maps", &Mechanism::maps},
-      {"head_norm", &Mechanism::head_norm}};
+      {"head_norm", &Mechanism::head_norm},
+      {"update", &Mechanism::update},
+      {"feature", &Mechanism::feature}};
   static const std::map<std::string, std::int64_t Mechanism::*> kIntegers{
-      {"heads", &Mechanism::heads},     {"kv_heads", &Mechanism::kv_heads},
-      {"kv_rank", &Mechanism::kv_rank}, {"window", &Mechanism::window},
-      {"globals", &Mechanism::globals}, {"conv", &Mechanism::conv}};
-  for (const auto& [name, member] : kWords) layer.*member = genes.at(name).get<std::string>();
-  for (const auto& [name, member] : kIntegers) layer.*member = genes.at(name).get<std::int64_t>();
-  layer.rope_base = genes.at("rope_base");
-  layer.rope_fraction = genes.at("rope_fraction");
+      {"heads", &Mechanism::heads},         {"kv_heads", &Mechanism::kv_heads},
+      {"kv_rank", &Mechanism::kv_rank},     {"window", &Mechanism::window},
+      {"globals", &Mechanism::globals},     {"conv", &Mechanism::conv},
+      {"key_width", &Mechanism::key_width}, {"neg_eigen", &Mechanism::neg_eigen}};
+  static const std::map<std::string, double Mechanism::*> kReals{
+      {"rope_base", &Mechanism::rope_base}, {"rope_fraction", &Mechanism::rope_fraction}};
+  const auto read = [&](const auto& members) {
+    for (const auto& [name, member] : members) {
+      if (genes.contains(name)) genes.at(name).get_to(layer.*member);
+    }
+  };
+  read(kWords);
+  read(kIntegers);
+  read(kReals);
 }
 
 }  // namespace nas::test

@@ -1,4 +1,4 @@
-// The attention options of the wide space against naive loops in double: values and gradients. The
+// The options of layers of the wide space against naive loops in double: values and gradients. The
 // cases are not part of the repository: NAS_GOLDEN_SPACE names their file.
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 
 #include "golden_cases.hpp"
 #include "lone_layer.hpp"
+#include "nn/recurrent_layer.hpp"
 
 namespace nas::nn {
 namespace {
@@ -34,7 +35,10 @@ const std::set<std::string>& later_options() {
                                            "strided",
                                            "bigbird",
                                            "gated_conv",
-                                           "retention_decays",
+                                           "value_exclusion",
+                                           "value_exclusion_rope",
+                                           "value_exclusion_gate",
+                                           "value_exclusion_shared_keys",
                                            "lambda_init",
                                            "pattern_strided"};
   return later;
@@ -47,15 +51,18 @@ const std::set<std::string>& tables_of_models() {
 }
 
 bool is_later(const Json& record) {
-  return later_options().contains(record.at("option").get<std::string>()) ||
-         record.value("mixer", "attn") == "recurrent";
+  return later_options().contains(record.at("option").get<std::string>());
 }
 
 Mechanism layer_of(const Json& record) {
   Mechanism layer;
   test::read_genes(record.at("genes"), layer);
-  layer.t5_buckets = record.at("hyper").at("t5_buckets");
-  layer.t5_distance = record.at("hyper").at("t5_distance");
+  const auto& hyper = record.at("hyper");
+  layer.t5_buckets = hyper.at("t5_buckets");
+  layer.t5_distance = hyper.at("t5_distance");
+  layer.decay_rank = hyper.at("decay_rank");
+  layer.decay_tau = hyper.at("decay_tau");
+  layer.favor_features = hyper.at("favor_features");
   return layer;
 }
 
@@ -73,18 +80,23 @@ void expect_close(const torch::Tensor& ours, const torch::Tensor& theirs, const 
       << what;
 }
 
-void expect_reference_result(const Json& record, const Way& way) {
-  const auto type = way.type;
-  const auto mechanism = layer_of(record);
+AttentionShape shape_of(const Json& record, const Mechanism& mechanism) {
   const auto& sizes = record.at("shapes");
   AttentionShape shape;
   shape.width = sizes.at("width");
   shape.heads = mechanism.heads;
   shape.kv_heads = mechanism.kv_heads;
   shape.context = sizes.at("tokens");
-  std::vector<Parameter> parameters;
-  test::LoneLayer layer(mechanism, shape, Semantics::corrected,
-                        ParameterScope(parameters, way.mode));
+  return shape;
+}
+
+/// @param forward     of x (B, T, D).
+/// @param parameters  of the layer, which get the case's values.
+template <class Forward>
+void expect_reference_result(const Json& record, const Way& way, const Forward& forward,
+                             std::vector<Parameter>& parameters) {
+  const auto type = way.type;
+  const auto& sizes = record.at("shapes");
   move_to(parameters, at::kCPU, type);
   ASSERT_EQ(parameters.size(), record.at("params").size());
   for (auto& parameter : parameters) {
@@ -94,11 +106,11 @@ void expect_reference_result(const Json& record, const Way& way) {
         << parameter.name;
     parameter.tensor.set_data(tensor_of(values.at("values"), parameter.tensor.sizes()).to(type));
   }
-  const std::vector<std::int64_t> of_x{sizes.at("batch"), shape.context, shape.width};
+  const std::vector<std::int64_t> of_x{sizes.at("batch"), sizes.at("tokens"), sizes.at("width")};
   auto x = tensor_of(record.at("x"), of_x).to(type);
   x.requires_grad_(true);
 
-  const auto y = layer.forward(x, at::zeros_like(x), Pass{}, 0);
+  const auto y = forward(x);
   expect_close(y, tensor_of(record.at("y"), of_x), way, "y");
   (y * tensor_of(record.at("w"), of_x).to(type)).sum().backward();
   expect_close(x.grad(), tensor_of(record.at("grad_x"), of_x), way, "grad_x");
@@ -111,6 +123,47 @@ void expect_reference_result(const Json& record, const Way& way) {
   }
 }
 
+void expect_attention(const Json& record, const Way& way) {
+  const auto mechanism = layer_of(record);
+  std::vector<Parameter> parameters;
+  test::LoneLayer layer(mechanism, shape_of(record, mechanism), Semantics::corrected,
+                        ParameterScope(parameters, way.mode));
+  const auto forward = [&](const torch::Tensor& x) {
+    return layer.forward(x, at::zeros_like(x), Pass{}, 0);
+  };
+  expect_reference_result(record, way, forward, parameters);
+}
+
+/// Values, gradients, the state, and the same token by token.
+void expect_recurrence(const Json& record, const Way& way, std::int64_t chunk) {
+  const auto mechanism = layer_of(record);
+  std::vector<Parameter> parameters;
+  MixerContext context{.mechanisms = {mechanism}, .shape = shape_of(record, mechanism)};
+  RecurrentLayer layer(context, ParameterScope(parameters, way.mode));
+  layer.set_chunk(chunk);
+  if (record.contains("constants") && record.at("constants").contains("projection")) {
+    const auto drawn = layer.feature_map()->drawn();
+    drawn.copy_(tensor_of(record.at("constants").at("projection"), drawn.sizes()));
+  }
+  torch::Tensor seen;
+  const auto forward = [&](const torch::Tensor& x) {
+    seen = x.detach().unsqueeze(0);
+    return layer.forward(x.unsqueeze(0), x, Pass{}, 0)[0];
+  };
+  expect_reference_result(record, way, forward, parameters);
+  const at::NoGradGuard no_grad;
+  const auto state = tensor_of(record.at("state"),
+                               record.at("state").at("shape").get<std::vector<std::int64_t>>());
+  expect_close(layer.state_after(seen)[0], state, way, "state");
+  const auto kept = layer.start(0);
+  std::vector<torch::Tensor> steps;
+  for (std::int64_t t = 0; t < seen.size(2); ++t) {
+    steps.push_back(layer.step(seen.narrow(2, t, 1), {}, *kept));
+  }
+  expect_close(at::cat(steps, 2)[0], tensor_of(record.at("y"), seen.sizes().slice(1)), way,
+               "y token by token");
+}
+
 using SpaceGolden = test::SpaceCases;
 
 TEST_F(SpaceGolden, LayersEqualNaiveLoopsInValuesAndGradients) {
@@ -120,10 +173,14 @@ TEST_F(SpaceGolden, LayersEqualNaiveLoopsInValuesAndGradients) {
     ++compared;
     for (const auto& way : test::ways()) {
       SCOPED_TRACE(record.at("id").get<std::string>() + " " + way.text());
-      expect_reference_result(record, way);
+      if (record.at("mixer") != "recurrent") {
+        expect_attention(record, way);
+        continue;
+      }
+      for (const std::int64_t chunk : {0, 1, 3, 4}) expect_recurrence(record, way, chunk);
     }
   }
-  EXPECT_GE(compared, 36);
+  EXPECT_GE(compared, 62);
 }
 
 LayerContext context_of(std::int64_t heads, const Sizes& sizes) {
@@ -160,6 +217,13 @@ void expect_buckets(const Json& record) {
   EXPECT_TRUE(ours.to(at::kDouble).equal(tensor_of(record.at("values"), ours.sizes())));
 }
 
+void expect_decays(const Json& table) {
+  for (const auto& [heads, decays] : table.items()) {
+    const auto ours = retention_logarithms(std::stoll(heads)).flatten().exp();
+    EXPECT_TRUE(ours.allclose(tensor_of(decays, ours.sizes()), 1e-12, 0.0)) << heads;
+  }
+}
+
 void expect_visible(const Json& record) {
   Sizes sizes;
   sizes.window = record.at("settings").at("window");
@@ -186,6 +250,8 @@ TEST_F(SpaceGolden, TablesAreWhatTheFormulasGive) {
     SCOPED_TRACE(id);
     if (id == "alibi_slopes") {
       expect_slopes(record.at("values"));
+    } else if (id == "retention_decays") {
+      expect_decays(record.at("values"));
     } else if (id == "t5_buckets") {
       expect_buckets(record);
     } else if (id == "pattern_window") {

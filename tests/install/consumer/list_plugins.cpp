@@ -38,5 +38,6 @@ int main() {
   print("feed_forward", nas::components().keys("ffn"));
   print("mixers", nas::components().keys("mixer"));
   print("mixers/kinds", nas::mixer_kinds().keys());
+  print("recurrent/feature", nas::components().keys("feature"));
   print("norms", nas::components().keys("norm"));
 }

@@ -1,0 +1,411 @@
+// Recurrent layers: one recurrence however it is computed, its limits that are another mechanism's,
+// and what every mixer must do.
+
+#include "nn/recurrent_layer.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include "array_step.hpp"
+#include "genotype/architecture_name.hpp"
+#include "nn/decoder.hpp"
+#include "nn/transformer.hpp"
+#include "ops/torch_compat.hpp"
+
+namespace nas::nn {
+namespace {
+
+const std::vector<std::string> kUpdates{"add", "delta", "delta2"};
+const std::vector<std::string> kDecays{"none", "fixed", "scalar", "channel"};
+
+/// Genes of all twelve cells of update x decay, and of what else a recurrent layer may have.
+std::vector<std::string> layers() {
+  std::vector<std::string> all;
+  for (const auto& update : kUpdates) {
+    for (const auto& decay : kDecays) {
+      all.push_back("recurrent{decay=" + decay + ",update=" + update + "}");
+    }
+  }
+  for (const auto* feature : {"elu1", "relu", "favor", "taylor2", "hedgehog"}) {
+    for (const auto& decay : kDecays) {
+      all.push_back("recurrent{key_width=4,decay=" + decay + ",feature=" + feature + "}");
+    }
+  }
+  for (const auto* name :
+       {"retnet", "gla", "gdn{neg_eigen=1}", "kda{key_width=4}", "gdn2{neg_eigen=1,gate_rank=3}",
+        "recurrent{conv=3,heads=2}", "recurrent{gating=sigmoid_gate,bias=none}",
+        "recurrent{gating=elementwise_gate,bias=no_bias,position=rope,key_width=4}",
+        "recurrent{decay=channel,decay_form=softplus,decay_rank=2,update=delta}",
+        "recurrent{feature=favor,favor_features=7}"}) {
+    all.emplace_back(name);
+  }
+  return all;
+}
+
+Architecture frame() {
+  return {.layers = 2, .width = 24, .heads = 3, .context = 41, .vocabulary = 29};
+}
+
+Architecture model(const std::string& layer) {
+  return canonical(parse_model("2*" + layer, frame()));
+}
+
+at::Generator generator(std::uint64_t seed) { return make_generator(at::kCPU, seed); }
+
+/// Of a model's parameters: far from where nothing matters.
+void randomise(Transformer& built) {
+  const at::NoGradGuard no_grad;
+  built.to(at::kCPU, at::kDouble);
+  const auto from = generator(5);
+  for (auto& [name, tensor] : built.parameters()) tensor.normal_(0.0, 0.5, from);
+}
+
+torch::Tensor tokens() {
+  return at::randint(29, {2, 41}, generator(6), at::TensorOptions(at::kLong));
+}
+
+double difference(const torch::Tensor& actual, const torch::Tensor& expected) {
+  return ((actual - expected) / expected.abs().clamp_min(1.0)).abs().max().item<double>();
+}
+
+struct Lone {
+  explicit Lone(const std::string& name, at::ScalarType type = at::kDouble)
+      : layer({.mechanisms = {model(name).layer(0)},
+               .shape = model(name).attention_shape(model(name).layer(0))},
+              ParameterScope(parameters)) {
+    move_to(parameters, at::kCPU, type);
+    const at::NoGradGuard no_grad;
+    const auto from = generator(7);
+    for (auto& parameter : parameters) parameter.tensor.normal_(0.0, 0.5, from);
+  }
+  torch::Tensor operator()(const torch::Tensor& x) { return layer.forward(x, x, Pass{}, 0); }
+  [[nodiscard]] torch::Tensor& parameter(const std::string& name) {
+    for (auto& parameter : parameters) {
+      if (parameter.name == name) return parameter.tensor;
+    }
+    throw std::out_of_range(name);
+  }
+  /// Takes the values of another layer's parameters of the same names.
+  void take(Lone& other) {
+    const at::NoGradGuard no_grad;
+    for (auto& parameter : parameters) {
+      for (const auto& given : other.parameters) {
+        if (given.name == parameter.name) parameter.tensor.copy_(given.tensor);
+      }
+    }
+  }
+
+  std::vector<Parameter> parameters;
+  RecurrentLayer layer;
+};
+
+torch::Tensor inputs(std::int64_t length = 41, at::ScalarType type = at::kDouble) {
+  return at::empty({1, 2, length, 24}, at::TensorOptions(at::kDouble))
+      .normal_(0.0, 1.0, generator(8))
+      .to(type);
+}
+
+Recurrence some_sequence(bool decays, bool by_channel, bool erases) {
+  const std::vector<std::int64_t> of_keys{3, 2, 53, 5};
+  const auto drawn = [](at::IntArrayRef sizes, std::uint64_t seed) {
+    return at::empty(sizes, at::TensorOptions(at::kDouble)).normal_(0.0, 0.5, generator(seed));
+  };
+  Recurrence sequence{.queries = drawn(of_keys, 1),
+                      .keys = drawn(of_keys, 2),
+                      .values = drawn({3, 2, 53, 4}, 3),
+                      .by_channel = by_channel};
+  if (decays) sequence.log_decays = -drawn({3, 2, 53, by_channel ? 5 : 1}, 4).abs();
+  if (erases) sequence.erased = sequence.keys * drawn(of_keys, 5).sigmoid();
+  return sequence;
+}
+
+/// By the definition, with the whole matrix that a token multiplies S by.
+Recurred by_definition(const Recurrence& sequence) {
+  const auto features = sequence.keys.size(-1);
+  auto state = at::zeros({3, 2, features, sequence.values.size(-1)}, sequence.keys.options());
+  std::vector<torch::Tensor> outputs;
+  for (std::int64_t t = 0; t < sequence.values.size(2); ++t) {
+    const auto at_t = [t](const torch::Tensor& x) { return x.select(2, t); };
+    auto transition = at::eye(features, state.options()).expand({3, 2, features, features});
+    if (sequence.erased.defined()) {
+      transition =
+          transition - at_t(sequence.keys).unsqueeze(-1) * at_t(sequence.erased).unsqueeze(-2);
+    }
+    if (sequence.log_decays.defined()) {
+      transition = transition * at_t(sequence.log_decays).exp().unsqueeze(-2);
+    }
+    state = transition.matmul(state) +
+            at_t(sequence.keys).unsqueeze(-1) * at_t(sequence.values).unsqueeze(-2);
+    outputs.push_back((at_t(sequence.queries).unsqueeze(-1) * state).sum(-2));
+  }
+  return {at::stack(outputs, 2), state};
+}
+
+TEST(Recurrence, ChunksOfAnySizeAreTheDefinition) {
+  for (const auto& [decays, by_channel] :
+       {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
+    for (const bool erases : {false, true}) {
+      const auto sequence = some_sequence(decays, by_channel, erases);
+      const auto expected = by_definition(sequence);
+      for (const std::int64_t chunk : {0, 1, 2, 7, 16, 52, 53, 64}) {
+        const auto result = by_chunks(sequence, chunk);
+        EXPECT_LT(difference(result.outputs, expected.outputs), 1e-10) << chunk;
+        EXPECT_LT(difference(result.state, expected.state), 1e-10) << chunk;
+      }
+    }
+  }
+}
+
+TEST(Recurrence, GradientsDoNotDependOnChunks) {
+  for (const bool by_channel : {false, true}) {
+    std::vector<torch::Tensor> expected;
+    for (const std::int64_t chunk : {1, 9, 53}) {
+      auto sequence = some_sequence(true, by_channel, true);
+      std::vector<torch::Tensor> leaves{sequence.queries.detach(), sequence.keys.detach(),
+                                        sequence.values.detach(), sequence.log_decays.detach(),
+                                        sequence.erased.detach()};
+      for (auto& leaf : leaves) leaf.requires_grad_(true);
+      const auto result =
+          by_chunks({leaves[0], leaves[1], leaves[2], leaves[3], leaves[4], by_channel}, chunk);
+      (result.outputs.sum() + result.state.square().sum()).backward();
+      for (std::size_t i = 0; i < leaves.size(); ++i) {
+        if (chunk == 1) {
+          expected.push_back(leaves[i].grad());
+        } else {
+          EXPECT_LT(difference(leaves[i].grad(), expected[i]), 1e-9) << i << " " << chunk;
+        }
+      }
+    }
+  }
+}
+
+// With e^-L alone a chunk of such decays would overflow.
+TEST(Recurrence, StrongDecaysStayInTheRangeOfFloat) {
+  for (const bool by_channel : {false, true}) {
+    auto sequence = some_sequence(true, by_channel, true);
+    sequence.log_decays = at::full_like(sequence.log_decays, by_channel ? -5.0 : -40.0);
+    const auto expected = by_definition(sequence);
+    const auto narrow = [](const torch::Tensor& x) { return x.to(at::kFloat); };
+    const auto result =
+        by_chunks({narrow(sequence.queries), narrow(sequence.keys), narrow(sequence.values),
+                   narrow(sequence.log_decays), narrow(sequence.erased), by_channel});
+    EXPECT_LT(difference(result.outputs.to(at::kDouble), expected.outputs), 1e-5);
+  }
+}
+
+TEST(Recurrence, DeltaWithOrthogonalKeysAndBeta1Adds) {
+  Recurrence sequence;
+  const auto square =
+      at::empty({1, 16, 16}, at::TensorOptions(at::kDouble)).normal_(0.0, 1.0, generator(1));
+  sequence.keys = std::get<0>(at::linalg_qr(square));
+  sequence.queries = square;
+  sequence.values = square.flip(1);
+  const auto added = by_chunks(sequence, 4);
+  sequence.erased = sequence.keys;
+  EXPECT_LT(difference(by_chunks(sequence, 4).outputs, added.outputs), 1e-12);
+}
+
+TEST(RecurrentLayer, ForwardIsTokenByTokenAndTheStateAsLargeAsSaid) {
+  const at::NoGradGuard no_grad;
+  for (const auto& layer : layers()) {
+    Transformer built(model(layer));
+    randomise(built);
+    const auto whole = built.logits(tokens(), Pass{});
+    Decoder decoder(built);
+    for (std::int64_t t = 0; t < whole.size(1); ++t) {
+      const auto next = decoder.step(tokens().select(1, t));
+      ASSERT_LT(difference(next, whole.select(1, t)), 1e-8) << layer << " " << t;
+      ASSERT_EQ(decoder.state_bytes(), state_bytes(model(layer), t + 1)) << layer << " " << t;
+    }
+  }
+}
+
+TEST(RecurrentLayer, HasTheParametersOfTheFormula) {
+  for (const auto& layer : layers()) {
+    const Transformer built(model(layer));
+    std::int64_t count = 0;
+    for (const auto& [name, tensor] : built.parameters()) count += tensor.numel();
+    EXPECT_EQ(num_parameters(model(layer)), count) << layer;
+  }
+}
+
+TEST(RecurrentLayer, SeesNoLaterToken) {
+  for (const auto& layer : layers()) {
+    EXPECT_TRUE(check_causality(model(layer)).causal) << layer;
+    EXPECT_TRUE(check_prefixes(model(layer)).consistent) << layer;
+  }
+}
+
+// The small models of those checks have one chunk.
+TEST(RecurrentLayer, SeesNoLaterTokenOfOtherChunks) {
+  const at::NoGradGuard no_grad;
+  for (const auto& layer : layers()) {
+    Transformer built(model(layer));
+    randomise(built);
+    const auto whole = built.logits(tokens(), Pass{});
+    for (const std::int64_t length : {15, 16, 17, 31, 33}) {
+      EXPECT_LT(difference(built.logits(tokens().narrow(1, 0, length), Pass{}),
+                           whole.narrow(1, 0, length)),
+                1e-8)
+          << layer << " " << length;
+    }
+  }
+}
+
+TEST(RecurrentLayer, Delta2WithEqualGatesIsDelta) {
+  const at::NoGradGuard no_grad;
+  for (const auto& decay : kDecays) {
+    Lone delta("recurrent{decay=" + decay + ",update=delta}");
+    Lone delta2("recurrent{decay=" + decay + ",update=delta2}");
+    delta2.take(delta);
+    const auto equal = delta.parameter("beta.weight").repeat_interleave(8, 1);
+    delta2.parameter("erase.weight").copy_(equal);
+    delta2.parameter("write.weight").copy_(equal);
+    EXPECT_LT(difference(delta2(inputs()), delta(inputs())), 1e-10) << decay;
+  }
+}
+
+/// Inputs whose first entry is 1, so that the first column of a matrix is a bias.
+torch::Tensor with_bias() {
+  auto x = inputs();
+  x.select(-1, 0).fill_(1.0);
+  return x;
+}
+
+TEST(RecurrentLayer, ClosedGatesWriteNothing) {
+  const at::NoGradGuard no_grad;
+  Lone delta("recurrent{decay=scalar,update=delta}");
+  delta.parameter("beta.weight").zero_().select(-1, 0).fill_(-1e4);
+  EXPECT_EQ(delta.layer.state_after(with_bias()).abs().max().item<double>(), 0.0);
+  Lone delta2("recurrent{decay=scalar,update=delta2}");
+  delta2.parameter("write.weight").zero_().select(-1, 0).fill_(-1e4);
+  EXPECT_EQ(delta2.layer.state_after(with_bias()).abs().max().item<double>(), 0.0);
+  // Nothing erased, everything written: it adds.
+  delta2.parameter("write.weight").zero_().select(-1, 0).fill_(1e4);
+  delta2.parameter("erase.weight").zero_().select(-1, 0).fill_(-1e4);
+  const auto state = delta2.layer.state_after(with_bias());
+  delta2.parameter("erase.weight").select(-1, 0).fill_(1e4);
+  EXPECT_GT(difference(delta2.layer.state_after(with_bias()), state), 1e-3);
+}
+
+TEST(RecurrentLayer, NoDecayIsNone) {
+  const at::NoGradGuard no_grad;
+  for (const auto& update : kUpdates) {
+    Lone none("recurrent{update=" + update + "}");
+    for (const std::string decay : {"decay=scalar", "decay=channel,decay_form=softplus"}) {
+      Lone decayed("recurrent{" + decay + ",update=" + update + "}");
+      decayed.take(none);
+      decayed.parameter("decay_log_rate").fill_(-1e3);
+      EXPECT_LT(difference(decayed(inputs()), none(inputs())), 1e-12) << update << " " << decay;
+    }
+  }
+}
+
+TEST(RecurrentLayer, StatesDoNotGrow) {
+  const at::NoGradGuard no_grad;
+  for (const std::string name :
+       {"recurrent{update=delta}", "recurrent{update=delta,neg_eigen=1}",
+        "recurrent{update=delta2}", "recurrent{decay=channel,update=delta2,neg_eigen=1}"}) {
+    Lone layer(name);
+    const auto x = inputs(4096);
+    const auto norm_after = [&](std::int64_t length) {
+      return layer.layer.state_after(x.narrow(2, 0, length)).norm().item<double>();
+    };
+    EXPECT_LT(norm_after(4096), 2.0 * norm_after(512)) << name;
+  }
+}
+
+TEST(FeatureMap, OfTheSecondOrderHasTheProductsOfTheSeries) {
+  Lone layer("recurrent{feature=taylor2}");
+  const auto u = inputs().view({1, 2, 41, 3, 8}).transpose(2, 3);
+  const auto v = u.flip(3);
+  const auto& phi = *layer.layer.feature_map();
+  const auto s = (u * v).sum(-1) / std::sqrt(8.0);
+  EXPECT_LT(difference((phi.of_queries(u) * phi.of_keys(v)).sum(-1), 1.0 + s + s.square() / 2.0),
+            1e-12);
+}
+
+TEST(FeatureMap, OfRandomDirectionsApproachesSoftmax) {
+  const auto q = 0.5 * inputs().view({1, 2, 41, 3, 8}).transpose(2, 3);
+  const auto softmax = (q.matmul(q.flip(3).transpose(-2, -1)) / std::sqrt(8.0)).softmax(-1);
+  const auto error_of = [&](std::int64_t features) {
+    Lone layer("recurrent{feature=favor,favor_features=" + std::to_string(features) + "}");
+    const auto& phi = *layer.layer.feature_map();
+    const auto products = phi.of_queries(q).matmul(phi.of_keys(q.flip(3)).transpose(-2, -1));
+    return (products / products.sum(-1, true) - softmax).abs().max().item<double>();
+  };
+  EXPECT_LT(error_of(4096), 0.06);
+  EXPECT_GT(error_of(8), error_of(4096));
+}
+
+TEST(FeatureMap, RandomDirectionsAreOrthogonalInBlocksAndOfALayer) {
+  const auto of_layer = [](std::int64_t layer) {
+    std::vector<Parameter> none;
+    AttentionShape shape{.width = 24, .heads = 3};
+    shape.sizes.favor_features = 12;
+    return feature_maps().at("favor").make({shape, layer}, ParameterScope(none))->drawn();
+  };
+  const auto drawn = of_layer(0);
+  ASSERT_EQ(drawn.sizes(), (std::vector<std::int64_t>{12, 8}));
+  const auto products = drawn.narrow(0, 0, 8).matmul(drawn.narrow(0, 0, 8).t());
+  EXPECT_LT((products - at::diag(products.diagonal())).abs().max().item<double>(), 1e-12);
+  EXPECT_TRUE(of_layer(0).equal(drawn));
+  EXPECT_FALSE(of_layer(1).equal(drawn));
+}
+
+void expect_as_alone(const std::vector<Architecture>& all, NumericalMode mode) {
+  const auto step_of = [&](const std::vector<std::size_t>& places) {
+    return test::step_of(all, places, at::kFloat, at::kCPU, test::From::start, mode);
+  };
+  const auto together = step_of({0, 1, 2, 3});
+  for (std::size_t place = 0; place < all.size(); ++place) {
+    const auto alone = step_of({place});
+    EXPECT_TRUE(together.losses[static_cast<std::int64_t>(place)].equal(alone.losses[0])) << place;
+    ASSERT_EQ(together.gradients[place].size(), alone.gradients[0].size());
+    for (const auto& [name, gradient] : alone.gradients[0]) {
+      EXPECT_TRUE(together.gradients[place].at(name).equal(gradient)) << place << " " << name;
+    }
+  }
+}
+
+TEST(RecurrentLayer, InArraysOfHybridsIsAsAlone) {
+  for (const std::string layer :
+       {"gdn", "gdn2{gate_rank=2}", "gla", "retnet", "recurrent{feature=favor}",
+        "recurrent{feature=hedgehog,decay=scalar}"}) {
+    SCOPED_TRACE(layer);
+    std::vector<Architecture> all;
+    for (const auto& name :
+         {layer + "/attn", "attn/" + layer, "2*" + layer, layer + "/attn{gating=highway}"}) {
+      all.push_back(canonical(parse_model(name, frame())));
+    }
+    for (const auto mode : {NumericalMode::reference, NumericalMode::exact}) {
+      expect_as_alone(all, mode);
+    }
+  }
+}
+
+TEST(RecurrentLayer, BeginsAsItsSourcesDo) {
+  Transformer built(model("recurrent{decay=scalar}"));
+  built.initialise(1, 0);
+  for (const auto& [name, tensor] : built.parameters()) {
+    if (name.find("decay_log_rate") != std::string::npos) {
+      EXPECT_GE(tensor.min().item<double>(), 0.0);
+      EXPECT_LE(tensor.max().item<double>(), std::log(16.0));
+    } else if (name.find("decay_step_bias") != std::string::npos) {
+      const auto steps = at::softplus(tensor);
+      EXPECT_GE(steps.min().item<double>(), 0.00099);
+      EXPECT_LE(steps.max().item<double>(), 0.101);
+      EXPECT_NE(steps.min().item<double>(), steps.max().item<double>());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nas::nn
