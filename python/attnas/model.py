@@ -26,8 +26,10 @@ from torch.nn import functional as F
 
 if __package__:
     from .model_attention import Attention, RmsNorm, integer, linear, require_in_range, require_known
+    from .model_recurrent import Recurrent
 else:  # in the folder of this file
     from model_attention import Attention, RmsNorm, integer, linear, require_in_range, require_known
+    from model_recurrent import Recurrent
 
 
 class FeedForward(nn.Module):
@@ -59,10 +61,12 @@ class FeedForward(nn.Module):
 NORMS = {"layer": nn.LayerNorm, "rms": RmsNorm}
 NORM_PLACES = ("pre", "post", "sandwich")
 BLOCKS = ("sequential", "parallel")
+# What mixes positions, by the part of a block that it is.
+MIXERS = {"attn": "attention", "recurrent": "recurrent", "none": None}
 
 
 class Block(nn.Module):
-    """One layer, M attention and F feed-forward layer, either of which may be missing.
+    """One layer, M attention or another mixer and F feed-forward layer, either of which may be missing.
 
         pre       h + M(n_1 h), then h + F(n_2 h)
         post      n_1(h + M h), then n_2(h + F h)
@@ -70,19 +74,23 @@ class Block(nn.Module):
         parallel  h + M(n h) + F(n h), wherever norms have their place
     """
 
-    def __init__(self, model, genes, semantics):
+    def __init__(self, model, genes, semantics, layer):
         super().__init__()
         genes = dict(genes)
         mixer, ffn, hidden = genes.pop("mixer"), genes.pop("ffn"), genes.pop("hidden")
-        require_known("mixer", mixer, ("attn", "none"))
+        require_known("mixer", mixer, MIXERS)
         require_known("norm_place", model["norm_place"], NORM_PLACES)
         require_known("block", model["block"], BLOCKS)
         self.parallel, self.place = model["block"] == "parallel", model["norm_place"]
         width = model["width"]
         self.parts = []
+        self.mixer = MIXERS[mixer]
         if mixer == "attn":
             self.attention = Attention(width, context=model["context"], semantics=semantics, **genes)
-            self.parts.append("attention")
+        elif mixer == "recurrent":
+            self.recurrent = Recurrent(width, layer=layer, **genes)
+        if self.mixer is not None:
+            self.parts.append(self.mixer)
         if ffn != "none":
             self.feed_forward = FeedForward(ffn, width, hidden, model["dropout"])
             self.parts.append("feed_forward")
@@ -97,7 +105,7 @@ class Block(nn.Module):
                     setattr(self, part + "_norm_out", norm(width))
 
     def increment(self, part, x, stream):
-        return self.attention(x, stream) if part == "attention" else self.feed_forward(x)
+        return self.feed_forward(x) if part == "feed_forward" else getattr(self, part)(x, stream)
 
     def forward(self, stream):
         if self.parallel:
@@ -144,14 +152,14 @@ class Transformer(nn.Module):
         elif self.positions == "sinusoidal":
             self.position_scale = nn.Parameter(torch.full((1,), 0.0283))
         self.dropout = nn.Dropout(model["dropout"])
-        self.layers = nn.ModuleList(Block(model, genes, semantics) for genes in config["layers"])
+        self.layers = nn.ModuleList(Block(model, genes, semantics, layer) for layer, genes in enumerate(config["layers"]))
         ends_normalised = model["block"] == "parallel" or model["norm_place"] != "post"
         self.final_norm = NORMS[model["norm"]](model["width"]) if ends_normalised else nn.Identity()
         self.head = None if model["tied"] else linear(model["width"], model["vocabulary"], bias=False)
         if semantics == "corrected":  # residual outputs, so that the stream begins at one scale at any depth
             for layer in self.layers:
                 for part in layer.parts:
-                    output = layer.attention.out_proj if part == "attention" else layer.feed_forward.contract
+                    output = layer.feed_forward.contract if part == "feed_forward" else getattr(layer, part).out_proj
                     nn.init.normal_(output.weight, std=0.02 / math.sqrt(2 * len(self.layers)))
 
     def forward(self, tokens):
@@ -268,7 +276,7 @@ def check_sizes(config):
         raise ValueError(f"tied = {model['tied']!r}, must be true or false")
     require_in_range("number of layers", len(layers), 1, 1e4)
     for layer in layers:
-        require_known("mixer", layer["mixer"], ("attn", "none"))
+        require_known("mixer", layer["mixer"], MIXERS)
         if layer["ffn"] != "none":
             layer["hidden"] = integer("hidden", layer["hidden"], 1, 1e8)
 
@@ -279,7 +287,7 @@ def least_parameters(config):
     count = width * (config["model"]["vocabulary"] +
                      (config["model"]["context"] if config["model"]["position_embedding"] == "learned" else 0))
     for layer in config["layers"]:
-        count += 2 * width * width * (layer["mixer"] == "attn")
+        count += 2 * width * width * (layer["mixer"] != "none")
         count += 2 * width * layer["hidden"] * (layer["ffn"] != "none")
     return count
 

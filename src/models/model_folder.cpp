@@ -27,7 +27,7 @@ struct SourceFile {
 };
 
 /// The model in PyTorch.
-constexpr std::array<SourceFile, 2> kSourceFiles{{
+constexpr std::array<SourceFile, 3> kSourceFiles{{
     {
         "model.py",
 #include "model_py.hpp"
@@ -35,6 +35,10 @@ constexpr std::array<SourceFile, 2> kSourceFiles{{
     {
         "model_attention.py",
 #include "model_attention_py.hpp"
+    },
+    {
+        "model_recurrent.py",
+#include "model_recurrent_py.hpp"
     },
 }};
 

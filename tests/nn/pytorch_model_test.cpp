@@ -73,6 +73,7 @@ std::vector<std::string> values_of(const Slot& slot) {
       {"favor_features", {"6"}},
       {"key_width", {"4"}},
       {"neg_eigen", {"1"}},
+      {"gate_rank", {"3"}},
       {"ratio", {"3"}}};
   if (slot.is_component()) {
     auto keys = components().keys(slot.name);
@@ -117,6 +118,28 @@ std::map<std::string, Architecture> models(Semantics semantics) {
   return found;
 }
 
+/// All cells of update x decay, all features, and what else a recurrent layer may have.
+std::vector<std::string> recurrent_layers() {
+  std::vector<std::string> layers;
+  for (const auto& decay : slot("decay").words) {
+    for (const auto& update : slot("update").words) {
+      layers.push_back("recurrent{decay=" + decay + ",update=" + update + "}");
+    }
+    for (const auto& feature : components().keys("feature")) {
+      layers.push_back("recurrent{decay=" + decay + ",feature=" + feature + ",key_width=4}");
+    }
+  }
+  for (const auto* layer :
+       {"retnet{rope_base=50}", "gla{decay_rank=3,decay_tau=4}", "gdn{neg_eigen=1}",
+        "kda{key_width=4}", "gdn2{neg_eigen=1,gate_rank=3,decay_form=softplus}",
+        "recurrent{conv=3,heads=4}", "recurrent{gating=sigmoid_gate,bias=none}",
+        "recurrent{gating=elementwise_gate,bias=no_bias}",
+        "recurrent{feature=favor,favor_features=6}"}) {
+    layers.emplace_back(layer);
+  }
+  return layers;
+}
+
 /// Those, models of layers that differ, and parts that meet in one layer.
 std::map<std::string, Architecture> all_models() {
   auto all = models(Semantics::corrected);
@@ -131,8 +154,12 @@ std::map<std::string, Architecture> all_models() {
         "model{norm_place=post}/attn{heads=4,kv_heads=2,qk_norm=rms,normalization=sink,"
         "temperature=log_length,gating=headwise_gate,pattern=window,window=5,globals=1,position="
         "t5}",
-        "2*attn{position=t5,t5_buckets=10,t5_distance=160}"}) {
+        "2*attn{position=t5,t5_buckets=10,t5_distance=160}",
+        "model{norm=rms,norm_place=sandwich}/retnet+swiglu/attn/recurrent{feature=favor}+none"}) {
     all.emplace(name, canonical(parse_model(name, frame)));
+  }
+  for (const auto& layer : recurrent_layers()) {
+    all.emplace("2*" + layer, canonical(parse_model("2*" + layer, frame)));
   }
   return all;
 }
@@ -237,7 +264,7 @@ TEST(PytorchModel, FolderHoldsAllThatItNeeds) {
   model.initialise(1, 0);
   write_model_folder(folder, model_config(architecture, text_of_words(), {}), text_of_words(),
                      model, "a card\n");
-  for (const auto* name : {"model.py", "model_attention.py"}) {
+  for (const auto* name : {"model.py", "model_attention.py", "model_recurrent.py"}) {
     EXPECT_EQ(read_bytes(folder / name),
               read_bytes(fs::path(source_folder()) / "python/attnas" / name));
   }

@@ -41,7 +41,7 @@ def differences_of_starts(case, draws):
 
 
 def difference_of_states(layer):
-    """Attention of a whole sequence beside that of its parts, one after the other."""
+    """A mixer of a whole sequence beside that of its parts, one after the other."""
     x, residual = torch.randn(2, 2, 11, layer.q_proj.in_features, dtype=torch.double)
     with torch.no_grad():
         whole = layer(x, residual)
@@ -55,9 +55,10 @@ def differences_of_states(case, weights):
     model = exported.Transformer(case["config"]).double().eval()
     model.load_state_dict(weights)
     for layer in model.modules():
-        if not isinstance(layer, exported.Attention):
+        if not isinstance(layer, (exported.Attention, exported.Recurrent)):
             continue
-        refuses = "sequence_mean" == layer.temperature_kind or "topk_quarter" == layer.normalization
+        refuses = isinstance(layer, exported.Attention) and (
+            "sequence_mean" == layer.temperature_kind or "topk_quarter" == layer.normalization)
         try:
             error = difference_of_states(layer)
         except ValueError as refusal:
@@ -65,7 +66,7 @@ def differences_of_states(case, weights):
                 yield f"with a state: {refusal}"
             continue
         if refuses or not error <= TOLERANCE:
-            yield f"with a state attention differs by {error:.3g}"
+            yield f"with a state a mixer differs by {error:.3g}"
 
 
 def differences(case, read):
