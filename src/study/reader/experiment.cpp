@@ -40,20 +40,6 @@ bool contains(const Texts& texts, const std::string& text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
 }
 
-/// Reads the key `tune` of the section `baseline`: a map of settings, or false.
-/// @param baseline  the section, or nullptr.
-/// @return nothing where nothing is to be tuned; mistakes go to `diagnostics`.
-std::optional<Parameters> read_tuning(const DocumentNode* baseline, Diagnostics& diagnostics) {
-  const auto* tune = baseline != nullptr ? baseline->find("tune") : nullptr;
-  if (tune == nullptr || truth_of(*tune) == false) return std::nullopt;
-  if (tune->kind != DocumentNode::Kind::map && tune->kind != DocumentNode::Kind::null) {
-    diagnostics.add(tune->origin,
-                    "baseline.tune = " + tune->summary() + ", must be a map of settings, or false");
-    return std::nullopt;
-  }
-  return read_section("baseline.tune", tune, tuning_settings(), diagnostics);
-}
-
 /// Reads a configuration section by section; mistakes collect in `diagnostics_`.
 class Reader {
  public:
@@ -200,7 +186,13 @@ class Reader {
     experiment_.baseline =
         read_section("baseline", node, baseline_settings(), diagnostics_, {"tune"})
             .get<std::string>("mechanism");
-    experiment_.tuning = read_tuning(node, diagnostics_);
+    const auto* tune = node != nullptr ? node->find("tune") : nullptr;
+    if (tune == nullptr || truth_of(*tune) == false) return;
+    if (tune->kind != DocumentNode::Kind::map && tune->kind != DocumentNode::Kind::null) {
+      return diagnostics_.add(tune->origin, "baseline.tune = " + tune->summary() +
+                                                ", must be a map of settings, or false");
+    }
+    experiment_.tuning = read_section("baseline.tune", tune, tuning_settings(), diagnostics_);
   }
 
   /// Whether the problem reads a section or key that not every problem has.
