@@ -285,7 +285,7 @@ TEST(CanonicalForm, VoidsWhatHasNoEffect) {
       {"recurrent{gating=sigmoid_gate,gate_rank=8}", "recurrent{gating=sigmoid_gate,gate_rank=8}"},
       {"recurrent{decay=channel,decay_tau=4,decay_form=softplus}",
        "recurrent{decay=channel,decay_form=softplus}"},
-      {"attn{gating=sigmoid_gate,gate_rank=8}+swiglu", "attn+swiglu"},                    // V1
+      {"attn{gating=sigmoid_gate}+swiglu", "attn+swiglu"},                                // V1
       {"recurrent{feature=elu1,position=rope,rope_base=10}", "recurrent{feature=elu1}"},  // V14
       {"recurrent{update=delta,position=rope}", "recurrent{update=delta}"},               // V14
       {"model{block=parallel,norm_place=post}/2*attn", "model{block=parallel}/2*attn"},   // V15

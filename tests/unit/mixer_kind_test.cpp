@@ -57,7 +57,7 @@ TEST(MixerKinds, LayersWithOtherParametersHaveAnotherShapeKey) {
       const bool option = gene->is_component() || !gene->owner.empty() || gene->name == "bias";
       // Costs of feature maps are their modules', which are not here.
       if (!has_gene(key, *gene) || gene->name == "mixer" || gene->name == "feature" ||
-          (key == "attn" && option)) {
+          gene->owner == "feature" || (key == "attn" && option)) {
         continue;
       }
       const auto after = with_other(*gene, before);
