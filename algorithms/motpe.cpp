@@ -101,6 +101,34 @@ Indices greedy_subset(const std::vector<Vector>& front, std::size_t count) {
   return chosen;
 }
 
+/// Fronts, the non-dominated ones first, until they have `count` points or all of `indices`; each
+/// ascending. Cost: of one front what it leaves, with more than two objectives times its size.
+std::vector<Indices> first_fronts(const std::vector<Vector>& fitness, const Indices& indices,
+                                  std::size_t count) {
+  // In the order of points what dominates another comes before it.
+  Indices left = indices;
+  std::stable_sort(left.begin(), left.end(),
+                   [&](std::size_t a, std::size_t b) { return fitness[a] < fitness[b]; });
+  std::vector<Indices> fronts;
+  for (std::size_t found = 0; found < count && !left.empty(); found += fronts.back().size()) {
+    Indices front;
+    Indices rest;
+    for (const auto i : left) {
+      const auto beats = [&](std::size_t j) {
+        return pagmo::pareto_dominance(fitness[j], fitness[i]);
+      };
+      // With two objectives the one that came last is the best of the front in the second.
+      const bool beaten = fitness[i].size() == 2 ? !front.empty() && beats(front.back())
+                                                 : std::any_of(front.begin(), front.end(), beats);
+      (beaten ? rest : front).push_back(i);
+    }
+    std::sort(front.begin(), front.end());
+    fronts.push_back(std::move(front));
+    left = std::move(rest);
+  }
+  return fronts;
+}
+
 /// Random points of a domain, and which were not asked yet.
 class Sampler {
  public:
@@ -237,10 +265,7 @@ ParzenEstimator::ParzenEstimator(const ParzenDomain& domain, std::vector<Vector>
                                            : 1.059 * standard_deviation(points_, gene.index) *
                                                  std::pow(n, -1 / (num_genes + 4));
       gene.bandwidth = std::max(scott, range / std::min(100.0, n + 1));
-      for (const auto& point : points_) {
-        gene.log_mass.push_back(
-            log_mass_within(point[gene.index], gene.bandwidth, gene.lower, gene.upper));
-      }
+      gene.log_bandwidth = std::log(gene.bandwidth);
     } else {
       const double others = gene.num_options - 1;
       gene.bandwidth =
@@ -250,25 +275,43 @@ ParzenEstimator::ParzenEstimator(const ParzenDomain& domain, std::vector<Vector>
       gene.log_other = std::log(gene.bandwidth / others);
     }
   }
+  note_components();
 }
 
+/// What log_density() reads of the components that have a share.
+void ParzenEstimator::note_components() {
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    if (!(shares_[i] > 0)) continue;
+    log_shares_.push_back(std::log(shares_[i]));
+    for (auto& gene : genes_) {
+      const double centre = points_[i][gene.index];
+      gene.centres.push_back(centre);
+      if (!gene.real) continue;
+      gene.log_mass.push_back(log_mass_within(centre, gene.bandwidth, gene.lower, gene.upper));
+    }
+  }
+  log_shares_.push_back(std::log(shares_.back()));
+}
+
+// Component by component for each gene, so that what is read lies side by side; each component's sum
+// has its terms in the order of the genes.
 double ParzenEstimator::log_density(const Vector& x) const {
   constexpr double kLogRootTwoPi = 0.9189385332046727;
-  Vector logs;
-  for (std::size_t i = 0; i < shares_.size(); ++i) {
-    if (!(shares_[i] > 0)) continue;
-    double log = std::log(shares_[i]);
-    for (const auto& gene : genes_) {
-      if (i == points_.size()) {
-        log += gene.log_uniform;
-      } else if (gene.real) {
-        const double z = (x[gene.index] - points_[i][gene.index]) / gene.bandwidth;
-        log -= 0.5 * z * z + kLogRootTwoPi + std::log(gene.bandwidth) + gene.log_mass[i];
-      } else {
-        log += x[gene.index] == points_[i][gene.index] ? gene.log_same : gene.log_other;
+  Vector logs = log_shares_;
+  const std::size_t num_points = logs.size() - 1;
+  for (const auto& gene : genes_) {
+    const double value = x[gene.index];
+    if (gene.real) {
+      for (std::size_t i = 0; i < num_points; ++i) {
+        const double z = (value - gene.centres[i]) / gene.bandwidth;
+        logs[i] -= 0.5 * z * z + kLogRootTwoPi + gene.log_bandwidth + gene.log_mass[i];
+      }
+    } else {
+      for (std::size_t i = 0; i < num_points; ++i) {
+        logs[i] += value == gene.centres[i] ? gene.log_same : gene.log_other;
       }
     }
-    logs.push_back(log);
+    logs.back() += gene.log_uniform;
   }
   const double largest = *std::max_element(logs.begin(), logs.end());
   double sum = 0;
@@ -315,32 +358,26 @@ Indices best_first(const std::vector<Vector>& fitness, std::size_t count, std::m
     (is_finite(fitness[i]) ? finite : failed).push_back(i);
   }
   Indices order;
-  if (finite.size() < 2) {  // pagmo refuses to sort these
-    order = finite;
-  } else if (fitness.front().size() == 1) {
+  if (finite.empty() || fitness.front().size() == 1) {
     order = finite;
     std::stable_sort(order.begin(), order.end(), [&fitness](std::size_t a, std::size_t b) {
       return fitness[a].front() < fitness[b].front();
     });
   } else {
-    std::vector<Vector> sortable;
-    for (const auto i : finite) sortable.push_back(fitness[i]);
-    const auto sorted = pagmo::fast_non_dominated_sorting(sortable);
-    for (auto front : std::get<0>(sorted)) {
-      if (order.size() >= count) break;
-      std::sort(front.begin(), front.end());
+    for (const auto& front : first_fronts(fitness, finite, count)) {
       if (order.size() + front.size() <= count) {
-        for (const auto i : front) order.push_back(finite[i]);
+        order.insert(order.end(), front.begin(), front.end());
       } else if (fitness.front().size() <= kMostObjectivesOfHypervolume) {
         std::vector<Vector> members;
-        for (const auto i : front) members.push_back(sortable[i]);
+        for (const auto i : front) members.push_back(fitness[i]);
         for (const auto i : greedy_subset(members, count - order.size())) {
-          order.push_back(finite[front[i]]);
+          order.push_back(front[i]);
         }
       } else {
+        auto left = front;
         for (std::size_t i = 0; order.size() < count; ++i) {
-          std::swap(front[i], front[i + below(engine, front.size() - i)]);
-          order.push_back(finite[front[i]]);
+          std::swap(left[i], left[i + below(engine, left.size() - i)]);
+          order.push_back(left[i]);
         }
       }
     }

@@ -52,14 +52,19 @@ class ParzenEstimator {
     double num_options;            // of a category
     double bandwidth;              // b, or a standard deviation
     double log_same, log_other;    // of a category
+    double log_bandwidth;          // of a real
     double log_uniform;            // of the uniform component
-    std::vector<double> log_mass;  // of a real: for each point, of its Gaussian within the bounds
+    std::vector<double> centres;   // of the components that have a share
+    std::vector<double> log_mass;  // of a real: of each Gaussian of these within the bounds
   };
+
+  void note_components();
 
   ParzenDomain domain_;
   std::vector<std::vector<double>> points_;
   std::vector<Gene> genes_;
-  std::vector<double> shares_;  // of the components, the uniform one last; sum 1
+  std::vector<double> shares_;      // of the components, the uniform one last; sum 1
+  std::vector<double> log_shares_;  // of those that have one
 };
 
 /// @return the `count` best of some fitness vectors, best first: fronts, and within the one that

@@ -17,11 +17,13 @@
 #include <pagmo/problems/dtlz.hpp>
 #include <pagmo/problems/zdt.hpp>
 #include <pagmo/utils/hypervolume.hpp>
+#include <pagmo/utils/multi_objective.hpp>
 
 #include "asked_batches.hpp"
 #include "core/seed.hpp"
 #include "message_of.hpp"
 #include "search/algorithm.hpp"
+#include "search/variation.hpp"
 #include "statistics/statistics.hpp"
 
 namespace nas {
@@ -198,6 +200,25 @@ TEST(MotpeSplit, IsByFrontThenByHypervolume) {
   EXPECT_THAT(best_first(fitness, 3, engine), ElementsAre(2, 1, 5));
   EXPECT_THAT(best_first(fitness, 5, engine), ElementsAre(1, 2, 4, 5, 0));
   EXPECT_THAT(best_first(fitness, 7, engine), ElementsAre(1, 2, 4, 5, 0, 6, 3));
+}
+
+TEST(MotpeSplit, FrontsAreThoseOfPagmo) {
+  std::mt19937 engine(5);
+  for (const std::size_t m : {2, 3, 5}) {
+    for (const std::size_t options : {3, 9, 1000}) {  // with few, points are equal
+      std::vector<Vector> fitness(120, Vector(m));
+      for (auto& point : fitness) {
+        for (auto& value : point) value = static_cast<double>(below(engine, options));
+      }
+      std::vector<std::size_t> expected;
+      const auto sorted = pagmo::fast_non_dominated_sorting(fitness);
+      for (auto front : std::get<0>(sorted)) {
+        std::sort(front.begin(), front.end());
+        expected.insert(expected.end(), front.begin(), front.end());
+      }
+      EXPECT_EQ(best_first(fitness, fitness.size(), engine), expected) << m << ' ' << options;
+    }
+  }
 }
 
 TEST(MotpeSplit, LazyGreedyChoiceIsTheGreedyOne) {
