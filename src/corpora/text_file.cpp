@@ -64,8 +64,8 @@ std::size_t begin_of_character(const std::string& text, std::size_t position) {
 }
 
 /// Where a text is cut: at ends of lines, or where these are too far apart, so that a split would be
-/// empty or differ from its share by more than the half, between words, or characters.
-SplitTexts cut(const std::string& text, double valid_share, double test_share, bool words) {
+/// empty or differ from its share by more than the half, between words, characters, or bytes.
+SplitTexts cut(const std::string& text, double valid_share, double test_share, TextPiece piece) {
   if (valid_share + test_share >= 1.0) {
     throw InputError("data.valid_share + data.test_share = " +
                      to_text(Value(valid_share + test_share)) + ", must be less than 1");
@@ -86,7 +86,8 @@ SplitTexts cut(const std::string& text, double valid_share, double test_share, b
   };
   if (is_far(valid_end - train_end, valid_share) || is_far(text.size() - valid_end, test_share)) {
     std::tie(train_end, valid_end) = cut_at([&](std::size_t at) {
-      return words ? behind(text, at, " \t\n\v\f\r") : begin_of_character(text, at);
+      if (piece == TextPiece::word) return behind(text, at, " \t\n\v\f\r");
+      return piece == TextPiece::character ? begin_of_character(text, at) : at;
     });
   }
   return {text.substr(0, train_end), text.substr(train_end, valid_end - train_end),
@@ -139,10 +140,9 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
   const auto read = [&](const char* setting) {
     return read_plain(setting, settings.get<std::string>(setting), piece, marked);
   };
-  const SplitTexts texts = three
-                               ? SplitTexts{read("train"), read("valid"), read("test")}
-                               : cut(read("path"), settings.get<double>("valid_share"),
-                                     settings.get<double>("test_share"), piece == TextPiece::word);
+  const SplitTexts texts = three ? SplitTexts{read("train"), read("valid"), read("test")}
+                                 : cut(read("path"), settings.get<double>("valid_share"),
+                                       settings.get<double>("test_share"), piece);
   return text_corpus("text_file",
                      (three ? train : path) + (marked ? " without its byte-order mark" : ""), texts,
                      settings, context);

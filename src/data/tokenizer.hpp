@@ -46,7 +46,7 @@ class Tokenizer {
 
 /// What a text must be for a tokenizer, and where it may be cut.
 enum class TextPiece {
-  byte,       ///< any bytes; cut between characters
+  byte,       ///< any bytes; cut anywhere
   character,  ///< UTF-8; cut between characters
   word,       ///< UTF-8 with white space between words; cut there
 };

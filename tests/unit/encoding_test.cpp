@@ -9,6 +9,7 @@
 
 #include "core/warning.hpp"
 #include "data/text.hpp"
+#include "data/vocabulary.hpp"
 #include "unit/data_fixture.hpp"
 
 namespace nas {
@@ -121,7 +122,7 @@ TEST_F(OwnText, WhatIsScoredIsTheTextGiven) {
         std::string scored;
         for (const auto token : tokens_of(words)) {
           if (token != words.special.end_of_sentence) {
-            scored += words.words[static_cast<std::size_t>(token)] + " ";
+            scored += words.tokenizer->decode({token}) + " ";
           }
         }
         std::string given;
