@@ -45,12 +45,17 @@ std::optional<std::string> bytes_of(std::string_view token) {
   return text;
 }
 
+/// A value for messages, however deeply it is nested.
+std::string shown(const nlohmann::json& value) {
+  return value.is_structured() ? std::string("an ") + value.type_name() : value.dump();
+}
+
 /// Tokens by id, from pairs of text and id that have each of 0 .. n - 1 once.
 class TokenTable {
  public:
   void add(const std::string& token, const nlohmann::json& id) {
     if (!id.is_number_integer() || id.get<std::int64_t>() < 0) {
-      throw InputError("id " + id.dump() + " of token '" + token + "', must be an integer >= 0");
+      throw InputError("id " + shown(id) + " of token '" + token + "', must be an integer >= 0");
     }
     const auto place = id.get<std::size_t>();
     if (place > (std::size_t{1} << 26U)) throw InputError("id " + id.dump() + ", must be <= 2^26");
@@ -97,8 +102,7 @@ BytePairs::Merge merge_of(const std::string& line, std::int32_t rank,
 void require_null(const nlohmann::json& json, const std::string& name) {
   const auto found = json.find(name);
   if (found == json.end() || found->is_null() || *found == false || *found == "") return;
-  throw InputError(name + " = " + found->dump().substr(0, 80) +
-                   ", must be null: nothing else is understood");
+  throw InputError(name + " = " + shown(*found) + ", must be null: nothing else is understood");
 }
 
 /// Which rule a pre-tokenizer is.
@@ -116,7 +120,8 @@ PretokenRule rule_of(const nlohmann::json& json) {
       return PretokenRule::cl100k;
     }
   }
-  throw InputError("pre_tokenizer = " + json.dump().substr(0, 120) +
+  throw InputError("pre_tokenizer = " +
+                   (json.is_object() ? shown(json.value("type", nlohmann::json())) : shown(json)) +
                    ", must be ByteLevel with use_regex and without add_prefix_space, or Split by "
                    "the pattern of cl100k before ByteLevel without use_regex");
 }
@@ -211,16 +216,17 @@ std::shared_ptr<const BytePairs> read_tiktoken(const std::string& lines) {
                                            PretokenRule::cl100k);
 }
 
-std::shared_ptr<const BytePairs> read_any(const std::filesystem::path& file) {
-  const auto name = file.filename().string();
+/// What `read` makes of the bytes of a file, which its errors begin with.
+template <class Read>
+std::shared_ptr<const BytePairs> parsed(const std::filesystem::path& file, Read read) {
   const auto bytes = read_text_file(file);
-  if (name.ends_with(".tiktoken")) return read_tiktoken(bytes);
-  if (name.ends_with("vocab.json")) {
-    const auto merges =
-        name.substr(0, name.size() - std::string("vocab.json").size()) + "merges.txt";
-    return read_gpt2(bytes, read_text_file(file.parent_path() / merges));
+  try {
+    return read(bytes);
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(file.string() + ": is no JSON of a tokenizer: " + error.what());
+  } catch (const InputError& error) {
+    throw InputError(file.string() + ": " + error.what());
   }
-  return read_json(nlohmann::json::parse(bytes));
 }
 
 }  // namespace
@@ -282,16 +288,16 @@ std::shared_ptr<const BytePairs> read_byte_pairs(const std::string& json) {
 }
 
 std::shared_ptr<const BytePairs> read_byte_pairs_file(const std::filesystem::path& file) {
-  try {
-    return read_any(file);
-  } catch (const nlohmann::json::exception& error) {
-    throw InputError(file.string() +
-                     ": is no tokenizer.json, vocab.json or NAME.tiktoken: " + error.what());
-  } catch (const InputError& error) {
-    const std::string what = error.what();
-    if (what.find(file.parent_path().string()) != std::string::npos) throw;
-    throw InputError(file.string() + ": " + what);
+  const auto name = file.filename().string();
+  if (name.ends_with(".tiktoken")) return parsed(file, read_tiktoken);
+  constexpr std::string_view kVocabulary = "vocab.json";
+  if (name.ends_with(kVocabulary)) {
+    const auto stem = name.substr(0, name.size() - kVocabulary.size());
+    const auto merges = read_text_file(file.parent_path() / (stem + "merges.txt"));
+    return parsed(file, [&](const std::string& ids) { return read_gpt2(ids, merges); });
   }
+  return parsed(file,
+                [](const std::string& json) { return read_json(nlohmann::json::parse(json)); });
 }
 
 }  // namespace nas
