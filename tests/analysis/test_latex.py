@@ -92,7 +92,8 @@ class Tables(PageTest):
         found = loaded.comparison
         self.assertEqual(found.mechanism.tolist(), [row["mechanism"] for row in expected])
         for name in ("difference", "percent", "p_holm", "test_perplexity", "perplexity", "perplexity_high"):
-            self.assertEqual(found[name].fillna(-1).tolist(), [row[name] if row[name] == row[name] else -1 for row in expected], name)
+            known = [row[name] if row[name] == row[name] else -1 for row in expected]
+            self.assertEqual(found[name].fillna(-1).tolist(), known, name)
         self.assertEqual(found.n.tolist()[:4], [5] * 4)
         self.assertTrue(found.n.isna().tolist()[4])
         self.assertEqual(found.distinguished.tolist(), [True] * 4 + [False])

@@ -12,8 +12,8 @@ from attnas.analysis.words import MINUS, NOTHING, counted, number, p_column
 
 NAN = math.nan
 _OF_CONTRASTS = ("difference", "low", "high", "p", "p_holm", "effect_size")
-COLUMNS = ("mechanism", "candidate", "role", *_OF_CONTRASTS[:3], "unit", "percent", "percent_low", "percent_high", *_OF_CONTRASTS[3:],
-           "n", "distinguished", "test_perplexity", "test_perplexity_low", "test_perplexity_high", "probability")
+COLUMNS = ("mechanism", "candidate", "role", *_OF_CONTRASTS[:3], "unit", "percent", "percent_low", "percent_high",
+           *_OF_CONTRASTS[3:], "n", "distinguished", "test_perplexity", "test_perplexity_low", "test_perplexity_high", "probability")
 
 
 def rows(run: Run) -> list[dict[str, Any]]:
@@ -28,7 +28,8 @@ def _row(run: Run, record: dict[str, Any], level: float) -> dict[str, Any]:
     row: dict[str, Any] = {"mechanism": record["label"], "candidate": record["candidate"], "role": record["role"],
                            "unit": "nats", "n": int(contrast["n"]) if contrast else None}
     row |= {key: finite_or(contrast.get(key), NAN) for key in _OF_CONTRASTS}
-    row |= {name: _percent(row[key]) for name, key in (("percent", "difference"), ("percent_low", "low"), ("percent_high", "high"))}
+    row |= {name: _percent(row[key]) for name, key in (
+        ("percent", "difference"), ("percent_low", "low"), ("percent_high", "high"))}
     row["distinguished"] = row["p_holm"] <= level
     row |= {name: finite_or(test.get(key), NAN) for name, key in (
         ("test_perplexity", "mean"), ("test_perplexity_low", "low"), ("test_perplexity_high", "high"))}
@@ -49,7 +50,8 @@ def _percent(nats: float) -> float:
 
 
 _ESCAPED = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
-            "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}",
+            "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "|": r"\textbar{}", "<": r"\textless{}",
+            ">": r"\textgreater{}",
             '"': r"\textquotedbl{}", "'": r"\textquotesingle{}", "`": r"\textasciigrave{}",
             "\u221e": r"$\infty$", MINUS: "$-$", NOTHING: "--"}
 
@@ -60,16 +62,16 @@ def escaped(text: str) -> str:
 
 
 def table(run: Run) -> str:
-    """The table of a paper, for a preamble with \\usepackage[T1]{fontenc} and \\usepackage{textcomp,booktabs}: a line per mechanism with
-    the mean of each objective on the validation split, perplexity on the test split, its change from the baseline with p and the number
-    of pairs. What is distinguished from the baseline is bold; the caption says by which test.
+    """The table of a paper, for a preamble with \\usepackage[T1]{fontenc} and \\usepackage{textcomp,booktabs}: a line per mechanism
+    with the mean of each objective on the validation split, perplexity on the test split, its change from the baseline with p and the
+    number of pairs. What is distinguished from the baseline is bold; the caption says by which test.
 
     @throws BadInput  where the run compares nothing.
     """
     found = rows(run)
     if not found:
-        raise BadInput(f"{run.name}: has no comparison with its baseline; nas-train compares mechanisms, and retest.replicates=5 makes a "
-                       "search do so with what it has found")
+        raise BadInput(f"{run.name}: has no comparison with its baseline; nas-train compares mechanisms, and retest.replicates=5 makes "
+                       "a search do so with what it has found")
     tested = any(row["test_perplexity"] == row["test_perplexity"] for row in found)
     heads = ["Mechanism", *(_heading(objective.title) for objective in run.objectives)]
     if tested:
@@ -77,9 +79,11 @@ def table(run: Run) -> str:
     lines = [" & ".join(cells) + r" \\" for cells in (_cells(run, row, tested) for row in found)]
     slug = re.sub(r"[^A-Za-z0-9]+", "-", run.name).strip("-").lower() or "run"
     return "\n".join([
-        r"% \usepackage[T1]{fontenc} \usepackage{textcomp,booktabs}", r"\begin{table}", r"  \centering \footnotesize \setlength{\tabcolsep}{4pt}",
+        r"% \usepackage[T1]{fontenc} \usepackage{textcomp,booktabs}", r"\begin{table}",
+        r"  \centering \footnotesize \setlength{\tabcolsep}{4pt}",
         f"  \\caption{{{_caption(run, found, tested)}}}", f"  \\label{{tab:{slug}}}",
-        f"  \\begin{{tabular}}{{p{{0.3\\linewidth}}{'r' * (len(heads) - 1)}}}", r"    \toprule", f"    {' & '.join(heads)} \\\\", r"    \midrule",
+        f"  \\begin{{tabular}}{{p{{0.3\\linewidth}}{'r' * (len(heads) - 1)}}}", r"    \toprule",
+        f"    {' & '.join(heads)} \\\\", r"    \midrule",
         *(f"    {line}" for line in lines), r"    \bottomrule", r"  \end{tabular}", r"\end{table}", ""])
 
 
@@ -115,6 +119,7 @@ def _caption(run: Run, found: list[dict[str, Any]], tested: bool) -> str:
     if not tested:
         return text + "."
     confidence = run.retest["confidence"]
-    return (rf"{text}; perplexity on the test split and its change from the baseline, with {100 * confidence:g}\,\% intervals. $p$: paired "
-            "$t$-test of the mean negative log-likelihood of a target of the test split, $n$ pairs of equal seeds, corrected by Holm. "
+    return (rf"{text}; perplexity on the test split and its change from the baseline, with {100 * confidence:g}\,\% intervals. $p$: "
+            "paired $t$-test of the mean negative log-likelihood of a target of the test split, $n$ pairs of equal seeds, corrected by "
+            "Holm. "
             rf"Bold: distinguished from the baseline, $p \leq {1 - confidence:.3g}$.")
