@@ -1,4 +1,4 @@
-"""An exported model for transformers, beside model.py, which computes it: a folder of analysis/export.py --format huggingface has both.
+"""An exported model for transformers, beside model.py, which computes it, as analysis/export.py --format huggingface writes both.
 
     AutoModelForCausalLM.from_pretrained("FOLDER", trust_remote_code=True)
 """
@@ -59,14 +59,15 @@ class AttnasForCausalLM(PreTrainedModel, GenerationMixin):
         return CausalLMOutput(loss=loss, logits=logits) if return_dict else (logits,) if loss is None else (loss, logits)
 
     def require_no_padding(self, mask):
-        layers = self.config.attnas["layers"]
-        whole = any(layer.get("temperature") == "sequence_mean" or layer.get("normalization") == "topk_quarter" for layer in layers)
-        seen = mask.bool()
-        if whole and not seen.all() or (seen[:, 1:] & ~seen[:, :-1]).any():
-            raise ValueError("attention_mask hides tokens before others" + (", or of a mechanism that sees the whole sequence" if whole
-                             else "") + ": padding is not supported there; give sequences of equal length")
+        seen, options = mask.bool(), {option for layer in self.config.attnas["layers"] for option in layer.values()}
+        whole = sorted(options & {"sequence_mean", "topk_quarter"})
+        if whole and not seen.all():
+            raise ValueError(f"attention_mask hides tokens, must be 1: {whole[0]} sees the whole sequence; give sequences of equal length")
+        if (seen[:, 1:] & ~seen[:, :-1]).any():
+            raise ValueError("attention_mask hides tokens before others, must be 1 but for padding behind a sequence")
 
     def prepare_inputs_for_generation(self, input_ids, attention_mask=None, **kwargs):
         """A model of learned positions sees the last L tokens, any other one all."""
         context = self.transformer.context if self.transformer.positions == "learned" else 0
-        return {"input_ids": input_ids[:, -context:], "attention_mask": None if attention_mask is None else attention_mask[:, -context:]}
+        mask = None if attention_mask is None else attention_mask[:, -context:]
+        return {"input_ids": input_ids[:, -context:], "attention_mask": mask}

@@ -1,4 +1,4 @@
-"""Exported models, as `nas-export --format pytorch` writes them, in the forms of other programs: ONNX, and Hugging Face's folder."""
+"""Exported models, as `nas-export --format pytorch` writes them, in other forms: graphs of ONNX, folders for transformers."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def _load(folder: Path) -> tuple[Any, dict[str, Any], Any]:
 # ONNX
 
 def onnx_file(folder: Path) -> bytes:
-    """A graph from `tokens` (batch, length), int64, to `logits` (batch, length, V), of any batch and length; of learned positions up to
-    the context. Of another batch and lengths than those that it was made with, onnxruntime must compute the model's logits to TOLERANCE
-    of the largest; without onnxruntime, standard error says that nothing was compared.
+    """A graph from `tokens` (batch, length), int64, to `logits` (batch, length, V), of any batch and length; of learned positions up
+    to the context. Of another batch and lengths than those that it was made with, onnxruntime must compute the model's logits to
+    TOLERANCE of the largest; without onnxruntime, standard error says that nothing was compared.
 
     @throws BadInput  where the folder holds no model, a package is missing, or torch cannot export the model.
     """
@@ -100,8 +100,8 @@ def _compare(torch: Any, model: Any, config: dict[str, Any], graph: bytes, longe
         found = torch.from_numpy(session.run(None, {"tokens": tokens.numpy()})[0])
         error = ((found - expected).abs().max() / expected.abs().max()).item() if found.shape == expected.shape else float("nan")
         if not error <= TOLERANCE:
-            raise BadInput(f"{config['mechanism']}: logits of the graph differ from the model's by {error:.2g} of the largest, must be "
-                           f"at most {TOLERANCE:g}, at batch {batch} and length {length}")
+            raise BadInput(f"{config['mechanism']}: logits of the graph differ from the model's by {error:.2g} of the largest, must "
+                           f"be at most {TOLERANCE:g}, at batch {batch} and length {length}")
 
 
 # Hugging Face
@@ -187,7 +187,8 @@ def _tokenizer(form: Any, text: dict[str, Any]) -> dict[str, Any]:
     if text["unit"] == "byte":
         letters = _letters_of_bytes()
         model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
-                 "fuse_unk": False, "byte_fallback": False, "vocab": {letter: i for i, letter in enumerate(letters)}, "merges": []}
+                 "fuse_unk": False, "byte_fallback": False, "merges": [],
+                 "vocab": {letter: i for i, letter in enumerate(letters)}}
         split: dict[str, Any] = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
         decoder, first = split, letters[form.first]
     elif text["unit"] == "word":
@@ -237,8 +238,8 @@ from transformers import AutoModelForCausalLM{and_tokenizer}
 model = AutoModelForCausalLM.from_pretrained(".", trust_remote_code=True)
 {example}```
 
-`config.json`, `model.py` and `modeling_attnas.py` are all that the model is; sequences of a batch have equal lengths. With `generate`,
-each token is computed from all before it, as many as the context ({context}) where positions are learned.
+`config.json`, `model.py` and `modeling_attnas.py` are all that the model is. Sequences of a batch have equal lengths, or padding
+behind them. With `generate`, each token is computed from all before it, as many as the context ({context}) where positions are learned.
 """
 _EXAMPLE = """tokenizer = AutoTokenizer.from_pretrained(".", trust_remote_code=True)
 ids = model.generate(**tokenizer("a prompt", return_tensors="pt"), max_new_tokens=20)

@@ -126,11 +126,11 @@ def model_folder(given: Path, mechanism: str | None) -> Iterator[Path]:
         return
     program = digest.program("nas-export")
     if program is None:
-        raise BadInput(f"{given}: no model that nas-export --format pytorch has written, and no nas-export on PATH that could write one")
+        raise BadInput(f"{given}: no model that nas-export --format pytorch has written, and no nas-export on PATH to write one")
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "model"
-        done = subprocess.run([program, str(given), "--format", "pytorch", "--output", str(folder), "--mechanism", mechanism or "best"],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        command = [program, str(given), "--format", "pytorch", "--output", str(folder), "--mechanism", mechanism or "best"]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
             raise BadInput(done.stderr.strip().removeprefix("nas-export: "))
         yield folder
