@@ -25,10 +25,10 @@ from torch import nn
 from torch.nn import functional as F
 
 if __package__:
-    from .model_attention import Attention, RmsNorm, integer, linear, require_in_range, require_known
+    from .model_attention import Attention, GatedConvolution, RmsNorm, integer, linear, require_in_range, require_known
     from .model_recurrent import Recurrent
 else:  # in the folder of this file
-    from model_attention import Attention, RmsNorm, integer, linear, require_in_range, require_known
+    from model_attention import Attention, GatedConvolution, RmsNorm, integer, linear, require_in_range, require_known
     from model_recurrent import Recurrent
 
 
@@ -58,11 +58,12 @@ class FeedForward(nn.Module):
         return self.contract(self.dropout(hidden))
 
 
+MIXERS = ("attn", "conv", "none")
 NORMS = {"layer": nn.LayerNorm, "rms": RmsNorm}
 NORM_PLACES = ("pre", "post", "sandwich")
 BLOCKS = ("sequential", "parallel")
 # What mixes positions, by the part of a block that it is.
-MIXERS = {"attn": "attention", "recurrent": "recurrent", "none": None}
+MIXERS = {"attn": "attention", "recurrent": "recurrent", "conv": "conv", "none": None}
 
 
 class Block(nn.Module):
@@ -86,7 +87,9 @@ class Block(nn.Module):
         self.parts = []
         self.mixer = MIXERS[mixer]
         if mixer == "attn":
-            self.attention = Attention(width, context=model["context"], semantics=semantics, **genes)
+            self.attention = Attention(width, context=model["context"], semantics=semantics, layer=layer, **genes)
+        elif mixer == "conv":
+            self.conv = GatedConvolution(width, **genes)
         elif mixer == "recurrent":
             self.recurrent = Recurrent(width, layer=layer, **genes)
         if self.mixer is not None:
@@ -287,7 +290,7 @@ def least_parameters(config):
     count = width * (config["model"]["vocabulary"] +
                      (config["model"]["context"] if config["model"]["position_embedding"] == "learned" else 0))
     for layer in config["layers"]:
-        count += 2 * width * width * (layer["mixer"] != "none")
+        count += width * width * {"none": 0, "conv": 4}.get(layer["mixer"], 2)
         count += 2 * width * layer["hidden"] * (layer["ffn"] != "none")
     return count
 

@@ -70,7 +70,7 @@ TEMPERATURES = {
     "sequence_mean": lambda layer, x, seen: (layer.temp_proj(x.mean(1)).sigmoid() + 0.5).view(-1, 1, 1, 1)}
 
 
-# Normalizations: scores (B, H, T, S) and which keys are visible, (T, S), to weights, 0 for hidden keys.
+# Normalizations: scores (B, H, T, S) and which keys are visible, (T, S), (H, T, S) or as scores, to weights, 0 for hidden keys.
 
 def hide(scores, visible):
     return scores.masked_fill(~visible, -math.inf)
@@ -123,6 +123,13 @@ def entmax15(layer, scores, visible):
     return (z - tau).masked_fill(~inside, 0.0).square()
 
 
+def stick_breaking(layer, scores, visible):
+    """sigmoid(s_j) times 1 - sigmoid(s_t) of all newer visible keys (Tan et al. 2024)"""
+    left = F.logsigmoid(-scores).masked_fill(~visible, 0.0)
+    newer = F.pad(left[..., 1:], (0, 1)).flip(-1).cumsum(-1).flip(-1)
+    return (F.logsigmoid(scores) + newer).exp().masked_fill(~visible, 0.0)
+
+
 def softmax_of_largest(scores, visible, counts):
     """Softmax over the counts[i] largest visible scores of row i."""
     places = hide(scores, visible).sort(-1, descending=True).indices
@@ -147,6 +154,7 @@ NORMALIZATIONS = {
     "relu_n": lambda layer, scores, visible: scores.relu().masked_fill(~visible, 0.0) / visible.sum(-1, keepdim=True),
     "sparsemax": sparsemax,
     "entmax15": entmax15,
+    "stick_breaking": stick_breaking,
     # softmax over the ceil(n / 4) largest of n visible scores
     "top_k": lambda layer, scores, visible:
         softmax_of_largest(scores, visible, torch.div(visible.sum(-1) + 3, 4, rounding_mode="floor")),
@@ -208,13 +216,75 @@ POSITIONS = {
     "t5": lambda layer, n: layer.relative_bias((n.unsqueeze(1) >= layer.t5_first).sum(1) - 1).transpose(0, 1)}
 
 
-# Patterns: which keys a query sees, (T, S) for T queries and S keys.
+# Patterns: which keys a query sees, (T, S), (H, T, S) or (B, H, T, S) for T queries and S keys k (B, H, S, d).
+
+def random_words(layer, part, purpose, index):
+    """64 random bits at a time, the same for everybody who asks for the same: SplitMix64 (Steele et al. 2014)."""
+    mask = 2**64 - 1
+
+    def mixed(z):
+        z = (z + 0x9e3779b97f4a7c15) & mask
+        z = ((z ^ (z >> 30)) * 0xbf58476d1ce4e5b9) & mask
+        z = ((z ^ (z >> 27)) * 0x94d049bb133111eb) & mask
+        return z ^ (z >> 31)
+
+    name = 0xcbf29ce484222325
+    for byte in purpose.encode():
+        name = ((name ^ byte) * 0x100000001b3) & mask
+    state = mixed(mixed(mixed(mixed(layer) ^ part) ^ name) ^ index)
+    while True:
+        yield mixed(state)
+        state = (state + 0x9e3779b97f4a7c15) & mask
+
+
+def random_rotations(layer, rounds, width, columns):
+    """(rounds, d, buckets / 2) from N(0, 1) (Box & Muller)."""
+    numbers = []
+    for r in range(rounds):
+        uniform = (2.0**-53 * (word >> 11) for word in random_words(layer, r, "rotations", 0))
+        numbers += [math.sqrt(-2.0 * math.log(1.0 - next(uniform))) * math.cos(2.0 * math.pi * next(uniform))
+                    for _ in range(width * columns)]
+    return torch.tensor(numbers, dtype=torch.double).view(rounds, width, columns)
+
+
+def shown_blocks(layer, heads, count, globals, random):
+    """(H, N, N), which blocks of keys each block of queries sees: its own, the one before, the first, and some drawn ones."""
+    shown = torch.zeros(heads, count, count, dtype=torch.bool)
+    for head in range(heads):
+        for own in range(count):
+            others, words = list(range(globals, own - 1)), random_words(layer, head, "random blocks", own)
+            drawn = min(random, len(others))
+            for n in range(drawn):
+                other = n + (next(words) * (len(others) - n) >> 64)
+                others[n], others[other] = others[other], others[n]
+            shown[head, own, [*others[:drawn], *range(min(globals, own)), max(own - 1, 0), own]] = True
+    return shown
+
+
+def in_shown_blocks(layer, k, distances, places):
+    blocks = torch.div(places, layer.block, rounding_mode="floor")
+    return (distances >= 0) & layer.blocks_of(k.shape[2])[:, blocks[-distances.shape[0]:]][:, :, blocks]
+
+
+def newest_of_hash(layer, k, distances, places):
+    """Of each round the last `block` earlier keys of the query's hash; its own where there is none (after Kitaev et al. 2020)"""
+    turned = k.detach().double().unsqueeze(2) @ layer.rotations.double()
+    hashes = torch.cat([turned, -turned], -1).argmax(-1)  # (B, H, rounds, S)
+    same = (hashes[..., -distances.shape[0]:].unsqueeze(-1) == hashes.unsqueeze(-2)) & (distances > 0)
+    shown = (same & (same.flip(-1).cumsum(-1).flip(-1) <= layer.block)).any(2)
+    return shown | ((distances == 0) & ~shown.any(-1, keepdim=True))
+
 
 PATTERNS = {
     # j <= i
-    "full": lambda layer, distances, keys: distances >= 0,
+    "full": lambda layer, k, distances, places: distances >= 0,
     # i - j < window, or j < globals
-    "window": lambda layer, distances, keys: (distances >= 0) & ((distances < layer.window) | (keys < layer.globals))}
+    "window": lambda layer, k, distances, places: (distances >= 0) & ((distances < layer.window) | (places < layer.globals)),
+    # i - j < stride, or a multiple of it
+    "strided": lambda layer, k, distances, places:
+        (distances >= 0) & ((distances < layer.stride) | (distances % layer.stride == 0)),
+    "bigbird": in_shown_blocks,
+    "lsh": newest_of_hash}
 
 # Gates: the linear layer that each has. g = sigmoid(W x + b).
 GATES = {"none": None, "input_gate": "gate", "output_gate": "out_gate", "highway": "highway_gate",
@@ -294,16 +364,18 @@ class Attention(nn.Module):
         o = w v, normalised by head, times g (elementwise_gate, headwise_gate)
         y = o W_o' + b_o, times g (output_gate);  g (y - h) for highway, g y + (1 - g) x for normed_highway
 
-    The genes of a layer in config.json are its arguments.
+    Beside pattern lsh k = q / |q|. The genes of a layer in config.json are its arguments.
 
     @param context    L, the longest sequence: initial values and the temperature of similarity cosine depend on it.
     @param semantics  published: initial values as in the published code; formulas follow from the genes alone.
+    @param layer      its number from 0, by which patterns bigbird and lsh draw what they need.
     """
 
     def __init__(self, width, heads, context, similarity="dot", normalization="softmax", gating="none", temperature="fixed",
                  bias="bias", attention_dropout=0.0, kv_heads=0, qk_norm="none", pattern="full", window=64, globals=0,
-                 position="none", rope_base=10000.0, rope_fraction=1.0, t5_buckets=32, t5_distance=128, decay="none", conv=0,
-                 head_norm="none", semantics="corrected"):
+                 stride=16, pattern_block=16, random=1, buckets=4, rounds=1, position="none", rope_base=10000.0,
+                 rope_fraction=1.0, t5_buckets=32, t5_distance=128, decay="none", conv=0, head_norm="none",
+                 semantics="corrected", layer=0):
         super().__init__()
         for name, value, known in (
                 ("similarity", similarity, SIMILARITIES), ("normalization", normalization, NORMALIZATIONS),
@@ -323,6 +395,8 @@ class Attention(nn.Module):
             raise ValueError(f"heads = {heads}, must divide the width {width}, and be a multiple of kv_heads = {kv_heads}")
         if position == "t5" and (t5_buckets % 2 or t5_distance <= t5_buckets // 2):
             raise ValueError(f"t5_buckets = {t5_buckets}, must be even, and half of it below t5_distance = {t5_distance}")
+        if pattern == "lsh" and (kv_heads or conv or (similarity, qk_norm, position) != ("dot", "none", "none")):
+            raise ValueError("pattern = lsh, must have kv_heads = 0, conv = 0, similarity = dot, qk_norm = none, position = none")
         self.heads, self.key_heads, self.head_width = heads, kv_heads or heads, width // heads
         self.similarity, self.normalization, self.gating = similarity, normalization, gating
         self.temperature_kind, self.pattern, self.position = temperature, pattern, position
@@ -333,7 +407,8 @@ class Attention(nn.Module):
 
         d, of_keys = self.head_width, self.key_heads * self.head_width
         self.q_proj = linear(width, width, bias == "bias")
-        self.k_proj = linear(width, of_keys, bias == "bias")
+        if pattern != "lsh":
+            self.k_proj = linear(width, of_keys, bias == "bias")
         self.v_proj = linear(width, of_keys, bias == "bias")
         self.out_proj = linear(width, width, bias != "none")
         published = semantics == "published"
@@ -345,6 +420,7 @@ class Attention(nn.Module):
         elif similarity == "bilinear":
             matrices = [nn.init.xavier_uniform_(torch.empty(d, d)) for _ in range(heads)]
             self.bilinear = nn.ParameterDict({"weight": nn.Parameter(torch.stack(matrices))})
+        self.make_pattern(layer, context, stride, pattern_block, random, buckets, rounds)
         if normalization == "sink":
             self.sink = nn.Parameter(torch.zeros(heads))
         if GATES[gating] is not None:
@@ -376,6 +452,27 @@ class Attention(nn.Module):
             for h in range(heads):
                 tau = 4.0 * (max(4.0, context) / 4.0) ** (h / max(heads - 1, 1))
                 self.forget.bias.data[h] = -math.log(math.expm1(1.0 / tau))
+
+    def make_pattern(self, layer, context, stride, block, random, buckets, rounds):
+        self.stride, self.block = integer("stride", stride, 1, 2**53), integer("pattern_block", block, 1, 65536)
+        random, buckets = integer("random", random, 0, 65536), integer("buckets", buckets, 2, 65536)
+        if self.pattern == "bigbird":
+            self.drawn = layer, self.heads, random
+            self.register_buffer("blocks", torch.zeros(self.heads, 0, 0, dtype=torch.bool), persistent=False)
+            self.blocks_of(context)
+        elif self.pattern == "lsh":
+            if buckets % 2:
+                raise ValueError(f"buckets = {buckets}, must be even")
+            rotations = random_rotations(layer, integer("rounds", rounds, 1, 65536), self.head_width, buckets // 2)
+            self.register_buffer("rotations", rotations, persistent=False)
+
+    def blocks_of(self, tokens):
+        """shown_blocks of so many tokens at least."""
+        if isinstance(tokens, int) and tokens > self.blocks.shape[1] * self.block:  # a graph has those of the context
+            layer, heads, random = self.drawn
+            shown = shown_blocks(layer, heads, (tokens - 1) // self.block + 1, self.globals, random)
+            self.blocks = shown.to(self.blocks.device)
+        return self.blocks
 
     def by_head(self, vectors, heads):
         """(B, T, heads d) as (B, heads, T, d)."""
@@ -418,10 +515,12 @@ class Attention(nn.Module):
         gate = getattr(self, GATES[self.gating]) if GATES[self.gating] else None
         if self.gating == "input_gate":
             x = x * gate(x).sigmoid()
-        q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        hashes = self.pattern == "lsh"
+        q, k, v = self.q_proj(x), None if hashes else self.k_proj(x), self.v_proj(x)
         if self.convolves:
             q, k, v = (self.convolved(name, z, state) for name, z in (("q_conv", q), ("k_conv", k), ("v_conv", v)))
-        q, k, v = self.by_head(q, self.heads), self.by_head(k, self.key_heads), self.by_head(v, self.key_heads)
+        q, v = self.by_head(q, self.heads), self.by_head(v, self.key_heads)
+        k = q * (q.square().sum(-1, keepdim=True) + 1e-6).rsqrt() if hashes else self.by_head(k, self.key_heads)
         q, k = self.q_norm(q), self.k_norm(k)
         if self.position == "rope":
             q, k = (rotated(vectors, self.rope_base, self.rope_half, start) for vectors in (q, k))
@@ -430,7 +529,7 @@ class Attention(nn.Module):
 
         places = torch.arange(k.shape[2], device=x.device)
         distances = places[start:].unsqueeze(1) - places
-        visible = PATTERNS[self.pattern](self, distances, places)
+        visible = PATTERNS[self.pattern](self, k, distances, places)
         scores = self.scores(q, k, x, places, distances, visible, state)
         weights = NORMALIZATIONS[self.normalization](self, scores, visible)
         weights = F.dropout(weights, self.attention_dropout, self.training)
@@ -450,3 +549,17 @@ class Attention(nn.Module):
             opened = gate(x).sigmoid()
             return opened * attended + (1 - opened) * x
         return attended
+
+
+class GatedConvolution(nn.Module):
+    """W_out (c . conv(b . u)), b, c, u = W_in x in thirds. x: (B, T, D). A state is as of Attention."""
+
+    def __init__(self, width, conv=3):
+        super().__init__()
+        self.in_proj, self.out_proj = linear(width, 3 * width, bias=False), linear(width, width, bias=False)
+        self.conv = ShortConvolution(width, integer("conv", conv, 2, 8))
+
+    def forward(self, x, residual=None, state=None):
+        b, c, u = self.in_proj(x).chunk(3, -1)
+        convolved = self.conv(so_far(state, "conv", b * u, self.conv.taps - 1))[:, -x.shape[1]:]
+        return self.out_proj(c * convolved)

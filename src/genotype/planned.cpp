@@ -34,11 +34,6 @@ void add_sigmoid_gate(std::vector<Component>& planned) {
 /// Costs as everywhere: a multiply-add 2, an elementary function 1, comparisons 0.
 std::vector<Component> make_planned() {
   std::vector<Component> planned;
-  planned.push_back({.gene = "normalization",
-                     .key = "stick_breaking",
-                     .summary = "w_j = sigmoid(s_j) prod_t (1 - sigmoid(s_t)), t newer than j (Tan "
-                                "et al. 2024, arXiv:2410.17980)",
-                     .flops = [](const AttentionShape& shape) { return 6.0 * shape.scores(); }});
   planned.push_back(
       {.gene = "gating",
        .key = "swish_gate",

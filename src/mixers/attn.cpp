@@ -9,7 +9,8 @@ namespace {
 class Attention final : public Mixer {
  public:
   Attention(const MixerContext& context, const ParameterScope& scope)
-      : layer_(context.mechanisms, context.shape, context.semantics, scope, context.output_start) {}
+      : layer_(context.mechanisms, context.shape, context.semantics, scope, context.output_start,
+               context.layer) {}
 
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
                         std::uint64_t site) override {

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/layer_rules.hpp"
 #include "genotype/slots.hpp"
 #include "models/safetensors.hpp"
 #include "store/record_json.hpp"
@@ -68,7 +69,8 @@ bool is_told(const Slot& slot, const Mechanism& layer) {
 
 Json layer_json(const Architecture& architecture, const Mechanism& layer) {
   Json json{{"mixer", layer.mixer}};
-  if (layer.mixer != "none") json["heads"] = architecture.attention_shape(layer).heads;
+  if (has_gene(layer.mixer, slot("heads")))
+    json["heads"] = architecture.attention_shape(layer).heads;
   for (const auto* slot : layer_slots()) {
     if (is_told(*slot, layer)) json[slot->name] = value_json(*slot, text(*slot, layer));
   }

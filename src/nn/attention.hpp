@@ -68,12 +68,15 @@ class Normalization {
  public:
   virtual ~Normalization() = default;
   /// @param scores   (M, B, H, T, T), finite.
-  /// @param visible  bool, (T, T) or one matrix a head, (H, T, T): what the pattern shows, never a
-  /// later key and always the query's own. Where a count n of keys matters, it is of visible ones.
-  /// In decoding there is one row, (1, n), of the keys that are kept.
+  /// @param visible  bool, (T, T), one matrix a head, (H, T, T), or of a pattern that reads keys (M,
+  /// B, H, T, T): what the pattern shows, never a later key and always one. Where a count n of keys
+  /// matters, it is of visible ones.
+  /// In decoding there is one row, (1, n), of the keys that are kept, in any order.
   /// @return weights (M, B, H, T, T), exactly 0 for hidden keys, never NaN.
   [[nodiscard]] virtual torch::Tensor weights(const torch::Tensor& scores,
                                               const torch::Tensor& visible) const = 0;
+  /// Whether weights depend on the order of keys: then the kept ones come in that of the sequence.
+  [[nodiscard]] virtual bool reads_order() const { return false; }
   /// The same for one row in the fused kernel; nothing: it has no such form.
   [[nodiscard]] virtual std::optional<kernels::RowNormalization> fused() const {
     return std::nullopt;
@@ -97,7 +100,7 @@ class Temperature {
   /// What the divided scores are multiplied by besides: any finite numbers, also 0, so that no
   /// divisor need be infinite.
   ///
-  /// @param seen  (T) int64, or (H, T): how many keys each query sees, at least 1.
+  /// @param seen  (T) int64, (H, T) or (M, B, H, T): how many keys each query sees, at least 1.
   /// @return M models' tensor that expands to (M, B, H, T, 1); undefined: nothing.
   [[nodiscard]] virtual torch::Tensor factors(const torch::Tensor& /*seen*/) const { return {}; }
   /// The same divisors, without factors, for arrays of various temperatures, beside a fused kernel;
@@ -150,9 +153,16 @@ struct KeyRanges {
 class Pattern {
  public:
   virtual ~Pattern() = default;
-  /// @return bool, (T, T) or one matrix a head, (H, T, T): never a later key, always the query's
-  /// own; a query's row does not depend on T.
-  [[nodiscard]] virtual torch::Tensor visible(std::int64_t tokens, torch::Device device) const = 0;
+  /// Which keys the queries from a place on see: never a later one, always at least one; a query's row
+  /// does not depend on later tokens, nor on whether there are any.
+  /// @param keys  (M, B, heads, T, d), of which most patterns read T alone.
+  /// @return bool, (T - first, T), or one matrix a head, (H, T - first, T); of a pattern that reads
+  /// keys (M, B, H, T - first, T).
+  [[nodiscard]] virtual torch::Tensor visible(const torch::Tensor& keys,
+                                              std::int64_t first) const = 0;
+  /// Whether it reads keys. They are unit_keys() of the queries then (nn/parts/hashed_keys.hpp), of as
+  /// many heads, and the layer has no projection to keys.
+  [[nodiscard]] virtual bool reads_keys() const { return false; }
   /// The same as ranges; nothing: it is not of that form, and has none in the fused kernel.
   [[nodiscard]] virtual std::optional<KeyRanges> ranges() const { return std::nullopt; }
 };
@@ -202,8 +212,8 @@ torch::Tensor softmax_over(const torch::Tensor& scores, const torch::Tensor& kep
 
 /// Marks the largest visible scores of each row.
 ///
-/// @param visible  (T, T) or (H, T, T) bool.   @param counts  (T) or (H, T) int64 >= 1, how many of
-/// row i, on the scores' device.
+/// @param visible  as of Normalization::weights().   @param counts  (T), (H, T) or (M, B, H, T) int64
+/// >= 1, how many of row i, on the scores' device.
 /// @param most     the largest of `counts`.
 /// @return  bool, as the scores: min(counts[i], visible keys of i) entries of row i.
 torch::Tensor largest(const torch::Tensor& scores, const torch::Tensor& visible,

@@ -6,8 +6,10 @@
 #include <string_view>
 #include <utility>
 
+#include "nn/parts/hashed_keys.hpp"
 #include "ops/device_copy.hpp"
 #include "ops/device_operations.hpp"
+#include "ops/model_parts.hpp"
 #include "ops/product.hpp"
 
 namespace nas::nn {
@@ -81,8 +83,8 @@ void AttentionLayer::make_projections(const std::vector<Mechanism>& mechanisms,
     return Linear::with_biases_of(scope.child(name), shape.width, out, biased);
   };
   q_proj_ = projection("q_proj", shape.width);
-  k_proj_ = projection("k_proj", shape.key_width());
-  v_proj_ = projection("v_proj", shape.key_width());
+  if (!reads_keys_) k_proj_ = projection("k_proj", num_key_heads_ * head_width_);
+  v_proj_ = projection("v_proj", num_key_heads_ * head_width_);
   out_proj_ = Linear::with_biases_of(scope.child("out_proj"), shape.width, shape.width,
                                      biased_models(mechanisms, scope.models(), {"bias", "no_bias"}),
                                      output_start);
@@ -90,7 +92,8 @@ void AttentionLayer::make_projections(const std::vector<Mechanism>& mechanisms,
 
 AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
                                const AttentionShape& shape, Semantics semantics,
-                               const ParameterScope& scope, const Start& output_start)
+                               const ParameterScope& scope, const Start& output_start,
+                               std::int64_t layer)
     : num_models_(static_cast<std::int64_t>(mechanisms.size())),
       num_heads_(shape.heads),
       num_key_heads_(shape.key_heads()),
@@ -98,8 +101,13 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
       mode_(scope.mode()) {
   const auto forms = mode_ == NumericalMode::reference ? FusedForms{} : common_forms(mechanisms);
   fused_ = forms.attention;
+  const OptionMaker options(mechanisms, shape, semantics, scope, layer);
+  patterns_ = options.make(patterns(), {"pattern"});
+  sights_.resize(patterns_.size());
+  reads_keys_ = patterns_.any(&Pattern::reads_keys);
+  if (reads_keys_) num_key_heads_ = num_heads_;
   make_projections(mechanisms, shape, scope, output_start);
-  make_options(mechanisms, shape, semantics, scope, forms);
+  make_options(options, reads_keys_ ? 0 : mechanisms.front().conv, shape, scope, forms);
   for (std::size_t r = 0; r < mechanisms.size(); ++r) {
     const auto& mechanism = mechanisms[r];
     const auto model = static_cast<std::int64_t>(r);
@@ -128,10 +136,9 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   if (fused_) set_up_kernel();
 }
 
-void AttentionLayer::make_options(const std::vector<Mechanism>& mechanisms,
-                                  const AttentionShape& shape, Semantics semantics,
-                                  const ParameterScope& scope, const FusedForms& forms) {
-  const OptionMaker options(mechanisms, shape, semantics, scope);
+void AttentionLayer::make_options(const OptionMaker& options, std::int64_t taps,
+                                  const AttentionShape& shape, const ParameterScope& scope,
+                                  const FusedForms& forms) {
   const bool on_device = !scope.device().is_cpu();
   const auto if_fused = [on_device](bool fused) {
     return [shares = fused || on_device](const Mechanism&) { return shares; };
@@ -141,14 +148,12 @@ void AttentionLayer::make_options(const std::vector<Mechanism>& mechanisms,
     return on_device ||
            (fused_ && components().at("similarity", mechanism.similarity).batch_invariant);
   };
-  patterns_ = options.make(patterns(), {"pattern"});
-  sights_.resize(patterns_.size());
   similarities_ = options.make(nn::similarities(), {"similarity"}, if_batch_invariant);
   normalizations_ = options.make(normalizations(), {"normalization", "pattern"}, if_fused(fused_));
   gatings_ = options.make(gatings(), {"gating"}, if_fused(forms.gating));
   temperatures_ =
       options.make(temperatures(), {"temperature", "pattern"}, if_fused(forms.temperature));
-  make_convolutions(mechanisms.front().conv, shape, scope);
+  make_convolutions(taps, shape, scope);
   q_norms_ = options.make_if_any(vector_norms(), "qk_norm", scope.child("q_norm"));
   k_norms_ = options.make_if_any(vector_norms(), "qk_norm", scope.child("k_norm"));
   positions_ = options.make_if_any(positions(), "position", scope);
@@ -230,6 +235,11 @@ torch::Tensor AttentionLayer::for_queries(const torch::Tensor& keys) const {
       keys);
 }
 
+torch::Tensor AttentionLayer::keys_of(const torch::Tensor& queries) const {
+  return model_by_model(
+      [this](const torch::Tensor& part) { return unit_keys(by_head(part)).flatten(3); }, queries);
+}
+
 torch::Tensor AttentionLayer::placed(const torch::Tensor& vectors,
                                      const OptionSet<VectorNorm>& norms) const {
   if (norms.empty() && !maps_places_) return vectors;
@@ -243,23 +253,32 @@ torch::Tensor AttentionLayer::placed(const torch::Tensor& vectors,
   return of_heads.flatten(3);
 }
 
-const torch::Tensor& AttentionLayer::visible(std::int64_t model, std::int64_t tokens,
-                                             torch::Device device) {
+torch::Tensor AttentionLayer::visible(const Models& models, const torch::Tensor& keys) {
+  const auto model = models.front();
+  if (reads_keys_) {
+    const auto of_models = std::ssize(models) == num_models_
+                               ? keys
+                               : keys.index_select(0, index_on(keys.device(), models));
+    return patterns_.of(model).visible(heads(of_models), 0);
+  }
   auto& known = sights_[patterns_.group_of(model)].visible;
-  if (!fits(known, tokens, device)) known = patterns_.of(model).visible(tokens, device);
+  if (!fits(known, keys.size(2), keys.device())) {
+    known = patterns_.of(model).visible(heads(keys), 0);
+  }
   return known;
 }
 
-const torch::Tensor& AttentionLayer::seen(std::int64_t model, std::int64_t tokens,
-                                          torch::Device device) {
+torch::Tensor AttentionLayer::seen(const Models& models, const torch::Tensor& keys) {
+  if (reads_keys_) return visible(models, keys).sum(-1);
+  const auto model = models.front();
   auto& known = sights_[patterns_.group_of(model)].seen;
-  if (fits(known, tokens, device)) return known;
+  if (fits(known, keys.size(2), keys.device())) return known;
   if (const auto ranges = patterns_.of(model).ranges()) {
     std::vector<std::int64_t> counts;
-    for (std::int64_t i = 0; i < tokens; ++i) counts.push_back(ranges->count(i));
-    known = sent(at::tensor(counts, at::TensorOptions(at::kLong)), device);
+    for (std::int64_t i = 0; i < keys.size(2); ++i) counts.push_back(ranges->count(i));
+    known = sent(at::tensor(counts, at::TensorOptions(at::kLong)), keys.device());
   } else {
-    known = visible(model, tokens, device).sum(-1);
+    known = visible(models, keys).sum(-1);
   }
   return known;
 }
@@ -296,11 +315,11 @@ torch::Tensor AttentionLayer::divisors(const torch::Tensor& input, const torch::
 
 torch::Tensor AttentionLayer::factors(
     const torch::Tensor& input, const torch::Tensor& like,
-    const std::function<torch::Tensor(std::int64_t)>& seen) const {
+    const std::function<torch::Tensor(const Models&)>& seen) const {
   if (!has_factors_) return {};
   std::vector<torch::Tensor> parts;
   for (const auto& [models, temperature] : temperatures_) {
-    auto of_group = temperature->factors(seen(models.front()));
+    auto of_group = temperature->factors(seen(models));
     if (!of_group.defined()) {
       of_group = at::ones({std::ssize(models), 1, 1, 1, 1}, like.options());
     }
@@ -329,20 +348,19 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   // In this order on every compiler: gradients w.r.t. the input are added in the opposite one.
   auto temperature = divisors(input, q, /*inverse=*/kernel);
   auto v = v_proj_(input);
-  auto k = k_proj_(input);
+  auto k = reads_keys_ ? torch::Tensor() : k_proj_(input);
   if (!convolutions_.empty()) {
     q = convolutions_[0](q);
     k = convolutions_[1](k);
     v = convolutions_[2](v);
   }
   q = placed(q, q_norms_);
-  k = placed(k, k_norms_);
+  k = reads_keys_ ? keys_of(q) : placed(k, k_norms_);
   if (!kernel || !kernel_shares_keys(q.device())) {
     k = for_queries(k);
     v = for_queries(v);
   }
-  const auto multiples =
-      factors(input, q, [&](std::int64_t model) { return seen(model, q.size(2), q.device()); });
+  const auto multiples = factors(input, q, [&](const Models& models) { return seen(models, k); });
   if (kernel && multiples.defined()) temperature = temperature * multiples;
   const auto masks = dropout_masks(dropouts_, pass, site);
   auto* const record = record_of(pass, kernel);
@@ -376,10 +394,12 @@ LayerRecord* AttentionLayer::record_of(const Pass& pass, bool kernel) const {
 }
 
 void AttentionLayer::record_maps(const torch::Tensor& scores, const torch::Tensor& weights,
-                                 const torch::Tensor& input, LayerRecord& record) {
+                                 const torch::Tensor& keys, const torch::Tensor& input,
+                                 LayerRecord& record) {
   record.scores = scores.detach()[0];
   record.weights = weights.detach()[0];
-  record.visible = visible(0, scores.size(-1), scores.device());
+  const auto shown = visible({0}, keys);
+  record.visible = reads_keys_ ? shown[0] : shown;
   if (decays_.empty()) return;
   const auto cumulative = decays_.front().cumulative(input);
   if (!cumulative.defined()) return;
@@ -457,10 +477,10 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
       biased(scores(heads(q).contiguous(), heads(k).contiguous(), divisors, factors), input);
   const auto weights = normalizations_.apply_to_groups(
       [&](const auto& group, const torch::Tensor& part) {
-        return group.option->weights(part, visible(group.models.front(), q.size(2), q.device()));
+        return group.option->weights(part, visible(group.models, k));
       },
       all);
-  if (record != nullptr) record_maps(all, weights, input, *record);
+  if (record != nullptr) record_maps(all, weights, k, input, *record);
   return dropout(weights, masks).matmul(heads(v)).transpose(2, 3).flatten(3);
 }
 

@@ -37,10 +37,11 @@ class AttentionLayer final : public Mixer {
   /// @param mechanisms    of the R models of the scope, of one MixerKind::shape_key.
   /// @param shape         of the layer, with its own heads; its sizes are the mechanisms'.
   /// @param output_start  initial values of the output projection's matrix.
+  /// @param layer         from 0.
   /// @throws InputError if a key of a mechanism is unknown.
   AttentionLayer(const std::vector<Mechanism>& mechanisms, const AttentionShape& shape,
                  Semantics semantics, const ParameterScope& scope,
-                 const Start& output_start = Start::normal());
+                 const Start& output_start = Start::normal(), std::int64_t layer = 0);
 
   /// @param site  of the weights' dropout.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
@@ -64,8 +65,9 @@ class AttentionLayer final : public Mixer {
 
   void make_projections(const std::vector<Mechanism>& mechanisms, const AttentionShape& shape,
                         const ParameterScope& scope, const Start& output_start);
-  void make_options(const std::vector<Mechanism>& mechanisms, const AttentionShape& shape,
-                    Semantics semantics, const ParameterScope& scope, const FusedForms& forms);
+  /// @param taps  of the convolutions.
+  void make_options(const OptionMaker& options, std::int64_t taps, const AttentionShape& shape,
+                    const ParameterScope& scope, const FusedForms& forms);
   void make_convolutions(std::int64_t taps, const AttentionShape& shape,
                          const ParameterScope& scope);
   /// (R, B, T, heads d) as (R, B, heads, T, d).
@@ -74,15 +76,19 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] torch::Tensor by_head(const torch::Tensor& projected) const;
   /// (R, B, T, G d) as (R, B, T, H d): each key head as often as query heads read it.
   [[nodiscard]] torch::Tensor for_queries(const torch::Tensor& keys) const;
+  /// Keys that are queries, (R, B, T, H d).
+  [[nodiscard]] torch::Tensor keys_of(const torch::Tensor& queries) const;
   /// Normalised and mapped by position. @param vectors  (R, B, T, heads d), queries or keys.
   [[nodiscard]] torch::Tensor placed(const torch::Tensor& vectors,
                                      const OptionSet<VectorNorm>& norms) const;
   /// (R, B, H, T, 1), of the temperatures; or their inverses, for the fused kernel.
   torch::Tensor divisors(const torch::Tensor& input, const torch::Tensor& q, bool inverse);
   /// (R, B, H, T, 1), what scores are multiplied by besides; undefined: nothing.
-  /// @param seen  seen(model): how many keys each query of a model sees, by its place in the array.
-  [[nodiscard]] torch::Tensor factors(const torch::Tensor& input, const torch::Tensor& like,
-                                      const std::function<torch::Tensor(std::int64_t)>& seen) const;
+  /// @param seen  seen(models): how many keys each query of models of one pattern sees, by their
+  /// places in the array.
+  [[nodiscard]] torch::Tensor factors(
+      const torch::Tensor& input, const torch::Tensor& like,
+      const std::function<torch::Tensor(const Models&)>& seen) const;
   /// Scores of queries and keys (R, B, heads, n, d), divided by the temperature, (R, B, H, n, n').
   /// @param keys     of H or of G heads.
   /// @param factors  undefined: none.
@@ -116,7 +122,7 @@ class AttentionLayer final : public Mixer {
   /// @throws std::logic_error unless this is one model, computed by operations.
   [[nodiscard]] LayerRecord* record_of(const Pass& pass, bool kernel) const;
   void record_maps(const torch::Tensor& scores, const torch::Tensor& weights,
-                   const torch::Tensor& input, LayerRecord& record);
+                   const torch::Tensor& keys, const torch::Tensor& input, LayerRecord& record);
   /// @param of_heads, attended  what gates of heads and gates of outputs multiply.
   void record_gate(const torch::Tensor& x, const torch::Tensor& of_heads,
                    const torch::Tensor& attended, LayerRecord& record) const;
@@ -130,9 +136,11 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] static bool kernel_shares_keys(torch::Device device);
   /// The models as the kernels of a device read them.
   const torch::Tensor& described(const Masks& masks, torch::Device device);
-  /// What the queries of a model see, by its place in the array.
-  const torch::Tensor& visible(std::int64_t model, std::int64_t tokens, torch::Device device);
-  const torch::Tensor& seen(std::int64_t model, std::int64_t tokens, torch::Device device);
+  /// What the queries of models of one pattern see, by their places in the array.
+  /// @param keys  (R, B, T, heads d).
+  torch::Tensor visible(const Models& models, const torch::Tensor& keys);
+  /// How many keys that is.
+  torch::Tensor seen(const Models& models, const torch::Tensor& keys);
   // In attention_step.cpp, of the newest token of one model.
   /// Queries or keys of the token at a place as (1, B, heads, 1, d), normalised and mapped.
   [[nodiscard]] torch::Tensor newest_vectors(const torch::Tensor& projected,
@@ -140,6 +148,10 @@ class AttentionLayer final : public Mixer {
                                              std::int64_t place) const;
   /// Scores of the kept keys, (1, B, H, 1, n), with the biases of positions and decays.
   [[nodiscard]] torch::Tensor newest_biased(torch::Tensor scores, const KeptState& state) const;
+  /// Weights of the kept keys, (1, B, H, 1, n). @param shown  which of them the newest token sees.
+  [[nodiscard]] torch::Tensor newest_weights(const torch::Tensor& scores,
+                                             const torch::Tensor& shown,
+                                             const KeptState& state) const;
   /// Which of the kept keys the newest token sees, (1, n) or (H, 1, n) bool.
   [[nodiscard]] torch::Tensor newest_shown(const KeptState& state, torch::Device device) const;
 
@@ -151,6 +163,7 @@ class AttentionLayer final : public Mixer {
   NumericalMode mode_;
   bool gates_input_ = false;  ///< any gating does
   bool gates_heads_ = false;  ///< likewise
+  bool reads_keys_ = false;   ///< all patterns do
   bool has_factors_ = false;  ///< any temperature has
   bool fused_ = false;        ///< all models have a form for fused kernels, and may use it
   Linear q_proj_, k_proj_, v_proj_, out_proj_;

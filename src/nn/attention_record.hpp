@@ -13,7 +13,7 @@ struct LayerRecord {
   /// positions and decays; those of hidden keys hold anything.
   torch::Tensor scores{};
   torch::Tensor weights{};     ///< (B, H, T, T), before dropout; exactly 0 for hidden keys
-  torch::Tensor visible{};     ///< bool, (T, T) or (H, T, T)
+  torch::Tensor visible{};     ///< bool, (T, T), (H, T, T) or (B, H, T, T)
   torch::Tensor log_forget{};  ///< (B, H, T) float64, log f_t; undefined where nothing decays
   torch::Tensor gate{};        ///< (B, T, D) or (B, T, H), in [0, 1]; undefined: there is none
   torch::Tensor gated{};       ///< (B, T, D), what the gate multiplies

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "nn/attention_layer.hpp"
+#include "nn/parts/hashed_keys.hpp"
 #include "ops/product.hpp"
 
 namespace nas::nn {
@@ -99,17 +100,6 @@ struct AttentionLayer::KeptState final : public Mixer::State {
     return sum;
   }
 
-  /// The newest output of a convolution. @param which  0, 1, 2: of q, k, v.
-  torch::Tensor convolved(const ShortConvolution& convolution, std::size_t which,
-                          const torch::Tensor& z) {
-    const auto earlier = convolution.taps() - 1;
-    auto& inputs = latest.at(which);
-    const auto seen =
-        inputs.defined() ? at::cat({inputs, z}, 2) : at::constant_pad_nd(z, {0, 0, earlier, 0});
-    inputs = seen.narrow(2, 1, earlier);  // never written to: copies may share it
-    return convolution.newest(seen);
-  }
-
   std::int64_t tokens = 0;  ///< so far
   KeptRows keys, values;
   /// c_i - c_j of each head since token j. Sums since a kept token are small where they matter; c
@@ -133,13 +123,14 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
   auto& state = dynamic_cast<KeptState&>(given);
   const auto& gating = gatings_.front();
   const auto input = gating.gated_input(x);
-  std::array<torch::Tensor, 3> projected{q_proj_(input), k_proj_(input), v_proj_(input)};
+  std::array<torch::Tensor, 3> projected{
+      q_proj_(input), reads_keys_ ? torch::Tensor() : k_proj_(input), v_proj_(input)};
   for (std::size_t i = 0; i < convolutions_.size(); ++i) {
-    projected.at(i) = state.convolved(convolutions_[i], i, projected.at(i));
+    projected.at(i) = convolutions_[i].next(projected.at(i), state.latest.at(i));
   }
   const auto place = state.tokens++;
   const auto q = newest_vectors(projected[0], q_norms_, place);
-  state.keys.put(place, newest_vectors(projected[1], k_norms_, place));
+  state.keys.put(place, reads_keys_ ? unit_keys(q) : newest_vectors(projected[1], k_norms_, place));
   state.values.put(place, heads(projected[2]));
   if (!decays_.empty()) {
     const auto growth = decays_.front().cumulative(input).unsqueeze(-1).to(q.scalar_type());
@@ -149,9 +140,9 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
   }
   const auto shown = newest_shown(state, q.device());
   const auto divided = divisors(input, q, /*inverse=*/false);
-  const auto multiples = factors(input, q, [&](std::int64_t) { return shown.sum(-1); });
+  const auto multiples = factors(input, q, [&](const Models&) { return shown.sum(-1); });
   const auto all = newest_biased(scores(q, state.keys.rows(), divided, multiples), state);
-  const auto weights = normalizations_.front().weights(all, shown);
+  const auto weights = newest_weights(all, shown, state);
   const auto batch = x.size(1);
   // Of all query heads that read one key head at once.
   auto of_heads =
@@ -188,13 +179,24 @@ torch::Tensor AttentionLayer::newest_biased(torch::Tensor scores, const KeptStat
   return scores;
 }
 
+torch::Tensor AttentionLayer::newest_weights(const torch::Tensor& scores,
+                                             const torch::Tensor& shown,
+                                             const KeptState& state) const {
+  const auto& normalization = normalizations_.front();
+  if (!normalization.reads_order()) return normalization.weights(scores, shown);
+  const auto order = state.keys.places(state.tokens - 1).argsort();
+  const auto weights =
+      normalization.weights(scores.index_select(-1, order), shown.index_select(-1, order));
+  return weights.index_select(-1, order.argsort());
+}
+
 torch::Tensor AttentionLayer::newest_shown(const KeptState& state, torch::Device device) const {
   const auto& pattern = patterns_.front();
   // Of ranges, what is not seen is not kept.
   if (pattern.ranges()) {
     return at::ones({1, state.keys.rows().size(3)}, at::TensorOptions(at::kBool).device(device));
   }
-  return pattern.visible(state.tokens, device).narrow(-2, state.tokens - 1, 1);
+  return pattern.visible(state.keys.rows(), state.tokens - 1);
 }
 
 }  // namespace nas::nn

@@ -69,16 +69,6 @@ struct RecurrentLayer::Kept final : public Mixer::State {
     return sum;
   }
 
-  /// The newest output of a convolution.
-  static torch::Tensor convolved(const ShortConvolution& convolution, torch::Tensor& inputs,
-                                 const torch::Tensor& z) {
-    const auto earlier = convolution.taps() - 1;
-    const auto seen =
-        inputs.defined() ? at::cat({inputs, z}, 2) : at::constant_pad_nd(z, {0, 0, earlier, 0});
-    inputs = seen.narrow(2, 1, earlier);
-    return convolution.newest(seen);
-  }
-
   std::int64_t tokens = 0;                ///< so far
   torch::Tensor state{};                  ///< (1, B, H, f, d), with z (.., d + 1)
   std::array<torch::Tensor, 3> latest{};  ///< inputs of the convolutions, (1, B, K - 1, channels)
@@ -342,9 +332,9 @@ torch::Tensor RecurrentLayer::step(const torch::Tensor& x, const torch::Tensor& 
   auto& kept = dynamic_cast<Kept&>(state);
   auto of_token = projected(x);
   if (!convolutions_.empty()) {
-    of_token = {Kept::convolved(convolutions_[0], kept.latest[0], of_token.q),
-                Kept::convolved(convolutions_[1], kept.latest[1], of_token.k),
-                Kept::convolved(convolutions_[2], kept.latest[2], of_token.v)};
+    of_token = {convolutions_[0].next(of_token.q, kept.latest[0]),
+                convolutions_[1].next(of_token.k, kept.latest[1]),
+                convolutions_[2].next(of_token.v, kept.latest[2])};
   }
   const auto token = taken_up(of_token, x, kept.tokens);
   if (!kept.state.defined()) {

@@ -304,8 +304,10 @@ TEST(AttentionOptions, WeightsAreOfVisibleKeys) {
   LayerContext context;
   context.shape.sizes = sizes;
   std::vector<Parameter> parameters;
-  const auto visible =
-      patterns().at("window").make(context, ParameterScope(parameters))->visible(12, at::kCPU);
+  const auto visible = patterns()
+                           .at("window")
+                           .make(context, ParameterScope(parameters))
+                           ->visible(at::empty({1, 1, 1, 12, 1}), 0);
   const auto weights = [&](const char* key, const torch::Tensor& scores) {
     return normalizations()
         .at(key)

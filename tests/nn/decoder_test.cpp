@@ -132,6 +132,13 @@ const std::vector<std::string>& combinations() {
       "2*attn{kv_heads=2,qk_norm=rms,normalization=sink,temperature=log_length,"
       "gating=elementwise_gate,pattern=window,window=4,globals=1,position=alibi,decay=scalar,"
       "conv=4,head_norm=rms}",
+      // What the order of keys, or queries themselves, decide about.
+      "2*attn{normalization=stick_breaking,pattern=window,window=4,globals=2}",
+      "2*attn{pattern=strided,stride=5,temperature=log_length,position=alibi}",
+      "2*attn{pattern=bigbird,block=2,globals=1,random=2,kv_heads=2,decay=scalar}",
+      "2*attn{pattern=lsh,block=2,buckets=4,rounds=2,decay=scalar}",
+      "2*attn{pattern=lsh,block=3,buckets=2,temperature=log_length,normalization=top_k}", "2*conv",
+      "conv{conv=8}/attn{conv=3}",
       // Layers of several kinds.
       "attn{pattern=window,window=4,globals=1,position=rope}+swiglu/attn{kv_heads=1,"
       "decay=scalar}+swiglu/attn{heads=2,conv=3,pattern=window,window=2}",

@@ -130,7 +130,10 @@ inline void read_genes(const Json& genes, Mechanism& layer) {
       {"heads", &Mechanism::heads},         {"kv_heads", &Mechanism::kv_heads},
       {"kv_rank", &Mechanism::kv_rank},     {"window", &Mechanism::window},
       {"globals", &Mechanism::globals},     {"conv", &Mechanism::conv},
-      {"key_width", &Mechanism::key_width}, {"neg_eigen", &Mechanism::neg_eigen}};
+      {"key_width", &Mechanism::key_width}, {"neg_eigen", &Mechanism::neg_eigen},
+      {"stride", &Mechanism::stride},       {"block", &Mechanism::block},
+      {"random", &Mechanism::random},       {"buckets", &Mechanism::buckets},
+      {"rounds", &Mechanism::rounds}};
   static const std::map<std::string, double Mechanism::*> kReals{
       {"rope_base", &Mechanism::rope_base}, {"rope_fraction", &Mechanism::rope_fraction}};
   const auto read = [&](const auto& members) {

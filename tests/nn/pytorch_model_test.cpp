@@ -155,6 +155,11 @@ std::map<std::string, Architecture> all_models() {
         "temperature=log_length,gating=headwise_gate,pattern=window,window=5,globals=1,position="
         "t5}",
         "2*attn{position=t5,t5_buckets=10,t5_distance=160}",
+        "attn{pattern=bigbird,block=2,globals=1,random=2,temperature=log_length}/"
+        "conv{conv=4}"
+        "/attn{heads=4,pattern=lsh,block=2,buckets=4,rounds=2,temperature=log_length}",
+        "attn{kv_heads=1,position=alibi}/attn{normalization="
+        "stick_breaking,pattern=window,window=4,globals=1}",
         "model{norm=rms,norm_place=sandwich}/retnet+swiglu/attn/recurrent{feature=favor}+none"}) {
     all.emplace(name, canonical(parse_model(name, frame)));
   }

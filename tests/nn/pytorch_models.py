@@ -42,7 +42,7 @@ def differences_of_starts(case, draws):
 
 def difference_of_states(layer):
     """A mixer of a whole sequence beside that of its parts, one after the other."""
-    x, residual = torch.randn(2, 2, 11, layer.q_proj.in_features, dtype=torch.double)
+    x, residual = torch.randn(2, 2, 11, layer.out_proj.out_features, dtype=torch.double)
     with torch.no_grad():
         whole = layer(x, residual)
         state, parts = {}, []
@@ -55,7 +55,7 @@ def differences_of_states(case, weights):
     model = exported.Transformer(case["config"]).double().eval()
     model.load_state_dict(weights)
     for layer in model.modules():
-        if not isinstance(layer, (exported.Attention, exported.Recurrent)):
+        if not isinstance(layer, (exported.Attention, exported.GatedConvolution, exported.Recurrent)):
             continue
         refuses = isinstance(layer, exported.Attention) and (
             "sequence_mean" == layer.temperature_kind or "topk_quarter" == layer.normalization)

@@ -5,8 +5,9 @@ namespace {
 
 class Full final : public Pattern {
  public:
-  torch::Tensor visible(std::int64_t tokens, torch::Device device) const override {
-    return at::ones({tokens, tokens}, at::TensorOptions(at::kBool).device(device)).tril();
+  torch::Tensor visible(const torch::Tensor& keys, std::int64_t first) const override {
+    const auto tokens = keys.size(3);
+    return at::ones({tokens - first, tokens}, keys.options().dtype(at::kBool)).tril(first);
   }
   std::optional<KeyRanges> ranges() const override { return KeyRanges{}; }
 };

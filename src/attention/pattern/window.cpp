@@ -11,9 +11,9 @@ class Window final : public Pattern {
   Window(const LayerContext& context, const ParameterScope& /*scope*/)
       : ranges_{context.shape.sizes.window, context.shape.sizes.globals} {}
 
-  torch::Tensor visible(std::int64_t tokens, torch::Device device) const override {
-    const auto places = at::arange(tokens, at::TensorOptions(at::kLong).device(device));
-    const auto distances = places.unsqueeze(1) - places;
+  torch::Tensor visible(const torch::Tensor& keys, std::int64_t first) const override {
+    const auto places = at::arange(keys.size(3), keys.options().dtype(at::kLong));
+    const auto distances = places.slice(0, first).unsqueeze(1) - places;
     return distances.lt(ranges_.window)
         .logical_or(places.lt(ranges_.globals))
         .logical_and(distances.ge(0));

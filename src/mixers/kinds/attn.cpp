@@ -136,7 +136,8 @@ double least_values(const Architecture& architecture, const Mechanism& layer) {
 }
 
 std::string shape_key(const Mechanism& layer) {
-  auto key = layer.maps + "|";
+  // Beside pattern lsh there is no projection of keys.
+  auto key = layer.maps + (layer.pattern == "lsh" ? "|lsh|" : "|");
   for (const auto size : {layer.heads, layer.kv_heads, layer.kv_rank, layer.conv}) {
     key += std::to_string(size) + "|";
   }

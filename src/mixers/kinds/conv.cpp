@@ -17,6 +17,11 @@ MixerCosts convolution_costs(const Mechanism& layer, const AttentionShape& shape
   return costs;
 }
 
+/// What comes in, in three parts, and what goes out.
+double least_values(const Architecture& architecture, const Mechanism& /*layer*/) {
+  return 4.0 * real(architecture.width);
+}
+
 void set_defaults(Mechanism& layer) { layer.conv = 3; }
 
 void require_valid(const Architecture& /*architecture*/, const Mechanism& layer) {
@@ -24,7 +29,8 @@ void require_valid(const Architecture& /*architecture*/, const Mechanism& layer)
 }
 
 NAS_REGISTER_MIXER_KIND(.key = "conv", .genes = {{"conv", {}}}, .set_defaults = set_defaults,
-                        .require_valid = require_valid, .costs = convolution_costs);
+                        .require_valid = require_valid, .costs = convolution_costs,
+                        .least_values = least_values);
 
 }  // namespace
 

@@ -24,7 +24,11 @@ torch::Tensor ShortConvolution::operator()(const torch::Tensor& z) const {
       z, weight_);
 }
 
-torch::Tensor ShortConvolution::newest(const torch::Tensor& latest) const {
+torch::Tensor ShortConvolution::next(const torch::Tensor& z, torch::Tensor& earlier) const {
+  const auto kept = taps() - 1;
+  const auto latest =
+      earlier.defined() ? at::cat({earlier, z}, 2) : at::constant_pad_nd(z, {0, 0, kept, 0});
+  earlier = latest.narrow(2, 1, kept);
   return (latest * weight_.transpose(1, 2).unsqueeze(1)).sum(2, /*keepdim=*/true);
 }
 

@@ -17,9 +17,10 @@ class ShortConvolution {
 
   /// @param z  (M, B, T, channels).   @return the same sizes.
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& z) const;
-  /// @param latest  (M, B, K, channels), the newest last.   @return y of the newest, (M, B, 1,
-  /// channels).
-  [[nodiscard]] torch::Tensor newest(const torch::Tensor& latest) const;
+  /// One token further. @param z  (M, B, 1, channels).
+  /// @param earlier  (M, B, K - 1, channels), the inputs before it, undefined before the first: then
+  /// also z. It is never written to: copies may share it.   @return y of the newest, as z.
+  [[nodiscard]] torch::Tensor next(const torch::Tensor& z, torch::Tensor& earlier) const;
   [[nodiscard]] std::int64_t taps() const { return weight_.size(2); }
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 
@@ -16,6 +17,7 @@ namespace NAS_PUBLIC nn {
 struct LayerContext {
   AttentionShape shape;  ///< with the sizes of the option's models
   Semantics semantics = Semantics::corrected;
+  std::int64_t layer = 0;  ///< from 0
 };
 
 /// The modules behind the component registry's descriptions, by key.

@@ -104,9 +104,10 @@ class OptionMaker {
 
   /// @param mechanisms  of the R models of the scope; outlives this.
   /// @param shape       of the layer; sizes of options are the mechanisms'.
+  /// @param layer       from 0.
   OptionMaker(const std::vector<Mechanism>& mechanisms, const AttentionShape& shape,
-              Semantics semantics, const ParameterScope& scope)
-      : mechanisms_(mechanisms), context_{shape, semantics}, scope_(scope) {}
+              Semantics semantics, const ParameterScope& scope, std::int64_t layer = 0)
+      : mechanisms_(mechanisms), context_{shape, semantics, layer}, scope_(scope) {}
 
   /// @param genes  what must agree, sizes included, in models that one module stands for: first the
   /// gene of the options.

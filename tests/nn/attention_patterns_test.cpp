@@ -1,0 +1,347 @@
+// Patterns, normalizations and options of attention that have no form in the fused kernel, and what
+// is around it: properties, causality, arrays, costs.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include "array_step.hpp"
+#include "attention_layers.hpp"
+#include "genotype/architecture_name.hpp"
+#include "nn/parts/hashed_keys.hpp"
+#include "nn/transformer.hpp"
+
+namespace nas::nn::test {
+namespace {
+
+/// Options that operations compute in every mode: by the fused kernel none has a form.
+std::map<std::string, Mechanism> without_fused_form() {
+  return {
+      {"stick_breaking", with([](auto& m) { m.normalization = "stick_breaking"; })},
+      {"stick_breaking in a window", with([](auto& m) {
+         m.normalization = "stick_breaking", m.pattern = "window", m.window = 3, m.globals = 1;
+       })},
+      {"strided", with([](auto& m) { m.pattern = "strided", m.stride = 3; })},
+      {"bigbird", with([](auto& m) { m.pattern = "bigbird", m.block = 2, m.random = 1; })},
+      {"bigbird with counts", with([](auto& m) {
+         m.pattern = "bigbird", m.block = 1, m.globals = 1, m.random = 2;
+         m.temperature = "log_length", m.normalization = "top_k", m.position = "alibi";
+       })},
+  };
+}
+
+/// Of queries that are keys.
+std::map<std::string, Mechanism> hashed() {
+  const auto lsh = [](const Change& change) {
+    auto mechanism = with([](auto& m) { m.pattern = "lsh", m.block = 2, m.rounds = 2; });
+    change(mechanism);
+    return mechanism;
+  };
+  return {
+      {"lsh", lsh([](auto&) {})},
+      {"lsh of one round", lsh([](auto& m) { m.rounds = 1, m.buckets = 2; })},
+      {"lsh with counts", lsh([](auto& m) {
+         m.temperature = "log_length", m.normalization = "sigmoid_attn", m.decay = "scalar";
+       })},
+      {"lsh, top_k", lsh([](auto& m) { m.normalization = "top_k", m.head_norm = "rms"; })},
+      {"lsh, stick_breaking", lsh([](auto& m) { m.normalization = "stick_breaking"; })},
+  };
+}
+
+std::map<std::string, Mechanism> all_options() {
+  auto all = without_fused_form();
+  all.merge(hashed());
+  return all;
+}
+
+TEST(AttentionPatterns, AreCausalAndPrefixConsistent) {
+  for (const auto& [name, mechanism] : all_options()) {
+    SCOPED_TRACE(name);
+    expect_causal_and_prefix_consistent(mechanism);
+  }
+}
+
+TEST(AttentionPatterns, ChangeWhatIsComputed) {
+  for (const auto& [name, mechanism] : all_options()) {
+    SCOPED_TRACE(name);
+    Layer with_option(mechanism);
+    Layer without(vanilla());
+    expect_different(with_option, without);
+  }
+}
+
+TEST(AttentionPatterns, AreTheSameInEveryMode) {
+  for (const auto& [name, mechanism] : all_options()) {
+    SCOPED_TRACE(name);
+    Layer reference(mechanism);
+    Layer exact(mechanism, NumericalMode::exact);
+    expect_equal(reference, exact);
+    EXPECT_FALSE(fused_forms(mechanism).attention);
+  }
+}
+
+std::vector<Mechanism> twice(const std::map<std::string, Mechanism>& options) {
+  std::vector<Mechanism> all;
+  for (int time = 0; time < 2; ++time) {
+    for (const auto& [name, mechanism] : options) {
+      all.push_back(mechanism);
+      all.back().attention_dropout = 0.2;
+    }
+  }
+  return all;
+}
+
+TEST(AttentionPatterns, InAnArrayComputeWhatEachComputesAlone) {
+  for (const auto& options : {without_fused_form(), hashed()}) {
+    const auto all = twice(options);
+    for (const auto& mechanism : all) ASSERT_TRUE(same_shapes(mechanism, all.front()));
+    expect_same_alone(all, NumericalMode::reference);
+    expect_same_alone(all, NumericalMode::exact, 40);
+  }
+}
+
+TEST(AttentionPatterns, OfOtherShapesAreInNoArray) {
+  EXPECT_FALSE(same_shapes(vanilla(), hashed().at("lsh")));
+  EXPECT_FALSE(same_shapes(vanilla(), without_fused_form().at("strided")));
+}
+
+// ---- stick-breaking
+
+TEST(AttentionPatterns, SticksAreBrokenFromTheNewestKeyBackwards) {
+  std::vector<Parameter> parameters;
+  LayerContext context;
+  context.shape.sizes.window = 4;
+  const auto keys = at::empty({1, 1, 1, 9, 1});
+  const auto visible =
+      patterns().at("window").make(context, ParameterScope(parameters))->visible(keys, 0);
+  const auto normalization =
+      normalizations().at("stick_breaking").make(context, ParameterScope(parameters));
+  const auto scores = noise({1, 2, 3, 9, 9}, 3) * 3.0;
+  const auto weights = normalization->weights(scores, visible);
+  const auto left = (1.0 - scores.sigmoid()).masked_fill(visible.logical_not(), 1.0);
+  EXPECT_TRUE(weights.sum(-1).allclose(1.0 - left.prod(-1), 1e-12, 1e-14));
+  for (std::int64_t i = 0; i < 9; ++i) {
+    auto rest = at::ones({1, 2, 3}, kDouble);
+    for (std::int64_t j = i; j >= 0; --j) {
+      const auto share = scores.select(-2, i).select(-1, j).sigmoid();
+      const auto expected = i - j < 4 ? share * rest : at::zeros_like(rest);
+      EXPECT_TRUE(weights.select(-2, i).select(-1, j).allclose(expected, 1e-12, 1e-15)) << i << j;
+      rest = rest * (1.0 - share);
+    }
+  }
+}
+
+TEST(AttentionPatterns, SticksOfLargeScoresAreFinite) {
+  std::vector<Parameter> parameters;
+  const auto normalization =
+      normalizations().at("stick_breaking").make({}, ParameterScope(parameters));
+  const auto visible = at::ones({5, 5}, at::kBool).tril();
+  for (const double size : {1e4, -1e4}) {
+    const auto scores = at::full({1, 1, 1, 5, 5}, size, kDouble).requires_grad_(true);
+    const auto weights = normalization->weights(scores, visible);
+    weights.square().sum().backward();
+    EXPECT_TRUE(scores.grad().isfinite().all().item<bool>());
+    const auto expected = size > 0 ? at::eye(5, kDouble) : at::zeros({5, 5}, kDouble);
+    EXPECT_TRUE(weights[0][0][0].allclose(expected));
+  }
+}
+
+// ---- patterns
+
+torch::Tensor shown(const std::string& key, const Sizes& sizes, std::int64_t tokens,
+                    std::int64_t layer = 0, std::int64_t first = 0) {
+  LayerContext context;
+  context.shape.width = 16;
+  context.shape.heads = 4;
+  context.shape.sizes = sizes;
+  context.layer = layer;
+  std::vector<Parameter> parameters;
+  return patterns()
+      .at(key)
+      .make(context, ParameterScope(parameters))
+      ->visible(at::empty({1, 1, 4, tokens, 4}), first);
+}
+
+TEST(AttentionPatterns, ThatShowEverythingAreFull) {
+  Layer full(vanilla());
+  const std::map<std::string, Mechanism> wide{
+      {"stride 1", with([](auto& m) { m.pattern = "strided", m.stride = 1; })},
+      {"stride 9", with([](auto& m) { m.pattern = "strided", m.stride = 9; })},
+      {"globals", with([](auto& m) { m.pattern = "bigbird", m.block = 2, m.globals = 5; })},
+      {"random", with([](auto& m) { m.pattern = "bigbird", m.block = 2, m.random = 3; })},
+      {"one block", with([](auto& m) { m.pattern = "bigbird", m.block = 9, m.random = 0; })}};
+  for (const auto& [name, mechanism] : wide) {
+    SCOPED_TRACE(name);
+    Layer layer(mechanism);
+    expect_equal(layer, full, 0.0);
+  }
+}
+
+TEST(AttentionPatterns, RowsFromAPlaceOnAreThoseOfAll) {
+  Sizes sizes;
+  sizes.window = 5;
+  sizes.globals = 1;
+  sizes.stride = 3;
+  sizes.block = 2;
+  for (const auto* key : {"full", "window", "strided", "bigbird"}) {
+    const auto all = shown(key, sizes, 23);
+    for (const std::int64_t first : {1, 7, 22}) {
+      EXPECT_TRUE(shown(key, sizes, 23, 0, first).equal(all.slice(-2, first))) << key << first;
+    }
+    EXPECT_TRUE(shown(key, sizes, 11).equal(all.slice(-2, 0, 11).slice(-1, 0, 11))) << key;
+  }
+}
+
+/// The blocks that a head shows, of blocks of one token.
+std::vector<std::int64_t> blocks_of(std::int64_t layer, std::int64_t head, std::int64_t own) {
+  Sizes sizes;
+  sizes.block = 1;
+  sizes.globals = 1;
+  sizes.random = 3;
+  const auto row = shown("bigbird", sizes, 21, layer)[head][own];
+  std::vector<std::int64_t> blocks;
+  for (std::int64_t j = 0; j < 21; ++j) {
+    if (row[j].item<bool>()) blocks.push_back(j);
+  }
+  return blocks;
+}
+
+TEST(AttentionPatterns, BlocksAreDrawnOnceForLayerHeadAndBlock) {
+  using Blocks = std::vector<std::int64_t>;
+  EXPECT_EQ(blocks_of(0, 0, 0), (Blocks{0}));
+  EXPECT_EQ(blocks_of(0, 0, 1), (Blocks{0, 1}));
+  EXPECT_EQ(blocks_of(1, 2, 2), (Blocks{0, 1, 2}));
+  // As the generator draws them: others would be another model.
+  EXPECT_EQ(blocks_of(1, 2, 9), (Blocks{0, 1, 4, 7, 8, 9}));
+  EXPECT_EQ(blocks_of(0, 0, 20), (Blocks{0, 5, 8, 15, 19, 20}));
+  EXPECT_EQ(blocks_of(0, 1, 20), (Blocks{0, 4, 15, 17, 19, 20}));
+  std::set<Blocks> different;
+  for (std::int64_t head = 0; head < 4; ++head) {
+    for (std::int64_t layer = 0; layer < 4; ++layer) {
+      const auto blocks = blocks_of(layer, head, 20);
+      EXPECT_EQ(blocks.size(), 6U);
+      different.insert(blocks);
+    }
+  }
+  EXPECT_GT(different.size(), 12U);
+}
+
+/// All keys in one bucket.
+class OneBucket final : public HashedKeys {
+ public:
+  OneBucket() : HashedKeys(at::zeros({1, 4, 1}, kDouble), 9) {}
+};
+NAS_REGISTER_PATTERN(OneBucket, .key = "one_bucket", .summary = "lsh without rotations");
+
+TEST(AttentionPatterns, OneBucketIsAttentionOfSharedQueriesWithoutTheDiagonal) {
+  Layer layer(with([](auto& m) { m.pattern = "one_bucket"; }));
+  const auto heads = [&](const char* name) {
+    return input().matmul(layer[name][0].t()).view({2, 9, 4, 4}).transpose(1, 2);
+  };
+  const at::NoGradGuard no_grad;
+  const auto q = heads("q_proj.weight");
+  const auto scores = q.matmul(unit_keys(q).transpose(-2, -1)) / 2.0;
+  auto visible = at::ones({9, 9}, at::kBool).tril(-1);
+  visible[0][0] = true;
+  const auto mixed = hide(scores, visible).softmax(-1).matmul(heads("v_proj.weight"));
+  const auto y = mixed.transpose(1, 2).reshape({2, 9, 16}).matmul(layer["out_proj.weight"][0].t());
+  EXPECT_TRUE(layer(input()).allclose(y, 1e-12, 1e-12));
+  EXPECT_THROW((void)layer["k_proj.weight"], std::invalid_argument);
+}
+
+TEST(AttentionPatterns, HashesShowTheNewestEqualKeys) {
+  Sizes sizes;
+  sizes.block = 2;
+  sizes.rounds = 3;
+  sizes.buckets = 6;
+  LayerContext context;
+  context.shape.width = 16;
+  context.shape.heads = 4;
+  context.shape.sizes = sizes;
+  std::vector<Parameter> parameters;
+  const auto keys = noise({2, 3, 4, 40, 4}, 9);
+  std::vector<torch::Tensor> of_layers;
+  for (const std::int64_t layer : {0, 1}) {
+    context.layer = layer;
+    const auto lsh = patterns().at("lsh").make(context, ParameterScope(parameters));
+    of_layers.push_back(lsh->visible(keys, 0));
+    EXPECT_TRUE(lsh->visible(keys, 39).equal(of_layers.back().slice(-2, 39)));
+    EXPECT_TRUE(lsh->visible(keys * 3.0, 0).equal(of_layers.back()));  // hashes are of directions
+  }
+  EXPECT_FALSE(of_layers[0].equal(of_layers[1]));
+  const auto counts = of_layers[0].sum(-1);
+  EXPECT_GE(counts.min().item<std::int64_t>(), 1);
+  EXPECT_LE(counts.max().item<std::int64_t>(), 6);
+  // A query's own key only where there is no other.
+  const auto own = at::diagonal(of_layers[0], 0, -2, -1);
+  EXPECT_TRUE(own.logical_and(counts.gt(1)).logical_not().all().item<bool>());
+  EXPECT_TRUE(own.select(-1, 0).all().item<bool>());
+}
+
+// ---- whole models
+
+Architecture model(const std::string& name) {
+  const Architecture frame{.width = 24, .heads = 3, .context = 19, .vocabulary = 29};
+  return canonical(parse_model(name, frame));
+}
+
+TEST(AttentionPatterns, HaveAsManyParametersAsTheirFormulas) {
+  for (const auto* name :
+       {"2*conv", "conv{conv=7}+swiglu/attn", "conv/attn",
+        "model{bias=none}/attn{pattern=lsh,buckets=2}/attn", "2*attn{pattern=lsh,rounds=2}",
+        "model{bias=no_bias}/2*attn{pattern=lsh,gating=headwise_gate,head_norm=rms}",
+        "2*attn{pattern=bigbird,block=4}", "2*attn{pattern=strided,stride=4,kv_heads=1}",
+        "2*attn{normalization=stick_breaking}"}) {
+    const auto architecture = model(name);
+    require_built(architecture);
+    const Transformer built(architecture);
+    std::int64_t count = 0;
+    for (const auto& [parameter, tensor] : built.parameters()) count += tensor.numel();
+    EXPECT_EQ(num_parameters(architecture), count) << name;
+  }
+}
+
+/// Layers of several mixers, also between like ones.
+TEST(AttentionPatterns, OfConvolutionsInAnArrayComputeWhatEachComputesAlone) {
+  std::vector<Architecture> all;
+  for (const auto* name : {"attn{temperature=learned}/conv{conv=4}/conv", "conv/conv{conv=4}/attn",
+                           "attn/conv{conv=4}/conv", "attn/attn{gating=highway}/conv"}) {
+    all.push_back(model(name));
+  }
+  for (const auto mode : {NumericalMode::reference, NumericalMode::exact, NumericalMode::fast}) {
+    const auto step = [&](const std::vector<std::size_t>& places) {
+      return step_of(all, places, at::kFloat, at::kCPU, From::spread, mode);
+    };
+    const auto together = step({0, 1, 2, 3});
+    for (const std::size_t place : {0U, 1U, 2U, 3U}) {
+      const auto alone = step({place});
+      const auto r = static_cast<std::int64_t>(place);
+      EXPECT_TRUE(together.losses[r].equal(alone.losses[0])) << place;
+      EXPECT_TRUE(together.nll[r].equal(alone.nll[0])) << place;
+      ASSERT_EQ(together.gradients[place].size(), alone.gradients[0].size());
+      for (const auto& [name, gradient] : alone.gradients[0]) {
+        EXPECT_TRUE(together.gradients[place].at(name).equal(gradient)) << place << " " << name;
+      }
+    }
+  }
+}
+
+TEST(AttentionPatterns, PassTheGates) {
+  for (const auto* name :
+       {"2*conv{conv=4}", "2*attn{pattern=lsh}", "2*attn{pattern=bigbird,block=4,globals=1}",
+        "2*attn{pattern=strided}", "2*attn{normalization=stick_breaking}"}) {
+    EXPECT_TRUE(check_causality(model(name)).causal) << name;
+    EXPECT_TRUE(check_prefixes(model(name)).consistent) << name;
+  }
+}
+
+}  // namespace
+}  // namespace nas::nn::test
