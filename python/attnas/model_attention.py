@@ -355,13 +355,33 @@ def so_far(state, name, new, keep=None):
     return whole
 
 
+class Smear(nn.Module):
+    """x_t + s sigmoid(w . x_t[:12]) x_{t-1}, s from 0. x: (B, T, D)."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.entries = min(width, 12)
+        self.weight = nn.Parameter(torch.randn(self.entries) * 0.02)
+        self.scale = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x, state=None):
+        first = x.new_zeros(x[:, :1].shape) if state is None or "x" not in state else state["x"]
+        if state is not None:
+            state["x"] = x[:, -1:]
+        before = torch.cat([first, x[:, :-1]], 1)
+        gate = (x[..., :self.entries] * self.weight).sum(-1, keepdim=True).sigmoid()
+        return x + self.scale * gate * before
+
+
 class Attention(nn.Module):
     """Causal multi-head attention; what is not given is as in the vanilla transformer.
 
-        x <- x g (input_gate);  q, k, v = x W_q', x W_k', x W_v' (+ b), convolved;  q, k normalised, rotated
-        s_ij = similarity(q_i, k_j) / temperature + b(i - j) + sum of log f_t over t = j + 1 .. i
+        x_t <- x_t + s sigmoid(w x_t) x_{t-1} (smear);  x <- x g (input_gate)
+        q, k, v = x W_q', x W_k', x W_v' (+ b), convolved;  q, k normalised, rotated
+        r_ij = similarity(q_i, k_j) / temperature,  c tanh(r_ij / c) for soft_cap = c
+        s_ij = r_ij + b(i - j) + sum of log f_t over t = j + 1 .. i
         w = dropout(normalization(s)) over the visible keys
-        o = w v, normalised by head, times g (elementwise_gate, headwise_gate)
+        o = w v, less its part along v_i (value_exclusion), normalised by head, times g (elementwise_gate, headwise_gate)
         y = o W_o' + b_o, times g (output_gate);  g (y - h) for highway, g y + (1 - g) x for normed_highway
 
     Beside pattern lsh k = q / |q|. The genes of a layer in config.json are its arguments.
@@ -374,8 +394,8 @@ class Attention(nn.Module):
     def __init__(self, width, heads, context, similarity="dot", normalization="softmax", gating="none", temperature="fixed",
                  bias="bias", attention_dropout=0.0, kv_heads=0, qk_norm="none", pattern="full", window=64, globals=0,
                  stride=16, pattern_block=16, random=1, buckets=4, rounds=1, position="none", rope_base=10000.0,
-                 rope_fraction=1.0, t5_buckets=32, t5_distance=128, decay="none", conv=0, head_norm="none",
-                 semantics="corrected", layer=0):
+                 rope_fraction=1.0, t5_buckets=32, t5_distance=128, decay="none", conv=0, head_norm="none", value_exclusion=0,
+                 soft_cap=0, smear=0, semantics="corrected", layer=0):
         super().__init__()
         for name, value, known in (
                 ("similarity", similarity, SIMILARITIES), ("normalization", normalization, NORMALIZATIONS),
@@ -387,7 +407,8 @@ class Attention(nn.Module):
         heads, kv_heads = integer("heads", heads, 1, width), integer("kv_heads", kv_heads, 0, width)
         window, globals = integer("window", window, 1, 2**53), integer("globals", globals, 0, 2**53)
         t5_buckets, t5_distance = integer("t5_buckets", t5_buckets, 2, 65536), integer("t5_distance", t5_distance, 1, 2**53)
-        conv = integer("conv", conv, 0, 8)
+        conv, self.soft_cap = integer("conv", conv, 0, 8), integer("soft_cap", soft_cap, 0, 65536)
+        self.excludes_values = integer("value_exclusion", value_exclusion, 0, 1) == 1
         for name, value, least, most in (("attention_dropout", attention_dropout, 0, 1), ("rope_base", rope_base, 1, 2**53),
                                          ("rope_fraction", rope_fraction, 0, 1)):
             require_in_range(name, value, least, most)
@@ -421,6 +442,9 @@ class Attention(nn.Module):
             matrices = [nn.init.xavier_uniform_(torch.empty(d, d)) for _ in range(heads)]
             self.bilinear = nn.ParameterDict({"weight": nn.Parameter(torch.stack(matrices))})
         self.make_pattern(layer, context, stride, pattern_block, random, buckets, rounds)
+        if integer("smear", smear, 0, 1):
+            self.smear = Smear(width)
+        self.smears = smear == 1
         if normalization == "sink":
             self.sink = nn.Parameter(torch.zeros(heads))
         if GATES[gating] is not None:
@@ -491,6 +515,8 @@ class Attention(nn.Module):
     def scores(self, q, k, x, places, distances, visible, state):
         scores = SIMILARITIES[self.similarity](self, q, k)
         scores = scores / TEMPERATURES[self.temperature_kind](self, x, visible.sum(-1))
+        if self.soft_cap:
+            scores = self.soft_cap * torch.tanh(scores / self.soft_cap)
         bias = POSITIONS[self.position]
         if bias is not None:
             scores = scores + bias(self, places).to(x)[:, distances.clamp_min(0)]
@@ -512,6 +538,8 @@ class Attention(nn.Module):
             if state is not None and option in ("sequence_mean", "topk_quarter"):
                 raise ValueError(f"{option} depends on the whole sequence: there is no state to go on from")
         start = state["k"].shape[-2] if state else 0
+        if self.smears:
+            x = self.smear(x, state)
         gate = getattr(self, GATES[self.gating]) if GATES[self.gating] else None
         if self.gating == "input_gate":
             x = x * gate(x).sigmoid()
@@ -533,7 +561,12 @@ class Attention(nn.Module):
         scores = self.scores(q, k, x, places, distances, visible, state)
         weights = NORMALIZATIONS[self.normalization](self, scores, visible)
         weights = F.dropout(weights, self.attention_dropout, self.training)
-        of_heads = self.head_norm(weights @ v)  # (B, H, T, d)
+        of_heads = weights @ v  # (B, H, T, d)
+        if self.excludes_values:
+            own = v[..., -x.shape[1]:, :]
+            along = (of_heads * own).sum(-1, keepdim=True) / (own.square().sum(-1, keepdim=True) + 1e-6)
+            of_heads = of_heads - along * own
+        of_heads = self.head_norm(of_heads)
         if self.gating == "headwise_gate":
             of_heads = of_heads * gate(x).sigmoid().transpose(1, 2).unsqueeze(-1)
         of_heads = of_heads.transpose(1, 2).flatten(2)
@@ -554,12 +587,15 @@ class Attention(nn.Module):
 class GatedConvolution(nn.Module):
     """W_out (c . conv(b . u)), b, c, u = W_in x in thirds. x: (B, T, D). A state is as of Attention."""
 
-    def __init__(self, width, conv=3):
+    def __init__(self, width, conv=3, smear=0):
         super().__init__()
         self.in_proj, self.out_proj = linear(width, 3 * width, bias=False), linear(width, width, bias=False)
         self.conv = ShortConvolution(width, integer("conv", conv, 2, 8))
+        self.smear = Smear(width) if integer("smear", smear, 0, 1) else None
 
     def forward(self, x, residual=None, state=None):
+        if self.smear is not None:
+            x = self.smear(x, state)
         b, c, u = self.in_proj(x).chunk(3, -1)
         convolved = self.conv(so_far(state, "conv", b * u, self.conv.taps - 1))[:, -x.shape[1]:]
         return self.out_proj(c * convolved)

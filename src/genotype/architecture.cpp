@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "genotype/mixer_costs.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "genotype/planned.hpp"
 
@@ -28,7 +29,9 @@ AttentionShape shape_after(const Architecture& architecture, const Mechanism& la
 }
 
 MixerCosts mixer_costs(const Mechanism& layer, const AttentionShape& shape) {
-  return mixer_kinds().at(layer.mixer).costs(layer, shape);
+  auto costs = mixer_kinds().at(layer.mixer).costs(layer, shape);
+  if (layer.smear == 1) add_smear(shape, costs);
+  return costs;
 }
 
 /// How many layers work as stack[slot].

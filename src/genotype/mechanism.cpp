@@ -175,7 +175,8 @@ FusedForms fused_forms(const Mechanism& mechanism) {
   const bool attention = fused("similarity", mechanism.similarity) &&
                          fused("normalization", mechanism.normalization) &&
                          fused("position", mechanism.position) &&
-                         fused("pattern", mechanism.pattern) && fused("decay", mechanism.decay);
+                         fused("pattern", mechanism.pattern) && fused("decay", mechanism.decay) &&
+                         mechanism.soft_cap == 0;
   return {.attention = attention,
           .gating = fused("gating", mechanism.gating),
           .temperature = attention && fused("temperature", mechanism.temperature)};

@@ -51,7 +51,10 @@ struct Mechanism : Sizes {
   std::string decay_form = "gla";  ///< how decay channel follows from logits
   std::string maps = "single";
   std::int64_t conv = 0;  ///< taps of a short convolution of q, k and v, or of mixer conv; 0: none
-  std::string head_norm = "none";  ///< of each head's output
+  std::string head_norm = "none";    ///< of each head's output
+  std::int64_t value_exclusion = 0;  ///< 1: without its part along the query's own value
+  std::int64_t soft_cap = 0;         ///< c of scores c tanh(s / c); 0: as they are
+  std::int64_t smear = 0;            ///< 1: the mixer's input has a share of the token before
   std::string update = "add";
   std::string feature = "identity";
   std::int64_t key_width = 0;

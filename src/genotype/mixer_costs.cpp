@@ -1,5 +1,7 @@
 #include "genotype/mixer_costs.hpp"
 
+#include <algorithm>
+
 #include "genotype/layer_rules.hpp"
 #include "genotype/planned.hpp"
 #include "genotype/slots.hpp"
@@ -39,6 +41,13 @@ void add_convolution(std::int64_t taps, std::int64_t channels, std::int64_t toke
   costs.parameters += taps * channels;
   costs.flops += 2.0 * real(taps) * real(tokens) * real(channels);
   costs.state_bytes += kFloat * (taps - 1) * channels;
+}
+
+void add_smear(const AttentionShape& shape, MixerCosts& costs) {
+  const auto read = std::min<std::int64_t>(shape.width, 12);  // entries that its gate reads
+  costs.parameters += read + 1;
+  costs.flops += real(shape.context) * 2.0 * real(read + 1 + shape.width);
+  costs.state_bytes += kFloat * shape.width;
 }
 
 std::int64_t num_biases(const Mechanism& layer, std::int64_t inner, std::int64_t width) {

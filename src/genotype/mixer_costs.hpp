@@ -19,6 +19,9 @@ void add_components(const Mechanism& layer, const AttentionShape& shape, MixerCo
 void add_convolution(std::int64_t taps, std::int64_t channels, std::int64_t tokens,
                      MixerCosts& costs);
 
+/// What a layer whose input has a share of the token before takes besides.
+void add_smear(const AttentionShape& shape, MixerCosts& costs);
+
 /// Biases of projections to q, k, v, of so many values in all, and back to D.
 std::int64_t num_biases(const Mechanism& layer, std::int64_t inner, std::int64_t width);
 

@@ -98,7 +98,9 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
       num_heads_(shape.heads),
       num_key_heads_(shape.key_heads()),
       head_width_(shape.head_width()),
-      mode_(scope.mode()) {
+      mode_(scope.mode()),
+      excludes_values_(mechanisms.front().value_exclusion == 1),
+      soft_cap_(static_cast<double>(mechanisms.front().soft_cap)) {
   const auto forms = mode_ == NumericalMode::reference ? FusedForms{} : common_forms(mechanisms);
   fused_ = forms.attention;
   const OptionMaker options(mechanisms, shape, semantics, scope, layer);
@@ -366,6 +368,7 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   auto* const record = record_of(pass, kernel);
   auto of_heads = kernel ? fused_mixed(q, k, v, input, temperature, masks)
                          : mixed(q, k, v, input, temperature, multiples, masks, record);
+  of_heads = without_own(of_heads, v);
   if (!head_norms_.empty()) {
     of_heads = head_norms_.apply(normalised, by_head(of_heads)).flatten(3);
   }
@@ -459,13 +462,34 @@ torch::Tensor AttentionLayer::scores(const torch::Tensor& queries, const torch::
       similarities_.apply([this](const Similarity& similarity, const torch::Tensor& q,
                                  const torch::Tensor& k) { return similarities(similarity, q, k); },
                           queries, keys);
-  if (!factors.defined()) return raw / divisors;
-  return temperatures_.apply(
+  if (!factors.defined()) return capped(raw / divisors);
+  return capped(temperatures_.apply(
       [](const Temperature& temperature, const torch::Tensor& part, const torch::Tensor& divided,
          const torch::Tensor& multiplied) {
         return temperature.has_factors() ? part * (multiplied / divided) : part / divided;
       },
-      raw, divisors, factors);
+      raw, divisors, factors));
+}
+
+torch::Tensor AttentionLayer::capped(const torch::Tensor& scores) const {
+  if (soft_cap_ == 0.0) return scores;
+  return model_by_model(
+      [this](const torch::Tensor& part) { return (part / soft_cap_).tanh() * soft_cap_; }, scores);
+}
+
+torch::Tensor AttentionLayer::without_own(const torch::Tensor& mixed,
+                                          const torch::Tensor& v) const {
+  if (!excludes_values_) return mixed;
+  constexpr double kEpsilon = 1e-6;
+  return model_by_model(
+      [this](const torch::Tensor& part, const torch::Tensor& values) {
+        const auto outputs = by_head(part);
+        const auto own = by_head(values);
+        const auto along = (outputs * own).sum(-1, /*keepdim=*/true) /
+                           (own.square().sum(-1, /*keepdim=*/true) + kEpsilon);
+        return (outputs - along * own).flatten(3);
+      },
+      mixed, v.size(3) == mixed.size(3) ? v : for_queries(v));
 }
 
 torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor& k,

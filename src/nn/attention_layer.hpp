@@ -95,6 +95,11 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] torch::Tensor scores(const torch::Tensor& queries, const torch::Tensor& keys,
                                      const torch::Tensor& divisors,
                                      const torch::Tensor& factors) const;
+  /// Those of a soft cap, as they are without one.
+  [[nodiscard]] torch::Tensor capped(const torch::Tensor& scores) const;
+  /// The weighted values (R, B, T, D) without their parts along the queries' own values, where models
+  /// exclude these. @param v  (R, B, T, G d) or (R, B, T, H d).
+  [[nodiscard]] torch::Tensor without_own(const torch::Tensor& mixed, const torch::Tensor& v) const;
   /// The same by a similarity alone, not divided.
   [[nodiscard]] torch::Tensor similarities(const Similarity& similarity,
                                            const torch::Tensor& queries,
@@ -161,11 +166,13 @@ class AttentionLayer final : public Mixer {
   std::int64_t head_width_;
   std::vector<double> dropouts_;  ///< of the weights, by model
   NumericalMode mode_;
-  bool gates_input_ = false;  ///< any gating does
-  bool gates_heads_ = false;  ///< likewise
-  bool reads_keys_ = false;   ///< all patterns do
-  bool has_factors_ = false;  ///< any temperature has
-  bool fused_ = false;        ///< all models have a form for fused kernels, and may use it
+  bool gates_input_ = false;      ///< any gating does
+  bool gates_heads_ = false;      ///< likewise
+  bool reads_keys_ = false;       ///< all patterns do
+  bool excludes_values_ = false;  ///< all models do
+  double soft_cap_ = 0.0;         ///< of all models; 0: none
+  bool has_factors_ = false;      ///< any temperature has
+  bool fused_ = false;            ///< all models have a form for fused kernels, and may use it
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
   OptionSet<Similarity> similarities_;
   std::vector<ModelAttention> attention_;  ///< in the fused kernel

@@ -149,6 +149,7 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
       weights.reshape({1, batch, num_key_heads_, num_heads_ / num_key_heads_, weights.size(-1)})
           .matmul(state.values.rows())
           .reshape({1, batch, 1, num_heads_ * head_width_});
+  of_heads = without_own(of_heads, projected[2]);
   if (!head_norms_.empty()) {
     of_heads = head_norms_.front().normalised(by_head(of_heads)).flatten(3);
   }

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "nn/mixers.hpp"
+#include "nn/parts/smear.hpp"
 
 namespace nas::nn {
 
@@ -60,6 +61,10 @@ Block::Block(const std::vector<Architecture>& architectures, const ParameterScop
                    .make({mechanisms_of(architectures, index), common.attention_shape(layer),
                           common.semantics, index, residual_start(common)},
                          scope.child(name));
+      if (layer.smear == 1) {
+        mixer_ = std::make_unique<SmearedMixer>(std::move(mixer_), common.width,
+                                                scope.child(name).child("smear"));
+      }
     });
   }
   if (layer.ffn != "none") {

@@ -43,7 +43,7 @@ def configurations() -> dict:
     layers += [{"pattern": "window", "window": 3}, {"pattern": "window", "window": 3, "globals": 2},
                {"position": "rope", "rope_fraction": 0.5, "rope_base": 50}, {"position": "t5", "t5_buckets": 8, "t5_distance": 9},
                {"pattern": "strided", "stride": 3}, {"pattern": "bigbird", "pattern_block": 2, "globals": 1},
-               {"pattern": "lsh", "pattern_block": 3, "rounds": 2},
+               {"pattern": "lsh", "pattern_block": 3, "rounds": 2}, {"value_exclusion": 1}, {"soft_cap": 2}, {"smear": 1},
                {"kv_heads": 1}, {"heads": 4, "kv_heads": 2}, {"heads": 4, "kv_heads": 1, "pattern": "window"}, {"conv": 3}]
     found = {str(layer): configuration({}, {"hidden": 0, **layer} if layer.get("ffn") == "none" else layer) for layer in layers}
     found.update((f"{gene}={option}", configuration({gene: option}, {}))
@@ -52,7 +52,7 @@ def configurations() -> dict:
     no_attention["layers"][0] = {"mixer": "none", "ffn": "gelu", "hidden": 32}
     found["mixer=none"] = no_attention
     convolution = configuration({}, {})
-    convolution["layers"][0] = {"mixer": "conv", "conv": 3, "ffn": "gelu", "hidden": 32}
+    convolution["layers"][0] = {"mixer": "conv", "conv": 3, "smear": 1, "ffn": "gelu", "hidden": 32}
     found["mixer=conv"] = convolution
     return found
 

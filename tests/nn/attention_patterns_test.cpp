@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "attention_layers.hpp"
 #include "genotype/architecture_name.hpp"
 #include "nn/parts/hashed_keys.hpp"
+#include "nn/parts/smear.hpp"
 #include "nn/transformer.hpp"
 
 namespace nas::nn::test {
@@ -34,6 +36,10 @@ std::map<std::string, Mechanism> without_fused_form() {
       {"bigbird with counts", with([](auto& m) {
          m.pattern = "bigbird", m.block = 1, m.globals = 1, m.random = 2;
          m.temperature = "log_length", m.normalization = "top_k", m.position = "alibi";
+       })},
+      {"soft_cap", with([](auto& m) { m.soft_cap = 1; })},
+      {"soft_cap with counts", with([](auto& m) {
+         m.soft_cap = 1, m.temperature = "log_length", m.position = "t5", m.decay = "scalar";
        })},
   };
 }
@@ -56,9 +62,23 @@ std::map<std::string, Mechanism> hashed() {
   };
 }
 
+/// Around the fused kernel.
+std::map<std::string, Mechanism> of_values() {
+  return {
+      {"value_exclusion", with([](auto& m) { m.value_exclusion = 1; })},
+      {"value_exclusion, gated", with([](auto& m) {
+         m.value_exclusion = 1, m.gating = "headwise_gate", m.head_norm = "rms";
+         m.position = "rope";
+       })},
+  };
+}
+
 std::map<std::string, Mechanism> all_options() {
   auto all = without_fused_form();
   all.merge(hashed());
+  all.merge(of_values());
+  all["value_exclusion of shared keys"] =
+      with([](auto& m) { m.value_exclusion = 1, m.kv_heads = 2; });
   return all;
 }
 
@@ -84,7 +104,7 @@ TEST(AttentionPatterns, AreTheSameInEveryMode) {
     Layer reference(mechanism);
     Layer exact(mechanism, NumericalMode::exact);
     expect_equal(reference, exact);
-    EXPECT_FALSE(fused_forms(mechanism).attention);
+    EXPECT_EQ(fused_forms(mechanism).attention, mechanism.value_exclusion == 1);
   }
 }
 
@@ -100,7 +120,13 @@ std::vector<Mechanism> twice(const std::map<std::string, Mechanism>& options) {
 }
 
 TEST(AttentionPatterns, InAnArrayComputeWhatEachComputesAlone) {
-  for (const auto& options : {without_fused_form(), hashed()}) {
+  auto patterns = without_fused_form();
+  std::map<std::string, Mechanism> capped;
+  for (const auto* name : {"soft_cap", "soft_cap with counts"}) {
+    capped[name] = patterns.at(name);
+    patterns.erase(name);
+  }
+  for (const auto& options : {patterns, capped, hashed(), of_values()}) {
     const auto all = twice(options);
     for (const auto& mechanism : all) ASSERT_TRUE(same_shapes(mechanism, all.front()));
     expect_same_alone(all, NumericalMode::reference);
@@ -110,6 +136,8 @@ TEST(AttentionPatterns, InAnArrayComputeWhatEachComputesAlone) {
 
 TEST(AttentionPatterns, OfOtherShapesAreInNoArray) {
   EXPECT_FALSE(same_shapes(vanilla(), hashed().at("lsh")));
+  EXPECT_FALSE(same_shapes(vanilla(), of_values().at("value_exclusion")));
+  EXPECT_FALSE(same_shapes(vanilla(), without_fused_form().at("soft_cap")));
   EXPECT_FALSE(same_shapes(vanilla(), without_fused_form().at("strided")));
 }
 
@@ -286,6 +314,78 @@ TEST(AttentionPatterns, HashesShowTheNewestEqualKeys) {
   EXPECT_TRUE(own.select(-1, 0).all().item<bool>());
 }
 
+// ---- what is done to scores and values
+
+TEST(AttentionPatterns, SoftCapsBoundScores) {
+  const auto scores_of = [](std::int64_t cap) {
+    Layer layer(with([&](auto& m) { m.soft_cap = cap; }));
+    AttentionRecord record;
+    Pass pass;
+    pass.record = &record;
+    (void)layer.layer.forward(input(), input(), pass, 0);
+    return record.layers.at(0).scores;
+  };
+  const auto raw = scores_of(0);
+  EXPECT_GT(raw.abs().max().item<double>(), 2.0);
+  EXPECT_TRUE(scores_of(2).allclose(2.0 * (raw / 2.0).tanh(), 1e-12, 1e-14));
+  EXPECT_LE(scores_of(2).abs().max().item<double>(), 2.0);
+  Layer none(vanilla());
+  Layer wide(with([](auto& m) { m.soft_cap = 65536; }));
+  expect_equal(none, wide, 1e-6);
+}
+
+TEST(AttentionPatterns, ExcludedValuesLeaveWhatIsAcrossThem) {
+  Layer layer(with([](auto& m) { m.value_exclusion = 1; }));
+  Layer plain(vanilla());
+  layer.set("out_proj.weight", at::eye(16, kDouble).unsqueeze(0));
+  plain.set("out_proj.weight", at::eye(16, kDouble).unsqueeze(0));
+  auto x = input().clone();
+  x.select(1, 4).zero_();  // and so is its value
+  const auto y = layer(x);
+  EXPECT_TRUE(y.select(1, 4).equal(plain(x).select(1, 4)));
+  EXPECT_FALSE(y.select(1, 5).allclose(plain(x).select(1, 5)));
+  const auto values = x.matmul(layer["v_proj.weight"][0].t()).detach();
+  const auto along = (y * values).view({2, 9, 4, 4}).sum(-1);
+  EXPECT_LE(along.abs().max().item<double>(), 1e-5);
+}
+
+/// Gives back what it reads.
+class Echo final : public Mixer {
+ public:
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& /*residual*/,
+                        const Pass& /*pass*/, std::uint64_t /*site*/) override {
+    return x;
+  }
+  [[nodiscard]] std::unique_ptr<State> start(std::int64_t /*room*/) const override {
+    return nullptr;
+  }
+  torch::Tensor step(const torch::Tensor& x, const torch::Tensor& /*residual*/,
+                     State& /*state*/) override {
+    return x;
+  }
+};
+
+TEST(AttentionPatterns, SmearedInputsHaveAShareOfTheTokenBefore) {
+  for (const std::int64_t width : {16, 5}) {
+    std::vector<Parameter> parameters;
+    SmearedMixer smeared(std::make_unique<Echo>(), width, ParameterScope(parameters));
+    move_to(parameters, at::kCPU, at::kDouble);
+    const at::NoGradGuard no_grad;
+    const auto read = std::min<std::int64_t>(width, 12);
+    const auto w = noise({1, read}, 1);
+    parameters.at(0).tensor.copy_(w);
+    parameters.at(1).tensor.fill_(0.7);
+    const auto x = noise({1, 2, 9, width}, 2);
+    const auto y = smeared.forward(x, x, Pass{}, 0);
+    EXPECT_TRUE(y.select(2, 0).equal(x.select(2, 0)));
+    for (std::int64_t t = 1; t < 9; ++t) {
+      const auto now = x.select(2, t);
+      const auto share = (now.narrow(-1, 0, read) * w).sum(-1, true).sigmoid() * 0.7;
+      EXPECT_TRUE(y.select(2, t).allclose(now + share * x.select(2, t - 1), 1e-12, 1e-12)) << t;
+    }
+  }
+}
+
 // ---- whole models
 
 Architecture model(const std::string& name) {
@@ -295,11 +395,11 @@ Architecture model(const std::string& name) {
 
 TEST(AttentionPatterns, HaveAsManyParametersAsTheirFormulas) {
   for (const auto* name :
-       {"2*conv", "conv{conv=7}+swiglu/attn", "conv/attn",
+       {"2*conv", "conv{conv=7}+swiglu/attn", "conv{smear=1}/attn{smear=1}", "2*attn{smear=1}",
         "model{bias=none}/attn{pattern=lsh,buckets=2}/attn", "2*attn{pattern=lsh,rounds=2}",
         "model{bias=no_bias}/2*attn{pattern=lsh,gating=headwise_gate,head_norm=rms}",
         "2*attn{pattern=bigbird,block=4}", "2*attn{pattern=strided,stride=4,kv_heads=1}",
-        "2*attn{normalization=stick_breaking}"}) {
+        "2*attn{normalization=stick_breaking,soft_cap=30,value_exclusion=1}"}) {
     const auto architecture = model(name);
     require_built(architecture);
     const Transformer built(architecture);
@@ -309,11 +409,27 @@ TEST(AttentionPatterns, HaveAsManyParametersAsTheirFormulas) {
   }
 }
 
+TEST(AttentionPatterns, SmearsOfNoScaleAreNone) {
+  const at::NoGradGuard no_grad;
+  Transformer smeared(model("attn{smear=1}/conv{smear=1}"));
+  Transformer plain(model("attn/conv"));
+  smeared.initialise(3, 0);
+  plain.initialise(3, 0);
+  const auto tokens = at::arange(19, at::TensorOptions(at::kLong)).view({1, 19});
+  EXPECT_TRUE(smeared.logits(tokens, Pass{}).equal(plain.logits(tokens, Pass{})));
+  for (auto& [name, tensor] : smeared.parameters()) {
+    if (name.find("smear.scale") != std::string::npos) tensor.fill_(0.5);
+  }
+  EXPECT_FALSE(smeared.logits(tokens, Pass{}).allclose(plain.logits(tokens, Pass{})));
+}
+
 /// Layers of several mixers, also between like ones.
 TEST(AttentionPatterns, OfConvolutionsInAnArrayComputeWhatEachComputesAlone) {
   std::vector<Architecture> all;
-  for (const auto* name : {"attn{temperature=learned}/conv{conv=4}/conv", "conv/conv{conv=4}/attn",
-                           "attn/conv{conv=4}/conv", "attn/attn{gating=highway}/conv"}) {
+  for (const auto* name :
+       {"attn{smear=1,temperature=learned}/conv{conv=4}/conv{smear=1}",
+        "conv{smear=1}/conv{conv=4}/attn", "attn{smear=1}/conv{conv=4}/conv{smear=1}",
+        "attn{smear=1}/attn{smear=1,gating=highway}/conv{smear=1}"}) {
     all.push_back(model(name));
   }
   for (const auto mode : {NumericalMode::reference, NumericalMode::exact, NumericalMode::fast}) {
@@ -336,8 +452,9 @@ TEST(AttentionPatterns, OfConvolutionsInAnArrayComputeWhatEachComputesAlone) {
 
 TEST(AttentionPatterns, PassTheGates) {
   for (const auto* name :
-       {"2*conv{conv=4}", "2*attn{pattern=lsh}", "2*attn{pattern=bigbird,block=4,globals=1}",
-        "2*attn{pattern=strided}", "2*attn{normalization=stick_breaking}"}) {
+       {"2*conv{conv=4,smear=1}", "2*attn{pattern=lsh}", "2*attn{smear=1}",
+        "2*attn{pattern=bigbird,block=4,globals=1}", "2*attn{pattern=strided,soft_cap=30}",
+        "2*attn{normalization=stick_breaking,value_exclusion=1}"}) {
     EXPECT_TRUE(check_causality(model(name)).causal) << name;
     EXPECT_TRUE(check_prefixes(model(name)).consistent) << name;
   }

@@ -137,8 +137,9 @@ const std::vector<std::string>& combinations() {
       "2*attn{pattern=strided,stride=5,temperature=log_length,position=alibi}",
       "2*attn{pattern=bigbird,block=2,globals=1,random=2,kv_heads=2,decay=scalar}",
       "2*attn{pattern=lsh,block=2,buckets=4,rounds=2,decay=scalar}",
-      "2*attn{pattern=lsh,block=3,buckets=2,temperature=log_length,normalization=top_k}", "2*conv",
-      "conv{conv=8}/attn{conv=3}",
+      "2*attn{pattern=lsh,block=3,buckets=2,temperature=log_length,normalization=top_k}",
+      "2*attn{kv_heads=2,value_exclusion=1,soft_cap=2,position=t5,t5_buckets=8,t5_distance=12}",
+      "2*conv", "conv{conv=8,smear=1}/attn{smear=1,conv=3}",
       // Layers of several kinds.
       "attn{pattern=window,window=4,globals=1,position=rope}+swiglu/attn{kv_heads=1,"
       "decay=scalar}+swiglu/attn{heads=2,conv=3,pattern=window,window=2}",

@@ -133,7 +133,7 @@ inline void read_genes(const Json& genes, Mechanism& layer) {
       {"key_width", &Mechanism::key_width}, {"neg_eigen", &Mechanism::neg_eigen},
       {"stride", &Mechanism::stride},       {"block", &Mechanism::block},
       {"random", &Mechanism::random},       {"buckets", &Mechanism::buckets},
-      {"rounds", &Mechanism::rounds}};
+      {"rounds", &Mechanism::rounds},       {"value_exclusion", &Mechanism::value_exclusion}};
   static const std::map<std::string, double Mechanism::*> kReals{
       {"rope_base", &Mechanism::rope_base}, {"rope_fraction", &Mechanism::rope_fraction}};
   const auto read = [&](const auto& members) {

@@ -167,7 +167,7 @@ TEST(LayeredNames, SayWhereTheyAreWrong) {
   EXPECT_THAT(refusal("x*attn"), HasSubstr("unknown mixer 'x'"));
   EXPECT_THAT(refusal("5000*attn"), HasSubstr("more than 4096 layers"));
   EXPECT_THAT(refusal("conv{bias=none}"),
-              HasSubstr("unknown gene of mixer conv 'bias', known: conv"));
+              HasSubstr("unknown gene of mixer conv 'bias', known: conv, smear"));
   EXPECT_THAT(refusal("none{conv=3}+gelu"), HasSubstr("mixer none has no genes"));
   EXPECT_THAT(refusal("attn+gelu{width=3}"), HasSubstr("unknown gene of a feed-forward layer"));
   EXPECT_THAT(refusal("pair(attn|recurrent)"), HasSubstr("pair: no module computes it"));

@@ -58,6 +58,10 @@ MixerCosts attention_costs(const Mechanism& layer, const AttentionShape& shape) 
     costs.flops +=
         2.0 * shape.pairs() * real(shape.heads) + 4.0 * real(shape.context) * real(shape.width);
   }
+  if (layer.value_exclusion == 1) {
+    costs.flops += real(shape.context) * (6.0 * real(shape.width) + 2.0 * real(shape.heads));
+  }
+  if (layer.soft_cap > 0) costs.flops += 3.0 * shape.scores();
   add_components(layer, shape, costs);
   return costs;
 }
@@ -138,7 +142,8 @@ double least_values(const Architecture& architecture, const Mechanism& layer) {
 std::string shape_key(const Mechanism& layer) {
   // Beside pattern lsh there is no projection of keys.
   auto key = layer.maps + (layer.pattern == "lsh" ? "|lsh|" : "|");
-  for (const auto size : {layer.heads, layer.kv_heads, layer.kv_rank, layer.conv}) {
+  for (const auto size : {layer.heads, layer.kv_heads, layer.kv_rank, layer.conv,
+                          layer.value_exclusion, layer.soft_cap, layer.smear}) {
     key += std::to_string(size) + "|";
   }
   const auto forms = fused_forms(layer);
@@ -190,7 +195,10 @@ NAS_REGISTER_MIXER_KIND(.key = "attn",
                                   {"decay", {"none", "scalar"}},
                                   {"maps", {}},
                                   {"conv", {}},
-                                  {"head_norm", {}}},
+                                  {"head_norm", {}},
+                                  {"value_exclusion", {}},
+                                  {"soft_cap", {}},
+                                  {"smear", {}}},
                         .has_further_options = true,
                         .scope = "attention",  // from before there were other mixers
                         .has_maps = true, .apply_rules = apply_rules,

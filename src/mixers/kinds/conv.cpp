@@ -28,9 +28,9 @@ void require_valid(const Architecture& /*architecture*/, const Mechanism& layer)
   require(layer.conv >= 2, "conv", std::to_string(layer.conv), "be in [2, 8] as the mixer");
 }
 
-NAS_REGISTER_MIXER_KIND(.key = "conv", .genes = {{"conv", {}}}, .set_defaults = set_defaults,
-                        .require_valid = require_valid, .costs = convolution_costs,
-                        .least_values = least_values);
+NAS_REGISTER_MIXER_KIND(.key = "conv", .genes = {{"conv", {}}, {"smear", {}}},
+                        .set_defaults = set_defaults, .require_valid = require_valid,
+                        .costs = convolution_costs, .least_values = least_values);
 
 }  // namespace
 
