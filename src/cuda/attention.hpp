@@ -42,6 +42,7 @@ struct Attention {
   const Mechanism* mechanisms = nullptr;  ///< (R)
   const std::uint64_t* seeds = nullptr;   ///< (R), of dropout; read when the kernel runs
   std::uint64_t site = 0;                 ///< of dropout, as cuda::Dropout
+  std::int64_t first = 0;                 ///< likewise, of a model's (B, H, T, T) weights
   HeadVectors<const Real> q, k, v;
   HeadVectors<const Real> inverse_temperature;  ///< one number per query
   const Real* directions = nullptr;             ///< (M, d)

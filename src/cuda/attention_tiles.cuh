@@ -88,7 +88,7 @@ struct Place {
   }
   [[nodiscard]] __device__ Dropout dropout() const {
     return {attention.seeds, attention.site, mechanism().dropout_threshold,
-            mechanism().dropout_scale};
+            mechanism().dropout_scale, attention.first};
   }
 };
 

@@ -12,13 +12,16 @@ template <class Real>
 class DropoutFactors {
  public:
   __device__ DropoutFactors(const Dropout& dropout, std::int64_t model)
-      : threshold_(dropout.threshold), scale_(static_cast<Real>(dropout.scale)) {
+      : threshold_(dropout.threshold),
+        scale_(static_cast<Real>(dropout.scale)),
+        first_(dropout.first) {
     if (threshold_ > 0) key_ = kernels::dropout_key(dropout.seeds[model], dropout.site);
   }
 
   /// @return 0 or the scale; 1 where nothing is dropped.
   __device__ Real operator()(std::int64_t element) {
     if (threshold_ == 0) return 1;
+    element += first_;
     const std::int64_t block = element / kernels::kDropoutBlock;
     if (block != block_) {
       block_ = block;
@@ -31,6 +34,7 @@ class DropoutFactors {
  private:
   std::uint32_t threshold_;
   Real scale_;
+  std::int64_t first_;
   std::uint64_t key_ = 0;
   std::int64_t block_ = -1;
   std::uint64_t word_ = 0;

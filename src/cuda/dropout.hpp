@@ -14,10 +14,11 @@ struct Dropout {
   std::uint64_t site = 0;                ///< the key is kernels::dropout_key(seed, site)
   std::uint32_t threshold = 0;           ///< as kernels::Dropout, and the scale
   double scale = 1.0;
+  std::int64_t first = 0;  ///< as kernels::Dropout
 
   static Dropout of(const std::uint64_t* seeds, std::uint64_t site, double share) {
     const auto one = kernels::Dropout::of(0, share);
-    return {seeds, site, one.threshold, one.scale};
+    return {seeds, site, one.threshold, one.scale, 0};
   }
 };
 

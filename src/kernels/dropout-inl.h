@@ -56,11 +56,12 @@ double > HWY_INLINE hn::Mask<D> kept(D d, const Dropout& dropout, std::uint64_t 
 }
 
 /// Calls run(position, n, mask) for vectors that cover elements [0, size) of a row whose first
-/// element is number `first` of its tensor; n <= the vector's elements are meant.
+/// element is number `first` of the tensor, of which that dropout tells the first; n <= the vector's elements are meant.
 template <class D, class Run>
 HWY_INLINE void for_each_kept(D d, const Dropout& dropout, std::int64_t first, std::int64_t size,
                               const Run& run) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  first += dropout.first;
   for (std::int64_t begin = 0; begin < size;) {
     const std::int64_t offset = (first + begin) % kDropoutBlock;
     const std::int64_t end = std::min(size, begin + kDropoutBlock - offset);

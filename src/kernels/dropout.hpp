@@ -15,6 +15,9 @@ struct Dropout {
   std::uint64_t key = 0;
   std::uint32_t threshold = 0;  ///< share that is dropped, times 2^32; 0: none is
   double scale = 1.0;
+  /// Number of the tensor's first element: a tensor that is a part of a larger one, from there on,
+  /// has that one's mask.
+  std::int64_t first = 0;
 
   static Dropout of(std::uint64_t key, double share) {
     return {key, static_cast<std::uint32_t>(share * 0x1.0p32), 1.0 / (1.0 - share)};

@@ -149,6 +149,7 @@ cuda::Attention<Real> attention_of(const ArrayAttention& models, const Attention
       .mechanisms = static_cast<const cuda::Mechanism*>(models.on_device.data_ptr()),
       .seeds = seeds_of(models.masks),
       .site = models.masks.site,
+      .first = models.masks.first_sequence * heads * q.size(2) * q.size(2),
       .q = vectors<const Real>(q, heads),
       .k = vectors<const Real>(tensors.k, heads),
       .v = vectors<const Real>(tensors.v, heads),
@@ -190,7 +191,8 @@ class CudaOperations final : public DeviceOperations {
         kernels::MapInputs<scalar_t> inputs{};
         for (std::size_t i = 0; i < in.size(); ++i) inputs[i] = row_of<scalar_t>(in[i], begin);
         const cuda::Dropout dropout{seeds == nullptr ? nullptr : seeds + begin, masks.site,
-                                    mask.threshold, mask.scale};
+                                    mask.threshold, mask.scale,
+                                    masks.of(static_cast<std::size_t>(begin), out).first};
         cuda::map_elements(map, inputs, row_of<scalar_t>(out, begin), end - begin, size, dropout,
                            stream);
       }
@@ -236,6 +238,7 @@ class CudaOperations final : public DeviceOperations {
 
   [[nodiscard]] torch::Tensor linear_cross_entropy(const OutputLayer& layer,
                                                    const torch::Tensor& targets,
+                                                   const torch::Tensor& counted,
                                                    NumericalMode mode) const override {
     const auto models = layer.models();
     const auto tokens = layer.tokens();
@@ -245,7 +248,7 @@ class CudaOperations final : public DeviceOperations {
     const auto nll = at::empty({models, tokens}, layer.features.options().dtype(at::kDouble));
     const StreamOf stream(layer.features);
     AT_DISPATCH_FLOATING_TYPES(weights.scalar_type(), "linear_cross_entropy", [&] {
-      cuda::mean_weights(targets.data_ptr<std::int64_t>(), models, tokens,
+      cuda::mean_weights(counted.data_ptr<std::int64_t>(), models, counted.size(1),
                          weights.data_ptr<scalar_t>(), stream);
       for_pieces(layer, [&](const LogitsPiece& piece) {
         const auto logits = products.logits(piece);

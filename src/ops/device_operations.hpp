@@ -102,9 +102,11 @@ class DeviceOperations {
   /// Writes gradients w.r.t. features and adds those w.r.t. embeddings. A target that is not below
   /// the vocabulary is not detected.
   ///
-  /// @param targets  (R, N), contiguous.   @return the losses (R).
+  /// @param targets  (R, N), contiguous.   @param counted  (R, M), contiguous: the sums are divided
+  /// by the number of these.   @return the losses (R).
   [[nodiscard]] virtual torch::Tensor linear_cross_entropy(const OutputLayer& layer,
                                                            const torch::Tensor& targets,
+                                                           const torch::Tensor& counted,
                                                            NumericalMode mode) const = 0;
   /// Likewise, without gradients.
   [[nodiscard]] virtual TokenScores score_tokens(const OutputLayer& layer,

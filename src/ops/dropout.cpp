@@ -31,11 +31,12 @@ torch::Tensor mapped(Map map, const Tensors& given, const Masks& masks) {
   const std::int64_t elements = out.numel() / models;
   AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "mapped", [&] {
     for_pieces(models, elements, kPiece, 1, [&](auto model, auto first, auto size) {
+      const auto mask = masks.of(static_cast<std::size_t>(model), out);
       const std::int64_t at = model * elements + first;
       kernels::MapInputs<scalar_t> inputs{};
       for (std::size_t i = 0; i < in.size(); ++i) inputs[i] = in[i].data_ptr<scalar_t>() + at;
       kernels::map_elements<scalar_t>(map, inputs, out.data_ptr<scalar_t>() + at, first, size,
-                                      masks.of_models[static_cast<std::size_t>(model)]);
+                                      mask);
     });
   });
   return out;
@@ -47,7 +48,9 @@ torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) {
   for (std::size_t r = 0; r < masks.of_models.size(); ++r) {
     const auto& mask = masks.of_models[r];
     kept[static_cast<std::int64_t>(r)]
-        .bernoulli_(1.0 / mask.scale, make_generator(x.device(), mask.key))
+        .bernoulli_(
+            1.0 / mask.scale,
+            make_generator(x.device(), mask.key + static_cast<std::uint64_t>(masks.first_sequence)))
         .mul_(mask.scale);
   }
   return kept.mul_(x);
@@ -112,6 +115,17 @@ Pass Pass::on(torch::Device device) const {
   return pass;
 }
 
+kernels::Dropout Masks::of(std::size_t model, const torch::Tensor& x) const {
+  const auto sequences = x.dim() > 1 ? x.size(1) : 1;
+  return of(model, x.numel() / std::max<std::int64_t>(1, x.size(0) * sequences));
+}
+
+kernels::Dropout Masks::of(std::size_t model, std::int64_t elements) const {
+  auto mask = of_models[model];
+  mask.first = first_sequence * elements;
+  return mask;
+}
+
 bool Masks::any_drops() const {
   return std::any_of(of_models.begin(), of_models.end(),
                      [](const auto& mask) { return mask.drops(); });
@@ -122,6 +136,7 @@ Masks dropout_masks(const std::vector<double>& shares, const Pass& pass, std::ui
   if (!pass.training) return masks;
   masks.seeds = pass.device_seeds;
   masks.site = site;
+  masks.first_sequence = pass.first_sequence;
   const bool on_device = pass.seeds.empty() && masks.seeds.defined();
   const auto seeds = on_device ? masks.seeds.size(0) : static_cast<std::int64_t>(pass.seeds.size());
   TORCH_CHECK(seeds == static_cast<std::int64_t>(shares.size()), "a pass of ", shares.size(),

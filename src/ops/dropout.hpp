@@ -25,6 +25,9 @@ struct Pass {
   torch::Tensor device_seeds{};
   /// Receives what attention computes, where somebody asks (nn/attention_record.hpp).
   AttentionRecord* record = nullptr;
+  /// Number of the first sequence in the batch that is computed in parts: a part is masked as in the
+  /// whole.
+  std::int64_t first_sequence = 0;
 
   /// The same pass for models on a device: its seeds are there, too, where kernels read them.
   [[nodiscard]] Pass on(torch::Device device) const;
@@ -35,7 +38,12 @@ struct Masks {
   std::vector<kernels::Dropout> of_models;
   torch::Tensor seeds{};   ///< of the pass, in the memory of a device: there, keys come from these
   std::uint64_t site = 0;  ///< and this
+  std::int64_t first_sequence = 0;  ///< of the pass
 
+  /// A model's mask of x (R, B, ...), with the number of the first element.
+  [[nodiscard]] kernels::Dropout of(std::size_t model, const torch::Tensor& x) const;
+  /// @param elements  of a sequence.
+  [[nodiscard]] kernels::Dropout of(std::size_t model, std::int64_t elements) const;
   [[nodiscard]] bool any_drops() const;
 };
 
@@ -51,10 +59,11 @@ Masks dropout_masks(const std::vector<double>& shares, const Pass& pass, std::ui
 ///
 /// The mask is that of kernels/dropout.hpp, which depends on neither threads nor call order. On a
 /// device without kernels of its own it comes from a generator of that device, seeded by (seed,
-/// site): as reproducible, but another mask. Nothing is stored for the backward pass, which draws
+/// site): as reproducible, but another mask, which does not go on from part to part of a batch.
+/// Nothing is stored for the backward pass, which draws
 /// it again.
 ///
-/// @param x  (R, ...), float32 or float64; elements are counted within each model.
+/// @param x  (R, B, ...), float32 or float64; elements are counted within each model.
 /// @return x itself if nothing is dropped.
 torch::Tensor dropout(const torch::Tensor& x, const Masks& masks);
 

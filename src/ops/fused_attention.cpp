@@ -78,7 +78,8 @@ kernels::Attention<Real> attention_of(const ArrayAttention& models, const Layout
   attention.distance_biases = row_of<Real>(tensors.distance_biases, model.distance_biases);
   attention.sums = row_of<double>(tensors.sums, model.sums);
   attention.sinks = row_of<Real>(tensors.sinks, model.sinks);
-  attention.dropout = models.masks.of_models[static_cast<std::size_t>(r)];
+  attention.dropout =
+      models.masks.of(static_cast<std::size_t>(r), layout.heads * layout.tokens * layout.tokens);
   if (kept != nullptr) {
     attention.weights = kept + layout.kept_begins[static_cast<std::size_t>(r)];
     attention.statistics = attention.weights + layout.weights_size(model);

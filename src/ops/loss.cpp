@@ -202,10 +202,10 @@ bool all_ones(const torch::Tensor& x) {
 
 /// The losses (R) with their gradients, on the CPU.
 torch::Tensor with_gradients(const OutputLayer& layer, const torch::Tensor& targets,
-                             NumericalMode mode) {
+                             const torch::Tensor& counted, NumericalMode mode) {
   require_targets_below(layer.vocabulary(), targets);
   const auto* target = targets.data_ptr<std::int64_t>();
-  auto weights = counts(targets);
+  auto weights = counts(counted);
   for (auto& weight : weights) weight = 1.0 / weight;
   std::vector<double> nll(static_cast<std::size_t>(targets.numel()));
   with_products(layer, mode, [&](auto&& products) {
@@ -230,7 +230,7 @@ torch::Tensor with_gradients(const OutputLayer& layer, const torch::Tensor& targ
   return losses;
 }
 
-/// Of features, embedding and targets.
+/// Of features, embedding, targets, and those that are counted where they are others.
 struct LinearCrossEntropy {
   NumericalMode mode;
 
@@ -239,22 +239,24 @@ struct LinearCrossEntropy {
                             at::zeros(in[1].sizes(), in[1].options())};
     const auto* device = device_operations(in[0].device());
     saved = {layer.by_features.view(in[0].sizes()), layer.by_embedding};
-    return {device == nullptr ? with_gradients(layer, in[2], mode)
-                              : device->linear_cross_entropy(layer, in[2].flatten(1), mode)};
+    const auto& counted = in[3].defined() ? in[3] : in[2];
+    return {device == nullptr
+                ? with_gradients(layer, in[2], counted, mode)
+                : device->linear_cross_entropy(layer, in[2].flatten(1), counted.flatten(1), mode)};
   }
 
   static Tensors backward(const Tensors& saved, const Tensors& by_out) {
     const auto& factors = by_out[0];
     // All 1 in every training run: then nothing is to be done. To see it on a device would take
     // longer.
-    if (factors.device().is_cpu() && all_ones(factors)) return {saved[0], saved[1], {}};
+    if (factors.device().is_cpu() && all_ones(factors)) return {saved[0], saved[1], {}, {}};
     Tensors by;
     for (const auto& x : saved) {
       std::vector<std::int64_t> sizes(static_cast<std::size_t>(x.dim()), 1);
       sizes.front() = x.size(0);
       by.push_back(x * factors.view(sizes));
     }
-    by.emplace_back();
+    by.resize(4);
     return by;
   }
 };
@@ -271,13 +273,15 @@ torch::Tensor nll_by_operations(const torch::Tensor& logits, const torch::Tensor
 }  // namespace
 
 torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::Tensor& embedding,
-                                   const torch::Tensor& targets, NumericalMode mode) {
+                                   const torch::Tensor& targets, NumericalMode mode,
+                                   const torch::Tensor& counted) {
   if (mode != NumericalMode::reference && has_kernels(features.device())) {
-    return array_op(LinearCrossEntropy{mode}, {features, embedding, targets})[0];
+    return array_op(LinearCrossEntropy{mode}, {features, embedding, targets, counted})[0];
   }
   const auto logits = linear(features.flatten(1, -2), embedding, {}, mode);
   const auto wanted = targets.flatten(1);
-  return nll_by_operations(logits, wanted).sum(1) / wanted.ge(0).sum(1);
+  return nll_by_operations(logits, wanted).sum(1) /
+         (counted.defined() ? counted.flatten(1) : wanted).ge(0).sum(1);
 }
 
 TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& embedding,

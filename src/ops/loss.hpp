@@ -18,10 +18,15 @@ namespace nas::nn {
 ///
 /// @param features   H, (R, ..., D).   @param embedding  E, (R, V, D).
 /// @param targets    (R, ...) int64, below V (on a device unchecked: that would make the host
-///                   wait); below 0 where nothing is asked. At least one of each model is not.
+///                   wait); below 0 where nothing is asked. At least one of each model's that are
+///                   counted is not.
+/// @param counted    (R, ...), the targets of the batch that these are a part of: sums are divided
+///                   by the number of all of them, so that the losses of the parts add up to that
+///                   of the batch. Undefined: `targets`.
 /// @return (R).
 torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::Tensor& embedding,
-                                   const torch::Tensor& targets, NumericalMode mode);
+                                   const torch::Tensor& targets, NumericalMode mode,
+                                   const torch::Tensor& counted = {});
 
 /// What the output layers of an array are computed from, and where gradients go; undefined: none
 /// are asked for.

@@ -76,8 +76,10 @@ class MetaOperations final : public DeviceOperations {
   }
   [[nodiscard]] torch::Tensor linear_cross_entropy(const OutputLayer& layer,
                                                    const torch::Tensor& targets,
+                                                   const torch::Tensor& counted,
                                                    NumericalMode /*mode*/) const override {
-    expect_here({layer.features, layer.embedding, layer.by_features, layer.by_embedding, targets});
+    expect_here(
+        {layer.features, layer.embedding, layer.by_features, layer.by_embedding, targets, counted});
     return at::empty({layer.models()}, layer.features.options());
   }
   [[nodiscard]] TokenScores score_tokens(const OutputLayer& /*layer*/, const torch::Tensor& targets,
