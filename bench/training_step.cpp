@@ -143,8 +143,8 @@ class Training {
         losses_(torch::zeros(
             {settings.array},
             torch::TensorOptions(torch::kDouble).device(torch::Device(settings.device)))),
-        steps_(
-            array_steps(models_, optimizer_, windows, settings.batch, losses_, settings.record)) {
+        steps_(array_steps(models_, optimizer_, windows, {.batch = settings.batch}, losses_,
+                           settings.record)) {
     const auto update = [](std::int64_t step) {
       return ModelStep{.step = step, .learning_rate = 3e-4, .weight_decay = 0.01, .clip_norm = 1.0};
     };

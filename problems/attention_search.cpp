@@ -28,6 +28,7 @@
 #include "search/problem.hpp"
 #include "training/batches.hpp"
 #include "training/checkpoint.hpp"
+#include "training/task.hpp"
 #include "training/trainer.hpp"
 
 namespace nas {
@@ -90,6 +91,7 @@ class AttentionSearch final : public Problem {
             .make(inputs.data, architecture_.context, default_data_location()));
     architecture_.vocabulary = corpus_->vocabulary;
     require_memory(architecture_, "");
+    task_ = task_of(*corpus_);
     if (corpus_->train.size() == 0 || corpus_->valid.size() == 0) {
       throw InputError("data.corpus = " + inputs.corpus + ": no window of " +
                        std::to_string(architecture_.context) +
@@ -106,15 +108,11 @@ class AttentionSearch final : public Problem {
   }
 
   [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
-    const auto architecture = nas::architecture_of(genotype, architecture_);
-    require_built(architecture);
-    return candidate_of(architecture);
+    return built(nas::architecture_of(genotype, architecture_));
   }
 
   [[nodiscard]] Candidate parse(const std::string& name) const override {
-    const auto architecture = parse_unchecked(name, architecture_);
-    require_built(architecture);
-    return candidate_of(architecture);
+    return built(parse_unchecked(name, architecture_));
   }
 
   [[nodiscard]] std::vector<std::string> active(const Genotype& genotype) const override {
@@ -148,6 +146,7 @@ class AttentionSearch final : public Problem {
         {"run_seed", seed_},
     };
     // Only where it is on, as identities were before there was such a setting.
+    if (corpus_->task != "next_token") identity["task"] = corpus_->task;
     if (architecture_.match_parameters) identity["model"]["match_parameters"] = true;
     if (time_limit_ > 0.0) identity["time_limit"] = time_limit_;
     for (const auto& constraint : objectives_->constraints) {
@@ -164,7 +163,9 @@ class AttentionSearch final : public Problem {
 
   void end_at(Evaluation& evaluation, std::int64_t rung) const override {
     pause_at(evaluation, rung, corpus_->bytes_per_token);
-    if (evaluation.status == Status::paused) objectives_->record_trained(evaluation);
+    if (evaluation.status != Status::paused) return;
+    set_task_values(evaluation, *task_, {});
+    objectives_->record_trained(evaluation);
   }
 
   [[nodiscard]] double expected_cost(const Candidate& candidate) const override {
@@ -302,8 +303,7 @@ class AttentionSearch final : public Problem {
 
   void require_memory(const SearchSpace& space) const override {
     const auto largest = largest_candidate(
-        space, architecture_, training_parameters_.get<std::int64_t>("batch_size"),
-        [&](const Architecture& candidate) {
+        space, architecture_, training_.sequences_at_once(), [&](const Architecture& candidate) {
           return objectives_ == nullptr ||
                  objectives_->violation_by_formula(subject_of(candidate)).empty();
         });
@@ -335,6 +335,7 @@ class AttentionSearch final : public Problem {
         {"epochs", static_cast<double>(training_.steps * training_.batch_size) /
                        static_cast<double>(corpus_->train.size())},
     };
+    facts.update(task_facts(*corpus_, *task_));
     if (corpus_->chance) {
       facts["chance"] = {{"by", corpus_->chance->by},
                          {"nll", corpus_->chance->nll},
@@ -396,6 +397,8 @@ class AttentionSearch final : public Problem {
     for (const auto& setting : training_settings()) {
       if (setting.effect != Effect::result) identity_training_.erase(setting.name);
     }
+    // Only where it is on, as identities were before there was such a setting.
+    if (training_.micro_batch == 0) identity_training_.erase("micro_batch");
   }
 
   /// The model that a candidate is. @throws InputError if there is no such model.
@@ -434,6 +437,7 @@ class AttentionSearch final : public Problem {
   /// may say otherwise than this one's.
   [[nodiscard]] TrainingJob job_of(const Task& task) const {
     auto training = training_parameters_;
+    training.set("micro_batch", std::int64_t{0});
     task.identity.at("training").get_to(training);
     TrainingJob job{.architecture = architecture_of(task.candidate),
                     .settings = TrainingSettings(training),
@@ -458,6 +462,7 @@ class AttentionSearch final : public Problem {
     evaluation.measured["peak_bytes"] = result.peak_bytes;
     if (is_usable(evaluation)) set_quality_values(evaluation, corpus_->bytes_per_token);
     if (result.test.tokens > 0) set_test_values(evaluation, result.test);
+    set_task_values(evaluation, *task_, result.further);
     objectives_->record_trained(evaluation);
   }
 
@@ -511,7 +516,6 @@ class AttentionSearch final : public Problem {
   /// @throws InputError if one training run alone exceeds the machine's memory; on a GPU, if the
   /// model exceeds the host's memory, where it is built.
   void require_memory(const Architecture& architecture, const std::string& also) const {
-    const auto batch_size = training_parameters_.get<std::int64_t>("batch_size");
     auto what = "model.layers = " + std::to_string(architecture.layers) +
                 ", model.width = " + std::to_string(architecture.width) +
                 ", model.context = " + std::to_string(architecture.context) +
@@ -521,8 +525,19 @@ class AttentionSearch final : public Problem {
       nas::require_memory(what, least_training_bytes(architecture, 0) / 4.0);
       return;
     }
-    what += ", training.batch_size = " + std::to_string(batch_size);
-    nas::require_memory(what, least_training_bytes(architecture, batch_size));
+    const auto at_once = training_.sequences_at_once();
+    what +=
+        at_once < training_.batch_size ? ", training.micro_batch = " : ", training.batch_size = ";
+    nas::require_memory(what + std::to_string(at_once),
+                        least_training_bytes(architecture, at_once));
+  }
+
+  /// The candidate; with a refusal, too, where its positions are learned and a split has more.
+  [[nodiscard]] Candidate built(const Architecture& architecture) const {
+    require_built(architecture);
+    auto candidate = candidate_of(architecture);
+    if (candidate.refusal.empty()) candidate.refusal = unreadable_split(*corpus_, architecture);
+    return candidate;
   }
 
   /// The device of what needs one only.
@@ -652,6 +667,7 @@ class AttentionSearch final : public Problem {
   bool gate_ = true;
   Architecture architecture_;  ///< the frame: sizes of the model, and genes as the paper has them
   std::shared_ptr<const Corpus> corpus_;
+  std::shared_ptr<const LearningTask> task_;
   nlohmann::json identity_training_;
   std::map<std::int64_t, double> stop_above_;
   std::map<std::string, std::string> functions_;    ///< by candidate

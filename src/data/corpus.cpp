@@ -52,6 +52,11 @@ DataLocation default_data_location() {
   return home.is_absolute() ? DataLocation{home / ".cache" / "attnas"} : DataLocation{};
 }
 
+TaskRegistry& tasks() {
+  static TaskRegistry registry("task");
+  return registry;
+}
+
 CorpusRegistry& corpora() {
   static CorpusRegistry registry("corpus");
   for (const auto& key : registry.keys()) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,7 +65,7 @@ struct ChanceLevel {
 
 class Tokenizer;
 
-/// What a network learns: three splits of windows over one vocabulary.
+/// What a network learns: three splits of windows over one vocabulary, and what it is asked.
 struct Corpus {
   std::string name;         ///< key of the plug-in
   std::string description;  ///< for people: source, unit of a token, layout
@@ -73,6 +74,11 @@ struct Corpus {
   std::shared_ptr<const Tokenizer> tokenizer;  ///< of a text
   SpecialTokens special;
   Windows train, valid, test;
+  /// Splits that trained models are scored on once, at the end, by names that begin with "test_"
+  /// ("test_256"). Their windows may have another length than the context.
+  std::map<std::string, Windows> further{};
+  std::string task = "next_token";  ///< key of what models are asked (training/task.hpp)
+  std::int64_t labels = 0;          ///< C of classification: ids 0 .. C-1; else 0
   std::string
       hash;  ///< SHA-256 of all that training can see: ids, starts, targets and vocabulary size
   /// Perplexity on the validation targets of the add-one unigram model of the training tokens; 0
@@ -97,6 +103,12 @@ DataLocation default_data_location();
 using CorpusRegistry =
     Registry<Corpus(const Parameters&, std::int64_t context, const DataLocation&)>;
 CorpusRegistry& corpora();
+
+class LearningTask;
+/// Makes the task of a corpus (training/task.hpp), what its models are asked.
+/// @throws InputError if the corpus does not fit it.
+using TaskRegistry = Registry<std::shared_ptr<const LearningTask>(const Corpus&)>;
+TaskRegistry& tasks();
 
 /// Registers a corpus from its own .cpp: `NAS_REGISTER_CORPUS(description, function);`
 #define NAS_REGISTER_CORPUS(...) \

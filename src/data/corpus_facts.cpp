@@ -1,5 +1,6 @@
 #include "data/corpus_facts.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -62,6 +63,14 @@ std::string corpus_hash(const Corpus& corpus) {
   add_windows(hash, corpus.train);
   add_windows(hash, corpus.valid);
   add_windows(hash, corpus.test);
+  for (const auto& [name, windows] : corpus.further) {
+    hash.update(name.data(), name.size() + 1);
+    add_windows(hash, windows);
+  }
+  if (corpus.task != "next_token") {
+    hash.update(corpus.task.data(), corpus.task.size() + 1);
+    add_number(hash, corpus.labels);
+  }
   return hash.hex();
 }
 
@@ -76,6 +85,17 @@ ChanceLevel recall_chance(std::int64_t num_values) {
   const auto values = static_cast<double>(num_values);
   return {
       .by = "guessing among the values shown", .nll = std::log(values), .accuracy = 1.0 / values};
+}
+
+ChanceLevel label_chance(const Windows& windows, std::int64_t labels) {
+  ChanceLevel chance{.by = "guessing the most frequent label"};
+  for (std::int64_t label = 0; label < labels; ++label) {
+    const double share =
+        static_cast<double>(count_targets(windows, label)) / static_cast<double>(windows.size());
+    if (share > 0.0) chance.nll -= share * std::log(share);
+    chance.accuracy = std::max(chance.accuracy, share);
+  }
+  return chance;
 }
 
 double unigram_perplexity(const Windows& train, const Windows& valid, std::int64_t vocabulary) {

@@ -172,6 +172,10 @@ std::vector<Setting> training_settings() {
   return {
       integer("steps", 5000, 1, "training steps"),
       integer("batch_size", 32, 1, "sequences a step"),
+      integer(
+          "micro_batch", 0, 0,
+          "sequences of a step that are computed at once, for less memory: gradients of a batch "
+          "are summed over such parts of it; 0 = the whole batch"),
       positive(number("learning_rate", 3e-4, 0.0, "peak learning rate of AdamW")),
       choice("schedule", "constant", {"constant", "cosine"}, "learning rate after the warm-up"),
       integer("warmup_steps", 0, 0, "steps over which the learning rate grows linearly from 0"),

@@ -175,6 +175,10 @@ torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass
   return impl_->final_norm ? impl_->final_norm->normalised(stream) : stream;
 }
 
+Hidden TransformerArray::hidden(const torch::Tensor& tokens, const Pass& pass) {
+  return {features(tokens, pass), impl_->output, impl_->mode};
+}
+
 torch::Tensor TransformerArray::logits(const torch::Tensor& tokens, const Pass& pass) {
   return linear(features(tokens, pass), impl_->output, {}, impl_->mode);
 }

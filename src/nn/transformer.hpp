@@ -24,6 +24,13 @@ struct SequenceState {
   std::vector<std::unique_ptr<Mixer::State>> layers;
 };
 
+/// What a task is computed from: hidden states, and what makes logits of them.
+struct Hidden {
+  torch::Tensor features;                     ///< after the final norm, (R, B, T, D)
+  torch::Tensor output;                       ///< matrix of the logits, (R, V, D)
+  NumericalMode mode = NumericalMode::exact;  ///< of operations
+};
+
 /// An array of language models: layers of a mixer of positions and a feed-forward layer, with norms
 /// where the model's genes place them. The paper's are pre-norm transformers:
 ///
@@ -58,6 +65,8 @@ class TransformerArray {
   /// @param tokens  (R, B, T) int64.   @return last hidden states after the final LayerNorm, (R, B,
   /// T, D).
   torch::Tensor features(const torch::Tensor& tokens, const Pass& pass);
+  /// The same, with what makes logits of them.
+  Hidden hidden(const torch::Tensor& tokens, const Pass& pass);
   /// @return logits (R, B, T, V) = features E', or by the output matrix of an untied model.
   torch::Tensor logits(const torch::Tensor& tokens, const Pass& pass);
   /// @param targets  (R, B, T) int64; below 0 where nothing is asked.

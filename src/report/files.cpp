@@ -179,6 +179,10 @@ nlohmann::json comparable_config(nlohmann::json config) {
       erase_keys(config, path.substr(0, dot), {path.substr(dot + 1)});
     }
   }
+  // Steps of whole batches are written as before there were others.
+  if (config.value("/training/micro_batch"_json_pointer, 0) == 0) {
+    erase_keys(config, "training", {"micro_batch"});
+  }
   const auto algorithm = config.find("algorithm");
   if (algorithm != config.end() && algorithm->is_object()) erase_idle(*algorithm);
   return without_places(std::move(config));

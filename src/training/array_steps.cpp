@@ -6,7 +6,6 @@
 #include "ops/device_copy.hpp"
 #include "ops/device_operations.hpp"
 #include "training/device_fed_steps.hpp"
-#include "training/step.hpp"
 
 namespace nas {
 
@@ -15,8 +14,12 @@ namespace {
 /// The host makes the batches and gives one operation after the other.
 class HostFedSteps final : public ArraySteps {
  public:
-  HostFedSteps(nn::TransformerArray& models, Optimizer& optimizer, torch::Tensor losses)
-      : models_(models), optimizer_(optimizer), losses_(std::move(losses)) {}
+  HostFedSteps(nn::TransformerArray& models, Optimizer& optimizer, StepPlan plan,
+               torch::Tensor losses)
+      : models_(models),
+        optimizer_(optimizer),
+        plan_(std::move(plan)),
+        losses_(std::move(losses)) {}
 
   std::int64_t take(std::span<Course* const> courses, std::int64_t /*most*/) override {
     nn::Pass pass{.training = true, .seeds = {}};
@@ -31,7 +34,7 @@ class HostFedSteps final : public ArraySteps {
       updates.push_back(course->update(++course->done));
     }
     const auto device = losses_.device();
-    take_step(models_, optimizer_,
+    take_step(models_, optimizer_, plan_,
               {nn::sent(torch::stack(inputs), device), nn::sent(torch::stack(targets), device)},
               pass, updates, losses_);
     return 1;
@@ -42,6 +45,7 @@ class HostFedSteps final : public ArraySteps {
  private:
   nn::TransformerArray& models_;
   Optimizer& optimizer_;
+  StepPlan plan_;
   torch::Tensor losses_;
 };
 
@@ -52,14 +56,14 @@ std::uint64_t dropout_seed(const Course& course, std::int64_t step) {
 }
 
 std::unique_ptr<ArraySteps> array_steps(nn::TransformerArray& models, Optimizer& optimizer,
-                                        const Windows& windows, std::int64_t batch_size,
+                                        const Windows& windows, const StepPlan& plan,
                                         torch::Tensor losses, bool record) {
   const bool has_kernels = nn::device_operations(losses.device()) != nullptr;
-  if (has_kernels && batch_size <= windows.size()) {
-    return std::make_unique<DeviceFedSteps>(models, optimizer, windows, batch_size,
-                                            std::move(losses), record);
+  if (has_kernels && plan.batch <= windows.size()) {
+    return std::make_unique<DeviceFedSteps>(models, optimizer, windows, plan, std::move(losses),
+                                            record);
   }
-  return std::make_unique<HostFedSteps>(models, optimizer, std::move(losses));
+  return std::make_unique<HostFedSteps>(models, optimizer, plan, std::move(losses));
 }
 
 }  // namespace nas

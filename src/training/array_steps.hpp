@@ -12,6 +12,7 @@
 #include "nn/transformer.hpp"
 #include "training/batches.hpp"
 #include "training/optimizer.hpp"
+#include "training/step.hpp"
 
 namespace nas {
 
@@ -52,7 +53,7 @@ class ArraySteps {
 /// @param losses  (R) float64, the sums, where the models are.
 /// @param record  false: nothing is captured, the host gives every operation.
 std::unique_ptr<ArraySteps> array_steps(nn::TransformerArray& models, Optimizer& optimizer,
-                                        const Windows& windows, std::int64_t batch_size,
+                                        const Windows& windows, const StepPlan& plan,
                                         torch::Tensor losses, bool record = true);
 
 }  // namespace nas

@@ -163,6 +163,7 @@ ArrayTraining::ArrayTraining(std::span<const TrainingJob> jobs, const Corpus& co
                              const TrainingContext& context, std::vector<TrainingResult>& results)
     : corpus_(corpus),
       context_(context),
+      task_(task_of(corpus)),
       common_(jobs.front().settings),
       stream_(torch::Device(context.device)),
       valid_(evenly_spaced(corpus.valid.size(), common_.validation_windows)),
@@ -231,7 +232,7 @@ std::vector<Scores> ArrayTraining::score(const Windows& windows,
                                          std::span<const std::int64_t> scored) {
   return nn::of_model([&] {
     return validate(*models_, windows, scored, corpus_.special, common_.evaluation_batch_size,
-                    context_.device);
+                    context_.device, *task_);
   });
 }
 
@@ -256,7 +257,9 @@ void ArrayTraining::build_models() {
       [&models](const nn::Parameter& parameter) { return models.decays(parameter); });
   loss_sums_ = torch::zeros({models.num_models()},
                             torch::TensorOptions(torch::kFloat64).device(context_.device));
-  steps_ = array_steps(*models_, *optimizer_, corpus_.train, common_.batch_size, loss_sums_);
+  steps_ = array_steps(*models_, *optimizer_, corpus_.train,
+                       {.batch = common_.batch_size, .micro = common_.micro_batch, .task = task_},
+                       loss_sums_);
 }
 
 void ArrayTraining::keep(const std::vector<std::size_t>& kept) {
@@ -348,19 +351,30 @@ std::optional<TrainingResult> ArrayTraining::ending(Member& member, double loss_
 }
 
 void ArrayTraining::finish(std::vector<std::optional<TrainingResult>>& endings) {
-  const bool tested =
-      common_.score_test && std::any_of(endings.begin(), endings.end(), [](const auto& ending) {
-        return ending && ending->status == Status::ok;
-      });
+  const bool ended = std::any_of(endings.begin(), endings.end(), [](const auto& ending) {
+    return ending && ending->status == Status::ok;
+  });
   const auto test =
-      tested ? score(corpus_.test, evenly_spaced(corpus_.test.size(), common_.validation_windows))
-             : std::vector<Scores>(members_.size());
+      ended && common_.score_test
+          ? score(corpus_.test, evenly_spaced(corpus_.test.size(), common_.validation_windows))
+          : std::vector<Scores>(members_.size());
+  std::map<std::string, std::vector<Scores>> further;
+  if (ended) {
+    for (const auto& [name, windows] : corpus_.further) {
+      further[name] = score(windows, evenly_spaced(windows.size(), 0));
+    }
+  }
   share_time();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (!endings[i]) continue;
     const auto& member = members_[i];
     auto& result = *endings[i];
-    if (result.status == Status::ok) result.test = test[i];
+    if (result.status == Status::ok) {
+      result.test = test[i];
+      for (const auto& [name, scores] : further) result.further[name] = scores[i];
+      // Records of next tokens have their own names for it.
+      if (common_.score_test && corpus_.task != "next_token") result.further["test"] = test[i];
+    }
     result.curve = member.curve;
     result.seconds = member.seconds;
     result.cpu_seconds = member.cpu_seconds;

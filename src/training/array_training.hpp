@@ -18,6 +18,7 @@
 #include "ops/device_stream.hpp"
 #include "training/array_steps.hpp"
 #include "training/optimizer.hpp"
+#include "training/task.hpp"
 #include "training/trainer.hpp"
 
 namespace nas {
@@ -104,6 +105,7 @@ class ArrayTraining {
 
   const Corpus& corpus_;
   const TrainingContext& context_;
+  const std::shared_ptr<const LearningTask> task_;
   const TrainingSettings& common_;  ///< what of the settings is alike in the array
   nn::OwnStream stream_;
   std::vector<std::int64_t> valid_;  ///< windows of the validation split that are scored

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "ops/device_copy.hpp"
-#include "training/step.hpp"
 
 namespace nas {
 
@@ -23,16 +22,17 @@ torch::Tensor as_tensor(const std::vector<Element>& elements) {
 }  // namespace
 
 DeviceFedSteps::DeviceFedSteps(nn::TransformerArray& models, Optimizer& optimizer,
-                               const Windows& windows, std::int64_t batch_size,
-                               torch::Tensor losses, bool record)
+                               const Windows& windows, const StepPlan& plan, torch::Tensor losses,
+                               bool record)
     : models_(models),
       optimizer_(optimizer),
       host_windows_(windows),
+      plan_(plan),
       operations_(*nn::device_operations(losses.device())),
       losses_(std::move(losses)),
       // LibTorch's own operations may wait for the host.
       record_(record && models.numerical_mode() != NumericalMode::reference),
-      at_once_(std::min(kRecordedSteps, windows.size() / batch_size)),
+      at_once_(std::min(kRecordedSteps, windows.size() / plan.batch)),
       epochs_(static_cast<std::size_t>(2 * models.num_models()), -1),
       done_(static_cast<std::size_t>(models.num_models()), -1) {
   const auto device = losses_.device();
@@ -56,7 +56,7 @@ DeviceFedSteps::DeviceFedSteps(nn::TransformerArray& models, Optimizer& optimize
               .weight_decays = at::empty({count}, here(at::kDouble)),
               .clip_norms = at::empty({count}, here(at::kDouble)),
               .done = orders_.steps};
-  input_ = at::empty({count, batch_size, windows.length}, here(at::kLong));
+  input_ = at::empty({count, plan.batch, windows.length}, here(at::kLong));
   target_ = at::empty_like(input_);
 }
 
@@ -149,7 +149,7 @@ void DeviceFedSteps::step() {
   operations_.advance(tables_.row);
   operations_.read_batches(windows_, orders_, input_, target_);
   const nn::Pass pass{.training = true, .seeds = {}, .device_seeds = current_.seeds};
-  take_step(models_, optimizer_, {input_, target_}, pass, updates_, losses_);
+  take_step(models_, optimizer_, plan_, {input_, target_}, pass, updates_, losses_);
 }
 
 void DeviceFedSteps::record() {

@@ -10,9 +10,9 @@ namespace nas {
 /// of steps are captured and replayed as one.
 class DeviceFedSteps final : public ArraySteps {
  public:
-  /// @param windows  at least batch_size.
+  /// @param windows  at least plan.batch.
   DeviceFedSteps(nn::TransformerArray& models, Optimizer& optimizer, const Windows& windows,
-                 std::int64_t batch_size, torch::Tensor losses, bool record);
+                 const StepPlan& plan, torch::Tensor losses, bool record);
 
   std::int64_t take(std::span<Course* const> courses, std::int64_t most) override;
   [[nodiscard]] std::int64_t warm_up() const override;
@@ -30,6 +30,7 @@ class DeviceFedSteps final : public ArraySteps {
   nn::TransformerArray& models_;
   Optimizer& optimizer_;
   const Windows& host_windows_;
+  StepPlan plan_;
   const nn::DeviceOperations& operations_;
   torch::Tensor losses_;
   bool record_;

@@ -63,6 +63,7 @@ struct CachedMemory {
 TrainingSettings::TrainingSettings(const Parameters& parameters)
     : steps(parameters.get<std::int64_t>("steps")),
       batch_size(parameters.get<std::int64_t>("batch_size")),
+      micro_batch(parameters.get<std::int64_t>("micro_batch")),
       learning_rate(parameters.get<double>("learning_rate")),
       cosine(parameters.get<std::string>("schedule") == "cosine"),
       warmup_steps(parameters.get<std::int64_t>("warmup_steps")),
@@ -80,6 +81,10 @@ TrainingSettings::TrainingSettings(const Parameters& parameters)
   checkpoints.erase(std::unique(checkpoints.begin(), checkpoints.end()), checkpoints.end());
 }
 
+std::int64_t TrainingSettings::sequences_at_once() const {
+  return micro_batch == 0 ? batch_size : std::min(micro_batch, batch_size);
+}
+
 double TrainingSettings::rate(std::int64_t step) const {
   const auto s = static_cast<double>(step);
   const auto warmup = static_cast<double>(warmup_steps);
@@ -91,7 +96,7 @@ double TrainingSettings::rate(std::int64_t step) const {
 
 bool fit_together(const TrainingJob& a, const TrainingJob& b) {
   const auto sizes = [](const TrainingSettings& settings) {
-    return std::tuple(settings.batch_size, settings.evaluation_batch_size,
+    return std::tuple(settings.batch_size, settings.micro_batch, settings.evaluation_batch_size,
                       settings.validation_windows, settings.score_test);
   };
   return nn::alike(a.architecture, b.architecture) && sizes(a.settings) == sizes(b.settings);
@@ -114,6 +119,14 @@ std::vector<std::vector<std::size_t>> fitting_groups(std::span<const TrainingJob
 
 namespace {
 
+/// What needs less memory for the same gradients; empty where nothing does.
+std::string smaller_parts(const TrainingSettings& settings) {
+  const auto now = settings.sequences_at_once();
+  if (now == 1) return {};
+  return "; training.micro_batch = " + std::to_string((now + 1) / 2) +
+         " computes the gradients of a batch in smaller parts";
+}
+
 /// @param jobs  fit together.
 std::vector<TrainingResult> train_together(std::span<const TrainingJob> jobs, const Corpus& corpus,
                                            const TrainingContext& context) {
@@ -127,7 +140,9 @@ std::vector<TrainingResult> train_together(std::span<const TrainingJob> jobs, co
       torch::Device(context.device).is_cpu() ? memory.peak_bytes() : device_memory.peak_bytes();
   for (auto& result : results) {
     if (!lack.empty() && result.status == Status::failed) {
-      result = {.status = Status::out_of_memory, .reason = lack, .curve = {}};
+      result = {.status = Status::out_of_memory,
+                .reason = lack + smaller_parts(jobs.front().settings),
+                .curve = {}};
     }
     result.peak_bytes = peak / count;
   }

@@ -23,6 +23,7 @@ struct TrainingSettings {
 
   std::int64_t steps;
   std::int64_t batch_size;
+  std::int64_t micro_batch;  ///< sequences of a step that are computed at once; 0 = all
   double learning_rate;
   bool cosine;  ///< after the warm-up, instead of a constant rate (Loshchilov & Hutter 2017)
   std::int64_t warmup_steps;
@@ -33,6 +34,9 @@ struct TrainingSettings {
   std::int64_t validation_windows;  ///< scored of a split, evenly spaced over it; 0 = all
   bool score_test;                  ///< also score the test split, once, at the end
   double checkpoint_minutes;
+
+  /// Of a step: a batch, or the largest part of it whose gradients are computed at once.
+  [[nodiscard]] std::int64_t sequences_at_once() const;
 
   /// Learning rate of step s = 1 .. S: linear warm-up of W steps, then constant or a cosine that
   /// begins at the full rate and ends above 0, as PyTorch's CosineAnnealingLR does.
@@ -105,6 +109,8 @@ struct TrainingResult {
   std::string reason;
   std::vector<CurvePoint> curve;
   Scores test{};  ///< of the trained model; no tokens unless asked for
+  /// By split (Corpus::further); the test split, too, of another task than next tokens.
+  std::map<std::string, Scores> further{};
   /// Training and validation, over all processes that worked on it; in an array, its share: what
   /// the array took, divided by the number of models in it.
   double seconds = 0.0;

@@ -95,7 +95,8 @@ class ScoreSums {
 
 std::vector<Scores> validate(nn::TransformerArray& models, const Windows& windows,
                              std::span<const std::int64_t> scored, const SpecialTokens& special,
-                             std::int64_t batch_size, const std::string& device) {
+                             std::int64_t batch_size, const std::string& device,
+                             const LearningTask& task) {
   const torch::NoGradGuard no_grad;
   const std::int64_t count = models.num_models();
   const torch::Device place(device);
@@ -111,7 +112,9 @@ std::vector<Scores> validate(nn::TransformerArray& models, const Windows& window
       return x.unsqueeze(0).expand({count, x.size(0), x.size(1)});
     };
     sums.add(
-        models.scores(for_all(nn::sent(batch.input, place)), for_all(targets)), targets.flatten(),
+        task.scores(models.hidden(for_all(nn::sent(batch.input, place)), nn::Pass{}),
+                    for_all(targets)),
+        targets.flatten(),
         {batch.target.data_ptr<std::int64_t>(), static_cast<std::size_t>(batch.target.numel())});
   }
   return sums.read();

@@ -8,6 +8,7 @@
 #include "data/corpus.hpp"
 #include "nn/transformer.hpp"
 #include "store/evaluation.hpp"
+#include "training/task.hpp"
 
 namespace nas {
 
@@ -19,9 +20,10 @@ std::vector<std::int64_t> evenly_spaced(std::int64_t size, std::int64_t count);
 /// targets at a time, so that the memory hardly depends on the batch. The host waits for the device
 /// once, at the end.
 ///
-/// @param scored  indices of the windows.   @throws StopRequested between batches.
+/// @param scored  indices of the windows.   @param task  whose scores they are.   @throws StopRequested between batches.
 std::vector<Scores> validate(nn::TransformerArray& models, const Windows& windows,
                              std::span<const std::int64_t> scored, const SpecialTokens& special,
-                             std::int64_t batch_size, const std::string& device);
+                             std::int64_t batch_size, const std::string& device,
+                             const LearningTask& task = *next_token());
 
 }  // namespace nas

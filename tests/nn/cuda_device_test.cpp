@@ -147,7 +147,7 @@ Trained trained(bool record) {
   Optimizer optimizer(models.parameters(), count,
                       [&](const Parameter& parameter) { return models.decays(parameter); });
   const auto losses = at::zeros({count}, at::TensorOptions(at::kDouble).device(torch::kCUDA));
-  const auto steps = array_steps(models, optimizer, corpus.train, 8, losses, record);
+  const auto steps = array_steps(models, optimizer, corpus.train, {.batch = 8}, losses, record);
   std::vector<Course> courses;
   for (std::int64_t r = 0; r < count; ++r) {
     courses.push_back({.order = TrainingOrder(corpus.train, 8, 1, r),

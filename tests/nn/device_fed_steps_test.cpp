@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -119,8 +120,8 @@ class DeviceFedSteps : public ::testing::Test {
 /// 34 steps in some portions, among them ones that a recording does not fit into.
 void expect_steps_of_the_host(const Windows& windows) {
   Array ours(windows);
-  const auto steps =
-      array_steps(ours.models, ours.optimizer, windows, kBatch, ours.losses, /*record=*/true);
+  const auto steps = array_steps(ours.models, ours.optimizer, windows, {.batch = kBatch},
+                                 ours.losses, /*record=*/true);
   const auto courses = ours.all_courses();
   Array expected(windows);
   for (const std::int64_t portion : {1, 4, 12, 2, 15}) {
@@ -175,8 +176,8 @@ TEST_F(DeviceFedSteps, AreGivenOneByOneWhereTheyCannotBeRecorded) {
 TEST_F(DeviceFedSteps, AreNotRecordedUnlessAsked) {
   const auto windows = some_windows(32);
   Array array(windows);
-  const auto steps =
-      array_steps(array.models, array.optimizer, windows, kBatch, array.losses, /*record=*/false);
+  const auto steps = array_steps(array.models, array.optimizer, windows, {.batch = kBatch},
+                                 array.losses, /*record=*/false);
   const auto courses = array.all_courses();
   for (int i = 0; i < 20; ++i) EXPECT_EQ(steps->take(courses, 100), 1);
   EXPECT_EQ(nn::test::num_recordings, 0);
@@ -188,12 +189,39 @@ TEST_F(DeviceFedSteps, GoOnFromAnywhere) {
   Array ours(windows);
   Array expected(windows);
   ours.courses[1].done = expected.courses[1].done = 37;
-  const auto steps = array_steps(ours.models, ours.optimizer, windows, kBatch, ours.losses, true);
+  const auto steps =
+      array_steps(ours.models, ours.optimizer, windows, {.batch = kBatch}, ours.losses, true);
   const auto courses = ours.all_courses();
   for (std::int64_t left = 25; left > 0;) left -= steps->take(courses, left);
   for (int i = 0; i < 25; ++i) host_step(expected);
   expect_equal(ours, expected);
   EXPECT_GT(nn::test::num_replays, 0);
+}
+
+/// Parts of a batch: recorded as they are taken, and the same models but for rounding.
+TEST_F(DeviceFedSteps, OfPartsOfABatchAreThoseOfTheBatch) {
+  const auto windows = some_windows(32);
+  Array whole(windows);
+  for (int i = 0; i < 30; ++i) host_step(whole);
+  const auto trained = [&](bool record) {
+    auto array = std::make_unique<Array>(windows);
+    const auto steps = array_steps(array->models, array->optimizer, windows,
+                                   {.batch = kBatch, .micro = 2}, array->losses, record);
+    const auto courses = array->all_courses();
+    for (std::int64_t left = 30; left > 0;) left -= steps->take(courses, left);
+    return array;
+  };
+  const auto ours = trained(true);
+  EXPECT_EQ(nn::test::num_recordings, 1);
+  EXPECT_GT(nn::test::num_replays, 0);
+  expect_equal(*ours, *trained(false));
+  EXPECT_LT((ours->losses - whole.losses).abs().max().item<double>(), 1e-4);
+  for (std::size_t i = 0; i < whole.models.parameters().size(); ++i) {
+    const auto& parameter = whole.models.parameters()[i];
+    const auto difference =
+        (ours->models.parameters()[i].tensor - parameter.tensor).abs().max().item<double>();
+    EXPECT_LT(difference, 1e-4) << parameter.name;
+  }
 }
 
 /// Whole trainings: the array shrinks at a checkpoint, and steps are recorded anew.
