@@ -83,7 +83,7 @@ PluginKind search_kind(std::string many, const AnyRegistry& registry) {
 std::vector<PluginKind> plugin_kinds() {
   return {search_kind("algorithms", algorithms()), plugin_kind("problems", problems()),
           search_kind("objectives", objectives()), plugin_kind("data", corpora()),
-          plugin_kind("tokenizers", tokenizers())};
+          plugin_kind("tokenizers", tokenizers()), plugin_kind("tasks", tasks())};
 }
 
 std::string plugin_list(const PluginKind& kind) {

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "core/format.hpp"
+#include "search/measured_by.hpp"
 #include "search/objective.hpp"
 
 namespace nas {
@@ -32,6 +33,7 @@ Objective bits_per_byte(const Parameters& /*settings*/) {
       },
       .limits = {.least = 0.0},
       .unavailable = [](const nlohmann::json& facts) -> std::string {
+        if (auto why = not_measured(facts, "bits_per_byte"); !why.empty()) return why;
         if (facts.value("bytes_per_token", 0.0) > 0.0) return unknown_words(facts);
         return "the corpus " + facts.value("corpus", "") + " is no text, its tokens have no bytes";
       }};

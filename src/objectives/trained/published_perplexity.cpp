@@ -1,3 +1,4 @@
+#include "search/measured_by.hpp"
 #include "search/objective.hpp"
 
 namespace nas {
@@ -11,7 +12,9 @@ Objective published_perplexity(const Parameters& /*settings*/) {
       .trained =
           [](const Evaluation& evaluation) { return quality(evaluation, "published_perplexity"); },
       .range = expected_perplexity,
-      .limits = {.least = 1.0}};
+      .limits = {.least = 1.0},
+      .unavailable =
+          [](const nlohmann::json& facts) { return not_measured(facts, "published_perplexity"); }};
 }
 
 NAS_REGISTER_OBJECTIVE(
