@@ -19,7 +19,7 @@ struct SearchFacts {
   std::size_t num_genes = 0;       ///< genes that vary
   std::size_t dimension = 0;       ///< entries of a decision vector under the algorithm's encoding
   std::size_t num_objectives = 1;  ///< that the algorithm sees: 1 where they are decomposed
-  double num_combinations = 0.0;  ///< of the categorical genes
+  double num_combinations = 0.0;   ///< of the categorical genes
 };
 
 /// A setting that does not fit: which, and what is allowed ("must be at most ...").

@@ -184,8 +184,9 @@ TEST_F(ExperimentTest, AFreeStackIsACycleOfAllLayers) {
 }
 
 TEST_F(ExperimentTest, MistakesOfAStack) {
-  EXPECT_EQ(mistakes("space: {stack: cicle}\n"),
-            "a.yaml:1:16: space.stack = cicle, must be one of uniform, cycle, free; did you mean cycle?");
+  EXPECT_EQ(
+      mistakes("space: {stack: cicle}\n"),
+      "a.yaml:1:16: space.stack = cicle, must be one of uniform, cycle, free; did you mean cycle?");
   EXPECT_EQ(
       mistakes("space: {stack: cycle}\n"),
       "a.yaml:1:16: space.period: is missing, must be an integer in [2, 16] where space.stack "
