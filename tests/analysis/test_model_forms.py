@@ -22,13 +22,24 @@ from scripts import said
 WORDS = ["the", "jury", "said", "\u6bdb", "<eos>x"]
 TEXT = "the  jury <eos> <pad> said\nthe\u00a0jury <unk> a<unk>b \u6bdb\n\n\tthe caf\u00e9 said <eos>x the jury said\n"
 
+# As the program writes them.
+PARTS = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "post_processor": None}
+LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+TOKENIZERS = {
+    "char": {**PARTS, "decoder": {"type": "Fuse"}, "model": {
+        "type": "WordLevel", "vocab": {c: i for i, c in enumerate(["<unk>", *"\n thejury"[:8]])}, "unk_token": "<unk>"},
+        "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(?m:.)"}, "behavior": "Isolated", "invert": False}},
+    "bpe": {**PARTS, "decoder": LEVEL, "pre_tokenizer": LEVEL, "model": {
+        "type": "BPE", "vocab": {c: i for i, c in enumerate([*model_forms._letters_of_bytes(), "th", "the", "\u0120j"])},
+        "merges": [["t", "h"], ["th", "e"], ["\u0120", "j"]]}}}
+
 
 def has(*packages: str) -> bool:
     return all(importlib.util.find_spec(package) for package in packages)
 
 
 def text_of(unit: str, layout: str = "standard") -> dict:
-    special = {"byte": [], "word": ["unknown", "end_of_sentence"]}[unit]
+    special = {"word": ["unknown", "end_of_sentence"], "char": ["unknown"]}.get(unit, [])
     special = ["pad", *special] if layout == "published" else special
     return {"unit": unit, "layout": layout, **{name: special.index(name) if name in special else -1
                                                for name in ("pad", "unknown", "end_of_sentence")}}
@@ -44,7 +55,7 @@ class Folders(unittest.TestCase):
         """A model of random weights."""
         special = [b"<pad>", b"<unk>", b"<eos>"][-len([v for v in (text or {}).values() if isinstance(v, int) and v >= 0]):]
         words = [*special, *(word.encode() for word in WORDS)]
-        vocabulary = 13 if text is None else 256 if text["unit"] == "byte" else len(words)
+        vocabulary = 13 if text is None else {"byte": 256, "char": 9, "bpe": 259}.get(text["unit"], len(words))
         config = test_traces.configuration({"vocabulary": vocabulary, "context": 24, "heads": 2, "feed_forward": 2, "hidden": 32,
                                                **(model or {})}, layer or {})
         config |= {"candidate": "c", "mechanism": "a|b", "data": {"corpus": "none", "hash": "0", "settings": {}}, "text": text}
@@ -52,6 +63,8 @@ class Folders(unittest.TestCase):
         folder.mkdir()
         (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
         (folder / "vocabulary.txt").write_bytes(b"".join(word + b"\n" for word in words))
+        if text is not None and text["unit"] in TOKENIZERS:
+            (folder / "tokenizer.json").write_text(json.dumps(TOKENIZERS[text["unit"]]), encoding="utf-8")
         (folder / "README.md").write_text("# A model\n\nWhat it is.\n\n## Use\n\nOtherwise.\n", encoding="utf-8")
         built = test_traces.model_of(config)
         named = model_forms._safetensors(built)
@@ -97,12 +110,9 @@ class Files(Folders):
 
     def test_of_two_imports_that_of_a_package_stays(self):
         found = model_forms._as_package("import a\nif __package__:\n    from .b import (c,\n                    d)\n"
-                                        "else:\n    from b import c, d\ne = 1\n")
-        self.assertEqual(found, "import a\nfrom .b import c, d\ne = 1\n")
-
-    def test_other_units_are_refused_by_name(self):
-        with self.assertRaisesRegex(BadInput, "unit = bpe, must be word or byte; --format pytorch takes any"):
-            model_forms._tokenizer(None, {"unit": "bpe", "layout": "standard"})
+                                        "else:\n    from b import c, d\ndef f():\n    if __package__:\n        from .e import g\n"
+                                        "    else:\n        from e import g\n    return g\n")
+        self.assertEqual(found, "import a\nfrom .b import c, d\ndef f():\n    from .e import g\n    return g\n")
 
     def test_mistakes_are_named_and_write_nothing(self):
         model, output = self.write(None), self.folder / "out"
@@ -155,7 +165,7 @@ class Transformers(Folders):
         self.assertLessEqual(abs(found.loss.item() - loss.item()), self.TOLERANCE * loss.item())
 
     def test_loss_text_and_continuation_are_those_of_the_model(self):
-        for text in (text_of("word"), text_of("word", "published"), text_of("byte")):
+        for text in (text_of("word"), text_of("word", "published"), *map(text_of, ("byte", "char", "bpe"))):
             with self.subTest(text):
                 self.setUp()
                 loaded, ours, tokenizer, form = self.opened(text)
@@ -172,6 +182,7 @@ class Transformers(Folders):
         for layer, model in (({"position": "t5", "normalization": "sink"}, {"tied": False}),
                              ({"position": "alibi", "decay": "scalar"}, {}),
                              ({"position": "rope", "kv_heads": 1}, {"position_embedding": "sinusoidal"}),
+                             ({"mixer": "recurrent", "feature": "favor", "favor_features": 8}, {}),
                              ({"similarity": "bilinear", "temperature": "learned"}, {"position_embedding": "learned"})):
             with self.subTest(layer):
                 self.setUp()
@@ -226,6 +237,11 @@ class Onnx(Folders):
             model.final_norm.bias += 0.01
         with self.assertRaisesRegex(BadInput, "logits of the graph differ from the model's by .* at most 1e-05, at batch 1"):
             model_forms._compare(torch, model, config, graph, 24)
+
+    def test_a_loop_over_tokens_is_refused_by_name(self):
+        code, _, error = said(export.main, self.write(None, {"mixer": "recurrent"}), "--format", "onnx", "-o", self.folder / "out")
+        self.assertEqual((code, (self.folder / "out").exists()), (2, False))
+        self.assertIn("--format onnx: mixer = recurrent, must be another one", error)
 
     def test_what_torch_cannot_export_is_named(self):
         class Sorted(torch.nn.Module):

@@ -49,6 +49,9 @@ def onnx_file(folder: Path) -> bytes:
     if _has_newer_exporter(torch):
         _needs("onnx", "onnxscript")
     model, config, _ = _load(folder)
+    if any(layer["mixer"] == "recurrent" for layer in config["layers"]):
+        raise BadInput("--format onnx: mixer = recurrent, must be another one: its loop over the tokens has no graph of every length; "
+                       "--format huggingface takes any mixer")
     longest = config["model"]["context"] if model.positions == "learned" else 64
     if longest < 2:
         raise BadInput(f"{folder}: context = {longest} of learned positions, must be at least 2: a graph's length could not vary")
@@ -58,8 +61,9 @@ def onnx_file(folder: Path) -> bytes:
             warnings.simplefilter("ignore")
             graph = graph_of(torch, model, example)
     except Exception as error:  # of any operation that an exporter does not know
+        cause = error.__cause__ or error
         raise BadInput(f"{folder}: torch {torch.__version__} cannot export {config['mechanism']}: "
-                       f"{type(error).__name__}: {str(error).strip().splitlines()[0][:200]}") from error
+                       f"{type(cause).__name__}: {(str(cause).strip().splitlines() or [''])[0][:200]}") from error
     if packages.missing("onnxruntime"):
         print("note: logits were not compared, since there is no onnxruntime", file=sys.stderr)
     else:
@@ -172,12 +176,12 @@ def _safetensors(model: Any) -> bytes:
 
 
 def _as_package(source: str) -> str:
-    """A module whose `if __package__:` is decided: transformers takes the other branch for packages that are not installed."""
+    """A module where each `if __package__:` is decided: transformers takes the other branch for packages that are not installed."""
     lines = source.splitlines(keepends=True)
-    for node in reversed(ast.parse(source).body):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "__package__":
-            kept = [ast.unparse(statement) + "\n" for statement in node.body]
-            lines[node.lineno - 1:node.end_lineno] = kept
+    found = [node for node in ast.walk(ast.parse(source))
+             if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "__package__"]
+    for node in sorted(found, key=lambda each: -each.lineno):
+        lines[node.lineno - 1:node.end_lineno] = [" " * node.col_offset + ast.unparse(each) + "\n" for each in node.body]
     return "".join(lines)
 
 
@@ -202,15 +206,21 @@ def _tokenizer(form: Any, text: dict[str, Any]) -> dict[str, Any]:
                 "invert": False}
         split = {"type": "Sequence", "pretokenizers": [gaps] if published else [ends, gaps]}
         decoder, first = None, None if published else words[form.first]
-    else:
-        raise BadInput(f"--format huggingface: unit = {text['unit']}, must be word or byte; --format pytorch takes any")
-    if first is not None:  # what came before a text ended
-        template = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": first, "type_id": 0}},
-                                                             {"Sequence": {"id": "A", "type_id": 0}}],
-                    "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
-                    "special_tokens": {first: {"id": first, "ids": [form.first], "tokens": [first]}}}
+    else:  # the folder has one
+        first = next(token for token, i in form.tokens.vocabulary.items() if i == form.first)
+        return {**form.tokens.tokenizer, "post_processor": _behind(first, form.first)}
+    if first is not None:
+        template = _behind(first, form.first)
     return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "pre_tokenizer": split,
             "post_processor": template, "decoder": decoder, "model": model}
+
+
+def _behind(first: str, number: int) -> dict[str, Any]:
+    """A text behind the end of what came before."""
+    return {"type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": first, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {first: {"id": first, "ids": [number], "tokens": [first]}}}
 
 
 def _letters_of_bytes() -> list[str]:
