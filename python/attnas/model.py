@@ -58,7 +58,6 @@ class FeedForward(nn.Module):
         return self.contract(self.dropout(hidden))
 
 
-MIXERS = ("attn", "conv", "none")
 NORMS = {"layer": nn.LayerNorm, "rms": RmsNorm}
 NORM_PLACES = ("pre", "post", "sandwich")
 BLOCKS = ("sequential", "parallel")
