@@ -19,7 +19,8 @@ NAS_REGISTER_CORPUS(
            .default_value = std::int64_t{3},
            .help = "m; also the size of the vocabulary, whose ids 0 and 1 are the bits",
            .min = 2,
-           .max = 1000}},
+           .max = 1000},
+          test_lengths_setting()},
          20000, 1000),
      .file = __FILE__},
     load);

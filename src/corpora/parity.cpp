@@ -12,7 +12,7 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
 NAS_REGISTER_CORPUS({.key = "parity",
                      .summary = "state tracking: at every position whether the ones among the "
                                 "random bits so far are odd (Grazzi et al. 2024, arXiv:2411.12537)",
-                     .settings = with_example_settings({}, 20000, 1000),
+                     .settings = with_example_settings({test_lengths_setting()}, 20000, 1000),
                      .file = __FILE__},
                     load);
 

@@ -96,6 +96,13 @@ void draw_recall_example(RandomEngine& random, const Example& example, const Rec
 
 }  // namespace
 
+Setting test_lengths_setting() {
+  return {.name = "test_lengths",
+          .default_value = std::vector<std::int64_t>{},
+          .help = "further lengths to test on once, tokens; test_examples of each",
+          .min = 1};
+}
+
 std::vector<Setting> with_example_settings(std::vector<Setting> own, std::int64_t train_examples,
                                            std::int64_t test_examples) {
   own.push_back({.name = "train_examples",
@@ -126,19 +133,34 @@ void draw_splits(Corpus& corpus, const Parameters& settings, std::int64_t contex
   const auto seed = static_cast<std::uint64_t>(settings.get<std::int64_t>("seed"));
   const auto train = settings.get<std::int64_t>("train_examples");
   const auto test = settings.get<std::int64_t>("test_examples");
+  std::vector<std::int64_t> lengths;
+  if (settings.contains("test_lengths")) {
+    lengths = settings.get<std::vector<std::int64_t>>("test_lengths");
+  }
   constexpr double kBytesPerToken = 2 * sizeof(std::int32_t);  // and its target
+  double further_tokens = 0.0;
+  for (const auto length : lengths) {
+    if (length < 1) refuse_setting(corpus.name, "data.test_lengths", length, "at least 1");
+    further_tokens += static_cast<double>(test) * static_cast<double>(length);
+  }
   require_memory(corpus.name + ": data.train_examples = " + std::to_string(train) +
                      ", data.test_examples = " + std::to_string(test) +
                      " of model.context = " + std::to_string(context) + " tokens",
-                 (static_cast<double>(train) + 2.0 * static_cast<double>(test)) *
-                     static_cast<double>(context) * kBytesPerToken);
-  const auto split = [&](std::string_view name, std::int64_t num_examples) {
-    return draw_windows(num_examples, context, derive_seed(seed, 0, corpus.name, name),
+                 ((static_cast<double>(train) + 2.0 * static_cast<double>(test)) *
+                      static_cast<double>(context) +
+                  further_tokens) *
+                     kBytesPerToken);
+  const auto split = [&](std::string_view name, std::int64_t num_examples, std::int64_t length) {
+    return draw_windows(num_examples, length, derive_seed(seed, 0, corpus.name, name),
                         name == "train", draw);
   };
-  corpus.train = split("train", train);
-  corpus.valid = split("valid", test);
-  corpus.test = split("test", test);
+  corpus.train = split("train", train, context);
+  corpus.valid = split("valid", test, context);
+  corpus.test = split("test", test, context);
+  for (const auto length : lengths) {
+    const auto name = "test_" + std::to_string(length);
+    corpus.further[name] = split(name, test, length);
+  }
   corpus.hash = corpus_hash(corpus);
 }
 

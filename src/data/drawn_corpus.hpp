@@ -26,6 +26,10 @@ using DrawExample = std::function<void(RandomEngine&, const Example&)>;
 std::vector<Setting> with_example_settings(std::vector<Setting> own, std::int64_t train_examples,
                                            std::int64_t test_examples);
 
+/// Lengths of further test splits, "test_LENGTH", for corpora whose examples may be longer than the
+/// context: what was learned on short ones is tested on long ones.
+Setting test_lengths_setting();
+
 /// @throws InputError "KEY: NAME = VALUE, must be ALLOWED", always.
 [[noreturn]] void refuse_setting(const std::string& key, const std::string& name,
                                  std::int64_t value, const std::string& allowed);
@@ -33,8 +37,9 @@ std::vector<Setting> with_example_settings(std::vector<Setting> own, std::int64_
 void require_even_context(const std::string& key, std::int64_t context, std::int64_t least);
 
 /// Draws the three splits of the corpus, whose name (the key) is known, each by a seed of its own,
-/// and their hash. Fewer examples are the beginning of more.
-/// @throws InputError if they do not fit into this machine's memory.
+/// those of test_lengths if it has that setting, and their hash. Fewer examples are the beginning of
+/// more.
+/// @throws InputError if a length is below 1, or if they do not fit into this machine's memory.
 void draw_splits(Corpus& corpus, const Parameters& settings, std::int64_t context,
                  const DrawExample& draw);
 

@@ -382,6 +382,26 @@ TEST(Parity, ChanceIsHalfButForTheFirstBit) {
   EXPECT_EQ(chance->by, "guessing by the token and its place");
 }
 
+TEST(Parity, IsTestedOnFurtherLengths) {
+  const Corpus corpus =
+      make_corpus("parity", 32, {{"test_lengths", std::vector<std::int64_t>{64, 256}}});
+  ASSERT_EQ(corpus.further.size(), 2U);
+  for (const auto& [name, windows] : corpus.further) {
+    EXPECT_EQ(name, "test_" + std::to_string(windows.length));
+    EXPECT_EQ(windows.size(), 1000);
+    expect_solved(windows, count_answers(2));
+  }
+  const Corpus alone = make_corpus("parity", 32, {});
+  EXPECT_EQ(corpus.train.tokens, alone.train.tokens);
+  EXPECT_EQ(corpus.test.tokens, alone.test.tokens);
+  EXPECT_NE(corpus.hash, alone.hash) << "what a run reports belongs to it";
+  EXPECT_EQ(
+      error_of([] {
+        make_corpus("modular_count", 32, {{"test_lengths", std::vector<std::int64_t>{64, 0}}});
+      }),
+      "modular_count: data.test_lengths = 0, must be at least 1");
+}
+
 // The best that knows place and token, over all sequences of 6 bits.
 TEST(ModularCount, ChanceIsTheBestByTokenAndPlace) {
   for (const int modulus : {2, 3, 5}) {
