@@ -71,7 +71,7 @@ class TaskRun : public ProgramTest {
 constexpr const char* kLabels = "data={corpus: remainders}";
 constexpr const char* kLonger = "data={corpus: remainders, longer: true}";
 constexpr const char* kAccuracy = "objectives=[accuracy, mean_nll]";
-constexpr const char* kFront = "algorithm={name: nsga2, population: 4, generations: 2}";
+constexpr const char* kFront = "algorithm={name: nsga2, population: 8, generations: 1}";
 
 TEST_F(TaskRun, RecordsWhatItMeasures) {
   const auto out = folder_ / "run";
@@ -110,7 +110,9 @@ TEST_F(TaskRun, ScoresLongerSplitsUnlessPositionsAreLearned) {
       "split test_32 of the corpus remainders has windows of 32 tokens, must be at most "
       "model.context = 16 where position_embedding is learned");
   const auto out = folder_ / "run";
-  ASSERT_EQ(run_it(out, {kLonger, kAccuracy, kFront, "model.position_embedding=sinusoidal"}), 0)
+  ASSERT_EQ(run_it(out, {kLonger, kAccuracy, kFront, "space.position_embedding=[sinusoidal]",
+                         "baseline=model{position_embedding=sinusoidal}/attn"}),
+            0)
       << text();
   const auto found = results_of(out);
   EXPECT_EQ(found["facts"]["further_splits"]["test_32"],
@@ -136,7 +138,7 @@ TEST_F(TaskRun, MicroBatchesAreOfTheIdentityWhereTheyAreOn) {
 TEST_F(TaskRun, IsDescribed) {
   EXPECT_EQ(run("nas-run", {"describe", "classification"}), 0);
   expect_text("task classification: one label of each window");
-  EXPECT_EQ(run("nas-run", {"describe", "tasks"}), 0);
+  EXPECT_EQ(run("nas-run", {"list", "tasks"}), 0);
   expect_text("next_token");
 }
 

@@ -165,7 +165,7 @@ TEST_F(MicroBatches, OfOtherSizesAreOtherArrays) {
 TEST_F(MicroBatches, AreWhatTooLittleMemorySuggests) {
   const auto reason_of = [&](std::int64_t micro) {
     TrainingContext context;
-    context.memory_limit = 300'000;
+    context.memory_limit = 100'000;
     const auto result = train(std::vector{job_of(micro)}, corpus_, context).front();
     EXPECT_EQ(result.status, Status::out_of_memory);
     return result.reason;
