@@ -14,13 +14,13 @@ namespace nas::nn {
 /// This is update delta for e = beta k and beta v in place of v, and delta2 for e = b . k and w . v.
 /// Leading dimensions are any, and the same everywhere.
 struct Recurrence {
-  torch::Tensor queries;  ///< q (..., T, f)
-  torch::Tensor keys;     ///< k (..., T, f)
-  torch::Tensor values;   ///< v (..., T, d)
+  torch::Tensor queries{};  ///< q (..., T, f)
+  torch::Tensor keys{};     ///< k (..., T, f)
+  torch::Tensor values{};   ///< v (..., T, d)
   torch::Tensor
-      log_decays;        ///< log alpha <= 0, (..., T, 1), or of channels (..., T, f), then >= -5;
-                         ///< undefined: 0
-  torch::Tensor erased;  ///< e (..., T, f); undefined: nothing is erased
+      log_decays{};        ///< log alpha <= 0, (..., T, 1), or of channels (..., T, f), then >= -5;
+                           ///< undefined: 0
+  torch::Tensor erased{};  ///< e (..., T, f); undefined: nothing is erased
   bool by_channel = false;  ///< whether log_decays are of channels, also where f = 1
 };
 
