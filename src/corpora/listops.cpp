@@ -13,8 +13,7 @@ namespace {
 
 // Ids: the digits, then these.
 constexpr std::int32_t kMin = 10;
-constexpr std::int32_t kMax = 11;
-constexpr std::int32_t kMedian = 12;
+constexpr std::int32_t kMax = 11;  // 12: the median
 constexpr std::int32_t kSum = 13;
 constexpr std::int32_t kEnd = 14;
 constexpr std::int32_t kPadding = 15;
