@@ -76,7 +76,8 @@ class FlopCounter {
   static bool count(const std::string& name, const Tensors& tensors) {
     static const std::set<std::string> kNone{
         // Composites, whose parts are seen.
-        "aten::linear", "aten::matmul", "aten::softmax", "aten::layer_norm",
+        "aten::linear", "aten::matmul", "aten::softmax", "aten::layer_norm", "aten::log_sigmoid",
+        "aten::constant_pad_nd",
         // Views.
         "aten::t", "aten::transpose", "aten::view", "aten::_unsafe_view", "aten::reshape",
         "aten::expand", "aten::expand_as", "aten::slice", "aten::unsqueeze", "aten::squeeze",
@@ -85,7 +86,7 @@ class FlopCounter {
         "aten::_reshape_alias", "aten::flatten", "aten::unflatten", "aten::select",
         "aten::contiguous", "detach_",
         // Copies and new tensors.
-        "aten::copy_", "aten::clone", "aten::to", "aten::_to_copy", "aten::empty",
+        "aten::copy_", "aten::clone", "aten::flip", "aten::to", "aten::_to_copy", "aten::empty",
         "aten::empty_like", "aten::empty_strided", "aten::zeros", "aten::zeros_like", "aten::zero_",
         "aten::ones", "aten::full", "aten::full_like", "aten::fill_", "aten::arange", "aten::cat",
         "aten::_cat", "aten::gather", "aten::scatter_", "aten::embedding", "aten::index_select",
@@ -103,27 +104,18 @@ class FlopCounter {
     // Operations for each element of the input; the fused ones by their steps: softmax subtracts,
     // exponentiates, sums and divides; LayerNorm has a mean (1), a variance (3), a normalisation
     // (2) and a scale and shift (2).
-    static const std::map<std::string, double> kEach{{"aten::sum", 1},
-                                                     {"aten::mean", 1},
-                                                     {"aten::cumsum", 1},
-                                                     {"aten::exp", 1},
-                                                     {"aten::tanh", 1},
-                                                     {"aten::tanh_", 1},
-                                                     {"aten::sigmoid", 1},
-                                                     {"aten::relu", 1},
-                                                     {"aten::sqrt", 1},
-                                                     {"aten::square", 1},
-                                                     {"aten::pow", 1},
-                                                     {"aten::abs", 1},
-                                                     {"aten::neg", 1},
-                                                     {"aten::reciprocal", 1},
-                                                     {"aten::log", 1},
-                                                     {"aten::gelu", 1},
-                                                     {"aten::silu", 2},
-                                                     {"aten::norm", 2},
-                                                     {"aten::linalg_vector_norm", 2},
-                                                     {"aten::_softmax", 4},
-                                                     {"aten::native_layer_norm", 8}};
+    static const std::map<std::string, double> kEach{
+        {"aten::sum", 1},        {"aten::mean", 1},
+        {"aten::cumsum", 1},     {"aten::exp", 1},
+        {"aten::tanh", 1},       {"aten::tanh_", 1},
+        {"aten::sigmoid", 1},    {"aten::log_sigmoid_forward", 1},
+        {"aten::relu", 1},       {"aten::sqrt", 1},
+        {"aten::square", 1},     {"aten::pow", 1},
+        {"aten::abs", 1},        {"aten::neg", 1},
+        {"aten::reciprocal", 1}, {"aten::log", 1},
+        {"aten::gelu", 1},       {"aten::silu", 2},
+        {"aten::norm", 2},       {"aten::linalg_vector_norm", 2},
+        {"aten::_softmax", 4},   {"aten::native_layer_norm", 8}};
     if (current == nullptr || depth > 0 || kNone.contains(name)) return false;
     const auto m = [&](std::size_t i, std::int64_t dimension) {
       return static_cast<double>(tensors.at(i).size(dimension));

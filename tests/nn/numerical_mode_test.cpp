@@ -202,7 +202,8 @@ TEST(FusedAttention, LargeAndEqualScoresStayFinite) {
       }
     }
     const auto row_kernel = normalization->fused();
-    ASSERT_TRUE(row_kernel) << key;
+    ASSERT_EQ(row_kernel.has_value(), !normalization->reads_order()) << key;
+    if (!row_kernel) continue;
     for (const float scale : {0.0F, 1.0F, -1.0F, 300.0F, -300.0F}) {
       for (const std::int64_t visible : {1, 3, 16, 17, 128}) {
         auto row = at::full({kernels::padded(visible)}, -std::numeric_limits<float>::infinity());

@@ -185,9 +185,9 @@ std::string text(const ArchiveByTurns::Front& front) {
 }
 
 /// @param special  values among which one coordinate of twenty is drawn.
-void expect_front_of_definition(std::size_t m, std::uint64_t options,
+void expect_front_of_definition(std::size_t m, std::int64_t options,
                                 const std::vector<double>& special) {
-  RandomEngine random(17 * m + options);
+  RandomEngine random(17 * m + static_cast<std::uint64_t>(options));
   Archive archive;
   ArchiveByTurns expected;
   for (int step = 0; step < 3000; ++step) {
@@ -198,7 +198,9 @@ void expect_front_of_definition(std::size_t m, std::uint64_t options,
       Point point(m);
       for (auto& value : point) {
         value = static_cast<double>(random.below(options));
-        if (random.below(20) == 0) value = special[random.below(special.size())];
+        if (random.below(20) == 0) {
+          value = special[static_cast<std::size_t>(random.below(std::ssize(special)))];
+        }
       }
       ASSERT_EQ(archive.insert(candidate, point), expected.insert(candidate, point))
           << m << " step " << step;
@@ -216,7 +218,7 @@ void expect_front_of_definition(std::size_t m, std::uint64_t options,
 TEST(Archive, HasTheFrontOfItsDefinitionAfterEveryChange) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (std::size_t m = 1; m <= 4; ++m) {
-    for (const std::uint64_t options : {3, 12, 1'000'000}) {
+    for (const std::int64_t options : {3, 12, 1'000'000}) {
       expect_front_of_definition(m, options, {-0.0, kInfinity, -kInfinity});
     }
   }

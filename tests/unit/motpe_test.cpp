@@ -204,8 +204,8 @@ TEST(MotpeSplit, IsByFrontThenByHypervolume) {
 
 TEST(MotpeSplit, FrontsAreThoseOfPagmo) {
   std::mt19937 engine(5);
-  for (const std::size_t m : {2, 3, 5}) {
-    for (const std::size_t options : {3, 9, 1000}) {  // with few, points are equal
+  for (const std::size_t m : {2U, 3U, 5U}) {
+    for (const std::size_t options : {3U, 9U, 1000U}) {  // with few, points are equal
       std::vector<Vector> fitness(120, Vector(m));
       for (auto& point : fitness) {
         for (auto& value : point) value = static_cast<double>(below(engine, options));
