@@ -382,7 +382,7 @@ bool bears(const Component& component, const std::string& name) {
 std::string list_text(const std::string& kind) {
   std::vector<std::pair<std::string, std::string>> lists;
   for (const auto& plugins : plugin_kinds()) lists.emplace_back(plugins.many, plugin_list(plugins));
-  lists.insert(lists.end() - 2, {"components", component_list()});
+  lists.insert(lists.begin() + 3, {"components", component_list()});
   lists.emplace_back("sections", section_list());
   lists.emplace_back("engines", engine_list());
   lists.emplace_back("configurations", configuration_list());

@@ -333,6 +333,9 @@ std::string drawn(const Slot& slot, RandomEngine& random) {
                                                      {"decay_tau", {"8", "16", "12.5"}},
                                                      {"key_width", {"0", "8", "16", "32"}},
                                                      {"neg_eigen", {"0", "1"}},
+                                                     {"value_exclusion", {"0", "1"}},
+                                                     {"soft_cap", {"0", "30", "50"}},
+                                                     {"smear", {"0", "1"}},
                                                      {"ratio", {"1", "2", "4"}}};
   const auto found = kNumbers.find(slot.name);
   return found != kNumbers.end() ? of(found->second)

@@ -5,11 +5,14 @@
 namespace nas {
 namespace {
 
-/// nll / targets at the end of the curve, which is the logarithm of the perplexity.
+/// What the task has recorded; else nll / targets at the end of the curve, which is the logarithm of the
+/// perplexity.
 double of_evaluation(const Evaluation& evaluation) {
-  const auto recorded = evaluation.values.find("mean_nll");
-  if (recorded != evaluation.values.end()) return recorded->second;
-  return std::log(quality(evaluation, "perplexity"));
+  if (evaluation.values.contains("mean_nll") || evaluation.curve.empty()) {
+    return quality(evaluation, "mean_nll");
+  }
+  const auto& valid = evaluation.curve.back().valid;
+  return valid.nll / static_cast<double>(valid.tokens);
 }
 
 std::optional<Range> expected(const nlohmann::json& facts) {
