@@ -373,6 +373,8 @@ Database::Transaction::Transaction(Database& database)
   database.sqlite_->exec("PRAGMA user_version = " + std::to_string(kind.version));
 }
 
+bool Database::in_transaction() const { return sqlite3_get_autocommit(sqlite_->getHandle()) == 0; }
+
 void Database::Transaction::commit() {
   database_.require_in_place();
   transaction_.commit();

@@ -95,6 +95,9 @@ class Database {
     SQLite::Transaction transaction_;
   };
 
+  /// Whether a transaction is open: SQLite ends it by itself where the disk is full.
+  [[nodiscard]] bool in_transaction() const;
+
   /// Does `write` in one transaction.
   template <class Write>
   void transact(Write write) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <optional>
 #include <set>
 #include <span>
@@ -78,6 +79,7 @@ struct Store::State {
   std::optional<std::int64_t> session{};        ///< of this process
   std::optional<Database::Transaction> open{};  ///< cheap: what is not committed yet
   std::chrono::steady_clock::time_point opened{};
+  std::exception_ptr lost{};  ///< why what was not committed yet is gone
 
   /// Whether there is a table of partial training runs. Only this process makes one.
   [[nodiscard]] bool has_partials() {
@@ -93,7 +95,7 @@ struct Store::State {
       database.transact(write);
       return;
     }
-    database.guarded([&] {
+    keeping([&] {
       if (!open) {
         open.emplace(database);
         opened = std::chrono::steady_clock::now();
@@ -104,9 +106,25 @@ struct Store::State {
   }
 
   void flush() {
-    if (!open) return;
-    database.guarded([this] { open->commit(); });
+    if (!open && !lost) return;
+    keeping([this] { open->commit(); });
     open.reset();
+  }
+
+  /// Does `work` of the shared transaction. Where SQLite rolls that back, as on a full disk, earlier
+  /// writes are gone: nothing is written after them, and all who ask are told why.
+  template <class Work>
+  void keeping(Work work) {
+    if (lost) std::rethrow_exception(lost);
+    try {
+      database.guarded(work);
+    } catch (...) {
+      if (open && !database.in_transaction()) {
+        lost = std::current_exception();
+        open.reset();
+      }
+      throw;
+    }
   }
 
   template <class Read>

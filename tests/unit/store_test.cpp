@@ -315,6 +315,30 @@ TEST_F(StoreTest, AFullDiskAtTheFirstPartTakesNothingElseAlong) {
             0);
 }
 
+/// SQLite rolls the shared transaction back where a page of it finds no place.
+TEST_F(StoreTest, AfterAFullDiskNothingIsWrittenWithoutWhatWasLost) {
+  EXPECT_EQ(testing::in_child([this] {
+              Store store(file_, Store::Mode::write_cheap);
+              store.flush();
+              const auto add = [&store](int i) {
+                auto evaluation = example("e" + std::to_string(i));
+                evaluation.reason.assign(100'000, 'x');
+                store.add({evaluation});
+              };
+              testing::limit_file_size(200'000);
+              int added = 0;
+              const auto first = message_of<MachineError>([&] {
+                while (added < 1000) add(added++);
+              });
+              if (first.find("no space left in ") == std::string::npos) return 1;
+              testing::limit_file_size(RLIM_INFINITY);
+              if (message_of<MachineError>([&] { add(added); }) != first) return 2;
+              return message_of<MachineError>([&store] { store.flush(); }) == first ? 0 : 3;
+            }),
+            0);
+  EXPECT_TRUE(Store(file_, Store::Mode::read_only).evaluations().empty());
+}
+
 TEST_F(StoreTest, IndicatorsReadBackInOrderAndAreReplaced) {
   Store store(file_, Store::Mode::write_cheap);
   store.add_indicator({.asked = 24, .batch = 1, .evaluated = 20, .front = 4, .value = 0.5});
