@@ -91,10 +91,7 @@ struct Store::State {
   template <class Write>
   void in_transaction(Write write) {
     constexpr std::chrono::milliseconds kLongest{200};
-    if (!cheap) {
-      database.transact(write);
-      return;
-    }
+    if (!cheap) return database.transact(write);
     keeping([&] {
       if (!open) {
         open.emplace(database);
@@ -106,8 +103,7 @@ struct Store::State {
   }
 
   void flush() {
-    if (!open && !lost) return;
-    keeping([this] { open->commit(); });
+    if (open || lost) keeping([this] { open->commit(); });
     open.reset();
   }
 
