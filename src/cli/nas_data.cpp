@@ -175,7 +175,12 @@ int list(const Words& words) {
   for (const auto& name : corpora().keys()) {
     std::cout << name << '\n';
     print_line("what", corpora().at(name).description.summary);
-    if (find_known_data_set(name) == nullptr) {
+    const DataSet* data_set = find_known_data_set(name);
+    if (data_set != nullptr) {
+      print_line("in", data_set->language + ", " + human_bytes(data_set->bytes));
+      print_line("terms", data_set->licence);
+    }
+    if (data_set == nullptr) {
       print_line("where", "needs no download");
     } else if (const auto files = find_data_set(name, location)) {
       print_line("where", files->train.parent_path().string());
@@ -195,7 +200,8 @@ void print_split(const std::string& name, const std::string& text) {
                        human_bytes(static_cast<std::int64_t>(text.size())));
 }
 
-void print_files(const std::string& name, const DataSet& data_set) {
+/// @param is_text  has words.
+void print_files(const std::string& name, const DataSet& data_set, bool is_text) {
   const DataLocation location = default_data_location();
   const SplitTexts texts = read_data_set(name, location);
   const auto files = *find_data_set(name, location);
@@ -204,6 +210,7 @@ void print_files(const std::string& name, const DataSet& data_set) {
   print_line("source", provenance ? provenance->source : "the user's own files");
   print_line("licence", data_set.licence);
   print_line("content", "SHA-256 " + splits_sha256(files));
+  if (!is_text) return;
   print_split("train", texts.train);
   print_split("valid", texts.valid);
   print_split("test", texts.test);
@@ -260,11 +267,12 @@ int info(Words words) {
   Parameters settings = read_settings(corpus.description.settings, words);
   std::cout << name << ": " << corpus.description.summary << '\n';
   const DataSet* data_set = find_known_data_set(name);
-  if (data_set != nullptr) print_files(name, *data_set);
+  if (data_set != nullptr) print_files(name, *data_set, settings.contains("unit"));
   const bool chosen = std::any_of(words.begin(), words.end(),
                                   [](const auto& word) { return word.starts_with("layout="); });
   // Both layouts of the corpora of the paper; not every text has lines for the published one.
-  if (chosen || data_set == nullptr || !tokenizer_kind(settings).published) {
+  const bool is_text = settings.contains("unit");
+  if (chosen || data_set == nullptr || !is_text || !tokenizer_kind(settings).published) {
     print_corpus(corpus.make(settings, context, default_data_location()));
     return 0;
   }

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -35,20 +36,32 @@ using Reader = std::unique_ptr<archive, CloseArchive>;
                    (reason == nullptr ? "" : ": " + std::string(reason)));
 }
 
-Reader open(const fs::path& file) {
+/// @param formats  lets it read those of an archive's.
+template <class Formats>
+Reader open(const fs::path& file, const Formats& formats) {
   Reader reader(archive_read_new());
-  // Not all that there are: some start programs of the path, and some take any text for an archive.
-  archive_read_support_filter_gzip(reader.get());
-  archive_read_support_filter_bzip2(reader.get());
-  archive_read_support_filter_xz(reader.get());
-  archive_read_support_filter_zstd(reader.get());
-  archive_read_support_format_tar(reader.get());
-  archive_read_support_format_zip(reader.get());
+  formats(reader.get());
   constexpr std::size_t kBlockBytes = 1U << 16U;
   if (archive_read_open_filename(reader.get(), file.c_str(), kBlockBytes) != ARCHIVE_OK) {
     refuse(file, reader.get());
   }
   return reader;
+}
+
+void of_archives(archive* reader) {
+  // Not all that there are: some start programs of the path, and some take any text for an archive.
+  archive_read_support_filter_gzip(reader);
+  archive_read_support_filter_bzip2(reader);
+  archive_read_support_filter_xz(reader);
+  archive_read_support_filter_zstd(reader);
+  archive_read_support_format_ar(reader);
+  archive_read_support_format_tar(reader);
+  archive_read_support_format_zip(reader);
+}
+
+void of_gzip(archive* reader) {
+  archive_read_support_filter_gzip(reader);
+  archive_read_support_format_raw(reader);
 }
 
 bool leads_out(const fs::path& entry) {
@@ -122,14 +135,50 @@ void write_entry(const fs::path& file, archive* reader, const fs::path& folder,
 
 }  // namespace
 
+namespace {
+
+/// Puts in place of a package's three files what it installs.
+void unpack_package(const fs::path& folder, std::int64_t always) {
+  std::vector<fs::path> parts;
+  for (const auto& entry : fs::directory_iterator(folder)) parts.push_back(entry.path());
+  for (const auto& part : parts) {
+    if (part.filename().string().starts_with("data.tar")) unpack(part, folder, always);
+  }
+  for (const auto& part : parts) fs::remove(part);
+}
+
+}  // namespace
+
+std::string read_gzip(const fs::path& file) {
+  const Reader reader = open(file, of_gzip);
+  archive_entry* entry = nullptr;
+  if (archive_read_next_header(reader.get(), &entry) != ARCHIVE_OK ||
+      archive_filter_count(reader.get()) < 2) {  // the file itself counts
+    throw InputError(file.string() + ": not compressed by gzip");
+  }
+  constexpr auto kMost = static_cast<std::size_t>(4 * kArchiveBytes);
+  std::string bytes;
+  std::vector<char> buffer(std::size_t{1} << 20U);
+  while (true) {
+    if (stop_requested()) throw StopRequested();
+    const auto read = archive_read_data(reader.get(), buffer.data(), buffer.size());
+    if (read < 0) refuse(file, reader.get());
+    if (read == 0) return bytes;
+    bytes.append(buffer.data(), static_cast<std::size_t>(read));
+    if (bytes.size() > kMost) {
+      throw InputError(file.string() + ": holds more than " + std::to_string(kMost) + " bytes");
+    }
+  }
+}
+
 void unpack(const fs::path& archive, const fs::path& folder, std::int64_t always) {
-  const Reader reader = open(archive);
+  const Reader reader = open(archive, of_archives);
   Allowance allowance(archive, always);
   archive_entry* entry = nullptr;
   for (std::int64_t num_entries = 1;; ++num_entries) {
     if (stop_requested()) throw StopRequested();
     const int status = archive_read_next_header(reader.get(), &entry);
-    if (status == ARCHIVE_EOF) return;
+    if (status == ARCHIVE_EOF) break;
     if (status < ARCHIVE_WARN) refuse(archive, reader.get());
     if (num_entries > kArchiveEntries) {
       throw InputError(archive.string() + ": holds more than " + std::to_string(kArchiveEntries) +
@@ -143,6 +192,10 @@ void unpack(const fs::path& archive, const fs::path& folder, std::int64_t always
     }
     write_entry(archive, reader.get(), folder, name, allowance);
   }
+  const bool is_package =
+      (archive_format(reader.get()) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_AR &&
+      fs::exists(folder / "debian-binary");
+  if (is_package) unpack_package(folder, always);
 }
 
 }  // namespace nas

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 namespace nas {
 
@@ -11,8 +12,8 @@ inline constexpr std::int64_t kArchiveBytes = std::int64_t{64} << 20;
 /// Entries that an archive may hold, of any kind.
 inline constexpr std::int64_t kArchiveEntries = 100'000;
 
-/// Unpacks the regular files of an archive (zip; tar, also compressed by gzip, bzip2, xz or zstd)
-/// into an existing folder; links and special files are left out.
+/// Unpacks the regular files of an archive (zip; tar, also compressed by gzip, bzip2, xz or zstd; of a
+/// package of Debian what it installs) into an existing folder; links and special files are left out.
 /// @param always  bytes that it may unpack to, however small it is, > 0.
 /// @throws InputError "FILE: ..." if it is not a readable archive, an entry leads out of the
 /// folder, there are more than kArchiveEntries of them, or what is unpacked takes more than a
@@ -21,5 +22,9 @@ inline constexpr std::int64_t kArchiveEntries = 100'000;
 /// fails; StopRequested when asked to stop. What was unpacked until then stays.
 void unpack(const std::filesystem::path& archive, const std::filesystem::path& folder,
             std::int64_t always = kArchiveBytes);
+
+/// The bytes of a file that gzip compressed, also in pieces (dictzip).
+/// @throws InputError "FILE: ..." if it is none, or holds more than four times kArchiveBytes.
+std::string read_gzip(const std::filesystem::path& file);
 
 }  // namespace nas

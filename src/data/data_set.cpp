@@ -37,7 +37,9 @@ std::vector<DataSet> parse_sources() {
     DataSet data_set{.name = name,
                      .licence = entry.at("licence"),
                      .sources = {},
-                     .content_sha256 = entry.value("content_sha256", "")};
+                     .content_sha256 = entry.value("content_sha256", ""),
+                     .language = entry.at("language"),
+                     .bytes = entry.at("bytes")};
     for (const auto& source : entry.at("sources")) {
       data_set.sources.push_back({source.at("address"), source.value("sha256", "")});
     }
@@ -218,6 +220,12 @@ Prepared take_own(const DataSet& data_set, const fs::path& from, const Staging& 
 
 Prepared download_any(const DataSet& data_set, const DataLocation& location, const Staging& staging,
                       const GetProgress& on_progress) {
+  const auto how = "Take it from a folder or an archive with: nas-data get " + data_set.name +
+                   " --from PATH, or put train.txt, valid.txt and test.txt into " +
+                   (location.folder / data_set.name).string();
+  if (data_set.sources.empty()) {
+    throw InputError(data_set.name + ": there is no source whose checksum is known. " + how);
+  }
   std::string failures;
   for (const auto& source : data_set.sources) {
     try {

@@ -27,6 +27,8 @@ struct DataSet {
   std::string licence;  ///< one line
   std::vector<DataSource> sources;  ///< tried in order
   std::string content_sha256;       ///< splits_sha256 of the finished files; empty = not known
+  std::string language{};           ///< of the text, or what else it consists of
+  std::int64_t bytes = 0;           ///< of the three files
 };
 
 /// @return the data sets that can be downloaded, by name in order.

@@ -176,6 +176,14 @@ std::vector<Setting> text_settings() {
   };
 }
 
+std::vector<Setting> with_tokenizer(const std::string& key) {
+  auto settings = text_settings();
+  for (auto& setting : settings) {
+    if (setting.name == "tokenizer") setting.default_value = key;
+  }
+  return settings;
+}
+
 Corpus text_corpus(std::string_view name, std::string_view source, const SplitTexts& texts,
                    const Parameters& settings, std::int64_t context) {
   require_in_range("model.context", static_cast<double>(context), 2, 1e9);

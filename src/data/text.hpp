@@ -21,6 +21,9 @@ struct SplitTexts {
 /// `layout`, to which corpora() adds those of the tokenizers.
 std::vector<Setting> text_settings();
 
+/// The same, with another tokenizer by default than words.
+std::vector<Setting> with_tokenizer(const std::string& key);
+
 /// The tokenizer that the settings of a text name. @throws InputError if there is none of that name.
 TokenizerKind tokenizer_kind(const Parameters& settings);
 

@@ -33,9 +33,11 @@ TEST(Corpora, KeysAreFileStems) {
   }
   const auto keys = corpora().keys();
   EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()), stems);
-  EXPECT_THAT(keys, ElementsAre("brown", "fuzzy_recall", "in_context_recall", "induction",
-                                "listops", "memorization", "modular_count", "mqar", "noisy_recall",
-                                "parity", "selective_copying", "text_file", "wikitext-2"));
+  EXPECT_THAT(
+      keys, ElementsAre("brown", "enwik8", "fashion_mnist", "fortunes_zh", "fuzzy_recall", "gcide",
+                        "in_context_recall", "induction", "listops", "memorization",
+                        "modular_count", "mqar", "noisy_recall", "parity", "proteins",
+                        "selective_copying", "text8", "text_file", "wikitext-2"));
 }
 
 TEST(Corpora, DescriptionsAreComplete) {

@@ -465,19 +465,29 @@ TEST(Download, TakesNoMoreThanItMay) {
   EXPECT_LE(fs::file_size(file), 99'999U);
 }
 
+TEST_F(GetDataSet, SaysHowToTakeWhatHasNoSource) {
+  EXPECT_EQ(
+      error_of([&] { get_data_set(*find_known_data_set("text8"), location()); }),
+      "text8: there is no source whose checksum is known. Take it from a folder or an archive "
+      "with: nas-data get text8 --from PATH, or put train.txt, valid.txt and test.txt into " +
+          (location().folder / "text8").string());
+}
+
 TEST(KnownDataSets, SourcesAreComplete) {
   std::vector<std::string> names;
   for (const auto& set : known_data_sets()) {
     names.push_back(set.name);
     EXPECT_TRUE(corpora().contains(set.name));
     EXPECT_NE(set.licence, "");
-    EXPECT_FALSE(set.sources.empty());
+    EXPECT_NE(set.language, "");
+    EXPECT_GT(set.bytes, 1'000'000);
     for (const auto& source : set.sources) {
       EXPECT_TRUE(source.sha256.size() == 64 || set.content_sha256.size() == 64)
           << source.address << " is not checked";
     }
   }
-  EXPECT_THAT(names, ElementsAre("brown", "wikitext-2"));
+  EXPECT_THAT(names, ElementsAre("brown", "enwik8", "fashion_mnist", "fortunes_zh", "gcide",
+                                 "proteins", "text8", "wikitext-2"));
   EXPECT_EQ(find_known_data_set("wikitext-2")->sources.front().address,
             "https://wikitext.smerity.com/wikitext-2-v1.zip");
   EXPECT_EQ(find_known_data_set("mqar"), nullptr);
