@@ -1,5 +1,6 @@
-// One block per row of logits. Three passes over the row (largest, sum, gradient), of which the
-// first reads memory and the others the caches: ten thousand logits are 40 KB.
+// One block per row of logits. Where the row fits into the registers of 512 threads it is read once and
+// written once; else there are three passes over it (largest, sum, gradient), of which the first reads
+// memory and the others the caches: ten thousand logits are 40 KB.
 
 #include <cmath>
 #include <limits>
@@ -60,6 +61,91 @@ __global__ void gradient_kernel(CrossEntropy<Real> task, const Real* weights, do
   }
 }
 
+constexpr int kWideWarps = 16;  // of a block that keeps its row
+constexpr int kWideThreads = kWideWarps * kWarp;
+
+struct alignas(16) Four {
+  float at[4];
+};
+
+/// gradient_kernel() of rows of at most 4 kFours kWideThreads logits, a multiple of four.
+template <int kFours>
+__global__ void __launch_bounds__(kWideThreads, 2)
+    kept_gradient_kernel(CrossEntropy<float> task, const float* weights, double* nll) {
+  auto* scratch = shared_memory<float>();
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * task.rows + blockIdx.x;
+  const std::int64_t target = task.targets[row];
+  const float weight = target < 0 ? 0 : weights[blockIdx.y];
+  auto* fours = reinterpret_cast<Four*>(task.logits + row * task.vocabulary);
+  const std::int64_t count = task.vocabulary / 4;
+  Four mine[kFours];
+  float top = -std::numeric_limits<float>::infinity();
+#pragma unroll
+  for (int n = 0; n < kFours; ++n) {
+    const std::int64_t i = n * kWideThreads + thread_index();
+    if (i >= count || target < 0) continue;
+    mine[n] = fours[i];
+#pragma unroll
+    for (const float x : mine[n].at) top = x > top ? x : top;
+  }
+  top = block_max<float, kWideWarps>(top, scratch);
+  float sum = 0;
+#pragma unroll
+  for (int n = 0; n < kFours; ++n) {
+    const std::int64_t i = n * kWideThreads + thread_index();
+    if (i >= count || target < 0) continue;
+    // The owner of the target's logit says it, and subtracts 1.
+    if (i == target / 4)
+      nll[row] = static_cast<double>(top) - static_cast<double>(mine[n].at[target % 4]);
+#pragma unroll
+    for (float& x : mine[n].at) {
+      x = exponential(x - top);
+      sum += x;
+    }
+  }
+  sum = block_sum<float, kWideWarps>(sum, scratch);
+  const float factor = weight / sum;
+#pragma unroll
+  for (int n = 0; n < kFours; ++n) {
+    const std::int64_t i = n * kWideThreads + thread_index();
+    if (i >= count) continue;
+    Four gradient{};
+    if (target >= 0) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const float share = factor * mine[n].at[k];
+        gradient.at[k] = 4 * i + k == target ? share - weight : share;
+      }
+    }
+    fours[i] = gradient;
+  }
+  if (target < 0) {
+    if (thread_index() == 0) nll[row] = 0;
+  } else if (thread_index() == static_cast<int>(target / 4 % kWideThreads)) {
+    nll[row] += std::log(static_cast<double>(sum));
+  }
+}
+
+/// @return whether rows fit into registers: then their gradients are enqueued.
+template <int kFours>
+bool keeps_rows(const CrossEntropy<float>& task, const float* weights, double* nll, Stream stream) {
+  if (task.vocabulary > std::int64_t{4} * kFours * kWideThreads) return false;
+  launch("cross_entropy_gradient", kept_gradient_kernel<kFours>,
+         Grid{task.rows, task.models, 1, kWideThreads}, kWideWarps * sizeof(float), stream, task,
+         weights, nll);
+  return true;
+}
+
+bool keeps_rows(const CrossEntropy<float>& task, const float* weights, double* nll, Stream stream) {
+  return task.vocabulary % 4 == 0 &&
+         (keeps_rows<1>(task, weights, nll, stream) || keeps_rows<3>(task, weights, nll, stream) ||
+          keeps_rows<5>(task, weights, nll, stream));
+}
+bool keeps_rows(const CrossEntropy<double>& /*task*/, const double* /*weights*/, double* /*nll*/,
+                Stream /*stream*/) {
+  return false;
+}
+
 template <class Real>
 __global__ void score_kernel(CrossEntropy<const Real> task, double* nll, bool* correct) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * task.rows + blockIdx.x;
@@ -118,6 +204,7 @@ void mean_weights(const std::int64_t* targets, std::int64_t models, std::int64_t
 template <class Real>
 void cross_entropy_gradient(const CrossEntropy<Real>& task, const Real* weights, double* nll,
                             Stream stream) {
+  if (keeps_rows(task, weights, nll, stream)) return;
   launch("cross_entropy_gradient", gradient_kernel<Real>, Grid{task.rows, task.models},
          kWarps * sizeof(Real), stream, task, weights, nll);
 }

@@ -19,15 +19,16 @@
 namespace nas::cuda {
 
 inline constexpr int kWarp = 32;
-inline constexpr int kThreads = 128;  ///< of every block
+inline constexpr int kThreads = 128;  ///< of a block, unless its launch says another number
 inline constexpr int kWarps = kThreads / kWarp;
 inline constexpr unsigned kAllLanes = 0xffffffffU;
 
-/// How many blocks a launch has in each dimension.
+/// How many blocks a launch has in each dimension, and threads in a block.
 struct Grid {
   std::int64_t x = 1;
   std::int64_t y = 1;
   std::int64_t z = 1;
+  int threads = kThreads;
 };
 
 /// @throws std::invalid_argument if CUDA has no such grid.
@@ -64,7 +65,8 @@ void launch(const char* name, void (*kernel)(Parameters...), const Grid& grid,
   emulation::run(
       name,
       {static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z)},
-      kThreads, shared_bytes, [kernel, arguments...] { kernel(arguments...); });
+      static_cast<unsigned>(grid.threads), shared_bytes,
+      [kernel, arguments...] { kernel(arguments...); });
 }
 
 #else
@@ -94,7 +96,7 @@ inline std::size_t most_shared_bytes() {
   return static_cast<std::size_t>(bytes);
 }
 
-/// Enqueues a kernel with blocks of kThreads. An empty grid is no launch.
+/// Enqueues a kernel. An empty grid is no launch.
 ///
 /// @throws std::invalid_argument, std::runtime_error as nas::cuda says, starting with `name`.
 template <class... Parameters, class... Arguments>
@@ -111,7 +113,7 @@ void launch(const char* name, void (*kernel)(Parameters...), const Grid& grid,
   }
   const dim3 blocks(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y),
                     static_cast<unsigned>(grid.z));
-  kernel<<<blocks, kThreads, shared_bytes, stream>>>(arguments...);
+  kernel<<<blocks, static_cast<unsigned>(grid.threads), shared_bytes, stream>>>(arguments...);
   require_success(name, cudaGetLastError());
 }
 

@@ -30,26 +30,26 @@ __device__ inline int warp_count(bool predicate) {
   return __popc(__ballot_sync(kAllLanes, predicate));
 }
 
-/// @param scratch  kWarps elements of shared memory.
-template <class Real>
+/// @param scratch  an element of shared memory for each of the block's warps.
+template <class Real, int kOfBlock = kWarps>
 __device__ Real block_sum(Real x, Real* scratch) {
   const Real of_warp = warp_sum(x);
   __syncthreads();  // an earlier call may still be reading
   if (lane_index() == 0) scratch[warp_index()] = of_warp;
   __syncthreads();
   Real sum = 0;
-  for (int warp = 0; warp < kWarps; ++warp) sum += scratch[warp];
+  for (int warp = 0; warp < kOfBlock; ++warp) sum += scratch[warp];
   return sum;
 }
 
-template <class Real>
+template <class Real, int kOfBlock = kWarps>
 __device__ Real block_max(Real x, Real* scratch) {
   const Real of_warp = warp_max(x);
   __syncthreads();
   if (lane_index() == 0) scratch[warp_index()] = of_warp;
   __syncthreads();
   Real top = scratch[0];
-  for (int warp = 1; warp < kWarps; ++warp) {
+  for (int warp = 1; warp < kOfBlock; ++warp) {
     top = scratch[warp] > top || top != top ? scratch[warp] : top;
   }
   return top;

@@ -54,6 +54,30 @@ TYPED_TEST(CrossEntropyKernels, MakeTheCpusGradientInPlace) {
   EXPECT_EQ(nll[4], 0.0);
 }
 
+/// Of one, two, four and more numbers for each thread; 1001 above is no multiple of four.
+TEST(CrossEntropyRows, MakeGradientsOfRowsThatRegistersHold) {
+  for (const std::int64_t vocabulary : {4, 1000, 6000, 10000, 10244}) {
+    auto logits = random_numbers<float>(3 * vocabulary, 1, 6.0);
+    auto expected = logits;
+    const Array<std::int64_t> targets{vocabulary - 1, -100, vocabulary / 2};
+    const Array<float> weights{0.5F};
+    auto nll = unwritten<double>(3);
+    in_both_orders([&] {
+      auto ours = logits;
+      cross_entropy_gradient<float>({ours.data(), targets.data(), 1, 3, vocabulary}, weights.data(),
+                                    nll.data(), AtOnce());
+      expected = logits;
+      for (std::size_t row = 0; row < 3; ++row) {
+        const double of_row = kernels::cross_entropy_gradient(
+            expected.data() + static_cast<std::int64_t>(row) * vocabulary, vocabulary, targets[row],
+            0.5);
+        EXPECT_NEAR(nll[row], of_row, 2e-6) << vocabulary << ", " << row;
+      }
+      expect_close(ours, expected, "gradient", 2e-6);
+    });
+  }
+}
+
 TYPED_TEST(CrossEntropyKernels, MeanWeightsAndSumsMakeTheMeanLoss) {
   using Real = TypeParam;
   Task<Real> task;
