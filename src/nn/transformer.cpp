@@ -176,7 +176,7 @@ torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass
 }
 
 Hidden TransformerArray::hidden(const torch::Tensor& tokens, const Pass& pass) {
-  return {features(tokens, pass), impl_->output, impl_->mode};
+  return {features(tokens, pass), impl_->output, impl_->numerical_mode};
 }
 
 torch::Tensor TransformerArray::logits(const torch::Tensor& tokens, const Pass& pass) {
@@ -185,7 +185,8 @@ torch::Tensor TransformerArray::logits(const torch::Tensor& tokens, const Pass& 
 
 torch::Tensor TransformerArray::loss(const torch::Tensor& tokens, const torch::Tensor& targets,
                                      const Pass& pass) {
-  return linear_cross_entropy(features(tokens, pass), impl_->output, targets, impl_->mode);
+  return linear_cross_entropy(features(tokens, pass), impl_->output, targets,
+                              impl_->numerical_mode);
 }
 
 TokenScores TransformerArray::scores(const torch::Tensor& tokens, const torch::Tensor& targets) {

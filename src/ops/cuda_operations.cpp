@@ -12,6 +12,7 @@
 #include "cuda/embedding.hpp"
 #include "cuda/gates.hpp"
 #include "cuda/layer_norm.hpp"
+#include "cuda/output_layer.hpp"
 #include "ops/array_op.hpp"
 #include "ops/product.hpp"
 
@@ -91,12 +92,23 @@ class PieceProducts {
         .to(layer_.features.scalar_type());
   }
 
-  /// From dL/d(logits): writes dL/d(features), adds dL/d(embedding).
+  /// From dL/d(logits): writes dL/d(features) and, by a model's first piece, dL/d(embedding), which
+  /// the others add to.
   void backward(const torch::Tensor& by_logits, const LogitsPiece& piece) const {
     const auto gradient = by_logits.to(embedding_.scalar_type());
-    piece.of(layer_.by_features).copy_(at::bmm(gradient, piece.of_models(embedding_)));
-    piece.of_models(layer_.by_embedding)
-        .add_(at::bmm(gradient.transpose(1, 2), piece.of(features_)));
+    auto by_features = piece.of(layer_.by_features);
+    auto by_embedding = piece.of_models(layer_.by_embedding);
+    const auto embedding = piece.of_models(embedding_);
+    const auto features = piece.of(features_);
+    const int times_before = piece.first == 0 ? 0 : 1;
+    if (gradient.scalar_type() == by_features.scalar_type()) {
+      by_features.baddbmm_(gradient, embedding, 0);
+      by_embedding.baddbmm_(gradient.transpose(1, 2), features, times_before);
+    } else {
+      by_features.copy_(at::bmm(gradient, embedding));
+      if (times_before == 0) by_embedding.zero_();
+      by_embedding.add_(at::bmm(gradient.transpose(1, 2), features));
+    }
   }
 
  private:
@@ -112,6 +124,51 @@ cuda::CrossEntropy<Logits> cross_entropy_of(const torch::Tensor& logits,
           .models = logits.size(0),
           .rows = logits.size(1),
           .vocabulary = logits.size(2)};
+}
+
+/// Whether tensor cores take the output layer as one: their modes and types.
+bool is_fused(const OutputLayer& layer, NumericalMode mode) {
+  return (mode == NumericalMode::tf32 || mode == NumericalMode::fast) &&
+         layer.features.scalar_type() == at::kFloat && cuda::output_loss_fits(layer.width());
+}
+
+/// Writes the gradients of the output layers and nll (R, N). @param weights  of a model's nll (R).
+void fused_loss(const OutputLayer& layer, const torch::Tensor& targets, NumericalMode mode,
+                const torch::Tensor& weights, const torch::Tensor& nll) {
+  cuda::OutputLoss loss{
+      .models = layer.models(),
+      .tokens = layer.tokens(),
+      .vocabulary = layer.vocabulary(),
+      .width = layer.width(),
+      .factors = mode == NumericalMode::fast ? cuda::Factors::bfloat16 : cuda::Factors::tf32,
+      .features = layer.features.data_ptr<float>(),
+      .embedding = layer.embedding.data_ptr<float>(),
+      .targets = targets.data_ptr<std::int64_t>(),
+      .weights = weights.data_ptr<float>(),
+      .nll = nll.data_ptr<double>(),
+      .by_features = layer.by_features.data_ptr<float>(),
+      .by_embedding = layer.by_embedding.data_ptr<float>()};
+  const auto scratch =
+      at::empty({cuda::output_loss_scratch_bytes(loss)}, layer.features.options().dtype(at::kByte));
+  loss.scratch = scratch.data_ptr();
+  cuda::output_loss(loss, StreamOf(layer.features));
+}
+
+/// Likewise, by logits of some tokens at a time.
+template <class Real>
+void loss_by_pieces(const OutputLayer& layer, const torch::Tensor& targets, NumericalMode mode,
+                    const torch::Tensor& weights, const torch::Tensor& nll) {
+  const PieceProducts products(layer, mode);
+  for_pieces(layer, [&](const LogitsPiece& piece) {
+    const auto logits = products.logits(piece);
+    const auto wanted = piece.of(targets).contiguous();
+    const auto of_piece = at::empty_like(wanted, nll.options());
+    cuda::cross_entropy_gradient(cross_entropy_of<Real>(logits, wanted),
+                                 piece.of_models(weights).template data_ptr<Real>(),
+                                 of_piece.template data_ptr<double>(), StreamOf(layer.features));
+    piece.of(nll).copy_(of_piece);
+    products.backward(logits, piece);
+  });
 }
 
 /// @param in  terms, then logits.   @param like  of the size of a term.
@@ -242,7 +299,6 @@ class CudaOperations final : public DeviceOperations {
                                                    NumericalMode mode) const override {
     const auto models = layer.models();
     const auto tokens = layer.tokens();
-    const PieceProducts products(layer, mode);
     const auto weights = at::empty({models}, layer.features.options());
     const auto losses = at::empty_like(weights);
     const auto nll = at::empty({models, tokens}, layer.features.options().dtype(at::kDouble));
@@ -250,16 +306,11 @@ class CudaOperations final : public DeviceOperations {
     AT_DISPATCH_FLOATING_TYPES(weights.scalar_type(), "linear_cross_entropy", [&] {
       cuda::mean_weights(counted.data_ptr<std::int64_t>(), models, counted.size(1),
                          weights.data_ptr<scalar_t>(), stream);
-      for_pieces(layer, [&](const LogitsPiece& piece) {
-        const auto logits = products.logits(piece);
-        const auto wanted = piece.of(targets).contiguous();
-        const auto of_piece = at::empty_like(wanted, nll.options());
-        cuda::cross_entropy_gradient(cross_entropy_of<scalar_t>(logits, wanted),
-                                     piece.of_models(weights).template data_ptr<scalar_t>(),
-                                     of_piece.template data_ptr<double>(), stream);
-        piece.of(nll).copy_(of_piece);
-        products.backward(logits, piece);
-      });
+      if (is_fused(layer, mode)) {
+        fused_loss(layer, targets, mode, weights, nll);
+      } else {
+        loss_by_pieces<scalar_t>(layer, targets, mode, weights, nll);
+      }
       cuda::weighted_sums(nll.data_ptr<double>(), models, tokens, weights.data_ptr<scalar_t>(),
                           losses.data_ptr<scalar_t>(), stream);
     });

@@ -99,8 +99,8 @@ class DeviceOperations {
   /// @param by_matrices  (R, V, D).
   virtual void embedding_backward(const torch::Tensor& tokens, const torch::Tensor& by_rows,
                                   const torch::Tensor& by_matrices) const = 0;
-  /// Writes gradients w.r.t. features and adds those w.r.t. embeddings. A target that is not below
-  /// the vocabulary is not detected.
+  /// Writes gradients w.r.t. features and embeddings. A target that is not below the vocabulary is
+  /// not detected.
   ///
   /// @param targets  (R, N), contiguous.   @param counted  (R, M), contiguous: the sums are divided
   /// by the number of these.   @return the losses (R).

@@ -235,9 +235,10 @@ struct LinearCrossEntropy {
   NumericalMode mode;
 
   Tensors forward(const Tensors& in, Tensors& saved) const {
-    const OutputLayer layer{as_rows(in[0]), in[1], as_rows(unwritten(in[0])),
-                            at::zeros(in[1].sizes(), in[1].options())};
     const auto* device = device_operations(in[0].device());
+    const OutputLayer layer{
+        as_rows(in[0]), in[1], as_rows(unwritten(in[0])),
+        device == nullptr ? at::zeros(in[1].sizes(), in[1].options()) : unwritten(in[1])};
     saved = {layer.by_features.view(in[0].sizes()), layer.by_embedding};
     const auto& counted = in[3].defined() ? in[3] : in[2];
     return {device == nullptr
