@@ -7,8 +7,12 @@ if(NAS_NVCC AND NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND NOT NAS
   set(CMAKE_CUDA_COMPILER ${NAS_NVCC})
 endif()
 # LibTorch's package looks for a toolkit of its own accord; it must be that of the compiler.
-if(IS_ABSOLUTE "${CMAKE_CUDA_COMPILER}" AND NOT CUDA_TOOLKIT_ROOT_DIR)
-  get_filename_component(CUDA_TOOLKIT_ROOT_DIR ${CMAKE_CUDA_COMPILER}/../.. ABSOLUTE)
+set(nas_nvcc "${CMAKE_CUDA_COMPILER}")
+if(NOT nas_nvcc)
+  set(nas_nvcc "$ENV{CUDACXX}")
+endif()
+if(IS_ABSOLUTE "${nas_nvcc}" AND NOT CUDA_TOOLKIT_ROOT_DIR)
+  get_filename_component(CUDA_TOOLKIT_ROOT_DIR ${nas_nvcc}/../.. ABSOLUTE)
 endif()
 
 # nvcc knows it since 12.0, CMake since 3.26.
