@@ -83,9 +83,10 @@ def table(steps):
     """Markdown of the steps of one mode."""
     steps = sorted(steps, key=lambda step: step["array"])
     totals = [sum(seconds for _, seconds in step["kernels"].values()) for step in steps]
+    counts = [sum(launches for launches, _ in step["kernels"].values()) for step in steps]
     lines = ["| kernel | " + " | ".join(f"array of {step['array']}" for step in steps) + " |", "|---|" + "---|" * len(steps),
-             "| all | " + " | ".join(f"{1e6 * total / step['array']:,.1f} us per model, {sum(n for n, _ in step['kernels'].values())} "
-                                     "launches" for step, total in zip(steps, totals)) + " |"]
+             "| all | " + " | ".join(f"{1e6 * total / step['array']:,.1f} us per model, {count} launches"
+                                     for step, total, count in zip(steps, totals, counts)) + " |"]
     names = {name for step in steps for name in step["kernels"]}
 
     def weight(name):

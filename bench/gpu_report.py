@@ -1,8 +1,8 @@
 """Statistics, table and picture of side_by_side_gpu. Standard library only; side_by_side_gpu_check.py tests it.
 
-A measurement is what side_by_side_gpu writes as gpu.json. `groups` holds one entry per mechanism
-and precision: its rounds, each with the seconds of a sample of every competitor, the base's again at
-the end.
+A measurement is what side_by_side_gpu writes as gpu.json. `groups` holds one entry per part that was
+measured, with mechanism, precision, card and date: its rounds, each with the seconds of a sample of
+every competitor of the part, the base's again at the end.
 """
 
 import math
@@ -62,33 +62,47 @@ def predicted(mechanism, precision, competitor):
     return PREDICTED.get((competitor, precision)) if mechanism == BASELINE else None
 
 
+def complete(group, competitor):
+    return all(competitor in entry["samples"] for entry in group["rounds"])
+
+
+def row_of(data, groups, competitor):
+    """A competitor's row, from the latest part that has it, and the base's from all of them."""
+    has = [group for group in groups if complete(group, competitor)]
+    if not has:
+        return None
+    chosen = has if competitor == BASE else has[-1:]
+    rounds, last = [entry for group in chosen for entry in group["rounds"]], chosen[-1]
+    seconds = [of_model_step(entry["samples"][competitor]) for entry in rounds]
+    ratios = [mine / of_model_step(entry["samples"][BASE]) for mine, entry in zip(seconds, rounds)]
+    median, prepared = statistics.median(seconds), last["prepared"][competitor]
+    flop, peak = last["flop_per_step"], last.get("gemm_peak", data["peaks"].get("gemm_" + last["precision"]))
+    return {
+        "competitor": competitor, "seconds": median, "ratio": statistics.median(ratios), "interval": bootstrap_interval(ratios),
+        "ratios": ratios, "tokens_per_second": data["settings"]["batch"] * data["settings"]["context"] / median,
+        "peak_fraction": flop / median / peak if flop and peak else None,
+        "peak_bytes": prepared.get("peak_bytes"), "prepare_seconds": prepared.get("prepare_seconds"),
+        "predicted": predicted(last["mechanism"], last["precision"], competitor),
+        "first_loss": last["rounds"][0]["samples"][competitor]["loss"],
+        "expected_loss": last["rounds"][0]["samples"][BASE]["loss"], "date": last.get("date"),
+    }
+
+
 def summarise(data):
-    """One dictionary per group: A/A ratios and their spread, rows by competitor. Seconds are those of one step of one model."""
-    summaries = []
+    """One dictionary per mechanism, precision and card: A/A ratios and their spread, rows by competitor. Seconds are those of one
+    step of one model, ratios those to the base of the same part."""
+    parts = {}
     for group in data["groups"]:
-        rounds = group["rounds"]
-        peak = data["peaks"].get("gemm_" + group["precision"])
+        parts.setdefault((group["mechanism"], group["precision"], group.get("device", data["peaks"]["device"])), []).append(group)
+    summaries = []
+    for (mechanism, precision, device), groups in parts.items():
+        rounds = [entry for group in groups for entry in group["rounds"]]
         same = [of_model_step(entry["again"]) / of_model_step(entry["samples"][BASE]) for entry in rounds]
         spread = max(departure(ratio) for ratio in same)
-        rows = []
-        for competitor in COMPETITORS:
-            if not all(competitor in entry["samples"] for entry in rounds):
-                continue
-            seconds = [of_model_step(entry["samples"][competitor]) for entry in rounds]
-            ratios = [mine / of_model_step(entry["samples"][BASE]) for mine, entry in zip(seconds, rounds)]
-            ratio, interval = statistics.median(ratios), bootstrap_interval(ratios)
-            median, prepared = statistics.median(seconds), group["prepared"][competitor]
-            flop = group["flop_per_step"]
-            rows.append({
-                "competitor": competitor, "seconds": median, "ratio": ratio, "interval": interval, "ratios": ratios,
-                "unclear": competitor != BASE and is_unclear(ratio, interval, spread),
-                "tokens_per_second": data["settings"]["batch"] * data["settings"]["context"] / median,
-                "peak_fraction": flop / median / peak if flop and peak else None,
-                "peak_bytes": prepared.get("peak_bytes"), "prepare_seconds": prepared.get("prepare_seconds"),
-                "predicted": predicted(group["mechanism"], group["precision"], competitor),
-                "first_loss": rounds[0]["samples"][competitor]["loss"],
-            })
-        summaries.append({"mechanism": group["mechanism"], "precision": group["precision"], "rounds": len(rounds),
+        rows = [row for row in (row_of(data, groups, competitor) for competitor in COMPETITORS) if row is not None]
+        for row in rows:
+            row["unclear"] = row["competitor"] != BASE and is_unclear(row["ratio"], row["interval"], spread)
+        summaries.append({"mechanism": mechanism, "precision": precision, "device": device, "rounds": len(rounds),
                           "same_ratios": same, "same_spread": spread, "rows": rows})
     return summaries
 
@@ -97,8 +111,8 @@ def different_losses(summaries):
     """Sentences about competitors whose loss after the first sample is not that of the base: those did other work."""
     complaints = []
     for summary in summaries:
-        expected = next(row["first_loss"] for row in summary["rows"] if row["competitor"] == BASE)
         for row in summary["rows"]:
+            expected = row["expected_loss"]
             if not abs(row["first_loss"] / expected - 1.0) <= MAX_LOSS_DIFFERENCE:  # catches NaN too
                 complaints.append(f"{name_of(row['competitor'])} on {label(summary['mechanism'])} ({summary['precision']}) comes "
                                   f"to a loss of {row['first_loss']:.4f}, {name_of(BASE)} to {expected:.4f}")
@@ -109,14 +123,20 @@ def range_text(low, high):
     return f"{low:g}" if low == high else f"{low:g}-{high:g}"
 
 
-def row_cells(summary, i, row):
+def place(summary, summaries):
+    """The mechanism, and the card where there are several."""
+    several = len({one["device"] for one in summaries}) > 1
+    return f"`{cell(label(summary['mechanism']))}`" + (f", {summary['device']}" if several else "")
+
+
+def row_cells(summary, summaries, i, row):
     base = row["competitor"] == BASE
     if base:
         interval = f"A/A {min(summary['same_ratios']):.3f}-{max(summary['same_ratios']):.3f}"
     else:
         interval = f"{row['interval'][0]:.3f}-{row['interval'][1]:.3f}" if row["interval"] else "one round"
     return [
-        f"`{cell(label(summary['mechanism']))}`" if i == 0 else "",
+        place(summary, summaries) if i == 0 else "",
         name_of(row["competitor"]) + (" (base)" if base else ""),
         f"{1e3 * row['seconds']:.3f}", range_text(*row["predicted"]) if row["predicted"] else "-",
         "1" if base else f"{row['ratio']:.3f}" + (" (no claim)" if row["unclear"] else ""), interval,
@@ -137,7 +157,7 @@ def tables(summaries):
                   "of GEMM peak | peak memory, MB | prepared in, s |",
                   "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
         for summary in chosen:
-            lines += ["| " + " | ".join(row_cells(summary, i, row)) + " |" for i, row in enumerate(summary["rows"])]
+            lines += ["| " + " | ".join(row_cells(summary, summaries, i, row)) + " |" for i, row in enumerate(summary["rows"])]
         lines.append("")
     return lines
 
@@ -161,8 +181,10 @@ def facts(data, summaries):
     rows += [("correctness, before the clock", data["gate"]["words"]),
              ("A/A spread", ", ".join(f"{100 * summary['same_spread']:.1f} %" for summary in summaries) +
               " (largest of each mechanism and precision, in the tables' order)"),
-             ("rounds", f"at most {settings['rounds']}, here " + ", ".join(str(summary["rounds"]) for summary in summaries) +
-              f"; {settings['steps']} steps a sample after {settings['warm_up']} to warm up, one synchronisation at the end"),
+             ("measured", "; ".join(f"{label(group['mechanism'])}, {group['precision']}: {', '.join(group['prepared'])} on "
+                                    f"{group['device']}, {group['date']}" for group in data["groups"] if "date" in group) or "-"),
+             ("rounds", f"at most {settings['rounds']} a part, here " +
+              ", ".join(str(summary["rounds"]) for summary in summaries) + f"; {settings['steps']} steps a sample after {settings['warm_up']} to warm up, one synchronisation at the end"),
              ("TensorFloat-32", "allowed for float32 products in the part of that name only, set explicitly on both sides"),
              ("mixed mechanisms", ", ".join(settings["mixed"])), ("tokens", settings["tokens"]),
              ("losses after the first sample", "OTHER THAN THE BASE'S: " + "; ".join(complaints) if complaints else
@@ -173,7 +195,9 @@ def facts(data, summaries):
         where = f"{name_of(left['competitor'])} ({label(left['mechanism'])}, {left['precision']})"
         reasons.setdefault(left["why"], []).append(where)
     rows += [("left out", f"{why}: {', '.join(where)}") for why, where in reasons.items()]
-    rows += [("not reached in time", f"{label(group['mechanism'])}, {group['precision']}") for group in data["not_reached"]]
+    rows += [("not reached in time", f"{label(group['mechanism'])}, {group['precision']}" +
+              (f": {', '.join(c for c in group['competitors'] if c != BASE)}" if "competitors" in group else ""))
+             for group in data["not_reached"]]
     return [f"| {key} | {value if value.startswith('`') else cell(value)} |" for key, value in rows]
 
 

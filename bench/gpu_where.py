@@ -6,7 +6,7 @@
 Products of the output layer (logits X E^T, dX, dW, each written and added), its loss, softmax(X E^T) E with the log-sum-exp in
 one attention kernel, products of layers, causal attention and copies, for several numbers of models and tokens. Each is captured
 as a CUDA graph of repetitions and timed by events; medians. Writes where.jsonl, a line as soon as a part is timed, and where.md.
-What fails or does not fit into --seconds says so, and the others go on. Needs a Python with torch that sees the GPU, and no build.
+What fails or does not fit into --seconds says so, and the others go on. Needs a Python with torch that sees the GPU; no build.
 
 Bytes are those that must move: every operand read and every result written once, though some may stay in the L2 cache. The
 kernel that computes softmax(X E^T) E is compared with float64 before it is timed.

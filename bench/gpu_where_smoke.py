@@ -23,8 +23,8 @@ def with_torch():
 
 
 def one(name, how, precision, models=8, tokens=4096):
-    found = [part for part in gpu_where.parts(gpu_where.FULL)
-             if (part["part"], part["how"], part["precision"], part["models"], part["tokens"]) == (name, how, precision, models, tokens)]
+    wanted = {"part": name, "how": how, "precision": precision, "models": models, "tokens": tokens}
+    found = [part for part in gpu_where.parts(gpu_where.FULL) if all(part[key] == value for key, value in wanted.items())]
     if len(found) != 1:
         raise AssertionError(f"{len(found)} parts {name}, {how}, {precision}")
     return found[0]
@@ -66,7 +66,8 @@ class Smoke(unittest.TestCase):
         python = with_torch()
         if python is None:
             self.skipTest("no Python has torch")
-        return subprocess.run([python, os.path.join(HERE, "gpu_where.py"), *arguments], capture_output=True, text=True, check=False)
+        command = [python, os.path.join(HERE, "gpu_where.py"), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def test_times_everything_that_the_cpu_has(self):
         with tempfile.TemporaryDirectory() as folder:

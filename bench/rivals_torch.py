@@ -282,6 +282,10 @@ class Compiled(Model):
         super().__init__(options, mechanism, batches)
         if self.device.type != "cuda":
             raise Lacking("a CUDA device, for torch.compile with max-autotune")
+        from torch import _dynamo
+        # Several mechanisms are as many variants of one function.
+        limit = "recompile_limit" if hasattr(_dynamo.config, "recompile_limit") else "cache_size_limit"
+        setattr(_dynamo.config, limit, 64)
         mode = "max-autotune" + ("-no-cudagraphs" if options.competitor == "compiled-no-graphs" else "")
         self.compiled_loss = torch.compile(self.loss, mode=mode)
         self.compiled_rest = torch.compile(self.rest, mode=mode)

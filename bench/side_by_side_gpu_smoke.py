@@ -45,6 +45,10 @@ class Smoke(unittest.TestCase):
         with open(os.path.join(output, "gpu.json"), encoding="utf-8") as file:
             return json.load(file), done.stderr
 
+    @staticmethod
+    def prepared(data):
+        return [" ".join(group["prepared"]) for group in data["groups"]]
+
     def test_measures_who_can_run_and_names_who_cannot(self):
         data, _ = self.measure("--competitors", "loop,eager,graph,vmap8,ours")
         baseline, mixed = data["summary"]
@@ -77,12 +81,22 @@ class Smoke(unittest.TestCase):
                 "losses = answer['loss']\n"
                 f"answer['loss'] = losses[:3] + [{factor} * sum(losses[3:]) / len(losses[3:])]\n"
                 "answer['loss_steps'] = [1, 1, 1, len(losses) - 3]\nprint(json.dumps(answer))")
-            data, _ = self.measure("--competitors", "loop,ours", program=program)
+            data, _ = self.measure("--competitors", "loop,ours", "--again", "all", program=program)
             shown = [row["competitor"] for row in data["summary"][0]["rows"]]
             self.assertEqual(shown, ["loop", "ours"] if ratio else ["loop"], data["left_out"])
             left = {entry["competitor"]: entry["why"] for entry in data["left_out"]}
             if not ratio:
                 self.assertIn("without dropout, the reference's are", left["ours"])
+
+    def test_another_call_measures_what_is_missing(self):
+        first, _ = self.measure("--competitors", "loop,ours")
+        second, said = self.measure("--competitors", "loop,eager,ours")
+        self.assertIn("goes on with 1 parts", said)
+        self.assertEqual(self.prepared(second), ["loop ours", "loop eager", "loop eager"])
+        self.assertEqual(second["groups"][0], first["groups"][0])
+        self.assertEqual([row["competitor"] for row in second["summary"][0]["rows"]], ["loop", "eager", "ours"])
+        third, _ = self.measure("--competitors", "loop,ours", "--again", "ours")
+        self.assertEqual(self.prepared(third), ["loop eager", "loop eager", "loop ours"])
 
     def test_one_prepares_after_the_other(self):
         log = os.path.join(self.folder, "log")
@@ -106,6 +120,7 @@ class Smoke(unittest.TestCase):
                 (("--device", "tpu"), "--device tpu: must be cuda or cuda:N"),
                 (("--smoke", "--competitors", "eager"), "must hold loop, the base of the ratios"),
                 (("--smoke", "--competitors", "loop,slow"), "--competitors 'slow': must be of loop, published"),
+                (("--smoke", "--again", "slow"), "--again 'slow': must be all, or of loop, published"),
                 (("--smoke", "--minutes", "0"), "--minutes 0.0: must be in [0.1, 600]"),
                 (("--device", "cuda:99", "--output", nowhere), "--device cuda:99: the peaks could not be measured"),
         ):
