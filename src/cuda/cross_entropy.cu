@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kWideThreads, 2)
   const float weight = target < 0 ? 0 : weights[blockIdx.y];
   auto* fours = reinterpret_cast<Four*>(task.logits + row * task.vocabulary);
   const std::int64_t count = task.vocabulary / 4;
-  Four mine[kFours];
+  Four mine[static_cast<std::size_t>(kFours)];
   float top = -std::numeric_limits<float>::infinity();
 #pragma unroll
   for (int n = 0; n < kFours; ++n) {
@@ -131,8 +131,8 @@ template <int kFours>
 bool keeps_rows(const CrossEntropy<float>& task, const float* weights, double* nll, Stream stream) {
   if (task.vocabulary > std::int64_t{4} * kFours * kWideThreads) return false;
   launch("cross_entropy_gradient", kept_gradient_kernel<kFours>,
-         Grid{task.rows, task.models, 1, kWideThreads}, kWideWarps * sizeof(float), stream, task,
-         weights, nll);
+         Grid{task.rows, task.models, 1, kWideThreads}, std::size_t{kWideWarps} * sizeof(float),
+         stream, task, weights, nll);
   return true;
 }
 

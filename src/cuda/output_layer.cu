@@ -25,7 +25,7 @@ constexpr float kLog2E = 1.4426950408889634F;
 
 /// A warp's sums for each tile: [fragment of 16 rows][8 columns][place].
 template <int kColumns>
-using Sums = float[2][kColumns / 8][4];
+using Sums = float[2][static_cast<std::size_t>(kColumns / 8)][4];
 
 // Of numbers of a kind: how they lie in shared memory and in fragments.
 //   column(n)  which column of the tile column n of a fragment is

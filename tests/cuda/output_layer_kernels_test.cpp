@@ -192,8 +192,8 @@ TEST_P(OutputLayerKernels, PassNaNOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Factors, OutputLayerKernels,
-                         testing::Values(Factors::bfloat16, Factors::tf32), [](const auto& info) {
-                           return info.param == Factors::bfloat16 ? "Bfloat16" : "Tf32";
+                         testing::Values(Factors::bfloat16, Factors::tf32), [](const auto& of) {
+                           return of.param == Factors::bfloat16 ? "Bfloat16" : "Tf32";
                          });
 
 TEST(OutputLayerKernels, RefuseOtherWidths) {
