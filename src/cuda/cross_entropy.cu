@@ -94,9 +94,13 @@ __global__ void __launch_bounds__(kWideThreads, 2)
   for (int n = 0; n < kFours; ++n) {
     const std::int64_t i = n * kWideThreads + thread_index();
     if (i >= count || target < 0) continue;
-    // The owner of the target's logit says it, and subtracts 1.
-    if (i == target / 4)
-      nll[row] = static_cast<double>(top) - static_cast<double>(mine[n].at[target % 4]);
+      // The owner of the target's logit says it, and subtracts 1.
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      if (4 * i + k == target) {
+        nll[row] = static_cast<double>(top) - static_cast<double>(mine[n].at[k]);
+      }
+    }
 #pragma unroll
     for (float& x : mine[n].at) {
       x = exponential(x - top);
