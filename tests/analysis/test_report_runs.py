@@ -4,6 +4,7 @@ import html
 import json
 import math
 import unittest
+from pathlib import Path
 from unittest import mock
 
 import page_fixture
@@ -14,8 +15,8 @@ from attnas.analysis.differences import among, difference, from_baseline, noise
 from attnas.analysis.effects import effects
 from attnas.analysis.genes import genes
 from attnas.analysis.run import Run
-from attnas.analysis.sections import components, diversity
-from attnas.analysis.words import duration, number
+from attnas.analysis.sections import components, diversity, retest
+from attnas.analysis.words import duration, number, signed
 
 
 class LongNames(PageTest):
@@ -135,7 +136,8 @@ class ListedMechanisms(PageTest):
         self.assertIn("The listed mechanism is better.Every mechanism and the baseline were trained "
                       "on the same 3 seeds, which no search uses", words)
         self.assertIn("perplexityattention_flops (FLOP)test perplexity", words)
-        self.assertIn("listed87.251.75 M87.25", words)
+        self.assertIn("listed\u2013\u2013\u201387.251.75 M87.25", words)
+        self.assertIn("Better than the baseline? (fixture)", words)
         self.assertIn("perplexity\u22123.25 (\u22124.50 to \u22122.00)p = 0.0123", words)
         self.assertEqual(words.count("95 % interval"), 3)
         self.assertIn("corpus brown, 6 trainings", words)
@@ -151,7 +153,8 @@ class ListedMechanisms(PageTest):
         made.set("retest", {**Run(self.folder).retest, "confidence": 0.995})
         words = self.words()
         self.assertIn("Mean over the seeds, with its 99.5 % interval.", words)
-        self.assertEqual(words.count("difference (99.5 % interval)"), 2)
+        self.assertIn("difference, % (99.5 % interval)", words)
+        self.assertIn("difference (99.5 % interval)", words)
         self.assertNotIn("95 % interval", words)
 
     def test_one_that_has_not_ended_says_so(self):
@@ -160,6 +163,45 @@ class ListedMechanisms(PageTest):
         words = self.words()
         self.assertIn("Running, 6 trainings so far; or interrupted", words)
         self.assertNotIn("No mechanism could be evaluated", words)
+
+
+class PairedSeeds(unittest.TestCase):
+    """The picture that joins equal seeds, by recorded training runs."""
+
+    def setUp(self):
+        self.run_ = Run(Path(__file__).parents[2] / "analysis" / "results" / "controls_text")
+
+    def test_a_line_is_a_seed_of_a_mechanism_and_the_baseline(self):
+        drawn = retest.pictures(self.run_)["pairs"]
+        for width in (860, 360):
+            picture = "".join(drawn.draw(width).parts)
+            self.assertEqual(picture.count("line2 pair"), 16, "two mechanisms of eight seeds, no control")
+            self.assertEqual(picture.count("mark ring"), 16)
+            self.assertEqual(picture.count("mark front"), 16)
+        self.assertIn("seed 1: ", picture)
+        self.assertIn("seed 8: ", picture)
+        self.assertIn("</h3>", drawn.html())
+
+    def test_a_tip_says_both_values_and_their_difference_in_percent(self):
+        own, base = ({each.replicate: each.values["test_perplexity"] for each in self.run_.evaluations
+                      if each.candidate == name}[1_000_002]
+                     for name in ("dot|sparsemax|none|fixed|bias|0", "dot|softmax|none|fixed|bias|0"))
+        picture = "".join(retest.pictures(self.run_)["pairs"].draw(860).parts)
+        self.assertIn(f"seed 3: {number(own)}, the baseline {number(base)}", picture)
+        self.assertIn(f"{signed(100 * (own / base - 1))} %", picture)
+
+    def test_a_mechanism_with_fewer_seeds_is_joined_by_those(self):
+        record = self.run_.retest["candidates"][0]
+        record["evaluations"] = record["evaluations"][:5]
+        self.run_.retest["until"] = 0.03
+        drawn = retest.pictures(self.run_)["pairs"]
+        self.assertEqual("".join(drawn.draw(860).parts).count("line2 pair"), 13)
+        self.assertIn("until each mechanism was decided to 3 %", drawn.caption)
+
+    def test_differences_of_the_table_are_in_percent(self):
+        page = html.unescape(report(self.run_))
+        self.assertRegex(page, "\u22120.822 \\(\u22122.17 to 0.547\\)")
+        self.assertIn("Better than the baseline? (attnbench_text)", page)
 
 
 class AddedObjectives(PageTest):

@@ -43,7 +43,7 @@ def report(run: Run) -> str:
         f"corpus {run.facts['corpus']}" if run.facts.get("corpus") else "",
         counted(run.num_trained, "training") if run.listed else counted(run.num_asked, "ask"),
     ) if part)
-    return page(run.name, below, sections)
+    return page(f"Better than the baseline? ({run.name})" if run.listed else run.name, below, sections)
 
 
 def write(path: Path, content: bytes) -> None:

@@ -3,6 +3,8 @@ was listed in place of a search, on such seeds."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 from attnas.analysis.digest import Objective
@@ -15,6 +17,7 @@ from attnas.analysis.svg import Figure, Frame, Picture, tip, value_axis
 from attnas.analysis.words import NOTHING, number, p_value, percent, range_text, shortened, signed
 
 NAN = float("nan")
+FIRST_SEED = 1_000_000  # replicate of fresh seed 1
 
 
 def section(run: Run) -> Section | None:
@@ -33,7 +36,7 @@ def section(run: Run) -> Section | None:
     records = retest["candidates"]
     objective = run.objectives[run.noisy]
     return Section("retest", "Re-test", join(
-        pictures(run)["retest"].html(),
+        *(figure.html() for figure in pictures(run).values()),
         _bias(run, records, objective),
         _table(run, records),
         _reading(run),
@@ -53,14 +56,81 @@ def pictures(run: Run) -> dict[str, Figure]:
         words = ("Hollow: the score that the search saw. Filled: mean over held-out seeds, with its "
                  f"{_interval(run.retest)}. A shift to the worse{beyond} is selection bias: the best of many draws was "
                  "also a lucky one.")
-    return {"retest": Figure(lambda width: _picture(run, records, objective, width), words)}
+    found = {"retest": Figure(lambda width: _picture(run, records, objective, width), words)}
+    pairs = _pairs(run, records)
+    if pairs:
+        found["pairs"] = Figure(
+            lambda width: _paired_picture(pairs, width),
+            "A line is a seed: it joins the baseline's test perplexity (ring, above) with the mechanism's (dot, below). Lines that all "
+            "lean to one side are a difference; lines that cross are none." + _beyond(run),
+            title="The same seeds, pair by pair")
+    return found
+
+
+def _beyond(run: Run) -> str:
+    """That mechanisms have seeds of their own number, where they were added until something was decided."""
+    if not run.retest.get("until"):
+        return ""
+    return f" Seeds were added until each mechanism was decided to {100 * run.retest['until']:g} %."
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A mechanism's test perplexities and the baseline's: (seed, baseline, mechanism) each."""
+
+    label: str
+    seeds: list[tuple[int, float, float]]
+
+
+def _pairs(run: Run, records: list[dict]) -> list[Pairs]:
+    """Of each mechanism that was compared with the baseline, controls apart."""
+    def by_seed(record: dict) -> dict[int, float]:
+        evaluations = (run.by_id[id_] for id_ in record["evaluations"] if id_ in run.by_id)
+        return {each.replicate - FIRST_SEED + 1: each.values["test_perplexity"] for each in evaluations
+                if each.usable and "test_perplexity" in each.values}
+
+    baseline = next((by_seed(record) for record in records if record["role"] == "baseline"), {})
+    found = []
+    for record in records:
+        if record["role"] in ("baseline", "control") or not record.get("against_baseline"):
+            continue
+        own = by_seed(record)
+        shared = [(seed, baseline[seed], own[seed]) for seed in sorted(own) if seed in baseline]
+        if shared:
+            found.append(Pairs(_brief(run, record), shared))
+    return found
+
+
+def _paired_picture(all_pairs: list[Pairs], width: float) -> Picture:
+    narrow = width < 600
+    row = 64.0 if narrow else 50.0
+    left = 8.0 if narrow else 400.0
+    frame = Frame(left, 10, width - 14, 10 + row * len(all_pairs))
+    picture = Picture(width, frame.bottom + 48, "test perplexity of each mechanism and the baseline, seed by seed")
+    values = [value for pairs in all_pairs for _, *both in pairs.seeds for value in both]
+    x = value_axis(values, False, values)
+    picture.bottom_axis(frame, x, "test perplexity", grid=True)
+    for i, pairs in enumerate(all_pairs):
+        above = frame.top + row * i + (30 if narrow else 14)
+        below = above + 24
+        if i % 2 == 1:
+            picture.rectangle(0, frame.top + row * i, width, row, "band")
+        picture.text(left if narrow else 2, above - 16 if narrow else above + 16, shortened(pairs.label, 46 if narrow else 53),
+                     "code small label")
+        for seed, baseline, own in pairs.seeds:
+            words = tip(pairs.label, f"seed {seed}: {number(own)}, the baseline {number(baseline)}",
+                        f"{signed(100 * (own / baseline - 1))} %")
+            picture.path([(x(baseline), above), (x(own), below)], "line2 pair", words)
+            picture.dot(x(baseline), above, 4, "ring", words)
+            picture.dot(x(own), below, 4, "front", words)
+    return picture
 
 
 def _comparison(run: Run) -> Section:
     """Listed mechanisms beside the baseline."""
     records = run.retest["candidates"]
     return Section("comparison", "Comparison", join(
-        pictures(run)["retest"].html(),
+        *(figure.html() for figure in pictures(run).values()),
         _table(run, records),
         _reading(run),
         counts(run),
@@ -74,7 +144,7 @@ def _probability(run: Run) -> str:
 
 
 def _reading(run: Run) -> Html:
-    return note("Differences are of the test split's mean nll (nats a target), paired over seeds; "
+    return note("Differences are in test perplexity (that of nll d, in nats, is exp(d) - 1), paired over seeds; "
                 "intervals stand each for itself, p is corrected by Holm over all comparisons of "
                 "the verdict. Effect size: standardised mean difference of the pairs, "
                 f"Hedges-corrected; below zero is better. {_probability(run)}: the probability that "
@@ -199,9 +269,8 @@ def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
 
 def _table(run: Run, records: list[dict]) -> Html:
     scores = [o.title for o in run.objectives] if run.listed else ["search", "re-test"]
-    header = ["mechanism", "role", *scores, "test perplexity",
-              f"{_probability(run)}, {run.retest['probability_split']}", f"difference ({_interval(run.retest)})",
-              "p (Holm)", "effect size", "n"]
+    header = ["mechanism", "role", f"difference, % ({_interval(run.retest)})", "p (Holm)", "n", *scores, "test perplexity",
+              f"{_probability(run)}, {run.retest['probability_split']}", "effect size"]
     rows = []
     for record in records:
         shown = ([finite_or(found["mean"], NAN) for found in record["retest"]] if run.listed
@@ -213,15 +282,19 @@ def _table(run: Run, records: list[dict]) -> Html:
         def cell(key: str) -> float:
             return finite_or(against.get(key), NAN)
 
+        def share(key: str) -> float:
+            return 100 * math.expm1(cell(key))
+
         rows.append([
             Cell(mechanism(record["label"], _brief(run, record)), left=True),
-            Cell(record["role"], left=True), *(Cell(number(each)) for each in shown),
-            Cell(number(finite_or(test.get("mean"), NAN))),
-            Cell(NOTHING if probability is None else percent(finite_or(probability, NAN))),
-            Cell(f"{signed(cell('difference'))} ({range_text(cell('low'), cell('high'))})"
+            Cell(record["role"], left=True),
+            Cell(f"{signed(share('difference'))} ({range_text(share('low'), share('high'))})"
                  if against else NOTHING),
             Cell(p_value(cell("p_holm")) if against else NOTHING),
-            Cell(signed(cell("effect_size")) if against else NOTHING),
             Cell(str(against.get("n", NOTHING))),
+            *(Cell(number(each)) for each in shown),
+            Cell(number(finite_or(test.get("mean"), NAN))),
+            Cell(NOTHING if probability is None else percent(finite_or(probability, NAN))),
+            Cell(signed(cell("effect_size")) if against else NOTHING),
         ])
     return table(header, rows)
