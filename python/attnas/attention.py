@@ -31,8 +31,9 @@ class Attention(model.Attention):
                  semantics: str = "corrected", seed: int | None = None):
         """
         @param name       of six fields, "dot|sparsemax|none|fixed|bias|0.1", or layer by layer,
-            "attn{pattern=window,window=64,position=rope}" or "mqa"; what it says beside attention, as
-            of the feed-forward layer, is read and left out. Layers must have one attention.
+            "attn{pattern=window,window=64,position=rope}" or "mqa", or shorthand, "rope+sparsemax"; what
+            it says beside attention, as of the feed-forward layer, is read and left out. Layers must
+            have one attention.
         @param width      D, a multiple of the heads.
         @param heads      of a mechanism that names no number.
         @param context    L, the longest sequence. Similarity cosine, temperature log_length and decay

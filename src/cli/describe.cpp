@@ -20,6 +20,7 @@
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/mixer_kind.hpp"
+#include "genotype/shorthand.hpp"
 #include "genotype/slots.hpp"
 #include "search/algorithm.hpp"
 #include "search/gene_place.hpp"
@@ -465,6 +466,17 @@ Texts word_texts(const std::string& name) {
   return texts;
 }
 
+/// A mechanism that is named by more than a word; empty: it is none.
+std::string model_text(const std::string& name) {
+  if (name.find_first_of("+=|{*") == std::string::npos) return {};
+  const Architecture frame{};
+  const auto model = canonical(named_model(name, frame));
+  const auto layers = std::to_string(model.layers);
+  return "mechanism " + name + ": " + to_string(model) +
+         (is_shorthand(name, frame) ? ", vanilla attention so changed, in " + layers + " layers\n"
+                                    : "\n");
+}
+
 }  // namespace
 
 std::string describe_text(const std::string& name) {
@@ -507,6 +519,9 @@ std::string describe_text(const std::string& name) {
           "engine " + engine.key + ": " + engine.summary + "\n" + engine.text);
   }
   if (const auto settings = settings_named(name); !settings.empty()) found.push_back(settings);
+  if (found.empty()) {
+    if (auto text = model_text(name); !text.empty()) return text;
+  }
   if (!found.empty()) return join(found, "\n");
   const auto names = setting_names();
   known.insert(known.end(), names.begin(), names.end());

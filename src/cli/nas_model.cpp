@@ -19,6 +19,7 @@
 #include "core/stop.hpp"
 #include "data/data_set.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/shorthand.hpp"
 #include "models/generation.hpp"
 #include "models/model_folder.hpp"
 #include "report/text.hpp"
@@ -195,13 +196,14 @@ int genes(const std::string& name, const Options& options) {
   if (options.width == kNotGiven || options.heads == kNotGiven) {
     refuse("genes needs --width and --heads");
   }
+  nas::load_plugins_of_names({name});
   nas::Architecture frame{.semantics = nas::parse_semantics(options.semantics),
                           .layers = 1,
                           .width = options.width,
                           .heads = options.heads,
                           .context = options.context,
                           .vocabulary = 1};
-  const auto architecture = nas::canonical(nas::parse_model(name, frame));
+  const auto architecture = nas::canonical(nas::named_model(name, frame));
   nas::require_built(architecture);
   std::cout << nas::model_config(architecture, {}, {}).at("layers").dump(1) << '\n';
   return nas::kDone;

@@ -22,6 +22,7 @@
 #include "core/installed.hpp"
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/shorthand.hpp"
 #include "report/text.hpp"
 #include "store/store.hpp"
 #include "study/session/continuing.hpp"
@@ -43,10 +44,12 @@ constexpr const char* kUsage =
     "Trains the mechanisms and the configuration's baseline, all on the same seeds, which no "
     "search\n"
     "uses, scores the test split, and says what is better or worse beyond noise: paired t-tests,\n"
-    "p by Holm over the mechanisms. A mechanism has a name of six fields or one layer by layer, "
-    "and\n"
-    "need not lie in the configuration's space. More mechanisms and more seeds may come to a run;\n"
-    "what is trained is not trained again.\n"
+    "p by Holm over the mechanisms. A mechanism is the baseline with something changed: "
+    "sparsemax,\n"
+    "rope+sparsemax, gdn, kv_heads=1, mine.so (options that a plug-in registers); or it has a "
+    "name\n"
+    "of six fields or one layer by layer. It need not lie in the configuration's space. More\n"
+    "mechanisms and more seeds may come to a run; what is trained is not trained again.\n"
     "\n"
     "--gates trains a pilot of the configuration's task in their place (nas-data gates): whether\n"
     "attention is better there than no mixer, than windows of 2 and 4 tokens and than counts, at\n"
@@ -56,7 +59,7 @@ constexpr const char* kUsage =
     "that is continued.\n"
     "\n"
     "Examples:\n"
-    "  $ nas-train \"2*attn{normalization=sparsemax,conv=4,dropout=0}\" quickstart --seeds 5\n"
+    "  $ nas-train sparsemax output_gate quickstart --seeds 5\n"
     "  $ nas-train runs/quickstart-train --seeds 10          # more seeds for the same\n"
     "\n";
 
@@ -103,7 +106,11 @@ Words not_listed(const Words& mechanisms, const nas::Experiment& recorded) {
   const auto frame = nas::frame_of(recorded.model, recorded.semantics, recorded.match_parameters);
   const auto is_listed = [&](const std::string& name) {
     try {
-      const auto canonical = nas::candidate_of(nas::parse_unchecked(name, frame)).name;
+      const auto model =
+          nas::is_shorthand(name, frame)
+              ? nas::named_model(name, frame, nas::parse_model(recorded.baseline, frame))
+              : nas::parse_unchecked(name, frame);
+      const auto canonical = nas::candidate_of(model).name;
       return std::find(recorded.mechanisms.begin(), recorded.mechanisms.end(), canonical) !=
              recorded.mechanisms.end();
     } catch (const nas::InputError&) {
@@ -157,6 +164,7 @@ nas::Study study_of(const Arguments& arguments) {
     if (nas::is_utf8(word)) continue;
     throw nas::InputError("command line: '" + word + "', must be text in UTF-8");
   }
+  nas::load_plugins_of_names(mechanisms);
   Words overrides(std::next(source), words.end());
   for (const auto& word : overrides) {
     const auto equals = word.find('=');

@@ -56,6 +56,20 @@ void load_plugins(const std::vector<std::string>& files) {
   }
 }
 
+void load_plugins_of_names(const std::vector<std::string>& mechanisms) {
+  for (const auto& name : mechanisms) {
+    std::istringstream words(name);
+    for (std::string word; std::getline(words, word, '+');) {
+      if (!word.ends_with(".so")) continue;
+      try {
+        (void)load_plugin(located_plugin(word, {}), PluginSource::command_line);
+      } catch (const InputError& error) {
+        throw InputError(std::string("command line: ") + error.what());
+      }
+    }
+  }
+}
+
 bool has_store(const std::filesystem::path& folder) {
   std::error_code unknown;
   return !folder.empty() && (std::filesystem::exists(folder / "store.sqlite", unknown) ||

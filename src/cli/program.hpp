@@ -37,6 +37,8 @@ inline constexpr const char* kPluginHelp =
 /// Loads what --plugin names: FILE in the current folder, else among the installed ones.
 /// @throws InputError as load_plugin() does.
 void load_plugins(const std::vector<std::string>& files);
+/// The same of files that shorthand names in place of an option: "mine.so", "rope+mine.so".
+void load_plugins_of_names(const std::vector<std::string>& mechanisms);
 
 /// Whether a folder has the store of a run or of a comparison. What else is left of one, or comes
 /// back to its place, keeps nothing.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -286,8 +287,11 @@ Words known(const Slot& slot) {
 
 std::string checked_word(const Slot& slot, std::string_view text) {
   const auto words = known(slot);
-  if (!holds(words, text)) refuse(slot, text, "one of " + join(words), words);
-  return std::string(text);
+  if (holds(words, text)) return std::string(text);
+  Words built;
+  std::copy_if(words.begin(), words.end(), std::back_inserter(built),
+               [&](const auto& word) { return is_built(slot, word); });
+  refuse(slot, text, "one of " + join(built), built);
 }
 
 std::int64_t checked_integer(const Slot& slot, std::string_view text) {

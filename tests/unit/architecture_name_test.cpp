@@ -148,8 +148,8 @@ TEST(LayeredNames, SayWhereTheyAreWrong) {
   EXPECT_THAT(refusal("2*sparsemax"), HasSubstr("; sparsemax is an option of normalization: "
                                                 "attn{normalization=sparsemax}"));
   EXPECT_EQ(refusal("attn+geglu"),
-            "model 'attn+geglu': character 6: ffn = geglu, must be one of gelu, relu2, swiglu, "
-            "none; did you mean gelu?");
+            "model 'attn+geglu': character 6: ffn = geglu, must be one of gelu, swiglu, none; "
+            "did you mean gelu?");
   EXPECT_EQ(refusal("model{norm=group}/2*attn"),
             "model 'model{norm=group}/2*attn': character 7: norm = group, must be one of layer, "
             "rms");

@@ -210,6 +210,16 @@ TEST(DescribeText, WhatIsNamedButNotBuiltIsSaidToBe) {
   }
 }
 
+TEST(DescribeText, AMechanismIsGivenItsName) {
+  EXPECT_EQ(describe_text("sparsemax+output_gate"),
+            "mechanism sparsemax+output_gate: dot|sparsemax|output_gate|fixed|bias|0.1, vanilla "
+            "attention so changed, in 2 layers\n");
+  EXPECT_EQ(describe_text("dot|softmax|none|fixed|bias|0.10"),
+            "mechanism dot|softmax|none|fixed|bias|0.10: dot|softmax|none|fixed|bias|0.1\n");
+  EXPECT_THAT(message_of<InputError>([] { (void)describe_text("rope+sofmax"); }),
+              HasSubstr("nothing is called 'sofmax', known: "));
+}
+
 TEST(DescribeText, AnUnknownNameNamesTheNearest) {
   EXPECT_EQ(message_of<InputError>([] { (void)describe_text("trainig"); }),
             "describe: nothing is called 'trainig'; did you mean training?");

@@ -459,9 +459,31 @@ TEST_F(ExperimentTest, ListedMechanismsAreModelsEachOnceAndNotTheBaseline) {
       mistakes("mechanisms: [2*mqa, dot|softmax|none|fixed|bias|0.1]\n"),
       "a.yaml:1:21: mechanisms = dot|softmax|none|fixed|bias|0.1, must be left out: it is the "
       "baseline, which is trained anyway");
-  EXPECT_EQ(mistakes("mechanisms: mqa\n"),
-            "a.yaml:1:13: mechanisms: 'mqa' has 1 layer, must have model.layers = 2; did you mean "
-            "2*mqa?");
+  EXPECT_EQ(mistakes("mechanisms: mqa{conv=4}\n"),
+            "a.yaml:1:13: mechanisms: 'mqa{conv=4}' has 1 layer, must have model.layers = 2; did "
+            "you mean 2*mqa{conv=4}?");
+}
+
+TEST_F(ExperimentTest, ShorthandIsTheBaselineChanged) {
+  const auto listed = load(
+      "baseline: dot|softmax|highway|fixed|bias|0\n"
+      "mechanisms: [mqa, sparsemax+kv_heads=1, output_gate]\n");
+  EXPECT_EQ(listed.mechanisms,
+            (Texts{"2*attn{kv_heads=1,gating=highway,dropout=0}",
+                   "2*attn{kv_heads=1,normalization=sparsemax,gating=highway,dropout=0}",
+                   "dot|softmax|output_gate|fixed|bias|0"}));
+  EXPECT_EQ(listed.baseline, "dot|softmax|highway|fixed|bias|0") << "a name stays as it is";
+  EXPECT_EQ(load("baseline: highway\n").baseline, "dot|softmax|highway|fixed|bias|0.1");
+  EXPECT_EQ(load("mechanisms: mqa\n").mechanisms, Texts{"2*attn{kv_heads=1}"});
+  EXPECT_EQ(load("algorithm: {informed_share: 0.5, informed: highway}\n").informed,
+            Texts{"dot|softmax|highway|fixed|bias|0.1"});
+  EXPECT_EQ(mistakes("mechanisms: softmax\n"),
+            "a.yaml:1:13: mechanisms = softmax, must be left out: it is the baseline, which is "
+            "trained anyway");
+  EXPECT_THAT(mistakes("mechanisms: spasemax\n"),
+              AllOf(HasSubstr("a.yaml:1:13: mechanisms: model 'spasemax': character 1: nothing is "
+                              "called 'spasemax', known: "),
+                    HasSubstr("did you mean sparsemax?")));
 }
 
 TEST_F(ExperimentTest, MoreMechanismsMayBeListedAndNoneLeftOut) {

@@ -14,7 +14,10 @@
 #include "core/temporary_folder.hpp"
 #include "core/version.hpp"
 #include "data/corpus.hpp"
+#include "genotype/architecture_name.hpp"
+#include "genotype/shorthand.hpp"
 #include "unit/message_of.hpp"
+#include "unit/paper_components.hpp"
 
 namespace nas::testing {
 namespace {
@@ -97,6 +100,22 @@ TEST(Plugin, AnotherBuildOfAttnasIsRefusedUnloaded) {
       mistake(folder.write("old.so", bytes)),
       AllOf(HasSubstr("old.so: was built for attnas " + other + " ("),
             HasSubstr("), this is " + std::string(kVersion) + " ("), HasSubstr("build it again")));
+}
+
+TEST(Plugin, ShorthandNamesTheOptionThatAFileRegisters) {
+  const Architecture frame{};
+  const auto meant = [&](const std::string& text) {
+    return to_string(canonical(named_model(text, frame)));
+  };
+  EXPECT_THAT(message_of<InputError>([&] { (void)meant("normalizing.so"); }),
+              HasSubstr("'normalizing.so' is not loaded, must be among `plugins`"));
+  (void)load(kFolder / "normalizing.so");
+  EXPECT_EQ(meant("normalizing.so"), "dot|plugged_norm|none|fixed|bias|0.1");
+  EXPECT_EQ(meant((kFolder / "normalizing.so").string() + "+no_bias"),
+            "dot|plugged_norm|none|fixed|no_bias|0.1");
+  (void)load(kFolder / "plugged.so");
+  EXPECT_THAT(message_of<InputError>([&] { (void)meant("plugged.so"); }),
+              HasSubstr("must register one option of a gene, registers corpus plugged"));
 }
 
 }  // namespace

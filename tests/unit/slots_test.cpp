@@ -70,8 +70,7 @@ TEST(Slots, RefuseWhatTheyDoNotHave) {
     return message_of<InputError>([&] { choose(slot(name), given, Semantics::corrected, layer); });
   };
   EXPECT_EQ(refusal("position", "ropes"),
-            "position = ropes, must be one of none, rope, alibi, t5, cope, path; did you mean "
-            "rope?");
+            "position = ropes, must be one of none, rope; did you mean rope?");
   EXPECT_EQ(refusal("window", "0"), "window = 0, must be an integer >= 1");
   EXPECT_EQ(refusal("window", "1.5"), "window = 1.5, must be an integer >= 1");
   EXPECT_EQ(refusal("conv", "1"), "conv = 1, must be 0 or an integer in [2, 8]");

@@ -17,6 +17,7 @@
 #include "evaluation/frame.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/shorthand.hpp"
 #include "search/algorithm.hpp"
 #include "search/gene_place.hpp"
 #include "search/problem.hpp"
@@ -407,20 +408,25 @@ class Reader {
     diagnostics_.add(document_.origin_of(path), path + " = " + value + ", " + message);
   }
 
-  std::optional<Architecture> read_model(const std::string& path, const std::string& name,
+  /// What shorthand changes: the baseline; of that, or where it is mistaken, the vanilla model.
+  [[nodiscard]] Architecture base_of(const std::string& path) const {
+    const bool known = path != "baseline" && !mistaken_.contains("baseline");
+    if (known) return parse_model(experiment_.baseline, frame_);
+    const bool wide = reads("space") && !mistaken_.contains("space") && is_wide(experiment_.space);
+    return wide ? parse_model(vanilla_of(experiment_.space, frame_), frame_)
+                : vanilla_architecture(frame_);
+  }
+
+  /// @param name  shorthand becomes the name that it stands for.
+  std::optional<Architecture> read_model(const std::string& path, std::string& name,
                                          const Origin& origin) {
     try {
-      auto architecture = parse_model(name, frame_);
+      const bool shorthand = has_sizes() && is_shorthand(name, frame_);
+      auto architecture =
+          shorthand ? named_model(name, frame_, base_of(path)) : parse_model(name, frame_);
       require_built(architecture);
-      // Six fields do not say how many layers they are of.
-      if (has_sizes() && architecture.layers != frame_.layers) {
-        const auto wanted = std::to_string(frame_.layers);
-        const bool one = architecture.layers == 1;
-        const bool bare = one && name.find_first_of("/*") == std::string::npos;
-        throw InputError("'" + name + "' has " + std::to_string(architecture.layers) +
-                         (one ? " layer" : " layers") + ", must have model.layers = " + wanted +
-                         (bare ? "; did you mean " + wanted + "*" + name + "?" : ""));
-      }
+      if (shorthand) name = to_string(canonical(architecture));
+      if (has_sizes()) require_layers(name, architecture, frame_.layers);
       // Wrong sizes are a mistake of the section `model`.
       if (has_sizes()) (void)canonical(architecture);
       return architecture;
@@ -538,9 +544,10 @@ class Reader {
     const auto items = document_.find("mechanisms")->as_list();
     for (std::size_t i = 0; i < items.size(); ++i) {
       auto& name = experiment_.mechanisms[i];
+      auto given = name;
       const auto architecture = read_model("mechanisms", name, items[i].origin);
       if (!architecture || !has_sizes()) continue;
-      auto given = std::exchange(name, to_string(canonical(*architecture)));
+      name = to_string(canonical(*architecture));
       const auto [other, fresh] = known.try_emplace(name, given);
       if (fresh) continue;
       diagnostics_.add(items[i].origin,
@@ -600,7 +607,7 @@ class Reader {
   }
 
   void check_informed() {
-    const auto& informed = experiment_.informed;
+    auto& informed = experiment_.informed;
     if (mistaken_.contains("algorithm") || mistaken_.contains("space") || !has_sizes()) return;
     if (informed.empty() || !reads("baseline")) return;
     const auto items = document_.find("algorithm")->find("informed")->as_list();

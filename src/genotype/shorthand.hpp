@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "genotype/architecture.hpp"
+
+/// Shorthand says of a model only what differs from another one, the baseline:
+///
+///   shorthand := change ( "+" change )*
+///   change    := option | mixer | alias | gene "=" value | FILE.so
+///
+/// e.g. "sparsemax", "rope+sparsemax", "gdn", "kv_heads=1", "mine.so". A word alone is an option, a
+/// label of the paper, a mixer, an alias or a gene that is 0 or 1, where one thing alone bears it; a
+/// file stands for the one option that its plug-ins register. A mixer leaves what the baseline says
+/// of genes that it has, too. Canonical names, stored ones and those of six fields are no shorthand.
+
+namespace nas {
+
+/// Whether a text is written as shorthand. Where models have one layer, what is a layer's name stays
+/// one: "gdn", "mqa+swiglu".
+bool is_shorthand(std::string_view text, const Architecture& frame);
+
+/// The model that is meant by a text: a name (parse_model), or shorthand.
+/// @param base  what shorthand changes: the baseline, of as many layers as models have. All layers
+///              that have a gene take the change.
+/// @return not canonical. @throws InputError naming the place, what was given, and what is allowed;
+/// of a word that several things bear, these with their genes.
+Architecture named_model(std::string_view text, const Architecture& frame,
+                         const Architecture& base);
+/// The same, the base the vanilla model of the frame.
+Architecture named_model(std::string_view text, const Architecture& frame);
+
+/// Of a name that says how many layers there are; one of six fields does not.
+/// @throws InputError unless the model that it names has so many.
+void require_layers(std::string_view name, const Architecture& model, std::int64_t layers);
+
+}  // namespace nas

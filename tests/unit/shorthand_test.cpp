@@ -1,0 +1,142 @@
+#include "genotype/shorthand.hpp"
+
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "genotype/architecture_name.hpp"
+#include "genotype/component.hpp"
+#include "genotype/slots.hpp"
+#include "unit/message_of.hpp"
+#include "unit/paper_components.hpp"
+
+namespace nas {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const Architecture kFrame{};  // of 2 layers
+
+/// Stand-ins for what the library with Torch registers beside the paper's components.
+[[maybe_unused]] const bool kRegistered = [] {
+  components().add({.gene = "mixer", .key = "recurrent", .summary = "mixer recurrent"});
+  components().add({.gene = "mixer", .key = "conv", .summary = "mixer conv"});
+  components().add({.gene = "decay", .key = "scalar", .summary = "decay scalar"});
+  for (const auto& [gene, key] : std::vector<std::pair<std::string, std::string>>{
+           {"decay", "fixed"}, {"feature", "elu1"}, {"gating", "swish_gate"}}) {
+    components().add({.gene = gene, .key = key, .summary = gene + " " + key, .mixer = "recurrent"});
+  }
+  return true;
+}();
+
+std::string meant(const std::string& text, const std::string& baseline = "") {
+  const auto base = baseline.empty() ? vanilla_architecture(kFrame) : parse_model(baseline, kFrame);
+  return to_string(canonical(named_model(text, kFrame, base)));
+}
+
+std::string refusal(const std::string& text, const std::string& baseline = "") {
+  return message_of<InputError>([&] { (void)meant(text, baseline); });
+}
+
+TEST(Shorthand, ChangesOneGeneOfTheBaseline) {
+  EXPECT_EQ(meant("sparsemax"), "dot|sparsemax|none|fixed|bias|0.1");
+  EXPECT_EQ(meant("output_gate"), "dot|softmax|output_gate|fixed|bias|0.1");
+  EXPECT_EQ(meant("multiplicative"), "silu_dot|softmax|none|fixed|bias|0.1");
+  EXPECT_EQ(meant("no_bias"), "dot|softmax|none|fixed|no_bias|0.1");
+  EXPECT_EQ(meant("dropout=0"), "dot|softmax|none|fixed|bias|0");
+  EXPECT_EQ(meant("post"), meant("model{norm_place=post}/2*attn"));
+  EXPECT_EQ(meant("mqa"), "2*attn{kv_heads=1}");
+  EXPECT_EQ(meant("kv_heads=1+sparsemax"), "2*attn{kv_heads=1,normalization=sparsemax}");
+  EXPECT_EQ(meant("smear"), "2*attn{smear=1}");
+  EXPECT_EQ(meant(" gating=highway "), "dot|softmax|highway|fixed|bias|0.1");
+  EXPECT_EQ(meant("sparsemax", "2*attn{kv_heads=2,conv=4,dropout=0}"),
+            "2*attn{kv_heads=2,normalization=sparsemax,dropout=0,conv=4}");
+}
+
+TEST(Shorthand, AMixerKeepsWhatTheBaselineSaysOfItsGenes) {
+  EXPECT_EQ(meant("mixer=recurrent"), "2*recurrent");
+  EXPECT_EQ(meant("mixer=recurrent+decay=scalar"), "2*recurrent{decay=scalar}");
+  EXPECT_EQ(meant("deltanet", "2*attn{kv_heads=2,dropout=0}+none"),
+            "2*recurrent{conv=4,update=delta}+none");
+  EXPECT_EQ(meant("linear", "2*attn{conv=3,dropout=0}"), "2*recurrent{conv=3,feature=elu1}");
+  EXPECT_EQ(meant("swish_gate+deltanet"), "2*recurrent{gating=swish_gate,conv=4,update=delta}");
+}
+
+TEST(Shorthand, EveryLayerThatHasAGeneTakesIt) {
+  EXPECT_EQ(meant("sparsemax", "attn/conv"), "attn{normalization=sparsemax}/conv");
+  EXPECT_THAT(refusal("swish_gate"),
+              AllOf(HasSubstr("model 'swish_gate': character 1: gating = swish_gate, must be one "
+                              "of a layer's mixer, which is attn; it belongs to mixer recurrent")));
+}
+
+TEST(Shorthand, WhatSeveralThingsBearIsRefusedWithTheirGenes) {
+  EXPECT_THAT(refusal("none"), AllOf(HasSubstr("'none' may mean several things, write one of "),
+                                     HasSubstr("gating=none"), HasSubstr("ffn=none")));
+  EXPECT_EQ(refusal("sparsemax+fixed"),
+            "model 'sparsemax+fixed': character 11: 'fixed' may mean several things, write one of "
+            "temperature=fixed, decay=fixed");
+  EXPECT_THAT(refusal("conv"), HasSubstr("write one of mixer=conv, conv=NUMBER"));
+  EXPECT_EQ(refusal("heads"),
+            "model 'heads': character 1: gene heads needs a number: heads=NUMBER");
+  EXPECT_EQ(refusal("sparsemax+normalization=softmax"),
+            "model 'sparsemax+normalization=softmax': character 11: gene normalization is given "
+            "twice");
+}
+
+TEST(Shorthand, NothingIsKnownThatNoModuleComputes) {
+  const auto text = refusal("spasemax");
+  EXPECT_THAT(text, AllOf(HasSubstr("nothing is called 'spasemax', known: "),
+                          HasSubstr(", sparsemax, "), HasSubstr("; did you mean sparsemax?")));
+  const auto known = text.substr(text.find("known: ") + 7);
+  std::istringstream words(known.substr(0, known.find(", gene=value")));
+  std::size_t count = 0;
+  for (std::string word; std::getline(words >> std::ws, word, ',');) {
+    std::string why;
+    try {
+      require_built(canonical(named_model(word, kFrame)));
+    } catch (const InputError& error) {
+      why = error.what();
+    }
+    // It can be built, or belongs to another mixer, which is said.
+    EXPECT_THAT(why, testing::AnyOf("", HasSubstr("it belongs to mixer"), HasSubstr("must rotate"),
+                                    HasSubstr("must divide")))
+        << word;
+    ++count;
+  }
+  EXPECT_GT(count, 20U);
+  EXPECT_THAT(refusal("cope"), HasSubstr("nothing is called 'cope'"));
+  EXPECT_THAT(refusal("maps=x"),
+              AllOf(HasSubstr("maps = x, must be one of single"), Not(HasSubstr("difference"))));
+  EXPECT_THAT(refusal("mine.so"), HasSubstr("'mine.so' is not loaded, must be among `plugins`"));
+}
+
+TEST(Shorthand, NamesStayNames) {
+  for (const auto* name : {"dot|softmax|none|fixed|bias|0.1", "2*mqa", "attn/conv", "mqa{conv=4}",
+                           "model{norm=rms}/2*attn", "", "+gelu"}) {
+    EXPECT_FALSE(is_shorthand(name, kFrame)) << name;
+  }
+  EXPECT_TRUE(is_shorthand("mqa", kFrame));
+  EXPECT_TRUE(is_shorthand("../lib/mine.so+rope", kFrame));
+  auto one = kFrame;
+  one.layers = 1;
+  EXPECT_FALSE(is_shorthand("mqa", one)) << "the name of its layer";
+  EXPECT_FALSE(is_shorthand("attn+swiglu", one));
+  EXPECT_TRUE(is_shorthand("sparsemax", one));
+  EXPECT_TRUE(is_shorthand("mqa+sparsemax", one));
+}
+
+TEST(Shorthand, LabelsAreReadByTheSemantics) {
+  auto frame = kFrame;
+  frame.semantics = Semantics::published;
+  EXPECT_EQ(to_string(canonical(named_model("sparsemax", frame))),
+            "dot|topk_quarter|none|sqrt_d|bias|0.1");
+}
+
+}  // namespace
+}  // namespace nas
