@@ -21,7 +21,7 @@ from attnas.analysis.differences import from_baseline
 from attnas.analysis.digest import BadInput
 from attnas.analysis.effects import effects
 from attnas.analysis.run import Run
-from attnas.analysis.sections import components, controls, health, progress
+from attnas.analysis.sections import components, controls, front, health, progress
 from attnas.analysis.words import number
 
 SCRIPT = ROOT / "analysis" / "report.py"
@@ -56,6 +56,14 @@ class Verdicts(PageTest):
         self.fixture(objectives=1, replicates=5, noise=0.3)
         self.assertRegex(self.words(), r"\d+ mechanisms of \d+ differ from the baseline for the "
                                        r"better in perplexity \(5 seeds each, Holm over \d+ comp")
+
+    def test_on_narrow_screens_the_baseline_runs_between_the_names(self):
+        self.fixture(objectives=1)
+        drawn = front.pictures(Run(self.folder))
+        ranking = next(each for each in drawn.values() if "best mechanisms" in each.draw(860).label)
+        self.assertEqual("".join(ranking.draw(860).parts).count('"dashed"'), 1)
+        narrow = "".join(ranking.draw(360).parts)
+        self.assertEqual(narrow.count('"dashed"'), narrow.count("code small label"), "a piece in each row")
 
     def test_the_retest_speaks_first(self):
         self.fixture().retest()

@@ -180,11 +180,12 @@ def _ranking(run: Run, width: float) -> Picture:
     values = [v for c in listed for v in run.replicates(c, 0).values()]
     x = value_axis(values, objective.maximise, [c.values[0] for c in listed])
     picture.bottom_axis(frame, x, objective.title, grid=True)
-    if run.baseline:
-        place = x(run.baseline.values[0])
-        picture.line(place, frame.top, place, frame.bottom, "dashed")
+    if run.baseline and not narrow:
+        picture.line(x(run.baseline.values[0]), frame.top, x(run.baseline.values[0]), frame.bottom, "dashed")
     for i, candidate in enumerate(listed):
         y = frame.top + row * (i + 0.5) + (6 if narrow else 0)
+        if run.baseline and narrow:  # between the names, which stand above their values
+            picture.line(x(run.baseline.values[0]), y - 5, x(run.baseline.values[0]), y + 15, "dashed")
         is_baseline = run.baseline is not None and candidate.name == run.baseline.name
         place = "" if i >= len(shown) else str(i + 1)
         name = shortened(candidate.brief, 44 if narrow else 52)
