@@ -115,9 +115,8 @@ def page(title: str, below: str, sections: Sequence[Section], broad: bool = Fals
         "body",
         element("header", element("h1", title),
                 paragraph(below, class_="below") if below else None,
-                note("Point at, tap or (with the arrow keys) step through the marks of a picture: "
-                     "they say what they are"
-                     + ("." if broad else ", and a mechanism lights up wherever it is drawn."),
+                note("Marks of a picture say what they are when you point at them, tap them or reach them with the arrow keys."
+                     + ("" if broad else " A mechanism lights up wherever it is drawn."),
                      screen=True)),
         element("nav", *links, aria_label="sections"),
         element("main", join(*parts, separator="\n")),

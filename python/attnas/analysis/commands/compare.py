@@ -160,8 +160,8 @@ def _of_everything(result: Comparison, words: Words) -> list[str]:
     found = {a.name: result.improvement(i, "everything").point
              for i, a in enumerate(result.algorithms) if i != result.reference}
     least, most = min(found, key=found.get), max(found, key=found.get)
-    return ["Of everything evaluated, from which only someone who knows the truth could choose, a "
-            f"search has something better than one of {words.reference} with probability "
+    return ["By the best of everything that it evaluated, which a search cannot know, a "
+            f"search is better than one of {words.reference} with probability "
             f"{digits(found[least])} ({least}) to {digits(found[most])} ({most})."]
 
 
@@ -170,10 +170,9 @@ def _limits(result: Comparison) -> list[str]:
         items = ["Draws are of the training runs that the table has: of a mechanism with no more replicates than answer all draws hold the "
                  "same ones, so that the spread between draws is that of mechanisms which have more. It is one task and one space."]
     elif result.against:
-        items = ["Intervals with the table's noise draw its replicates again within mechanisms and "
-                 "judge what the recorded searches handed over anew. They leave out that on another "
-                 "table searches would have seen, and chosen, something else, and that it is one "
-                 "task and one space."]
+        items = ["Intervals with the table's noise come from drawing each mechanism's replicates again "
+                 "and judging by these what the recorded searches returned. Two things are left out: on another "
+                 "table searches would have chosen something else, and this is one task and one space."]
     else:
         items = ["All this holds for this table: its means over a few seeds are taken as exact, and "
                  "intervals are over searches. Which mechanism is really the best, it cannot say to "

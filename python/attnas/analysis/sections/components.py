@@ -38,8 +38,8 @@ def _not_applicable(run: Run, found: list[Gene]) -> Html | None:
     if not names:
         return None
     verb = "is" if len(names) == 1 else "are"
-    return note(f"{listed(names, 8)} {verb} not applicable to mechanisms whose other options leave "
-                "no effect to choose: rows hold the other mechanisms.")
+    return note(f"{listed(names, 8)} {verb} not applicable to mechanisms in which another option leaves "
+                "nothing to choose. Their rows leave these mechanisms out.")
 
 
 def _effects(run: Run, objective: int) -> Html | None:
