@@ -60,6 +60,7 @@ constexpr const char* kUsage =
     "\n"
     "Examples:\n"
     "  $ nas-train sparsemax output_gate quickstart --seeds 5\n"
+    "  $ nas-train rope+sparsemax quickstart --until 3%      # as many seeds as it takes\n"
     "  $ nas-train runs/quickstart-train --seeds 10          # more seeds for the same\n"
     "\n";
 
@@ -67,6 +68,7 @@ struct Arguments {
   nas::StudyArguments study;
   Words words;
   std::string seeds;
+  std::string until;
   bool gates = false;
   std::string record;
 };
@@ -77,6 +79,10 @@ po::options_description options(Arguments& arguments) {
       "seeds", po::value(&arguments.seeds),
       "training runs of each mechanism, as retest.replicates=N (default: those of "
       "CONFIG or RUN, else 5)");
+  visible.add_options()(
+      "until", po::value(&arguments.until),
+      "e.g. 3%: seeds are added until each mechanism is shown to be better or worse, or within so "
+      "much of the baseline's test perplexity; at most --seeds (default: 20)");
   visible.add_options()("gates", po::bool_switch(&arguments.gates),
                         "a pilot of CONFIG's task, in runs/NAME-gates");
   visible.add_options()("record", po::value(&arguments.record),
@@ -152,6 +158,36 @@ nas::Experiment continued(const std::string& folder, const Words& mechanisms, Wo
                         "; nas-train --help shows how");
 }
 
+/// "3%" and "3" of --until, as a percentage.
+std::string percentage(std::string text) {
+  if (text.ends_with('%')) text.pop_back();
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+/// Seeds that --until may come to where nothing says how many.
+constexpr const char* kMostSeeds = "20";
+
+/// Whether a run's seeds are already added until something is decided.
+bool is_sequence(const std::string& folder) {
+  const nas::Store store(store_of(folder), nas::Store::Mode::read_only);
+  const auto config = store.meta("config").value_or(nlohmann::json::object());
+  return config.value("retest", nlohmann::json::object()).contains("until");
+}
+
+/// Adds what --seeds and --until say.
+void add_seeds(const Arguments& arguments, const std::string& source, Words& overrides) {
+  const auto& [study, words, seeds, until, gates, record] = arguments;
+  if (!seeds.empty()) nas::add_override(overrides, "--seeds", "retest.replicates", seeds);
+  if (until.empty()) return;
+  nas::add_override(overrides, "--until", "retest.until", percentage(until));
+  const bool given = std::any_of(overrides.begin(), overrides.end(), [](const auto& word) {
+    return word.starts_with("retest.replicates=");
+  });
+  if (given || (is_run(source) && is_sequence(source))) return;
+  overrides.push_back(std::string("retest.replicates=") + kMostSeeds);
+}
+
 /// What the command line asks for. @throws InputError with all mistakes.
 nas::Study study_of(const Arguments& arguments) {
   const auto& words = arguments.words;
@@ -175,9 +211,7 @@ nas::Study study_of(const Arguments& arguments) {
     throw nas::InputError("command line: '" + word +
                           "', must be key.path=value, and a mechanism before " + *source);
   }
-  if (!arguments.seeds.empty()) {
-    nas::add_override(overrides, "--seeds", "retest.replicates", arguments.seeds);
-  }
+  add_seeds(arguments, *source, overrides);
   if (is_run(*source)) {
     if (!arguments.study.output.empty()) {
       throw nas::InputError("command line: --output " + arguments.study.output +

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/format.hpp"
+#include "store/evaluation.hpp"
 
 namespace nas {
 
@@ -52,8 +53,11 @@ std::string StageDisplay::times(const Progress& progress) const {
 }
 
 std::string StageDisplay::finished(const Evaluation& evaluation) const {
-  const auto text =
-      options_.label(evaluation.candidate) + " replicate " + std::to_string(evaluation.replicate);
+  // Fresh seeds are numbered from 1.
+  const auto number = evaluation.replicate - kFirstHeldOutReplicate + 1;
+  const auto text = options_.label(evaluation.candidate) +
+                    (number > 0 ? " seed " + std::to_string(number)
+                                : " replicate " + std::to_string(evaluation.replicate));
   return is_usable(evaluation)
              ? text
              : text + ", " + std::string(to_string(evaluation.status)) + ": " + evaluation.reason;

@@ -4,7 +4,8 @@
 
 const SECOND = 1000;
 const SHOWN = 30;  // rows of the table of evaluations
-const HELD_OUT = 1e6;  // the first replicate of a re-test
+const HELD_OUT = 1e6;  // the first replicate of a re-test: its seed 1
+const seedOf = (replicate) => replicate < HELD_OUT ? replicate : replicate - HELD_OUT + 1;
 const byId = (id) => document.getElementById(id);
 
 let state = null;
@@ -157,7 +158,7 @@ function showWork() {
       title.append(element("span", {class: "note", title: others.map(({c}) => nameOf(c)).join("\n")},
                            ` and ${plural(others.length, "other")}`));
     } else if (first.replicate > 0) {
-      title.append(element("span", {class: "note"}, ` replicate ${first.replicate % HELD_OUT}`));
+      title.append(element("span", {class: "note"}, ` seed ${seedOf(first.replicate)}`));
     }
     const loss = array.curve.length > 0 ? `, loss ${number(array.curve.at(-1)[1])}` : "";
     const step = array.steps > 0
@@ -190,7 +191,7 @@ function showTables() {
   table.tBodies[0].replaceChildren(...rows.slice(0, all ? rows.length : SHOWN).map((row) => {
     const status = row.baseline ? `${row.status}, baseline` : row.status;
     const made = element("tr", {}, element("td", {class: "left"}, mechanism(row.c)),
-      cell(row.ask === null ? "" : String(row.ask + 1)), cell(String(row.replicate % HELD_OUT)),
+      cell(row.ask === null ? "" : String(row.ask + 1)), cell(String(seedOf(row.replicate))),
       cell(status, true), ...state.objectives.map((_, i) => cell(number(row.values[i]))),
       cell(row.seconds > 0 ? number(row.seconds) : ""));
     if (!row.usable) made.cells[3].className = "left warn";

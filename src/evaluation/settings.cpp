@@ -438,6 +438,14 @@ std::vector<Setting> retest_settings() {
            .max = 1,
            .min_exclusive = true,
            .max_exclusive = true},
+          {.name = "until",
+           .default_value = 0.0,
+           .help = "percent of test perplexity: seeds come to listed `mechanisms`, at most "
+                   "`replicates`, until each is shown to be better or worse than the baseline, or "
+                   "within so much of it; 0 = `replicates` seeds for all",
+           .min = 0,
+           .max = 100,
+           .max_exclusive = true},
       });
 }
 

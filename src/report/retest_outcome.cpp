@@ -113,6 +113,10 @@ void find_probabilities(const std::vector<Retested>& retested, const ObjectiveSe
     samples.push_back(points_of(retested[i], objectives));
     members.push_back(&outcome.candidates[i]);
   }
+  // By the seeds that all have.
+  std::size_t seeds = std::numeric_limits<std::size_t>::max();
+  for (const auto& points : samples) seeds = std::min(seeds, points.size());
+  for (auto& points : samples) points.resize(seeds);
   const auto probabilities = front_probability(samples, objectives.judges_failures());
   if (!probabilities) return;
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -127,11 +131,14 @@ bool any_failed(const Retested& retested) {
 
 /// Compares two candidates on the seeds that both have.
 std::optional<Contrast> contrast(const Retested& candidate, const Retested& reference,
-                                 double confidence, const ValueOf& value_of) {
+                                 const RetestOutcome& outcome, const ValueOf& value_of) {
+  const bool sequence =
+      outcome.until && candidate.role != Role::control && reference.role != Role::control;
   std::vector<double> a;
   std::vector<double> b;
   bool same = true;
-  for (std::size_t i = 0; i < candidate.evaluations.size(); ++i) {
+  const auto seeds = std::min(candidate.evaluations.size(), reference.evaluations.size());
+  for (std::size_t i = 0; i < seeds; ++i) {
     same &= candidate.evaluations[i].id == reference.evaluations[i].id;
     const double first = value_of(candidate.evaluations[i]);
     const double second = value_of(reference.evaluations[i]);
@@ -140,7 +147,8 @@ std::optional<Contrast> contrast(const Retested& candidate, const Retested& refe
     b.push_back(second);
   }
   if (same || a.empty()) return std::nullopt;
-  return Contrast{.paired = compare_paired(a, b, confidence)};
+  const auto compare = sequence ? compare_anytime : compare_paired;
+  return Contrast{.paired = compare(a, b, outcome.confidence)};
 }
 
 /// Comparisons that are corrected together, by the ids of the evaluations that they compare: what
@@ -170,7 +178,7 @@ void find_contrasts(const std::vector<Retested>& retested, std::size_t reference
   for (std::size_t i = 0; i < retested.size(); ++i) {
     if (i == reference || !chosen(retested[i]) || !may_be_compared(i)) continue;
     auto& found = place(outcome.candidates[i]);
-    found = contrast(retested[i], retested[reference], outcome.confidence, value_of);
+    found = contrast(retested[i], retested[reference], outcome, value_of);
     if (!found) continue;
     family[{outcome.candidates[i].evaluations, outcome.candidates[reference].evaluations}]
         .push_back(&*found);
@@ -275,19 +283,31 @@ const RetestedCandidate* RetestOutcome::tuned_baseline() const {
 const RetestedCandidate* RetestOutcome::best_control() const {
   const RetestedCandidate* best = nullptr;
   for (const auto& candidate : candidates) {
-    if (candidate.role != Role::control || candidate.n < replicates || !candidate.test) continue;
+    if (candidate.role != Role::control || !candidate.test) continue;
+    if (candidate.n < std::ssize(candidate.evaluations)) continue;
     if (best == nullptr || candidate.test->mean < best->test->mean) best = &candidate;
   }
   return best;
 }
 
+Decision RetestOutcome::decision(const RetestedCandidate& candidate) const {
+  const auto& contrast = candidate.against_baseline;
+  if (!until || !contrast) return Decision::open;
+  return decide(contrast->paired.difference, contrast->p_holm, 1.0 - confidence,
+                std::log1p(*until));
+}
+
 RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& objectives,
-                    double confidence) {
-  RetestOutcome outcome{
-      .replicates = static_cast<std::int64_t>(retested.front().evaluations.size()),
-      .confidence = confidence,
-      .objective = {},
-      .candidates = {}};
+                    double confidence, std::optional<double> until) {
+  const auto& most =
+      *std::max_element(retested.begin(), retested.end(), [](const auto& one, const auto& other) {
+        return one.evaluations.size() < other.evaluations.size();
+      });
+  RetestOutcome outcome{.replicates = std::ssize(most.evaluations),
+                        .confidence = confidence,
+                        .until = until,
+                        .objective = {},
+                        .candidates = {}};
   const auto& all = objectives.objectives;
   const auto trained =
       std::find_if(all.begin(), all.end(), [](const auto& o) { return o.needs_training(); });
@@ -395,18 +415,21 @@ nlohmann::json to_record(const RetestOutcome& outcome) {
          {"differences", differences},
          {"rejected", candidate.rejected}});
   }
-  return {{"replicates", outcome.replicates},
-          {"confidence", outcome.confidence},
-          {"objective", outcome.objective},
-          {"candidates", candidates},
-          {"optimism", json_number(outcome.optimism)},
-          {"baseline_optimism", json_number(outcome.baseline_optimism)},
-          {"best_control", outcome.best_control() == nullptr
-                               ? nlohmann::json()
-                               : nlohmann::json(outcome.best_control()->label)},
-          {"flattery", json_number(outcome.flattery)},
-          {"probability_split", "validation"},
-          {"verdict", verdict(outcome)}};
+  nlohmann::json record{{"replicates", outcome.replicates},
+                        {"confidence", outcome.confidence},
+                        {"objective", outcome.objective},
+                        {"candidates", candidates},
+                        {"optimism", json_number(outcome.optimism)},
+                        {"baseline_optimism", json_number(outcome.baseline_optimism)},
+                        {"best_control", outcome.best_control() == nullptr
+                                             ? nlohmann::json()
+                                             : nlohmann::json(outcome.best_control()->label)},
+                        {"flattery", json_number(outcome.flattery)},
+                        {"probability_split", "validation"},
+                        {"verdict", verdict(outcome)}};
+  if (outcome.until) record["until"] = *outcome.until;
+  if (const auto seeds = seeds_needed(outcome)) record["seeds_needed"] = *seeds;
+  return record;
 }
 
 }  // namespace nas

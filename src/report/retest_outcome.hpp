@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "search/objective_set.hpp"
+#include "statistics/sequential.hpp"
 #include "statistics/statistics.hpp"
 #include "store/evaluation.hpp"
 
@@ -28,11 +29,14 @@ struct Retested {
   /// What the search saw, one per objective, in minimisation form; for a tuned one its best trial;
   /// empty where it saw nothing.
   std::vector<double> search{};
-  std::int64_t search_n = 0;            ///< usable evaluations behind it
-  std::vector<Evaluation> evaluations;  ///< one per seed, seeds in one order for all candidates
+  std::int64_t search_n = 0;  ///< usable evaluations behind it
+  /// One per seed, seeds in one order for all candidates; the baseline has the most.
+  std::vector<Evaluation> evaluations;
 };
 
 /// Two candidates compared pair by pair of equal seeds.
+/// @note Where seeds are added until something is decided (RetestOutcome::until), interval and p hold
+/// however often that is looked at (compare_anytime), but for controls, whose seeds are given.
 struct Contrast {
   PairedComparison paired;
   /// Corrected for all comparisons of its family, each pair of equal evaluations once; the interval
@@ -72,7 +76,10 @@ struct RetestedCandidate {
 /// What a re-test found out.
 struct RetestOutcome {
   std::int64_t replicates = 0;
-  double confidence = 0.95;         ///< of all intervals, and of the verdict
+  double confidence = 0.95;  ///< of all intervals, and of the verdict
+  /// Share of the baseline's perplexity within which a mechanism is taken for as good, where seeds
+  /// are added until all are decided; nothing where their number is given.
+  std::optional<double> until{};
   std::string objective;            ///< the first that training determines
   std::size_t objective_index = 0;  ///< of it
   std::vector<RetestedCandidate> candidates;
@@ -91,15 +98,19 @@ struct RetestOutcome {
   /// @return the control of the lowest mean test perplexity, those with failures left out; nullptr
   /// if there is none.
   [[nodiscard]] const RetestedCandidate* best_control() const;
+  /// What the seeds of a candidate have come to against the baseline; open where nothing is compared.
+  [[nodiscard]] Decision decision(const RetestedCandidate& candidate) const;
 };
 
 /// Turns the evaluations of a re-test into what they say.
 ///
 /// Values that are not finite count as failed. Comparisons use the seeds at which both candidates
 /// have a test nll; what tuning left at the configuration's own settings is compared with nothing.
-/// @param retested  at least one, all with equally many evaluations, at least one.
+/// @param retested  at least one, all with equally many evaluations, at least one; with `until` some
+///                  may have fewer: those of the first seeds.
+/// @param until     see RetestOutcome.
 RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& objectives,
-                    double confidence);
+                    double confidence, std::optional<double> until = {});
 
 /// The record of a re-test: objects with JSON null in place of what is unknown or not finite.
 nlohmann::json to_record(const RetestOutcome& outcome);

@@ -473,8 +473,8 @@ std::string table_of(const RunSummary& run, std::size_t width) {
   columns.push_back(retest_column(candidates, "test perplexity", [](const auto& candidate) {
     return estimate_text(candidate.at("test"));
   }));
-  const auto wanted = run.retest.at("replicates").get<std::int64_t>();
-  columns.push_back(retest_column(candidates, "n", [index, wanted](const auto& candidate) {
+  columns.push_back(retest_column(candidates, "n", [index](const auto& candidate) {
+    const auto wanted = std::ssize(candidate.at("evaluations"));
     const auto n = candidate.at("retest").at(index).at("n").template get<std::int64_t>();
     return used_text(n, wanted);
   }));
@@ -518,10 +518,10 @@ std::string differences_table(const RunSummary& run, std::size_t width) {
     add("p", corrected_p_text);
     add("n", [](const nlohmann::json& difference) { return difference.at("n").dump(); });
   }
-  return wrapped(
-             "\ndifferences from the baseline on the validation split, t-tests of pairs of equal "
-             "seeds, p by Holm over the mechanisms of each objective\n",
-             width) +
+  return wrapped(std::string("\ndifferences from the baseline on the validation split, ") +
+                     (run.retest.contains("until") ? "" : "t-tests of ") +
+                     "pairs of equal seeds, p by Holm over the mechanisms of each objective\n",
+                 width) +
          aligned(std::move(columns), width);
 }
 
@@ -546,6 +546,25 @@ std::string tuning_text(const RunSummary& run) {
   return text.str();
 }
 
+/// What it takes to decide about what so many seeds do not.
+std::string deciding_text(const RunSummary& run) {
+  const auto seeds = run.retest.value("seeds_needed", std::int64_t{0});
+  if (seeds == 0 || run.outside.evaluations == 0) return {};
+  std::int64_t trainings = 0;
+  for (const auto& candidate : run.retest.at("candidates")) {
+    const auto& role = candidate.at("role");
+    if (role != "listed" && role != "baseline") continue;
+    const auto& contrast = candidate.at("against_baseline");
+    const bool decided =
+        run.retest.contains("until") && contrast.is_object() &&
+        std::ssize(candidate.at("evaluations")) < run.retest.at("replicates").get<std::int64_t>();
+    if (!decided) trainings += seeds - std::ssize(candidate.at("evaluations"));
+  }
+  const double each = run.outside.train_seconds / static_cast<double>(run.outside.evaluations);
+  return "\n--seeds " + std::to_string(seeds) + ": " + counted(trainings, "more training run") +
+         ", " + human_duration(each * static_cast<double>(trainings)) + " of training\n";
+}
+
 /// What came after the search: what tuning found, the re-tested candidates with what the search had
 /// seen beside what fresh seeds say, and the verdict. Empty where there was neither.
 std::string retest_table(const RunSummary& run, std::size_t width) {
@@ -554,10 +573,14 @@ std::string retest_table(const RunSummary& run, std::size_t width) {
   if (run.retest.is_null()) return text.str();
   const auto replicates = run.retest.at("replicates").get<std::int64_t>();
   std::ostringstream head;
-  head << (run.listed() ? "\ntrained on " : "\nre-test on ") << counted(replicates, "fresh seed");
+  const auto until = run.retest.value("until", 0.0);
+  head << (run.listed() ? "\ntrained on " : "\nre-test on ") << (until > 0.0 ? "at most " : "")
+       << counted(replicates, "fresh seed");
+  if (until > 0.0) head << ", until each was decided to " << shortest(100.0 * until) << " %";
   if (replicates > 1) {
-    head << "; " << shortest(100.0 * run.retest.at("confidence").get<double>())
-         << " % intervals, each for itself; differences in test perplexity, paired by seed, p by "
+    head << "; " << shortest(100.0 * run.retest.at("confidence").get<double>()) << " % intervals"
+         << (until > 0.0 ? " that hold at any number of seeds" : "")
+         << ", each for itself; differences in test perplexity, paired by seed, p by "
             "Holm over all of them; "
          << (run.several() ? "P(front)" : "P(best)") << " by validation values";
   }
@@ -566,6 +589,7 @@ std::string retest_table(const RunSummary& run, std::size_t width) {
   if (run.listed()) text << differences_table(run, width);
   const auto verdict = run.retest.at("verdict").get<std::string>();
   if (!verdict.empty()) text << '\n' << wrapped(verdict, std::min(kLineWidth, width));
+  if (run.listed()) text << wrapped(deciding_text(run), width);
   return text.str();
 }
 

@@ -85,11 +85,78 @@ std::string pairs_text(const std::vector<Compared>& group) {
   return text + (most->pairs() == 1 ? " seed" : " seeds");
 }
 
-void add_undecided(const std::vector<Compared>& group, bool all, const std::string& reference,
-                   Texts& sentences) {
+/// "3.1 % better", of a difference in nats.
+std::string effect_text(double nll) {
+  const double percent = 100.0 * std::expm1(nll);
+  return percent_text(std::abs(percent)) + (percent > 0.0 ? " % worse" : " % better");
+}
+
+/// "between 5.0 % better and 1.2 % worse".
+std::string between_text(const Estimate& difference) {
+  if (!std::isfinite(difference.low)) return "with so few seeds anything";
+  return "between " + effect_text(difference.low) + " and " + effect_text(difference.high);
+}
+
+/// Seeds with which a comparison would tell more.
+/// @param compared  comparisons that are corrected together.
+std::optional<std::int64_t> seeds_of(const RetestOutcome& outcome, const Contrast& contrast,
+                                     std::size_t compared) {
+  const auto& difference = contrast.paired.difference;
+  const double alpha = (1.0 - outcome.confidence) / static_cast<double>(compared);
+  return outcome.until ? seeds_to_decide(difference, alpha, std::log1p(*outcome.until))
+                       : seeds_to_show(difference, alpha);
+}
+
+std::string seeds_text(const RetestOutcome& outcome, const Compared& one, std::size_t compared) {
+  const auto most = "more than " + grouped(kMostSeedsNeeded);
+  const auto seeds = seeds_of(outcome, *one.contrast, compared);
+  if (outcome.until) {
+    return seeds ? "about " + counted(*seeds - one.pairs(), "more seed") + " would decide"
+                 : most + " seeds would be needed";
+  }
+  return (seeds ? "about " + grouped(*seeds) : most) +
+         " seeds would show a difference of that size";
+}
+
+/// Whether a size can be told: not where all pairs are equal.
+bool has_size(const Compared& one) { return one.contrast->paired.difference.standard_error > 0.0; }
+
+std::string size_text(const RetestOutcome& outcome, const Compared& one, std::size_t compared) {
+  const auto& difference = one.contrast->paired.difference;
+  return effect_text(difference.mean) + ", " + between_text(difference) + "; " +
+         seeds_text(outcome, one, compared);
+}
+
+/// @param compared  comparisons that are corrected together.
+void add_undecided(const RetestOutcome& outcome, const std::vector<Compared>& group,
+                   std::size_t compared, const std::string& reference, Texts& sentences) {
   if (group.empty()) return;
-  sentences.push_back(who(group, all, " shows", " show") + " no difference from " + reference +
-                      " that " + pairs_text(group) + " can show.");
+  const bool all = group.size() == compared;
+  auto lead = who(group, all, " shows", " show") + " no difference from " + reference + " that " +
+              pairs_text(group) + " can show";
+  if (group.size() == 1) {
+    const auto& one = group.front();
+    sentences.push_back(lead + (has_size(one) ? ": " + size_text(outcome, one, compared) : "") +
+                        ".");
+    return;
+  }
+  sentences.push_back(lead + ".");
+  for (const auto& one : group) {
+    if (!has_size(one) || one.candidate->role != Role::listed) continue;
+    sentences.push_back(one.candidate->label + " is " + size_text(outcome, one, compared) + ".");
+  }
+}
+
+/// Those that are as good as the reference, to the bound that seeds were added for.
+void add_within(const RetestOutcome& outcome, const std::vector<Compared>& group,
+                const std::string& reference, Texts& sentences) {
+  for (const auto& one : group) {
+    const auto& difference = one.contrast->paired.difference;
+    sentences.push_back(one.candidate->label + " is within " +
+                        percent_text(100.0 * *outcome.until) + " % of " + reference + ": " +
+                        effect_text(difference.mean) + ", " + between_text(difference) +
+                        ", n = " + std::to_string(difference.n) + ".");
+  }
 }
 
 void add_too_few(const std::vector<Compared>& group, bool all, const std::string& reference,
@@ -108,6 +175,7 @@ void add_comparisons(const RetestOutcome& outcome, std::vector<Compared> compare
   std::vector<Compared> better;
   std::vector<Compared> worse;
   std::vector<Compared> undecided;
+  std::vector<Compared> within;
   std::vector<Compared> too_few;
   for (const auto& one : compared) {
     if (one.pairs() < kFewestPairs) {
@@ -115,11 +183,16 @@ void add_comparisons(const RetestOutcome& outcome, std::vector<Compared> compare
       continue;
     }
     const bool beyond_noise = one.contrast->p_holm <= 1.0 - outcome.confidence;
-    auto& group = !beyond_noise ? undecided : one.difference() < 0.0 ? better : worse;
+    const bool as_good = outcome.until && outcome.decision(*one.candidate) == Decision::within;
+    auto& group = as_good                  ? within
+                  : !beyond_noise          ? undecided
+                  : one.difference() < 0.0 ? better
+                                           : worse;
     group.push_back(one);
   }
   add_differing(better, "better", reference, sentences);
-  add_undecided(undecided, undecided.size() == compared.size(), reference, sentences);
+  add_within(outcome, within, reference, sentences);
+  add_undecided(outcome, undecided, compared.size(), reference, sentences);
   add_differing(worse, "worse", reference, sentences);
   add_too_few(too_few, too_few.size() == compared.size(), reference, sentences);
 }
@@ -199,10 +272,10 @@ void add_failures(const RetestOutcome& outcome, Texts& sentences) {
       sentences.push_back(candidate.label + " is rejected: " + candidate.rejected + ".");
       continue;
     }
-    if (candidate.n == outcome.replicates) continue;
-    sentences.push_back(candidate.label + " failed at " +
-                        std::to_string(outcome.replicates - candidate.n) + " of " +
-                        counted(outcome.replicates, "seed") + ".");
+    const auto seeds = std::ssize(candidate.evaluations);
+    if (candidate.n == seeds) continue;
+    sentences.push_back(candidate.label + " failed at " + std::to_string(seeds - candidate.n) +
+                        " of " + counted(seeds, "seed") + ".");
   }
 }
 
@@ -250,6 +323,19 @@ std::string verdict(const RetestOutcome& outcome) {
   add_failures(outcome, sentences);
   add_optimism(outcome, sentences);
   return join(sentences, " ");
+}
+
+std::optional<std::int64_t> seeds_needed(const RetestOutcome& outcome) {
+  const auto compared = compared_by(outcome, &RetestedCandidate::against_baseline, false);
+  std::optional<std::int64_t> most;
+  for (const auto& one : compared) {
+    if (one.candidate->role != Role::listed) continue;
+    const bool beyond_noise = one.contrast->p_holm <= 1.0 - outcome.confidence;
+    if (beyond_noise || outcome.decision(*one.candidate) != Decision::open) continue;
+    const auto seeds = seeds_of(outcome, *one.contrast, compared.size());
+    if (seeds) most = std::max(most.value_or(0), *seeds);
+  }
+  return most;
 }
 
 std::string unlearned_text(const RunSummary& run) {

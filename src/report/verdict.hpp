@@ -11,12 +11,17 @@
 namespace nas {
 
 /// What a re-test says, in sentences: whether the baseline and the mechanisms are better than the
-/// best control; which mechanisms are better or worse than the baseline (and the tuned one) beyond noise, for which so few seeds show no difference, which failed or break a
+/// best control; which mechanisms are better or worse than the baseline (and the tuned one) beyond noise, for which so few seeds show no difference, by how
+/// much these differ and how many seeds would show that, which failed or break a
 /// constraint, and how much the search's scores flattered what it found.
 ///
 /// Beyond noise: Holm's p is at most 1 - confidence. Differences are in test perplexity: a mean
 /// difference d of nll (nats) is a ratio exp(d) of perplexities.
 std::string verdict(const RetestOutcome& outcome);
+
+/// Seeds that would decide about all listed mechanisms that are undecided, as the verdict says of
+/// each. Nothing where none is, and of those that need too many.
+std::optional<std::int64_t> seeds_needed(const RetestOutcome& outcome);
 
 /// That the baseline's perplexity is no better than the unigram model's, in sentences. Empty where
 /// it is, or where one of the two is not recorded.

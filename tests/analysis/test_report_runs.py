@@ -10,6 +10,7 @@ from unittest import mock
 import page_fixture
 from page_fixture import BASELINE, PageTest, RunFixture, words_of
 
+from attnas.analysis import latex
 from attnas.analysis.commands.report import report
 from attnas.analysis.differences import among, difference, from_baseline, noise
 from attnas.analysis.effects import effects
@@ -197,6 +198,11 @@ class PairedSeeds(unittest.TestCase):
         drawn = retest.pictures(self.run_)["pairs"]
         self.assertEqual("".join(drawn.draw(860).parts).count("line2 pair"), 13)
         self.assertIn("until each mechanism was decided to 3 %", drawn.caption)
+        page = report(self.run_)
+        self.assertIn("trained on at most 8 seeds, added until each was decided to 3 %, the same for all, which no search uses", page)
+        self.assertIn("Intervals and p hold however often one looks", page)
+        self.assertIn(r"anytime-valid $t$-test", latex.table(self.run_))
+        self.assertIn(r"within 3\,\% (Lai, 1976)", latex.table(self.run_))
 
     def test_differences_of_the_table_are_in_percent(self):
         page = html.unescape(report(self.run_))

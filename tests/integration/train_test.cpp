@@ -150,6 +150,60 @@ TEST_F(TrainTest, KilledAndContinuedByItsFolderEndsLikeAnUninterruptedRun) {
   EXPECT_EQ(canonical_export(killed), canonical_export(whole));
 }
 
+TEST_F(TrainTest, SeedsUntilADecisionAreThoseOfAnyWorkersAndOfAContinuedRun) {
+  const auto command = [this](const fs::path& folder, const std::string& workers) {
+    return std::vector<std::string>{"sparsemax",
+                                    "additive+highway",
+                                    config("smoke.yaml"),
+                                    "-o",
+                                    folder.string(),
+                                    "--until",
+                                    "2%",
+                                    "--seeds",
+                                    "7",
+                                    "--no-report",
+                                    "training.steps=60",
+                                    "evaluation.array=2",
+                                    "evaluation.workers=" + workers};
+  };
+  const auto whole = folder_ / "whole";
+  ASSERT_EQ(run("nas-train", command(whole, "1")), 0) << text();
+  const auto retest = results_of(whole)["retest"];
+  EXPECT_EQ(retest["until"], 0.02);
+  EXPECT_EQ(retest["candidates"][0]["candidate"], kSparse) << "the baseline with that changed";
+  const auto seeds = [&](std::size_t i) { return retest["candidates"][i]["evaluations"].size(); };
+  EXPECT_GE(std::max(seeds(0), seeds(1)), 4U);
+  EXPECT_EQ(seeds(2), std::max(seeds(0), seeds(1))) << "the baseline has all";
+  const auto killed = folder_ / "killed";
+  const auto output = folder_ / "killed.txt";
+  Program program("nas-train", command(killed, "2"), output);
+  int code = -1;
+  while (read_file(output).find("training 5/12") == std::string::npos) {
+    ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code)) << read_file(output);
+  }
+  program.kill(SIGKILL);
+  program.wait();
+  EXPECT_FALSE(fs::exists(killed / "results.json")) << "killed too late";
+  ASSERT_EQ(run("nas-train", {killed.string(), "--no-report"}), 0) << text();
+  EXPECT_EQ(results_of(killed)["retest"], retest);
+  EXPECT_EQ(canonical_export(killed), canonical_export(whole));
+  // A further mechanism begins at the first seed, and what was decided stays decided by its own.
+  ASSERT_EQ(run("nas-train", {"cosine", killed.string(), "--no-report"}), 0) << text();
+  const auto more = results_of(killed)["retest"]["candidates"];
+  EXPECT_EQ(more.size(), 4U);
+  EXPECT_GE(more[2]["evaluations"].size(), 4U);
+}
+
+TEST_F(TrainTest, UntilNeedsAListAndAPercentage) {
+  EXPECT_EQ(run("nas-train", {"sparsemax", config("smoke.yaml"), "--until", "much"}), 2);
+  expect_text("retest.until = much");
+  EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "retest.until=3", "-o", folder_.string() + "/x"}),
+            2);
+  expect_text("retest.until = 3, must be 0 unless mechanisms are listed");
+  EXPECT_EQ(run("nas-train", {"fixed", config("smoke.yaml")}), 2);
+  expect_text("'fixed' may mean several things, write one of temperature=fixed, decay=fixed");
+}
+
 TEST_F(TrainTest, SeedsStayWhereWhatComesToThemIsKilled) {
   const auto out = folder_ / "run";
   std::vector<std::string> words{kSparse,

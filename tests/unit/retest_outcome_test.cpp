@@ -91,8 +91,10 @@ TEST(RetestOutcome, DistinguishesBetterWorseAndNoise) {
   EXPECT_THAT(text, ::testing::ContainsRegex("the good is better than the baseline by 5.0 % "
                                              "\\(4\\.[0-9] to 5\\.[0-9]\\) in test perplexity, "
                                              "n = 5, p < 0.001\\."));
-  EXPECT_THAT(text, HasSubstr("the like shows no difference from the baseline that 5 seeds can "
-                              "show."));
+  EXPECT_THAT(text, ::testing::ContainsRegex(
+                        "the like shows no difference from the baseline that 5 seeds can show: "
+                        "0\\.[0-9]+ % [a-z]+, between [0-9.]+ % better and [0-9.]+ % worse; about "
+                        "[0-9]+ seeds would show a difference of that size\\."));
   EXPECT_THAT(text, HasSubstr("the bad is worse than the baseline by "));
   EXPECT_THAT(text, Not(HasSubstr("tuned")));
 }
@@ -225,7 +227,58 @@ TEST(RetestOutcome, SeedsThatWereComparedAreCounted) {
   const auto outcome =
       judge({like, retested(Role::baseline, "plain", {100}, kBaseline)}, objectives(), 0.95);
   EXPECT_THAT(verdict(outcome), HasSubstr("the like shows no difference from the baseline that 4 "
-                                          "seeds can show."));
+                                          "seeds can show: "));
+}
+
+TEST(RetestOutcome, EachListedMechanismIsSaidWithItsSize) {
+  const auto outcome = judge({retested(Role::listed, "one", {}, times(0.97, kBaseline, 0.03)),
+                              retested(Role::listed, "two", {}, times(1.01, kBaseline, 0.03)),
+                              retested(Role::baseline, "plain", {}, kBaseline)},
+                             objectives(), 0.95);
+  const auto text = verdict(outcome);
+  EXPECT_THAT(text, ::testing::StartsWith(
+                        "All 2 show no difference from the baseline that 5 seeds can show. the "
+                        "one is 2.5 % better, between 6.4 % better and 1.6 % worse; about "));
+  EXPECT_THAT(text, HasSubstr("the two is 1.6 % worse, between 2.5 % better and 5.8 % worse; "));
+  // Corrected for two comparisons, with a power of 0.8.
+  const auto& one = outcome.candidates[0].against_baseline->paired.difference;
+  EXPECT_EQ(
+      seeds_needed(outcome).value(),
+      std::max(
+          seeds_to_show(one, 0.025).value(),
+          seeds_to_show(outcome.candidates[1].against_baseline->paired.difference, 0.025).value()));
+  EXPECT_EQ(to_record(outcome)["seeds_needed"], *seeds_needed(outcome));
+  EXPECT_FALSE(to_record(outcome).contains("until"));
+}
+
+TEST(RetestOutcome, SeedsThatAreAddedUntilADecisionHaveItsIntervals) {
+  Numbers many;
+  for (int i = 0; i < 4; ++i) many.insert(many.end(), kBaseline.begin(), kBaseline.end());
+  auto few = times(0.9, many, 0.002);
+  few.resize(6);
+  const auto outcome = judge({retested(Role::listed, "good", {}, few),
+                              retested(Role::listed, "like", {}, times(1.0, many, 0.01)),
+                              retested(Role::listed, "open", {}, times(1.0, many, 0.08)),
+                              retested(Role::baseline, "plain", {}, many),
+                              retested(Role::control, "bare", {}, times(1.5, kBaseline, 0.01))},
+                             objectives(), 0.95, 0.03);
+  EXPECT_EQ(outcome.replicates, 20);
+  EXPECT_EQ(outcome.decision(outcome.candidates[0]), Decision::better);
+  EXPECT_EQ(outcome.decision(outcome.candidates[1]), Decision::within);
+  EXPECT_EQ(outcome.decision(outcome.candidates[2]), Decision::open);
+  EXPECT_EQ(outcome.candidates[0].against_baseline->paired.difference.n, 6);
+  const auto& wide = outcome.candidates[2].against_baseline->paired.difference;
+  EXPECT_NEAR(wide.high - wide.mean, anytime_quantile(20, 0.05) * wide.standard_error, 1e-12);
+  EXPECT_EQ(outcome.best_control()->candidate, "bare") << "whole with its fewer seeds";
+  const auto text = verdict(outcome);
+  EXPECT_THAT(text, HasSubstr("the good is better than the baseline by 10.0 % ("));
+  EXPECT_THAT(text, HasSubstr("the like is within 3.0 % of the baseline: "));
+  EXPECT_THAT(text, ::testing::ContainsRegex("the open shows no difference from the baseline that "
+                                             "20 seeds can show: [^;]+; about [0-9]+ more seeds "
+                                             "would decide\\."));
+  EXPECT_THAT(text, Not(HasSubstr("failed")));
+  EXPECT_GT(to_record(outcome)["seeds_needed"], 20);
+  EXPECT_EQ(to_record(outcome)["until"], 0.03);
 }
 
 TEST(RetestOutcome, AllComparisonsOfAVerdictAreCorrectedTogether) {

@@ -50,8 +50,8 @@ TEST(StageDisplay, WritesALineForEachFinishedTrainingRun) {
                     .evaluation = &failed});
   }
   EXPECT_EQ(out.str(),
-            "re-test 3/4, 10 s left, 10 s elapsed: the one replicate 1000002\n"
-            "re-test 4/4, 10 s elapsed: the one replicate 1000002, diverged: not finite\n");
+            "re-test 3/4, 10 s left, 10 s elapsed: the one seed 3\n"
+            "re-test 4/4, 10 s elapsed: the one seed 3, diverged: not finite\n");
 }
 
 TEST(StageDisplay, ReasonsOfOthersDoNotCommandTheTerminal) {
@@ -94,8 +94,7 @@ TEST(StageDisplay, RewritesTwoLinesOfATerminalAndEndsThem) {
     out.str("");
     now += 10;
     display.update({.kind = Progress::Kind::evaluation_finished, .trained = 1, .evaluation = &ok});
-    EXPECT_THAT(out.str(),
-                HasSubstr("re-test 1/4, 30 s left, 10 s\u2026\x1b[K\nthe one replicate"));
+    EXPECT_THAT(out.str(), HasSubstr("re-test 1/4, 30 s left, 10 s\u2026\x1b[K\nthe one seed"));
   }
   EXPECT_EQ(out.str().back(), '\n');
 }

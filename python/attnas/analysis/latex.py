@@ -112,14 +112,22 @@ def _two_decimals(value: float) -> str:
     return f"{value:.2f}".replace("-", MINUS) if abs(value) < 1000 else number(value)
 
 
+def _added(share: float | None) -> str:
+    """How many seeds there are, where what they said decided about that."""
+    return rf"Seeds were added until each was distinguished or within {100 * share:g}\,\% (Lai, 1976). " if share else ""
+
+
 def _caption(run: Run, found: list[dict[str, Any]], tested: bool) -> str:
     corpus = f" on {escaped(str(run.facts['corpus']))}" if run.facts.get("corpus") else ""
     replicates = counted(int(run.retest["replicates"]), "seed")
-    text = f"Mechanisms{corpus}: means over {replicates} that no search used, on the validation split"
+    added = run.retest.get("until")  # the share to which seeds were added until everything was decided
+    most = "at most " if added else ""
+    text = f"Mechanisms{corpus}: means over {most}{replicates} that no search used, on the validation split"
     if not tested:
         return text + "."
     confidence = run.retest["confidence"]
     return (rf"{text}; perplexity on the test split and its change from the baseline, with {100 * confidence:g}\,\% intervals. $p$: "
-            "paired $t$-test of the mean negative log-likelihood of a target of the test split, $n$ pairs of equal seeds, corrected by "
-            "Holm. "
+            rf"{'anytime-valid $t$-test' if added else 'paired $t$-test'} of the mean negative log-likelihood of a target of the test "
+            "split, $n$ pairs of equal seeds, corrected by Holm. "
+            rf"{_added(added)}"
             rf"Bold: distinguished from the baseline, $p \leq {1 - confidence:.3g}$.")

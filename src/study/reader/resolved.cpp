@@ -46,6 +46,8 @@ nlohmann::json resolved_configuration(const Experiment& experiment,
       {"retest", experiment.retest},
       {"algorithm", plugin("algorithm", experiment.algorithm, experiment.algorithm_settings)}};
   for (const auto& loaded : loaded_plugins()) json["plugins"].push_back(loaded.file);
+  // Only where it says something, as records were before there was such a setting.
+  if (experiment.retest.get<double>("until") == 0.0) json["retest"].erase("until");
   // Only where there is one, as records were before there was such a section.
   if (has_cluster(experiment)) json["cluster"] = experiment.cluster;
   if (experiment.fidelity) json["fidelity"] = *experiment.fidelity;

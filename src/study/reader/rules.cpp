@@ -278,6 +278,7 @@ constexpr Rule kRules[] = {
      "be false: {the problem} trains nothing"},
     {kHere, "retest.replicates", "", "!search & training & retest.replicates = 0",
      "be at least 1 where mechanisms are listed"},
+    {kHere, "retest.until", "", "search & retest.until > 0", "be 0 unless mechanisms are listed"},
     {kHere, "evaluation.racing_replicates", "evaluation",
      "evaluation.racing_replicates > 0 & evaluation.racing_replicates <= evaluation.replicates",
      "be more than {evaluation.replicates}, or 0 for no racing"},

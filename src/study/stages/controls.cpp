@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
+#include "statistics/sequential.hpp"
 #include "study/session/session.hpp"
 
 namespace nas {
@@ -108,7 +109,8 @@ void record_counts(const FurtherWork& work) {
 
 std::int64_t control_trainings(const Experiment& experiment, const Problem& problem) {
   const auto options = evaluator_options(experiment);
-  const auto retested = experiment.retest.get<std::int64_t>("replicates");
+  auto retested = experiment.retest.get<std::int64_t>("replicates");
+  if (experiment.retest.get<double>("until") > 0.0) retested = std::min(retested, kFirstSeeds);
   return std::ssize(controls_of(experiment, problem)) * (retested > 0 ? retested
                                                          : options.racing
                                                              ? options.racing->replicates

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "core/format.hpp"
 #include "report/retest_outcome.hpp"
 #include "report/verdict.hpp"
+#include "statistics/sequential.hpp"
 #include "store/replicates.hpp"
 #include "study/session/session.hpp"
 #include "study/stages/controls.hpp"
@@ -117,6 +119,12 @@ Integer recorded_seeds(const FurtherWork& work) {
   return before.is_number_integer() ? before.get<Integer>() : 0;
 }
 
+/// Whether the recorded seeds were added until something was decided, which is decided again.
+bool was_sequence(const FurtherWork& work) {
+  const auto recorded = work.store.meta("retest").value_or(nullptr);
+  return recorded.is_object() && recorded.contains("until");
+}
+
 /// Fresh seeds: those that are asked for, and where an earlier process recorded more, these: seeds
 /// come to a result, none is taken away.
 Integer fresh_seeds(const FurtherWork& work) {
@@ -166,43 +174,85 @@ bool is_of_listed(const nlohmann::json& retest, const std::vector<Candidate>& li
 /// result. What is made in its place has as many seeds all the same. Of the same mechanisms it
 /// stays until there is more of them.
 void set_aside(const FurtherWork& work) {
-  if (const auto before = recorded_seeds(work); before > 0) {
+  if (const auto before = recorded_seeds(work); before > 0 && !was_sequence(work)) {
     work.store.set_meta(kSeedsBefore, before);
   }
   work.store.set_meta("retest", nullptr);
 }
 
-/// Trains those that are chosen on the same fresh seeds.
+bool is_control(const Wanted& one) { return one.retested.role == Role::control; }
+
+/// Trains those that are chosen on the same fresh seeds: those that they lack of so many.
 template <class Chosen>
 void train_some(const FurtherWork& work, std::vector<Wanted>& wanted, Integer replicates,
                 const std::string& stage, Chosen chosen) {
-  const auto seeds = replicates_from(kFirstHeldOutReplicate, replicates);
   std::vector<FurtherTraining> trainings;
-  for (const auto& one : wanted) {
-    if (!chosen(one.retested.role)) continue;
-    trainings.push_back({one.problem, one.problem->parse(one.retested.candidate), seeds});
+  std::vector<Retested*> trained;
+  for (auto& one : wanted) {
+    if (!chosen(one)) continue;
+    const Integer has = std::ssize(one.retested.evaluations);
+    trainings.push_back({one.problem, one.problem->parse(one.retested.candidate),
+                         replicates_from(kFirstHeldOutReplicate + has, replicates - has)});
+    trained.push_back(&one.retested);
   }
   train_further(trainings, work, stage);
-  auto next = trainings.begin();
-  for (auto& one : wanted) {
-    if (chosen(one.retested.role)) one.retested.evaluations = std::move(next++->evaluations);
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    auto& all = trained[i]->evaluations;
+    std::move(trainings[i].evaluations.begin(), trainings[i].evaluations.end(),
+              std::back_inserter(all));
   }
+}
+
+RetestOutcome judged(const FurtherWork& work, const std::vector<Wanted>& wanted) {
+  std::vector<Retested> retested;
+  for (const auto& one : wanted) {
+    if (!one.retested.evaluations.empty()) retested.push_back(one.retested);
+  }
+  const auto& settings = work.experiment.retest;
+  const auto until = settings.get<double>("until") / 100.0;
+  return judge(retested, work.objectives, settings.get<double>("confidence"),
+               until > 0.0 ? std::optional(until) : std::nullopt);
+}
+
+void record(const FurtherWork& work, const std::vector<Wanted>& wanted) {
+  work.store.set_meta("retest", to_record(judged(work, wanted)));
+  if (work.store.meta(kSeedsBefore)) work.store.set_meta(kSeedsBefore, nullptr);
 }
 
 /// Trains all on the same fresh seeds and records what these say. Controls have a stage of their
 /// own: what measures them keeps no models, which whatever measures the others may do.
-std::vector<Retested> train_and_judge(const FurtherWork& work, std::vector<Wanted> wanted,
-                                      Integer replicates, const std::string& stage) {
-  const auto& settings = work.experiment.retest;
-  const auto is_control = [](Role role) { return role == Role::control; };
+void train_and_judge(const FurtherWork& work, std::vector<Wanted>& wanted, Integer replicates,
+                     const std::string& stage) {
   train_some(work, wanted, replicates, stage, std::not_fn(is_control));
   train_some(work, wanted, replicates, "controls", is_control);
-  std::vector<Retested> retested;
-  for (auto& one : wanted) retested.push_back(std::move(one.retested));
-  work.store.set_meta(
-      "retest", to_record(judge(retested, work.objectives, settings.get<double>("confidence"))));
-  if (work.store.meta(kSeedsBefore)) work.store.set_meta(kSeedsBefore, nullptr);
-  return retested;
+  record(work, wanted);
+}
+
+/// Adds seeds in groups until all mechanisms are decided, and records what these say. What is decided
+/// gets no more; the baseline gets all, controls the first group. Only the order of the seeds decides,
+/// so that an interrupted run comes to the same.
+void train_until_decided(const FurtherWork& work, std::vector<Wanted>& wanted, Integer most) {
+  std::set<std::string> decided;
+  const auto is_open = [&decided](const Wanted& one) {
+    return !is_control(one) && !decided.contains(one.retested.candidate);
+  };
+  for (auto seeds = std::min(kFirstSeeds, most);; seeds = next_seeds(seeds, most)) {
+    train_some(work, wanted, seeds, "training", is_open);
+    decided.clear();
+    const auto outcome = judged(work, wanted);
+    bool any = false;
+    for (const auto& candidate : outcome.candidates) {
+      if (candidate.role != Role::listed) continue;
+      // What failed is compared with nothing, however many seeds come.
+      const bool is_decided =
+          !candidate.against_baseline || outcome.decision(candidate) != Decision::open;
+      if (is_decided) decided.insert(candidate.candidate);
+      any |= !is_decided;
+    }
+    if (!any || seeds == most) break;
+  }
+  train_some(work, wanted, std::min(kFirstSeeds, most), "controls", is_control);
+  record(work, wanted);
 }
 
 }  // namespace
@@ -242,7 +292,7 @@ void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
   if (!baseline.empty()) add_baseline(work, run, baseline, problem, wanted);
   add_tuned(work, run, tuned, wanted);
   add_controls(work, problem, wanted);
-  train_and_judge(work, std::move(wanted), replicates, "re-test");
+  train_and_judge(work, wanted, replicates, "re-test");
 }
 
 std::vector<Evaluation> train_listed(const FurtherWork& work,
@@ -265,7 +315,12 @@ std::vector<Evaluation> train_listed(const FurtherWork& work,
   wanted.back().retested.role = Role::baseline;
   const auto baseline = wanted.size() - 1;
   add_controls(work, problem->with_training(work.experiment.training), wanted);
-  return train_and_judge(work, std::move(wanted), replicates, "training")[baseline].evaluations;
+  if (work.experiment.retest.get<double>("until") > 0.0) {
+    train_until_decided(work, wanted, replicates);
+  } else {
+    train_and_judge(work, wanted, replicates, "training");
+  }
+  return std::move(wanted[baseline].retested.evaluations);
 }
 
 RetestPlan retest_plan(const Experiment& experiment, std::int64_t found) {
@@ -273,10 +328,13 @@ RetestPlan retest_plan(const Experiment& experiment, std::int64_t found) {
   if (replicates == 0) return {};
   if (const auto listed = std::ssize(experiment.mechanisms); listed > 0) {
     const auto trainings = (listed + 1) * replicates;
-    return {.text = std::to_string(trainings) + " training runs: " + std::to_string(listed) +
+    const auto until = experiment.retest.get<double>("until");
+    return {.text = (until > 0.0 ? "at most " : "") + std::to_string(trainings) +
+                    " training runs: " + std::to_string(listed) +
                     (listed == 1 ? " mechanism" : " mechanisms") + " and the baseline " +
                     experiment.baseline + ", on the same " + std::to_string(replicates) +
-                    (replicates == 1 ? " seed" : " seeds"),
+                    (replicates == 1 ? " seed" : " seeds") +
+                    (until > 0.0 ? ", until each is decided to " + shortest(until) + " %" : ""),
             .trainings = trainings};
   }
   const bool several = experiment.objectives.objectives.size() > 1;

@@ -144,12 +144,13 @@ def _probability(run: Run) -> str:
 
 
 def _reading(run: Run) -> Html:
+    held = " Intervals and p hold however often one looks, but those of controls." if run.retest.get("until") else ""
     return note("Differences are in test perplexity (that of nll d, in nats, is exp(d) - 1), paired over seeds; "
                 "intervals stand each for itself, p is corrected by Holm over all comparisons of "
                 "the verdict. Effect size: standardised mean difference of the pairs, "
                 f"Hedges-corrected; below zero is better. {_probability(run)}: the probability that "
                 f"the mechanism is {'on the front' if run.several else 'the best'}, given the noise, "
-                f"by values of the {run.retest['probability_split']} split.")
+                f"by values of the {run.retest['probability_split']} split.{held}")
 
 
 def _differences(run: Run, records: list[dict]) -> Html | None:
@@ -171,7 +172,7 @@ def _differences(run: Run, records: list[dict]) -> Html | None:
         table(["mechanism", "objective", f"difference ({_interval(run.retest)})", "p (Holm)", "n"],
               rows),
         note("Differences from the baseline on the validation split, in the objective's unit, by "
-             "t-tests of pairs of equal seeds; p by Holm over the mechanisms of each objective."))
+             f"{'' if run.retest.get('until') else 't-tests of '}pairs of equal seeds; p by Holm over the mechanisms of each objective."))
 
 
 def _interval(retest: dict[str, Any]) -> str:

@@ -73,7 +73,9 @@ def _listed(run: Run, running: str) -> list[Html]:
         parts.append(paragraph(run.retest["verdict"]))
     if run.retest:
         seeds = counted(run.retest["replicates"], "seed")
-        parts.append(note(f"Every mechanism and the baseline were trained on the same {seeds}, which "
+        until = run.retest.get("until")
+        how = f"at most {seeds}, added until each was decided to {100 * until:g} %, the same for all" if until else f"the same {seeds}"
+        parts.append(note(f"Every mechanism and the baseline were trained on {how}, which "
                           "no search uses, and nothing was selected by its score."))
     return parts
 
