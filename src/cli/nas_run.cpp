@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <iomanip>
 #include <iostream>
 #include <sstream>
@@ -12,6 +13,8 @@
 
 #include "cli/command_line.hpp"
 #include "cli/describe.hpp"
+#include "cli/multirun.hpp"
+#include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
 #include "cli/schema.hpp"
@@ -29,6 +32,7 @@
 
 namespace {
 
+namespace fs = std::filesystem;
 namespace po = boost::program_options;
 
 constexpr const char* kUsage =
@@ -49,6 +53,10 @@ constexpr const char* kUsage =
     "read,\n"
     "causes a warning: last digits may differ.\n"
     "\n"
+    "--multirun runs every combination of lists of values, seed=1..5 algorithm.name=evo_ga,nsga2,\n"
+    "one after the other, each in a folder of its own below --output, and compares them at the "
+    "end.\n"
+    "\n"
     "Commands:\n"
     "  list [KIND]            algorithms, problems, objectives, components, data, sections,\n"
     "                         engines, configurations; without KIND all of them\n"
@@ -65,6 +73,7 @@ constexpr const char* kUsage =
     "  $ nas-run own.yaml --dry-run             # what it would do, and how long that takes\n"
     "  $ nas-run own.yaml training.steps=500    # with another setting\n"
     "  $ nas-run own.yaml retest.replicates=5   # with a re-test, also of a finished search\n"
+    "  $ nas-run own.yaml --multirun seed=1..5  # five searches, and a page that compares them\n"
     "  $ nas-run runs/own --status              # who works on what, and since when\n"
     "  $ nas-run verify runs/own --retrain 3    # whether three of its results come again\n"
     "\n";
@@ -75,6 +84,7 @@ struct Arguments {
   std::int64_t retrain = 0;  ///< evaluations; 0: it is not given
   bool remove = false;
   bool status = false;
+  bool multirun = false;
 };
 
 /// How many evaluations --retrain asks for.
@@ -97,7 +107,11 @@ po::options_description options(Arguments& arguments) {
        "it; they are drawn by the run's seed, all of them where there are no more, and nothing is "
        "written")  //
       ("status", po::bool_switch(&arguments.status),
-       "who works on what in the run of this folder, and since when; reads alone");
+       "say what is trained at the moment in the run of this folder, and since when; changes "
+       "nothing");
+  visible.add_options()("multirun", po::bool_switch(&arguments.multirun),
+                        "KEY.PATH=A,B or =1..5: a run of each value (default of --output: "
+                        "runs/NAME-multirun)");
   return visible;
 }
 
@@ -201,6 +215,39 @@ int verify(const Arguments& arguments) {
   return nas::kDone;
 }
 
+/// Runs that lists of values stand for, one after the other, and the page that compares them. All are
+/// read before one begins; the same command continues.
+/// @param kept  receives the folder that keeps what is finished.
+int run_several(const Arguments& arguments, char** argv, std::string& kept) {
+  const auto& file = arguments.words.front();
+  const auto parts = nas::multirun({arguments.words.begin() + 1, arguments.words.end()});
+  if (parts.size() == 1) {
+    throw nas::InputError("command line: --multirun: no setting has several values; seed=1..5 has");
+  }
+  const auto& output = arguments.study.output;
+  const auto name = nas::load_experiment(file, parts.front().overrides).name;
+  const auto root = output.empty() ? fs::path("runs") / (name + "-multirun") : fs::path(output);
+  std::vector<nas::Study> studies;
+  std::vector<std::string> folders;
+  for (const auto& part : parts) {
+    folders.push_back((root / part.folder).string());
+    studies.emplace_back(file, part.overrides, folders.back());
+  }
+  int worst = nas::kDone;
+  for (std::size_t i = 0; i < studies.size(); ++i) {
+    std::cout << "\nrun " << i + 1 << " of " << studies.size() << ": " << parts[i].folder << '\n'
+              << std::flush;
+    const auto code = nas::run_study(studies[i], arguments.study, argv, kept);
+    if (code == nas::kStopped) return code;
+    worst = std::max(worst, code);
+  }
+  if (arguments.study.dry_run || arguments.study.no_report) return worst;
+  std::cout << '\n';
+  folders.insert(folders.end(), {"--output", root.string()});
+  nas::write_page({.script = "compare.py", .arguments = folders, .file = root / "compare.html"});
+  return worst;
+}
+
 /// @param kept  receives the folder that keeps what is finished.
 int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
@@ -250,6 +297,7 @@ int run(int argc, char** argv, std::string& kept) {
   }
   if (words.front() == "verify") return verify(arguments);
   require_configuration(words.front());
+  if (arguments.multirun) return run_several(arguments, argv, kept);
   const nas::Study study(words.front(), {words.begin() + 1, words.end()}, arguments.study.output);
   return nas::run_study(study, arguments.study, argv, kept);
 }

@@ -1,0 +1,99 @@
+#include "cli/multirun.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace nas {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::optional<std::int64_t> integer(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// "1..5" as its numbers; nothing where the text is no range.
+std::optional<Words> range(const std::string& setting, const std::string& text) {
+  constexpr std::int64_t kMost = 10'000;
+  const auto dots = text.find("..");
+  if (dots == std::string::npos) return std::nullopt;
+  const auto first = integer(std::string_view(text).substr(0, dots));
+  const auto last = integer(std::string_view(text).substr(dots + 2));
+  if (!first || !last) return std::nullopt;
+  if (*last < *first || *last - *first >= kMost) {
+    throw InputError("command line: " + setting + " = " + text +
+                     ", must be FIRST..LAST, of at most 10,000 whole numbers");
+  }
+  Words numbers;
+  for (auto number = *first; number <= *last; ++number) numbers.push_back(std::to_string(number));
+  return numbers;
+}
+
+/// The values of a list, at commas outside brackets, braces and quotation marks.
+Words values(const std::string& setting, const std::string& text) {
+  Words found(1);
+  int depth = 0;
+  bool quoted = false;
+  for (const char c : text) {
+    if (c == '"') quoted = !quoted;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (c == ',' && depth == 0 && !quoted) {
+      found.emplace_back();
+    } else {
+      found.back() += c;
+    }
+  }
+  Words all;
+  for (const auto& value : found) {
+    if (value.empty()) {
+      throw InputError("command line: " + setting + " = " + text + ", must have no empty value");
+    }
+    const auto numbers = range(setting, value);
+    if (numbers) {
+      all.insert(all.end(), numbers->begin(), numbers->end());
+    } else {
+      all.push_back(value);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<MultirunPart> multirun(const std::vector<std::string>& overrides) {
+  std::vector<MultirunPart> parts(1);
+  for (const auto& word : overrides) {
+    const auto equals = word.find('=');
+    if (equals == std::string::npos) {
+      throw InputError("command line: '" + word + "', must be key.path=value");
+    }
+    const auto setting = word.substr(0, equals);
+    const auto all = values(setting, word.substr(equals + 1));
+    std::vector<MultirunPart> longer;
+    for (const auto& part : parts) {
+      for (const auto& value : all) {
+        auto& next = longer.emplace_back(part);
+        next.overrides.push_back(setting + "=" + value);
+        if (all.size() == 1) continue;
+        if (value.find('/') != std::string::npos) {
+          throw InputError("command line: " + setting + " = " + value +
+                           ", must have no '/': it names a folder");
+        }
+        next.folder += (next.folder.empty() ? "" : ",") + setting + "=" + value;
+      }
+    }
+    parts = std::move(longer);
+  }
+  return parts;
+}
+
+}  // namespace nas

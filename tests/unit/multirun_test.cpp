@@ -1,0 +1,54 @@
+#include "cli/multirun.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "unit/message_of.hpp"
+
+namespace nas {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+using Words = std::vector<std::string>;
+
+TEST(Multirun, EveryValueGoesWithEveryOther) {
+  const auto parts = multirun({"algorithm.name=evo_ga,nsga2", "training.steps=50", "seed=1..3"});
+  ASSERT_THAT(parts, SizeIs(6));
+  EXPECT_EQ(parts[0].folder, "algorithm.name=evo_ga,seed=1");
+  EXPECT_THAT(parts[0].overrides,
+              ElementsAre("algorithm.name=evo_ga", "training.steps=50", "seed=1"));
+  EXPECT_EQ(parts[1].folder, "algorithm.name=evo_ga,seed=2");
+  EXPECT_EQ(parts[5].folder, "algorithm.name=nsga2,seed=3");
+}
+
+TEST(Multirun, WhatIsInBracketsIsOneValue) {
+  const auto parts = multirun(
+      {"objectives=[perplexity, flops]", "baseline=\"a,b\"", "space={gating: [none, highway]}"});
+  ASSERT_THAT(parts, SizeIs(1));
+  EXPECT_EQ(parts[0].folder, "");
+  EXPECT_THAT(multirun({"objectives=[perplexity],[flops]"}), SizeIs(2));
+}
+
+TEST(Multirun, RangesAndNumbersMayBeListed) {
+  const auto parts = multirun({"seed=7,1..2,x..3"});
+  ASSERT_THAT(parts, SizeIs(4));
+  EXPECT_THAT(parts[2].overrides, ElementsAre("seed=2"));
+  EXPECT_THAT(parts[3].overrides, ElementsAre("seed=x..3")) << "no range: its reader refuses it";
+}
+
+TEST(Multirun, WhatIsNoListIsRefused) {
+  const auto refusal = [](const std::string& word) {
+    return message_of<InputError>([&] { (void)multirun({word}); });
+  };
+  EXPECT_EQ(refusal("seed=5..1"),
+            "command line: seed = 5..1, must be FIRST..LAST, of at most 10,000 whole numbers");
+  EXPECT_EQ(refusal("seed=1,,2"), "command line: seed = 1,,2, must have no empty value");
+  EXPECT_EQ(refusal("seed"), "command line: 'seed', must be key.path=value");
+  EXPECT_EQ(refusal("data.path=a/b,c"),
+            "command line: data.path = a/b, must have no '/': it names a folder");
+}
+
+}  // namespace
+}  // namespace nas
