@@ -38,14 +38,14 @@ constexpr const char* kUsage =
     "Commands:\n"
     "  evaluate FOLDER [--text FILE | --split SPLIT]\n"
     "      how well it predicts a text, or a split of the corpus that it was trained on\n"
-    "  generate FOLDER [--prompt TEXT] [--tokens N] [--temperature T [--seed S]]\n"
-    "      what it takes to follow: the likeliest tokens, or such as are drawn\n"
+    "  generate FOLDER [--prompt TEXT] [--tokens N] [--temperature T] [--seed S] [--greedy]\n"
+    "      what it takes to follow: tokens that are drawn, or with --greedy the likeliest ones\n"
     "  genes NAME --width D --heads H [--context L] [--semantics S]\n"
     "      the layers of the model of a name, as JSON: what config.json of a folder says of them\n"
     "\n"
     "Examples:\n"
     "  $ nas-model evaluate best --text mytext.txt\n"
-    "  $ nas-model generate best --prompt \"The jury\" --tokens 40 --temperature 0.8\n"
+    "  $ nas-model generate best --prompt \"The jury\" --tokens 40 --seed 3\n"
     "\n";
 constexpr std::int64_t kNotGiven = -1;
 /// Longer than any sequence: no pattern shows all keys of it.
@@ -55,12 +55,12 @@ struct Options {
   std::string text{}, split{};
   std::string prompt{};
   std::int64_t tokens = 20;
-  double temperature = 0.0;
+  double temperature = 0.8;
   std::int64_t seed = 1;
   std::int64_t width = kNotGiven, heads = kNotGiven, context = kUnlimited;
   std::string semantics = "corrected";
   std::vector<std::string> plugins{};
-  bool help = false, version = false;
+  bool greedy = false, help = false, version = false;
 };
 
 po::options_description options_of(Options& options) {
@@ -72,7 +72,9 @@ po::options_description options_of(Options& options) {
        "generate: the beginning (default: that of a text)")                              //
       ("tokens", po::value(&options.tokens), "generate: how many tokens (default: 20)")  //
       ("temperature", po::value(&options.temperature),
-       "generate: draw each token from softmax(logits / T) (default: take the likeliest)")  //
+       "generate: draw each token from softmax(logits / T) (default: 0.8); 0 takes the "
+       "likeliest")                                                                         //
+      ("greedy", po::bool_switch(&options.greedy), "generate: take the likeliest tokens")   //
       ("seed", po::value(&options.seed), "generate: of what is drawn (default: 1)")         //
       ("width", po::value(&options.width), "genes: width D of the residual stream")         //
       ("heads", po::value(&options.heads), "genes: heads of a layer that names no number")  //
@@ -154,7 +156,13 @@ int generate(const std::string& path, const Options& options, const po::variable
     refuse("--temperature " + nas::shortest(options.temperature) +
            ", must be finite and >= 0; 0 takes the likeliest");
   }
-  if (given.count("seed") > 0 && options.temperature == 0.0) refuse("--seed needs --temperature");
+  const double temperature = options.greedy ? 0.0 : options.temperature;
+  if (options.greedy && given.count("temperature") > 0) {
+    refuse("give --greedy or --temperature, not both");
+  }
+  if (given.count("seed") > 0 && temperature == 0.0) {
+    refuse("--seed draws, must be left out beside --greedy and --temperature 0");
+  }
   if (options.seed < 0) refuse("--seed " + std::to_string(options.seed) + ", must be >= 0");
   auto folder = nas::read_model_folder(path);
   if (!folder.text) {
@@ -176,7 +184,7 @@ int generate(const std::string& path, const Options& options, const po::variable
   }
   const auto prompted = std::ssize(ids);
   ids = nas::generate(folder.model, std::move(ids), options.tokens,
-                      {.temperature = options.temperature,
+                      {.temperature = temperature,
                        .seed = static_cast<std::uint64_t>(options.seed),
                        .never = never});
   auto text = folder.text->text(ids);
@@ -214,10 +222,10 @@ void require_own(const std::string& command, const po::variables_map& given) {
   static const std::map<std::string, std::string> kCommands{
       {"text", "evaluate"},   {"split", "evaluate"}, {"prompt", "generate"},
       {"tokens", "generate"}, {"seed", "generate"},  {"temperature", "generate"},
-      {"width", "genes"},     {"heads", "genes"},    {"context", "genes"},
-      {"semantics", "genes"}};
+      {"greedy", "generate"}, {"width", "genes"},    {"heads", "genes"},
+      {"context", "genes"},   {"semantics", "genes"}};
   for (const auto& [option, of] : kCommands) {
-    if (of != command && given.count(option) > 0) {
+    if (of != command && given.count(option) > 0 && !given[option].defaulted()) {
       refuse("--" + option + " belongs to nas-model " + of);
     }
   }

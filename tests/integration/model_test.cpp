@@ -123,11 +123,14 @@ TEST_F(ModelTest, ContinuesTexts) {
     EXPECT_EQ(run("nas-model", more), 0) << text();
     return text();
   };
-  const auto greedy = with({"--tokens", "5"});  // where it ends, a line may
+  const auto greedy = with({"--greedy", "--tokens", "5"});  // where it ends, a line may
   EXPECT_THAT(greedy, StartsWith("note: the model does not know 1 of the prompt's words\nw1 w4"));
-  EXPECT_EQ(with({"--tokens", "5"}), greedy);
+  EXPECT_EQ(with({"--temperature", "0", "--tokens", "5"}), greedy);
   const auto words = greedy.substr(0, std::min(greedy.find("\nnote: ends"), greedy.size() - 1));
-  EXPECT_THAT(with({}), StartsWith(words));
+  EXPECT_THAT(with({"--greedy"}), StartsWith(words));
+  EXPECT_EQ(with({"--tokens", "15"}),
+            with({"--temperature", "0.8", "--seed", "1", "--tokens", "15"}))
+      << "what is drawn unless said otherwise";
   const auto drawn = with({"--temperature", "2", "--tokens", "15"});
   EXPECT_EQ(with({"--temperature", "2", "--tokens", "15", "--seed", "1"}), drawn);
   EXPECT_NE(with({"--temperature", "2", "--tokens", "15", "--seed", "2"}), drawn);
@@ -150,7 +153,8 @@ TEST_F(ModelTest, SaysHowManyEndsOfALineFollow) {
   EXPECT_EQ(run("nas-model", {"generate", model(), "--prompt", "w1", "--tokens", "10"}), 2);
   EXPECT_THAT(text(), HasSubstr("model.safetensors: its SHA-256 is "));
   drop_digests();
-  ASSERT_EQ(run("nas-model", {"generate", model(), "--prompt", "w1", "--tokens", "10"}), 0);
+  ASSERT_EQ(run("nas-model", {"generate", model(), "--prompt", "w1", "--tokens", "10", "--greedy"}),
+            0);
   EXPECT_EQ(text(), "w1\nnote: ends of a line that follow the text: 10\n");
 }
 
@@ -257,7 +261,12 @@ TEST_F(ModelTest, SaysWhatIsWrong) {
   EXPECT_THAT(refused({"evaluate", "x", "--tokens", "3"}),
               HasSubstr("--tokens belongs to nas-model generate"));
   EXPECT_THAT(refused({"evaluat", "x"}), HasSubstr("did you mean evaluate?"));
-  EXPECT_THAT(refused({"generate", "x", "--seed", "3"}), HasSubstr("--seed needs --temperature"));
+  EXPECT_THAT(refused({"generate", "x", "--greedy", "--seed", "3"}),
+              HasSubstr("--seed draws, must be left out beside --greedy and --temperature 0"));
+  EXPECT_THAT(refused({"generate", "x", "--greedy", "--temperature", "1"}),
+              HasSubstr("give --greedy or --temperature, not both"));
+  EXPECT_THAT(refused({"evaluate", "x", "--greedy"}),
+              HasSubstr("--greedy belongs to nas-model generate"));
   EXPECT_THAT(refused({"generate", "x", "--temperature", "1", "--seed", "-1"}),
               HasSubstr("--seed -1, must be >= 0"));
   EXPECT_THAT(refused({"generate", "x", "--profile"}), HasSubstr("nas-model --help lists"));
