@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import pathlib
+import runpy
 import tempfile
 import unittest
 
@@ -311,6 +312,14 @@ class Refusals(Tables):
     def test_tables_of_other_spaces(self):
         fewer = {name: values for name, values in made_up({}).items() if "cosine" not in name}
         self.refused("has not the options and the baseline", self.table("whole", made_up({})), self.table("fewer", fewer))
+
+
+class ReadmePicture(unittest.TestCase):
+    def test_it_is_what_the_committed_results_say(self):
+        docs = pathlib.Path(__file__).parents[2] / "docs"
+        made = runpy.run_path(str(docs / "mechanisms.py"))["picture"]()
+        self.assertEqual((docs / "mechanisms.svg").read_text(encoding="utf-8"), made)
+        self.assertIn("additive + sparsemax", made)
 
 
 if __name__ == "__main__":
