@@ -3,6 +3,7 @@
 
 #include "cuda/dropout.hpp"
 #include "cuda/launch.cuh"
+#include "cuda/pack.cuh"
 
 namespace nas::cuda {
 
@@ -29,6 +30,20 @@ class DropoutFactors {
     }
     const auto offset = static_cast<std::uint32_t>(element % kernels::kDropoutBlock);
     return kernels::dropout_hash(offset, word_) >= threshold_ ? scale_ : 0;
+  }
+
+  /// Of elements [element, element + N), which are of one block: multiples of N, as the first is.
+  template <int N>
+  __device__ Pack<Real, N> pack(std::int64_t element) {
+    Pack<Real, N> factors;
+    factors.at[0] = (*this)(element);
+    const auto offset = static_cast<std::uint32_t>((element + first_) % kernels::kDropoutBlock);
+#pragma unroll
+    for (std::uint32_t i = 1; i < N; ++i) {
+      const bool kept = kernels::dropout_hash(offset + i, word_) >= threshold_;
+      factors.at[i] = threshold_ == 0 ? Real{1} : kept ? scale_ : Real{0};
+    }
+    return factors;
   }
 
  private:

@@ -30,17 +30,18 @@ void layer_norm(const LayerNorm<Real>& rows, const Real* bias, double epsilon, R
 /// Where gradients go. They are written, not added.
 template <class Real>
 struct LayerNormGradients {
-  const Real* y = nullptr;  ///< w.r.t. y: given
-  Real* x = nullptr;        ///< may be that w.r.t. y
-  Real* weight = nullptr;   ///< (R, D)
-  Real* bias = nullptr;     ///< (R, D)
-  Real* scratch = nullptr;  ///< layer_norm_scratch_size() numbers
+  const Real* y = nullptr;       ///< w.r.t. y: given
+  const Real* beside = nullptr;  ///< added to that w.r.t. x; null: 0
+  Real* x = nullptr;             ///< may be that w.r.t. y
+  Real* weight = nullptr;        ///< (R, D)
+  Real* bias = nullptr;          ///< (R, D)
+  Real* scratch = nullptr;       ///< layer_norm_scratch_size() numbers
 };
 
 template <class Real>
 std::int64_t layer_norm_scratch_size(const LayerNorm<Real>& rows);
 
-/// Three launches: partial sums of dw and db over chunks of rows, dx, and the chunks in order.
+/// Two launches: dx with sums of dw and db over chunks of rows, and the chunks in order.
 template <class Real>
 void layer_norm_backward(const LayerNorm<Real>& rows, const LayerNormGradients<Real>& gradients,
                          Stream stream);

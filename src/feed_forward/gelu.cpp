@@ -14,8 +14,8 @@ class GeluFeedForward final : public FeedForward {
         contract_(scope.child("contract"), shape.hidden, shape.width, shape.output_start) {}
 
   [[nodiscard]] torch::Tensor forward(const torch::Tensor& x, const Masks& masks) const override {
+    if (fused_) return contract_(dropped_gelu(expand_.before_bias(x), masks));
     const auto expanded = expand_(x);
-    if (fused_) return contract_(dropped_gelu(expanded, masks));
     // LibTorch rounds elementary functions of most elements by vectors and of the last few
     // otherwise: by a number's place in a tensor.
     const auto activated =
@@ -23,6 +23,11 @@ class GeluFeedForward final : public FeedForward {
             ? for_each_model(expanded.size(0), [&](auto r) { return at::gelu(expanded[r]); })
             : at::gelu(expanded);
     return contract_(dropout(activated, masks));
+  }
+
+  [[nodiscard]] Biased before_bias(const torch::Tensor& x, const Masks& masks) const override {
+    if (!fused_) return forward(x, masks);
+    return contract_.before_bias(dropped_gelu(expand_.before_bias(x), masks));
   }
 
  private:

@@ -335,6 +335,11 @@ torch::Tensor AttentionLayer::factors(
   return join_models(parts, temperatures_.models());
 }
 
+std::vector<torch::Tensor> AttentionLayer::projections(const torch::Tensor& input) const {
+  if (reads_keys_ || device_operations(input.device()) == nullptr) return {q_proj_(input)};
+  return Linear::of_one(input, {&q_proj_, &v_proj_, &k_proj_});
+}
+
 torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tensor& residual,
                                       const Pass& pass, std::uint64_t site) {
   const auto gate = [](const Gating& gating, const torch::Tensor& part) {
@@ -345,12 +350,14 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   const auto input = fused_gates    ? gates_->input(x, logits)
                      : gates_input_ ? gatings_.apply(gate, x)
                                     : x;
-  auto q = q_proj_(input);
+  const auto projected = projections(input);
+  const bool at_once = projected.size() > 1;
+  auto q = projected[0];
   const bool kernel = has_kernel(q);
   // In this order on every compiler: gradients w.r.t. the input are added in the opposite one.
   auto temperature = divisors(input, q, /*inverse=*/kernel);
-  auto v = v_proj_(input);
-  auto k = reads_keys_ ? torch::Tensor() : k_proj_(input);
+  auto v = at_once ? projected[1] : v_proj_(input);
+  auto k = at_once ? projected[2] : reads_keys_ ? torch::Tensor() : k_proj_(input);
   if (!convolutions_.empty()) {
     q = convolutions_[0](q);
     k = convolutions_[1](k);

@@ -137,6 +137,9 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] bool fuses_gates(const torch::Tensor& x) const;
   /// Whether there is a fused kernel for all models where q is.
   [[nodiscard]] bool has_kernel(const torch::Tensor& q) const;
+  /// Queries, values and keys before convolutions where a device's kernels project them at once;
+  /// otherwise queries alone.
+  [[nodiscard]] std::vector<torch::Tensor> projections(const torch::Tensor& input) const;
   /// Whether the fused kernel there lets heads share keys.
   [[nodiscard]] static bool kernel_shares_keys(torch::Device device);
   /// The models as the kernels of a device read them.

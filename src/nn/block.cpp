@@ -114,8 +114,8 @@ torch::Tensor Block::step(const torch::Tensor& stream, Mixer::State* state) {
 template <class Mix>
 torch::Tensor Block::passed(const torch::Tensor& stream, const Pass& pass, const Mix& mix) const {
   if (shared_norm_) {
-    const auto x = shared_norm_->normalised(stream);
-    const auto mixed = mixer_ ? stream + mix(x, stream) : stream;
+    const auto [x, h] = shared_norm_->branch(stream);
+    const auto mixed = mixer_ ? h + mix(x, h) : h;
     return feed_forward_ ? added(mixed, fed_forward(x, pass), pass) : mixed;
   }
   const auto mixed = mixer_ ? with_mixer(stream, mix) : stream;
@@ -126,27 +126,37 @@ torch::Tensor Block::normalised(const std::unique_ptr<Norm>& norm, const torch::
   return norm ? norm->normalised(x) : x;
 }
 
+Biased Block::normalised(const std::unique_ptr<Norm>& norm, const Biased& x) {
+  return norm ? Biased(norm->normalised(with_bias(x))) : x;
+}
+
+NormBranch Block::branch(const std::unique_ptr<Norm>& norm, const torch::Tensor& stream) {
+  return norm ? norm->branch(stream) : NormBranch{stream, stream};
+}
+
 template <class Mix>
 torch::Tensor Block::with_mixer(const torch::Tensor& stream, const Mix& mix) const {
-  const auto increment = mix(normalised(mixer_norms_.input, stream), stream);
-  return normalised(mixer_norms_.sum, stream + normalised(mixer_norms_.increment, increment));
+  const auto [x, h] = branch(mixer_norms_.input, stream);
+  const torch::Tensor increment = mix(x, h);
+  return normalised(mixer_norms_.sum, h + normalised(mixer_norms_.increment, increment));
 }
 
 torch::Tensor Block::with_feed_forward(const torch::Tensor& stream, const Pass& pass) const {
-  const auto increment = fed_forward(normalised(feed_forward_norms_.input, stream), pass);
+  const auto [x, h] = branch(feed_forward_norms_.input, stream);
+  const auto increment = fed_forward(x, pass);
   return normalised(feed_forward_norms_.sum,
-                    added(stream, normalised(feed_forward_norms_.increment, increment), pass));
+                    added(h, normalised(feed_forward_norms_.increment, increment), pass));
 }
 
-torch::Tensor Block::fed_forward(const torch::Tensor& x, const Pass& pass) const {
-  return feed_forward_->forward(x, masks(pass, kHiddenSite));
+Biased Block::fed_forward(const torch::Tensor& x, const Pass& pass) const {
+  return feed_forward_->before_bias(x, masks(pass, kHiddenSite));
 }
 
-torch::Tensor Block::added(const torch::Tensor& stream, const torch::Tensor& increment,
+torch::Tensor Block::added(const torch::Tensor& stream, const Biased& increment,
                            const Pass& pass) const {
   const auto output_masks = masks(pass, kOutputSite);
   return fused_ ? add_dropped(stream, increment, output_masks)
-                : stream + dropout(increment, output_masks);
+                : stream + dropout(with_bias(increment), output_masks);
 }
 
 Masks Block::masks(const Pass& pass, std::uint64_t site) const {

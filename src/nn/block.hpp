@@ -61,6 +61,8 @@ class Block {
   Norms make_norms(const Architecture& common, const ParameterScope& scope, const std::string& part,
                    const MakePart& make_part) const;
   static torch::Tensor normalised(const std::unique_ptr<Norm>& norm, const torch::Tensor& x);
+  static Biased normalised(const std::unique_ptr<Norm>& norm, const Biased& x);
+  static NormBranch branch(const std::unique_ptr<Norm>& norm, const torch::Tensor& stream);
   /// The stream behind the layer. @param mix  mix(x, h) is what the mixer adds.
   template <class Mix>
   torch::Tensor passed(const torch::Tensor& stream, const Pass& pass, const Mix& mix) const;
@@ -68,9 +70,9 @@ class Block {
   torch::Tensor with_mixer(const torch::Tensor& stream, const Mix& mix) const;
   [[nodiscard]] torch::Tensor with_feed_forward(const torch::Tensor& stream,
                                                 const Pass& pass) const;
-  [[nodiscard]] torch::Tensor fed_forward(const torch::Tensor& x, const Pass& pass) const;
+  [[nodiscard]] Biased fed_forward(const torch::Tensor& x, const Pass& pass) const;
   /// h + dropout(increment).
-  [[nodiscard]] torch::Tensor added(const torch::Tensor& stream, const torch::Tensor& increment,
+  [[nodiscard]] torch::Tensor added(const torch::Tensor& stream, const Biased& increment,
                                     const Pass& pass) const;
   /// @param site  within the layer.
   [[nodiscard]] Masks masks(const Pass& pass, std::uint64_t site) const;

@@ -31,6 +31,10 @@ class FeedForward {
   /// @param masks  of the dropout of the hidden values (R, B, T, F).
   /// @return what is added to the stream, before its dropout, (R, B, T, D).
   [[nodiscard]] virtual torch::Tensor forward(const torch::Tensor& x, const Masks& masks) const = 0;
+  /// The same, of which a bias may be left to be added with the dropout.
+  [[nodiscard]] virtual Biased before_bias(const torch::Tensor& x, const Masks& masks) const {
+    return forward(x, masks);
+  }
 };
 
 using FeedForwardRegistry =

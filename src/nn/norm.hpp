@@ -13,6 +13,12 @@
 namespace nas {
 namespace NAS_PUBLIC nn {
 
+/// A residual stream, normalised, and as it goes on.
+struct NormBranch {
+  torch::Tensor normalised;
+  torch::Tensor stream;
+};
+
 /// Normalises the vectors of the residual stream, each by itself. It takes its parameters from a
 /// scope when it is made, for the R models of that scope; on the CPU no model's result depends on
 /// the others.
@@ -21,6 +27,10 @@ class Norm {
   virtual ~Norm() = default;
   /// @param x  (R, ..., D).   @return the same sizes.
   [[nodiscard]] virtual torch::Tensor normalised(const torch::Tensor& x) const = 0;
+  /// Where the residual stream goes on beside what is normalised.
+  [[nodiscard]] virtual NormBranch branch(const torch::Tensor& stream) const {
+    return {normalised(stream), stream};
+  }
 };
 
 /// Made from the width D.

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "nn/norm.hpp"
 #include "ops/norm.hpp"
 
@@ -15,6 +17,10 @@ class LayerNormalisation final : public Norm {
 
   [[nodiscard]] torch::Tensor normalised(const torch::Tensor& x) const override {
     return layer_norm(x, weight_, bias_, kEpsilon, mode_);
+  }
+  [[nodiscard]] NormBranch branch(const torch::Tensor& stream) const override {
+    auto [y, x] = layer_norm_branch(stream, weight_, bias_, kEpsilon, mode_);
+    return {std::move(y), std::move(x)};
   }
 
  private:

@@ -27,6 +27,29 @@ const std::uint64_t* seeds_of(const Masks& masks) {
   return reinterpret_cast<const std::uint64_t*>(masks.seeds.data_ptr<std::int64_t>());
 }
 
+/// What kernels compute in, of tensors some of which may be bfloat16.
+at::ScalarType real_type(const torch::Tensor& x) {
+  return x.scalar_type() == at::kBFloat16 ? at::kFloat : x.scalar_type();
+}
+
+/// Those of x (R, ...) from model `begin` on.
+template <class Real>
+cuda::Elements<Real> elements_of(const torch::Tensor& x, std::int64_t begin) {
+  if (!x.defined()) return {};
+  const auto bytes = static_cast<std::int64_t>(x.nbytes()) / x.size(0);
+  return {static_cast<char*>(x.data_ptr()) + begin * bytes, x.scalar_type() == at::kBFloat16};
+}
+
+/// A map of the rows of x (R, ..., D).
+template <class Real>
+cuda::RowMap<Real> rows_of(kernels::Map map, const torch::Tensor& x) {
+  const auto width = x.dim() > 1 ? x.size(-1) : 1;
+  return {.map = map,
+          .models = x.size(0),
+          .rows = x.numel() / std::max<std::int64_t>(1, x.size(0) * width),
+          .width = width};
+}
+
 template <class Real>
 cuda::LayerNorm<Real> layer_norm_of(const torch::Tensor& x, const torch::Tensor& weight,
                                     const torch::Tensor& moments) {
@@ -230,28 +253,35 @@ std::uint64_t* bits_of(const torch::Tensor& seeds) {
 /// The operations by the kernels of src/cuda. Sums are in a fixed order.
 class CudaOperations final : public DeviceOperations {
  public:
-  void map(kernels::Map map, const Tensors& in, const torch::Tensor& out,
+  void map(kernels::Map map, const Tensors& in, const MapBias& bias, const torch::Tensor& out,
            const Masks& masks) const override {
-    const auto& of_models = masks.of_models;
-    const auto models = std::ssize(of_models);
-    const std::int64_t size = out.numel() / models;
-    const StreamOf stream(out);
+    const auto& like = in[0];
+    const auto models = std::ssize(masks.of_models);
+    const StreamOf stream(like);
     const auto* seeds = seeds_of(masks);
-    AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "mapped", [&] {
+    AT_DISPATCH_FLOATING_TYPES(real_type(like), "mapped", [&] {
+      auto rows = rows_of<scalar_t>(map, like);
+      const auto scratch =
+          bias.sums.defined()
+              ? at::empty({models, cuda::map_scratch_size(rows) / models}, bias.sums.options())
+              : torch::Tensor();
       // Models with one share of dropout at a time.
       for (std::int64_t begin = 0, end = 0; begin < models; begin = end) {
-        const auto& mask = of_models[static_cast<std::size_t>(begin)];
+        const auto& mask = masks.of_models[static_cast<std::size_t>(begin)];
         while (end < models &&
-               of_models[static_cast<std::size_t>(end)].threshold == mask.threshold) {
+               masks.of_models[static_cast<std::size_t>(end)].threshold == mask.threshold) {
           ++end;
         }
-        kernels::MapInputs<scalar_t> inputs{};
-        for (std::size_t i = 0; i < in.size(); ++i) inputs[i] = row_of<scalar_t>(in[i], begin);
-        const cuda::Dropout dropout{seeds == nullptr ? nullptr : seeds + begin, masks.site,
-                                    mask.threshold, mask.scale,
-                                    masks.of(static_cast<std::size_t>(begin), out).first};
-        cuda::map_elements(map, inputs, row_of<scalar_t>(out, begin), end - begin, size, dropout,
-                           stream);
+        rows.models = end - begin;
+        rows.x = elements_of<scalar_t>(like, begin);
+        if (in.size() > 1) rows.y = elements_of<scalar_t>(in[1], begin);
+        rows.bias = row_of<scalar_t>(bias.added, begin);
+        rows.out = elements_of<scalar_t>(out, begin);
+        rows.sums = row_of<scalar_t>(bias.sums, begin);
+        rows.scratch = row_of<scalar_t>(scratch, begin);
+        rows.dropout = {seeds == nullptr ? nullptr : seeds + begin, masks.site, mask.threshold,
+                        mask.scale, masks.of(static_cast<std::size_t>(begin), like).first};
+        cuda::map_rows(rows, stream);
       }
     });
   }
@@ -266,17 +296,19 @@ class CudaOperations final : public DeviceOperations {
   }
 
   void layer_norm_backward(const torch::Tensor& x, const torch::Tensor& weight,
-                           const torch::Tensor& moments, const torch::Tensor& by_y,
-                           const torch::Tensor& by_x, const torch::Tensor& by_weight,
-                           const torch::Tensor& by_bias) const override {
+                           const torch::Tensor& moments, const ByNorm& given,
+                           const LayerNormGradients& by) const override {
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm_backward", [&] {
       const auto rows = layer_norm_of<scalar_t>(x, weight, moments);
       const auto scratch = at::empty({cuda::layer_norm_scratch_size(rows)}, x.options());
-      cuda::layer_norm_backward<scalar_t>(
-          rows,
-          {by_y.data_ptr<scalar_t>(), by_x.data_ptr<scalar_t>(), by_weight.data_ptr<scalar_t>(),
-           by_bias.data_ptr<scalar_t>(), scratch.data_ptr<scalar_t>()},
-          StreamOf(x));
+      cuda::layer_norm_backward<scalar_t>(rows,
+                                          {.y = given.y.data_ptr<scalar_t>(),
+                                           .beside = data_or_null<scalar_t>(given.beside),
+                                           .x = by.x.data_ptr<scalar_t>(),
+                                           .weight = by.weight.data_ptr<scalar_t>(),
+                                           .bias = by.bias.data_ptr<scalar_t>(),
+                                           .scratch = scratch.data_ptr<scalar_t>()},
+                                          StreamOf(x));
     });
   }
 

@@ -69,6 +69,23 @@ struct StepTables {
   torch::Tensor row;
 };
 
+/// Beside a map of tensors (R, ..., D), (R, D) each, contiguous; undefined: there is none.
+struct MapBias {
+  torch::Tensor added{};  ///< to the first tensor, before it is mapped
+  torch::Tensor sums{};   ///< receives the sums over all of a model's rows of what the map gives
+};
+
+/// What a gradient w.r.t. x comes from.
+struct ByNorm {
+  torch::Tensor y;       ///< that w.r.t. layer_norm(x)
+  torch::Tensor beside;  ///< w.r.t. x where it is used beside it, added; undefined: it is not
+};
+
+/// Gradients of a layer norm.
+struct LayerNormGradients {
+  torch::Tensor x, weight, bias;
+};
+
 /// Operations of arrays of models on devices of one type that has kernels for them. Each computes
 /// what the operation of its name does on the CPU, for the same arguments and with the same masks,
 /// up to rounding, and waits for nothing on the host. They are plain maps: the functions of
@@ -77,9 +94,12 @@ class DeviceOperations {
  public:
   virtual ~DeviceOperations() = default;
 
-  /// A map of contiguous tensors (R, ...) of one size, with each model's mask; not SwiGLU's.
-  virtual void map(kernels::Map map, const std::vector<torch::Tensor>& in, const torch::Tensor& out,
-                   const Masks& masks) const = 0;
+  /// A map of contiguous tensors (R, ..., D) of one size, with each model's mask; not SwiGLU's.
+  /// Tensors may be bfloat16 where other ones are float32.
+  ///
+  /// @param out  may be one of the others, or undefined: then only sums are wanted.
+  virtual void map(kernels::Map map, const std::vector<torch::Tensor>& in, const MapBias& bias,
+                   const torch::Tensor& out, const Masks& masks) const = 0;
 
   /// Writes y and what the backward pass needs of the rows. All tensors are contiguous.
   ///
@@ -87,11 +107,10 @@ class DeviceOperations {
   virtual void layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
                           const torch::Tensor& bias, double epsilon, const torch::Tensor& y,
                           const torch::Tensor& moments) const = 0;
-  /// Writes gradients w.r.t. x, weight and bias. @param by_y  that w.r.t. y.
+  /// Writes gradients.
   virtual void layer_norm_backward(const torch::Tensor& x, const torch::Tensor& weight,
-                                   const torch::Tensor& moments, const torch::Tensor& by_y,
-                                   const torch::Tensor& by_x, const torch::Tensor& by_weight,
-                                   const torch::Tensor& by_bias) const = 0;
+                                   const torch::Tensor& moments, const ByNorm& given,
+                                   const LayerNormGradients& by) const = 0;
   /// Writes gradients w.r.t. the rows of matrices that tokens are of: sums of those w.r.t. the
   /// vectors of tokens, in a fixed order. Other rows stay. All tensors are contiguous.
   ///

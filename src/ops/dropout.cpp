@@ -24,7 +24,7 @@ torch::Tensor mapped(Map map, const Tensors& given, const Masks& masks) {
   for (const auto& x : given) in.push_back(x.contiguous());
   auto out = unwritten(in[0]);
   if (const auto* device = device_operations(out.device())) {
-    device->map(map, in, out, masks);
+    device->map(map, in, {}, out, masks);
     return out;
   }
   constexpr std::int64_t kPiece = std::int64_t{1} << 15U;
@@ -88,6 +88,49 @@ struct DroppedGelu {
   }
   Tensors backward(const Tensors& saved, const Tensors& by_out) const {
     return {mapped(Map::gelu_backward, {saved[0], by_out[0]}, masks)};
+  }
+};
+
+/// The gradients w.r.t. x, which `like` is, and its bias, by a map of one of them.
+Tensors with_bias_gradient(Map map, const Tensors& in, const torch::Tensor& bias,
+                           const torch::Tensor& like, const Masks& masks) {
+  const auto by_x = unwritten(like);
+  const auto by_bias = at::empty({like.size(0), like.size(-1)}, bias.options());
+  device_operations(by_x.device())
+      ->map(map, in, {map == Map::drop ? torch::Tensor() : bias, by_bias}, by_x, masks);
+  return {by_x, by_bias};
+}
+
+/// Of x and its bias, on a device.
+struct BiasedGelu {
+  Masks masks;
+
+  Tensors forward(const Tensors& in, Tensors& saved) const {
+    saved = in;
+    auto out = unwritten(in[0]);
+    device_operations(out.device())->map(Map::gelu, {in[0]}, {in[1], {}}, out, masks);
+    return {out};
+  }
+  Tensors backward(const Tensors& saved, const Tensors& by_out) const {
+    return with_bias_gradient(Map::gelu_backward, {saved[0], by_out[0]}, saved[1], saved[0], masks);
+  }
+};
+
+/// Of a residual, x and its bias, on a device.
+struct AddBiasedDropped {
+  Masks masks;
+
+  Tensors forward(const Tensors& in, Tensors& saved) const {
+    // Of x the sizes and type alone.
+    saved = {in[1].new_empty({0}), in[2]};
+    auto out = unwritten(in[0]);
+    device_operations(out.device())->map(Map::add_dropped, {in[1], in[0]}, {in[2], {}}, out, masks);
+    return {out};
+  }
+  Tensors backward(const Tensors& saved, const Tensors& by_out) const {
+    const auto like = at::empty(by_out[0].sizes(), saved[0].options());
+    auto by = with_bias_gradient(Map::drop, by_out, saved[1], like, masks);
+    return {by_out[0], by[0], by[1]};
   }
 };
 
@@ -158,16 +201,21 @@ torch::Tensor dropout(const torch::Tensor& x, const Masks& masks) {
   return array_op(Dropout{masks}, {x})[0];
 }
 
-torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
-                          const Masks& masks) {
-  if (!masks.any_drops()) return residual + x;
-  if (!has_kernels(x.device())) return residual + dropout(x, masks);
+torch::Tensor add_dropped(const torch::Tensor& residual, const Biased& given, const Masks& masks) {
+  const auto& x = given.values;
   TORCH_CHECK(residual.sizes() == x.sizes(), "dropout of ", x.sizes(), " cannot be added to ",
               residual.sizes());
+  if (given.bias.defined()) {
+    return array_op(AddBiasedDropped{masks}, {residual, x, given.bias})[0];
+  }
+  if (!masks.any_drops()) return residual + x;
+  if (!has_kernels(x.device())) return residual + dropout(x, masks);
   return array_op(AddDropped{masks}, {residual, x})[0];
 }
 
-torch::Tensor dropped_gelu(const torch::Tensor& x, const Masks& masks) {
+torch::Tensor dropped_gelu(const Biased& given, const Masks& masks) {
+  const auto& x = given.values;
+  if (given.bias.defined()) return array_op(BiasedGelu{masks}, {x, given.bias})[0];
   if (!has_kernels(x.device())) return dropout(at::gelu(x), masks);
   return array_op(DroppedGelu{masks}, {x})[0];
 }

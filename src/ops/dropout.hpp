@@ -7,6 +7,7 @@
 
 #include "core/visibility.hpp"
 #include "kernels/dropout.hpp"
+#include "ops/product.hpp"
 
 namespace nas {
 namespace NAS_PUBLIC nn {
@@ -68,12 +69,11 @@ Masks dropout_masks(const std::vector<double>& shares, const Pass& pass, std::ui
 torch::Tensor dropout(const torch::Tensor& x, const Masks& masks);
 
 /// residual + dropout(x), both of one size: one pass over memory by the kernels.
-torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
-                          const Masks& masks);
+torch::Tensor add_dropped(const torch::Tensor& residual, const Biased& x, const Masks& masks);
 
 /// dropout(gelu(x)), gelu(x) = x Phi(x) (kernels/elementwise.hpp): one pass over memory by the
-/// kernels.
-torch::Tensor dropped_gelu(const torch::Tensor& x, const Masks& masks);
+/// kernels. Of bfloat16 where x is.
+torch::Tensor dropped_gelu(const Biased& x, const Masks& masks);
 
 /// dropout(silu(gate) x), silu(g) = g / (1 + e^-g), both of one size: on the CPU one pass over
 /// memory by the kernels.

@@ -86,8 +86,8 @@ struct RowNorm {
     const auto by_weight = unwritten(saved[1]);
     const auto by_bias = centred ? unwritten(saved[1]) : torch::Tensor();
     if (const auto* operations = device(by_x)) {
-      operations->layer_norm_backward(saved[0], saved[1], saved[2], by_out[0], by_x, by_weight,
-                                      by_bias);
+      operations->layer_norm_backward(saved[0], saved[1], saved[2], {by_out[0], {}},
+                                      {by_x, by_weight, by_bias});
       return {by_x, by_weight, by_bias};
     }
     const Rows rows(by_x);
@@ -126,6 +126,23 @@ struct RowNorm {
   }
 };
 
+/// Of x, weight and bias, on a device with kernels: the norm and x.
+struct BranchedNorm {
+  static constexpr bool kSomeGradients = true;
+  double epsilon;
+
+  Tensors forward(const Tensors& in, Tensors& saved) const {
+    return {RowNorm{epsilon, /*centred=*/true}.forward(in, saved)[0], in[0]};
+  }
+  static Tensors backward(const Tensors& saved, const Tensors& by_out) {
+    const auto by_y = by_out[0].defined() ? by_out[0] : at::zeros_like(saved[0]);
+    const LayerNormGradients by{unwritten(saved[0]), unwritten(saved[1]), unwritten(saved[1])};
+    device_operations(by_y.device())
+        ->layer_norm_backward(saved[0], saved[1], saved[2], {by_y, by_out[1]}, by);
+    return {by.x, by.weight, by.bias};
+  }
+};
+
 /// (R, D) as (R, 1, ..., D), to go with x.
 torch::Tensor beside(const torch::Tensor& x, const torch::Tensor& parameter) {
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(x.dim()), 1);
@@ -140,18 +157,35 @@ torch::Tensor rms_norm_by_operations(const torch::Tensor& x, const torch::Tensor
   return x * scale * beside(x, weight);
 }
 
-}  // namespace
-
-torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
-                         const torch::Tensor& bias, double epsilon, NumericalMode mode) {
+void require_fitting(const torch::Tensor& x, const torch::Tensor& weight,
+                     const torch::Tensor& bias) {
   TORCH_CHECK(x.dim() >= 2 && weight.sizes() == at::IntArrayRef({x.size(0), x.size(-1)}) &&
                   bias.sizes() == weight.sizes(),
               "layer_norm of ", x.sizes(), " has weight ", weight.sizes(), " and bias ",
               bias.sizes(), ", must both be (first, last) of those sizes");
+}
+
+}  // namespace
+
+torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
+                         const torch::Tensor& bias, double epsilon, NumericalMode mode) {
+  require_fitting(x, weight, bias);
   if (mode != NumericalMode::reference && has_kernels(x.device())) {
     return array_op(RowNorm{epsilon, /*centred=*/true}, {x, weight, bias})[0];
   }
   return at::layer_norm(x, {x.size(-1)}, {}, {}, epsilon) * beside(x, weight) + beside(x, bias);
+}
+
+std::pair<torch::Tensor, torch::Tensor> layer_norm_branch(const torch::Tensor& x,
+                                                          const torch::Tensor& weight,
+                                                          const torch::Tensor& bias, double epsilon,
+                                                          NumericalMode mode) {
+  if (mode == NumericalMode::reference || device_operations(x.device()) == nullptr) {
+    return {layer_norm(x, weight, bias, epsilon, mode), x};
+  }
+  require_fitting(x, weight, bias);
+  const auto both = array_op(BranchedNorm{epsilon}, {x, weight, bias});
+  return {both[0], both[1]};
 }
 
 torch::Tensor rms_norm(const torch::Tensor& x, const torch::Tensor& weight, double epsilon,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include <torch/types.h>
 
 #include "core/numerical_mode.hpp"
@@ -16,6 +18,13 @@ namespace nas::nn {
 /// @param x  (R, ..., D), float32 or float64.   @param weight, bias  (R, D), of x's type.
 torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
                          const torch::Tensor& bias, double epsilon, NumericalMode mode);
+
+/// layer_norm() with x itself, of which gradients come from both: on devices with kernels of their
+/// own, the backward pass adds them at once.
+std::pair<torch::Tensor, torch::Tensor> layer_norm_branch(const torch::Tensor& x,
+                                                          const torch::Tensor& weight,
+                                                          const torch::Tensor& bias, double epsilon,
+                                                          NumericalMode mode);
 
 /// y = x / sqrt(mean(x^2) + epsilon) * weight_r, likewise.
 torch::Tensor rms_norm(const torch::Tensor& x, const torch::Tensor& weight, double epsilon,

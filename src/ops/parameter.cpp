@@ -63,6 +63,17 @@ torch::Tensor Linear::operator()(const torch::Tensor& x) const {
   return linear(x, weight_, bias_, mode_);
 }
 
+Biased Linear::before_bias(const torch::Tensor& x) const {
+  return linear_before_bias(x, weight_, bias_, mode_);
+}
+
+std::vector<torch::Tensor> Linear::of_one(const torch::Tensor& x,
+                                          const std::vector<const Linear*>& maps) {
+  std::vector<std::pair<torch::Tensor, Biases>> given;
+  for (const auto* map : maps) given.emplace_back(map->weight_, map->bias_);
+  return linears_of(x, given, maps.front()->mode_);
+}
+
 namespace {
 
 /// @param values  float32 on the CPU.

@@ -117,6 +117,11 @@ class Linear {
 
   /// @param x  (M, ..., in).   @return (M, ..., out).
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& x) const;
+  /// Where the bias is left to what reads y (ops/product.hpp).
+  [[nodiscard]] Biased before_bias(const torch::Tensor& x) const;
+  /// Several of one x, (linears_of() of ops/product.hpp).
+  static std::vector<torch::Tensor> of_one(const torch::Tensor& x,
+                                           const std::vector<const Linear*>& maps);
   [[nodiscard]] const torch::Tensor& weight() const { return weight_; }  ///< (M, out, in)
   /// (models that have one, out); undefined: none has.
   [[nodiscard]] const torch::Tensor& bias() const { return bias_.values; }

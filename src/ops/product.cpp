@@ -10,6 +10,7 @@
 #include <ATen/Dispatch.h>
 
 #include "ops/array_op.hpp"
+#include "ops/device_operations.hpp"
 #include "ops/model_parts.hpp"
 
 namespace nas::nn {
@@ -79,8 +80,8 @@ struct ExactLinear {
   }
 };
 
-/// Products of rounded factors for each model, (R, m, n). On the CPU one model after the other: a
-/// batched product of bfloat16 numbers guarantees nothing about its members.
+/// Products of rounded factors, or of others on a device, for each model, (R, m, n). On the CPU one
+/// model after the other: a batched product guarantees nothing about its members.
 torch::Tensor rounded_product(const torch::Tensor& a, const torch::Tensor& b) {
   if (!a.device().is_cpu()) return at::bmm(a, b);
   return for_each_model(a.size(0), [&](std::int64_t r) { return multiply_rounded(a[r], b[r]); });
@@ -138,23 +139,103 @@ struct AddBiases {
   }
 };
 
-/// y (R, ..., n) with each model's bias.
-torch::Tensor add_biases(const torch::Tensor& y, const Biases& bias) {
-  if (!bias.values.defined()) return y;
-  if (y.device().is_cpu()) return array_op(AddBiases{bias.rows}, {y, bias.values})[0];
+/// (R, n), 0 for models that have none; undefined if none has.
+torch::Tensor of_all_models(const Biases& bias) {
+  if (!bias.values.defined()) return {};
   std::vector<std::int64_t> biased;
   for (std::size_t r = 0; r < bias.rows.size(); ++r) {
     if (bias.rows[r] >= 0) biased.push_back(static_cast<std::int64_t>(r));
   }
-  auto all = bias.values;
-  if (biased.size() < bias.rows.size()) {
-    all = at::zeros({y.size(0), y.size(-1)}, y.options())
-              .index_copy(0, index_on(y.device(), biased), bias.values);
-  }
+  if (biased.size() == bias.rows.size()) return bias.values;
+  return at::zeros({std::ssize(bias.rows), bias.values.size(1)}, bias.values.options())
+      .index_copy(0, index_on(bias.values.device(), biased), bias.values);
+}
+
+/// y (R, ..., n) with each model's bias.
+torch::Tensor add_biases(const torch::Tensor& y, const Biases& bias) {
+  if (!bias.values.defined()) return y;
+  if (y.device().is_cpu()) return array_op(AddBiases{bias.rows}, {y, bias.values})[0];
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(y.dim()), 1);
   sizes.front() = y.size(0);
   sizes.back() = y.size(-1);
-  return y + all.view(sizes);
+  return y + of_all_models(bias).view(sizes);
+}
+
+/// Of x, then weight and bias of each map of it, on a device with kernels.
+struct DeviceLinear {
+  static constexpr bool kAnyStrides = true;
+  bool rounds;         ///< factors, to bfloat16
+  bool keeps = false;  ///< results as products give them
+
+  Tensors forward(const Tensors& in, Tensors& saved) const {
+    saved = {factor(as_rows(in[0]))};
+    Tensors results;
+    for (std::size_t i = 1; i < in.size(); i += 2) {
+      const auto& weight = in[i];
+      saved.push_back(factor(weight));
+      saved.push_back(in[i + 1]);
+      auto y = rounded_product(saved[0], saved[i].transpose(1, 2))
+                   .view(with_last(in[0], weight.size(1)));
+      if (in[i + 1].defined()) {
+        const auto sum =
+            y.scalar_type() == weight.scalar_type() ? y : at::empty(y.sizes(), weight.options());
+        map(y, {in[i + 1].contiguous(), {}}, sum);
+        y = sum;
+      }
+      results.push_back(keeps ? y : y.to(weight.scalar_type()));
+    }
+    return results;
+  }
+
+  /// That w.r.t. x is as products give it.
+  Tensors backward(const Tensors& saved, const Tensors& by_out) const {
+    const auto& x = saved[0];
+    const auto type = x.scalar_type() == at::kBFloat16 ? at::kFloat : x.scalar_type();
+    Tensors by(1);
+    for (std::size_t i = 1; i < saved.size(); i += 2) {
+      const auto by_y = by_out[i / 2].contiguous();
+      const auto by_bias = saved[i + 1].defined() ? unwritten(saved[i + 1]) : torch::Tensor();
+      const auto given = as_rows(with_sums(by_y, by_bias, x.scalar_type()));
+      if (!by[0].defined()) {
+        by[0] = rounded_product(given, saved[i]);
+      } else if (x.device().is_cpu()) {
+        by[0] += rounded_product(given, saved[i]);
+      } else {
+        by[0].baddbmm_(given, saved[i]);
+      }
+      by.push_back(rounded_product(given.transpose(1, 2), x).to(type));
+      by.push_back(by_bias);
+    }
+    auto sizes = by_out[0].sizes().vec();
+    sizes.back() = x.size(-1);
+    by[0] = by[0].view(sizes);
+    return by;
+  }
+
+ private:
+  [[nodiscard]] torch::Tensor factor(const torch::Tensor& x) const {
+    return rounds ? rounded_factor(x) : x;
+  }
+
+  static void map(const torch::Tensor& x, const MapBias& bias, const torch::Tensor& out) {
+    const Masks none{std::vector<kernels::Dropout>(static_cast<std::size_t>(x.size(0)))};
+    device_operations(x.device())->map(kernels::Map::drop, {x}, bias, out, none);
+  }
+
+  /// The gradient w.r.t. y as a factor of products; writes that w.r.t. the bias if defined.
+  [[nodiscard]] torch::Tensor with_sums(const torch::Tensor& by_y, const torch::Tensor& by_bias,
+                                        at::ScalarType type) const {
+    if (!by_bias.defined()) return factor(by_y);
+    const bool converts = by_y.scalar_type() != type;
+    const auto rounded =
+        converts ? at::empty(by_y.sizes(), by_y.options().dtype(type)) : torch::Tensor();
+    map(by_y, {{}, by_bias}, rounded);
+    return converts ? rounded : factor(by_y);
+  }
+};
+
+bool has_device_form(const torch::Tensor& x, NumericalMode mode) {
+  return mode != NumericalMode::reference && device_operations(x.device()) != nullptr;
 }
 
 torch::Tensor linear_by_operations(const torch::Tensor& x, const torch::Tensor& weight,
@@ -237,11 +318,20 @@ torch::Tensor with_contiguous_gradient(const torch::Tensor& x) {
   return x.requires_grad() ? array_op(ContiguousGradient(), {x})[0] : x;
 }
 
-torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const Biases& bias,
-                     NumericalMode mode) {
+namespace {
+
+void require_fitting(const torch::Tensor& x, const torch::Tensor& weight) {
   TORCH_CHECK(x.dim() >= 2 && weight.dim() == 3 && x.size(0) == weight.size(0) &&
                   x.size(-1) == weight.size(2),
               "linear: x ", x.sizes(), " does not fit weights ", weight.sizes());
+}
+
+}  // namespace
+
+torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const Biases& bias,
+                     NumericalMode mode) {
+  require_fitting(x, weight);
+  if (has_device_form(x, mode)) return linears_of(x, {{weight, bias}}, mode)[0];
   if (mode == NumericalMode::fast) {
     return add_biases(array_op(RoundedLinear(), {x, weight})[0], bias);
   }
@@ -250,6 +340,39 @@ torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const 
                     {x, weight, bias.values})[0];
   }
   return linear_by_operations(x, weight, bias);
+}
+
+std::vector<torch::Tensor> linears_of(const torch::Tensor& x,
+                                      const std::vector<std::pair<torch::Tensor, Biases>>& maps,
+                                      NumericalMode mode) {
+  Tensors results;
+  if (!has_device_form(x, mode)) {
+    for (const auto& [weight, bias] : maps) results.push_back(linear(x, weight, bias, mode));
+    return results;
+  }
+  Tensors in{x};
+  for (const auto& [weight, bias] : maps) {
+    require_fitting(x, weight);
+    in.push_back(weight);
+    in.push_back(of_all_models(bias));
+  }
+  return array_op(DeviceLinear{mode == NumericalMode::fast}, in);
+}
+
+Biased linear_before_bias(const torch::Tensor& x, const torch::Tensor& weight, const Biases& bias,
+                          NumericalMode mode) {
+  if (!has_device_form(x, mode) || !bias.values.defined()) return linear(x, weight, bias, mode);
+  require_fitting(x, weight);
+  const DeviceLinear product{mode == NumericalMode::fast, /*keeps=*/true};
+  return {array_op(product, {x, weight, {}})[0], of_all_models(bias)};
+}
+
+torch::Tensor with_bias(const Biased& sum) {
+  if (!sum.bias.defined()) return sum.values;
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(sum.values.dim()), 1);
+  sizes.front() = sum.bias.size(0);
+  sizes.back() = sum.bias.size(1);
+  return sum.values + sum.bias.view(sizes);
 }
 
 }  // namespace nas::nn

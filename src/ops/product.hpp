@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <ATen/Parallel.h>
@@ -126,6 +127,17 @@ struct Biases {
   static Biases of_all(const torch::Tensor& values);
 };
 
+/// values + bias of each model of an array, which what reads it has yet to add.
+struct Biased {
+  torch::Tensor values;  ///< (R, ..., n)
+  torch::Tensor bias{};  ///< (R, n); undefined: 0
+
+  // NOLINTNEXTLINE(google-explicit-constructor): where nothing is left to add
+  Biased(torch::Tensor given) : values(std::move(given)) {}
+  Biased(torch::Tensor given, torch::Tensor of_models)
+      : values(std::move(given)), bias(std::move(of_models)) {}
+};
+
 /// y_r = x_r W_r' + b_r for each model r of an array, as one operation in the way of a mode;
 /// backward likewise. On the CPU, no model's result depends on the others. Not for second
 /// derivatives.
@@ -133,6 +145,20 @@ struct Biases {
 /// @param x  (R, ..., in).   @param weight  (R, out, in), any strides.   @return (R, ..., out).
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const Biases& bias,
                      NumericalMode mode);
+
+/// linear() of one x for several weights and biases: on devices with kernels of their own as one
+/// operation, which adds gradients w.r.t. x while it multiplies.
+std::vector<torch::Tensor> linears_of(const torch::Tensor& x,
+                                      const std::vector<std::pair<torch::Tensor, Biases>>& maps,
+                                      NumericalMode mode);
+
+/// linear() where the next operation adds biases while it reads y: on devices with kernels of their
+/// own. There y is bfloat16 in mode `fast`, and x may be. Elsewhere nothing is left to add.
+Biased linear_before_bias(const torch::Tensor& x, const torch::Tensor& weight, const Biases& bias,
+                          NumericalMode mode);
+
+/// values + bias, of the type that biases have.
+torch::Tensor with_bias(const Biased& sum);
 
 /// The result of `one` for each model of an array, (R, ...): one after the other on the CPU, where
 /// LibTorch's batched operations may round otherwise than for a model alone.

@@ -16,24 +16,26 @@ struct Rows {
   Array<Real> weight = random_numbers<Real>(models * width, 2);
   Array<Real> bias = random_numbers<Real>(models * width, 3);
   Array<Real> dy = random_numbers<Real>(models * rows * width, 4);
+  Array<Real> beside = random_numbers<Real>(models * rows * width, 5);
   Array<Real> y = unwritten<Real>(models * rows * width);
   Array<Real> dx = unwritten<Real>(models * rows * width);
   Array<Real> dweight = unwritten<Real>(models * width);
   Array<Real> dbias = unwritten<Real>(models * width);
 };
 
+/// @param beside  whether there is a gradient to be added.
 template <class Real>
-void run_kernels(Rows<Real>& rows) {
+void run_kernels(Rows<Real>& rows, bool beside = true) {
   auto means = unwritten<Real>(rows.models * rows.rows);
   auto deviations = unwritten<Real>(rows.models * rows.rows);
   const LayerNorm<Real> norm{rows.models,        rows.rows,    rows.width,       rows.x.data(),
                              rows.weight.data(), means.data(), deviations.data()};
   auto scratch = unwritten<Real>(layer_norm_scratch_size(norm));
   layer_norm(norm, rows.bias.data(), kEpsilon, rows.y.data(), AtOnce());
-  layer_norm_backward<Real>(
-      norm,
-      {rows.dy.data(), rows.dx.data(), rows.dweight.data(), rows.dbias.data(), scratch.data()},
-      AtOnce());
+  layer_norm_backward<Real>(norm,
+                            {rows.dy.data(), beside ? rows.beside.data() : nullptr, rows.dx.data(),
+                             rows.dweight.data(), rows.dbias.data(), scratch.data()},
+                            AtOnce());
 }
 
 /// The formula, and by x the derivative of its pieces, in double.
@@ -64,9 +66,9 @@ void run_formula(Rows<Real>& rows) {
       ddeviation -= dy[e] * w[e] * normed / deviation;
     }
     for (std::size_t e = 0; e < width; ++e) {
-      rows.dx[row * width + e] =
-          static_cast<Real>(dy[e] * w[e] / deviation + dmean / count +
-                            ddeviation * (x[e] - mean) / (deviation * count));
+      rows.dx[row * width + e] = static_cast<Real>(
+          dy[e] * w[e] / deviation + dmean / count +
+          ddeviation * (x[e] - mean) / (deviation * count) + rows.beside[row * width + e]);
     }
   }
   rows.dweight.assign(dweight.begin(), dweight.end());
@@ -79,7 +81,8 @@ using Reals = testing::Types<float, double>;
 TYPED_TEST_SUITE(LayerNormKernels, Reals);
 
 TYPED_TEST(LayerNormKernels, FollowTheFormulaForEverySize) {
-  for (const std::int64_t width : {1, 31, 33, 128, 150}) {
+  // Of packs of one and of four, held by a warp (up to 256 and 1024) or not.
+  for (const std::int64_t width : {1, 31, 33, 128, 150, 300, 301, 516, 1028}) {
     for (const std::int64_t count : {1, 65, 130}) {
       Rows<TypeParam> ours{2, count, width};
       Rows<TypeParam> expected{2, count, width};
@@ -92,6 +95,15 @@ TYPED_TEST(LayerNormKernels, FollowTheFormulaForEverySize) {
       expect_close(ours.dbias, expected.dbias, what + " dbias");
     }
   }
+}
+
+TEST(LayerNormGradients, MayHaveNoneBeside) {
+  Rows<double> ours{1, 9, 20};
+  Rows<double> expected{1, 9, 20};
+  expected.beside.assign(expected.beside.size(), 0.0);
+  run_kernels(ours, /*beside=*/false);
+  run_formula(expected);
+  expect_close(ours.dx, expected.dx, "dx");
 }
 
 TEST(LayerNormArray, AModelIsBitEqualAloneAndBesideANaN) {
@@ -108,6 +120,7 @@ TEST(LayerNormArray, AModelIsBitEqualAloneAndBesideANaN) {
     lone.weight = last(array.weight);
     lone.bias = last(array.bias);
     lone.dy = last(array.dy);
+    lone.beside = last(array.beside);
     run_kernels(lone);
     EXPECT_EQ(lone.y, last(array.y));
     EXPECT_EQ(lone.dx, last(array.dx));

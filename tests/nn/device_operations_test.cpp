@@ -20,6 +20,7 @@
 #include "ops/embedding.hpp"
 #include "ops/memory.hpp"
 #include "ops/norm.hpp"
+#include "ops/product.hpp"
 #include "ops/torch_compat.hpp"
 #include "training/optimizer.hpp"
 
@@ -35,13 +36,13 @@ using test::various_models;
 double tolerance(torch::ScalarType type) { return type == at::kDouble ? 1e-10 : 1e-5; }
 
 /// Up to rounding, relative to the largest number or to 1.
-void expect_close(const torch::Tensor& ours, const torch::Tensor& expected,
-                  const std::string& what) {
+void expect_close(const torch::Tensor& ours, const torch::Tensor& expected, const std::string& what,
+                  double allowed = 0.0) {
   ASSERT_EQ(ours.sizes(), expected.sizes()) << what;
   if (ours.numel() == 0) return;
   const double largest = std::max(expected.abs().max().item<double>(), 1.0);
   EXPECT_LE((ours - expected).abs().max().item<double>(),
-            tolerance(expected.scalar_type()) * largest)
+            std::max(allowed, tolerance(expected.scalar_type())) * largest)
       << what;
 }
 
@@ -65,7 +66,7 @@ std::vector<torch::Tensor> with_gradients(const Function& function,
 /// Both ways to compute it agree.
 template <class Function>
 void expect_same(const Function& function, const std::vector<torch::Tensor>& arguments,
-                 const std::string& what) {
+                 const std::string& what, double allowed = 0.0) {
   const auto expected = with_gradients(function, arguments);
   std::vector<torch::Tensor> ours;
   {
@@ -73,7 +74,7 @@ void expect_same(const Function& function, const std::vector<torch::Tensor>& arg
     ours = with_gradients(function, arguments);
   }
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    expect_close(ours[i], expected[i], what + ", " + std::to_string(i));
+    expect_close(ours[i], expected[i], what + ", " + std::to_string(i), allowed);
   }
 }
 
@@ -104,6 +105,57 @@ TEST_P(DeviceOperationsOf, DropoutAndActivations) {
   expect_same([&](const auto& in) { return dropped_gelu(in[0], none); }, {x}, "gelu");
   expect_same([&](const auto& in) { return add_dropped(in[0], in[1], masks); }, {residual, x},
               "add_dropped");
+}
+
+/// Of x and its bias, against the same of their sum.
+TEST_P(DeviceOperationsOf, MapsOfBiasedTensors) {
+  const std::vector given{random({3, 5, 70, 12}, GetParam(), 1), random({3, 12}, GetParam(), 2),
+                          random({3, 5, 70, 12}, GetParam(), 3)};
+  for (const auto& masks :
+       {dropout_masks({0.2, 0.5, 0.0}, pass_of(3), 7), dropout_masks(0.0, Pass{}, 7, 3)}) {
+    const auto biased = [](const auto& in) {
+      return device_operations(at::kCPU) != nullptr ? Biased{in[0], in[1]}
+                                                    : Biased{with_bias({in[0], in[1]})};
+    };
+    expect_same([&](const auto& in) { return dropped_gelu(biased(in), masks) + in[2]; }, given,
+                "dropped_gelu");
+    expect_same([&](const auto& in) { return add_dropped(in[2], biased(in), masks); }, given,
+                "add_dropped");
+  }
+}
+
+/// In every mode and with biases of all models, of some and of none.
+TEST_P(DeviceOperationsOf, LinearMapsOfOneInput) {
+  const std::vector given{random({3, 2, 40, 6}, GetParam(), 1), random({3, 5, 6}, GetParam(), 2),
+                          random({3, 5}, GetParam(), 3),        random({3, 8, 6}, GetParam(), 4),
+                          random({2, 8}, GetParam(), 5),        random({3, 4, 6}, GetParam(), 6)};
+  for (const auto mode : {NumericalMode::exact, NumericalMode::fast}) {
+    const auto all = [mode](const auto& in) {
+      const auto y = linears_of(
+          in[0], {{in[1], Biases::of_all(in[2])}, {in[3], {in[4], {0, -1, 1}}}, {in[5], {}}}, mode);
+      return at::cat(y, -1);
+    };
+    // In mode fast gradients w.r.t. the input are added in bfloat16.
+    expect_same(all, given, "linears_of", mode == NumericalMode::fast ? 0x1.0p-7 : 0.0);
+    const auto before_bias = [mode](const auto& in) {
+      const auto y = linear_before_bias(in[0], in[3], {in[4], {0, -1, 1}}, mode);
+      return with_bias(y) + 0 * (in[1].sum() + in[2].sum() + in[5].sum());
+    };
+    expect_same(before_bias, given, "linear_before_bias");
+  }
+}
+
+TEST_P(DeviceOperationsOf, LayerNormBesideItsInput) {
+  for (const bool uses_input : {true, false}) {
+    expect_same(
+        [&](const auto& in) {
+          const auto [y, x] = layer_norm_branch(in[0], in[1], in[2], 1e-5, NumericalMode::exact);
+          return uses_input ? y + 2 * x : y;
+        },
+        {random({3, 7, 5, 12}, GetParam(), 1), random({3, 12}, GetParam(), 2),
+         random({3, 12}, GetParam(), 3)},
+        "layer_norm_branch");
+  }
 }
 
 TEST_P(DeviceOperationsOf, MasksAreThoseOfTheCpu) {

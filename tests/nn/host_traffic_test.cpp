@@ -53,10 +53,10 @@ void provide(const char* name, const char* overload, Kernel kernel) {
 /// Tensors of the right sizes, made of all that are given.
 class MetaOperations final : public DeviceOperations {
  public:
-  void map(kernels::Map /*map*/, const std::vector<torch::Tensor>& in, const torch::Tensor& out,
-           const Masks& masks) const override {
+  void map(kernels::Map /*map*/, const std::vector<torch::Tensor>& in, const MapBias& bias,
+           const torch::Tensor& out, const Masks& masks) const override {
     expect_here(in);
-    expect_here({out});
+    expect_here({bias.added, bias.sums, out});
     if (masks.any_drops()) expect_here({masks.seeds});
   }
   void layer_norm(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
@@ -65,10 +65,9 @@ class MetaOperations final : public DeviceOperations {
     expect_here({x, weight, bias, y, moments});
   }
   void layer_norm_backward(const torch::Tensor& x, const torch::Tensor& weight,
-                           const torch::Tensor& moments, const torch::Tensor& by_y,
-                           const torch::Tensor& by_x, const torch::Tensor& by_weight,
-                           const torch::Tensor& by_bias) const override {
-    expect_here({x, weight, moments, by_y, by_x, by_weight, by_bias});
+                           const torch::Tensor& moments, const ByNorm& given,
+                           const LayerNormGradients& by) const override {
+    expect_here({x, weight, moments, given.y, given.beside, by.x, by.weight, by.bias});
   }
   void embedding_backward(const torch::Tensor& tokens, const torch::Tensor& by_rows,
                           const torch::Tensor& by_matrices) const override {
