@@ -22,14 +22,15 @@ class DropoutFactors {
   /// @return 0 or the scale; 1 where nothing is dropped.
   __device__ Real operator()(std::int64_t element) {
     if (threshold_ == 0) return 1;
-    element += first_;
-    const std::int64_t block = element / kernels::kDropoutBlock;
+    const auto number = static_cast<std::uint64_t>(element + first_);  // its division is a shift
+    const std::uint64_t block = number / kBlock;
     if (block != block_) {
       block_ = block;
-      word_ = kernels::dropout_word(key_, element);
+      word_ = kernels::dropout_word(key_, element + first_);
     }
-    const auto offset = static_cast<std::uint32_t>(element % kernels::kDropoutBlock);
-    return kernels::dropout_hash(offset, word_) >= threshold_ ? scale_ : 0;
+    return kernels::dropout_hash(static_cast<std::uint32_t>(number % kBlock), word_) >= threshold_
+               ? scale_
+               : 0;
   }
 
   /// Of elements [element, element + N), which are of one block: multiples of N, as the first is.
@@ -37,7 +38,8 @@ class DropoutFactors {
   __device__ Pack<Real, N> pack(std::int64_t element) {
     Pack<Real, N> factors;
     factors.at[0] = (*this)(element);
-    const auto offset = static_cast<std::uint32_t>((element + first_) % kernels::kDropoutBlock);
+    const auto number = static_cast<std::uint64_t>(element + first_);
+    const auto offset = static_cast<std::uint32_t>(number % kBlock);
 #pragma unroll
     for (std::uint32_t i = 1; i < N; ++i) {
       const bool kept = kernels::dropout_hash(offset + i, word_) >= threshold_;
@@ -47,11 +49,13 @@ class DropoutFactors {
   }
 
  private:
+  static constexpr std::uint64_t kBlock = kernels::kDropoutBlock;
+
   std::uint32_t threshold_;
   Real scale_;
   std::int64_t first_;
   std::uint64_t key_ = 0;
-  std::int64_t block_ = -1;
+  std::uint64_t block_ = ~std::uint64_t{0};
   std::uint64_t word_ = 0;
 };
 
