@@ -48,9 +48,14 @@ constexpr int kAtOnce = 4;           // rows that a warp reads before it compute
 
 std::int64_t pieces(std::int64_t size, std::int64_t piece) { return (size + piece - 1) / piece; }
 
+/// How many blocks a multiprocessor shall have at once: in float 102 registers per thread, which
+/// the compiler would exceed by computing what it has read in any order.
+template <class Real>
+[[maybe_unused]] constexpr int kBlocks = sizeof(Real) == sizeof(float) ? 5 : 2;
+
 /// A block has a chunk of the rows of a model, a warp each fourth of them, a lane N columns.
 template <bool kSums, int N, class Of, class Real>
-__global__ void rows_kernel(Of of, RowMap<Real> map) {
+__global__ void __launch_bounds__(kThreads, kBlocks<Real>) rows_kernel(Of of, RowMap<Real> map) {
   constexpr int kColumns = kWarp * N;
   const std::int64_t tiles = (map.width + kColumns - 1) / kColumns;
   const std::int64_t chunk = blockIdx.x / tiles;
