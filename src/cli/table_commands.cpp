@@ -69,6 +69,84 @@ std::int64_t missing_cells(const Table& table) {
   return missing;
 }
 
+/// The fields of a mechanism's name of six.
+Words fields_of(const std::string& name) {
+  Words fields(1);
+  for (const char letter : name) {
+    if (letter == '|') {
+      fields.emplace_back();
+    } else {
+      fields.back() += letter;
+    }
+  }
+  return fields;
+}
+
+/// A field of a name that has no effect where another one is of `options`.
+struct Voiding {
+  std::size_t field = 0;
+  std::size_t by = 0;
+  std::set<std::string> options;
+};
+
+/// By the schema of a table's record.
+std::vector<Voiding> voidings_of(const nlohmann::json& genes) {
+  std::vector<Voiding> rules;
+  for (std::size_t field = 0; field < genes.size(); ++field) {
+    const auto voided_by = genes[field].value("voided_by", nlohmann::json::object());
+    for (std::size_t by = 0; by < genes.size(); ++by) {
+      const auto options = voided_by.find(genes[by].value("name", ""));
+      if (options != voided_by.end()) rules.push_back({field, by, *options});
+    }
+  }
+  return rules;
+}
+
+/// Every combination of one option for each field.
+std::vector<Words> combinations(const std::vector<std::set<std::string>>& fields) {
+  std::vector<Words> all(1);
+  for (const auto& options : fields) {
+    std::vector<Words> longer;
+    for (const auto& begun : all) {
+      for (const auto& option : options) {
+        longer.push_back(begun);
+        longer.back().push_back(option);
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+/// Functions that the options of a table's mechanisms make and that it has no training run of, by
+/// name. A field without effect has what the vanilla transformer has. Empty without a schema.
+Words missing_functions(const Table& table) {
+  const auto schema = table.facts().value("schema", nlohmann::json::object());
+  const auto genes = schema.value("genes", nlohmann::json::array());
+  std::vector<std::set<std::string>> chosen(genes.size());
+  for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
+    const auto fields = fields_of(table.mechanism(i));
+    if (fields.size() != genes.size()) return {};
+    for (std::size_t j = 0; j < fields.size(); ++j) chosen[j].insert(fields[j]);
+  }
+  const auto rules = voidings_of(genes);
+  const auto vanilla = [&](std::size_t field) {
+    for (const auto& option : genes[field].value("vanilla", Words{})) {
+      if (chosen[field].contains(option)) return option;
+    }
+    return *chosen[field].begin();
+  };
+  std::set<std::string> missing;
+  for (auto& name : combinations(chosen)) {
+    for (const auto& rule : rules) {
+      if (rule.options.contains(name[rule.by])) name[rule.field] = vanilla(rule.field);
+    }
+    auto whole = join(name, "|");
+    if (!table.find(whole)) missing.insert(std::move(whole));
+  }
+  return {missing.begin(), missing.end()};
+}
+
 /// The record of a task's gates that a table keeps.
 /// @param identity  of the table.
 /// @throws InputError where the file is no such record, or one of another task.
@@ -526,6 +604,12 @@ int info_command(const Words& words) {
     cells += ", " + std::to_string(count) + " " + status;
   }
   print_line("cells", cells);
+  if (const auto missing = missing_functions(table); !missing.empty()) {
+    const auto all = table.num_mechanisms() + std::ssize(missing);
+    print_line("missing", std::to_string(missing.size()) + " of the " + std::to_string(all) +
+                              " functions that its options make have no training run, such as " +
+                              missing.front());
+  }
   print_line("steps", value_text(table.steps()));
   print_line("seconds", human_duration(finals.seconds) + " of training");
   print_machines(table);

@@ -351,6 +351,28 @@ TEST_F(NasDataTable, InfoSaysWhetherAttentionMattersOnTheTask) {
                         "              better than counts: perplexity 9 against 4\n"));
 }
 
+TEST_F(NasDataTable, InfoSaysWhichFunctionsAreMissing) {
+  auto content = testing::small_content();
+  const auto gene = [](const char* name, const char* vanilla) {
+    return nlohmann::json{{"name", name}, {"vanilla", {vanilla}}};
+  };
+  auto temperature = gene("temperature", "fixed");
+  temperature["voided_by"] = {{"normalization", {"relu_norm"}}};
+  content.facts["schema"]["genes"] = {gene("similarity", "dot"), gene("normalization", "softmax"),
+                                      gene("gating", "none"),    temperature,
+                                      gene("bias", "bias"),      {{"name", "dropout"}}};
+  write_table(content, file_);
+  EXPECT_THAT(table("info " + file_.string()).text, Not(HasSubstr("missing ")))
+      << "a temperature without effect is no function of its own";
+  std::erase_if(content.cells, [](const Evaluation& cell) {
+    return cell.candidate == "additive|relu_norm|none|fixed|bias|0";
+  });
+  write_table(content, file_);
+  EXPECT_THAT(table("info " + file_.string()).text,
+              HasSubstr("\n  missing     1 of the 12 functions that its options make have no "
+                        "training run, such as additive|relu_norm|none|fixed|bias|0\n"));
+}
+
 TEST_F(NasDataTable, PackKeepsTheGatesOfTheTask) {
   const auto record = folder_.path() / "gates.json";
   const auto pack = [&](const nlohmann::json& given) {
