@@ -175,6 +175,17 @@ __global__ void score_kernel(CrossEntropy<const Real> task, double* nll, bool* c
 }
 
 template <class Real>
+__global__ void scale_kernel(Real* x, std::int64_t size, const Real* factors) {
+  const Real factor = factors[blockIdx.y];
+  if (factor == 1) return;
+  x += static_cast<std::int64_t>(blockIdx.y) * size;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + thread_index(); i < size;
+       i += static_cast<std::int64_t>(gridDim.x) * kThreads) {
+    x[i] *= factor;
+  }
+}
+
+template <class Real>
 __global__ void weights_kernel(const std::int64_t* targets, std::int64_t rows, Real* weights) {
   const std::int64_t model = blockIdx.x;
   double count = 0;
@@ -227,10 +238,19 @@ void weighted_sums(const double* nll, std::int64_t models, std::int64_t rows, co
          rows, weights, sums);
 }
 
+template <class Real>
+void scale_models(Real* x, std::int64_t models, std::int64_t size, const Real* factors,
+                  Stream stream) {
+  constexpr std::int64_t kOfBlock = std::int64_t{16} * kThreads;
+  launch("scale_models", scale_kernel<Real>, Grid{(size + kOfBlock - 1) / kOfBlock, models}, 0,
+         stream, x, size, factors);
+}
+
 #define NAS_CROSS_ENTROPY(Real)                                                                  \
   template void mean_weights(const std::int64_t*, std::int64_t, std::int64_t, Real*, Stream);    \
   template void cross_entropy_gradient(const CrossEntropy<Real>&, const Real*, double*, Stream); \
   template void cross_entropy<Real>(const CrossEntropy<const Real>&, double*, bool*, Stream);    \
+  template void scale_models(Real*, std::int64_t, std::int64_t, const Real*, Stream);            \
   template void weighted_sums(const double*, std::int64_t, std::int64_t, const Real*, Real*,     \
                               Stream);
 NAS_CROSS_ENTROPY(float)

@@ -43,4 +43,11 @@ template <class Real>
 void weighted_sums(const double* nll, std::int64_t models, std::int64_t rows, const Real* weights,
                    Real* sums, Stream stream);
 
+/// x[r] *= factors[r], in place; a model whose factor is 1 costs no more than to see that.
+///
+/// @param x  (R, size).   @param factors  (R).
+template <class Real>
+void scale_models(Real* x, std::int64_t models, std::int64_t size, const Real* factors,
+                  Stream stream);
+
 }  // namespace nas::cuda

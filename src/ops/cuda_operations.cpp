@@ -349,6 +349,13 @@ class CudaOperations final : public DeviceOperations {
     return losses;
   }
 
+  void scale(const torch::Tensor& x, const torch::Tensor& factors) const override {
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "scale", [&] {
+      cuda::scale_models(x.data_ptr<scalar_t>(), x.size(0), x.numel() / x.size(0),
+                         factors.data_ptr<scalar_t>(), StreamOf(x));
+    });
+  }
+
   [[nodiscard]] TokenScores score_tokens(const OutputLayer& layer, const torch::Tensor& targets,
                                          NumericalMode mode) const override {
     const PieceProducts products(layer, mode);

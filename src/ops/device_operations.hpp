@@ -127,7 +127,9 @@ class DeviceOperations {
                                                            const torch::Tensor& targets,
                                                            const torch::Tensor& counted,
                                                            NumericalMode mode) const = 0;
-  /// Likewise, without gradients.
+  /// x (R, ...) times each model's factor (R), in place; 1 costs next to nothing. All are contiguous.
+  virtual void scale(const torch::Tensor& x, const torch::Tensor& factors) const = 0;
+  /// linear_cross_entropy() without gradients.
   [[nodiscard]] virtual TokenScores score_tokens(const OutputLayer& layer,
                                                  const torch::Tensor& targets,
                                                  NumericalMode mode) const = 0;

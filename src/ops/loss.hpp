@@ -14,7 +14,7 @@ namespace nas::nn {
 /// mode `reference`, the gradients are made in the forward pass, some rows of logits at a time, so
 /// that the (N, V) matrix never exists: its memory and the traffic to it are most of what the
 /// output layer costs besides its products. No model's loss depends on the others. Not for second
-/// derivatives.
+/// derivatives, and a graph is gone through backwards once.
 ///
 /// @param features   H, (R, ..., D).   @param embedding  E, (R, V, D).
 /// @param targets    (R, ...) int64, below V (on a device unchecked: that would make the host

@@ -116,6 +116,17 @@ TYPED_TEST(CrossEntropyKernels, ScoreAsTheCpuAndTakeTheFirstOfEqualLogits) {
   EXPECT_TRUE(correct[0] && correct[1] && !correct[2]);
 }
 
+TYPED_TEST(CrossEntropyKernels, ScaleModelsWhoseFactorIsNotOne) {
+  using Real = TypeParam;
+  auto x = random_numbers<Real>(2 * 5000, 1);
+  const auto before = x;
+  const Array<Real> factors{1, 2};
+  scale_models(x.data(), 2, 5000, factors.data(), AtOnce());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    ASSERT_EQ(x[i], before[i] * factors[i / 5000]) << i;
+  }
+}
+
 TEST(CrossEntropyArray, ANaNStaysInItsModel) {
   Task<float> task;
   task.row(3)[7] = std::numeric_limits<float>::quiet_NaN();

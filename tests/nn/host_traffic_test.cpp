@@ -81,6 +81,9 @@ class MetaOperations final : public DeviceOperations {
         {layer.features, layer.embedding, layer.by_features, layer.by_embedding, targets, counted});
     return at::empty({layer.models()}, layer.features.options());
   }
+  void scale(const torch::Tensor& x, const torch::Tensor& factors) const override {
+    expect_here({x, factors});
+  }
   [[nodiscard]] TokenScores score_tokens(const OutputLayer& /*layer*/, const torch::Tensor& targets,
                                          NumericalMode /*mode*/) const override {
     return {targets, targets};
