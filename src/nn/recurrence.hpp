@@ -4,30 +4,9 @@
 
 #include <torch/types.h>
 
+#include "ops/recurrence.hpp"
+
 namespace nas::nn {
-
-/// A sequence as recurrent heads take it up, token by token, in their states S (f, d), S_0 = 0:
-///
-///   u_t = v_t - S_{t-1}' (alpha_t . e_t),  or v_t where nothing is erased
-///   S_t = diag(alpha_t) S_{t-1} + k_t u_t',  o_t = S_t' q_t
-///
-/// This is update delta for e = beta k and beta v in place of v, and delta2 for e = b . k and w . v.
-/// Leading dimensions are any, and the same everywhere.
-struct Recurrence {
-  torch::Tensor queries{};  ///< q (..., T, f)
-  torch::Tensor keys{};     ///< k (..., T, f)
-  torch::Tensor values{};   ///< v (..., T, d)
-  torch::Tensor
-      log_decays{};        ///< log alpha <= 0, (..., T, 1), or of channels (..., T, f), then >= -5;
-                           ///< undefined: 0
-  torch::Tensor erased{};  ///< e (..., T, f); undefined: nothing is erased
-  bool by_channel = false;  ///< whether log_decays are of channels, also where f = 1
-};
-
-struct Recurred {
-  torch::Tensor outputs;  ///< o (..., T, d)
-  torch::Tensor state;    ///< S after the last token, (..., f, d)
-};
 
 /// The whole sequence by chunks of C tokens: products of matrices within them, and from one to the
 /// next the state. By the definition a token takes 4 f d operations, by chunks about 2 C (f + d) more,

@@ -1,6 +1,7 @@
 #include "nn/recurrent_layer.hpp"
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -8,7 +9,10 @@
 #include "genotype/mechanism.hpp"
 #include "nn/parts/gate.hpp"
 #include "nn/parts/vector_norm.hpp"
+#include "ops/convolution.hpp"
 #include "ops/device_copy.hpp"
+#include "ops/head_gate.hpp"
+#include "ops/log_decay.hpp"
 #include "ops/product.hpp"
 
 namespace nas::nn {
@@ -31,16 +35,6 @@ torch::Tensor by_head(const torch::Tensor& x, std::int64_t heads) {
 /// A parameter of each head, (M, H), beside (M, B, H, T, n).
 torch::Tensor beside_heads(const torch::Tensor& x) {
   return x.view({x.size(0), 1, x.size(1), 1, 1});
-}
-
-/// x times the sigmoid of logits (M, B, T, H n), n = 1 or as x (M, B, H, T, n).
-torch::Tensor opened(const torch::Tensor& x, const torch::Tensor& logits, double factor) {
-  return model_by_model(
-      [factor](const torch::Tensor& part, const torch::Tensor& of_part) {
-        const auto gate = by_head(of_part, part.size(2)).sigmoid();
-        return part * (factor == 1.0 ? gate : gate * factor);
-      },
-      x, logits);
 }
 
 Models models_with(const ParameterScope& scope, bool has) {
@@ -186,13 +180,25 @@ RecurrentLayer::Projected RecurrentLayer::projected(const torch::Tensor& x) cons
   return {std::move(q), std::move(k), std::move(v)};
 }
 
+bool RecurrentLayer::by_kernels(const torch::Tensor& x) const {
+  return x.device().is_cpu() && mode_ != NumericalMode::reference;
+}
+
 Recurrence RecurrentLayer::whole(const torch::Tensor& x) const {
-  auto of_tokens = projected(x);
-  if (!convolutions_.empty()) {
-    of_tokens = {convolutions_[0](of_tokens.q), convolutions_[1](of_tokens.k),
-                 convolutions_[2](of_tokens.v)};
-  }
-  return taken_up(of_tokens, x, 0);
+  const auto of_tokens = projected(x);
+  const auto active = [this](const torch::Tensor& z, std::size_t which, bool of_keys) {
+    if (!activates_) return z;
+    const auto* convolution = convolutions_.empty() ? nullptr : &convolutions_[which];
+    if (by_kernels(z)) {
+      return activated_convolution(z,
+                                   convolution == nullptr ? torch::Tensor() : convolution->weight(),
+                                   erases_ && of_keys ? key_width_ : 0, kUnitEpsilon);
+    }
+    return activated(convolution == nullptr ? z : (*convolution)(z), of_keys);
+  };
+  return taken_up(
+      {active(of_tokens.q, 0, true), active(of_tokens.k, 1, true), active(of_tokens.v, 2, false)},
+      x, 0);
 }
 
 torch::Tensor RecurrentLayer::activated(const torch::Tensor& vectors, bool of_keys) const {
@@ -210,8 +216,7 @@ torch::Tensor RecurrentLayer::activated(const torch::Tensor& vectors, bool of_ke
 
 torch::Tensor RecurrentLayer::mapped(const torch::Tensor& vectors, bool keys,
                                      std::int64_t first) const {
-  auto heads = activated(vectors, /*of_keys=*/true)
-                   .view({vectors.size(0), vectors.size(1), vectors.size(2), num_heads_, -1});
+  auto heads = vectors.view({vectors.size(0), vectors.size(1), vectors.size(2), num_heads_, -1});
   if (position_) heads = position_->mapped(heads, first);
   if (feature_) heads = keys ? feature_->of_keys(heads) : feature_->of_queries(heads);
   return heads.transpose(2, 3);
@@ -226,6 +231,12 @@ torch::Tensor RecurrentLayer::log_decays(const torch::Tensor& x) const {
   auto logits = linear(x, decay_, {}, mode_);
   if (by_channel_) logits = linear(logits, decay_up_, {}, mode_);
   const auto heads = num_heads_;
+  if (by_kernels(x)) {
+    const auto least = by_channel_ ? kLeastLogDecay : -std::numeric_limits<double>::infinity();
+    return by_head(tau_ ? sigmoid_decay(logits, decay_bias_, *tau_, least)
+                        : softplus_decay(logits, decay_step_bias_, decay_log_rate_, least),
+                   heads);
+  }
   if (tau_) {
     return model_by_model(
         [&](const torch::Tensor& part, const torch::Tensor& bias) {
@@ -243,6 +254,21 @@ torch::Tensor RecurrentLayer::log_decays(const torch::Tensor& x) const {
       logits, decay_log_rate_, decay_step_bias_);
 }
 
+torch::Tensor RecurrentLayer::opened(const torch::Tensor& x, const torch::Tensor& logits,
+                                     double factor) const {
+  if (by_kernels(x)) {
+    const auto of_tokens = x.transpose(2, 3);  // as they lie
+    const auto of_heads = logits.view({x.size(0), x.size(1), x.size(3), x.size(2), -1});
+    return gated_heads(of_tokens, of_heads, GateForm::sigmoid, factor).transpose(2, 3);
+  }
+  return model_by_model(
+      [factor](const torch::Tensor& part, const torch::Tensor& of_part) {
+        const auto gate = by_head(of_part, part.size(2)).sigmoid();
+        return part * (factor == 1.0 ? gate : gate * factor);
+      },
+      x, logits);
+}
+
 void RecurrentLayer::gate_update(const torch::Tensor& x, Recurrence& tokens) const {
   if (!erases_) return;
   const double erasing = reflects_ ? 2.0 : 1.0;
@@ -257,7 +283,7 @@ Recurrence RecurrentLayer::taken_up(const Projected& projected, const torch::Ten
   Recurrence tokens;
   tokens.queries = mapped(projected.q, /*keys=*/false, first);
   tokens.keys = mapped(projected.k, /*keys=*/true, first);
-  tokens.values = by_head(activated(projected.v, /*of_keys=*/false), num_heads_);
+  tokens.values = by_head(projected.v, num_heads_);
   tokens.log_decays = log_decays(x);
   tokens.by_channel = by_channel_;
   gate_update(x, tokens);
@@ -270,6 +296,7 @@ Recurrence RecurrentLayer::taken_up(const Projected& projected, const torch::Ten
 }
 
 Recurred RecurrentLayer::recurred(const Recurrence& tokens) const {
+  if (by_kernels(tokens.values)) return recurrence(tokens, chunk_);
   const auto of_models = [&](std::int64_t first, std::int64_t count) {
     const auto part = [&](const torch::Tensor& x) {
       return x.defined() ? x.narrow(0, first, count).contiguous() : x;
@@ -295,6 +322,9 @@ torch::Tensor RecurrentLayer::gated(const torch::Tensor& of_heads, const torch::
   if (!gate_) return of_heads;
   auto logits = (*gate_)(x);
   if (gate_up_) logits = (*gate_up_)(logits);
+  if (by_kernels(x)) {
+    return gated_heads(of_heads, logits, gates_by_silu_ ? GateForm::silu : GateForm::sigmoid);
+  }
   return model_by_model(
       [this](const torch::Tensor& part, const torch::Tensor& of_part) {
         return part * (gates_by_silu_ ? at::silu(of_part) : of_part.sigmoid());
@@ -336,6 +366,8 @@ torch::Tensor RecurrentLayer::step(const torch::Tensor& x, const torch::Tensor& 
                 convolutions_[1].next(of_token.k, kept.latest[1]),
                 convolutions_[2].next(of_token.v, kept.latest[2])};
   }
+  of_token = {activated(of_token.q, true), activated(of_token.k, true),
+              activated(of_token.v, false)};
   const auto token = taken_up(of_token, x, kept.tokens);
   if (!kept.state.defined()) {
     kept.state = at::zeros({1, x.size(1), num_heads_, token.keys.size(-1), token.values.size(-1)},

@@ -63,9 +63,11 @@ class RecurrentLayer final : public Mixer {
   void make_decay(const Mechanism& layer, const ParameterScope& scope);
   void make_gates(const Mechanism& layer, Semantics semantics, const ParameterScope& scope);
   [[nodiscard]] Projected projected(const torch::Tensor& x) const;
+  /// Whether what follows projections is computed by kernels.
+  [[nodiscard]] bool by_kernels(const torch::Tensor& x) const;
   /// What heads take up of a whole sequence.
   [[nodiscard]] Recurrence whole(const torch::Tensor& x) const;
-  /// What heads take up of tokens. @param first  the place of the first.
+  /// What heads take up of tokens. @param projected  activated.   @param first  the first's place.
   [[nodiscard]] Recurrence taken_up(const Projected& projected, const torch::Tensor& x,
                                     std::int64_t first) const;
   /// (R, B, T, H d_k) as (R, B, H, T, f).
@@ -75,6 +77,9 @@ class RecurrentLayer final : public Mixer {
   [[nodiscard]] torch::Tensor activated(const torch::Tensor& vectors, bool of_keys) const;
   /// (R, B, H, T, 1 or f), or undefined.
   [[nodiscard]] torch::Tensor log_decays(const torch::Tensor& x) const;
+  /// x (R, B, H, T, n) times the sigmoid of logits (R, B, T, H or H n) and a factor.
+  [[nodiscard]] torch::Tensor opened(const torch::Tensor& x, const torch::Tensor& logits,
+                                     double factor) const;
   /// Puts the gates of updates delta and delta2 in.
   void gate_update(const torch::Tensor& x, Recurrence& tokens) const;
   /// The same for each model of the recurrence. @return (R, B, T, D), and states.

@@ -148,6 +148,16 @@ Recurred by_definition(const Recurrence& sequence) {
   return {at::stack(outputs, 2), state};
 }
 
+/// By the kernel, which takes arrays.
+Recurred kernel_result(const Recurrence& sequence, std::int64_t chunk) {
+  const auto of_array = [](const torch::Tensor& x) { return x.defined() ? x.unsqueeze(0) : x; };
+  const auto result =
+      recurrence({of_array(sequence.queries), of_array(sequence.keys), of_array(sequence.values),
+                  of_array(sequence.log_decays), of_array(sequence.erased), sequence.by_channel},
+                 chunk);
+  return {result.outputs.squeeze(0), result.state.squeeze(0)};
+}
+
 TEST(Recurrence, ChunksOfAnySizeAreTheDefinition) {
   for (const auto& [decays, by_channel] :
        {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
@@ -158,28 +168,42 @@ TEST(Recurrence, ChunksOfAnySizeAreTheDefinition) {
         const auto result = by_chunks(sequence, chunk);
         EXPECT_LT(difference(result.outputs, expected.outputs), 1e-10) << chunk;
         EXPECT_LT(difference(result.state, expected.state), 1e-10) << chunk;
+        const auto by_kernel = kernel_result(sequence, chunk);
+        EXPECT_LT(difference(by_kernel.outputs, expected.outputs), 1e-10) << chunk;
+        EXPECT_LT(difference(by_kernel.state, expected.state), 1e-10) << chunk;
       }
     }
   }
 }
 
 TEST(Recurrence, GradientsDoNotDependOnChunks) {
-  for (const bool by_channel : {false, true}) {
-    std::vector<torch::Tensor> expected;
-    for (const std::int64_t chunk : {1, 9, 53}) {
-      auto sequence = some_sequence(true, by_channel, true);
-      std::vector<torch::Tensor> leaves{sequence.queries.detach(), sequence.keys.detach(),
-                                        sequence.values.detach(), sequence.log_decays.detach(),
-                                        sequence.erased.detach()};
-      for (auto& leaf : leaves) leaf.requires_grad_(true);
-      const auto result =
-          by_chunks({leaves[0], leaves[1], leaves[2], leaves[3], leaves[4], by_channel}, chunk);
-      (result.outputs.sum() + result.state.square().sum()).backward();
-      for (std::size_t i = 0; i < leaves.size(); ++i) {
-        if (chunk == 1) {
-          expected.push_back(leaves[i].grad());
-        } else {
-          EXPECT_LT(difference(leaves[i].grad(), expected[i]), 1e-9) << i << " " << chunk;
+  const auto gradients_of = [](const Recurrence& sequence, const auto& compute) {
+    std::vector<torch::Tensor> leaves{sequence.queries, sequence.keys, sequence.values,
+                                      sequence.log_decays, sequence.erased};
+    for (auto& leaf : leaves) {
+      if (leaf.defined()) leaf = leaf.detach().requires_grad_(true);
+    }
+    const Recurred result = compute(
+        Recurrence{leaves[0], leaves[1], leaves[2], leaves[3], leaves[4], sequence.by_channel});
+    (result.outputs.square().sum() + result.state.square().sum()).backward();
+    std::vector<torch::Tensor> gradients;
+    for (const auto& leaf : leaves) {
+      if (leaf.defined()) gradients.push_back(leaf.grad());
+    }
+    return gradients;
+  };
+  for (const auto& [decays, by_channel] :
+       {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
+    for (const bool erases : {false, true}) {
+      const auto sequence = some_sequence(decays, by_channel, erases);
+      const auto expected = gradients_of(sequence, [](const auto& x) { return by_chunks(x, 1); });
+      for (const std::int64_t chunk : {1, 9, 16, 53}) {
+        for (const auto& gradients :
+             {gradients_of(sequence, [&](const auto& x) { return by_chunks(x, chunk); }),
+              gradients_of(sequence, [&](const auto& x) { return kernel_result(x, chunk); })}) {
+          for (std::size_t i = 0; i < expected.size(); ++i) {
+            EXPECT_LT(difference(gradients[i], expected[i]), 1e-9) << i << " " << chunk;
+          }
         }
       }
     }
@@ -193,10 +217,12 @@ TEST(Recurrence, StrongDecaysStayInTheRangeOfFloat) {
     sequence.log_decays = at::full_like(sequence.log_decays, by_channel ? -5.0 : -40.0);
     const auto expected = by_definition(sequence);
     const auto narrow = [](const torch::Tensor& x) { return x.to(at::kFloat); };
-    const auto result =
-        by_chunks({narrow(sequence.queries), narrow(sequence.keys), narrow(sequence.values),
-                   narrow(sequence.log_decays), narrow(sequence.erased), by_channel});
-    EXPECT_LT(difference(result.outputs.to(at::kDouble), expected.outputs), 1e-5);
+    const Recurrence narrowed{narrow(sequence.queries), narrow(sequence.keys),
+                              narrow(sequence.values),  narrow(sequence.log_decays),
+                              narrow(sequence.erased),  by_channel};
+    for (const auto& result : {by_chunks(narrowed), kernel_result(narrowed, 0)}) {
+      EXPECT_LT(difference(result.outputs.to(at::kDouble), expected.outputs), 1e-5);
+    }
   }
 }
 

@@ -21,10 +21,12 @@ class ShortConvolution {
   /// @param earlier  (M, B, K - 1, channels), the inputs before it, undefined before the first: then
   /// also z. It is never written to: copies may share it.   @return y of the newest, as z.
   [[nodiscard]] torch::Tensor next(const torch::Tensor& z, torch::Tensor& earlier) const;
+  /// (M, channels, K).
+  [[nodiscard]] const torch::Tensor& weight() const { return weight_; }
   [[nodiscard]] std::int64_t taps() const { return weight_.size(2); }
 
  private:
-  torch::Tensor weight_;  // (M, channels, K)
+  torch::Tensor weight_;
 };
 
 }  // namespace nas::nn
