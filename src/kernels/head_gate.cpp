@@ -60,15 +60,15 @@ void backward_all(const HeadGate& gate, const Real* x, const Real* logits, const
     return;
   }
   for (std::int64_t row = 0; row < gate.rows; ++row) {
-    const auto [value, slope] = gate_of<Real>(gate, hn::Set(d, logits[row]));
+    const auto of_row = gate_of<Real>(gate, hn::Set(d, logits[row]));
     const auto first = row * gate.width;
     auto sum = hn::Zero(d);
     for_each_part(d, gate.width, [&](std::int64_t i, auto part) {
       const auto by = part.load(gradient + first + i);
       sum = hn::MulAdd(by, part.load(x + first + i), sum);
-      part.store(hn::Mul(by, value), by_x + first + i);
+      part.store(hn::Mul(by, of_row.value), by_x + first + i);
     });
-    by_logits[row] = sum_of(d, sum) * hn::GetLane(slope);
+    by_logits[row] = sum_of(d, sum) * hn::GetLane(of_row.slope);
   }
 }
 
