@@ -8,6 +8,7 @@
 #include "cuda/cross_entropy.hpp"
 #include "cuda/launch.cuh"
 #include "cuda/math.cuh"
+#include "cuda/pack.cuh"
 #include "cuda/warp.cuh"
 
 namespace nas::cuda {
@@ -141,7 +142,7 @@ bool keeps_rows(const CrossEntropy<float>& task, const float* weights, double* n
 }
 
 bool keeps_rows(const CrossEntropy<float>& task, const float* weights, double* nll, Stream stream) {
-  return task.vocabulary % 4 == 0 &&
+  return task.vocabulary % 4 == 0 && is_aligned(task.logits) &&
          (keeps_rows<1>(task, weights, nll, stream) || keeps_rows<3>(task, weights, nll, stream) ||
           keeps_rows<5>(task, weights, nll, stream));
 }

@@ -290,6 +290,7 @@ __device__ void mix_tiles(const Matrix<typename Of::Element>& own, std::int64_t 
                            tiles + tile % 2 * Of::kColumns * kStride);
     before(tile);
   };
+  if (begin == end) return;  // no copy may outlive its block
   begin_rows<Of, kWidth>(own, first, kRows, rows);
   bring(begin);
   for (std::int64_t tile = begin; tile < end; ++tile) {

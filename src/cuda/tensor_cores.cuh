@@ -17,6 +17,13 @@
 #include "cuda/emulated_tensor_cores.hpp"
 #else
 
+// Code for earlier devices, on which nothing of this is called.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define NAS_FROM_SM_80(...) __trap()
+#else
+#define NAS_FROM_SM_80(...) __VA_ARGS__
+#endif
+
 namespace nas::cuda {
 
 /// Whether the current device has what is used here: compute capability 8.0.
@@ -32,14 +39,14 @@ inline bool has_tensor_cores() {
 /// The nearest bfloat16 numbers.
 __device__ inline std::uint32_t pack_bfloat16(float low, float high) {
   std::uint32_t both = 0;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  NAS_FROM_SM_80(asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low)));
   return both;
 }
 
 /// The nearest number of 10 bits behind the point.
 __device__ inline float round_to_tf32(float x) {
   std::uint32_t bits = 0;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+  NAS_FROM_SM_80(asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x)));
   return __uint_as_float(bits);
 }
 
@@ -56,53 +63,60 @@ __device__ inline float power_of_two(float x) {
 /// sums += left right, of bfloat16 numbers.
 __device__ inline void multiply_bfloat16(float (&sums)[4], const std::uint32_t (&left)[4],
                                          std::uint32_t right0, std::uint32_t right1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right0), "r"(right1));
+  NAS_FROM_SM_80(
+      asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+          "{%8, %9}, {%0, %1, %2, %3};"
+          : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+          : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right0), "r"(right1)));
 }
 
 /// sums += left right, of TensorFloat-32 numbers.
 __device__ inline void multiply_tf32(float (&sums)[4], const std::uint32_t (&left)[4],
                                      std::uint32_t right0, std::uint32_t right1) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right0), "r"(right1));
+  NAS_FROM_SM_80(
+      asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+          "{%8, %9}, {%0, %1, %2, %3};"
+          : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+          : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right0), "r"(right1)));
 }
 
 /// Four 8 x 8 matrices of 16-bit numbers in shared memory: lane l says where row l % 8 of matrix l / 8
 /// is (16 bytes), and gets of each matrix the numbers 2t and 2t + 1 of row g.
 __device__ inline void load_matrices(std::uint32_t (&words)[4], const void* row) {
-  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-               : "r"(address)
-               : "memory");
+  [[maybe_unused]] const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
+  NAS_FROM_SM_80(asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                              : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                              : "r"(address)
+                              : "memory"));
 }
 
 /// Likewise, of each matrix the numbers g of rows 2t and 2t + 1.
 __device__ inline void load_transposed_matrices(std::uint32_t (&words)[4], const void* row) {
-  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-               : "r"(address)
-               : "memory");
+  [[maybe_unused]] const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
+  NAS_FROM_SM_80(
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                   : "r"(address)
+                   : "memory"));
 }
 
 /// Begins to copy 16 bytes to shared memory; zeros if there are none.
 __device__ inline void begin_copy(void* to, const void* from, bool exists) {
-  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
-  const int bytes = exists ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-               :
-               : "r"(address), "l"(from), "r"(bytes)
-               : "memory");
+  [[maybe_unused]] const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
+  [[maybe_unused]] const int bytes = exists ? 16 : 0;
+  NAS_FROM_SM_80(asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                              :
+                              : "r"(address), "l"(from), "r"(bytes)
+                              : "memory"));
 }
 
 /// Waits for all copies that the thread began; others' have arrived after a barrier.
-__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" : : : "memory"); }
+__device__ inline void wait_for_copies() {
+  NAS_FROM_SM_80(asm volatile("cp.async.wait_all;" : : : "memory"));
+}
 
 }  // namespace nas::cuda
+
+#undef NAS_FROM_SM_80
 
 #endif

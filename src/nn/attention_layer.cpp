@@ -336,7 +336,9 @@ torch::Tensor AttentionLayer::factors(
 }
 
 std::vector<torch::Tensor> AttentionLayer::projections(const torch::Tensor& input) const {
-  if (reads_keys_ || device_operations(input.device()) == nullptr) return {q_proj_(input)};
+  const bool at_once =
+      mode_ != NumericalMode::reference && device_operations(input.device()) != nullptr;
+  if (reads_keys_ || !at_once) return {q_proj_(input)};
   return Linear::of_one(input, {&q_proj_, &v_proj_, &k_proj_});
 }
 

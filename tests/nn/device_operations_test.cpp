@@ -250,6 +250,38 @@ TEST(DeviceOperations, RoundFactorsInModeFast) {
   }
 }
 
+/// Of a width that tensor cores take, with the loss of a part of a batch.
+TEST(DeviceOperations, TakeTheOutputLayerAsOne) {
+  const auto targets = some_targets(2, 70, 150);
+  const auto counted = some_targets(2, 90, 150);
+  const std::vector arguments{random({2, 70, 32}, at::kFloat, 1),
+                              random({2, 150, 32}, at::kFloat, 2)};
+  const auto loss = [&](NumericalMode mode, std::int64_t first, std::int64_t models) {
+    std::vector<torch::Tensor> of_models;
+    for (const auto& x : arguments) of_models.push_back(x.narrow(0, first, models));
+    return with_gradients(
+        [&](const auto& in) {
+          return linear_cross_entropy(in[0], in[1], targets.narrow(0, first, models), mode,
+                                      counted.narrow(0, first, models));
+        },
+        of_models);
+  };
+  const auto expected = loss(NumericalMode::exact, 0, 2);
+  const Emulation emulation;
+  for (const auto& [mode, allowed] :
+       {std::pair(NumericalMode::tf32, 2e-3), {NumericalMode::fast, 2e-2}}) {
+    const auto together = loss(mode, 0, 2);
+    const auto alone = loss(mode, 0, 1);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_FALSE(together[i].equal(expected[i])) << i;
+      EXPECT_LE((together[i] - expected[i]).abs().max().item<double>(),
+                allowed * expected[i].abs().max().item<double>())
+          << i;
+      EXPECT_TRUE(alone[i].equal(together[i].narrow(0, 0, 1))) << i;
+    }
+  }
+}
+
 TEST(DeviceOperations, NeedSeedsThere) {
   const Emulation emulation;
   const auto x = at::ones({1, 4});
