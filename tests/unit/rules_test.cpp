@@ -110,7 +110,7 @@ const std::vector<Case>& cases_of_replicates() {
        "1}\n",
        "retest.replicates = 1, must be at least 2 for the constraint divergence_rate <= 0.4"},
       {"retest: {replicates: 20, until: 0.03}\n",
-       "a.yaml:1:26: retest.until = 0.03, must be 0 unless mechanisms are listed"},
+       "a.yaml:1:33: retest.until = 0.03, must be 0 unless mechanisms are listed"},
       {"mechanisms: 2*mqa\nretest: {replicates: 0}\n",
        "a.yaml:2:22: retest.replicates = 0, must be at least 1 where mechanisms are listed"},
       {"retest: {replicates: -1, top: 0, confidence: 1}\n",
