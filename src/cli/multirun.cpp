@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -20,20 +21,34 @@ std::optional<std::int64_t> integer(std::string_view text) {
   return number;
 }
 
+constexpr std::uint64_t kMost = 10'000;  ///< numbers of a range, and runs
+
+/// Whether a text was meant as a number, or nothing was said.
+bool is_numeral(std::string_view text) {
+  return text.find_first_not_of("0123456789+-.") == std::string_view::npos;
+}
+
 /// "1..5" as its numbers; nothing where the text is no range.
 std::optional<Words> range(const std::string& setting, const std::string& text) {
-  constexpr std::int64_t kMost = 10'000;
   const auto dots = text.find("..");
   if (dots == std::string::npos) return std::nullopt;
   const auto first = integer(std::string_view(text).substr(0, dots));
   const auto last = integer(std::string_view(text).substr(dots + 2));
-  if (!first || !last) return std::nullopt;
-  if (*last < *first || *last - *first >= kMost) {
+  const bool meant = is_numeral(std::string_view(text).substr(0, dots)) &&
+                     is_numeral(std::string_view(text).substr(dots + 2));
+  if ((!first || !last) && !meant) return std::nullopt;
+  // Unsigned: a difference of any two numbers has a place there.
+  const auto count =
+      first && last ? static_cast<std::uint64_t>(*last) - static_cast<std::uint64_t>(*first) + 1
+                    : 0;
+  if (!first || !last || *last < *first || count == 0 || count > kMost) {
     throw InputError("command line: " + setting + " = " + text +
                      ", must be FIRST..LAST, of at most 10,000 whole numbers");
   }
   Words numbers;
-  for (auto number = *first; number <= *last; ++number) numbers.push_back(std::to_string(number));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    numbers.push_back(std::to_string(*first + static_cast<std::int64_t>(i)));
+  }
   return numbers;
 }
 
@@ -64,6 +79,13 @@ Words values(const std::string& setting, const std::string& text) {
       all.push_back(value);
     }
   }
+  std::set<std::string> once;
+  for (const auto& value : all) {
+    const auto number = integer(value);
+    if (once.insert(number ? std::to_string(*number) : value).second) continue;
+    throw InputError("command line: " + setting + " = " + text + ", must have " + value +
+                     " once: each is a run");
+  }
   return all;
 }
 
@@ -71,13 +93,22 @@ Words values(const std::string& setting, const std::string& text) {
 
 std::vector<MultirunPart> multirun(const std::vector<std::string>& overrides) {
   std::vector<MultirunPart> parts(1);
+  std::set<std::string> settings;
   for (const auto& word : overrides) {
     const auto equals = word.find('=');
     if (equals == std::string::npos) {
       throw InputError("command line: '" + word + "', must be key.path=value");
     }
     const auto setting = word.substr(0, equals);
+    if (!settings.insert(setting).second) {
+      throw InputError("command line: " + setting +
+                       " is given twice, must be once with --multirun");
+    }
     const auto all = values(setting, word.substr(equals + 1));
+    if (parts.size() * all.size() > kMost) {
+      throw InputError("command line: " + std::to_string(parts.size() * all.size()) +
+                       " runs, must be at most 10,000");
+    }
     std::vector<MultirunPart> longer;
     for (const auto& part : parts) {
       for (const auto& value : all) {

@@ -14,8 +14,9 @@ struct MultirunPart {
 /// The runs that overrides with lists mean: "seed=1..5" stands for the whole numbers from 1 to 5,
 /// "algorithm.name=evo_ga,nsga2" for each of the two; what is in brackets, braces or quotation marks
 /// is one value. Every value goes with every other one, the last setting first.
-/// @throws InputError for a range that is empty or has more than 10,000 numbers, an empty value, and
-/// a value that is no name of a folder.
+/// @throws InputError for a range that is empty or has more than 10,000 numbers, more than 10,000
+/// runs, a value or a setting that comes twice, an empty value, and a value that is no name of a
+/// folder.
 std::vector<MultirunPart> multirun(const std::vector<std::string>& overrides);
 
 }  // namespace nas

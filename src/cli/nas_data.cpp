@@ -185,7 +185,8 @@ int list(const Words& words) {
     } else if (const auto files = find_data_set(name, location)) {
       print_line("where", files->train.parent_path().string());
     } else {
-      print_line("where", "not in " + location.folder.string() + "; nas-data get " + name);
+      print_line("where", "not in " + location.folder.string() + "; nas-data get " + name +
+                              (is_given_only(name) ? " --from PATH" : ""));
     }
   }
   return 0;

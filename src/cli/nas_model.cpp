@@ -23,6 +23,7 @@
 #include "models/generation.hpp"
 #include "models/model_folder.hpp"
 #include "report/text.hpp"
+#include "training/task.hpp"
 #include "training/validation.hpp"
 
 namespace {
@@ -92,10 +93,12 @@ po::options_description options_of(Options& options) {
   throw nas::InputError("command line: " + message);
 }
 
-/// The special tokens and windows of what is scored.
+/// The special tokens and windows of what is scored, and what is asked of it.
 struct Scored {
   nas::SpecialTokens special;
   nas::Windows windows;
+  std::shared_ptr<const nas::LearningTask> task = nas::next_token();
+  const char* unit = "token";
 };
 
 Scored windows_of_text(const nas::ModelFolder& folder, const Options& options) {
@@ -117,7 +120,9 @@ Scored windows_of_text(const nas::ModelFolder& folder, const Options& options) {
 
 Scored windows_of_split(const nas::ModelFolder& folder, const std::string& split) {
   auto corpus = nas::corpus_of_model(folder.config);
-  return {corpus.special, std::move(split == "valid" ? corpus.valid : corpus.test)};
+  const auto task = nas::task_of(corpus);
+  return {corpus.special, std::move(split == "valid" ? corpus.valid : corpus.test), task,
+          corpus.labels > 0 ? "label" : "token"};
 }
 
 int evaluate(const std::string& path, const Options& options) {
@@ -125,16 +130,16 @@ int evaluate(const std::string& path, const Options& options) {
   const auto split = options.split.empty() ? "test" : options.split;
   if (split != "valid" && split != "test") refuse("--split " + split + ", must be valid or test");
   auto folder = nas::read_model_folder(path);
-  const auto [special, windows] =
+  const auto [special, windows, task, unit] =
       options.text.empty() ? windows_of_split(folder, split) : windows_of_text(folder, options);
   constexpr std::int64_t kBatch = 16;
   const auto all = nas::evenly_spaced(windows.size(), 0);
   const auto scores =
-      nas::validate(folder.model.array(), windows, all, special, kBatch, "cpu").front();
+      nas::validate(folder.model.array(), windows, all, special, kBatch, "cpu", *task).front();
   const double nll = scores.nll / static_cast<double>(scores.tokens);
   if (!std::isfinite(scores.perplexity())) {
-    throw nas::InputError(path + ": nll is " + nas::shortest(nll) +
-                          " nats per token, whose perplexity is not finite: the weights are "
+    throw nas::InputError(path + ": nll is " + nas::shortest(nll) + " nats per " + unit +
+                          ", whose perplexity is not finite: the weights are "
                           "damaged, or of a training run that diverged");
   }
   const auto share = [&](std::int64_t tokens) {
@@ -143,8 +148,9 @@ int evaluate(const std::string& path, const Options& options) {
            " %";
   };
   std::cout << "perplexity  " << nas::fixed_text(scores.perplexity(), 4) << "\nnll         "
-            << nas::fixed_text(nll, 9) << " nats per token\naccuracy    " << share(scores.correct)
-            << "\ntokens      " << scores.tokens << '\n';
+            << nas::fixed_text(nll, 9) << " nats per " << unit << "\naccuracy    "
+            << share(scores.correct) << '\n'
+            << unit << "s      " << scores.tokens << '\n';
   if (special.unknown >= 0)
     std::cout << "unknown     " << share(scores.unknown_tokens) << " of the tokens\n";
   return nas::kDone;

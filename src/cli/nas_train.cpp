@@ -180,6 +180,9 @@ void add_seeds(const Arguments& arguments, const std::string& source, Words& ove
   const auto& [study, words, seeds, until, gates, record] = arguments;
   if (!seeds.empty()) nas::add_override(overrides, "--seeds", "retest.replicates", seeds);
   if (until.empty()) return;
+  if (nas::parse_number<double>("command line: --until", percentage(until)) == 0.0) {
+    throw nas::InputError("command line: --until = " + until + ", must be above 0 %");
+  }
   nas::add_override(overrides, "--until", "retest.until", percentage(until));
   const bool given = std::any_of(overrides.begin(), overrides.end(), [](const auto& word) {
     return word.starts_with("retest.replicates=");

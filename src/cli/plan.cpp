@@ -95,8 +95,8 @@ std::string objectives_text(const ObjectiveSet& set) {
     auto text = (objective.maximise ? "maximise " : "minimise ") + objective.name + " (" +
                 objective.objective.unit + ")";
     if (objective.range) {
-      text += " in [" + number_text(objective.range->best) + ", " +
-              number_text(objective.range->worst) + "]";
+      const auto [low, high] = std::minmax(objective.range->best, objective.range->worst);
+      text += " in [" + number_text(low) + ", " + number_text(high) + "]";
     }
     texts.push_back(std::move(text));
   }

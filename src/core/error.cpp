@@ -69,6 +69,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  if (word.empty()) return {};
   const auto guess = nearest(word, candidates);
   return guess.empty() ? std::string() : "; did you mean " + guess + "?";
 }

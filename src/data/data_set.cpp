@@ -288,11 +288,17 @@ std::string read_text_file(const fs::path& file) {
   return text;
 }
 
+bool is_given_only(const std::string& name) {
+  const auto* known = find_known_data_set(name);
+  return known != nullptr && known->sources.empty();
+}
+
 SplitTexts read_data_set(const std::string& name, const DataLocation& location) {
   const auto files = find_data_set(name, location);
   if (!files) {
     throw InputError(name + ": no train.txt, valid.txt and test.txt in " +
                      (location.folder / name).string() + "; get them with: nas-data get " + name +
+                     (is_given_only(name) ? " --from PATH" : "") +
                      ", or set NAS_DATA_DIR to the folder that holds " + name);
   }
   SplitTexts texts{read_text_file(files->train), read_text_file(files->valid),

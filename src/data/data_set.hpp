@@ -36,6 +36,9 @@ const std::vector<DataSet>& known_data_sets();
 /// @return the data set of that name, or null if the corpus needs no download.
 const DataSet* find_known_data_set(std::string_view name);
 
+/// Whether no source of a data set is known: then the user gives it.
+bool is_given_only(const std::string& name);
+
 /// The three text files that every data set ends up as.
 struct SplitFiles {
   std::filesystem::path train, valid, test;

@@ -143,22 +143,57 @@ class ShorthandReader {
       if (!given.insert(gene).second) fail(word, "gene " + gene + " is given twice");
       changes_.emplace_back(word, std::move(meaning));
     }
-    for (const bool mixers : {true, false}) {
-      for (const auto& [word, meaning] : changes_) {
-        const bool is_mixer = meaning.slot == nullptr || meaning.slot->name == "mixer";
-        if (is_mixer == mixers) apply(word, meaning);
-      }
-    }
-    return std::move(model_);
+    const auto base = model_;
+    auto whole = changed(base, [](const Change&) { return true; });
+    require_effects(base, whole);
+    return whole;
   }
 
  private:
+  using Change = std::pair<std::string_view, Meaning>;
+
+  static bool is_mixer(const Meaning& meaning) {
+    return meaning.slot == nullptr || meaning.slot->name == "mixer";
+  }
+
+  /// The base with those changes that are chosen, mixers first.
+  template <class Chosen>
+  Architecture changed(const Architecture& base, const Chosen& chosen) {
+    model_ = base;
+    for (const bool mixers : {true, false}) {
+      for (const auto& change : changes_) {
+        if (is_mixer(change.second) == mixers && chosen(change)) apply(change.first, change.second);
+      }
+    }
+    return model_;
+  }
+
+  /// Refuses a part that the canonical form drops beside the others.
+  void require_effects(const Architecture& base, const Architecture& whole) {
+    const auto kept = canonical(whole);
+    for (const auto& change : changes_) {
+      const auto* slot = change.second.slot;
+      if (changes_.size() == 1 || is_mixer(change.second) || slot->model) continue;
+      bool stands = false;
+      for (std::size_t i = 0; i < whole.stack.size(); ++i) {
+        stands |= nas::text(*slot, whole.stack[i]) == nas::text(*slot, kept.stack[i]);
+      }
+      if (stands) continue;
+      const auto others =
+          changed(base, [&](const Change& one) { return one.first.data() != change.first.data(); });
+      if (to_string(canonical(others)) == to_string(kept)) {
+        fail(change.first, "has no effect beside the other parts, must be left out");
+      }
+    }
+  }
+
   [[noreturn]] void fail(std::string_view word, const std::string& what) const {
     throw InputError("model '" + std::string(text_) + "': character " +
                      std::to_string(word.data() - text_.data() + 1) + ": " + what);
   }
 
   [[nodiscard]] Meaning meaning_of(std::string_view word) const {
+    if (word.empty()) fail(word, "a part is empty, must be a name between each two '+'");
     if (is_file(word)) return meaning_of_file(word);
     if (word.find('=') != std::string_view::npos) return meaning_of_setting(word);
     const auto found = meanings(word);
@@ -277,7 +312,7 @@ class ShorthandReader {
 
   std::string_view text_;
   Architecture model_;
-  std::vector<std::pair<std::string_view, Meaning>> changes_;
+  std::vector<Change> changes_;
 };
 
 std::string_view trimmed(std::string_view text) {

@@ -170,7 +170,7 @@ void describe_training(const RunSummary& run, const Evaluation& evaluation,
               run.config.value("data", nlohmann::json::object()))
        << "; SHA-256 " << identity.at("corpus_hash").get<std::string>() << '\n';
   if (const auto* data = find_known_data_set(identity.at("corpus").get<std::string>())) {
-    text << "- licence of the text: " << data->licence << '\n';
+    text << "- licence of the corpus: " << data->licence << '\n';
   }
   for (const auto& [setting, value] : identity.at("training").items()) {
     text << "- " << setting << ": " << value_text(value) << '\n';

@@ -82,7 +82,9 @@ std::string without_baseline(const RunSummary& run) {
 
 std::string find_mechanism(const RunSummary& run, const std::string& given) {
   if (given == "best") {
-    if (run.ranking.empty()) throw InputError("mechanism = best, but the run has found none");
+    if (run.ranking.empty())
+      throw InputError(
+          "mechanism = best, but the run has found none; give a listed one, or baseline");
     return run.ranking.front().candidate;
   }
   if (given == "baseline") {

@@ -433,7 +433,7 @@ std::string behind_counts_text(const RunSummary& run) {
   if (perplexity < best->perplexity) return {};
   return "The baseline is behind counts of the tokens that it was trained on: its perplexity is " +
          number_text(perplexity) + ", that of counts of order " + std::to_string(best->order) +
-         " " + number_text(best->perplexity) + ". It has not learned yet what the text's last " +
+         " " + number_text(best->perplexity) + ". It has not learned yet what the last " +
          counted(best->order - 1, "token says", "tokens say") + ".";
 }
 

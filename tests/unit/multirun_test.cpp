@@ -44,6 +44,22 @@ TEST(Multirun, WhatIsNoListIsRefused) {
   };
   EXPECT_EQ(refusal("seed=5..1"),
             "command line: seed = 5..1, must be FIRST..LAST, of at most 10,000 whole numbers");
+  for (const auto* range : {"1..", "..3", "1.5..2", "1..99999999999999999999",
+                            "9223372036854775806..9223372036854775807,1..",
+                            "-9223372036854775808..9223372036854775807"}) {
+    EXPECT_THAT(refusal(std::string("seed=") + range), ::testing::HasSubstr("must be FIRST..LAST"));
+  }
+  EXPECT_EQ(multirun({"seed=9223372036854775806..9223372036854775807"}).size(), 2U);
+  EXPECT_EQ(refusal("seed=1..3,02"),
+            "command line: seed = 1..3,02, must have 02 once: each is a run");
+  EXPECT_EQ(message_of<InputError>([] {
+              (void)multirun({"seed=1..2", "seed=3"});
+            }),
+            "command line: seed is given twice, must be once with --multirun");
+  EXPECT_EQ(message_of<InputError>([] {
+              (void)multirun({"seed=1..10000", "training.steps=1..2"});
+            }),
+            "command line: 20000 runs, must be at most 10,000");
   EXPECT_EQ(refusal("seed=1,,2"), "command line: seed = 1,,2, must have no empty value");
   EXPECT_EQ(refusal("seed"), "command line: 'seed', must be key.path=value");
   EXPECT_EQ(refusal("data.path=a/b,c"),

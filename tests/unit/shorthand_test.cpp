@@ -131,6 +131,14 @@ TEST(Shorthand, NamesStayNames) {
   EXPECT_TRUE(is_shorthand("mqa+sparsemax", one));
 }
 
+TEST(Shorthand, RefusesAPartWithoutEffect) {
+  EXPECT_THAT(refusal("gdn+rope"),
+              HasSubstr("has no effect beside the other parts, must be left out"));
+  EXPECT_EQ(refusal("retnet+rope"), "nothing was thrown") << "it has that";
+  EXPECT_EQ(refusal("rope+softmax"), "nothing was thrown") << "vanilla has that";
+  EXPECT_THAT(refusal("rope+"), HasSubstr("a part is empty"));
+}
+
 TEST(Shorthand, LabelsAreReadByTheSemantics) {
   auto frame = kFrame;
   frame.semantics = Semantics::published;

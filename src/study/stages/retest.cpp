@@ -300,6 +300,12 @@ std::vector<Evaluation> train_listed(const FurtherWork& work,
   const auto replicates = fresh_seeds(work);
   const auto listed = listed_candidates(work.experiment, work.objectives, *problem);
   const auto recorded = work.store.meta("retest").value_or(nullptr);
+  if (was_sequence(work) && work.experiment.retest.get<double>("until") == 0.0) {
+    throw InputError(
+        "retest.until = 0, must stay as it was: this run's seeds were added until something was "
+        "decided, of which a test for a fixed number errs too often; or give another folder with "
+        "--output");
+  }
   if (!recorded.is_object() || !is_of_listed(recorded, listed)) set_aside(work);
   // What an earlier process measured of a candidate holds for its other replicates, too.
   const auto earlier = work.store.evaluations();
