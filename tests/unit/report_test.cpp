@@ -108,11 +108,10 @@ TEST_F(ReportTest, CountsOfTheTrainingTokensAreShownAndABaselineBehindThemIsSaid
                      {{"order", 4}, {"tokens", 614400}}});
   };
   const auto ahead = counted(std::log(99.0));
-  EXPECT_EQ(
-      behind_counts_text(ahead),
-      "The baseline is behind counts of the tokens that it was trained on: its perplexity is "
-      "100.00, that of counts of order 3 99.00. It has not learned yet what the last 2 "
-      "tokens say.");
+  EXPECT_EQ(behind_counts_text(ahead),
+            "The baseline is behind counts of the tokens that it was trained on: its perplexity is "
+            "100.00, that of counts of order 3 99.00. It has not learned yet what the last 2 "
+            "tokens say.");
   EXPECT_THAT(closing_table(ahead), HasSubstr("with as much history: perplexity 99.00 (order 3)"));
   expect_values(results_json(ahead), {{"/count_models/1/order", 3}});
   EXPECT_EQ(behind_counts_text(counted(std::log(101.0))), "");
