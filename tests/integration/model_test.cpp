@@ -190,6 +190,27 @@ TEST_F(ModelTest, HasTheNamesOfItsFilesAlone) {
   }
 }
 
+TEST_F(ModelTest, ScoresClassesAmongTheClassesAlone) {
+  for (const auto* split : {"train", "valid", "test"}) {
+    std::string images;
+    for (int i = 0; i < 40; ++i) {
+      images += std::to_string(i % 10) + ' ' + std::string(784, static_cast<char>('a' + i % 6)) +
+                std::string(784, static_cast<char>('0' + i % 10)) + '\n';
+    }
+    fs::create_directories(folder_ / "data" / "fashion_mnist");
+    std::ofstream(folder_ / "data" / "fashion_mnist" / (std::string(split) + ".txt")) << images;
+  }
+  setenv("NAS_DATA_DIR", (folder_ / "data").c_str(), 1);
+  const auto valid =
+      recorded(export_model({"data={corpus: fashion_mnist, side: 7}", "model.context=49",
+                             "objectives=[accuracy]", "training.steps=5", "model.width=8"}));
+  ASSERT_EQ(run("nas-model", {"evaluate", model(), "--split", "valid"}), 0) << text();
+  EXPECT_EQ(said("labels"), 40.0);
+  EXPECT_NEAR(said("nll"), valid.at("nll").get<double>() / 40.0, 1e-6);
+  EXPECT_THAT(text(), HasSubstr(" nats per label"));
+  unsetenv("NAS_DATA_DIR");
+}
+
 TEST_F(ModelTest, ScoresATaskWithoutText) {
   const auto valid = recorded(export_model());
   ASSERT_EQ(run("nas-model", {"evaluate", model(), "--split", "valid"}), 0) << text();
