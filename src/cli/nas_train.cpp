@@ -180,7 +180,8 @@ void add_seeds(const Arguments& arguments, const std::string& source, Words& ove
   const auto& [study, words, seeds, until, gates, record] = arguments;
   if (!seeds.empty()) nas::add_override(overrides, "--seeds", "retest.replicates", seeds);
   if (until.empty()) return;
-  if (nas::parse_number<double>("command line: --until", percentage(until)) == 0.0) {
+  const bool is_zero = percentage(until).find_first_not_of("0.") == std::string::npos;
+  if (is_zero) {
     throw nas::InputError("command line: --until = " + until + ", must be above 0 %");
   }
   nas::add_override(overrides, "--until", "retest.until", percentage(until));

@@ -197,6 +197,8 @@ TEST_F(TrainTest, SeedsUntilADecisionAreThoseOfAnyWorkersAndOfAContinuedRun) {
 TEST_F(TrainTest, UntilNeedsAListAndAPercentage) {
   EXPECT_EQ(run("nas-train", {"sparsemax", config("smoke.yaml"), "--until", "much"}), 2);
   expect_text("retest.until = much");
+  EXPECT_EQ(run("nas-train", {"sparsemax", config("smoke.yaml"), "--until", "0 %"}), 2);
+  expect_text("--until = 0 %, must be above 0 %");
   EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "retest.until=3", "-o", folder_.string() + "/x"}),
             2);
   expect_text("retest.until = 3, must be 0 unless mechanisms are listed");
