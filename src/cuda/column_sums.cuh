@@ -35,8 +35,8 @@ __global__ void add_slots_kernel(const Real* partial, std::int64_t slots, std::i
 template <class Real>
 void add_slots(const char* name, const Real* partial, std::int64_t models, std::int64_t slots,
                std::int64_t width, std::int64_t split, Real* first, Real* second, Stream stream) {
-  launch(name, add_slots_kernel<Real>, Grid{(width + kWarp - 1) / kWarp, models},
-         sizeof(Real) * kThreads, stream, partial, slots, width, split, first, second);
+  launch(name, add_slots_kernel<Real>, Grid{pieces(width, kWarp), models}, sizeof(Real) * kThreads,
+         stream, partial, slots, width, split, first, second);
 }
 
 }  // namespace nas::cuda

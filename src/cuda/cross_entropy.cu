@@ -243,8 +243,8 @@ template <class Real>
 void scale_models(Real* x, std::int64_t models, std::int64_t size, const Real* factors,
                   Stream stream) {
   constexpr std::int64_t kOfBlock = std::int64_t{16} * kThreads;
-  launch("scale_models", scale_kernel<Real>, Grid{(size + kOfBlock - 1) / kOfBlock, models}, 0,
-         stream, x, size, factors);
+  launch("scale_models", scale_kernel<Real>, Grid{pieces(size, kOfBlock), models}, 0, stream, x,
+         size, factors);
 }
 
 #define NAS_CROSS_ENTROPY(Real)                                                                  \

@@ -46,8 +46,6 @@ struct GeluBackward {
 constexpr std::int64_t kChunk = 32;  // rows of a block
 constexpr int kAtOnce = 4;           // rows that a warp reads before it computes
 
-std::int64_t pieces(std::int64_t size, std::int64_t piece) { return (size + piece - 1) / piece; }
-
 /// How many blocks a multiprocessor shall have at once: in float 102 registers per thread, which
 /// the compiler would exceed by computing what it has read in any order.
 template <class Real>

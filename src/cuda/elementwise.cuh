@@ -10,7 +10,7 @@ inline constexpr std::int64_t kBlockElements = 2048;
 
 /// One row of blocks per model.
 inline Grid elements_grid(std::int64_t models, std::int64_t size) {
-  return {(size + kBlockElements - 1) / kBlockElements, models};
+  return {pieces(size, kBlockElements), models};
 }
 
 /// Calls run(i) for the thread's elements of its model.

@@ -43,6 +43,11 @@ inline void require_grid(const char* kernel, const Grid& grid) {
   }
 }
 
+/// How many pieces a size has, the last one possibly smaller.
+constexpr std::int64_t pieces(std::int64_t size, std::int64_t piece) {
+  return (size + piece - 1) / piece;
+}
+
 inline bool is_empty(const Grid& grid) { return grid.x == 0 || grid.y == 0 || grid.z == 0; }
 
 __device__ inline int thread_index() { return static_cast<int>(threadIdx.x); }

@@ -199,8 +199,6 @@ __global__ void backward_kernel(LayerNorm<Real> norm, LayerNormGradients<Real> b
   weights.each_pack([&](int k, std::int64_t e) { sums.finish(k, e); });
 }
 
-std::int64_t pieces(std::int64_t size, std::int64_t piece) { return (size + piece - 1) / piece; }
-
 /// Calls run(kernel with packs of N, kHeld of a lane) by the width, as constants.
 template <class Run>
 void with_packs(std::int64_t width, bool aligned, const Run& run) {

@@ -562,13 +562,9 @@ __global__ void round_kernel(const float* from, std::int64_t size, typename Of::
   }
 }
 
-std::int64_t blocks_of(std::int64_t size, std::int64_t of_block) {
-  return (size + of_block - 1) / of_block;
-}
-
 template <class Of>
 void round(const float* from, std::int64_t size, typename Of::Element* to, Stream stream) {
-  launch("output_loss, rounded factors", round_kernel<Of>, Grid{blocks_of(size, 8 * kThreads)}, 0,
+  launch("output_loss, rounded factors", round_kernel<Of>, Grid{pieces(size, 8 * kThreads)}, 0,
          stream, from, size, to);
 }
 
@@ -579,11 +575,11 @@ void run(const OutputLoss& loss, Stream stream) {
   round<Of>(loss.features, loss.models * loss.tokens * kWidth, scratch.features, stream);
   round<Of>(loss.embedding, loss.models * loss.vocabulary * kWidth, scratch.embedding, stream);
   launch("output_loss, by token", by_token_kernel<Of, kWidth>,
-         Grid{blocks_of(loss.tokens, kRows), kParts, loss.models}, kShared, stream, loss, scratch);
-  launch("output_loss, tokens", token_kernel<Of>, Grid{blocks_of(loss.tokens, kWarps), loss.models},
-         0, stream, loss, scratch);
+         Grid{pieces(loss.tokens, kRows), kParts, loss.models}, kShared, stream, loss, scratch);
+  launch("output_loss, tokens", token_kernel<Of>, Grid{pieces(loss.tokens, kWarps), loss.models}, 0,
+         stream, loss, scratch);
   launch("output_loss, by word", by_word_kernel<Of, kWidth>,
-         Grid{blocks_of(loss.vocabulary, kRows), loss.models}, kShared, stream, loss, scratch);
+         Grid{pieces(loss.vocabulary, kRows), loss.models}, kShared, stream, loss, scratch);
 }
 
 template <class Of>
