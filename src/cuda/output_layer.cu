@@ -4,6 +4,7 @@
 // with the same tile. By tokens, what the logits are compared with, their largest, is found on the
 // way, and the words are dealt to kParts blocks; by words it is known.
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
@@ -597,6 +598,18 @@ void run_of_width(const OutputLoss& loss, Stream stream) {
   }
 }
 
+std::int64_t scratch_bytes(OutputLoss loss, std::int64_t models) {
+  loss.models = models;
+  loss.scratch = nullptr;
+  return loss.factors == Factors::bfloat16 ? Scratch<Bfloat16>(loss).bytes
+                                           : Scratch<Tf32>(loss).bytes;
+}
+
+std::int64_t models_at_once(const OutputLoss& loss) {
+  const auto most = loss.most_scratch_bytes / std::max<std::int64_t>(scratch_bytes(loss, 1), 1);
+  return std::clamp<std::int64_t>(most, 1, std::max<std::int64_t>(loss.models, 1));
+}
+
 }  // namespace
 
 bool output_loss_fits(std::int64_t width) {
@@ -604,16 +617,32 @@ bool output_loss_fits(std::int64_t width) {
          shared_bytes<Tf32, 128>() <= most_shared_bytes();
 }
 
+OutputLoss OutputLoss::of_models(std::int64_t first, std::int64_t count) const {
+  auto part = *this;
+  part.models = count;
+  part.features += first * tokens * width;
+  part.embedding += first * vocabulary * width;
+  part.targets += first * tokens;
+  part.weights += first;
+  part.nll += first * tokens;
+  part.by_features += first * tokens * width;
+  part.by_embedding += first * vocabulary * width;
+  return part;
+}
+
 std::int64_t output_loss_scratch_bytes(const OutputLoss& loss) {
-  return loss.factors == Factors::bfloat16 ? Scratch<Bfloat16>(loss).bytes
-                                           : Scratch<Tf32>(loss).bytes;
+  return scratch_bytes(loss, models_at_once(loss));
 }
 
 void output_loss(const OutputLoss& loss, Stream stream) {
-  if (loss.factors == Factors::bfloat16) {
-    run_of_width<Bfloat16>(loss, stream);
-  } else {
-    run_of_width<Tf32>(loss, stream);
+  const auto at_once = models_at_once(loss);
+  for (std::int64_t first = 0; first < loss.models; first += at_once) {
+    const auto part = loss.of_models(first, std::min(at_once, loss.models - first));
+    if (loss.factors == Factors::bfloat16) {
+      run_of_width<Bfloat16>(part, stream);
+    } else {
+      run_of_width<Tf32>(part, stream);
+    }
   }
 }
 

@@ -24,6 +24,8 @@ struct OutputLoss {
   std::int64_t vocabulary = 0;
   std::int64_t width = 0;
   Factors factors = Factors::tf32;
+  /// As many models are taken at a time as have room in this scratch, one at least.
+  std::int64_t most_scratch_bytes = std::int64_t{1} << 29;
 
   const float* features = nullptr;        ///< H (R, N, D)
   const float* embedding = nullptr;       ///< E (R, V, D)
@@ -34,6 +36,9 @@ struct OutputLoss {
   float* by_features = nullptr;   ///< (R, N, D)
   float* by_embedding = nullptr;  ///< (R, V, D)
   void* scratch = nullptr;        ///< output_loss_scratch_bytes(), aligned to 16 bytes
+
+  /// The part of models [first, first + count).
+  [[nodiscard]] OutputLoss of_models(std::int64_t first, std::int64_t count) const;
 };
 
 /// Whether there is a kernel for the width and the current device computes it.

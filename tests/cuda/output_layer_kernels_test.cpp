@@ -49,12 +49,13 @@ struct Layer {
     }
   }
 
-  void run() {
+  void run(std::int64_t most_scratch_bytes = 1 << 24) {
     OutputLoss loss{.models = sizes.models,
                     .tokens = sizes.tokens,
                     .vocabulary = sizes.vocabulary,
                     .width = sizes.width,
                     .factors = factors,
+                    .most_scratch_bytes = most_scratch_bytes,
                     .features = features.data(),
                     .embedding = embedding.data(),
                     .targets = targets.data(),
@@ -180,6 +181,25 @@ TEST_P(OutputLayerKernels, GiveAModelTheSameBitsWhateverIsBesideIt) {
   EXPECT_TRUE(same(together.by_embedding, alone.by_embedding));
 }
 
+TEST_P(OutputLayerKernels, TakeModelsInGroupsWhereScratchIsScarce) {
+  if (!output_loss_fits(32)) GTEST_SKIP() << "no tensor cores";
+  const Sizes sizes{3, 19, 150, 32};
+  const OutputLoss three{.models = 3, .tokens = 19, .vocabulary = 150, .width = 32};
+  auto two_at_once = three;
+  two_at_once.most_scratch_bytes = output_loss_scratch_bytes(three.of_models(0, 2)) + 100;
+  EXPECT_EQ(output_loss_scratch_bytes(two_at_once),
+            output_loss_scratch_bytes(three.of_models(0, 2)));
+  Layer whole(sizes, GetParam());
+  whole.run();
+  for (const std::int64_t most : {std::int64_t{1}, two_at_once.most_scratch_bytes}) {
+    Layer in_groups(sizes, GetParam());
+    in_groups.run(most);
+    EXPECT_EQ(in_groups.nll, whole.nll);
+    EXPECT_EQ(in_groups.by_features, whole.by_features);
+    EXPECT_EQ(in_groups.by_embedding, whole.by_embedding);
+  }
+}
+
 TEST_P(OutputLayerKernels, PassNaNOn) {
   if (!output_loss_fits(32)) GTEST_SKIP() << "no tensor cores";
   Layer layer({1, 3, 70, 32}, GetParam());
@@ -198,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(Factors, OutputLayerKernels,
 
 TEST(OutputLayerKernels, RefuseOtherWidths) {
   EXPECT_FALSE(output_loss_fits(48));
-  EXPECT_THROW(output_loss({.width = 48}, AtOnce()), std::invalid_argument);
+  EXPECT_THROW(output_loss({.models = 1, .width = 48}, AtOnce()), std::invalid_argument);
 }
 
 }  // namespace
