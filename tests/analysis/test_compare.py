@@ -14,6 +14,7 @@ import numpy as np
 from comparing import Comparing
 from fake_stores import FLOPS, PERPLEXITY, write_comparison, write_run
 from page_fixture import HOSTILE
+from scipy.stats import mannwhitneyu
 
 from attnas.analysis import belief, comparison, stores
 from attnas.analysis.commands import compare
@@ -49,6 +50,28 @@ class KnownSkills(Comparing):
         twin = self.summary()["twin"]
         self.assertEqual((float(twin["improvement"]), float(twin["p_holm"])), (0.5, 1.0))
         self.assertIn("not distinguished from it: ", self.read("compare.md"))
+
+    def test_the_answer_comes_first(self):
+        self.compare(self.fake({"random_search": 1.0, "b": 1.0, "c": 1.0}))
+        verdict = self.read("compare.html").split('id="verdict"')[1].split("</section>")[0]
+        first, folded = verdict.split("<details>")
+        self.assertLessEqual(first.count("<li>"), 3)
+        self.assertIn("Best: ", first)
+        self.assertIn("is better than one of random_search with probability", first)
+        self.assertIn("Against random_search, not distinguished: ", folded)
+        self.assertIn("Against random_search, not distinguished: ", self.read("compare.md"))
+
+    def test_so_many_searches_find_a_difference_four_times_of_five(self):
+        """Of normal values, which are better with probability 0.7, by rank-sum tests."""
+        n = compare.searches_to_tell(0.7, 1)
+        self.assertEqual(n, 33)  # (1.96 + 0.84)^2 / (6 * 0.04)
+        random = np.random.default_rng(3)
+        shift = np.sqrt(2) * 0.5244  # the quantile of 0.7
+        a, b = random.normal(shift, 1, (600, n)), random.normal(0, 1, (600, n))
+        found = [mannwhitneyu(one, other).pvalue <= 0.05 for one, other in zip(a, b)]
+        self.assertAlmostEqual(np.mean(found), 0.8, delta=0.06)
+        self.assertEqual(compare.searches_to_tell(0.5, 1), np.inf)
+        self.assertGreater(compare.searches_to_tell(0.7, 6), n)
 
     def test_equally_skilled_algorithms_are_not_distinguished(self):
         self.compare(self.fake({"random_search": 1.0, "b": 1.0, "c": 1.0}))

@@ -166,6 +166,20 @@ class Bullets(Part):
 
 
 @dataclass(frozen=True)
+class Folded(Part):
+    """Sentences that are shown on demand; in Markdown they are all there."""
+
+    title: str
+    items: list[str]
+
+    def html(self) -> Html:
+        return folded(self.title, Bullets(self.items).html())
+
+    def markdown(self) -> str:
+        return Bullets(self.items).markdown()
+
+
+@dataclass(frozen=True)
 class Code(Part):
     """A command or another text that is meant literally."""
 

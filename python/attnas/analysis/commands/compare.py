@@ -15,6 +15,7 @@ import pathlib
 import shlex
 
 import numpy as np
+from scipy.stats import norm
 
 from attnas.analysis import comparison, digest, figures, replay, statistics, stores, task_controls
 from attnas.analysis.arguments import ascending, positive, program
@@ -24,7 +25,7 @@ from attnas.analysis.comparison_progress import (anytime, attainment, budgets, b
 from attnas.analysis.comparison_words import (NOT_DISTINGUISHED, Words, bracketed, improvement, is_certain, knows_unseen,
                                               share_text, styles, unseen_improvement, unseen_mean)
 from attnas.analysis.files import csv_text
-from attnas.analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
+from attnas.analysis.page import Bullets, Chapter, Code, Columns, Folded, Paragraph, Pictures, Report
 from attnas.analysis.schema import schema
 from attnas.analysis.words import counted, digits, joined, p_column
 
@@ -37,7 +38,7 @@ def beware(result: Comparison) -> Chapter:
 
 def verdict(result: Comparison, at: list[Comparison], words: Words) -> Chapter:
     """The findings in sentences. @param at  the same at several budgets."""
-    best, algorithms = result.algorithms[0], result.algorithms
+    algorithms = result.algorithms
     counts = [len(algorithm.traces) for algorithm in algorithms]
     each = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
     items = [f"Algorithms: {len(algorithms)}. Searches of each: {each}. {words.spent.capitalize()} of a search: at "
@@ -52,17 +53,6 @@ def verdict(result: Comparison, at: list[Comparison], words: Words) -> Chapter:
         items.append(f"In this mode one of the table's replicates ({result.noises} were drawn) answers a search for all candidates, so that searches "
                      "with the same one meet the same noise: the units of all intervals and tests are these replicates, not the "
                      "searches.")
-    if max(counts) == 1 and len(algorithms) > 1:
-        items.append("One search of each says nothing of the algorithms: another seed may turn their order round. Give several "
-                     "seeds of each.")
-    elif len(algorithms) > 1:
-        level = [algorithms[j].name for j in range(1, len(algorithms))
-                 if words.verdict(0, j) == NOT_DISTINGUISHED]
-        items.append(f"Best: {best.name}, {words.gap} {bracketed(words.interval(best.iqm))} "
-                     f"(interquartile mean, 95 %)"
-                     + (f"; not distinguished from it: {joined(level)}." if level else
-                        "." if np.isnan(result.pairs.p[0]).any() else
-                        "; every other is distinguished from it."))
     if result.fruitless:
         each = joined([f"{count} of {name}" for name, count in result.fruitless.items()])
         items.append(f"Searches that found nothing usable: {each}. They count as if they had "
@@ -79,8 +69,67 @@ def verdict(result: Comparison, at: list[Comparison], words: Words) -> Chapter:
                      "since the table has no more of it.")
     if knows_unseen(result) and not _exact(result):
         items.append(_unseen_verdict(result, words))
-    return Chapter("verdict", "Verdict", [Bullets(items + [
-        remark for remark in result.searches.remarks if not remark.startswith("Beware")])])
+    items += [remark for remark in result.searches.remarks if not remark.startswith("Beware")]
+    first = _answer(result, words)
+    if not first:
+        return Chapter("verdict", "Verdict", [Bullets(items)])
+    return Chapter("verdict", "Verdict", [Bullets(first), Folded("What this rests on", items)])
+
+
+def _answer(result: Comparison, words: Words) -> list[str]:
+    """What is best, by how much, and what would tell more."""
+    algorithms = result.algorithms
+    if len(algorithms) < 2:
+        return []
+    if max(len(algorithm.traces) for algorithm in algorithms) == 1:
+        return ["One search of each says nothing of the algorithms: another seed may turn their order round. Give several "
+                "seeds of each."]
+    best = algorithms[0]
+    level = [algorithms[j].name for j in range(1, len(algorithms))
+             if words.verdict(0, j) == NOT_DISTINGUISHED]
+    items = [f"Best: {best.name}, {words.gap} {bracketed(words.interval(best.iqm))} "
+             f"(interquartile mean, 95 %)"
+             + (f"; not distinguished from it: {joined(level)}." if level else
+                "." if np.isnan(result.pairs.p[0]).any() else
+                "; every other is distinguished from it.")]
+    j = result.reference
+    if j is not None:
+        i = 1 if j == 0 else 0
+        chosen = "" if j else " The reference is the best by its mean."
+        items.append(f"A search of {algorithms[i].name} is better than one of {words.reference} with probability "
+                     f"{bracketed(improvement(result, i))}.{chosen}")
+    return items + _what_would_decide(result, words, level)
+
+
+def _what_would_decide(result: Comparison, words: Words, level: list[str]) -> list[str]:
+    """How many searches would tell the best from those that are not distinguished from it."""
+    if not level:
+        return []
+    if result.noises:
+        return [f"More searches would not order them: intervals are over the {words.units} of the table's seeds."]
+    algorithms, pairs = result.algorithms, result.pairs
+    needed = [searches_to_tell(pairs.probability[0, j], len(algorithms) * (len(algorithms) - 1) // 2)
+              for j, algorithm in enumerate(algorithms) if algorithm.name in level]
+    least = min(needed)
+    now = max(len(algorithm.traces) for algorithm in algorithms)
+    if least <= now:
+        return []
+    if least > MOST_SEARCHES:
+        return [f"To tell the best from another would take more than {MOST_SEARCHES:,} searches of each: they are as good, or nearly so."]
+    return [f"About {least:,} searches of each would tell the best from another, of {now:,} here (power 80 %)."]
+
+
+MOST_SEARCHES = 100_000
+
+
+def searches_to_tell(probability: float, pairs: int) -> float:
+    """Searches of each of two algorithms with which a rank-sum test finds that one is better with a probability: Noether's formula
+    (1987), power 80 %, Bonferroni's level for so many pairs."""
+    distance = abs(probability - 0.5)
+    if not distance > 0:
+        return math.inf
+    sizes = norm.ppf(1 - ALPHA / pairs / 2) + norm.ppf(0.8)
+    return math.ceil(sizes ** 2 / (6 * distance ** 2))
 
 
 def _judges(result: Comparison) -> str:
