@@ -483,6 +483,54 @@ def interaction(title: str, below: str, rows: list[str], columns: list[str], mea
 
 
 @dataclasses.dataclass(frozen=True)
+class Cell:
+    """Of a heat map: a change, in %, below 0 better."""
+
+    value: float
+    words: str
+    interval: str
+    shown: bool  # whether it is shown to differ from 0
+
+
+def heat(title: str, below: str, rows: list[str], columns: list[str], cells: list[list[Cell | None]],
+         apart_from: int, most: float = 20.0) -> Figure:
+    """A square for each row and column: blue below 0, orange above, the deeper the larger, up to `most`; without colour and with =
+    where nothing is shown.
+
+    @param cells       rows of columns; None: missing.
+    @param apart_from  number of the row that a gap is above; as many as there are rows: none.
+    """
+    def draw(width: float) -> Picture:
+        letters = max(LETTERS, int(width / 24))
+        left = 16 + LETTER * 0.95 * max(len(shortened(row, letters)) for row in rows)
+        wide = (width - left - 6) / len(columns)
+        high, top, gap = 34.0, 24.0, 12.0
+        picture = Picture(width, top + high * len(rows) + (gap if apart_from < len(rows) else 0.0) + 8, title)
+        for j, column in enumerate(columns):
+            picture.text(left + wide * (j + 0.5), top - 8, shortened(column, int(wide / 6.4)), "muted", "middle")
+        for i, row in enumerate(rows):
+            y = top + high * i + (gap if i >= apart_from else 0.0)
+            picture.text(left - 8, y + high / 2 + 4, shortened(row, letters), "small", "end")
+            for j, cell in enumerate(cells[i]):
+                if cell is not None:
+                    _draw_cell(picture, left + wide * j, y, wide, high, cell, most, f"{row}, {columns[j]}")
+        return picture
+
+    return Figure(draw, below, title)
+
+
+def _draw_cell(picture: Picture, x: float, y: float, wide: float, high: float, cell: Cell, most: float, words: str) -> None:
+    style = ("fill c0" if cell.value < 0 else "fill c1") if cell.shown else "fill other"
+    opacity = 0.12 + 0.6 * min(abs(cell.value) / most, 1.0) if cell.shown else 0.06
+    picture.rectangle(x + 1, y + 1, wide - 2, high - 2, style, f"{words}: {cell.words} % ({cell.interval})", fill_opacity=opacity)
+    with_interval = wide > 6.0 * len(cell.interval) + 4
+    picture.text(x + wide / 2, y + high * (0.44 if with_interval else 0.62), cell.words + ("" if cell.shown else " ="),
+                 "small label", "middle", pointer_events="none")
+    if with_interval:
+        picture.text(x + wide / 2, y + high * 0.82, cell.interval, "tiny label", "middle", pointer_events="none")
+
+
+@dataclasses.dataclass(frozen=True)
 class Ancestor:
     """A mechanism in a winner's line, with what it changed in its parent."""
 

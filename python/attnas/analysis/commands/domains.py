@@ -1,0 +1,212 @@
+"""Says whether what helps on one kind of data helps on another: mechanisms by data, with intervals.
+
+    analysis/domains.py RUN... [-o FOLDER]
+
+RUN is the folder of a run of nas-train on one kind of data, which is called as the folder is: at least two, with the same baseline
+and mechanisms. FOLDER receives domains.html, domains.md with the picture, and domains.csv, a row for each mechanism and kind of data.
+"""
+
+import argparse
+import dataclasses
+import itertools
+import math
+import pathlib
+import shlex
+from collections.abc import Sequence
+
+import numpy as np
+
+from attnas.analysis import figures, latex, statistics
+from attnas.analysis.arguments import program
+from attnas.analysis.digest import BadInput
+from attnas.analysis.files import csv_text
+from attnas.analysis.page import Bullets, Chapter, Columns, Pictures, Report
+from attnas.analysis.run import Run
+from attnas.analysis.statistics import Interval
+from attnas.analysis.words import MINUS, NOTHING, counted, listed
+
+FEWEST = 4  # mechanisms of which tau is told
+
+
+@dataclasses.dataclass(frozen=True)
+class Domain:
+    """One kind of data: a run, and of each mechanism of it the difference from the baseline, by its name."""
+
+    name: str
+    run: Run
+    rows: dict[str, dict]
+    baseline: dict
+
+    @property
+    def hours(self) -> float:
+        """Of its training runs, all together."""
+        return sum(evaluation.seconds for evaluation in self.run.evaluations) / 3600.0
+
+
+def read(path: str) -> Domain:
+    """@throws BadInput  where that is no run, or one without a comparison."""
+    run = Run(pathlib.Path(path))
+    found = latex.rows(run)
+    baseline = [row for row in found if row["role"] == "baseline"]
+    rows = {row["candidate"]: row for row in found if row["role"] != "baseline" and row["n"] is not None}
+    if not baseline or not rows:
+        raise BadInput(f"{path}: compares nothing with its baseline, must be a run of nas-train")
+    name = pathlib.Path(path).resolve()
+    return Domain((name.parent if name.is_file() else name).name, run, rows, baseline[0])
+
+
+class Table:
+    """Mechanisms by kinds of data. What is missing in one of them is missing in its column."""
+
+    def __init__(self, domains: Sequence[Domain]):
+        """@throws BadInput  where there are fewer than two, of equal names, or with another baseline."""
+        if len(domains) < 2:
+            raise BadInput(f"{counted(len(domains), 'run')} given, must be at least 2, of different data")
+        names = [domain.name for domain in domains]
+        if len(set(names)) < len(names):
+            raise BadInput(f"runs are called {listed(names)}, must have folders of different names")
+        for domain in domains[1:]:
+            if domain.baseline["candidate"] != domains[0].baseline["candidate"]:
+                raise BadInput(f"{domain.name}: baseline {domain.baseline['mechanism']}, must be "
+                               f"{domains[0].baseline['mechanism']}, that of {domains[0].name}")
+        self.domains = list(domains)
+        self.baseline = domains[0].run.label(domains[0].baseline["candidate"])
+        every = dict.fromkeys(name for domain in domains for name in domain.rows)
+        self.controls = [name for name in every if self._role(name) == "control"]
+        self.mechanisms = [name for name in every if self._role(name) != "control"]
+
+    def _role(self, name: str) -> str:
+        return next(domain.rows[name]["role"] for domain in self.domains if name in domain.rows)
+
+    def brief(self, name: str) -> str:
+        """A mechanism as what it changes in the baseline, a control by its name."""
+        domain = next(domain for domain in self.domains if name in domain.rows)
+        return domain.rows[name]["mechanism"] if self._role(name) == "control" else domain.run.brief(name)
+
+    def sides(self, name: str) -> tuple[list[str], list[str]]:
+        """The kinds of data on which a mechanism is shown to be better, and worse."""
+        shown = [(domain.name, domain.rows[name]["difference"]) for domain in self.domains
+                 if name in domain.rows and domain.rows[name]["distinguished"]]
+        return [name for name, value in shown if value < 0], [name for name, value in shown if value > 0]
+
+    def tau(self, first: Domain, second: Domain) -> Interval | None:
+        """Kendall's, of the mechanisms' differences on two kinds of data, for other mechanisms like these.
+
+        @return None of fewer than FEWEST."""
+        shared = [name for name in self.mechanisms if name in first.rows and name in second.rows]
+        if len(shared) < FEWEST:
+            return None
+        return statistics.kendall(*([domain.rows[name]["difference"] for name in shared] for domain in (first, second)))
+
+    def taus(self) -> list[tuple[Domain, Domain, Interval]]:
+        """Of each pair of kinds of data that has one."""
+        found = [(a, b, self.tau(a, b)) for a, b in itertools.combinations(self.domains, 2)]
+        return [(a, b, tau) for a, b, tau in found if tau is not None and not math.isnan(tau.point)]
+
+
+def _percent(value: float) -> str:
+    if abs(value) >= 1000:
+        return f"{'+' if value > 0 else MINUS}{abs(value):.0g}"
+    return f"{value:+.1f}".replace("-", MINUS)
+
+
+def _interval(row: dict) -> str:
+    return f"{_percent(row['percent_low'])} to {_percent(row['percent_high'])}"
+
+
+def verdict(table: Table) -> list[str]:
+    """The findings in sentences."""
+    better, worse, both, neither = [], [], [], []
+    for name in table.mechanisms:
+        up, down = table.sides(name)
+        kind = both if up and down else better if up else worse if down else neither
+        told = [f"better on {listed(up, 9)}"] if up else []
+        told += [f"worse on {listed(down, 9)}"] if down else []
+        kind.append(f"{table.brief(name)} ({' and '.join(told)})" if told else table.brief(name))
+    names = listed([domain.name for domain in table.domains], 9)
+    items = [f"{counted(len(table.mechanisms), 'mechanism')} beside {table.baseline} on {counted(len(table.domains), 'kind')} of data: "
+             f"{names}."]
+    for words, found in (("Better on some and shown to be worse on none", better), ("Better on some and worse on others", both),
+                         ("Worse on some and shown to be better on none", worse),
+                         ("Not shown to differ on any", neither)):
+        items.append(f"{words}: {listed(found, 99) if found else 'none'}.")
+    if taus := table.taus():
+        values = [tau.point for _, _, tau in taus]
+        clear = [tau for _, _, tau in taus if tau.low > 0]
+        items.append(f"Of {counted(len(taus), 'pair')} of kinds of data {len(clear)} rank the mechanisms alike beyond chance; Kendall's "
+                     f"tau is {min(values):.2f} to {max(values):.2f}, on average {np.mean(values):.2f}.")
+    hours = sum(domain.hours for domain in table.domains)
+    trained = sum(sum(one.trained for one in domain.run.evaluations) for domain in table.domains)
+    items.append(f"{counted(trained, 'training run')} took {hours:.1f} core-hours.")
+    return items
+
+
+def heat(table: Table) -> figures.Figure:
+    """The picture."""
+    rows = [*table.mechanisms, *table.controls]
+    cells = [[_cell(domain, name) for domain in table.domains] for name in rows]
+    return figures.heat(
+        f"Change of test perplexity against {table.baseline}, %",
+        "Blue: lower perplexity than the baseline's, which is better; orange: higher. The deeper, the larger, up to 20 %. Below, "
+        "intervals of 95 %, each for itself. No colour and =: no difference shown, p by Holm over the mechanisms of a column above 0.05. "
+        "Rows below the gap are controls: the baseline without a mixer, or that sees a few tokens only.",
+        [table.brief(name) for name in rows], [domain.name for domain in table.domains], cells, len(table.mechanisms))
+
+
+def _cell(domain: Domain, name: str) -> figures.Cell | None:
+    row = domain.rows.get(name)
+    if row is None:
+        return None
+    return figures.Cell(row["percent"], _percent(row["percent"]), _interval(row), bool(row["distinguished"]))
+
+
+def numbers(table: Table) -> list[Chapter]:
+    """The picture, and in figures what it shows."""
+    head = ["", *(domain.name for domain in table.domains)]
+
+    def cell(domain: Domain, name: str) -> str:
+        row = domain.rows.get(name)
+        if row is None:
+            return NOTHING
+        return f"{_percent(row['percent'])} [{_interval(row)}]{'' if row['distinguished'] else ' ='}"
+
+    every = [*table.mechanisms, *table.controls]
+    rows = [[table.brief(name), *(cell(domain, name) for domain in table.domains)] for name in every]
+    facts = [["perplexity of the baseline", *(f"{domain.baseline['test_perplexity']:.3f}" for domain in table.domains)],
+             ["seeds", *(str(max(row["n"] for row in domain.rows.values())) for domain in table.domains)],
+             ["core-hours", *(f"{domain.hours:.2f}" for domain in table.domains)]]
+    pairs = [[f"{a.name}, {b.name}", f"{tau.point:.2f}", f"{tau.low:.2f} to {tau.high:.2f}"] for a, b, tau in table.taus()]
+    return [
+        Chapter("heat", "Mechanisms by data", [Pictures({"heat.svg": heat(table)})]),
+        Chapter("numbers", "In figures", [Columns(head, rows), Columns(head, facts)]),
+        Chapter("pairs", "Do they rank mechanisms alike?", [Columns(["", "Kendall's tau", "95 %"], pairs)] if pairs else []),
+        Chapter("reading", "How to read this", [Bullets([
+            "Changes are of perplexity per token of the test split; tokens differ from one kind of data to another, so that sizes do, "
+            "too. Of pictures whose class is asked for, it is the perplexity of the class.",
+            "=: no difference is shown by a paired t-test, which is not that there is none. The interval says how large it may be.",
+            "Tau's interval is for other mechanisms like these, which count as independent.",
+            "All kinds of data have one model, one length of training and one learning rate, which need not suit all mechanisms "
+            "alike."])])]
+
+
+def summary(table: Table) -> str:
+    """domains.csv, unrounded."""
+    columns = ("difference", "low", "high", "percent", "percent_low", "percent_high", "p", "p_holm", "n", "distinguished",
+               "test_perplexity")
+    return csv_text(["mechanism", "candidate", "role", "domain", *columns],
+                    ([table.brief(name), name, domain.rows[name]["role"], domain.name, *(domain.rows[name][key] for key in columns)]
+                     for name in [*table.mechanisms, *table.controls] for domain in table.domains if name in domain.rows))
+
+
+@program
+def main(arguments: list[str]) -> None:
+    """The program; nothing is written where input is bad."""
+    parser = argparse.ArgumentParser(prog="domains.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", metavar="RUN", nargs="+")
+    parser.add_argument("-o", "--output", default="domains", metavar="FOLDER")
+    options = parser.parse_args(arguments)
+    table = Table([read(path) for path in options.runs])
+    sentences = verdict(table)
+    page = Report.of_findings("Does it help elsewhere?", sentences, numbers(table), f"analysis/domains.py {shlex.join(arguments)}")
+    written = page.write(pathlib.Path(options.output), "domains", {"domains.csv": summary(table)})
+    print("\n".join([*sentences, written]))
