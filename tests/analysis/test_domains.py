@@ -66,6 +66,17 @@ class Domains(unittest.TestCase):
         (_, _, tau), = self.table(alike[0], other).taus()
         self.assertEqual(tau.point, -1.0)
 
+    def test_names_say_what_is_changed(self):
+        base = "model{position_embedding=none}/2*attn{dropout=0,position=rope}"
+        for name, short in {"model{position_embedding=none}/2*attn{normalization=sparsemax,dropout=0,position=rope}": "normalization=sparsemax",
+                            "model{position_embedding=none}/2*attn{normalization=stick_breaking,dropout=0}":
+                                "normalization=stick_breaking, no rope",
+                            "model{position_embedding=none}/2*attn{dropout=0,position=alibi}": "position=alibi",
+                            "model{position_embedding=none}/2*swa{dropout=0,window=16,position=rope}": "swa, window=16",
+                            "model{position_embedding=none}/2*gla": "gla", "model{position_embedding=none}/3*gla": None,
+                            "dot|softmax|none|fixed|bias|0": None, "no mixer": None, base: None}.items():
+            self.assertEqual(domains.changed(name, base), short or name)
+
     def test_controls_are_apart(self):
         table = self.table(self.run_("a", [-0.1, 0.1, 0.2, 0.3], [True] * 4, control=1),
                            self.run_("b", [-0.1, 0.1, 0.2, 0.3], [True] * 4, control=1))

@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 import math
 import pathlib
+import re
 import shlex
 from collections.abc import Sequence
 
@@ -55,6 +56,27 @@ def read(path: str) -> Domain:
     return Domain((name.parent if name.is_file() else name).name, run, rows, baseline[0])
 
 
+_ALIKE = re.compile(r"(?:model\{([^{}]*)\}/)?(\d+\*)?(\w+)(?:\{([^{}]*)\})?(\+\w+(?:\{[^{}]*\})?)?")
+
+
+def changed(label: str, baseline: str) -> str:
+    """What a name of a model whose layers are alike says that the baseline's does not, "no" before what it leaves out; other names, and
+    those of another number of layers or feed-forward layer, stay."""
+    own, other = (_ALIKE.fullmatch(name) for name in (label, baseline))
+    if own is None or other is None or (own[2], own[5]) != (other[2], other[5]):
+        return label
+
+    def genes(found: re.Match) -> list[str]:
+        return [gene for group in (found[1], found[4]) for gene in (group or "").split(",") if gene]
+
+    words = [own[3]] if own[3] != other[3] else []
+    words += [gene for gene in genes(own) if gene not in genes(other)]
+    if own[3] == other[3]:
+        named = {gene.split("=")[0] for gene in words}
+        words += [f"no {gene.split('=')[-1]}" for gene in genes(other) if gene not in genes(own) and gene.split("=")[0] not in named]
+    return ", ".join(words) or label
+
+
 class Table:
     """Mechanisms by kinds of data. What is missing in one of them is missing in its column."""
 
@@ -81,7 +103,8 @@ class Table:
     def brief(self, name: str) -> str:
         """A mechanism as what it changes in the baseline, a control by its name."""
         domain = next(domain for domain in self.domains if name in domain.rows)
-        return domain.rows[name]["mechanism"] if self._role(name) == "control" else domain.run.brief(name)
+        label = domain.rows[name]["mechanism"] if self._role(name) == "control" else domain.run.brief(name)
+        return changed(label, self.baseline)
 
     def sides(self, name: str) -> tuple[list[str], list[str]]:
         """The kinds of data on which a mechanism is shown to be better, and worse."""
