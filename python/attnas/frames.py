@@ -3,48 +3,73 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 from attnas.analysis import latex
+from attnas.analysis.columns import columns
 from attnas.analysis.digest import perplexity
-from attnas.analysis.exports import asks_table
+from attnas.analysis.exports import ask_columns, ask_rows
 from attnas.analysis.genes import choices_by_label
-from attnas.analysis.run import Candidate, Evaluation, Run, finite_or
+from attnas.analysis.run import Ask, Evaluation, Run, finite_or
+
+
+class _Table:
+    """Rows, kept as columns."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, list] = {}
+        self._size = 0
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Adds a row; what other rows have besides is not known of it."""
+        for name, value in row.items():
+            if name not in self._columns:
+                self._columns[name] = [math.nan] * self._size
+            self._columns[name].append(value)
+        self._size += 1
+        if len(row) < len(self._columns):
+            for column in self._columns.values():
+                column += [math.nan] * (self._size - len(column))
+
+    def frame(self, first: list[str], last: list[str] | None = None) -> pd.DataFrame:
+        """The rows. @param first, last  columns at the beginning and at the end, which no row may have."""
+        names = [name for name in dict.fromkeys([*first, *self._columns]) if name not in (last or ())] + (last or [])
+        if self._size == 0:
+            return pd.DataFrame([], columns=names)
+        nothing = [math.nan] * self._size
+        return pd.DataFrame({name: self._columns.pop(name, nothing) for name in names})
 
 
 def candidates(run: Run) -> pd.DataFrame:
     """See attnas.Run.candidates."""
-    controls = {each.name: name for name, each in run.controls.items()}
-    ranked = run.with_baseline(run.ranking)
-    known = ranked + [each for each in run.controls.values() if each.name not in {one.name for one in ranked}]
-    facts = {own["candidate"]: own for own in (run.digest["baseline"], *(run.digest.get("controls") or []),
-                                               *run.digest["ranking"]) if own}
+    own = run.digest
+    controls = {one["candidate"]: one["name"] for one in own.get("controls") or []}
     controls |= {one["candidate"]: one["label"] for one in run.retest.get("candidates", []) if one["role"] == "control"}
-    rows = [_candidate(run, each, facts[each.name]) for each in known]
-    others: dict[str, list[Evaluation]] = {}
-    for evaluation in run.evaluations:
-        if evaluation.candidate not in facts:
-            others.setdefault(evaluation.candidate, []).append(evaluation)
-    latest = {ask.candidate: ask for ask in run.asks}
-    for name, own in others.items():
-        asked = [ask.number + 1 for ask in run.asks if ask.candidate == name]
-        rows.append({"mechanism": run.label(name), "candidate": name,
-                     "status": latest[name].status if asked else own[0].status,
-                     "on_front": False, "n": sum(each.usable for each in own),
-                     "first_ask": min(asked, default=None), "times_asked": len(asked),
-                     "train_seconds": sum(each.seconds for each in own),
-                     **(_listed(run, name, own) if run.listed else {})})
+    seconds = _seconds(run)
+    table, rows = _Table(), []
+    add = rows.append if run.listed else table.add
+    known = set()
+    for record in _records(own["ranking"], "candidate", *_OF_A_CANDIDATE):
+        known.add(record["candidate"])
+        add(_candidate(run, record, seconds))
+    for record in (own["baseline"], *(own.get("controls") or [])):
+        if record and record["candidate"] not in known:
+            known.add(record["candidate"])
+            add(_candidate(run, record, seconds))
+    for row in _others(run, known):
+        add(row)
     if run.listed:  # which nothing has ranked
         first = run.objectives[0]
-        rows.sort(key=lambda row: (row["n"] == 0, row["candidate"] in facts,
+        rows.sort(key=lambda row: (row["n"] == 0, row["candidate"] in known,
                                    finite_or(first.natural(row[first.name]), math.inf)))
-    columns = ["mechanism", "candidate", "status", "on_front"]
+        for row in rows:
+            table.add(row)
+    names = ["mechanism", "candidate", "status", "on_front"]
     for objective in run.objectives:
-        columns += [objective.name, f"{objective.name}_standard_error"]
-    columns += ["n", "first_ask", "times_asked", "stopped_at", "train_seconds"]
-    columns += [name for row in rows for name in row]
-    frame = pd.DataFrame(rows, columns=list(dict.fromkeys(columns)))
+        names += [objective.name, f"{objective.name}_standard_error"]
+    frame = table.frame([*names, "n", "first_ask", "times_asked", "stopped_at", "train_seconds"])
     numbers = [name for each in run.objectives for name in (each.name, f"{each.name}_standard_error")]
     if controls:
         frame.insert(2, "control", frame.candidate.map(controls).fillna(""))
@@ -52,58 +77,94 @@ def candidates(run: Run) -> pd.DataFrame:
     return _with_genes(run, _with_integers(frame, "first_ask", "stopped_at"))
 
 
+_OF_A_CANDIDATE = ("mechanism", "values", "standard_errors", "n", "stopped_at", "on_front", "first_ask", "times_asked",
+                   "evaluations", "facts")
+
+
+def _records(records: Sequence, *keys: str) -> Iterator[dict[str, Any]]:
+    """Records with some of their keys."""
+    for chunk in columns(records, *keys):
+        for values in zip(*chunk):
+            yield dict(zip(keys, values))
+
+
+def _seconds(run: Run) -> dict[str, float]:
+    """Seconds of training of the evaluations that have some, by id."""
+    return {id_: seconds for ids, measured in columns(run.digest["evaluations"], "id", "measured")
+            for id_, own in zip(ids, measured) if (seconds := finite_or(own.get("train_seconds"), 0.0))}
+
+
+def _others(run: Run, known: set[str]) -> list[dict[str, Any]]:
+    """Rows of the candidates that have no usable evaluation, or that are only compared."""
+    if all(name in known for names, in columns(run.digest["evaluations"], "candidate") for name in names):
+        return []
+    others: dict[str, list[Evaluation]] = {}
+    for evaluation in run.evaluations:
+        if evaluation.candidate not in known:
+            others.setdefault(evaluation.candidate, []).append(evaluation)
+    asked: dict[str, list[Ask]] = {}
+    for ask in run.asks:
+        asked.setdefault(ask.candidate, []).append(ask)
+    return [{"mechanism": run.label(name), "candidate": name,
+             "status": asked[name][-1].status if name in asked else own[0].status,
+             "on_front": False, "n": sum(each.usable for each in own),
+             "first_ask": min((ask.number + 1 for ask in asked.get(name, ())), default=None),
+             "times_asked": len(asked.get(name, ())), "train_seconds": sum(each.seconds for each in own),
+             **(_listed(run, name, own) if run.listed else {})} for name, own in others.items()]
+
+
 def evaluations(run: Run) -> pd.DataFrame:
     """See attnas.Run.evaluations."""
     answered: dict[str, list[int]] = {}
     batches: dict[str, int] = {}
-    for ask in run.asks:
-        for id_ in ask.evaluations:
-            answered.setdefault(id_, []).append(ask.number + 1)
-            batches.setdefault(id_, ask.batch)
-    rows = []
-    for own, evaluation in zip(run.digest["evaluations"], run.evaluations):
+    for number, batch, ids in (row for chunk in columns(run.digest["asks"], "number", "batch", "evaluations") for row in zip(*chunk)):
+        for id_ in ids:
+            answered.setdefault(id_, []).append(number + 1)
+            batches.setdefault(id_, batch)
+    table = _Table()
+    for own in _records(run.digest["evaluations"], "id", "candidate", "replicate", "status", "reason", "usable", "objectives",
+                        "values", "measured", "curve", "stopped_at"):
         last = own["curve"][-1] if own["curve"] else {"step": 0, "valid": {}}
-        quality = {name: last["valid"].get(name) for name in ("nll", "tokens") if evaluation.usable}
-        rows.append({
-            "mechanism": run.label(evaluation.candidate), "candidate": evaluation.candidate,
-            "replicate": evaluation.replicate, "asks": answered.get(evaluation.id, []),
-            "batch": batches.get(evaluation.id), "status": evaluation.status,
-            "reason": evaluation.reason, "usable": evaluation.usable,
+        quality = {name: last["valid"].get(name) for name in ("nll", "tokens") if own["usable"]}
+        table.add({
+            "mechanism": run.label(own["candidate"]), "candidate": own["candidate"],
+            "replicate": own["replicate"], "asks": answered.get(own["id"], []),
+            "batch": batches.get(own["id"]), "status": own["status"],
+            "reason": own["reason"], "usable": own["usable"],
             **_numbers(own["objectives"]), **_numbers(own["values"]), **_numbers(quality),
-            "steps": last["step"], "stopped_at": evaluation.stopped_at,
+            "steps": last["step"], "stopped_at": own["stopped_at"],
             # Measured objectives are among the objectives.
             **{name: value for name, value in own["measured"].items() if not isinstance(value, dict)},
-            "id": evaluation.id})
-    columns = ["mechanism", "candidate", "replicate", "asks", "batch", "status", "reason", "usable",
-               *(objective.name for objective in run.objectives)]
-    columns += [name for row in rows for name in row if name != "id"]
-    frame = pd.DataFrame(rows, columns=list(dict.fromkeys([*columns, "steps", "stopped_at", "id"])))
+            "id": own["id"]})
+    frame = table.frame(["mechanism", "candidate", "replicate", "asks", "batch", "status", "reason", "usable",
+                         *(objective.name for objective in run.objectives)], ["id"])
     return _with_genes(run, _with_integers(frame, "batch", "stopped_at"))
 
 
 def curves(run: Run) -> pd.DataFrame:
     """See attnas.Run.curves."""
-    rows = []
-    for own in run.digest["evaluations"]:
+    table = _Table()
+    for own in _records(run.digest["evaluations"], "id", "candidate", "replicate", "curve"):
         for point in own["curve"]:
-            rows.append({"mechanism": run.label(own["candidate"]), "candidate": own["candidate"],
-                         "replicate": own["replicate"],
-                         **_numbers({name: point[name] for name in ("step", "seconds", "train_nll")}),
-                         "perplexity": perplexity(point["valid"]), **_numbers(point["valid"]),
-                         "id": own["id"]})
-    return pd.DataFrame(rows, columns=list(dict.fromkeys(
-        ["mechanism", "candidate", "replicate", "step", "seconds", "train_nll", "perplexity",
-         *(name for row in rows for name in row)])))
+            table.add({"mechanism": run.label(own["candidate"]), "candidate": own["candidate"],
+                       "replicate": own["replicate"],
+                       **_numbers({name: point[name] for name in ("step", "seconds", "train_nll")}),
+                       "perplexity": perplexity(point["valid"]), **_numbers(point["valid"]),
+                       "id": own["id"]})
+    return table.frame(["mechanism", "candidate", "replicate", "step", "seconds", "train_nll", "perplexity"])
 
 
 def asks(run: Run) -> pd.DataFrame:
     """See attnas.Run.asks."""
-    columns, rows = asks_table(run.digest)
-    frame = pd.DataFrame(rows, columns=columns).rename(columns={"label": "mechanism"})
-    for name in (*(objective.name for objective in run.objectives), *(
-            gene["name"] for gene in run.digest["genes"] if "min" in gene)):
-        frame[name] = frame[name].astype(float)
-    return frame
+    names = ask_columns(run.digest)
+    numbers = {*(objective.name for objective in run.objectives), *(gene["name"] for gene in run.digest["genes"] if "min" in gene)}
+    convert = [float if name in numbers else None for name in names]
+    values: list[list] = [[] for _ in names]
+    for row in ask_rows(run.digest):
+        for column, make, value in zip(values, convert, row):
+            column.append(math.nan if make and value is None else make(value) if make else value)
+    frame = pd.DataFrame(dict(zip(names, values)) if values[0] else [], columns=names).rename(columns={"label": "mechanism"})
+    return frame.astype(dict.fromkeys(numbers, float))
 
 
 def comparison(run: Run) -> pd.DataFrame:
@@ -116,14 +177,14 @@ def comparison(run: Run) -> pd.DataFrame:
     return frame.astype(types)
 
 
-def _candidate(run: Run, candidate: Candidate, own: dict[str, Any]) -> dict[str, Any]:
-    row = {"mechanism": candidate.label, "candidate": candidate.name,
-           "status": "ok" if candidate.stopped_at is None else "stopped_early",
-           "on_front": candidate.on_front, "n": candidate.n,
-           "first_ask": candidate.first_ask + 1 or None, "times_asked": candidate.times_asked,
-           "stopped_at": candidate.stopped_at, "train_seconds": candidate.seconds}
-    for objective, value in zip(run.objectives, candidate.values):
-        row[objective.name] = value
+def _candidate(run: Run, own: dict[str, Any], seconds: dict[str, float]) -> dict[str, Any]:
+    row = {"mechanism": own["mechanism"], "candidate": own["candidate"],
+           "status": "ok" if own["stopped_at"] is None else "stopped_early",
+           "on_front": own["on_front"], "n": own["n"],
+           "first_ask": own["first_ask"] + 1 or None, "times_asked": own["times_asked"],
+           "stopped_at": own["stopped_at"], "train_seconds": sum(seconds.get(id_, 0.0) for id_ in own["evaluations"])}
+    for objective in run.objectives:
+        row[objective.name] = finite_or(own["values"][objective.name], math.nan)
         row[f"{objective.name}_standard_error"] = own["standard_errors"][objective.name]
     return {**_numbers(own["facts"]), **row}
 

@@ -53,10 +53,11 @@ class Run:
         """The configuration, complete: every setting with its effective value."""
         return self._record.config
 
-    @property
+    @cached_property
     def digest(self) -> dict[str, Any]:
-        """All that results.json says (docs/files.md)."""
-        return self._record.digest
+        """All that results.json says (docs/files.md), as its version 3 says it: in memory, once it is asked for."""
+        own = self._record.digest
+        return own if isinstance(own, dict) else own.plain()
 
     @property
     def objectives(self) -> list[str]:

@@ -5,9 +5,12 @@
 #include <map>
 #include <ostream>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "indicators/indicators.hpp"
+#include "report/column_blocks.hpp"
 #include "report/json_number.hpp"
 #include "report/recorded_genes.hpp"
 #include "report/verdict.hpp"
@@ -320,10 +323,9 @@ Json models_json(const RunSummary& run) {
   return json;
 }
 
-/// The digest but for its long lists.
+/// What of the digest does not grow with the number of candidates.
 Json short_parts(const RunSummary& run, const Identities& identities) {
-  Json json{{"schema", 3},
-            {"objectives", list_of(run.objectives, objective_json)},
+  Json json{{"objectives", list_of(run.objectives, objective_json)},
             {"counts",
              {{"asked", run.num_asked()},
               {"evaluated", run.search.evaluations},
@@ -341,10 +343,7 @@ Json short_parts(const RunSummary& run, const Identities& identities) {
             {"baseline", run.baseline ? candidate_json(run, *run.baseline) : Json()},
             {"controls", controls_json(run)},
             {"warnings", warnings(run)},
-            {"front", front_json(run)},
             {"batches", list_of(run.batches, batch_json)},
-            {"failures", failures_json(run, run.search)},
-            {"rejected", list_of(run.rejected, rejected_json)},
             {"retest", run.retest},
             {"tuning", run.tuning},
             {"config", run.config},
@@ -354,11 +353,11 @@ Json short_parts(const RunSummary& run, const Identities& identities) {
             {"sessions", run.sessions},
             {"record_schema", run.schema},
             {"genes", list_of(recorded_genes(run), searched_gene_json)},
-            {"labels", run.labels},
-            {"models", models_json(run)},
             {"identities", identities.all()}};
   if (!run.rung_asks.empty()) json["rungs"] = list_of(run.rungs, rung_json);
-  json.update(run.further);
+  for (const auto& [key, value] : run.further.items()) {
+    if (key != "truth") json[key] = value;
+  }
   if (run.at_work.is_object()) {
     json["at_work"] = run.at_work;
     json["asking"] = run.asking;
@@ -390,11 +389,123 @@ std::map<std::string, Records> long_lists(const RunSummary& run, const Identitie
   return lists;
 }
 
+/// Where candidates and evaluations stand in the lists of the file: what names them is a number there.
+class Places {
+ public:
+  explicit Places(const RunSummary& run) {
+    std::size_t number = 0;
+    for (const auto* some : {&run.evaluations, &run.paused}) {
+      for (const auto& evaluation : *some) {
+        add(evaluation.candidate);
+        evaluations_.try_emplace(evaluation.id, number++);
+      }
+    }
+    for (const auto& [name, label] : run.labels.items()) add(name);
+    const auto truth = run.further.find("truth");
+    if (truth == run.further.end() || !truth->is_object()) return;
+    for (const auto& [name, values] : truth->items()) add(name);
+  }
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  [[nodiscard]] std::size_t candidate(const std::string& name) const {
+    return candidates_.at(name);
+  }
+  [[nodiscard]] std::size_t evaluation(const std::string& id) const { return evaluations_.at(id); }
+
+  /// Puts numbers in the place of names, and takes out what the list of candidates says.
+  void refer(Json& record) const {
+    record.erase("mechanism");
+    auto& candidate = record.at("candidate");
+    candidate = this->candidate(candidate.get_ref<const std::string&>());
+    const auto number = [this](Json& id) { id = evaluation(id.get_ref<const std::string&>()); };
+    if (auto some = record.find("evaluations"); some != record.end()) {
+      for (auto& id : *some) number(id);
+    }
+    if (auto one = record.find("evaluation"); one != record.end()) number(*one);
+  }
+
+ private:
+  void add(const std::string& name) {
+    if (candidates_.try_emplace(name, names_.size()).second) names_.push_back(name);
+  }
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, std::size_t> candidates_;
+  std::unordered_map<std::string, std::size_t> evaluations_;
+};
+
+/// What is known of each candidate by its name.
+Records candidates_records(const RunSummary& run, const Places& places) {
+  const auto at = [](const Json& object, const std::string& name) {
+    const auto found = object.find(name);
+    return found == object.end() ? Json() : *found;
+  };
+  static const auto kNone = Json::object();
+  const auto known = run.further.find("truth");
+  const auto& truth = known == run.further.end() || !known->is_object() ? kNone : *known;
+  const bool long_names = has_long_names(run);
+  const auto genes = long_names ? gene_names(run) : std::vector<std::string>();
+  std::unordered_set<std::string_view> evaluated;
+  if (long_names) {
+    for (const auto& evaluation : run.evaluations) evaluated.insert(evaluation.candidate);
+  }
+  return {places.names().size(), [=, &run, &places, &truth](std::size_t i) {
+            const auto& name = places.names()[i];
+            Json json{{"candidate", name},
+                      {"mechanism", at(run.labels, name)},
+                      {"truth", at(truth, name)}};
+            if (!long_names) return json;
+            const bool own = evaluated.contains(name);
+            json["choices"] = own ? choices_json(run, name, genes) : Json();
+            json["difference"] = own ? Json(short_label(run, name)) : Json();
+            return json;
+          }};
+}
+
+/// The long lists as they are in the file, where each candidate's name is once.
+std::map<std::string, Records> lists_of_places(const RunSummary& run, const Identities& identities,
+                                               const Places& places) {
+  auto lists = long_lists(run, identities);
+  lists["rejected"] = {run.rejected.size(),
+                       [&run](std::size_t i) { return rejected_json(run.rejected[i]); }};
+  for (auto& [key, records] : lists) {
+    records.at = [&places, make = std::move(records.at)](std::size_t i) {
+      auto record = make(i);
+      places.refer(record);
+      const auto asked = record.find("genotype");
+      if (asked != record.end() &&
+          *asked == places.names()[record.at("candidate").get<std::size_t>()]) {
+        *asked = nullptr;
+      }
+      return record;
+    };
+  }
+  lists["candidates"] = candidates_records(run, places);
+  return lists;
+}
+
+/// Lists that are numbers in the file, and what goes with them.
+Json short_lists(const RunSummary& run, const Places& places) {
+  const auto number = [&places](const Evaluation* one) { return places.evaluation(one->id); };
+  return {{"schema", 4},
+          {"front", run.front},
+          {"knee", run.knee ? Json(*run.knee) : Json()},
+          {"failures", list_of(run.search.failures, number)},
+          {"models", has_long_names(run) ? Json{{"genes", gene_names(run)}} : Json()}};
+}
+
 }  // namespace
 
 nlohmann::json results_json(const RunSummary& run) {
   const Identities identities(run);
   auto json = short_parts(run, identities);
+  json.update({{"schema", 3},
+               {"front", front_json(run)},
+               {"failures", failures_json(run, run.search)},
+               {"rejected", list_of(run.rejected, rejected_json)},
+               {"labels", run.labels},
+               {"models", models_json(run)}});
+  if (const auto truth = run.further.find("truth"); truth != run.further.end()) {
+    json["truth"] = *truth;
+  }
   for (const auto& [key, records] : long_lists(run, identities)) {
     auto& list = json[key] = Json::array();
     for (std::size_t i = 0; i < records.size; ++i) list.push_back(records.at(i));
@@ -404,30 +515,29 @@ nlohmann::json results_json(const RunSummary& run) {
 
 void write_digest(const RunSummary& run, std::ostream& out) {
   const Identities identities(run);
-  auto lists = long_lists(run, identities);
+  const Places places(run);
+  const auto lists = lists_of_places(run, identities, places);
   const char* before = "{\n";
   const auto begin = [&](const std::string& key) -> std::ostream& {
     out << std::exchange(before, ",\n") << Json(key) << ": ";
     return out;
   };
-  std::map<std::string, Json> facts = short_parts(run, identities);
-  for (const auto& [key, records] : lists) {
-    if (records.size == 0) facts[key] = Json::array();
-  }
-  for (const auto& [key, value] : facts) {
-    if (value.is_array() && !value.empty() && value.front().is_structured()) {
-      lists[key] = {value.size(), [&value = value](std::size_t i) { return value[i]; }};
-    } else {
-      begin(key) << value;
+  auto facts = short_parts(run, identities);
+  facts.update(short_lists(run, places));
+  for (const auto& [key, value] : facts.items()) {
+    begin(key);
+    if (!value.is_array() || value.empty() || !value.front().is_structured()) {
+      out << value;
+      continue;
     }
-  }
-  for (const auto& [key, records] : lists) {
-    if (records.size == 0) continue;
-    begin(key) << '[';
-    for (std::size_t i = 0; i < records.size; ++i) {
-      out << (i == 0 ? "\n" : ",\n") << records.at(i);
-    }
+    const char* next = "[\n";
+    for (const auto& record : value) out << std::exchange(next, ",\n") << record;
     out << "\n]";
+  }
+  for (const auto& [key, records] : lists) {
+    begin(key) << '[' << (records.size == 0 ? "" : "\n");
+    write_blocks(out, records.size, records.at);
+    out << (records.size == 0 ? "]" : "\n]");
   }
   out << "\n}\n";
 }

@@ -10,11 +10,13 @@
 namespace NAS_PUBLIC nas {
 
 /// The complete digest of a run, for programs: its record and what follows from it, so that no
-/// reader of a result needs the store. docs/files.md says what each key is. Schema: "schema" = 3.
+/// reader of a result needs the store. docs/files.md says what each key is. As readers see it, and
+/// as version 3 of the file had it: each record with the names of what it is about.
 nlohmann::json results_json(const RunSummary& run);
 
-/// Writes the text of the digest: a line for each key, and for each record of a list. No more than a
-/// record of a long list is in memory.
+/// Writes the digest as version 4 of the file has it: each candidate's name once, long lists in
+/// blocks of columns; a line for each key, and for each block or record of a list. No more than a
+/// block of a long list is in memory.
 void write_digest(const RunSummary& run, std::ostream& out);
 
 }  // namespace nas

@@ -139,7 +139,7 @@ class Digests(unittest.TestCase):
         for text, complaint in (
                 ("[1]", "not a digest of a run"), ("{", "not a digest of a run: Expecting"),
                 ("[" * 200000 + "]" * 200000, "not a digest of a run: maximum recursion"),
-                ('{"schema": 2}', "not a digest of version 3 (its version is 2); nas-export RUN "
+                ('{"schema": 2}', "not a digest of version 3 or 4 (its version is 2); nas-export RUN "
                  "--format json writes one")):
             path = self.write("x.json", 1, text)
             self.assertIn(f"{path}: {complaint}", self.refusal(path))

@@ -15,6 +15,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from attnas.analysis import digest
 from attnas.analysis.commands.export import FORMATS, main
 
 PROGRAMS = Path(os.environ.get("NAS_BIN") or (sys.argv.pop(1) if len(sys.argv) > 1 else ""))
@@ -89,7 +90,7 @@ class Exports(unittest.TestCase):
 
     def results(self, name: str) -> dict:
         """The run's results.json."""
-        return json.loads((self.folder / name / "results.json").read_text())
+        return digest.read(self.folder / name / "results.json").plain()
 
     def rejected(self, name: str) -> set[str]:
         """Ids of the evaluations that a constraint rejected."""

@@ -22,6 +22,7 @@
 #include "cli/programs.hpp"
 #include "core/seed.hpp"
 #include "core/temporary_folder.hpp"
+#include "digest_file.hpp"
 #include "places.hpp"
 
 namespace nas::testing {
@@ -134,7 +135,7 @@ class ProgramTest : public ::testing::Test {
     EXPECT_NE(text().find(part), std::string::npos) << "no '" << part << "' in:\n" << text();
   }
   static nlohmann::json results_of(const std::filesystem::path& run) {
-    return nlohmann::json::parse(read_file(run / "results.json"));
+    return test::read_digest(read_file(run / "results.json"));
   }
 
   /// Kills a program at least `least` times before it ends, each time after a random part of the

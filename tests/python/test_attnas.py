@@ -81,7 +81,7 @@ class Smoke(unittest.TestCase):
                 **{"algorithm.population": 8, "evaluation.replicates": 2,
                    "training.checkpoints": [2]})
         cls.csv = pd.read_csv(cls.folder / "evaluations.csv", float_precision="round_trip")
-        cls.digest = json.loads((cls.folder / "results.json").read_text())
+        cls.digest = attnas.load(cls.folder).digest
 
     def test_settings_arrive(self):
         config = self.run_.config

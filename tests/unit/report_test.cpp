@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "core/durable_file.hpp"
+#include "digest_file.hpp"
 #include "places.hpp"
 #include "report/text.hpp"
 #include "report/verdict.hpp"
@@ -478,16 +479,16 @@ TEST_F(ReportTest, BeliefInARetrainedCandidateIsTheMeanOfItsAnswersSoFar) {
   EXPECT_EQ(believed("reuse"), (std::vector<Point>{{90}, {}, {}, {80}}));
 }
 
-TEST_F(ReportTest, TextOfADigestHasALineARecord) {
+TEST_F(ReportTest, FileOfADigestHasALineABlock) {
   const RunSummary run(*store_);
   std::ostringstream out;
   write_digest(run, out);
   const auto text = out.str();
-  EXPECT_EQ(nlohmann::json::parse(text), results_json(run));
+  EXPECT_EQ(test::read_digest(text), results_json(run));
   expect_rows(text,
-              {"\n\"schema\": 3,\n", "\n\"asks\": \\[\n.\"batch\":0,[^\n]*},\n.\"batch\":0,"});
+              {"\n\"schema\": 4,\n", "\n\"asks\": \\[\n.\"columns\":.\"batch\":[^\n]*}\n\\],\n"});
   EXPECT_LT(text.find("\"schema\""), text.find("\"asks\"")) << "short ones first";
-  EXPECT_THAT(text, ::testing::EndsWith("}\n]\n}\n"));
+  EXPECT_THAT(text, ::testing::EndsWith("\n\"rejected\": []\n}\n"));
 }
 
 TEST_F(ReportTest, IdentitiesAreHeldWithoutNamesAndExportedWithThem) {

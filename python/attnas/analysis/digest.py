@@ -16,11 +16,13 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
-from typing import Any
+import tempfile
+from collections.abc import Mapping
+from typing import Any, BinaryIO
 
-from . import sqlite_files
+from . import columns, sqlite_files
 
-SCHEMA = 3  # of the digests that are read
+SCHEMA = 3  # as digests are read; those of version 4 say the same in another form, see columns.py
 
 
 class BadInput(Exception):
@@ -77,7 +79,7 @@ class Objective:
         return f"{self.name} ({', '.join(inside)})" if inside else self.name
 
 
-def objectives(digest: dict[str, Any]) -> list[Objective]:
+def objectives(digest: Mapping[str, Any]) -> list[Objective]:
     """Those of a run."""
     return [Objective(own["name"], own["unit"], own["maximise"], own["best"], own["worst"],
                       own["penalty"], own["source"] or "", own.get("key") or own["name"]) for own in digest["objectives"]]
@@ -93,8 +95,8 @@ def perplexity(valid: dict[str, Any]) -> float:
         return math.inf
 
 
-def read(given: str | os.PathLike) -> dict[str, Any]:
-    """The digest of a run.
+def read(given: str | os.PathLike) -> Mapping[str, Any]:
+    """The digest of a run, as version 3 has it; of one of version 4 long lists are read where they are needed.
 
     @param given  a run's folder, its store.sqlite, or a digest as a file of JSON. Where a store
         knows more than the digest beside it, by its time or its number of asks and evaluations,
@@ -107,11 +109,11 @@ def read(given: str | os.PathLike) -> dict[str, Any]:
     if file == path or path.is_dir() and not store.exists():
         if not file.is_file():
             raise BadInput(f"{path}: no such run; give {RUN}")
-        return _checked(_parsed(file.read_bytes(), file), file)
+        return _checked(_parsed(open(file, "rb"), file), file)
     if not store.is_file():
         raise BadInput(f"{path}: no such run; give {RUN}")
     if store.name == "store.sqlite" and _is_current(file, store):
-        found = _parsed(file.read_bytes(), file)
+        found = _parsed(open(file, "rb"), file)
         if found.get("schema") == SCHEMA and _holds_as_much(found, store):
             return found
     with open(store, "rb") as stream:
@@ -132,11 +134,11 @@ def _is_current(file: pathlib.Path, store: pathlib.Path) -> bool:
     return file.is_file() and file.stat().st_mtime_ns >= max(written, default=0)
 
 
-def _holds_as_much(found: dict[str, Any], store: pathlib.Path) -> bool:
+def _holds_as_much(found: Mapping[str, Any], store: pathlib.Path) -> bool:
     """Whether a digest has as many asks and evaluations as a store, which its time does not say after a copy that kept none. Of a
     store that cannot be counted the time alone decides."""
     def length(*keys: str) -> int:
-        return sum(len(found[key]) for key in keys if isinstance(found.get(key), list))
+        return sum(len(found[key]) for key in keys if isinstance(found.get(key), (list, columns.Records)))
 
     counted = {"asks": length("asks", "rung_asks"), "evaluations": length("evaluations")}
     try:
@@ -147,17 +149,20 @@ def _holds_as_much(found: dict[str, Any], store: pathlib.Path) -> bool:
         return True
 
 
-def _exported(store: pathlib.Path, file: pathlib.Path) -> bytes:
+def _exported(store: pathlib.Path, file: pathlib.Path) -> BinaryIO:
     command = ["nas-export", str(store), "--format", "json"]
     found = program("nas-export")
     if found is None:
         raise BadInput(f"{store}: there is no digest of all that it holds, and no nas-export on "
                        "PATH that could make one; where there is one: "
                        f"{shlex.join([*command, '--force', '--output', str(file)])}")
-    done = subprocess.run([found, *command[1:]], capture_output=True, check=False)
+    text = tempfile.TemporaryFile()  # which is gone with what reads it
+    done = subprocess.run([found, *command[1:]], stdout=text, stderr=subprocess.PIPE, check=False)
     if done.returncode != 0:
+        text.close()
         raise BadInput(done.stderr.decode(errors="replace").strip().removeprefix("nas-export: "))
-    return done.stdout
+    text.seek(0)
+    return text
 
 
 def program(name: str) -> str | None:
@@ -171,18 +176,24 @@ def program(name: str) -> str | None:
     return shutil.which(name, path=os.pathsep.join(folders))
 
 
-def _parsed(text: bytes, path: pathlib.Path) -> dict[str, Any]:
+def _parsed(file: BinaryIO, path: pathlib.Path) -> Mapping[str, Any]:
+    """@param file  is closed unless parts of it are to be read later."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        if found := columns.scan(file):
+            return found
+        with file:
+            file.seek(0)
+            found = json.loads(file.read())
+        if isinstance(found, dict):
+            return columns.of(found) if found.get("schema") == columns.VERSION else found
+    except (ValueError, RecursionError, KeyError, TypeError) as error:
+        file.close()
         raise BadInput(f"{path}: not a digest of a run: {error}") from None
-    if not isinstance(found, dict):
-        raise BadInput(f"{path}: not a digest of a run")
-    return found
+    raise BadInput(f"{path}: not a digest of a run")
 
 
-def _checked(found: dict[str, Any], path: pathlib.Path) -> dict[str, Any]:
+def _checked(found: Mapping[str, Any], path: pathlib.Path) -> Mapping[str, Any]:
     if found.get("schema") == SCHEMA:
         return found
-    raise BadInput(f"{path}: not a digest of version {SCHEMA} (its version is "
+    raise BadInput(f"{path}: not a digest of version {SCHEMA} or {columns.VERSION} (its version is "
                    f"{found.get('schema')}); nas-export RUN --format json writes one")

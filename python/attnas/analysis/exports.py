@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import itertools
 import json
 import math
 import os
@@ -12,7 +13,7 @@ import re
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any, Iterable, Iterator
 
 from attnas.analysis.digest import BadInput, Objective, objectives, perplexity
 from attnas.analysis.event_files import event_file
@@ -59,30 +60,33 @@ def _natural(goals: list[Objective], fitness: list[float]) -> list[float]:
 
 # CSV (RFC 4180)
 
-def asks_table(run: Digest) -> tuple[list[str], list[list]]:
-    """Names of columns, and a row per ask: its number from 1, batch, candidate, label, the genes as
+def ask_columns(run: Digest) -> list[str]:
+    """Names of what ask_rows() has of each."""
+    goals = [goal.name for goal in objectives(run)]
+    return ["number", "batch", "candidate", "label", *(gene["name"] for gene in run["genes"]), "replicates", "status", *goals,
+            *(f"fitness_{name}" for name in goals), "trained", "train_seconds", "reused"]
+
+
+def ask_rows(run: Digest) -> Iterator[list]:
+    """A row per ask: its number from 1, batch, candidate, label, the genes as
     asked, the number of evaluations that answered, status, each objective in its own sense (None
     where nothing was measured), each in minimisation form as the algorithm saw it, evaluations and
     seconds of training that the asks so far have caused, and whether it was answered by what earlier
     asks had caused."""
     goals = objectives(run)
-    columns = ["number", "batch", "candidate", "label", *(gene["name"] for gene in run["genes"]),
-               "replicates", "status", *(goal.name for goal in goals),
-               *(f"fitness_{goal.name}" for goal in goals), "trained", "train_seconds", "reused"]
-    return columns, [
-        [ask["number"] + 1, ask["batch"], ask["candidate"],
-         run["labels"].get(ask["candidate"], ask["candidate"]), *_genes(run, ask),
-         len(ask["evaluations"]), ask["status"],
-         *(_natural(goals, ask["fitness"]) if ask["usable"] else [None] * len(goals)),
-         *ask["fitness"], ask["trained"], ask["seconds"], ask["reused"]] for ask in run["asks"]]
+    for ask in run["asks"]:
+        yield [ask["number"] + 1, ask["batch"], ask["candidate"],
+               run["labels"].get(ask["candidate"], ask["candidate"]), *_genes(run, ask),
+               len(ask["evaluations"]), ask["status"],
+               *(_natural(goals, ask["fitness"]) if ask["usable"] else [None] * len(goals)),
+               *ask["fitness"], ask["trained"], ask["seconds"], ask["reused"]]
 
 
 def asks_csv(run: Digest) -> str:
     """The same as CSV; what is None is empty."""
-    columns, rows = asks_table(run)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerows([_cell(value) for value in row] for row in [columns, *rows])
+    writer.writerows([_cell(value) for value in row] for row in itertools.chain([ask_columns(run)], ask_rows(run)))
     return text.getvalue()
 
 

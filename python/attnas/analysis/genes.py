@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from attnas.analysis.columns import columns
 from attnas.analysis.run import Run
 from attnas.analysis.schema import place as place_of
 from attnas.analysis.words import is_number
@@ -51,7 +52,7 @@ class Gene:
 def choices_by_label(run: Run) -> tuple[Sequence[str], Mapping[str, Sequence[str | None]]]:
     """Names of genes, and what each candidate has of them, by its label; both empty where that is
     not known of every candidate."""
-    labels = {run.label(evaluation.candidate) for evaluation in run.evaluations}
+    labels = _labels(run)
     choices = _choices(run, labels)
     if not labels or not labels <= choices.keys():
         return (), {}
@@ -61,7 +62,7 @@ def choices_by_label(run: Run) -> tuple[Sequence[str], Mapping[str, Sequence[str
 def genes(run: Run) -> list[Gene]:
     """The genes that vary; empty where it is not known what every candidate has of them."""
     names, choices = choices_by_label(run)
-    labels = {run.label(evaluation.candidate) for evaluation in run.evaluations}
+    labels = _labels(run)
     recorded = {own["name"]: own for own in run.digest["genes"]}
     found = []
     for place, name in enumerate(names):
@@ -84,9 +85,12 @@ def _choices(run: Run, labels: set[str]) -> dict[str, Sequence[str | None]]:
     if run.models:
         return {run.label(name): own for name, own in run.models["choices"].items()}
     names = run.schema.genes
-    fields = {label: label.split("|") for label in labels}
-    return {label: run.schema.function_of(own, names) for label, own in fields.items()
-            if len(own) == len(names)}
+    return {label: run.schema.function_of(label.split("|"), names) for label in labels if label.count("|") + 1 == len(names)}
+
+
+def _labels(run: Run) -> set[str]:
+    """Those of all candidates that were evaluated."""
+    return {run.label(name) for names, in columns(run.digest["evaluations"], "candidate") for name in names}
 
 
 def is_fixed(space: Mapping[str, object], name: str) -> bool:

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any, Iterable
 
 from attnas.analysis import digest
+from attnas.analysis.columns import columns
 from attnas.analysis.schema import schema
+
+_DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,16 @@ def finite_or(value: Any, otherwise: float) -> float:
     return float(value) if math.isfinite(value) else otherwise
 
 
+class _Part(cached_property):
+    """What of a run is made when it is first asked for. Raises digest.BadInput where its digest is damaged."""
+
+    def __get__(self, instance, owner=None):
+        try:
+            return super().__get__(instance, owner)
+        except _DAMAGE as error:
+            raise instance.damaged(error) from None
+
+
 class Run:
     """A run, as its digest has it: ranking, front, baseline and what asks were judged to be are those
     of nas-run's closing table.
@@ -131,11 +144,17 @@ class Run:
 
     def __init__(self, path: Path):
         """Reads a run's folder, store or digest. Raises digest.BadInput."""
-        self.digest = digest.read(path)
+        self.path, self.digest = path, digest.read(path)
         try:
             self._take(self.digest)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise digest.BadInput(f"{path}: damaged: {type(error).__name__}: {error}") from None
+        except _DAMAGE as error:
+            raise self.damaged(error) from None
+        if isinstance(self.digest, dict):  # it is in memory, and wholly checked
+            self.asks, self.failures, self.baseline, self.controls  # pylint: disable=pointless-statement
+
+    def damaged(self, error: Exception) -> digest.BadInput:
+        """What is said of a digest that does not hold what it must."""
+        return digest.BadInput(f"{self.path}: damaged: {type(error).__name__}: {error}")
 
     def _take(self, own: dict[str, Any]) -> None:
         self.schema = schema(own["record_schema"])
@@ -158,25 +177,59 @@ class Run:
         self.num_searched: int = own["counts"]["evaluated"]  # evaluations that asks caused
         self.num_stopped: int = own["counts"]["stopped_early"]  # of these
         self.objectives = digest.objectives(own)
-        self.evaluations = [_evaluation(record, own, self.objectives)
-                            for record in own["evaluations"]]
-        self.by_id = {evaluation.id: evaluation for evaluation in self.evaluations}
-        self.asks = [_ask(record) for record in own["asks"]]
         trace = own["hypervolume" if self.several else "best"]["trace"]
         self.indicators = [Indicator(point["asked"], finite_or(point["value"], math.nan))
                            for point in trace]
-        self.trained = any(e.trained for e in self.evaluations)  # so that values depend on seeds
-        self.failures = [e for e in self.evaluations if e.failed]
         self.rejected = {one["candidate"]: one["reason"] for one in own["rejected"]}
-        self.ranking = [self._candidate(record, rank) for rank, record in enumerate(own["ranking"])]
-        self.front = [candidate for candidate in self.ranking if candidate.on_front]
         self.knee = next((one["candidate"] for one in own["front"] if one["knee"]), None)
-        ranks = {candidate.name: candidate.rank for candidate in self.ranking}
-        baseline = own["baseline"]
-        self.baseline = baseline and self._candidate(baseline, ranks.get(baseline["candidate"], -1))
-        # The baseline with less of what it is about, by name; those of a re-test are in `retest`.
-        self.controls = {one["name"]: self._candidate(one, -1) for one in own.get("controls") or []}
         self.warnings: list[str] = own.get("warnings") or []
+
+    @_Part
+    def evaluations(self) -> list[Evaluation]:
+        """All of them, in the order of their ids."""
+        return [_evaluation(record, self.digest, self.objectives) for record in self.digest["evaluations"]]
+
+    @_Part
+    def by_id(self) -> dict[str, Evaluation]:
+        """The same by their ids."""
+        return {evaluation.id: evaluation for evaluation in self.evaluations}
+
+    @_Part
+    def asks(self) -> list[Ask]:
+        """Those that were answered by whole training runs."""
+        return [_ask(record) for record in self.digest["asks"]]
+
+    @_Part
+    def trained(self) -> bool:
+        """Whether anything was, so that values depend on seeds."""
+        return any(curve for curves, in columns(self.digest["evaluations"], "curve") for curve in curves)
+
+    @_Part
+    def failures(self) -> list[Evaluation]:
+        """Evaluations that were tried and have no quality."""
+        return [e for e in self.evaluations if e.failed]
+
+    @_Part
+    def ranking(self) -> list[Candidate]:
+        """See above."""
+        return [self._candidate(record, rank) for rank, record in enumerate(self.digest["ranking"])]
+
+    @_Part
+    def front(self) -> list[Candidate]:
+        """The non-dominated ones of the ranking."""
+        return [candidate for candidate in self.ranking if candidate.on_front]
+
+    @_Part
+    def baseline(self) -> Candidate | None:
+        """Where it has a usable evaluation."""
+        own = self.digest["baseline"]
+        ranks = {candidate.name: candidate.rank for candidate in self.ranking}
+        return own and self._candidate(own, ranks.get(own["candidate"], -1))
+
+    @_Part
+    def controls(self) -> dict[str, Candidate]:
+        """The baseline with less of what it is about, by name; those of a re-test are in `retest`."""
+        return {one["name"]: self._candidate(one, -1) for one in self.digest.get("controls") or []}
 
     def _candidate(self, record: dict[str, Any], rank: int) -> Candidate:
         values = [finite_or(record["values"][o.name], math.nan) for o in self.objectives]
