@@ -114,7 +114,9 @@ def hypervolumes(candidates: Iterable, believed: np.ndarray, reference: np.ndarr
 
     @param believed  (n, m) scaled.
     """
-    numbers = np.unique(list(candidates), return_inverse=True)[1]
+    candidates = list(candidates)
+    known = {candidate: number for number, candidate in enumerate(sorted(set(candidates)))}
+    numbers = np.array([known[candidate] for candidate in candidates], dtype=np.int64)
     first = np.unique(numbers, return_index=True)[1]
     if np.array_equal(believed, believed[first][numbers]):  # nothing is replaced
         return anytime_hypervolume(believed, reference)

@@ -57,6 +57,8 @@ def curves(run: Run) -> list[Curve]:
     """Of the ranking, best first, and of the baseline; of what was listed where nothing was searched.
     Of replicates the mean, at the steps that all usable ones have reached; what has no finite value
     is left out."""
+    if not run.trained:
+        return []
     baseline = run.baseline.name if run.baseline else ""
     found = [(each.name, each.rank, each.name == baseline, each.evaluations)
              for each in run.with_baseline(run.ranking)]

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from attnas.analysis.columns import columns
 from attnas.analysis.run import Run
 from attnas.analysis.schema import place as place_of
 from attnas.analysis.words import is_number
@@ -52,7 +51,7 @@ class Gene:
 def choices_by_label(run: Run) -> tuple[Sequence[str], Mapping[str, Sequence[str | None]]]:
     """Names of genes, and what each candidate has of them, by its label; both empty where that is
     not known of every candidate."""
-    labels = _labels(run)
+    labels = run.evaluated_labels
     choices = _choices(run, labels)
     if not labels or not labels <= choices.keys():
         return (), {}
@@ -62,7 +61,7 @@ def choices_by_label(run: Run) -> tuple[Sequence[str], Mapping[str, Sequence[str
 def genes(run: Run) -> list[Gene]:
     """The genes that vary; empty where it is not known what every candidate has of them."""
     names, choices = choices_by_label(run)
-    labels = _labels(run)
+    labels = run.evaluated_labels
     recorded = {own["name"]: own for own in run.digest["genes"]}
     found = []
     for place, name in enumerate(names):
@@ -86,11 +85,6 @@ def _choices(run: Run, labels: set[str]) -> dict[str, Sequence[str | None]]:
         return {run.label(name): own for name, own in run.models["choices"].items()}
     names = run.schema.genes
     return {label: run.schema.function_of(label.split("|"), names) for label in labels if label.count("|") + 1 == len(names)}
-
-
-def _labels(run: Run) -> set[str]:
-    """Those of all candidates that were evaluated."""
-    return {run.label(name) for names, in columns(run.digest["evaluations"], "candidate") for name in names}
 
 
 def is_fixed(space: Mapping[str, object], name: str) -> bool:

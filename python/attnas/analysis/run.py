@@ -200,6 +200,11 @@ class Run:
         return [_ask(record) for record in self.digest["asks"]]
 
     @_Part
+    def evaluated_labels(self) -> frozenset[str]:
+        """Labels of all candidates that were evaluated."""
+        return frozenset(self.label(name) for names, in columns(self.digest["evaluations"], "candidate") for name in names)
+
+    @_Part
     def trained(self) -> bool:
         """Whether anything was, so that values depend on seeds."""
         return any(curve for curves, in columns(self.digest["evaluations"], "curve") for curve in curves)

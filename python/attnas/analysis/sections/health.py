@@ -132,14 +132,15 @@ def _repeats(run: Run) -> _Check:
 
 
 def _reach(run: Run) -> _Check:
-    beyond = [candidate for candidate in run.comparable
-              if any(value >= run.reference_point for value in run.scaled(candidate.fitness))]
+    points = [run.scaled(candidate.fitness) for candidate in run.comparable]
+    beyond = [candidate for candidate, point in zip(run.comparable, points)
+              if any(value >= run.reference_point for value in point)]
     share = len(beyond) / len(run.comparable)
     lost = sum(candidate.on_front for candidate in beyond)
     words = (f"{percent(share)} of the mechanisms lie beyond the reference point, {lost} of them "
              "on the front; the hypervolume does not see them.")
     for i, objective in enumerate(run.objectives):
-        scaled = [run.scaled(candidate.fitness)[i] for candidate in run.comparable]
+        scaled = [point[i] for point in points]
         if min(scaled) > 1:
             words += (f" Every value of {objective.name} is worse than its range, "
                       f"{number(objective.best)} to {number(objective.worst)}, so that the "

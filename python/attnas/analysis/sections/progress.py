@@ -17,14 +17,17 @@ def section(run: Run) -> Section | None:
     """The best value, the hypervolume with several objectives, every evaluation as a dot."""
     if not run.ranking:
         return None
+    best = _best(run)
     return Section("progress", "Search progress", join(
-        *(each.html() for each in pictures(run).values()), _ended(run)))
+        *(each.html() for each in _pictures(run, best).values()), _ended(run, best)))
 
 
 def pictures(run: Run) -> dict[str, Figure]:
     """The pictures, by the names of their files."""
-    if not run.ranking:
-        return {}
+    return _pictures(run, _best(run)) if run.ranking else {}
+
+
+def _pictures(run: Run, best: list[tuple[Ask, float]]) -> dict[str, Figure]:
     found = {}
     trace = _hypervolumes(run) if run.several else []
     if trace:
@@ -33,10 +36,10 @@ def pictures(run: Run) -> dict[str, Figure]:
             "Hypervolume of what the search believed of everything evaluated so far, over the "
             f"recorded ranges of the objectives; reference point {run.reference_point}.")
     kind = "trainings" if run.trained else "evaluations"
-    beliefs = [value for _, value in _best(run)]
+    beliefs = [value for _, value in best]
     risen = any(after > before for before, after in zip(beliefs, beliefs[1:]))
     found["progress"] = Figure(
-        lambda width: _values(run, width, by_time=False),
+        lambda width: _values(run, best, width, by_time=False),
         f"Every answer to the algorithm, by {kind} spent. Green: the best so far"
         + (", as the search believed by then, where further trainings of a candidate replace its value" if risen else "")
         + ". Hollow: answered "
@@ -44,7 +47,7 @@ def pictures(run: Run) -> dict[str, Figure]:
         "axis.")
     if run.asks[-1].seconds > 0:
         found["progress_by_time"] = Figure(
-            lambda width: _values(run, width, by_time=True),
+            lambda width: _values(run, best, width, by_time=True),
             "The same by training time, summed over all trainings.")
     return found
 
@@ -55,13 +58,14 @@ def _best(run: Run) -> list[tuple[Ask, float]]:
     values = [ask.believed[0] if ask.believed else np.inf for ask in run.asks]
     if not np.isfinite(values).any():
         values = [ask.fitness[0] if ask.usable else np.inf for ask in run.asks]
-    leaders = incumbents(np.array([ask.candidate for ask in run.asks]), np.array(values))
+    numbers: dict[str, int] = {}
+    asked = np.array([numbers.setdefault(ask.candidate, len(numbers)) for ask in run.asks])
+    leaders = incumbents(asked, np.array(values))
     return [(ask, values[leader]) for ask, leader in zip(run.asks, leaders.tolist()) if leader >= 0]
 
 
-def _ended(run: Run) -> object:
+def _ended(run: Run, found: list[tuple[Ask, float]]) -> object:
     first = run.objectives[0]
-    found = _best(run)
     value = found[-1][1]
     # From the first ask after which it stayed what it is at the end.
     since = max((i + 1 for i, (_, each) in enumerate(found) if each != value), default=0)
@@ -134,7 +138,7 @@ def _hypervolume(run: Run, trace: list[tuple[Ask, float]], width: float) -> Pict
         picture.line(frame.left, y(alone), frame.right, y(alone), "dashed")
         picture.text(frame.right - 4, y(alone) - 6, "the baseline alone", "baseline-text label",
                      "end")
-    steps = thinned([(x(ask.trained), y(v)) for ask, v in trace])
+    steps = [(x(ask.trained), y(v)) for ask, v in thinned(trace)]
     picture.steps([*steps, (x(run.asks[-1].trained), y(values[-1]))], "line")
     grown = [each for before, each in zip([0.0, *values], trace) if each[1] > before]
     for ask, value in thinned(grown, 300):
@@ -146,7 +150,7 @@ def _hypervolume(run: Run, trace: list[tuple[Ask, float]], width: float) -> Pict
     return picture
 
 
-def _values(run: Run, width: float, by_time: bool) -> Picture:
+def _values(run: Run, best: list[tuple[Ask, float]], width: float, by_time: bool) -> Picture:
     objective = run.objectives[0]
     picture = Picture(width, 330, f"{objective.name} of every evaluation")
     frame = Frame(52, 30, width - 14, 284)
@@ -194,8 +198,8 @@ def _values(run: Run, width: float, by_time: bool) -> Picture:
         else:
             picture.sign(place(ask), y(value), "\u2191" if value > y.high else "\u2193",
                          "edge-text", words, rank)
-    steps = [(place(ask), y(objective.natural(value))) for ask, value in _best(run)]
-    picture.steps([*thinned(steps), (place(run.asks[-1]), steps[-1][1])], "line")
+    steps = [(place(ask), y(objective.natural(value))) for ask, value in [*thinned(best), (run.asks[-1], best[-1][1])]]
+    picture.steps(steps, "line")
     if run.baseline:
         picture.text(frame.right - 4, y(run.baseline.values[0]) - 6,
                      f"baseline {number(run.baseline.values[0])}", "baseline-text label", "end")
