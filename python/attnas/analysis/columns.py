@@ -12,6 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, BinaryIO
 
 VERSION = 4
@@ -75,10 +76,10 @@ class Blocks:
 class Records(Sequence):
     """A list of records, in blocks. They are made when they are asked for, and not kept."""
 
-    def __init__(self, blocks: Blocks, convert: Mapping[str, Callable[[Any], Any]] | None = None,
-                 derived: Mapping[str, tuple[str, Callable[[Any], Any]]] | None = None):
-        """@param convert  what becomes of values, by key.
-        @param derived  keys that follow from others: from which, and what becomes of its value in the file."""
+    def __init__(self, blocks: Blocks, convert: Mapping[str, Callable[[list], list]] | None = None,
+                 derived: Mapping[str, tuple[str, Callable[[list], list]]] | None = None):
+        """@param convert  what becomes of the values of a column, by its key.
+        @param derived  keys that follow from others: from which, and what becomes of its values in the file."""
         self._blocks, self._convert, self._derived = blocks, convert or {}, derived or {}
         self._starts = [0, *itertools.accumulate(blocks.counts)]
         self._last: tuple[int, list[dict]] | None = None
@@ -98,7 +99,7 @@ class Records(Sequence):
         if source == "genotype":  # of an ask: null where it is the name of what was asked for
             names = self._column(own, "candidate", count)
             return [name if value is None else value for name, value in zip(names, values)]
-        return values if convert is None else [convert(value) for value in values]
+        return values if convert is None else convert(values)
 
     def _block(self, place: int) -> list[dict]:
         if self._last is None or self._last[0] != place:
@@ -143,8 +144,6 @@ class Digest(Mapping):
         @throws KeyError  where something is missing."""
         self._facts, self._blocks = {**facts, "schema": 3}, {key: blocks.get(key, Blocks()) for key in _LISTS if key in {*facts, *blocks}}
         self._kept: dict[str, Any] = {}
-        self._names: list[str] | None = None
-        self._ids: list[str] | None = None
         self._keys = {*self._facts, *self._blocks, "labels", "truth"} - {"candidates", "knee"}
         for key in ("front", "knee", "failures", "models", "identities"):
             self._facts[key]
@@ -174,33 +173,47 @@ class Digest(Mapping):
         return {key: list(value) if isinstance(value, Records) else value for key, value in self.items()}
 
     def _records(self, key: str) -> Records:
-        def mechanism(place: int) -> str:
-            name = self._name(place)
-            return self["labels"].get(name, name)
+        def candidates(places: list[int]) -> list[str]:
+            names = self._names
+            return [names[place] for place in places]
 
-        ids = {"evaluations": lambda numbers: [self._id(number) for number in numbers], "evaluation": self._id}
-        convert = {"candidate": self._name, **(ids if key not in ("evaluations", "paused") else {})}
-        derived = {"mechanism": ("candidate", mechanism)} if key in ("ranking", "rejected") else {}
+        def mechanisms(places: list[int]) -> list[str]:
+            labels = self["labels"]
+            return [labels.get(name, name) for name in candidates(places)]
+
+        def ids(numbers: list[int]) -> list[str]:
+            known = self._ids
+            return [known[number] for number in numbers]
+
+        convert = {"candidate": candidates}
+        if key not in ("evaluations", "paused"):
+            convert |= {"evaluations": lambda lists: [ids(numbers) for numbers in lists], "evaluation": ids}
+        derived = {"mechanism": ("candidate", mechanisms)} if key in ("ranking", "rejected") else {}
         return Records(self._blocks[key], convert, derived)
 
-    def _name(self, place: int) -> str:
-        if self._names is None:
-            self._names = [name for names, in Records(self._blocks["candidates"]).columns("candidate") for name in names]
-        return self._names[place]
+    @cached_property
+    def _names(self) -> list[str]:
+        """Of all candidates; their labels are kept as well."""
+        found: list[str] = []
+        labels = self._kept["labels"] = {}
+        for names, mechanisms in Records(self._blocks["candidates"]).columns("candidate", "mechanism"):
+            found += names
+            labels.update((name, label) for name, label in zip(names, mechanisms) if label is not None)
+        return found
 
-    def _id(self, number: int) -> str:
-        if self._ids is None:
-            self._ids = [id_ for key in ("evaluations", "paused") if key in self._blocks
-                         for ids, in Records(self._blocks[key]).columns("id") for id_ in ids]
-        return self._ids[number]
+    @cached_property
+    def _ids(self) -> list[str]:
+        """Of all evaluations, those that are paused last."""
+        return [id_ for key in ("evaluations", "paused") if key in self._blocks
+                for ids, in Records(self._blocks[key]).columns("id") for id_ in ids]
 
     def _of_candidates(self, key: str) -> dict[str, Any]:
         """What is known of candidates by their names."""
         values = (value for own, in Records(self._blocks["candidates"]).columns(key) for value in own)
-        return {self._name(place): value for place, value in enumerate(values) if value is not None}
+        return {name: value for name, value in zip(self._names, values) if value is not None}
 
     def _labels(self) -> dict[str, str]:
-        return self._of_candidates("mechanism")
+        return self._names and self._kept["labels"] or {}
 
     def _truth(self) -> dict[str, list] | None:
         return self._of_candidates("truth") or None

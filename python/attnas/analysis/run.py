@@ -26,7 +26,7 @@ class Indicator:
     value: float
 
 
-@dataclass
+@dataclass(slots=True)
 class Evaluation:
     """One candidate measured once."""
 
@@ -64,7 +64,7 @@ class Evaluation:
         return finite_or(self.measured.get("train_seconds"), 0.0)
 
 
-@dataclass
+@dataclass(slots=True)
 class Ask:
     """One answer to the algorithm."""
 
@@ -81,7 +81,7 @@ class Ask:
     seconds: float  # of their training
 
 
-@dataclass
+@dataclass(slots=True)
 class Candidate:
     """One mechanism, with everything that the search learnt about it."""
 

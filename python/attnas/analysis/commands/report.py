@@ -12,6 +12,7 @@ Needs numpy and scipy. Exit code 2 where the run cannot be read or the page not 
 from __future__ import annotations
 
 import argparse
+import gc
 import shutil
 import subprocess
 from pathlib import Path
@@ -92,6 +93,7 @@ def main(words: list[str]) -> None:
         raise BadInput(f"--pdf {arguments.pdf}: needs {CONVERTER}, which is not on PATH (Debian: apt-get install librsvg2-bin)")
     folder = arguments.run if arguments.run.is_dir() else arguments.run.parent
     output = arguments.output or folder / "report.html"
+    gc.disable()  # which takes half of the time of a large run, and finds nothing
     run = Run(arguments.run)
     write(output, report(run).encode())
     for kind in ("svg", "pdf"):
