@@ -32,6 +32,9 @@ constexpr int kBusyMilliseconds = 10000;
 // Above this size a check of all pages on opening would be felt (about 100 ms for 64 MiB).
 constexpr std::uintmax_t kLargestChecked = std::uintmax_t{32} << 20U;
 
+constexpr int kPatienceMilliseconds = 2000;  // at the end, for readers that do not stay
+constexpr int kFewPages = 256;               // so small a file stays as it is
+
 fs::path beside(const fs::path& file, const char* suffix) { return file.string() + suffix; }
 
 /// @throws MachineError where the machine does not give all of a file.
@@ -188,12 +191,30 @@ Database::Database(fs::path file, const DatabaseKind& kind, Mode mode)
 }
 
 Database::~Database() {
-  if (lock_ && sqlite_) close_journal();
+  if (!lock_ || !sqlite_) return;
+  give_back_pages();
+  close_journal();
+}
+
+/// Makes the file small again where more than half of it is free, as when tables were rewritten; it
+/// stays as it is where that fails, or where the disk has no room for what is kept, twice.
+void Database::give_back_pages() noexcept {
+  try {
+    const auto pages = number("PRAGMA page_count");
+    const auto kept = pages - number("PRAGMA freelist_count");
+    if (in_transaction() || pages < kFewPages || 2 * kept > pages) return;
+    const auto bytes =
+        static_cast<std::uintmax_t>(kept) * static_cast<std::uintmax_t>(number("PRAGMA page_size"));
+    if (fs::space(fs::absolute(file_).parent_path()).available < 3 * bytes) return;
+    require_in_place();
+    sqlite3_busy_timeout(sqlite_->getHandle(), kPatienceMilliseconds);
+    sqlite_->exec("VACUUM");
+  } catch (const std::exception&) {  // nothing is lost
+  }
 }
 
 /// SQLite itself tries so when the file is closed, and does not tell what came of it.
 void Database::close_journal() noexcept {
-  constexpr int kPatienceMilliseconds = 2000;  // for readers that do not stay
   try {
     sqlite3* const connection = sqlite_->getHandle();
     sqlite3_busy_timeout(connection, kPatienceMilliseconds);

@@ -38,8 +38,9 @@ std::string row_digest(std::span<const std::string> columns);
 /// nobody writes may lie where nothing can be written; of one that is only ever replaced as a whole,
 /// what lies beside it does not count.
 ///
-/// Where another program holds the file, a writer waits for it (BusyWait). At its end a writer moves
-/// what the write-ahead log holds into the file, and warns where that cannot be done.
+/// Where another program holds the file, a writer waits for it (BusyWait). At its end a writer gives
+/// pages back of a file most of which is free, moves what the write-ahead log holds into the file,
+/// and warns where that cannot be done.
 ///
 /// Errors of SQLite leave as InputError where the file is damaged or none of ours (the message
 /// names it, and what to do), and as MachineError where the machine could not read or write.
@@ -125,6 +126,7 @@ class Database {
   void require_plain_tables() const;
   [[noreturn]] void refuse_damage(const std::string& found) const;
   [[noreturn]] void fail(const SQLite::Exception& error) const;
+  void give_back_pages() noexcept;
   void close_journal() noexcept;
 
   std::filesystem::path file_;

@@ -25,7 +25,7 @@ CREATE TABLE meta (
 CREATE TABLE asks (
   number      INTEGER PRIMARY KEY,  -- order in which the algorithm asked
   batch       INTEGER NOT NULL,
-  genotype    TEXT NOT NULL,
+  genotype    TEXT NOT NULL,        -- empty: the name of what was evaluated
   evaluations TEXT NOT NULL,        -- ids
   reused      INTEGER NOT NULL,
   fitness     TEXT NOT NULL,        -- minimisation form
@@ -82,9 +82,10 @@ std::string long_rows_schema(const std::string& table, bool late_digests) {
 }
 
 /// Statements by which a store of an earlier version becomes one of this: version 2 has no digests,
-/// version 3 has long rows in tables WITHOUT ROWID. Rows stay as they are.
+/// version 3 has long rows in tables WITHOUT ROWID, version 4 all genotypes. Rows stay as they are.
 std::string upgrade_of(const Database& store) {
-  const bool has_digests = store.version() > 2;
+  if (store.version() >= kOrdinarySince) return {};
+  const bool has_digests = store.version() >= kDigestsSince;
   std::string sql;
   if (!has_digests) {
     sql = "ALTER TABLE meta ADD COLUMN digest TEXT; ALTER TABLE asks ADD COLUMN digest TEXT;";

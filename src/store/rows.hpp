@@ -12,9 +12,10 @@
 
 namespace nas {
 
-inline constexpr int kStoreVersion = 4;
-/// Since which version rows have digests.
+inline constexpr int kStoreVersion = 5;
+/// Since which version rows have digests, and tables of long rows are ordinary ones.
 inline constexpr int kDigestsSince = 3;
+inline constexpr int kOrdinarySince = 4;
 
 /// The file of a run's store: its tables, and how a file of an earlier version comes to them.
 const DatabaseKind& store_kind();

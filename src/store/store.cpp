@@ -13,6 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/host.hpp"
+#include "store/ask_rows.hpp"
 #include "store/database.hpp"
 #include "store/record_json.hpp"
 #include "store/rows.hpp"
@@ -31,43 +32,6 @@ void write_row(SQLite::Statement& insert, const Texts& columns) {
   insert.exec();
   insert.reset();
 }
-
-/// Reads asks, whose evaluations must be recorded, or parts of them.
-class AnsweredAsks {
- public:
-  explicit AnsweredAsks(const Database& database) : database_(database) {}
-
-  /// @throws InputError naming an evaluation that is not there.
-  Ask operator()(const Texts& columns) {
-    auto ask = read_ask(columns);
-    if (const auto* missing = missing_of(ask)) {
-      throw InputError("the evaluation " + *missing + " that answered it is not there");
-    }
-    return ask;
-  }
-
-  /// The first such evaluation of an ask; null: all are there.
-  [[nodiscard]] const std::string* missing_of(const Ask& ask) {
-    if (!find_) {  // not before a row of an ask is being read: so that both see the same commits
-      std::string sql = "SELECT 1 FROM evaluations WHERE id = ?1";
-      if (database_.has_table(kPartials.name)) {
-        sql += " UNION ALL SELECT 1 FROM partials WHERE id = ?1";
-      }
-      find_.emplace(database_.statement(sql));
-    }
-    for (const auto& id : ask.evaluations) {
-      find_->bind(1, id);
-      const bool found = find_->executeStep();
-      find_->reset();
-      if (!found) return &id;
-    }
-    return nullptr;
-  }
-
- private:
-  const Database& database_;
-  std::optional<SQLite::Statement> find_{};
-};
 
 }  // namespace
 
@@ -440,13 +404,15 @@ bool begin_alike(const Texts& a, const Texts& b) {
 void Store::State::write_asks(std::span<const Ask> asks) const {
   auto select = this->select(kAsks, "WHERE number = ?");
   auto insert = this->insert(kAsks, "REPLACE");
+  AskRows rows(database);
+  auto read_row = [&rows](const Texts& columns) { return rows.read(columns); };
   for (const auto& ask : asks) {
-    const auto columns = ask_columns(ask);
+    const auto columns = rows.columns(ask);
     bool known = false;
     select.bind(1, ask.number);
     if (select.executeStep()) {
-      const auto recorded = read(kAsks, select, read_ask);
-      known = ask_columns(recorded) == columns;
+      const auto recorded = read(kAsks, select, read_row);
+      known = rows.columns(recorded) == columns;
       if (recorded.genotype != ask.genotype ||
           !begin_alike(recorded.evaluations, ask.evaluations)) {
         throw std::runtime_error("replay departs from the recorded run at ask " +
@@ -489,7 +455,8 @@ void Store::preview_asks(const std::vector<Ask>& asks) {
   const std::lock_guard lock(state_->mutex);
   state_->in_transaction([&] {
     auto insert = state_->insert(kAsks, "IGNORE");
-    for (const auto& ask : asks) write_row(insert, ask_columns(ask));
+    AskRows rows(state_->database);
+    for (const auto& ask : asks) write_row(insert, rows.columns(ask));
   });
 }
 
@@ -526,7 +493,7 @@ std::vector<Ask> Store::asks() const {
   return state_->reading([&] {
     auto select = state_->select(kAsks, "ORDER BY number");
     std::vector<Ask> asks;
-    AnsweredAsks read(state_->database);
+    AskRows read(state_->database);
     while (select.executeStep()) asks.push_back(state_->read(kAsks, select, read));
     return asks;
   });
@@ -535,7 +502,7 @@ std::vector<Ask> Store::asks() const {
 /// The number of the first ask of whose evaluations one is not there.
 std::optional<std::int64_t> Store::State::first_unanswered() const {
   auto row = select(kAsks, "ORDER BY number");
-  AnsweredAsks answered(database);
+  AskRows answered(database);
   while (row.executeStep()) {
     std::string damage;
     const auto ask = read(kAsks, row, read_ask, damage);
@@ -666,7 +633,7 @@ StoreCheck Store::check(bool remove) {
   state_->database.guarded([&] {
     const auto facts = state_->check(kMeta, read_meta, found);
     const auto evaluations = state_->check(kEvaluations, read_evaluation, found);
-    AnsweredAsks read_answered(state_->database);
+    AskRows read_answered(state_->database);
     const auto asks = state_->check(kAsks, read_answered, found);
     const auto tells = state_->has_tells() ? state_->check(kTells, read_tell, found) : Texts();
     Texts partials;

@@ -337,5 +337,60 @@ TEST_F(ChangedStoreTest, OfAnInconsistentFileNothingIsRemoved) {
   EXPECT_EQ(store.check().damaged.size(), 1U) << "it is still there";
 }
 
+TEST_F(StoreTest, AGenotypeIsStoredWhereItIsNotTheCandidate) {
+  const auto candidate = example().candidate;
+  const auto asked = [&](std::int64_t number, const std::string& genotype) {
+    return Ask{.number = number, .genotype = genotype, .evaluations = {"e1"}, .fitness = {0.5}};
+  };
+  Store store(file_);
+  store.preview_asks({asked(3, candidate)});  // whose evaluation is not there yet
+  store.add({example("e1"), example("e2")});
+  store.add_asks({asked(0, candidate), asked(1, "as asked"), asked(2, candidate)});
+  const auto genotypes = [&] {
+    const SQLite::Database raw(file_.string());
+    SQLite::Statement row(raw, "SELECT genotype FROM asks ORDER BY number");
+    std::vector<std::string> found;
+    while (row.executeStep()) found.push_back(row.getColumn(0).getString());
+    return found;
+  };
+  EXPECT_EQ(genotypes(), (std::vector<std::string>{"", "as asked", "", candidate}));
+  const auto asks = Store(file_, Store::Mode::read_only).asks();
+  ASSERT_EQ(asks.size(), 4U);
+  for (const auto& ask : asks) EXPECT_EQ(ask.genotype, ask.number == 1 ? "as asked" : candidate);
+  store.add_asks({asked(0, candidate), asked(3, candidate)});  // again
+  EXPECT_EQ(genotypes().back(), candidate) << "which was known";
+  EXPECT_THAT(message_of<std::runtime_error>([&] { store.add_asks({asked(2, "another")}); }),
+              HasSubstr("recorded " + candidate + " e1, now another"));
+  EXPECT_EQ(store.check().verified, 6) << "asks and evaluations";
+}
+
+TEST_F(StoreTest, AFileMostOfWhichIsFreeBecomesSmall) {
+  constexpr int kMany = 3000;
+  const auto fill = [this](Store& store) {
+    std::vector<Evaluation> many;
+    for (int i = 0; i < kMany; ++i) {
+      many.push_back(example("e" + std::to_string(i)));
+      many.back().reason = std::string(1000, 'x');
+      many.back().status = i == 0 ? Status::ok : Status::failed;
+    }
+    store.add(many);
+  };
+  {
+    Store store(file_);
+    fill(store);
+  }
+  const auto full = fs::file_size(file_);
+  const Store reader(file_, Store::Mode::read_only);
+  {
+    Store store(file_);
+    EXPECT_EQ(store.forget_failures(), kMany - 1);
+    EXPECT_EQ(reader.evaluations().size(), 1U);
+  }
+  EXPECT_LT(fs::file_size(file_), full / 10);
+  EXPECT_EQ(reader.evaluations().size(), 1U) << "who had it open reads on";
+  EXPECT_THAT(Store(file_).check().inconsistencies, ::testing::IsEmpty());
+  EXPECT_EQ(Store(file_, Store::Mode::read_only).evaluations().size(), 1U);
+}
+
 }  // namespace
 }  // namespace nas

@@ -523,7 +523,7 @@ TEST_F(OldStoreTest, IsReadAsItIsAndBecomesOneOfThisVersionWithTheFirstWrite) {
   EXPECT_EQ(version(), 3) << "nothing was written";
   EXPECT_EQ(without_rowid(), 2);
   writer.set_meta("config", {{"a", 1}});
-  EXPECT_EQ(version(), 4);
+  EXPECT_EQ(version(), kStoreVersion);
   EXPECT_EQ(without_rowid(), 0);
   EXPECT_EQ(content_of(writer), before_);
   EXPECT_EQ(content_of(reader), before_) << "who had it open reads on";
