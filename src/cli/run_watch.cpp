@@ -342,8 +342,6 @@ void RunWatch::describe_candidates() {
   const auto beside = run.baseline ? run.baseline->candidate : std::string();
   if (beside != told_from_) names_.clear();
   told_from_ = beside;
-  std::map<std::string, const RankedCandidate*> ranked;
-  for (const auto& candidate : run.ranking) ranked.emplace(candidate.candidate, &candidate);
   std::set<std::string> all;
   for (const auto& evaluation : run.evaluations) all.insert(evaluation.candidate);
   if (run.at_work.is_object()) {
@@ -356,11 +354,11 @@ void RunWatch::describe_candidates() {
     if (words.empty()) words = short_label(run, name);
     nlohmann::json record{{"c", number_of(name)}, {"name", words}};
     if (const auto label = run.label(name); label != words) record["label"] = label;
-    if (const auto found = ranked.find(name); found != ranked.end()) {
-      record["values"] = list(found->second->values);
-      record["n"] = found->second->n;
-      record["ask"] = found->second->first_ask;
-      record["stopped"] = found->second->stopped_at.has_value();
+    if (const auto* found = run.ranked(name)) {
+      record["values"] = list(found->values);
+      record["n"] = found->n;
+      record["ask"] = found->first_ask;
+      record["stopped"] = found->stopped_at.has_value();
     }
     candidates_.set(name, std::move(record), version_);
   }
@@ -368,10 +366,7 @@ void RunWatch::describe_candidates() {
 
 void RunWatch::describe_evaluations() {
   const auto& run = *run_;
-  std::map<std::string, std::int64_t> asks;  // by evaluation, the first
-  for (const auto& ask : run.asks) {
-    for (const auto& id : ask.evaluations) asks.try_emplace(id, ask.number);
-  }
+  const auto asks = run.asks_by_id();
   std::set<std::string> of_baseline;
   if (run.baseline) {
     for (const auto* evaluation : run.baseline->evaluations) of_baseline.insert(evaluation->id);
@@ -392,7 +387,8 @@ void RunWatch::describe_evaluations() {
                       {"reason", evaluation.reason},
                       {"values", values},
                       {"seconds", measured_number(evaluation, "train_seconds")},
-                      {"ask", ask == asks.end() ? nlohmann::json() : nlohmann::json(ask->second)},
+                      {"ask", ask == asks.end() ? nlohmann::json()
+                                                : nlohmann::json(ask->second.front()->number)},
                       {"baseline", of_baseline.contains(evaluation.id)},
                       {"curve", curve_json(evaluation.curve)}},
                      version_);

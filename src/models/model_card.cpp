@@ -27,21 +27,19 @@ std::string place_of(const RunSummary& run, const std::string& candidate) {
   if (run.listed()) {
     return baseline ? "the baseline, which others are compared with" : "compared with the baseline";
   }
-  const auto found =
-      std::find_if(run.ranking.begin(), run.ranking.end(),
-                   [&](const RankedCandidate& ranked) { return ranked.candidate == candidate; });
+  const auto* found = run.ranked(candidate);
   const auto& first = run.objectives.front().name;
   const auto usable = grouped(std::ssize(run.ranking)) + " usable ones";
-  if (found == run.ranking.end()) {
+  if (found == nullptr) {
     return baseline ? "the baseline, which nothing selected" : "one that was trained beside it";
   }
   const auto front = std::to_string(run.front.size()) + " on the non-dominated front";
-  if (found == run.ranking.begin()) {
+  if (found == run.ranking.data()) {
     return run.several() ? "the best by " + first + " of the " + front
                          : "what it hands over, believed the best by " + first + " of " + usable;
   }
   if (run.several() && found->on_front) return "one of the " + front;
-  return "number " + std::to_string(found - run.ranking.begin() + 1) + " of " + usable + ", by " +
+  return "number " + std::to_string(found - run.ranking.data() + 1) + " of " + usable + ", by " +
          first;
 }
 
@@ -137,9 +135,7 @@ void describe_scores(const RunSummary& run, const Evaluation& evaluation, const 
   text << " |\n|---|---";
   for (std::size_t i = 0; i < run.objectives.size(); ++i) text << "|---";
   text << "|\n";
-  for (const auto& candidate : run.ranking) {
-    if (candidate.candidate == evaluation.candidate) add_row(run, "this one", candidate, text);
-  }
+  if (const auto* found = run.ranked(evaluation.candidate)) add_row(run, "this one", *found, text);
   if (run.baseline) add_row(run, "the baseline", *run.baseline, text);
 
   text << "\nThese weights, " << origin << ", are of one training run (seed "

@@ -206,93 +206,35 @@ Json evaluation_json(const RunSummary& run, const Evaluation& evaluation, std::s
           {"curve", curve_json(evaluation)}};
 }
 
-/// Seconds that a training run had taken where an ask was answered by it.
-double seconds_at(const Evaluation& evaluation, std::int64_t until) {
-  const auto seconds = spent_seconds(evaluation);
-  for (const auto& point : evaluation.curve) {
-    if (point.step != until) continue;
-    return seconds - (measured_number(evaluation, "train_seconds") - point.seconds);
-  }
-  return seconds;
-}
-
-/// What a search had trained by an ask, that one and what was paused included.
-struct Spent {
-  std::size_t trainings = 0;  ///< that were begun
-  double seconds = 0.0;
-};
-
-/// Counts up what asks have trained, told in the order of their numbers.
-class Spending {
- public:
-  explicit Spending(const RunSummary& run) : run_(run) {}
-  /// All asks up to a number; those of a rung and the others are in lists of their own.
-  Spent until(std::int64_t number) {
-    for (;;) {
-      const auto* ask = next(run_.asks, whole_);
-      const auto* at_rung = next(run_.rung_asks, paused_);
-      const bool rung = ask == nullptr || (at_rung != nullptr && at_rung->number < ask->number);
-      const auto* first = rung ? at_rung : ask;
-      if (first == nullptr || first->number > number) return spent_;
-      ++(rung ? paused_ : whole_);
-      add(*first);
-    }
-  }
-
- private:
-  static const Ask* next(const std::vector<Ask>& asks, std::size_t place) {
-    return place < asks.size() ? &asks[place] : nullptr;
-  }
-  void add(const Ask& ask) {
-    for (const auto& id : ask.evaluations) {
-      const auto& evaluation = *run_.by_id.at(id);
-      if (is_screened_out(evaluation)) continue;
-      const auto now = seconds_at(evaluation, ask.until);
-      const auto [before, begun] = seconds_.try_emplace(id, 0.0);
-      spent_.trainings += begun ? 1 : 0;
-      spent_.seconds += std::max(0.0, now - before->second);
-      before->second = std::max(before->second, now);
-    }
-  }
-  const RunSummary& run_;
-  std::size_t whole_ = 0;   // of run_.asks, counted
-  std::size_t paused_ = 0;  // of run_.rung_asks, counted
-  std::map<std::string_view, double> seconds_;
-  Spent spent_;
-};
-
 /// What asks of both kinds say.
-Json ask_json(const RunSummary& run, const Ask& ask, Spending& spending) {
-  const auto& spent = spending.until(ask.number);
+Json ask_json(const AnsweredAsk& ask) {
   return {{"number", ask.number},
           {"batch", ask.batch},
           {"genotype", ask.genotype},
-          {"candidate", run.candidate(ask)},
+          {"candidate", ask.candidate},
           {"fitness", point_json(ask.fitness)},
-          {"trained", spent.trainings},
-          {"seconds", spent.seconds}};
+          {"trained", ask.trainings},
+          {"seconds", ask.seconds}};
 }
 
 Records asks_records(const RunSummary& run) {
-  return {run.asks.size(), [&run, spending = Spending(run)](std::size_t i) mutable {
+  return {run.asks.size(), [&run](std::size_t i) {
             const auto& ask = run.asks[i];
-            const auto& believed = run.believed[i];
-            const auto status = run.status(ask);
-            auto json = ask_json(run, ask, spending);
+            auto json = ask_json(ask);
             json.update({{"evaluations", ask.evaluations},
                          {"reused", ask.reused},
-                         {"status", to_string(status)},
-                         {"usable", is_usable(status)},
-                         {"reason", run.reason(ask)},
-                         {"believed", believed.empty() ? Json() : point_json(believed)}});
+                         {"status", to_string(ask.status)},
+                         {"usable", is_usable(ask.status)},
+                         {"reason", ask.reason},
+                         {"believed", ask.believed.empty() ? Json() : point_json(ask.believed)}});
             return json;
           }};
 }
 
 Records rung_asks_records(const RunSummary& run) {
-  return {run.rung_asks.size(), [&run, spending = Spending(run)](std::size_t i) mutable {
+  return {run.rung_asks.size(), [&run](std::size_t i) {
             const auto& ask = run.rung_asks[i];
-            auto json = ask_json(run, ask, spending);
+            auto json = ask_json(ask);
             json.update({{"evaluation", ask.evaluations.front()}, {"step", ask.until}});
             return json;
           }};

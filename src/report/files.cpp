@@ -4,10 +4,8 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <sstream>
-#include <string_view>
 #include <system_error>
 
 #include <ext/stdio_filebuf.h>
@@ -81,17 +79,7 @@ std::string evaluations_csv(const RunSummary& run) {
 }
 
 void write_evaluations(const RunSummary& run, std::ostream& out) {
-  struct Answered {
-    std::string numbers, batch;  // of the first
-  };
-  std::map<std::string_view, Answered> asks;  // by evaluation
-  for (const auto& ask : run.asks) {
-    for (const auto& id : ask.evaluations) {
-      auto& [numbers, batch] = asks[id];
-      numbers += (numbers.empty() ? "" : " ") + std::to_string(ask.number + 1);
-      if (batch.empty()) batch = std::to_string(ask.batch);
-    }
-  }
+  auto asks = run.asks_by_id();
   const auto genes = gene_names(run);
   Row header{"mechanism", "candidate"};
   header.insert(header.end(), genes.begin(), genes.end());
@@ -103,9 +91,6 @@ void write_evaluations(const RunSummary& run, std::ostream& out) {
   const auto means = mean_columns(run);
   header.insert(header.end(), means.begin(), means.end());
   header.emplace_back("id");
-  std::map<std::string_view, const RankedCandidate*> together;
-  for (const auto& candidate : run.ranking) together.emplace(candidate.candidate, &candidate);
-  if (run.baseline) together.emplace(run.baseline->candidate, &*run.baseline);
 
   out << csv_line(header);
   for (const auto& evaluation : run.evaluations) {
@@ -113,8 +98,10 @@ void write_evaluations(const RunSummary& run, std::ostream& out) {
     const auto choices = choices_of(run, evaluation.candidate, genes);
     const auto cells = choices.value_or(Row(genes.size()));
     row.insert(row.end(), cells.begin(), cells.end());
-    const auto& [numbers, batch] = asks[evaluation.id];
-    row.insert(row.end(), {std::to_string(evaluation.replicate), numbers, batch,
+    Row numbers;
+    for (const auto* ask : asks[evaluation.id]) numbers.push_back(std::to_string(ask->number + 1));
+    const auto batch = numbers.empty() ? "" : std::to_string(asks[evaluation.id].front()->batch);
+    row.insert(row.end(), {std::to_string(evaluation.replicate), join(numbers, " "), batch,
                            std::string(to_string(evaluation.status)), evaluation.reason});
     const auto quality = quality_fields(evaluation);
     row.insert(row.end(), quality.begin(), quality.end());
@@ -129,8 +116,8 @@ void write_evaluations(const RunSummary& run, std::ostream& out) {
       const auto value = run.value(evaluation, i);
       row.push_back(value ? shortest(*value) : "");
     }
-    const auto mean = together.find(evaluation.candidate);
-    const auto of_mean = mean == together.end() ? Row(means.size()) : mean_fields(*mean->second);
+    const auto* mean = run.find(evaluation.candidate);
+    const auto of_mean = mean == nullptr ? Row(means.size()) : mean_fields(*mean);
     row.insert(row.end(), of_mean.begin(), of_mean.end());
     row.push_back(evaluation.id);
     out << csv_line(row);

@@ -89,6 +89,12 @@ std::vector<ObjectiveRecord> read_objectives(const std::optional<nlohmann::json>
   return objectives;
 }
 
+std::vector<AnsweredAsk> recorded_asks(const Store& store) {
+  std::vector<AnsweredAsk> asks;
+  for (auto& ask : store.asks()) asks.push_back({std::move(ask)});
+  return asks;
+}
+
 std::vector<Evaluation> short_evaluations(const Store& store) {
   std::vector<Evaluation> evaluations;
   store.each_evaluation([&evaluations](Evaluation evaluation) {
@@ -101,7 +107,7 @@ std::vector<Evaluation> short_evaluations(const Store& store) {
 }  // namespace
 
 RunSummary::RunSummary(const Store& store, std::int64_t trainings)
-    : asks(store.asks()),
+    : asks(recorded_asks(store)),
       paused(store.partials()),
       evaluations(short_evaluations(store)),
       indicators(store.indicators()) {
@@ -109,7 +115,7 @@ RunSummary::RunSummary(const Store& store, std::int64_t trainings)
 }
 
 RunSummary::RunSummary(const Store& store, RunSummary earlier)
-    : asks(store.asks()),
+    : asks(recorded_asks(store)),
       paused(store.partials()),
       evaluations(store.evaluations_beside(std::move(earlier.evaluations))),
       indicators(store.indicators()) {
@@ -124,7 +130,9 @@ void RunSummary::digest(const Store& store, std::int64_t trainings) {
   pause_trained_on();
   for (const auto& evaluation : paused) by_id.emplace(evaluation.id, &evaluation);
   keep_asks_within(trainings);
+  digest_spending();
   digest_rungs();
+  digest_answers();
   digest_asks();
   digest_efforts();
   digest_batches();
@@ -181,8 +189,22 @@ bool RunSummary::answered_by_means() const {
   return table != facts.end() && table->value("mode", "") == "mean";
 }
 
-const std::string& RunSummary::candidate(const Ask& ask) const {
-  return by_id.at(ask.evaluations.at(0))->candidate;
+std::map<std::string_view, std::vector<const AnsweredAsk*>> RunSummary::asks_by_id() const {
+  std::map<std::string_view, std::vector<const AnsweredAsk*>> answered;
+  for (const auto& ask : asks) {
+    for (const auto& id : ask.evaluations) answered[id].push_back(&ask);
+  }
+  return answered;
+}
+
+const RankedCandidate* RunSummary::ranked(std::string_view candidate) const {
+  const auto found = places_.find(candidate);
+  return found == places_.end() ? nullptr : &ranking[found->second];
+}
+
+const RankedCandidate* RunSummary::find(std::string_view candidate) const {
+  if (const auto* found = ranked(candidate)) return found;
+  return baseline && baseline->candidate == candidate ? &*baseline : nullptr;
 }
 
 std::vector<const Evaluation*> RunSummary::evaluations_of(const Ask& ask) const {
@@ -211,9 +233,9 @@ Status RunSummary::status(const Ask& ask) const {
   return any_stopped(answering) ? Status::stopped_early : Status::ok;
 }
 
-std::string RunSummary::reason(const Ask& ask) const {
+std::string RunSummary::reason(const AnsweredAsk& ask) const {
   const auto answering = evaluations_of(ask);
-  switch (status(ask)) {
+  switch (ask.status) {
     case Status::ok:
       return {};
     case Status::stopped_early:
@@ -279,7 +301,7 @@ namespace {
 constexpr auto kToTheEnd = std::numeric_limits<std::int64_t>::max();
 
 /// The furthest step to which asks had their first evaluation trained, kToTheEnd: they had it whole.
-std::map<std::string, std::int64_t> furthest_steps(const std::vector<Ask>& asks) {
+std::map<std::string, std::int64_t> furthest_steps(const std::vector<AnsweredAsk>& asks) {
   std::map<std::string, std::int64_t> furthest;
   for (const auto& ask : asks) {
     auto& step = furthest[ask.evaluations.front()];
@@ -303,9 +325,42 @@ void RunSummary::pause_trained_on() {
   }
 }
 
+namespace {
+
+/// Seconds that a training run had taken where an ask was answered by it.
+double seconds_at(const Evaluation& evaluation, std::int64_t until) {
+  const auto seconds = spent_seconds(evaluation);
+  for (const auto& point : evaluation.curve) {
+    if (point.step != until) continue;
+    return seconds - (measured_number(evaluation, "train_seconds") - point.seconds);
+  }
+  return seconds;
+}
+
+}  // namespace
+
+/// Counts up what all asks have trained, in the order of their numbers.
+void RunSummary::digest_spending() {
+  std::map<std::string_view, double> seconds;  // by evaluation
+  std::int64_t trainings = 0;
+  double sum = 0.0;
+  for (auto& ask : asks) {
+    for (const auto* evaluation : evaluations_of(ask)) {
+      if (is_screened_out(*evaluation)) continue;
+      const auto now = seconds_at(*evaluation, ask.until);
+      const auto [before, begun] = seconds.try_emplace(evaluation->id, 0.0);
+      trainings += begun ? 1 : 0;
+      sum += std::max(0.0, now - before->second);
+      before->second = std::max(before->second, now);
+    }
+    ask.trainings = trainings;
+    ask.seconds = sum;
+  }
+}
+
 /// Takes the asks out that were answered at a rung. What ended before it was answered by its end.
 void RunSummary::digest_rungs() {
-  const auto at_rung = [this](const Ask& ask) {
+  const auto at_rung = [this](const AnsweredAsk& ask) {
     if (ask.until == 0) return false;
     const auto& evaluation = *by_id.at(ask.evaluations.front());
     return !evaluation.curve.empty() && evaluation.curve.back().step >= ask.until;
@@ -327,18 +382,28 @@ void RunSummary::digest_rungs() {
   }
 }
 
+void RunSummary::digest_answers() {
+  for (auto* some : {&asks, &rung_asks}) {
+    for (auto& ask : *some) ask.candidate = by_id.at(ask.evaluations.front())->candidate;
+  }
+  for (auto& ask : asks) {
+    ask.status = status(ask);
+    ask.reason = reason(ask);
+  }
+}
+
 void RunSummary::digest_asks() {
   const auto section = config.value("evaluation", nlohmann::json::object());
   const bool mean = section.value("repeated", "") == "retrain";
   struct Beliefs {
     Belief whole, stopped;
-    const Ask* last = nullptr;
+    const AnsweredAsk* last = nullptr;
   };
   std::map<std::string_view, RankedCandidate> candidates;
   std::map<std::string_view, Beliefs> beliefs;  // by candidate
   std::set<std::string_view> seen;
-  for (const auto& ask : asks) {
-    auto& candidate = candidates[this->candidate(ask)];
+  for (auto& ask : asks) {
+    auto& candidate = candidates[ask.candidate];
     if (candidate.first_ask < 0) candidate.first_ask = ask.number;
     ++candidate.times_asked;
     reused += ask.reused ? 1 : 0;
@@ -347,15 +412,14 @@ void RunSummary::digest_asks() {
       candidate.evaluations.push_back(by_id.at(id));
       candidate.n += is_usable(*by_id.at(id)) ? 1 : 0;
     }
-    auto& known = beliefs[this->candidate(ask)];
+    auto& known = beliefs[ask.candidate];
     if (!mean) known = {};  // the latest answer is the mean over all that is known
     known.last = &ask;
-    const auto status = this->status(ask);
-    if (is_usable(status)) {
+    if (is_usable(ask.status)) {
       if (ask.evaluations.size() == 1) answered_alone_[ask.evaluations[0]] = &ask;
-      (status == Status::ok ? known.whole : known.stopped).add(ask.fitness, mean);
+      (ask.status == Status::ok ? known.whole : known.stopped).add(ask.fitness, mean);
     }
-    believed.push_back(known.whole.point);
+    ask.believed = known.whole.point;
   }
   for (auto& [name, candidate] : candidates) {
     const auto& [whole, stopped, last] = beliefs.at(name);
@@ -365,10 +429,10 @@ void RunSummary::digest_asks() {
     complete(candidate);
     if (!candidate.fitness.empty()) {
       ranking.push_back(std::move(candidate));
-    } else if (status(*last) == Status::rejected) {
+    } else if (last->status == Status::rejected) {
       rejected.push_back({.candidate = std::string(name),
                           .label = std::string(candidate.label),
-                          .reason = reason(*last),
+                          .reason = last->reason,
                           .trained = !is_screened_out(*candidate.evaluations.front()),
                           .first_ask = candidate.first_ask});
     }
@@ -433,14 +497,13 @@ void RunSummary::digest_batches() {
     }
     auto& batch = batches.back();
     ++batch.asked;
-    const auto status = this->status(ask);
-    if (!is_usable(status)) {
-      ++(status == Status::rejected ? batch.rejected : batch.failures);
+    if (!is_usable(ask.status)) {
+      ++(ask.status == Status::rejected ? batch.rejected : batch.failures);
       continue;
     }
     const double value = first.natural(ask.fitness.front());
     batch.mean += (value - batch.mean) / static_cast<double>(batch.usable());
-    if (status == Status::stopped_early) continue;
+    if (ask.status == Status::stopped_early) continue;
     batch.best = better(batch.best, value);
     batch.best_so_far = better(batch.best_so_far, value);
   }
@@ -463,6 +526,7 @@ void RunSummary::find_front() {
     return a.fitness.front() < b.fitness.front();
   });
   Points points;
+  for (std::size_t i = 0; i < ranking.size(); ++i) places_.emplace(ranking[i].candidate, i);
   for (std::size_t i = 0; i < ranking.size() && ranking[i].on_front; ++i) {
     front.push_back(i);
     points.push_back(ranking[i].fitness);
@@ -504,15 +568,14 @@ void RunSummary::find_baseline(const std::optional<nlohmann::json>& record) {
   auto recorded = recorded_candidate(*record);
   if (!recorded) return;
   auto& found = *recorded;
-  for (const auto& candidate : ranking) {
-    if (candidate.candidate != found.candidate) continue;
+  if (const auto* candidate = ranked(found.candidate)) {
     // A search that repeats candidates has trained it with further seeds.
-    if (candidate.n > found.n && !candidate.stopped_at) {
-      found = candidate;
+    if (candidate->n > found.n && !candidate->stopped_at) {
+      found = *candidate;
     } else {
-      found.first_ask = candidate.first_ask;
-      found.times_asked = candidate.times_asked;
-      found.on_front = candidate.on_front;
+      found.first_ask = candidate->first_ask;
+      found.times_asked = candidate->times_asked;
+      found.on_front = candidate->on_front;
     }
   }
   baseline = std::move(found);

@@ -63,6 +63,19 @@ struct RankedCandidate {
   [[nodiscard]] std::optional<Estimate> mean(const ValueOf& value_of) const;
 };
 
+/// An ask with what answered it.
+struct AnsweredAsk : Ask {
+  std::string_view candidate{};    ///< canonical name; lives as long as the summary
+  Status status = Status::failed;  ///< see Judgement: the record says by its fitness, a penalty,
+                                   ///< that the candidate failed or broke a constraint
+  std::string reason{};            ///< why that is not ok; empty if it is
+  /// What the search believed of the candidate from then on, of what was trained to its end; empty
+  /// where it believed nothing, see Belief.
+  Point believed{};
+  std::int64_t trainings = 0;  ///< that the search had begun by then, for this ask included
+  double seconds = 0.0;        ///< of training, likewise
+};
+
 /// A control that was trained on the baseline's seeds, see study/stages/controls.hpp.
 struct ControlSummary {
   std::string name;
@@ -140,7 +153,7 @@ struct RunSummary {
   /// What a process works on at present, the store's facts "asking" and "at_work", for readers that
   /// know whether one does; else null.
   nlohmann::json asking, at_work;
-  std::vector<Ask> asks;  ///< read before the evaluations that answer them
+  std::vector<AnsweredAsk> asks;  ///< read before the evaluations that answer them
   /// Training runs that are paused at a rung, so far; those that an audit has trained to the end as
   /// they were before.
   std::vector<Evaluation> paused;
@@ -150,7 +163,7 @@ struct RunSummary {
   std::vector<Indicator> indicators;
   std::map<std::string_view, const Evaluation*> by_id;  ///< those that are paused, too
   /// Asks, out of `asks`, whose training run was paused at a rung, with their fitness there.
-  std::vector<Ask> rung_asks;
+  std::vector<AnsweredAsk> rung_asks;
   std::vector<RungSummary> rungs;  ///< ascending
   /// Usable candidates that the search asked for. One objective: the best first. Several: the
   /// front, then the others, both by the first objective. Those that were stopped early come last,
@@ -165,9 +178,6 @@ struct RunSummary {
   std::vector<ControlSummary> controls;
   std::vector<RejectedCandidate> rejected;  ///< in order of their first ask
   std::vector<BatchSummary> batches;
-  /// What the search believed, after each ask, of the candidate asked for: of what was trained to
-  /// its end; empty where it believed nothing, see Belief.
-  std::vector<Point> believed;
   Effort search;            ///< evaluations that asks caused
   Effort outside;           ///< the others: of the baseline, its tuning, an audit and the re-test
   std::int64_t reused = 0;  ///< asks answered by an earlier evaluation
@@ -182,13 +192,12 @@ struct RunSummary {
   /// Whether listed mechanisms were trained in place of a search; `retest` compares them.
   [[nodiscard]] bool listed() const { return config.contains("mechanisms"); }
   [[nodiscard]] bool constrained() const { return !constraints_.empty(); }
-  [[nodiscard]] const std::string& candidate(const Ask& ask) const;
-  /// What answered it, see Judgement: the record says by its fitness, a penalty, that the candidate
-  /// failed or broke a constraint.
-  [[nodiscard]] Status status(const Ask& ask) const;
-  /// Why that is not ok; empty if it is.
-  [[nodiscard]] std::string reason(const Ask& ask) const;
-  [[nodiscard]] bool usable(const Ask& ask) const { return is_usable(status(ask)); }
+  /// The asks that each evaluation has answered, in their order; none of those at a rung.
+  [[nodiscard]] std::map<std::string_view, std::vector<const AnsweredAsk*>> asks_by_id() const;
+  /// A candidate of the ranking; nullptr where it is not there.
+  [[nodiscard]] const RankedCandidate* ranked(std::string_view candidate) const;
+  /// The same of one that may be the baseline, too.
+  [[nodiscard]] const RankedCandidate* find(std::string_view candidate) const;
   /// An objective's value in one evaluation, in its own sense, as far as it is recorded.
   [[nodiscard]] std::optional<double> value(const Evaluation& evaluation,
                                             std::size_t objective) const;
@@ -199,8 +208,12 @@ struct RunSummary {
   void keep_asks_within(std::int64_t trainings);
   [[nodiscard]] std::vector<const Evaluation*> evaluations_of(const Ask& ask) const;
   [[nodiscard]] std::string broken_constraint(const Ask& ask) const;
+  [[nodiscard]] Status status(const Ask& ask) const;
+  [[nodiscard]] std::string reason(const AnsweredAsk& ask) const;
   void note_stop(RankedCandidate& candidate) const;
   void pause_trained_on();
+  void digest_answers();
+  void digest_spending();
   void digest_rungs();
   void digest_asks();
   void digest_efforts();
@@ -213,6 +226,7 @@ struct RunSummary {
   void complete(RankedCandidate& candidate) const;
 
   std::vector<std::string> constraints_;                   ///< "flops <= 4e+06"
+  std::map<std::string_view, std::size_t> places_;         ///< in ranking, by candidate
   std::map<std::string_view, const Ask*> answered_alone_;  ///< by evaluation: asks of no other one
 };
 

@@ -226,8 +226,8 @@ TEST_F(ReportTest, AFailedReplicateFailsTheCandidateAsItsFitnessSays) {
   const auto run = run_of({evaluation("a", 60), evaluation("a2", 0, "candidate a")},
                           {ask(0, 0, {"a", "a2"}, 1 + 10 * (400.0 - 1))});
   EXPECT_TRUE(run.ranking.empty());
-  EXPECT_EQ(run.status(run.asks[0]), Status::diverged);
-  EXPECT_EQ(run.reason(run.asks[0]), "1 of 2 replicates failed, replicate 0 diverged: not finite");
+  EXPECT_EQ(run.asks[0].status, Status::diverged);
+  EXPECT_EQ(run.asks[0].reason, "1 of 2 replicates failed, replicate 0 diverged: not finite");
 }
 
 TEST_F(ReportTest, BaselineTuningAndRetestCountApart) {
@@ -469,14 +469,35 @@ TEST_F(ReportTest, BeliefInARetrainedCandidateIsTheMeanOfItsAnswersSoFar) {
                               evaluation("a4", 80, "candidate a")};
   all[1].status = Status::stopped_early;
   const auto believed = [&](const char* repeated) {
-    return run_of(all,
-                  {ask(0, 0, {"a"}, 90), ask(1, 0, {"a2"}, 70), ask(2, 0, {"a3"}, 4000),
-                   ask(3, 0, {"a4"}, 80)},
-                  {{"config", {{"evaluation", {{"repeated", repeated}}}}}})
-        .believed;
+    const auto run = run_of(all,
+                            {ask(0, 0, {"a"}, 90), ask(1, 0, {"a2"}, 70), ask(2, 0, {"a3"}, 4000),
+                             ask(3, 0, {"a4"}, 80)},
+                            {{"config", {{"evaluation", {{"repeated", repeated}}}}}});
+    std::vector<Point> points;
+    for (const auto& one : run.asks) points.push_back(one.believed);
+    return points;
   };
   EXPECT_EQ(believed("retrain"), (std::vector<Point>{{90}, {90}, {90}, {85}}));
   EXPECT_EQ(believed("reuse"), (std::vector<Point>{{90}, {}, {}, {80}}));
+}
+
+TEST_F(ReportTest, AnAskSaysWhatItAskedForAndWhatTheSearchHadSpentByThen) {
+  const RunSummary run(*store_);
+  std::vector<std::string> told;
+  for (const auto& one : run.asks) {
+    told.push_back(std::string(one.candidate) + " " + std::to_string(one.trainings) + " " +
+                   std::to_string(static_cast<int>(10 * one.seconds)));
+  }
+  EXPECT_EQ(told,
+            (std::vector<std::string>{"candidate a 1 25", "candidate b 2 50", "candidate a 2 50",
+                                      "candidate c 3 75", "candidate d 4 100"}));
+  const auto asks = run.asks_by_id();
+  EXPECT_EQ(asks.at("a"), (std::vector<const AnsweredAsk*>{&run.asks[0], &run.asks[2]}));
+  EXPECT_FALSE(asks.contains("v"));
+  EXPECT_EQ(run.ranked("candidate b"), &run.ranking.front());
+  EXPECT_EQ(run.ranked("candidate v"), nullptr) << "the baseline is none of the search's";
+  EXPECT_EQ(run.find("candidate v"), &*run.baseline);
+  EXPECT_EQ(run.find("candidate c"), nullptr) << "it failed";
 }
 
 TEST_F(ReportTest, FileOfADigestHasALineABlock) {
