@@ -156,10 +156,7 @@ std::vector<Setting> settings() {
         .help = "most tokens of a value",
         .min = 1,
         .max = 1e3},
-       {.name = "multi_query",
-        .default_value = true,
-        .help = "score every key that comes again (true), or the last one only, before which the "
-                "last id stands (false)"}},
+       multi_query_setting()},
       12800, 1280);
 }
 

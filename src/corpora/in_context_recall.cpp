@@ -17,17 +17,14 @@ NAS_REGISTER_CORPUS(
     {.key = "in_context_recall",
      .summary = "pairs of a key and a value that an example gives it, recalled where a key comes "
                 "again (Poli et al. 2024, MAD, arXiv:2403.17844)",
-     .settings = with_example_settings(
-         {{.name = "vocabulary",
-           .default_value = std::int64_t{16},
-           .help = "ids: the lower half are keys, the upper half values",
-           .min = 4,
-           .max = 1e6},
-          {.name = "multi_query",
-           .default_value = true,
-           .help = "score every key that comes again (true), or the last one only, before which "
-                   "the last id stands (false)"}},
-         12800, 1280),
+     .settings =
+         with_example_settings({{.name = "vocabulary",
+                                 .default_value = std::int64_t{16},
+                                 .help = "ids: the lower half are keys, the upper half values",
+                                 .min = 4,
+                                 .max = 1e6},
+                                multi_query_setting()},
+                               12800, 1280),
      .file = __FILE__},
     load);
 

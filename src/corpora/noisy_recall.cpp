@@ -35,10 +35,7 @@ NAS_REGISTER_CORPUS(
            .min = 0,
            .max = 1,
            .max_exclusive = true},
-          {.name = "multi_query",
-           .default_value = true,
-           .help = "score every key that comes again (true), or the last one only, before which "
-                   "the last id stands (false)"}},
+          multi_query_setting()},
          12800, 1280),
      .file = __FILE__},
     load);

@@ -96,6 +96,14 @@ void draw_recall_example(RandomEngine& random, const Example& example, const Rec
 
 }  // namespace
 
+Setting multi_query_setting() {
+  return {.name = "multi_query",
+          .default_value = true,
+          .help =
+              "score every key that comes again (true), or the last one only, before which "
+              "the last id stands (false)"};
+}
+
 Setting test_lengths_setting() {
   return {.name = "test_lengths",
           .default_value = std::vector<std::int64_t>{},

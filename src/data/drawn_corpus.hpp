@@ -30,6 +30,9 @@ std::vector<Setting> with_example_settings(std::vector<Setting> own, std::int64_
 /// context: what was learned on short ones is tested on long ones.
 Setting test_lengths_setting();
 
+/// Which keys are scored, for corpora of pairs of a key and a value: see RecallTask::multi_query.
+Setting multi_query_setting();
+
 /// @throws InputError "KEY: NAME = VALUE, must be ALLOWED", always.
 [[noreturn]] void refuse_setting(const std::string& key, const std::string& name,
                                  std::int64_t value, const std::string& allowed);
