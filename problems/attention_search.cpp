@@ -12,12 +12,12 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/host.hpp"
-#include "core/in_flight.hpp"
 #include "core/warning.hpp"
 #include "data/corpus.hpp"
 #include "data/corpus_facts.hpp"
 #include "data/count_models.hpp"
 #include "evaluation/device_pool.hpp"
+#include "evaluation/endings.hpp"
 #include "evaluation/frame.hpp"
 #include "evaluation/model_selection.hpp"
 #include "evaluation/settings.hpp"
@@ -72,7 +72,7 @@ class AttentionSearch final : public Problem {
         memory_limit_(static_cast<std::int64_t>(inputs.evaluation.get<double>("memory_limit") *
                                                 1024.0 * 1024.0 * 1024.0)),
         time_limit_(inputs.evaluation.get<double>("time_limit")),
-        retry_crashed_(inputs.evaluation.get<std::int64_t>("retry_crashed")) {
+        endings_(folder_, time_limit_, inputs.evaluation.get<std::int64_t>("retry_crashed")) {
     nn::require_numerical_mode(numerical_mode_, device());
     if (inputs.evaluation.get<std::string>("determinism") == "bitwise") {
       nn::require_determinism(numerical_mode_, device());
@@ -193,8 +193,8 @@ class AttentionSearch final : public Problem {
     const auto& architecture = architecture_of(task.candidate);
     evaluation.values["parameters"] = static_cast<double>(num_parameters(architecture));
     evaluation.values["flops"] = forward_flops(architecture);
-    if (end_by_processes(evaluation)) return;
-    const auto mark = in_flight(std::array{Assignment{task, evaluation}});
+    if (endings_.decide(evaluation)) return;
+    const auto mark = endings_.mark(std::array{Assignment{task, evaluation}});
     if (gate_) {
       const auto report = nn::of_model([&] { return nn::check_causality(architecture); });
       if (!report.causal) {
@@ -226,29 +226,16 @@ class AttentionSearch final : public Problem {
       std::span<const Assignment> tasks) const override {
     std::vector<TrainingJob> jobs;
     for (const auto& member : tasks) jobs.push_back(job_of(member.task));
-    auto groups = fitting_groups(jobs);
-    // What was at work when a process ended is alone the next time.
-    std::vector<std::vector<std::size_t>> alone;
-    for (auto& group : groups) {
-      std::erase_if(group, [&](std::size_t place) {
-        if (endings(tasks[place].task.id).empty()) return false;
-        alone.push_back({place});
-        return true;
-      });
-    }
-    std::erase_if(groups, [](const auto& group) { return group.empty(); });
-    groups.insert(groups.end(), alone.begin(), alone.end());
-    std::sort(groups.begin(), groups.end());
-    return groups;
+    return endings_.apart(fitting_groups(jobs), tasks);
   }
 
   void measure_array(std::span<const Assignment> array) override {
     // On a worker: what has ended processes since its run was screened.
-    if (array.size() == 1 && end_by_processes(array[0].evaluation)) return;
-    require_alone(array);
+    if (array.size() == 1 && endings_.decide(array[0].evaluation)) return;
+    endings_.require_alone(array);
     std::vector<TrainingJob> jobs;
     for (const auto& member : array) jobs.push_back(job_of(member.task));
-    const auto mark = in_flight(array);
+    const auto mark = endings_.mark(array);
     const auto device = devices_->borrow();
     auto where = context(*device);
     where.on_step = [this, array](std::int64_t step, std::int64_t steps, double loss) {
@@ -466,47 +453,6 @@ class AttentionSearch final : public Problem {
     objectives_->record_trained(evaluation);
   }
 
-  /// How processes ended while they were at an evaluation.
-  [[nodiscard]] std::vector<std::string> endings(const std::string& id) const {
-    if (folder_.empty()) return {};
-    return endings_of(folder_ / kEndingsFile, id);
-  }
-
-  /// Marks what is at work for those endings.
-  [[nodiscard]] std::unique_ptr<InFlight> in_flight(std::span<const Assignment> array) const {
-    if (folder_.empty()) return nullptr;
-    std::vector<std::string> ids;
-    for (const auto& member : array) ids.push_back(member.task.id);
-    constexpr double kHangs = 2.0;  // times as long as a limit, which is looked at between steps
-    constexpr double kBuilding = 30.0;
-    const double seconds =
-        time_limit_ > 0.0 ? kBuilding + kHangs * time_limit_ * static_cast<double>(array.size())
-                          : 0.0;
-    return std::make_unique<InFlight>(folder_ / kEndingsFile, std::move(ids), seconds);
-  }
-
-  /// What may have ended a process that other things were at work in shows it where none is.
-  void require_alone(std::span<const Assignment> array) const {
-    if (array.size() > 1 || array[0].evaluation.measured.contains("alone")) return;
-    const auto ends = endings(array[0].task.id);
-    if (std::count(ends.begin(), ends.end(), InFlight::kBeside) > 0) throw MeasureAlone();
-  }
-
-  /// Whether earlier processes have said enough of an evaluation: it becomes the result.
-  [[nodiscard]] bool end_by_processes(Evaluation& evaluation) const {
-    auto ends = endings(evaluation.id);
-    std::erase(ends, InFlight::kBeside);
-    if (std::ssize(ends) <= retry_crashed_) return false;
-    const bool overdue = ends.back() == InFlight::kOverdue;
-    evaluation.status = overdue ? Status::timed_out : Status::crashed;
-    evaluation.reason =
-        overdue
-            ? "it hung for more than twice evaluation.time_limit = " + shortest(time_limit_) +
-                  " s, " + std::to_string(ends.size()) + " times"
-            : "it ended the process " + std::to_string(ends.size()) + " times, by " + ends.back();
-    return true;
-  }
-
   [[nodiscard]] static std::vector<std::string> resolve_devices(const std::string& setting) {
     auto devices = device_list(setting);
     for (auto& device : devices) device = nn::resolve_device(device);
@@ -663,7 +609,7 @@ class AttentionSearch final : public Problem {
   std::shared_ptr<DevicePool> devices_;
   std::int64_t memory_limit_;
   double time_limit_;
-  std::int64_t retry_crashed_;
+  Endings endings_;
   bool gate_ = true;
   Architecture architecture_;  ///< the frame: sizes of the model, and genes as the paper has them
   std::shared_ptr<const Corpus> corpus_;
