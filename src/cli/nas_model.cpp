@@ -12,6 +12,8 @@
 #include <boost/program_options.hpp>
 
 #include "cli/command_line.hpp"
+#include "cli/model_server.hpp"
+#include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
 #include "core/error.hpp"
@@ -22,6 +24,7 @@
 #include "genotype/shorthand.hpp"
 #include "models/generation.hpp"
 #include "models/model_folder.hpp"
+#include "models/sentences.hpp"
 #include "report/text.hpp"
 #include "training/task.hpp"
 #include "training/validation.hpp"
@@ -41,19 +44,27 @@ constexpr const char* kUsage =
     "      how well it predicts a text, or a split of the corpus that it was trained on\n"
     "  generate FOLDER [--prompt TEXT] [--tokens N] [--temperature T] [--seed S] [--greedy]\n"
     "      what it takes to follow: tokens that are drawn, or with --greedy the likeliest ones\n"
+    "  serve FOLDER [--port P]\n"
+    "      answers on this machine alone in the form of OpenAI's completions, until Ctrl-C\n"
+    "  attention FOLDER --text TEXT... [-o FOLDER]\n"
+    "      what each head looks at in sentences: attention.json, and a page to choose from\n"
     "  genes NAME --width D --heads H [--context L] [--semantics S]\n"
     "      the layers of the model of a name, as JSON: what config.json of a folder says of them\n"
     "\n"
     "Examples:\n"
     "  $ nas-model evaluate best --text mytext.txt\n"
     "  $ nas-model generate best --prompt \"The jury\" --tokens 40 --seed 3\n"
+    "  $ nas-model attention best --text \"The jury said that it was done\"\n"
+    "  $ nas-model serve best --port 8000\n"
     "\n";
 constexpr std::int64_t kNotGiven = -1;
 /// Longer than any sequence: no pattern shows all keys of it.
 constexpr std::int64_t kUnlimited = 1'000'000'000;
 
 struct Options {
-  std::string text{}, split{};
+  std::vector<std::string> text{};
+  std::string split{}, output{};
+  std::int64_t port = 8000;
   std::string prompt{};
   std::int64_t tokens = 20;
   double temperature = 0.8;
@@ -66,9 +77,14 @@ struct Options {
 
 po::options_description options_of(Options& options) {
   po::options_description all("Options");
-  all.add_options()                                                                    //
-      ("text", po::value(&options.text), "evaluate: a file of text")                   //
-      ("split", po::value(&options.split), "evaluate: valid or test (default: test)")  //
+  all.add_options()  //
+      ("text", po::value(&options.text),
+       "evaluate: a file of text; attention: a sentence, may be given several times")(
+          "output,o", po::value(&options.output),
+          "attention: folder of what is written (default: FOLDER-attention)")(
+          "port", po::value(&options.port),
+          "serve: where to listen (default: 8000); 0 takes any that is free")(
+          "split", po::value(&options.split), "evaluate: valid or test (default: test)")  //
       ("prompt", po::value(&options.prompt),
        "generate: the beginning (default: that of a text)")                              //
       ("tokens", po::value(&options.tokens), "generate: how many tokens (default: 20)")  //
@@ -108,10 +124,11 @@ Scored windows_of_text(const nas::ModelFolder& folder, const Options& options) {
         "trained on");
   }
   const auto length = folder.config.at("model").at("context").get<std::int64_t>();
-  Scored scored{folder.text->special(),
-                folder.text->windows(nas::read_text_file(options.text), length, /*train=*/false)};
+  Scored scored{
+      folder.text->special(),
+      folder.text->windows(nas::read_text_file(options.text.front()), length, /*train=*/false)};
   if (scored.windows.size() > 0) return scored;
-  throw nas::InputError(options.text + ": has " +
+  throw nas::InputError(options.text.front() + ": has " +
                         (scored.windows.last_target >= 0
                              ? "no line of more than " + std::to_string(length) +
                                    " words (the context), which layout published needs"
@@ -129,6 +146,7 @@ int evaluate(const std::string& path, const Options& options) {
   if (!options.text.empty() && !options.split.empty()) refuse("give --text or --split, not both");
   const auto split = options.split.empty() ? "test" : options.split;
   if (split != "valid" && split != "test") refuse("--split " + split + ", must be valid or test");
+  if (options.text.size() > 1) refuse("--text is given twice, must be one file");
   auto folder = nas::read_model_folder(path);
   const auto [special, windows, task, unit] =
       options.text.empty() ? windows_of_split(folder, split) : windows_of_text(folder, options);
@@ -206,6 +224,32 @@ int generate(const std::string& path, const Options& options, const po::variable
   return nas::kDone;
 }
 
+/// Without the slashes at its end.
+std::string trimmed(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+int attention(const std::string& path, const Options& options) {
+  if (options.text.empty()) refuse("attention needs --text, a sentence");
+  auto folder = nas::read_model_folder(path);
+  const fs::path output = options.output.empty() ? trimmed(path) + "-attention" : options.output;
+  nas::write_sentences(folder, path, options.text, output);
+  std::cout << "written to " << (output / "attention.json").string() << '\n' << std::flush;
+  nas::write_page(nas::page_of_attention(output));
+  return nas::kDone;
+}
+
+int serve(const std::string& path, const Options& options) {
+  if (options.port < 0 || options.port > 65535) {
+    refuse("--port " + std::to_string(options.port) + ", must be in [0, 65535]");
+  }
+  auto folder = nas::read_model_folder(path);
+  const auto name = fs::absolute(trimmed(path)).lexically_normal().filename().string();
+  nas::serve_model(std::move(folder), name, static_cast<std::uint16_t>(options.port));
+  return nas::kDone;
+}
+
 int genes(const std::string& name, const Options& options) {
   if (options.width == kNotGiven || options.heads == kNotGiven) {
     refuse("genes needs --width and --heads");
@@ -226,10 +270,13 @@ int genes(const std::string& name, const Options& options) {
 /// Refuses options that another command has.
 void require_own(const std::string& command, const po::variables_map& given) {
   static const std::map<std::string, std::string> kCommands{
-      {"text", "evaluate"},   {"split", "evaluate"}, {"prompt", "generate"},
-      {"tokens", "generate"}, {"seed", "generate"},  {"temperature", "generate"},
-      {"greedy", "generate"}, {"width", "genes"},    {"heads", "genes"},
-      {"context", "genes"},   {"semantics", "genes"}};
+      {"split", "evaluate"},       {"prompt", "generate"}, {"output", "attention"},
+      {"port", "serve"},           {"tokens", "generate"}, {"seed", "generate"},
+      {"temperature", "generate"}, {"greedy", "generate"}, {"width", "genes"},
+      {"heads", "genes"},          {"context", "genes"},   {"semantics", "genes"}};
+  if (given.count("text") > 0 && command != "evaluate" && command != "attention") {
+    refuse("--text belongs to nas-model evaluate and attention");
+  }
   for (const auto& [option, of] : kCommands) {
     if (of != command && given.count(option) > 0 && !given[option].defaulted()) {
       refuse("--" + option + " belongs to nas-model " + of);
@@ -247,7 +294,7 @@ int run(int argc, char** argv) {
     refuse("give a command and a folder, or a name; nas-model --help lists them");
   const auto& command = words.front();
   const auto& of = words.back();
-  if (const std::vector<std::string> known{"evaluate", "generate", "genes"};
+  if (const std::vector<std::string> known{"evaluate", "generate", "serve", "attention", "genes"};
       std::find(known.begin(), known.end(), command) == known.end()) {
     refuse("unknown command '" + command + "', known: " + nas::join(known) +
            nas::did_you_mean(command, known));
@@ -257,6 +304,8 @@ int run(int argc, char** argv) {
   nas::install_stop_handlers();
   if (command == "evaluate") return evaluate(of, options);
   if (command == "generate") return generate(of, options, given);
+  if (command == "serve") return serve(of, options);
+  if (command == "attention") return attention(of, options);
   return genes(of, options);
 }
 

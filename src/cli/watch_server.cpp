@@ -2,41 +2,23 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <ctime>
-#include <functional>
-#include <optional>
 #include <string_view>
-#include <utility>
 
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <sys/random.h>
 
+#include "cli/http_server.hpp"
 #include "core/error.hpp"
-#include "core/stop.hpp"
 #include "watch_page.hpp"
 
 namespace nas {
 
 namespace {
 
-namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = beast::http;
-using Tcp = asio::ip::tcp;
-using Request = http::request<http::string_body>;
-using Response = http::response<http::string_body>;
-using Error = beast::error_code;
+namespace http = boost::beast::http;
 
-constexpr std::chrono::seconds kPatience{60};     ///< with a connection that is silent
-constexpr std::chrono::milliseconds kPause{200};  ///< after a connection that failed
-constexpr std::uint32_t kLongestHeader = 16384;
 constexpr std::uint64_t kLongestBody = 65536;  ///< of requests, which need none
 
 /// 128 random bits as hexadecimal digits.
@@ -115,119 +97,14 @@ struct WatchServer::State {
   std::string page =
       replaced(replaced(replaced(kWatchPage, "{{style}}", kWatchStyle), "{{script}}", kWatchScript),
                "{{nonce}}", nonce);
-  asio::io_context context{1};
-  Tcp::acceptor acceptor{context};
-  asio::steady_timer pause{context};
-  asio::signal_set signals{context, SIGINT, SIGTERM};
+  HttpServer server;
 
-  void listen(const std::string& host, std::uint16_t port);
-  void accept();
-  [[nodiscard]] Response answer(const Request& request);
+  State(const std::string& host, std::uint16_t port) : server(host, port, kLongestBody) {}
+  [[nodiscard]] HttpResponse answer(const HttpRequest& request);
 };
 
-namespace {
-
-/// One connection: requests and answers in turns, until one side ends it.
-class Connection : public std::enable_shared_from_this<Connection> {
- public:
-  using Answer = std::function<Response(const Request&)>;
-  Connection(Tcp::socket socket, Answer answer)
-      : stream_(std::move(socket)), answer_(std::move(answer)) {}
-
-  void read() {
-    parser_.emplace();
-    parser_->header_limit(kLongestHeader);
-    parser_->body_limit(kLongestBody);
-    stream_.expires_after(kPatience);
-    http::async_read(stream_, buffer_, *parser_,
-                     [self = shared_from_this()](Error error, std::size_t) {
-                       if (!error) self->write();
-                     });
-  }
-
- private:
-  void write() {
-    stream_.expires_after(kPatience);
-    const auto request = parser_->release();
-    try {
-      response_ = answer_(request);
-    } catch (const std::exception& error) {
-      response_ = {http::status::internal_server_error, request.version()};
-      response_.body() = std::string(error.what()) + '\n';
-    }
-    response_.version(request.version());
-    response_.keep_alive(request.keep_alive());
-    response_.prepare_payload();
-    const bool close = response_.need_eof();
-    const auto then = [self = shared_from_this(), close](Error error, std::size_t) {
-      if (error) return;
-      if (!close) return self->read();
-      Error ignored;
-      self->stream_.socket().shutdown(Tcp::socket::shutdown_send, ignored);
-    };
-    if (request.method() == http::verb::head) {  // the header says what the body would be
-      serializer_.emplace(response_);
-      http::async_write_header(stream_, *serializer_, then);
-    } else {
-      http::async_write(stream_, response_, then);
-    }
-  }
-
-  beast::tcp_stream stream_;
-  beast::flat_buffer buffer_;
-  std::optional<http::request_parser<http::string_body>> parser_;
-  Response response_;
-  std::optional<http::response_serializer<http::string_body>> serializer_;
-  Answer answer_;
-};
-
-/// An address, or that of a name which means this machine alone: what else a name means may change.
-asio::ip::address address_of(asio::io_context& context, const std::string& host) {
-  Error error;
-  const auto address = asio::ip::make_address(host, error);
-  if (!error) return address;
-  Tcp::resolver resolver(context);
-  for (const auto& protocol : {Tcp::v4(), Tcp::v6()}) {
-    for (const auto& found : resolver.resolve(protocol, host, "", error)) {
-      if (found.endpoint().address().is_loopback()) return found.endpoint().address();
-    }
-  }
-  throw InputError("command line: --host " + host +
-                   ", must be an address of this machine, such as 127.0.0.1 or ::1, or localhost");
-}
-
-}  // namespace
-
-void WatchServer::State::listen(const std::string& host, std::uint16_t port) {
-  Error error;
-  const Tcp::endpoint end(address_of(context, host), port);
-  acceptor.open(end.protocol(), error);
-  if (!error) acceptor.set_option(Tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor.bind(end, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (error) {
-    throw InputError("command line: cannot listen on " + host + " port " + std::to_string(port) +
-                     ": " + error.message() +
-                     (port == 0 ? "" : "; --port 0 takes one that is free"));
-  }
-}
-
-void WatchServer::State::accept() {
-  acceptor.async_accept([this](Error error, Tcp::socket socket) {
-    if (!error) {
-      std::make_shared<Connection>(std::move(socket), [this](const Request& request) {
-        return answer(request);
-      })->read();
-    }
-    if (!error) return accept();
-    // No descriptor is left, until a connection ends.
-    pause.expires_after(kPause);
-    pause.async_wait([this](Error) { accept(); });
-  });
-}
-
-Response WatchServer::State::answer(const Request& request) {
-  Response response;
+HttpResponse WatchServer::State::answer(const HttpRequest& request) {
+  HttpResponse response;
   response.set(http::field::content_type, "text/plain; charset=utf-8");
   response.set(http::field::cache_control, "no-store");
   response.set(http::field::date, date());
@@ -272,25 +149,21 @@ Response WatchServer::State::answer(const Request& request) {
   return response;
 }
 
-WatchServer::WatchServer(const std::string& host, std::uint16_t port) : state_(new State) {
-  if (!is_ignored(SIGHUP)) state_->signals.add(SIGHUP);
-  state_->listen(host, port);
+WatchServer::WatchServer(const std::string& host, std::uint16_t port)
+    : state_(new State(host, port)) {
+  state_->server.heed_signals();
 }
 
 WatchServer::~WatchServer() = default;
 
 std::string WatchServer::url() const {
-  const auto end = state_->acceptor.local_endpoint();
-  const auto host = end.address().to_string();
-  return "http://" + (end.address().is_v6() ? "[" + host + "]" : host) + ":" +
-         std::to_string(end.port()) + "/?token=" + state_->token;
+  return state_->server.address() + "/?token=" + state_->token;
 }
 
 void WatchServer::serve(RunWatch& watch) {
   state_->watch = &watch;
-  state_->signals.async_wait([this](Error, int) { state_->context.stop(); });
-  state_->accept();
-  state_->context.run();
+  state_->server.serve(
+      [this](const HttpRequest& request) { return HttpAnswer{state_->answer(request)}; });
 }
 
 }  // namespace nas

@@ -81,20 +81,26 @@ void add_text(const LayerRecord& record, LayerSums& sums) {
   }
 }
 
+/// (H, T, T) without what lies ahead of a query.
+HeadMaps maps_of(const torch::Tensor& weights) {
+  HeadMaps maps;
+  for (const auto& head : weights.unbind(0)) {
+    auto rows = numbers(head);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].resize(i + 1);
+    maps.push_back(std::move(rows));
+  }
+  return maps;
+}
+
 LayerAnalysis analysis_of(const LayerSums& sums) {
   LayerAnalysis found{.layer = sums.layer,
                       .statistics = joined(sums.statistics),
                       .profile = numbers(at::cat(sums.profiles).nanmean(0)),
-                      .example = {}};
+                      .example = maps_of(sums.example)};
   if (!sums.gate.empty()) {
     found.gate = GateAnalysis{
         .statistics = joined(sums.gate),
         .histogram = numbers(sums.gate_counts / sums.gate_counts.sum(-1, /*keepdim=*/true))};
-  }
-  for (const auto& head : sums.example.unbind(0)) {
-    auto rows = numbers(head);
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].resize(i + 1);
-    found.example.push_back(std::move(rows));
   }
   return found;
 }
@@ -114,6 +120,14 @@ torch::Tensor nll_of(Transformer& model, const torch::Tensor& tokens,
   return model.scores(tokens, targets).nll.view_as(tokens);
 }
 
+std::vector<std::int64_t> layers_with_maps(const Architecture& architecture) {
+  std::vector<std::int64_t> layers;
+  for (std::int64_t i = 0; i < architecture.layers; ++i) {
+    if (mixer_kinds().at(architecture.layer(i).mixer).has_maps) layers.push_back(i);
+  }
+  return layers;
+}
+
 torch::Tensor next_tokens(const torch::Tensor& tokens) {
   const auto nothing = at::full_like(tokens.narrow(1, 0, 1), -1);
   return at::cat({tokens.slice(1, 1), nothing}, 1);
@@ -130,9 +144,7 @@ AttentionAnalysis analyse_attention(Transformer& model, const torch::Tensor& tok
   const at::NoGradGuard no_grad;
   const auto architecture = model.array().architectures().front();
   std::vector<LayerSums> layers;
-  for (std::int64_t i = 0; i < architecture.layers; ++i) {
-    if (mixer_kinds().at(architecture.layer(i).mixer).has_maps) layers.push_back({.layer = i});
-  }
+  for (const auto layer : layers_with_maps(architecture)) layers.push_back({.layer = layer});
   const auto repeated =
       repeated_tokens(tokens.size(0), tokens.size(1), architecture.vocabulary, token_seed);
   std::vector<torch::Tensor> nll;
@@ -168,6 +180,17 @@ AttentionAnalysis analyse_attention(Transformer& model, const torch::Tensor& tok
   if (!sinks.empty()) found.model["sink_rate"] = list(sinks);
   for (const auto& layer : layers) found.layers.push_back(analysis_of(layer));
   return found;
+}
+
+std::vector<LayerMaps> attention_maps(Transformer& model, const std::vector<std::int64_t>& ids) {
+  const at::NoGradGuard no_grad;
+  const auto layers = layers_with_maps(model.array().architectures().front());
+  const auto records = recorded(model, at::tensor(ids).unsqueeze(0));
+  std::vector<LayerMaps> maps;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    maps.push_back({layers[i], maps_of(records.at(i).weights[0])});
+  }
+  return maps;
 }
 
 }  // namespace nas::nn

@@ -26,6 +26,9 @@ struct GateAnalysis {
 };
 inline constexpr std::int64_t kGateBins = 20;
 
+/// [head][query][key <= query]: weights.
+using HeadMaps = std::vector<std::vector<std::vector<double>>>;
+
 /// What one attention layer does.
 struct LayerAnalysis {
   std::int64_t layer = 0;  ///< its place in the model, from 0
@@ -35,8 +38,7 @@ struct LayerAnalysis {
   /// [head][n]: a(n) (distance_profile), a mean over sequences.
   std::vector<std::vector<double>> profile;
   std::optional<GateAnalysis> gate{};
-  /// [head][query][key <= query]: the maps of the first sequence, of its first kExampleTokens.
-  std::vector<std::vector<std::vector<double>>> example;
+  HeadMaps example;  ///< of the first sequence, of its first kExampleTokens
 };
 inline constexpr std::int64_t kExampleTokens = 128;
 
@@ -60,5 +62,14 @@ struct AttentionAnalysis {
 /// sizes.
 AttentionAnalysis analyse_attention(Transformer& model, const torch::Tensor& tokens,
                                     const torch::Tensor& targets, std::uint64_t token_seed);
+
+/// The maps of one sequence.
+struct LayerMaps {
+  std::int64_t layer = 0;  ///< its place in the model, from 0
+  HeadMaps heads{};
+};
+/// Of the layers that attend, in the model's order. Cost: a forward pass of numerical mode reference.
+/// @param ids  at least one; no more than the context of a model of learned positions.
+std::vector<LayerMaps> attention_maps(Transformer& model, const std::vector<std::int64_t>& ids);
 
 }  // namespace nas::nn

@@ -1,8 +1,7 @@
 #include "models/analyse.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "core/terminal.hpp"
 #include "instruments/attention_analysis.hpp"
 #include "instruments/attention_statistics.hpp"
+#include "models/sentences.hpp"
 #include "models/trained_model.hpp"
 #include "report/columns.hpp"
 #include "report/text.hpp"
@@ -33,15 +33,6 @@ constexpr double kConfidence = 0.95;
 
 /// A number of JSON: null where it is none.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
-/// Three digits: what a picture shows of a weight.
-double rounded(double value) {
-  std::array<char, 32> text{};
-  const auto* end =
-      std::to_chars(text.begin(), text.end(), value, std::chars_format::general, 3).ptr;
-  std::from_chars(text.begin(), end, value);
-  return value;
-}
 
 /// The mean of what is defined, with its interval over sequences.
 Json estimate_json(const std::vector<double>& values, bool with_values) {
@@ -153,6 +144,21 @@ HeldOut held_out(const Corpus& corpus, std::int64_t sequences) {
   return chosen;
 }
 
+/// The beginnings of some held-out sequences, where tokens are text.
+Json sentences_json(nn::Transformer& model, const Corpus& corpus, const Batch& batch) {
+  constexpr std::int64_t kSentences = 4;
+  constexpr std::int64_t kTokens = 32;
+  auto json = Json::array();
+  if (!corpus.tokenizer) return json;
+  for (std::int64_t i = 0; i < std::min(kSentences, batch.input.size(0)); ++i) {
+    const auto row = batch.input[i].slice(0, 0, kTokens).to(at::kLong).contiguous();
+    const auto* first = row.data_ptr<std::int64_t>();
+    json.push_back(sentence_json(model, {first, first + row.numel()},
+                                 [&](const auto& ids) { return corpus.tokenizer->decode(ids); }));
+  }
+  return json;
+}
+
 void require_long_enough(std::int64_t context) {
   if (context >= 2 * nn::kFirstQuery) return;
   throw InputError("model.context = " + std::to_string(context) + ", must be at least " +
@@ -222,7 +228,8 @@ AnalysisResult analyse_run(const AnalysisRequest& request) {
                  {"first_query", nn::kFirstQuery},
                  {"confidence", kConfidence},
                  {"model", Json::object()},
-                 {"layers", layers_json(analysis, architecture)}};
+                 {"layers", layers_json(analysis, architecture)},
+                 {"sentences", sentences_json(model, corpus, chosen.batch)}};
   for (const auto& [name, values] : analysis.model) {
     result.json["model"][name] = estimate_json(values, true);
   }

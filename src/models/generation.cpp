@@ -46,6 +46,23 @@ class NextLogits {
   std::optional<nn::Decoder> decoder_;
 };
 
+/// Makes impossible what Choice::top_k and top_p leave out.
+void keep_likeliest(torch::Tensor& logits, const Choice& choice) {
+  const bool by_number = choice.top_k > 0 && choice.top_k < logits.numel();
+  if (!by_number && choice.top_p >= 1.0) return;
+  auto [sorted, order] = logits.sort(/*stable=*/true, 0, /*descending=*/true);
+  auto kept = logits.numel();
+  if (by_number) kept = choice.top_k;
+  if (choice.top_p < 1.0) {
+    const auto shares =
+        at::softmax(sorted.slice(0, 0, kept).to(at::kDouble) / choice.temperature, 0);
+    // Tokens before which the share is not reached.
+    kept = ((shares.cumsum(0) - shares) < choice.top_p).sum().item<std::int64_t>();
+    kept = std::max<std::int64_t>(kept, 1);
+  }
+  logits.index_fill_(0, order.slice(0, kept), -std::numeric_limits<float>::infinity());
+}
+
 std::int64_t draw(const torch::Tensor& logits, double temperature, RandomEngine& random) {
   // From the largest down: no quotient overflows, however small the temperature.
   const auto sums =
@@ -58,20 +75,23 @@ std::int64_t draw(const torch::Tensor& logits, double temperature, RandomEngine&
 }  // namespace
 
 std::vector<std::int64_t> generate(nn::Transformer& model, std::vector<std::int64_t> ids,
-                                   std::int64_t tokens, const Choice& choice) {
+                                   std::int64_t tokens, const Choice& choice, const SeeToken& see) {
   const at::NoGradGuard no_grad;
   NextLogits next(model);
   RandomEngine random(choice.seed);
   for (std::int64_t i = 0; i < tokens; ++i) {
-    const auto logits = next(ids).clone();
+    const auto computed = next(ids);
+    auto logits = computed.clone();
     if (!logits.isfinite().all().item<bool>()) {
       throw InputError(
           "a logit is infinite or no number: the weights are damaged, or of a training run that "
           "diverged");
     }
     for (const auto id : choice.never) logits[id] = -std::numeric_limits<float>::infinity();
+    if (choice.temperature > 0.0) keep_likeliest(logits, choice);
     ids.push_back(choice.temperature > 0.0 ? draw(logits, choice.temperature, random)
                                            : logits.argmax().item<std::int64_t>());
+    if (see && !see({ids.back(), computed})) break;
   }
   return ids;
 }

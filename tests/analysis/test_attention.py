@@ -253,5 +253,48 @@ class Pages(Folder):
         self.assertIn("no such file", err)
 
 
+class SentencesTest(unittest.TestCase):
+    """Maps with tokens, from which a person chooses."""
+
+    TOKENS = ["\n", "The", "<jury>", "said"]
+
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def sentence(self, **changes) -> dict:
+        maps = [[[1.0], [0.5, 0.5], [0.1, 0.2, 0.7], [0.0, 0.1, 0.8, None]], [[1.0], [1.0, 0.0], [1.0, 0.0, 0.0], [-0.5, 1.0, 0.2, 0.3]]]
+        return {"tokens": self.TOKENS, "layers": [{"layer": 1, "maps": maps}], **changes}
+
+    def write(self, **changes) -> pathlib.Path:
+        record = {"schema": 1, "mechanism": "m", "candidate": "m", "weights": "of model", "model": {},
+                  "layers": [{"layer": 0, "mixer": "none"}, {"layer": 1, "mixer": "attn"}], "sentences": [self.sentence()]}
+        (self.folder / "attention.json").write_text(json.dumps({**record, **changes}), encoding="utf-8")
+        return self.folder
+
+    def test_a_page_of_sentences_alone(self):
+        self.assertEqual(said(attention.main, self.write())[0], 0)
+        page = (self.folder / "attention.html").read_text(encoding="utf-8")
+        self.assertIn("layer 1, head 1</option>", page)
+        self.assertIn("\u21b5 The &lt;jury&gt; said</option>", page)
+        data = page.split('type="application/json">')[1].split("</script>")[0]
+        self.assertEqual(json.loads(data)[0]["tokens"], ["\u21b5", "The", "<jury>", "said"])
+        self.assertNotIn("<jury>", page, "which a browser would take for an element")
+        self.assertNotIn("Verdict", page)
+        words = (self.folder / "attention.md").read_text(encoding="utf-8")
+        self.assertIn("said at <jury> | 0.8", words)
+        self.assertIn("said at The | 1", words)
+
+    def test_beside_statistics(self):
+        record = analysis(sentences=[self.sentence(), self.sentence()])
+        (self.folder / "attention.json").write_text(json.dumps(record), encoding="utf-8")
+        page = attention.report([read(self.folder)], "").html()
+        self.assertEqual(page.count("said</option>"), 2)
+        self.assertLess(page.index('id="sentences"'), page.index('id="maps"'))
+
+    def test_maps_belong_to_their_tokens(self):
+        with self.assertRaisesRegex(BadInput, "not those of its tokens"):
+            read(self.write(sentences=[self.sentence(tokens=["a"])]))
+
+
 if __name__ == "__main__":
     unittest.main()

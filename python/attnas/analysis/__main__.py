@@ -8,7 +8,7 @@ from pathlib import Path
 from . import packages
 
 NEEDS = {**dict.fromkeys(("components", "rates", "rivals", "take", "transfer"), ("numpy", "scipy", "pandas")),
-         **dict.fromkeys(("attention", "claims", "compare", "domains", "report"), ("numpy", "scipy")), "export": (), "fleet": ("numpy",)}
+         **dict.fromkeys(("attention", "claims", "compare", "domains", "report", "sweep"), ("numpy", "scipy")), "export": (), "fleet": ("numpy",)}
 
 
 def main(command: str, arguments: list[str]) -> int:

@@ -69,6 +69,23 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class Head:
+    """What one head does in one sentence."""
+
+    layer: int
+    number: int
+    rows: list[list[float]]  # of each token the weights of those up to it
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A text with the maps of every head."""
+
+    tokens: list[str]
+    heads: list[Head]
+
+
+@dataclass(frozen=True)
 class Analysis:
     """A trained model's attention."""
 
@@ -77,6 +94,7 @@ class Analysis:
     facts: dict[str, Any]  # everything but the numbers
     model: dict[str, Estimate]
     layers: list[Layer]
+    sentences: list[Sentence] = field(default_factory=list)
 
     @property
     def attention(self) -> list[Layer]:
@@ -124,6 +142,15 @@ def _layer(given: dict[str, Any]) -> Layer:
                  np.array(profile), gates, _maps(given["example"]))
 
 
+def _sentence(given: dict[str, Any]) -> Sentence:
+    heads = [Head(layer["layer"], number, [[_number(weight) for weight in row] for row in rows])
+             for layer in given["layers"] for number, rows in enumerate(layer["maps"])]
+    tokens = [str(token) for token in given["tokens"]]
+    if any([len(row) for row in head.rows] != list(range(1, len(tokens) + 1)) for head in heads):
+        raise ValueError("the rows of a map are not those of its tokens")
+    return Sentence(tokens, heads)
+
+
 def read(given: str | os.PathLike) -> Analysis:
     """An analysis.
 
@@ -141,10 +168,11 @@ def read(given: str | os.PathLike) -> Analysis:
     if not isinstance(found, dict) or found.get("schema") != SCHEMA or "layers" not in found:
         raise BadInput(f"{file}: not an analysis of attention of version {SCHEMA}")
     try:
-        facts = {key: value for key, value in found.items() if key not in ("model", "layers")}
+        facts = {key: value for key, value in found.items() if key not in ("model", "layers", "sentences")}
         return Analysis(str(file), found["mechanism"], facts,
                         {name: _estimate(each) for name, each in found["model"].items()},
-                        [_layer(layer) for layer in found["layers"]])
+                        [_layer(layer) for layer in found["layers"]],
+                        [_sentence(each) for each in found.get("sentences", [])])
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput(f"{file}: not an analysis of attention of version {SCHEMA}: "
                        f"{type(error).__name__} {error}") from None

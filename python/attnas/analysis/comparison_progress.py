@@ -85,7 +85,7 @@ def over_draws(results: list[Comparison], words: Words) -> Chapter:
         Paragraph(f"{reference} has met one of the best {comparison.BEST} mechanisms in "
                   + joined([f"{share_text(result.met_best)} of its searches at {result.budget}" for result in results]) + "."),
         Paragraph(f"Held-out draws: the share that lies in the interval which the other half of the draws gives [the interval by all of "
-                  f"them], of what {searches / last.noises:.3g} searches of each algorithm measure on a draw."),
+                  f"them], of what an algorithm's searches on a draw measure ({searches / last.noises:.3g} of each)."),
         Columns(head, [[name, *(f"{share_text(each[name].covered)} [{digits(each[name].measured.low)}, {digits(each[name].measured.high)}]"
                                 for each in found)] for name in names])])
 

@@ -142,6 +142,53 @@ for (const button of document.querySelectorAll(".copy")) {
   });
 }
 
+// Maps of sentences: one sentence and one head at a time, with tokens on both axes.
+function drawMap(space, sentence, head) {
+  const make = (name, attributes, text) => {
+    const made = document.createElementNS(space, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+  const words = sentence.tokens.map((token) => (token.length > 14 ? `${token.slice(0, 13)}\u2026` : token));
+  const side = words.length > 48 ? 12 : 18;
+  const longest = Math.max(...words.map((word) => word.length));
+  const left = 12 + 7.4 * longest;
+  const top = 12 + 7.4 * longest * 0.8;
+  const width = left + side * words.length + 7 * longest;
+  const svg = make("svg", { viewBox: `0 0 ${width} ${top + side * words.length + 6}`, class: "tokens",
+    role: "img", "aria-label": "weights of each token on those before it" });
+  svg.style.width = `${width}px`;
+  words.forEach((word, i) => {
+    const middle = side * (i + 0.5);
+    svg.append(make("text", { x: left - 5, y: top + middle + 4, "text-anchor": "end", class: "code" }, word));
+    svg.append(make("text", { transform: `translate(${left + middle + 3} ${top - 5}) rotate(-52)`, class: "code" }, word));
+    head.rows[i].forEach((weight, j) => {
+      const cell = make("rect", { x: left + side * j, y: top + side * i, width: side - 1, height: side - 1,
+        class: weight < 0 ? "fill c1" : "fill c0", "fill-opacity": Math.sqrt(Math.min(1, Math.abs(weight))).toFixed(3) });
+      cell.append(make("title", {}, `${word} looks at ${words[j]}: ${weight}`));
+      svg.append(cell);
+    });
+  });
+  svg.append(make("path", { class: "axis", fill: "none",
+    d: `M${left} ${top}V${top + side * words.length}H${left + side * words.length}` }));
+  return svg;
+}
+
+for (const box of document.querySelectorAll(".sentences")) {
+  const sentences = JSON.parse(box.querySelector("script").textContent);
+  const [which, head] = box.querySelectorAll("select");
+  const space = box.querySelector("svg").namespaceURI;
+  const draw = () => {
+    const sentence = sentences[which.value];
+    box.querySelector(".map").replaceChildren(drawMap(space, sentence, sentence.heads[head.value]));
+  };
+  which.addEventListener("change", draw);
+  head.addEventListener("change", draw);
+  box.querySelector(".choices").hidden = false;
+  draw();
+}
+
 const links = new Map([...document.querySelectorAll("nav a")].map((a) => [a.hash.slice(1), a]));
 const watcher = new IntersectionObserver((entries) => {
   for (const entry of entries) {

@@ -9,15 +9,19 @@ attention.html, attention.md and the pictures as .svg; it is that of the first A
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import pathlib
 import shlex
+from dataclasses import dataclass
 
 from attnas.analysis import attention_figures as figures
 from attnas.analysis.arguments import program
-from attnas.analysis.attention import Analysis, Difference, Estimate, Statistic, differences, read
+from attnas.analysis.attention import (
+    Analysis, Difference, Estimate, Head, Sentence, Statistic, differences, read)
 from attnas.analysis.digest import BadInput
-from attnas.analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
+from attnas.analysis.html import Html, element
+from attnas.analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Part, Pictures, Report
 from attnas.analysis.words import counted, digits, listed, p_value, signed
 
 SINK = 0.3  # of a row, on the first token: a sink (Gu et al. 2024)
@@ -131,6 +135,8 @@ def findings(analysis: Analysis) -> list[str]:
 
 def verdict(analyses: list[Analysis], found: list[Difference]) -> Chapter:
     """The findings in sentences."""
+    if not any(each.attention for each in analyses):  # sentences alone
+        return Chapter("verdict", "Verdict", [])
     if len(analyses) == 1:
         return Chapter("verdict", "Verdict", [Bullets(findings(analyses[0]))])
     a, b = analyses
@@ -166,6 +172,63 @@ def pictures_of_maps(analyses: list[Analysis]) -> Chapter:
             name = f"maps_{_letters(i)}.svg" if len(analyses) > 1 else "maps.svg"
             drawn[name] = figures.maps(each, below)
     return Chapter("maps", "Maps", [Pictures(drawn)] if drawn else [])
+
+
+@dataclass(frozen=True)
+class Sentences(Part):
+    """Maps with tokens on both axes: one sentence and one head at a time."""
+
+    sentences: list[Sentence]
+
+    def html(self) -> Html:
+        shown = [Sentence([_visible(token) for token in one.tokens], one.heads) for one in self.sentences]
+        data = json.dumps([{"tokens": one.tokens, "heads": [
+            {"rows": [[None if math.isnan(weight) else weight for weight in row] for row in head.rows]}
+            for head in one.heads]} for one in shown]).replace("<", "\\u003c")
+        choices = [
+            ("sentence", [" ".join(one.tokens) for one in shown]),
+            ("head", [f"layer {head.layer}, head {head.number}" for head in shown[0].heads])]
+        return element(
+            "div", element("script", Html(data), type="application/json"),
+            element("div", *(element("label", f"{name} ", element(
+                "select", *(element("option", words, value=number) for number, words in enumerate(all_words))))
+                for name, all_words in choices), class_="choices", hidden=True),
+            element("div", element("svg"), class_="map scroll"), class_="sentences")
+
+    def markdown(self) -> str:
+        rows = [[" ".join(map(_visible, one.tokens)), f"{head.layer}, {head.number}", *_strongest_link(one, head)]
+                for one in self.sentences for head in one.heads]
+        return Columns(["sentence", "layer, head", "looks most at what came before", "weight"], rows).markdown()
+
+
+def _visible(token: str) -> str:
+    """A token that can be seen: also one that is blank."""
+    return token.replace("\n", "\u21b5").replace("\t", "\u21e5").replace(" ", "\u2423") or "\u2205"
+
+
+def _strongest_link(sentence: Sentence, head: Head) -> list[str]:
+    """The largest weight on another token: who looks at what, and the weight."""
+    links = [(weight, i, j) for i, row in enumerate(head.rows) for j, weight in enumerate(row[:-1])
+             if math.isfinite(weight)]
+    if not links:
+        return ["-", "-"]
+    weight, query, key = max(links)
+    words = [_visible(token) for token in sentence.tokens]
+    return [f"{words[query]} at {words[key]}", digits(weight)]
+
+
+def pictures_of_sentences(analyses: list[Analysis]) -> Chapter:
+    """What heads look at in sentences, of each analysis."""
+    parts: list[Part] = []
+    for each in analyses:
+        if each.sentences:
+            if len(analyses) > 1:
+                parts.append(Paragraph(f"{each.label}:"))
+            parts.append(Sentences(each.sentences))
+    if parts:
+        parts.insert(0, Paragraph("A row is a token that looks, a column one that is looked at; the stronger the colour of a square, the larger "
+                                  "the weight. Orange: below 0."))
+    return Chapter("sentences", "Sentences", parts)
 
 
 def pictures_of_distances(analyses: list[Analysis]) -> Chapter:
@@ -244,6 +307,9 @@ def making(analyses: list[Analysis], command: str) -> Chapter:
     items = []
     for each in analyses:
         facts = each.facts
+        if not each.attention:
+            items.append(f"{each.label}: weights {facts.get('weights')}.")
+            continue
         items.append(
             f"{each.label}: replicate {facts.get('replicate')} of run {facts.get('run')}, weights "
             f"{facts.get('weights')}, {facts.get('sequences')} sequences of {facts.get('length')} "
@@ -257,7 +323,7 @@ def report(analyses: list[Analysis], command: str) -> Report:
     found = differences(*analyses) if len(analyses) == 2 else []
     title = " and ".join(each.label for each in analyses)
     return Report(f"Attention: {title}", [
-        verdict(analyses, found), pictures_of_maps(analyses), pictures_of_distances(analyses),
+        verdict(analyses, found), pictures_of_sentences(analyses), pictures_of_maps(analyses), pictures_of_distances(analyses),
         pictures_by_layer(analyses), pictures_of_gates(analyses), comparison(analyses, found),
         numbers(analyses), making(analyses, command)])
 

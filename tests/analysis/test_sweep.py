@@ -1,0 +1,59 @@
+"""Pages of runs that differ in their settings."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+from attnas.analysis.commands import sweep
+from attnas.analysis.digest import BadInput
+from attnas.analysis.run import Run
+from page_fixture import RunFixture
+from scripts import said
+
+
+class Sweep(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def run_of(self, name: str, rate: float, seed: int, objectives: int = 1) -> pathlib.Path:
+        made = RunFixture(self.folder / name, objectives=objectives)
+        made.write()
+        digest = json.loads(made.file.read_text(encoding="utf-8"))
+        digest["config"] |= {"seed": seed, "training": {"learning_rate": rate, "steps": 50}}
+        made.file.write_text(json.dumps(digest), encoding="utf-8")
+        return self.folder / name
+
+    def runs(self) -> list[pathlib.Path]:
+        return [self.run_of(f"{rate},{seed}", rate, seed) for rate in (0.01, 0.02) for seed in (1, 2)]
+
+    def test_a_row_for_each_value(self):
+        paths, values = sweep.grouped([Run(path) for path in self.runs()])
+        self.assertEqual(paths, ["training.learning_rate"])
+        self.assertEqual([(value.settings, len(value.runs)) for value in values], [(("0.01",), 2), (("0.02",), 2)])
+        run = values[0].runs[0]
+        self.assertEqual(values[0].best(0)[0], run.ranking[0].values[0])
+        self.assertEqual(values[0].baseline(0)[0], run.baseline.values[0])
+
+    def test_the_page_and_its_numbers(self):
+        code, text, _ = said(sweep.main, *self.runs(), "-o", self.folder / "all")
+        self.assertEqual(code, 0)
+        self.assertIn("sweep.html, sweep.md, sweep.csv, 1 picture", text)
+        words = (self.folder / "all" / "sweep.md").read_text(encoding="utf-8")
+        self.assertIn("4 runs; 2 values of training.learning_rate.", words)
+        self.assertIn("| 0.01 | 2 |", words)
+        lines = (self.folder / "all" / "sweep.csv").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(lines[0], "training.learning_rate,seed,objective,best,baseline,candidate")
+        self.assertEqual(len(lines), 5)
+
+    def test_seeds_alone_are_one_row(self):
+        paths, values = sweep.grouped([Run(self.run_of(str(seed), 0.1, seed)) for seed in (1, 2, 3)])
+        self.assertEqual((paths, len(values)), ([], 1))
+
+    def test_other_objectives_are_refused(self):
+        with self.assertRaisesRegex(BadInput, "must be perplexity as in the first run"):
+            sweep.grouped([Run(self.run_of("a", 0.1, 1)), Run(self.run_of("b", 0.2, 1, objectives=2))])
+
+
+if __name__ == "__main__":
+    unittest.main()
