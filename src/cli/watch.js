@@ -126,7 +126,9 @@ function showHead() {
     tiles.push(tile(state.left ? range(state.left) : "unknown", work && work.stage !== "search"
       ? `left of the ${work.stage}` : "left"));
   }
-  tiles.push(tile((counts.evaluated + counts.outside).toLocaleString("en"), "training runs done"));
+  const trained = (counts.evaluated + counts.outside).toLocaleString("en");
+  const planned = progress.of !== null && progress.unit === "training run" ? ` of ${progress.of.toLocaleString("en")}` : "";
+  tiles.push(tile(trained + planned, "training runs done"));
   state.best.forEach(({c, value}, i) => {
     tiles.push(tile(number(value), `best ${state.objectives[i].title}`,
                     state.objectives.length === 1 ? mechanism(c) : null));
@@ -199,8 +201,11 @@ function showTables() {
   }));
   byId("more").hidden = rows.length <= SHOWN;
   byId("more").textContent = all ? `the latest ${SHOWN}` : `all ${rows.length.toLocaleString("en")}`;
-  const failures = rows.filter((row) => !row.usable && row.status !== "rejected").slice(0, SHOWN);
+  const allFailures = rows.filter((row) => !row.usable && row.status !== "rejected");
+  const failures = allFailures.slice(0, SHOWN);
   byId("failed").hidden = failures.length === 0;
+  byId("failed-shown").hidden = failures.length === allFailures.length;
+  byId("failed-shown").textContent = `the latest ${failures.length} of ${allFailures.length.toLocaleString("en")}`;
   const failed = byId("failed").querySelector("table");
   failed.tHead.replaceChildren(head([["mechanism", true], ["status", true], ["reason", true]]));
   failed.tBodies[0].replaceChildren(...failures.map((row) => element("tr", {},
