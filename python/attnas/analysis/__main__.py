@@ -7,8 +7,24 @@ from pathlib import Path
 
 from . import packages
 
-NEEDS = {**dict.fromkeys(("components", "rates", "rivals", "take", "transfer"), ("numpy", "scipy", "pandas")),
-         **dict.fromkeys(("attention", "claims", "compare", "domains", "report", "sweep"), ("numpy", "scipy")), "export": (), "fleet": ("numpy",)}
+_ARRAYS = ("numpy", "scipy")
+_FRAMES = (*_ARRAYS, "pandas")
+NEEDS = {
+    "attention": _ARRAYS,
+    "claims": _ARRAYS,
+    "compare": _ARRAYS,
+    "components": _FRAMES,
+    "domains": _ARRAYS,
+    "export": (),
+    "fleet": ("numpy",),
+    "mixers": _FRAMES,
+    "rates": _FRAMES,
+    "report": _ARRAYS,
+    "rivals": _FRAMES,
+    "sweep": _ARRAYS,
+    "take": _FRAMES,
+    "transfer": _FRAMES,
+}
 
 
 def main(command: str, arguments: list[str]) -> int:

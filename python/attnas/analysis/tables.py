@@ -206,12 +206,11 @@ def collect(runs: Sequence[str]) -> Table:
             own = digest.read(run)
             facts.update({**own["facts"], "name": own["config"].get("name", ""),
                           "sources": [*facts.get("sources", []), run]})
-            if own.get("models"):
-                _add_models(models, own["models"], own["config"].get("space", {}), run)
+            if recorded := own.get("models") or _without_genes(own):
+                _add_models(models, recorded, own["config"].get("space", {}), run)
                 baseline = (own["baseline"] or {}).get("candidate")
                 if facts.setdefault("baseline", baseline) == baseline:
-                    facts["differences"] = {**own["models"]["differences"],
-                                            **facts.get("differences", {})}
+                    facts["differences"] = {**recorded["differences"], **facts.get("differences", {})}
             if own["record_schema"]:
                 facts.setdefault("schema", own["record_schema"])
             for evaluation in _of_the_search(own):
@@ -248,6 +247,13 @@ def _of_the_search(own: dict) -> list[dict]:
         return listed == (evaluation["replicate"] >= FIRST_HELD_OUT)
 
     return [evaluation for evaluation in own["evaluations"] if is_its_own(evaluation)]
+
+
+def _without_genes(own: dict) -> dict | None:
+    """What a digest says of names of many genes, none of which its space varies: nothing but the names. None: it has genes."""
+    if own["genes"]:
+        return None
+    return {"genes": [], "choices": {one["candidate"]: [] for one in own["evaluations"]}, "differences": {}}
 
 
 def _add_models(models: dict, own: dict, space: dict, run: str) -> None:

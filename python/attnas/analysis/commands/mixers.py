@@ -1,0 +1,371 @@
+"""Compares mixers that were trained at several learning rates, each at the best of its own.
+
+    analysis/mixers.py front RUN RUN... [--against state_bytes] [--value accuracy] [--searched NAME]... [-o FOLDER]
+    analysis/mixers.py placement RUN RUN... [--value accuracy] [-o FOLDER]
+    analysis/mixers.py tasks NAME=RUN,RUN... NAME=RUN,RUN... [--value accuracy] [-o FOLDER]
+
+RUN are runs of nas-train (folders, their store.sqlite or results.json) of the same mechanisms with the same seeds, which
+differ in the learning rate. A rate is chosen for each seed by the row's other seeds on the validation split; judged is the test
+split. Runs that go on count with what they have.
+
+front: the value (accuracy or perplexity) against a size (state_bytes, flops, parameters or a measured one such as
+decode_latency), with the front over all rows and its interval; mechanisms named by --searched are marked as found by a search.
+placement: of models that differ in which of their layers have which of two mixers, what each place of the first one is worth.
+tasks: rows by tasks, a table in colours. FOLDER receives KIND.html, KIND.md, KIND.csv and pictures. scripts/mixers makes the
+runs.
+"""
+
+import argparse
+import dataclasses
+import itertools
+import pathlib
+import shlex
+from collections.abc import Sequence
+
+import numpy as np
+
+from attnas.analysis import digest, figures, mixer_figures, statistics, tuned
+from attnas.analysis.arguments import program
+from attnas.analysis.files import csv_text
+from attnas.analysis.mixer_figures import Front, Point
+from attnas.analysis.page import Bullets, Chapter, Columns, Paragraph, Pictures, Report
+from attnas.analysis.statistics import Interval
+from attnas.analysis.tables import TableError
+from attnas.analysis.tuned import Row, Tuned
+from attnas.analysis.words import counted, digits, listed, p_value
+
+RESAMPLES = 2000
+SOLVED = 0.99
+LEVEL = 0.05
+
+
+def _text(interval: Interval) -> str:
+    if not np.isfinite(interval.low):
+        return digits(float(interval.point))
+    return f"{digits(float(interval.point))} ({digits(float(interval.low))} to {digits(float(interval.high))})"
+
+
+def _listed(labels: Sequence[str]) -> str:
+    return listed(labels, 40) if labels else "none"
+
+
+def kind(row: Row) -> str:
+    """Which of mixer_figures.KINDS it is, by the mixers of its layers."""
+    return kind_of(row.label)
+
+
+def kind_of(label: str) -> str:
+    """The same of a label."""
+    mixers = {layer.split("{")[0] for layer in label.split("/")}
+    if len(mixers) > 1:
+        return "hybrid"
+    mixer = mixers.pop()
+    if mixer in ("conv", "none"):
+        return "convolution, none"
+    if mixer in ("attn", "swa"):
+        return "attention"
+    return "recurrent, erases" if mixer in ("deltanet", "gdn", "gdn2", "kda") or "update=delta" in label else "recurrent, adds"
+
+
+def front_of(found: Tuned, rows: Sequence[Row], sizes: np.ndarray) -> Front:
+    """The best mean among rows that are no larger, at each size; its interval by drawing each row's seeds again."""
+    generator = np.random.default_rng(0)
+    x = np.unique(sizes)
+    judged = [found.better * found.own(row) for row in rows]
+    means = np.array([values.mean() for values in judged])
+    drawn = np.stack([values[generator.integers(len(values), size=(RESAMPLES, len(values)))].mean(axis=1) for values in judged],
+                     axis=1)
+    best = np.array([means[sizes <= size].max() for size in x])
+    ends = np.array([np.quantile(drawn[:, sizes <= size].max(axis=1), (0.025, 0.975)) for size in x])
+    low, high = np.sort(found.better * ends, axis=1).T
+    return Front(x, found.better * best, low, high)
+
+
+def against_baseline(found: Tuned) -> dict[str, tuple[Interval, float]]:
+    """Of each other row the difference to the baseline, paired by seeds, and its p by Holm over the rows."""
+    vanilla = found.row(found.baseline)
+    if vanilla is None:
+        return {}
+    base = found.own(vanilla)
+    tests = {}
+    for row in found.rows:
+        n = min(row.seeds, vanilla.seeds)
+        own = found.own(row)
+        if row is not vanilla and np.isfinite(own[:n]).all() and np.isfinite(base[:n]).all():
+            tests[row.name] = statistics.paired_test(own[:n] - base[:n], statistics.rounding(own[:n], base[:n]))
+    corrected = statistics.holm([p for _, p in tests.values()]) if tests else []
+    return {name: (interval, float(p)) for (name, (interval, _)), p in zip(tests.items(), corrected)}
+
+
+def in_reach(data: dict, context: int, window: int) -> float:
+    """Of MQAR, the share of answers whose value lies within a window of the query, by 2,000 examples drawn as src/corpora/mqar.cpp does."""
+    pairs, shown = int(data["pairs"]), 2 * (int(data["pairs"]) + int(data.get("updates", 0)))
+    gaps = np.arange((context - shown) // 2)
+    weights = (gaps + 1.0) ** (float(data.get("power", 0.01)) - 1.0)
+    clocks = np.random.default_rng(0).exponential(size=(2000, len(gaps))) / weights
+    asked = np.argsort(clocks, axis=1)[:, :pairs]
+    distance = shown + 2 * asked - (2 * np.arange(pairs) + 1)
+    return float((distance < window).mean())
+
+
+def frame_sentences(found: Tuned) -> list[str]:
+    """What was trained, whether the task tells anything, and what the tuning leaves open."""
+    items = [f"{counted(len(found.rows), 'row')} at {counted(len(found.rates), 'learning rate')} "
+             f"({', '.join(f'{rate:g}' for rate in found.rates)}), {_seeds(found)} each: as many trials for every row. "
+             "Intervals are Student's, of 95 %, for other seeds."]
+    vanilla = found.row(found.baseline)
+    if vanilla is not None:
+        items.append(f"The baseline, {vanilla.label}, has a test {found.value} of {_text(found.mean(vanilla))}.")
+    controls = [row for row in found.rows if kind(row) == "convolution, none"]
+    if controls:
+        items.append("Without the thing: " + ", ".join(f"{row.label} {_text(found.mean(row))}" for row in controls) + ".")
+    edges = [row.label for row in found.rows if found.at_an_end(row)]
+    if edges:
+        items.append(f"Best at an end of the rates tried, so that they may do better beyond: {_listed(edges)}.")
+    if found.value == "accuracy":
+        split = [f"{row.label} {int((found.own(row) >= SOLVED).sum())} of {row.seeds}" for row in found.rows
+                 if 0 < (found.own(row) >= SOLVED).sum() < row.seeds]
+        if split:
+            items.append(f"Some seeds reach {SOLVED} and others do not, so that means say little: {_listed(split)}.")
+    if found.left_out:
+        items.append(f"Left out, with fewer than {tuned.FEWEST_SEEDS} seeds at every rate yet: {_listed(found.left_out)}.")
+    return items
+
+
+def rows_table(found: Tuned, size: str | None, more: dict[str, list[str]]) -> Columns:
+    """Row by row. @param more  further columns: head -> a text for each row."""
+    tests = against_baseline(found)
+    unit = {"state_bytes": "state, bytes"}
+    head = ["row", *([unit.get(size, size)] if size else []), "parameters", f"test {found.value} [95 %]", "n",
+            *([f"reach {SOLVED}"] if found.value == "accuracy" else []), "best rate", "to the baseline", "p (Holm)", *more]
+    order = sorted(range(len(found.rows)), key=lambda i: -found.better * float(found.own(found.rows[i]).mean()))
+    rows = []
+    for i in order:
+        row = found.rows[i]
+        difference, p = tests.get(row.name, (None, None))
+        reached = [f"{int((found.own(row) >= SOLVED).sum())} of {row.seeds}"] if found.value == "accuracy" else []
+        rows.append([row.label, *([digits(row.sizes.get(size, np.nan))] if size else []),
+                     digits(row.sizes.get("parameters", np.nan)), _text(found.mean(row)), str(row.seeds), *reached,
+                     f"{found.rates[found.favourite(row)]:g}" + (" (end)" if found.at_an_end(row) else ""),
+                     _text(difference) if difference else "-", p_value(p) if p is not None else "-",
+                     *(texts[i] for texts in more.values())])
+    return Columns(head, rows)
+
+
+def trials(found: Tuned) -> str:
+    """A line for each training run: row, label, rate, seed, valid, test."""
+    return csv_text(["mechanism", "label", "rate", "seed", "valid", "test"],
+                    ([row.name, row.label, f"{rate:g}", seed + 1, row.valid[k, seed], row.test[k, seed]]
+                     for row in found.rows for k, rate in enumerate(found.rates) for seed in range(row.seeds)))
+
+
+def front_page(options: argparse.Namespace, command: str) -> tuple[list[str], Report, dict[str, str]]:
+    found = tuned.read(options.runs, options.value)
+    lacking = [row.label for row in found.rows if options.against not in row.sizes]
+    if lacking:
+        raise TableError(f"{options.runs[0]}: {lacking[0]} has no {options.against}; it has "
+                         f"{listed(sorted(found.rows[0].sizes), 20)}")
+    if missing := [name for name in options.searched if found.row(name) is None]:
+        raise TableError(f"--searched {missing[0]}: no row has this name")
+    sizes = np.array([row.sizes[options.against] for row in found.rows])
+    kept = sizes[sizes > 0]
+    least = float(kept.min()) / 4 if len(kept) else 1.0  # where what is 0 stands on the logarithmic axis
+    kinds = ["found by a search" if row.name in options.searched else kind(row) for row in found.rows]
+    points = [Point(row.label, row.name if marked == "found by a search" else row.family, marked, max(float(size), least),
+                    found.mean(row)) for row, marked, size in zip(found.rows, kinds, sizes)]
+    front = front_of(found, found.rows, sizes)
+    sentences = [*_front_sentences(found, options.against, front), *frame_sentences(found)]
+    picture = mixer_figures.against_size(
+        f"{found.value.capitalize()} against {options.against.replace('_', ' ')}",
+        f"Means of {_seeds(found)} on the test split, each row at the best of {counted(len(found.rates), 'learning rate')}, with "
+        "Student's intervals of 95 %. Steps: the best of all rows that are no larger; its band, of 95 %, is over seeds."
+        + (f" At the left end stands what has no {options.against.replace('_', ' ')}." if (sizes == 0).any() else ""),
+        options.against.replace("_", " "), found.value, points, dataclasses.replace(front, x=np.maximum(front.x, least)),
+        tuned.VALUES[found.value])
+    chapter = Chapter("rows", "Row by row", [
+        Pictures({"front.svg": picture}), Paragraph(f"By the mean test {found.value}:"),
+        rows_table(found, options.against, _reach(found, options.runs[0])),
+        Bullets(["to the baseline: the mean difference of pairs of equal seeds; p of a t test by Holm over the rows.",
+                 "The front takes the best of many means, which flatters it a little.",
+                 "in reach: of answers, those whose value lies within one layer's window of the query: what one layer of it can "
+                 "know. A second layer, and convolutions, reach further."])])
+    title = f"{found.value.capitalize()} against {options.against.replace('_', ' ')}"
+    return sentences, Report.of_findings(title, sentences, [chapter], command), {"front.csv": trials(found)}
+
+
+def _seeds(found: Tuned) -> str:
+    seeds = sorted({row.seeds for row in found.rows})
+    return counted(seeds[0], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+
+
+def _front_sentences(found: Tuned, against: str, front: Front) -> list[str]:
+    tests = against_baseline(found)
+    vanilla = found.row(found.baseline)
+    on_front = [row.label for row in found.rows
+                if found.own(row).mean() == front.best[np.flatnonzero(front.x == row.sizes[against])[0]]]
+    by_size = {row.label: row.sizes[against] for row in found.rows}
+    items = [f"On the front of test {found.value} and {against.replace('_', ' ')} lie, from the smallest: "
+             + _listed(sorted(on_front, key=by_size.__getitem__)) + "."]
+    if vanilla is None:
+        return items
+    smaller = [row for row in found.rows if row.sizes[against] < vanilla.sizes[against] and row.name in tests]
+    equal = [row for row in smaller if tests[row.name][1] >= LEVEL]
+    worse = [row for row in smaller if tests[row.name][1] < LEVEL and found.better * tests[row.name][0].point < 0]
+    items.append(f"Of {counted(len(smaller), 'row')} with less {against.replace('_', ' ')} than the baseline "
+                 f"{len(worse)} are worse beyond noise; not shown to differ: {_listed([row.label for row in equal])}.")
+    return items
+
+
+def _reach(found: Tuned, run: str) -> dict[str, list[str]]:
+    """On MQAR a column of what windows can know; else none."""
+    data = digest.read(run)["config"].get("data", {})
+    if data.get("corpus") != "mqar":
+        return {}
+    context = int(found.facts["model"]["context"])
+    texts = []
+    for row in found.rows:
+        window = next((gene.split("=")[1] for gene in row.label.replace("}", "").replace("{", ",").split(",")
+                       if gene.startswith("window=")), None)
+        texts.append(digits(in_reach(data, context, int(window))) if window and "/" not in row.label else "-")
+    return {"in reach": texts}
+
+
+def layers_of(found: Tuned) -> tuple[list[str], np.ndarray]:
+    """The two mixers of a placement, the first one's place first asked about, and (rows, layers): whether a layer has the first.
+
+    @throws TableError  where rows have other mixers, or not every placement is there.
+    """
+    vanilla = found.row(found.baseline)
+    split = [row.label.split("/") for row in found.rows]
+    depth = max(map(len, split))
+    split = [parts if len(parts) == depth else parts * depth for parts in split]
+    mixers = sorted({mixer for parts in split for mixer in parts},
+                    key=lambda mixer: (vanilla is None or mixer != vanilla.label, mixer))
+    if len(mixers) != 2 or any(len(parts) != depth for parts in split):
+        raise TableError(f"the layers of the rows have the mixers {listed(mixers, 20)}, must be two")
+    return mixers, np.array([[mixer == mixers[0] for mixer in parts] for parts in split])
+
+
+def placement_p(judged: np.ndarray, counts: np.ndarray) -> float:
+    """Whether it matters where the layers stand, where their number is given: p of a permutation test, rows of equal counts
+    exchanged within each seed; the statistic is the variance of rows' means within counts.
+
+    @param judged  (rows, n) one column for each seed. @param counts  (rows,)
+    """
+    generator = np.random.default_rng(0)
+    groups = [np.flatnonzero(counts == count) for count in np.unique(counts) if (counts == count).sum() > 1]
+
+    def statistic(values: np.ndarray) -> float:
+        return float(sum(((values[group].mean(axis=1) - values[group].mean()) ** 2).sum() for group in groups))
+
+    own, reached = statistic(judged), 0
+    for _ in range(RESAMPLES):
+        drawn = judged.copy()
+        for group, seed in itertools.product(groups, range(judged.shape[1])):
+            drawn[group, seed] = judged[generator.permutation(group), seed]
+        reached += statistic(drawn) >= own * (1 - 1e-12)
+    return (1 + reached) / (1 + RESAMPLES)
+
+
+def placement_page(options: argparse.Namespace, command: str) -> tuple[list[str], Report, dict[str, str]]:
+    found = tuned.read(options.runs, options.value)
+    mixers, has = layers_of(found)
+    n = min(row.seeds for row in found.rows)
+    judged = np.array([found.own(row)[:n] for row in found.rows])
+    if not np.isfinite(judged).all():
+        raise TableError(f"{options.runs[0]}: a row was not trained to the end at any rate, which has no {found.value}")
+    counts = has.sum(axis=1)
+    effects, complete = [], len({tuple(row) for row in has}) == 2 ** has.shape[1]
+    for layer in range(has.shape[1]):
+        pairs = [(i, j) for i in range(len(has)) for j in range(len(has))
+                 if has[i, layer] and not has[j, layer] and (np.delete(has[i], layer) == np.delete(has[j], layer)).all()]
+        if pairs:
+            worth = np.mean([judged[i] - judged[j] for i, j in pairs], axis=0)
+            effects.append((layer, statistics.mean_interval(worth), len(pairs)))
+    p = placement_p(judged, counts)
+    one = [i for i in np.flatnonzero(counts == 1)]
+    sentences = [f"Where their number is given, it {'matters' if p < LEVEL else 'is not shown to matter'} in which of the "
+                 f"{has.shape[1]} layers {mixers[0]} stands: {p_value(p)} (permutations within seeds, {counted(n, 'seed')})."]
+    if one:
+        means = {found.rows[i].label: statistics.mean_interval(judged[i]) for i in one}
+        sentences.append(f"One layer of {mixers[0]} and the others {mixers[1]}: "
+                         + "; ".join(f"{label} {_text(interval)}" for label, interval in means.items()) + ".")
+    sentences += [f"{mixers[0]} in place of {mixers[1]} in layer {layer + 1} is worth {_text(interval)} in test {found.value}, the "
+                  f"mean of {counted(pairs, 'pair')} of models that differ in it alone." for layer, interval, pairs in effects]
+    sentences += [*([] if complete else [f"{len(found.rows)} of {2 ** has.shape[1]} placements are there."]),
+                  *frame_sentences(found)]
+    letters = [" ".join(mixers[0][:1].upper() if one else mixers[1][:1].lower() for one in row) for row in has]
+    order = sorted(range(len(has)), key=lambda i: (counts[i], letters[i]))
+    picture = figures.intervals(
+        "Where attention stands", f"Test {found.value} of every placement, {mixers[0][:1].upper()} {mixers[0]}, "
+        f"{mixers[1][:1].lower()} {mixers[1]}, first layer first; {counted(n, 'seed')} each, each at the best of "
+        f"{counted(len(found.rates), 'learning rate')}, Student's intervals of 95 %.", f"test {found.value}",
+        [figures.Row(letters[i], f"c{counts[i] % figures.NUM_COLOURS}", *_bounded(found, judged[i])) for i in order])
+    chapter = Chapter("rows", "Placement by placement", [Pictures({"placement.svg": picture}),
+                                                         rows_table(found, "state_bytes", {})])
+    report = Report.of_findings("Does it matter where attention stands?", sentences, [chapter], command)
+    return sentences, report, {"placement.csv": trials(found)}
+
+
+def _bounded(found: Tuned, judged: np.ndarray) -> Interval:
+    interval = statistics.mean_interval(judged)
+    return interval.within(0.0, 1.0) if tuned.VALUES[found.value] else interval
+
+
+def tasks_page(options: argparse.Namespace, command: str) -> tuple[list[str], Report, dict[str, str]]:
+    parts = [one.partition("=") for one in options.runs]
+    if bad := [name for name, sign, runs in parts if not (name and sign and runs)]:
+        raise TableError(f"{bad[0]}: must be NAME=RUN,RUN...")
+    found = {name: tuned.read(runs.split(","), options.value) for name, _, runs in parts}
+    labels = list(dict.fromkeys(row.label for one in found.values() for row in one.rows))
+    values, shade, tied = (np.full((len(labels), len(found)), fill) for fill in (np.nan, 0.0, False))
+    sentences = []
+    for j, (name, one) in enumerate(found.items()):
+        own = {row.label: one.own(row) for row in one.rows}
+        best = max(own, key=lambda label: one.better * own[label].mean())
+        far = max(abs(float(own[best].mean() - each.mean())) for each in own.values() if np.isfinite(each).all()) or 1.0
+        alike = _not_worse(one, own, best)
+        for label, each in own.items():
+            i = labels.index(label)
+            values[i, j], tied[i, j] = each.mean(), label in alike
+            shade[i, j] = max(0.0, 1.0 - abs(float(own[best].mean() - each.mean())) / far) if np.isfinite(each).all() else 0.0
+        others = [label for label in labels if label in alike and label != best]
+        sentences.append(f"{name}: {best} is best with {_text(statistics.mean_interval(own[best]))}; not shown to be worse: "
+                         f"{_listed(others)} (n {min(map(len, own.values()))}).")
+    chapter = Chapter("tasks", "Rows by tasks", [Pictures({"tasks.svg": mixer_figures.heat(
+        "Rows by tasks", f"Mean test {options.value}, each row at the best of its rates; the darker, the nearer to the best of a "
+        "task. Dots: not shown to be worse than that (paired t tests, Holm).", labels, list(found), values, shade, tied)})])
+    numbers = [Chapter(f"task-{name}", name, [Bullets(frame_sentences(one)), rows_table(one, None, {})])
+               for name, one in found.items()]
+    report = Report.of_findings("Which mixer for which task?", sentences, [chapter, *numbers], command)
+    return sentences, report, {f"{name}.csv": trials(one) for name, one in found.items()}
+
+
+def _not_worse(found: Tuned, own: dict[str, np.ndarray], best: str) -> set[str]:
+    """Labels that are not shown to be worse than the best one."""
+    tests = {}
+    for label, each in own.items():
+        n = min(len(each), len(own[best]))
+        if label != best and np.isfinite(each[:n]).all():
+            tests[label] = statistics.paired_test(each[:n] - own[best][:n], statistics.rounding(each[:n], own[best][:n]))[1]
+    corrected = statistics.holm(list(tests.values())) if tests else []
+    return {best, *(label for label, p in zip(tests, corrected) if p >= LEVEL)}
+
+
+PAGES = {"front": front_page, "placement": placement_page, "tasks": tasks_page}
+
+
+@program
+def main(arguments: list[str]) -> None:
+    """The program; nothing is written where input is bad."""
+    parser = argparse.ArgumentParser(prog="mixers.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=sorted(PAGES))
+    parser.add_argument("runs", metavar="RUN", nargs="+")
+    parser.add_argument("--value", choices=sorted(tuned.VALUES), default="accuracy")
+    parser.add_argument("--against", default="state_bytes", metavar="SIZE")
+    parser.add_argument("--searched", action="append", default=[], metavar="NAME")
+    parser.add_argument("-o", "--output", metavar="FOLDER")
+    options = parser.parse_args(arguments)
+    sentences, page, beside = PAGES[options.kind](options, f"analysis/mixers.py {shlex.join(arguments)}")
+    written = page.write(pathlib.Path(options.output or options.kind), options.kind, beside)
+    print("\n".join([*sentences, written]))

@@ -1,0 +1,114 @@
+"""Pictures of comparisons of mixers: a value against a size with the front, and a table of tasks in colours."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from attnas.analysis.statistics import Interval
+from attnas.analysis.svg import HALF, WIDE, Axis, Figure, Frame, Picture, linear, stepped, tip
+from attnas.analysis.words import digits, shortened
+
+KINDS = (("attention", "c0"), ("recurrent, adds", "c1"), ("recurrent, erases", "c2"), ("hybrid", "c3"),
+         ("convolution, none", "plain"), ("found by a search", "c4"))
+STYLES = dict(KINDS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """A row of a comparison: its value against a size."""
+
+    label: str
+    family: str
+    kind: str  # one of KINDS
+    x: float
+    y: Interval
+
+
+@dataclasses.dataclass(frozen=True)
+class Front:
+    """The best value of all rows that are no larger, at each size, with its interval over seeds."""
+
+    x: np.ndarray
+    best: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def against_size(title: str, below: str, x_title: str, y_title: str, points: list[Point], front: Front, maximise: bool) -> Figure:
+    """A dot and an interval for each row, a line for each family as its size grows, the front as steps with its band."""
+    values = np.array([[*point.y] for point in points])
+
+    def draw(width: float) -> Picture:
+        kinds = [(name, style) for name, style in KINDS if any(point.kind == name for point in points)]
+        frame = Frame(58, 34 + 17 * len(kinds), width - 16, 34 + 17 * len(kinds) + 330)
+        picture = Picture(width, frame.bottom + 46, title)
+        for i, (name, style) in enumerate(kinds):
+            picture.dot(10, 10 + 17 * i, 4, f"fill {style}")
+            picture.text(20, 14 + 17 * i, name, f"fill {style}")
+        sizes = [point.x for point in points]
+        across = Axis(min(sizes) / 1.3, max(sizes) * 1.6, logarithmic=True)
+        up = Axis(-0.02, 1.04) if maximise else linear(values)
+        picture.left_axis(frame, up, y_title)
+        picture.bottom_axis(frame, across, x_title, grid=True)
+        edge = stepped(zip(across(front.x), up(front.high))) + stepped(zip(across(front.x), up(front.low)))[::-1]
+        picture.area(edge, "fill reference", 0.15)
+        picture.path(stepped(zip(across(front.x), up(front.best))), "stroke reference",
+                     "front: the best of all that are no larger")
+        for family in dict.fromkeys(point.family for point in points):
+            members = sorted((point for point in points if point.family == family), key=lambda point: point.x)
+            if len(members) > 1:
+                picture.path([(across(point.x), up(point.y.point)) for point in members],
+                             f"stroke {STYLES[members[0].kind]}", family, style="stroke-width: 1")
+        for point in points:
+            _mark(picture, frame, across(point.x), point, up)
+        return picture
+
+    return Figure(draw, below, title, WIDE)
+
+
+def _mark(picture: Picture, frame: Frame, x: float, point: Point, up: Axis) -> None:
+    style, y = STYLES[point.kind], up(point.y.point)
+    if np.isfinite(point.y.low):
+        picture.line(x, up(max(point.y.low, up.low)), x, up(min(point.y.high, up.high)), f"stroke {style}",
+                     style="stroke-width: 1.2; stroke-opacity: 0.6")
+    words = tip(point.label, f"{digits(point.x)}: {digits(point.y.point)} ({digits(point.y.low)} to {digits(point.y.high)})")
+    if point.kind == "found by a search":
+        picture.sign(x, y, "\u2605", f"fill {style}", words)
+    else:
+        picture.dot(x, y, 4, f"fill {style}", words)
+    if not picture.narrow:
+        left = x > 0.85 * frame.right
+        picture.text(x + (-7 if left else 7), y - 5, shortened(point.label, 24), f"fill {style} tiny", "end" if left else "start")
+
+
+def heat(title: str, below: str, rows: list[str], columns: list[str], values: np.ndarray, shade: np.ndarray,
+         tied: np.ndarray) -> Figure:
+    """A cell for each row and column with its number; the darker the nearer to the best of its column, a dot where it is not shown
+    to be worse than that.
+
+    @param values  (rows, columns), NaN where there is nothing.
+    @param shade   the same in [0, 1].
+    """
+    def draw(width: float) -> Picture:
+        room = min(190.0, 0.34 * width)
+        cell, high = (width - room - 8) / len(columns), 22.0
+        picture = Picture(width, 64 + high * len(rows), title)
+        for j, name in enumerate(columns):
+            picture.text(room + cell * (j + 0.5), 40 if j % 2 else 22, shortened(name, int(2 * cell / 7.5)), "muted tiny", "middle")
+        for i, name in enumerate(rows):
+            y = 50 + high * i
+            picture.text(room - 8, y + 15, shortened(name, int(room / 7.5)), "", "end")
+            for j in range(len(columns)):
+                if np.isnan(values[i, j]):
+                    continue
+                x = room + cell * j
+                picture.rectangle(x + 0.5, y + 0.5, cell - 1, high - 1, "fill c0", f"{name}, {columns[j]}: {digits(values[i, j])}",
+                                  fill_opacity=0.04 + 0.5 * float(shade[i, j]))
+                picture.text(x + cell / 2, y + 15, digits(values[i, j]), "small label", "middle", pointer_events="none")
+                if tied[i, j]:
+                    picture.dot(x + cell - 6, y + 6, 2, "ink")
+        return picture
+
+    return Figure(draw, below, title, WIDE if len(columns) > 5 else HALF)
