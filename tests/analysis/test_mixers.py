@@ -63,12 +63,19 @@ class Labels(unittest.TestCase):
                   f"{FRAME}2*attn{{dropout=0,pattern=window,window=16,globals=4,conv=4}}+swiglu": "swa{globals=4,window=16}",
                   f"{FRAME}2*recurrent{{conv=4,feature=elu1,key_width=16}}+swiglu": "linear{key_width=16}"}
         for name, label in labels.items():
-            self.assertEqual(tuned._label(name), label)
+            self.assertEqual(tuned.label(name, BASELINE), label)
+        self.assertEqual(tuned.label(f"{FRAME}2*attn{{dropout=0}}+swiglu", BASELINE), "attn{conv=0}")
+        self.assertEqual(tuned.label(BASELINE, f"{FRAME}2*attn{{dropout=0}}+swiglu"), "attn{conv=4}")
 
     def test_a_family_is_a_label_without_its_sizes(self):
         for label, family in {"swa{globals=4,window=16}": "swa", "linear{key_width=16}": "linear", "linear": "linear",
                               "deltanet{key_width=8,neg_eigen=1}": "deltanet{neg_eigen=1}", "gdn/attn": "gdn/attn"}.items():
             self.assertEqual(tuned.Row("", label, None, None, {}).family, family)
+
+    def test_periods(self):
+        for name, period in {BASELINE: 1, stacked(GDN, ATTENTION, GDN, ATTENTION): 2, stacked(GDN, GDN, GDN, ATTENTION): 4,
+                             stacked(GDN, ATTENTION, GDN): 3}.items():
+            self.assertEqual(tuned.period(name), period)
 
     def test_kinds(self):
         for label, kind in {"gdn/attn": "hybrid", "swa{window=4}": "attention", "none": "convolution, none", "ssd": "recurrent, adds",
@@ -133,6 +140,7 @@ class Front(Runs):
     def test_what_is_said_and_written(self):
         code, words, why = self.script("front", *self.runs(), "--searched", stacked(GDN, GDN))
         self.assertEqual((code, why), (0, ""))
+        self.assertIn("Of 1 model found by a search 1 have equal layers, 0 are cycles", words)
         self.assertIn("lie, from the smallest: gdn and attn.", words)
         self.assertIn("3 rows at 3 learning rates (0.001, 0.002, 0.004), 3 seeds each", words)
         self.assertNotIn("at an end", words)
@@ -141,6 +149,12 @@ class Front(Runs):
         with open(self.folder / "out/front.csv", encoding="utf-8", newline="") as file:
             self.assertEqual(len([*csv.DictReader(file)]), 3 * 3 * 3)
         self.assertIn("\u2605", (self.folder / "out/front.svg").read_text())
+
+    def test_what_was_found_is_compared_with_the_best_that_is_no_larger(self):
+        found = tuned.read(self.runs(), "accuracy")
+        words = mixers.searched_sentences(found, [BASELINE], "state_bytes")
+        self.assertIn("attn against gdn, the best other row that has no more state bytes: 0.390 (0.", words[1])
+        self.assertEqual(mixers.searched_sentences(found, [stacked(GDN, GDN)], "state_bytes")[1:], [], "nothing is smaller")
 
     def test_unknown_names_and_sizes_write_nothing(self):
         runs = self.runs()

@@ -53,7 +53,7 @@ def against_size(title: str, below: str, x_title: str, y_title: str, points: lis
         picture.left_axis(frame, up, y_title)
         picture.bottom_axis(frame, across, x_title, grid=True)
         edge = stepped(zip(across(front.x), up(front.high))) + stepped(zip(across(front.x), up(front.low)))[::-1]
-        picture.area(edge, "fill reference", 0.15)
+        picture.area(edge, "fill plain", 0.12)
         picture.path(stepped(zip(across(front.x), up(front.best))), "stroke reference",
                      "front: the best of all that are no larger")
         for family in dict.fromkeys(point.family for point in points):

@@ -105,15 +105,16 @@ def read(runs: Sequence[str], value: str) -> Tuned:
         if _without_rate(one) != _without_rate(first):
             raise TableError(f"{one.path}: differs from {first.path} in training beside the rate")
     names = [name for name in first.mechanisms if all(name in one.mechanisms for one in loaded)]
+    baseline = first.facts.get("baseline") or names[0]
     rows, left_out = [], []
     for name in names:
-        row = _row(name, loaded, value)
+        row = _row(name, label(name, baseline), loaded, value)
         rows.append(row) if row.seeds >= FEWEST_SEEDS else left_out.append(row.label)
     missing = {name for one in loaded for name in one.mechanisms} - {*names}
-    left_out += [_label(name) for name in sorted(missing)]
+    left_out += [label(name, baseline) for name in sorted(missing)]
     if not rows:
         raise TableError(f"{', '.join(runs)}: no row has {FEWEST_SEEDS} seeds at every rate yet")
-    return Tuned(rows, rates, value, first.facts.get("baseline") or rows[0].name, first.facts, left_out)
+    return Tuned(rows, rates, value, baseline, first.facts, left_out)
 
 
 def _rate(table: Table) -> float:
@@ -127,7 +128,7 @@ def _without_rate(table: Table) -> dict:
     return {key: value for key, value in table.facts["training"].items() if key != "learning_rate"}
 
 
-def _row(name: str, loaded: Sequence[Table], value: str) -> Row:
+def _row(name: str, label_: str, loaded: Sequence[Table], value: str) -> Row:
     """With the seeds that ended, well or not, at every rate."""
     places = [one.mechanisms.index(name) for one in loaded]
     ended = [{number for number, status in zip(one.numbers, one.status[place]) if status != tables.MISSING}
@@ -150,22 +151,42 @@ def _row(name: str, loaded: Sequence[Table], value: str) -> Row:
         sizes |= {key: float(values[usable][0]) for key, values in found.items()
                   if usable.any() and key in ("parameters", "flops", "state_bytes")}
         sizes |= {key: float(values[place]) for key, values in one.measured.items() if np.isfinite(values[place])}
-    return Row(name, _label(name), valid, test, sizes)
+    return Row(name, label_, valid, test, sizes)
 
 
-def _label(name: str) -> str:
-    """A name of a model layer by layer without its frame: "gdn", "swa{window=8}", "gdn/gdn/attn/gdn"."""
+def layers_of(name: str) -> list[str]:
+    """The layers of a model's name, equal neighbours one by one."""
     layers = []
     for layer in name.split("/")[1:] if name.startswith("model") else name.split("/"):
         count, rest = re.fullmatch(r"(?:(\d+)\*)?(.*)", layer).groups()
-        layers += [_mixer(rest)] * int(count or 1)
+        layers += [rest] * int(count or 1)
+    return layers
+
+
+def period(name: str) -> int:
+    """After how many layers a model begins anew: 1 where all are alike, their number where it is no cycle."""
+    layers = layers_of(name)
+    return next(p for p in range(1, len(layers) + 1) if len(layers) % p == 0 and layers == layers[:p] * (len(layers) // p))
+
+
+def label(name: str, baseline: str) -> str:
+    """A name of a model layer by layer, without its frame and what the baseline has of short convolutions: "gdn", "swa{window=8}",
+    "gdn/gdn/attn/gdn"."""
+    layers = [_mixer(layer, _convolution(layers_of(baseline)[0])) for layer in layers_of(name)]
     return layers[0] if len(set(layers)) == 1 else "/".join(layers)
 
 
-def _mixer(layer: str) -> str:
+def _convolution(layer: str) -> str:
+    found = re.search(r"conv=\d+", layer)
+    return found[0] if found else "conv=0"
+
+
+def _mixer(layer: str, common: str) -> str:
     """One layer's mixer by its usual name, without what a comparison's frame says."""
     mixer, genes, _ = re.fullmatch(r"([^{+]*)(?:\{([^}]*)\})?(\+.*)?", layer).groups()
     left = {gene for gene in (genes or "").split(",") if gene and not gene.startswith(("dropout=", "conv="))}
+    if _convolution(layer) != common and mixer in ("attn", "recurrent"):
+        left.add(_convolution(layer))
     for alias, own in ALIASES:
         if mixer == own[0] and own[1] <= left:
             mixer, left = alias, left - own[1]

@@ -98,7 +98,7 @@ def against_baseline(found: Tuned) -> dict[str, tuple[Interval, float]]:
 
 
 def in_reach(data: dict, context: int, window: int) -> float:
-    """Of MQAR, the share of answers whose value lies within a window of the query, by 2,000 examples drawn as src/corpora/mqar.cpp does."""
+    """Of MQAR, the share of answers whose value lies within a window of the query: 2,000 examples as src/corpora/mqar.cpp draws."""
     pairs, shown = int(data["pairs"]), 2 * (int(data["pairs"]) + int(data.get("updates", 0)))
     gaps = np.arange((context - shown) // 2)
     weights = (gaps + 1.0) ** (float(data.get("power", 0.01)) - 1.0)
@@ -174,7 +174,8 @@ def front_page(options: argparse.Namespace, command: str) -> tuple[list[str], Re
     points = [Point(row.label, row.name if marked == "found by a search" else row.family, marked, max(float(size), least),
                     found.mean(row)) for row, marked, size in zip(found.rows, kinds, sizes)]
     front = front_of(found, found.rows, sizes)
-    sentences = [*_front_sentences(found, options.against, front), *frame_sentences(found)]
+    sentences = [*searched_sentences(found, options.searched, options.against), *_front_sentences(found, options.against, front),
+                 *frame_sentences(found)]
     picture = mixer_figures.against_size(
         f"{found.value.capitalize()} against {options.against.replace('_', ' ')}",
         f"Means of {_seeds(found)} on the test split, each row at the best of {counted(len(found.rates), 'learning rate')}, with "
@@ -216,6 +217,31 @@ def _front_sentences(found: Tuned, against: str, front: Front) -> list[str]:
     return items
 
 
+def searched_sentences(found: Tuned, names: Sequence[str], against: str) -> list[str]:
+    """Of models that a search found: which are cycles, and whether they are better than the best other row that is no larger."""
+    if not names:
+        return []
+    periods = [tuned.period(name) for name in names]
+    depth = len(tuned.layers_of(names[0]))
+    cycles = sum(1 < one < depth for one in periods)
+    items = [f"Of {counted(len(names), 'model')} found by a search {periods.count(1)} have equal layers, {cycles} are cycles of "
+             f"fewer than their {depth} layers, {len(names) - cycles - periods.count(1)} are neither."]
+    tests = {}
+    for row in (row for row in found.rows if row.name in names):
+        rivals = [one for one in found.rows if one.name not in names and one.sizes[against] <= row.sizes[against]]
+        if not rivals:
+            continue
+        rival = max(rivals, key=lambda one: found.better * found.own(one).mean())
+        n = min(row.seeds, rival.seeds)
+        own, other = found.own(row)[:n], found.own(rival)[:n]
+        if np.isfinite(own).all() and np.isfinite(other).all():
+            tests[row.label] = (rival.label, *statistics.paired_test(own - other, statistics.rounding(own, other)))
+    corrected = statistics.holm([p for _, _, p in tests.values()]) if tests else []
+    return items + [f"{label} against {rival}, the best other row that has no more {against.replace('_', ' ')}: "
+                    f"{_text(difference)} in test {found.value}, {p_value(float(p))} by Holm."
+                    for (label, (rival, difference, _)), p in zip(tests.items(), corrected)]
+
+
 def _reach(found: Tuned, run: str) -> dict[str, list[str]]:
     """On MQAR a column of what windows can know; else none."""
     data = digest.read(run)["config"].get("data", {})
@@ -230,7 +256,7 @@ def _reach(found: Tuned, run: str) -> dict[str, list[str]]:
     return {"in reach": texts}
 
 
-def layers_of(found: Tuned) -> tuple[list[str], np.ndarray]:
+def placements_of(found: Tuned) -> tuple[list[str], np.ndarray]:
     """The two mixers of a placement, the first one's place first asked about, and (rows, layers): whether a layer has the first.
 
     @throws TableError  where rows have other mixers, or not every placement is there.
@@ -269,7 +295,7 @@ def placement_p(judged: np.ndarray, counts: np.ndarray) -> float:
 
 def placement_page(options: argparse.Namespace, command: str) -> tuple[list[str], Report, dict[str, str]]:
     found = tuned.read(options.runs, options.value)
-    mixers, has = layers_of(found)
+    mixers, has = placements_of(found)
     n = min(row.seeds for row in found.rows)
     judged = np.array([found.own(row)[:n] for row in found.rows])
     if not np.isfinite(judged).all():
@@ -287,7 +313,7 @@ def placement_page(options: argparse.Namespace, command: str) -> tuple[list[str]
     sentences = [f"Where their number is given, it {'matters' if p < LEVEL else 'is not shown to matter'} in which of the "
                  f"{has.shape[1]} layers {mixers[0]} stands: {p_value(p)} (permutations within seeds, {counted(n, 'seed')})."]
     if one:
-        means = {found.rows[i].label: statistics.mean_interval(judged[i]) for i in one}
+        means = {found.rows[i].label: _bounded(found, judged[i]) for i in one}
         sentences.append(f"One layer of {mixers[0]} and the others {mixers[1]}: "
                          + "; ".join(f"{label} {_text(interval)}" for label, interval in means.items()) + ".")
     sentences += [f"{mixers[0]} in place of {mixers[1]} in layer {layer + 1} is worth {_text(interval)} in test {found.value}, the "
@@ -330,7 +356,7 @@ def tasks_page(options: argparse.Namespace, command: str) -> tuple[list[str], Re
             values[i, j], tied[i, j] = each.mean(), label in alike
             shade[i, j] = max(0.0, 1.0 - abs(float(own[best].mean() - each.mean())) / far) if np.isfinite(each).all() else 0.0
         others = [label for label in labels if label in alike and label != best]
-        sentences.append(f"{name}: {best} is best with {_text(statistics.mean_interval(own[best]))}; not shown to be worse: "
+        sentences.append(f"{name}: {best} is best with {_text(_bounded(one, own[best]))}; not shown to be worse: "
                          f"{_listed(others)} (n {min(map(len, own.values()))}).")
     chapter = Chapter("tasks", "Rows by tasks", [Pictures({"tasks.svg": mixer_figures.heat(
         "Rows by tasks", f"Mean test {options.value}, each row at the best of its rates; the darker, the nearer to the best of a "
