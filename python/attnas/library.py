@@ -34,6 +34,9 @@ def core() -> ModuleType:
             spec.loader.exec_module(module)
             sys.modules[_NAME] = module
             return module
+    if others := sorted(file.name for file in folders[0].glob("_core.*.so")):
+        raise InputError(f"Study, AskAndTell, objective and algorithm need {folders[0]}/_core{EXTENSION_SUFFIXES[0]}; this "
+                         f"package has {', '.join(others)}, for other Pythons, and runs its programs beside any")
     raise InputError(
         f"Study, AskAndTell, objective and algorithm need _core{EXTENSION_SUFFIXES[0]}, which is in "
         f"none of {', '.join(map(str, folders))}; apt-get install pybind11-dev python3-dev, configure "
