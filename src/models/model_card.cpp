@@ -1,8 +1,10 @@
 #include "models/model_card.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <sstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,17 @@ namespace nas {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// What a model is for: text, labels (of pictures, say), or tokens that are no text.
+enum class Kind { language, classifier, sequences };
+
+Kind kind_of(const RunSummary& run, const Json& config) {
+  const auto task = run.facts.find("task");
+  if (task != run.facts.end() && task->is_object() && task->at("name") == "classification") {
+    return Kind::classifier;
+  }
+  return config.at("text").is_null() ? Kind::sequences : Kind::language;
+}
 
 /// What the mechanism is in its run.
 std::string place_of(const RunSummary& run, const std::string& candidate) {
@@ -108,8 +121,8 @@ void describe_retest(const RunSummary& run, const std::string& candidate, std::o
     trained_again = true;
     text << (listed ? "\nTrained on " : "\nTrained again on ")
          << counted(test.at("n"), listed ? "seed" : "fresh seed")
-         << (retested.at("role") == "tuned" ? ", tuned" : "") << ": test perplexity "
-         << number_text(test.at("mean"));
+         << (retested.at("role") == "tuned" ? ", tuned" : "") << ": "
+         << title(measure_of(run.retest)) << ' ' << number_text(test.at("mean"));
     if (test.at("low").is_number()) {
       text << " (" << shortest(100.0 * run.retest.at("confidence").get<double>()) << " % interval "
            << number_text(test.at("low")) << " to " << number_text(test.at("high")) << ')';
@@ -126,8 +139,8 @@ void describe_retest(const RunSummary& run, const std::string& candidate, std::o
   text << (listed ? "\nVerdict: " : "\nVerdict of the re-test: ") << verdict << '\n';
 }
 
-void describe_scores(const RunSummary& run, const Evaluation& evaluation, const std::string& origin,
-                     std::ostream& text) {
+void describe_scores(const RunSummary& run, const Evaluation& evaluation, const Json& config,
+                     const std::string& origin, std::ostream& text) {
   text << "\n## Scores\n\nOf the validation split"
        << (run.listed() ? "" : ", as the search believes them")
        << ": means over n training runs, ± standard error.\n\n| | n";
@@ -141,7 +154,9 @@ void describe_scores(const RunSummary& run, const Evaluation& evaluation, const 
   text << "\nThese weights, " << origin << ", are of one training run (seed "
        << evaluation.replicate << "), which is recorded with";
   const char* separator = " ";
+  const bool classifies = kind_of(run, config) == Kind::classifier;
   for (const auto* name : {"perplexity", "accuracy", "test_perplexity"}) {
+    if (classifies && std::string_view(name) != "accuracy") continue;
     const auto found = evaluation.values.find(name);
     if (found == evaluation.values.end()) continue;
     text << separator << name << ' ' << number_text(found->second);
@@ -239,12 +254,17 @@ std::vector<std::string> options_of_plugins(const Json& config) {
 std::string model_card(const RunSummary& run, const Evaluation& evaluation, const Json& config,
                        const std::string& origin) {
   std::ostringstream text;
-  text << "# Language model `" << config.at("mechanism").get<std::string>() << "`\n\n"
-       << "A transformer language model in plain PyTorch, trained by attnas. In the "
+  static const std::map<Kind, std::pair<const char*, const char*>> kWords{
+      {Kind::language, {"Language model", "A transformer language model"}},
+      {Kind::classifier, {"Classifier", "A transformer that gives a sequence one of some labels"}},
+      {Kind::sequences, {"Sequence model", "A transformer that continues sequences of tokens"}}};
+  const auto& [title, what] = kWords.at(kind_of(run, config));
+  text << "# " << title << " `" << config.at("mechanism").get<std::string>() << "`\n\n"
+       << what << " in plain PyTorch, trained by attnas. In the "
        << (run.listed() ? "run" : "search") << " `" << run.config.at("name").get<std::string>()
        << "` its mechanism is " << place_of(run, evaluation.candidate) << ".\n";
   describe_model(config, evaluation, text);
-  describe_scores(run, evaluation, origin, text);
+  describe_scores(run, evaluation, config, origin, text);
   describe_training(run, evaluation, origin, text);
   describe_use(config, text);
   return text.str();

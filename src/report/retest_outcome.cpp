@@ -69,6 +69,11 @@ ValueOf values_of(const ChosenObjective& objective) {
   };
 }
 
+/// Share of right answers on the test split.
+double test_accuracy(const Evaluation& evaluation) {
+  return is_usable(evaluation) ? test_scores(evaluation).accuracy() : kNone;
+}
+
 std::optional<Estimate> retested_value(const ChosenObjective& objective, const Retested& retested,
                                        std::int64_t n, double confidence) {
   if (n == 0) return std::nullopt;
@@ -148,7 +153,7 @@ std::optional<Contrast> contrast(const Retested& candidate, const Retested& refe
   }
   if (same || a.empty()) return std::nullopt;
   const auto compare = sequence ? compare_anytime : compare_paired;
-  return Contrast{.paired = compare(a, b, outcome.confidence)};
+  return Contrast{.paired = compare(a, b, outcome.confidence), .measure = outcome.measure};
 }
 
 /// Comparisons that are corrected together, by the ids of the evaluations that they compare: what
@@ -263,6 +268,23 @@ std::optional<std::size_t> index_of(const RetestOutcome& outcome,
 
 }  // namespace
 
+std::string title(Measure measure) {
+  return measure == Measure::accuracy ? "test accuracy" : "test perplexity";
+}
+
+Measure measure_of(const nlohmann::json& retest) {
+  return retest.value("measure", "") == title(Measure::accuracy) ? Measure::accuracy
+                                                                 : Measure::perplexity;
+}
+
+double shown_difference(Measure measure, double difference) {
+  return 100.0 * (measure == Measure::accuracy ? difference : std::expm1(difference));
+}
+
+double RetestOutcome::bound(double share) const {
+  return measure == Measure::accuracy ? share : std::log1p(share);
+}
+
 const RetestedCandidate* RetestOutcome::baseline() const {
   const auto found = std::find_if(candidates.begin(), candidates.end(), [](const auto& candidate) {
     return candidate.role == Role::baseline;
@@ -285,7 +307,10 @@ const RetestedCandidate* RetestOutcome::best_control() const {
   for (const auto& candidate : candidates) {
     if (candidate.role != Role::control || !candidate.test) continue;
     if (candidate.n < std::ssize(candidate.evaluations)) continue;
-    if (best == nullptr || candidate.test->mean < best->test->mean) best = &candidate;
+    const bool better =
+        best == nullptr || (measure == Measure::accuracy ? candidate.test->mean > best->test->mean
+                                                         : candidate.test->mean < best->test->mean);
+    if (better) best = &candidate;
   }
   return best;
 }
@@ -293,8 +318,7 @@ const RetestedCandidate* RetestOutcome::best_control() const {
 Decision RetestOutcome::decision(const RetestedCandidate& candidate) const {
   const auto& contrast = candidate.against_baseline;
   if (!until || !contrast) return Decision::open;
-  return decide(contrast->paired.difference, contrast->p_holm, 1.0 - confidence,
-                std::log1p(*until));
+  return decide(contrast->paired.difference, contrast->p_holm, 1.0 - confidence, bound(*until));
 }
 
 RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& objectives,
@@ -313,7 +337,12 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
       std::find_if(all.begin(), all.end(), [](const auto& o) { return o.needs_training(); });
   outcome.objective_index =
       trained == all.end() ? 0 : static_cast<std::size_t>(trained - all.begin());
-  outcome.objective = all[outcome.objective_index].name;
+  const auto& first = all[outcome.objective_index];
+  outcome.objective = first.name;
+  if (first.needs_training() && first.key == "accuracy") {
+    outcome.measure = Measure::accuracy;
+  }
+  const bool by_accuracy = outcome.measure == Measure::accuracy;
   for (const auto& one : retested) {
     RetestedCandidate candidate{.role = one.role,
                                 .candidate = one.candidate,
@@ -331,22 +360,25 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
     }
     candidate.differences.resize(all.size());
     candidate.rejected = rejection(one, candidate.n, objectives);
-    candidate.test = mean_of(
-        one.evaluations, confidence, {.least = 1.0},
-        [](const Evaluation& evaluation) { return value_named(evaluation, "test_perplexity"); });
+    candidate.test = by_accuracy ? mean_of(one.evaluations, confidence, {.least = 0.0, .most = 1.0},
+                                           test_accuracy)
+                                 : mean_of(one.evaluations, confidence, {.least = 1.0},
+                                           [](const Evaluation& evaluation) {
+                                             return value_named(evaluation, "test_perplexity");
+                                           });
     outcome.candidates.push_back(std::move(candidate));
   }
   find_probabilities(retested, objectives, outcome);
   const auto baseline = index_of(outcome, outcome.baseline());
   const auto tuned = index_of(outcome, outcome.tuned_baseline());
   Family family;
-  const auto test_nll = [](const Evaluation& evaluation) {
-    return value_named(evaluation, "test_nll");
+  const auto compared = [by_accuracy](const Evaluation& evaluation) {
+    return by_accuracy ? 1.0 - test_accuracy(evaluation) : value_named(evaluation, "test_nll");
   };
   const auto compare = [&](std::optional<std::size_t> reference, const Chosen& chosen,
                            std::optional<Contrast> RetestedCandidate::*place, Family& to) {
     if (!reference) return;
-    find_contrasts(retested, *reference, chosen, objectives.judges_failures(), test_nll,
+    find_contrasts(retested, *reference, chosen, objectives.judges_failures(), compared,
                    std::mem_fn(place), outcome, to);
   };
   compare(baseline, is_no_control, &RetestedCandidate::against_baseline, family);
@@ -427,6 +459,7 @@ nlohmann::json to_record(const RetestOutcome& outcome) {
                         {"flattery", json_number(outcome.flattery)},
                         {"probability_split", "validation"},
                         {"verdict", verdict(outcome)}};
+  if (outcome.measure != Measure::perplexity) record["measure"] = title(outcome.measure);
   if (outcome.until) record["until"] = *outcome.until;
   if (const auto seeds = seeds_needed(outcome)) record["seeds_needed"] = *seeds;
   return record;

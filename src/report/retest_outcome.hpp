@@ -34,11 +34,24 @@ struct Retested {
   std::vector<Evaluation> evaluations;
 };
 
+/// What mechanisms are compared by, on the test split: mean nll, whose differences are ratios of
+/// perplexities; or the share of wrong answers, where accuracy is the first objective that training
+/// determines. Less is better of both.
+enum class Measure { perplexity, accuracy };
+/// "test perplexity", "test accuracy".
+std::string title(Measure measure);
+/// That of a record; one without a word of it is of perplexity.
+Measure measure_of(const nlohmann::json& retest);
+/// A difference for people: in percent of the perplexity, or in points of accuracy, below 0 where
+/// the first is better (an error rate that is lower by 0.02 is -2).
+double shown_difference(Measure measure, double difference);
+
 /// Two candidates compared pair by pair of equal seeds.
 /// @note Where seeds are added until something is decided (RetestOutcome::until), interval and p hold
 /// however often that is looked at (compare_anytime), but for controls, whose seeds are given.
 struct Contrast {
   PairedComparison paired;
+  Measure measure = Measure::perplexity;
   /// Corrected for all comparisons of its family, each pair of equal evaluations once; the interval
   /// is not.
   double p_holm = 1.0;
@@ -56,11 +69,11 @@ struct RetestedCandidate {
   /// One per objective, on the validation split, in the objective's own sense; nothing where no
   /// seed was usable. An objective over all replicates (seed_sd) has no error.
   std::vector<std::optional<Estimate>> retest;
-  std::optional<Estimate> test{};  ///< test perplexity; nothing without a test split
+  std::optional<Estimate> test{};  ///< of title(measure); nothing without a test split
   /// See front_probability; nothing for fewer than two seeds, and for those that take no part: tuned
   /// ones, which are no members of the front that the search found, and rejected ones.
   std::optional<double> non_dominated_probability{};
-  /// By mean test nll (nats); all of a re-test are one family, its controls another. Nothing where one of its seeds
+  /// By the measure, on the test split; all of a re-test are one family, its controls another. Nothing where one of its seeds
   /// failed, unless an objective judges failures.
   std::optional<Contrast> against_baseline{};
   std::optional<Contrast> against_tuned_baseline{};
@@ -77,7 +90,8 @@ struct RetestedCandidate {
 struct RetestOutcome {
   std::int64_t replicates = 0;
   double confidence = 0.95;  ///< of all intervals, and of the verdict
-  /// Share of the baseline's perplexity within which a mechanism is taken for as good, where seeds
+  Measure measure = Measure::perplexity;
+  /// Share of the baseline's perplexity, or of all answers, within which a mechanism is taken for as good, where seeds
   /// are added until all are decided; nothing where their number is given.
   std::optional<double> until{};
   std::string objective;            ///< the first that training determines
@@ -95,9 +109,11 @@ struct RetestOutcome {
   /// @return the candidate of role baseline, or what tuning made of it; nullptr if there is none.
   [[nodiscard]] const RetestedCandidate* baseline() const;
   [[nodiscard]] const RetestedCandidate* tuned_baseline() const;
-  /// @return the control of the lowest mean test perplexity, those with failures left out; nullptr
+  /// @return the control that is best by its mean on the test split, those with failures left out; nullptr
   /// if there is none.
   [[nodiscard]] const RetestedCandidate* best_control() const;
+  /// A share as a difference of the measure: of errors, or in nats.
+  [[nodiscard]] double bound(double share) const;
   /// What the seeds of a candidate have come to against the baseline; open where nothing is compared.
   [[nodiscard]] Decision decision(const RetestedCandidate& candidate) const;
 };

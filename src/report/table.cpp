@@ -407,15 +407,20 @@ std::string estimate_text(const nlohmann::json& estimate) {
          ")";
 }
 
-/// A difference of nll as one of perplexities: "-3.1 % (-5.0 to -1.2)".
-std::string difference_text(const nlohmann::json& contrast) {
+/// A difference of perplexities, "-3.1 % (-5.0 to -1.2)", or of accuracies in points, "+2.0 (1.0 to
+/// 3.0)": less errors are more right answers.
+std::string difference_text(Measure measure, const nlohmann::json& contrast) {
   if (contrast.is_null()) return {};
-  const auto percent = [](double nll) {
-    return (nll > 0.0 ? "+" : "") + fixed_text(100.0 * std::expm1(nll), 1);
+  const bool accuracy = measure == Measure::accuracy;
+  const auto number = [&](double difference) {
+    const double shown = (accuracy ? -1.0 : 1.0) * shown_difference(measure, difference);
+    return (shown > 0.0 ? "+" : "") + fixed_text(shown, 1);
   };
-  auto text = percent(contrast.at("difference")) + " %";
+  auto text = number(contrast.at("difference")) + (accuracy ? "" : " %");
   if (contrast.at("low").is_number()) {
-    text += " (" + percent(contrast.at("low")) + " to " + percent(contrast.at("high")) + ")";
+    auto [low, high] = std::pair(number(contrast.at("low")), number(contrast.at("high")));
+    if (accuracy) std::swap(low, high);
+    text += " (" + low + " to " + high + ")";
   }
   return text;
 }
@@ -434,13 +439,14 @@ Column retest_column(const nlohmann::json& candidates, std::string header, Cell 
   return made;
 }
 
-void add_contrast_columns(const nlohmann::json& candidates, const char* field,
-                          const std::string& header, std::vector<Column>& columns) {
+void add_contrast_columns(Measure measure, const nlohmann::json& candidates, const char* field,
+                          std::string header, std::vector<Column>& columns) {
+  if (measure == Measure::accuracy) header += ", points";
   const auto contrast = [field](const nlohmann::json& candidate) {
     return candidate.value(field, nlohmann::json());
   };
   columns.push_back(retest_column(candidates, header, [&](const auto& candidate) {
-    return difference_text(contrast(candidate));
+    return difference_text(measure, contrast(candidate));
   }));
   columns.push_back(retest_column(candidates, "p", [&](const auto& candidate) {
     return corrected_p_text(contrast(candidate));
@@ -449,6 +455,7 @@ void add_contrast_columns(const nlohmann::json& candidates, const char* field,
 
 std::string table_of(const RunSummary& run, std::size_t width) {
   const auto& candidates = run.retest.at("candidates");
+  const auto measure = measure_of(run.retest);
   const auto objective =
       std::find_if(run.objectives.begin(), run.objectives.end(),
                    [&run](const auto& one) { return run.retest.at("objective") == one.name; });
@@ -470,7 +477,7 @@ std::string table_of(const RunSummary& run, std::size_t width) {
         candidates, run.objectives[i].title(),
         [i](const auto& candidate) { return estimate_text(candidate.at("retest").at(i)); }));
   }
-  columns.push_back(retest_column(candidates, "test perplexity", [](const auto& candidate) {
+  columns.push_back(retest_column(candidates, title(measure), [](const auto& candidate) {
     return estimate_text(candidate.at("test"));
   }));
   columns.push_back(retest_column(candidates, "n", [index](const auto& candidate) {
@@ -479,8 +486,8 @@ std::string table_of(const RunSummary& run, std::size_t width) {
     return used_text(n, wanted);
   }));
   columns.back().spare = true;
-  add_contrast_columns(candidates, "against_baseline", "to baseline", columns);
-  add_contrast_columns(candidates, "against_tuned_baseline", "to tuned baseline", columns);
+  add_contrast_columns(measure, candidates, "against_baseline", "to baseline", columns);
+  add_contrast_columns(measure, candidates, "against_tuned_baseline", "to tuned baseline", columns);
   columns.push_back(retest_column(candidates, run.several() ? "P(front)" : "P(best)",
                                   [](const auto& candidate) -> std::string {
                                     const auto& p = candidate.at("non_dominated_probability");
@@ -576,12 +583,15 @@ std::string retest_table(const RunSummary& run, std::size_t width) {
   const auto until = run.retest.value("until", 0.0);
   head << (run.listed() ? "\ntrained on " : "\nre-test on ") << (until > 0.0 ? "at most " : "")
        << counted(replicates, "fresh seed");
-  if (until > 0.0) head << ", until each was decided to " << shortest(100.0 * until) << " %";
+  if (until > 0.0) {
+    head << ", until each was decided to " << shortest(100.0 * until)
+         << (measure_of(run.retest) == Measure::accuracy ? " points" : " %");
+  }
   if (replicates > 1) {
     head << "; " << shortest(100.0 * run.retest.at("confidence").get<double>()) << " % intervals"
          << (until > 0.0 ? " that hold at any number of seeds" : "")
-         << ", each for itself; differences in test perplexity, paired by seed, p by "
-            "Holm over all of them; "
+         << ", each for itself; differences in " << title(measure_of(run.retest))
+         << ", paired by seed, p by Holm over all of them; "
          << (run.several() ? "P(front)" : "P(best)") << " by validation values";
   }
   head << '\n';

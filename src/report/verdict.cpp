@@ -44,15 +44,20 @@ std::string p_text(double p) {
   return buffer.data();
 }
 
+/// Of differences: "%" of a perplexity, points of accuracy.
+const char* unit(Measure measure) { return measure == Measure::accuracy ? " points" : " %"; }
+
 /// "3.1 % (1.2 to 5.0) in test perplexity, n = 5, p = 0.01".
 std::string amount(const Contrast& contrast) {
   const auto& difference = contrast.paired.difference;
   const double sign = difference.mean < 0.0 ? -1.0 : 1.0;
-  const auto percent = [sign](double nll) { return sign * 100.0 * std::expm1(nll); };
+  const auto percent = [&](double value) {
+    return sign * shown_difference(contrast.measure, value);
+  };
   const auto [low, high] = std::minmax({percent(difference.low), percent(difference.high)});
-  return percent_text(percent(difference.mean)) + " % (" + percent_text(low) + " to " +
-         percent_text(high) + ") in test perplexity, n = " + std::to_string(difference.n) + ", " +
-         p_text(contrast.p_holm);
+  return percent_text(percent(difference.mean)) + unit(contrast.measure) + " (" +
+         percent_text(low) + " to " + percent_text(high) + ") in " + title(contrast.measure) +
+         ", n = " + std::to_string(difference.n) + ", " + p_text(contrast.p_holm);
 }
 
 /// "X is better than the baseline by ...", one per candidate, the others counted.
@@ -85,16 +90,17 @@ std::string pairs_text(const std::vector<Compared>& group) {
   return text + (most->pairs() == 1 ? " seed" : " seeds");
 }
 
-/// "3.1 % better", of a difference in nats.
-std::string effect_text(double nll) {
-  const double percent = 100.0 * std::expm1(nll);
-  return percent_text(std::abs(percent)) + (percent > 0.0 ? " % worse" : " % better");
+/// "3.1 % better".
+std::string effect_text(Measure measure, double difference) {
+  const double percent = shown_difference(measure, difference);
+  return percent_text(std::abs(percent)) + unit(measure) + (percent > 0.0 ? " worse" : " better");
 }
 
 /// "between 5.0 % better and 1.2 % worse".
-std::string between_text(const Estimate& difference) {
+std::string between_text(Measure measure, const Estimate& difference) {
   if (!std::isfinite(difference.low)) return "with so few seeds anything";
-  return "between " + effect_text(difference.low) + " and " + effect_text(difference.high);
+  return "between " + effect_text(measure, difference.low) + " and " +
+         effect_text(measure, difference.high);
 }
 
 /// Seeds with which a comparison would tell more.
@@ -103,7 +109,7 @@ std::optional<std::int64_t> seeds_of(const RetestOutcome& outcome, const Contras
                                      std::size_t compared) {
   const auto& difference = contrast.paired.difference;
   const double alpha = (1.0 - outcome.confidence) / static_cast<double>(compared);
-  return outcome.until ? seeds_to_decide(difference, alpha, std::log1p(*outcome.until))
+  return outcome.until ? seeds_to_decide(difference, alpha, outcome.bound(*outcome.until))
                        : seeds_to_show(difference, alpha);
 }
 
@@ -123,7 +129,8 @@ bool has_size(const Compared& one) { return one.contrast->paired.difference.stan
 
 std::string size_text(const RetestOutcome& outcome, const Compared& one, std::size_t compared) {
   const auto& difference = one.contrast->paired.difference;
-  return effect_text(difference.mean) + ", " + between_text(difference) + "; " +
+  const auto measure = outcome.measure;
+  return effect_text(measure, difference.mean) + ", " + between_text(measure, difference) + "; " +
          seeds_text(outcome, one, compared);
 }
 
@@ -153,8 +160,9 @@ void add_within(const RetestOutcome& outcome, const std::vector<Compared>& group
   for (const auto& one : group) {
     const auto& difference = one.contrast->paired.difference;
     sentences.push_back(one.candidate->label + " is within " +
-                        percent_text(100.0 * *outcome.until) + " % of " + reference + ": " +
-                        effect_text(difference.mean) + ", " + between_text(difference) +
+                        percent_text(100.0 * *outcome.until) + unit(outcome.measure) + " of " +
+                        reference + ": " + effect_text(outcome.measure, difference.mean) + ", " +
+                        between_text(outcome.measure, difference) +
                         ", n = " + std::to_string(difference.n) + ".");
   }
 }

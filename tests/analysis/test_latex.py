@@ -69,6 +69,22 @@ class Tables(PageTest):
         self.assertIn(r"with 99\,\% intervals", text)
         self.assertIn(r"$p \leq 0.01$", text)
 
+    def test_accuracy_is_compared_in_points(self):
+        nats = latex.rows(self.run_())
+        run = self.run_()
+        run.retest["measure"] = "test accuracy"
+        own = latex.rows(run)
+        compared = [(one, other) for one, other in zip(own, nats) if one["n"] is not None]
+        self.assertTrue(compared)
+        for one, other in compared:
+            self.assertEqual(one["unit"], "share of errors")
+            self.assertEqual(one["percent"], -100 * other["difference"], "fewer errors are more points")
+            self.assertEqual((one["percent_low"], one["percent_high"]), (-100 * other["high"], -100 * other["low"]))
+        text = latex.table(run)
+        self.assertIn("Change (points)", text)
+        self.assertIn("accuracy on the test split", text)
+        self.assertNotIn("erplexity on the test split", text)
+
     def test_without_a_comparison_there_is_no_table(self):
         self.made.set("retest", None)
         self.assertEqual(latex.rows(self.run_()), [])

@@ -546,5 +546,62 @@ TEST(RetestOutcome, RecordHoldsWhatReportsRead) {
   EXPECT_TRUE(record["candidates"][1]["against_baseline"].is_null());
 }
 
+/// Accuracy by training.
+ObjectiveSet of_accuracy() {
+  auto set = objectives(false, /*maximise=*/true);
+  set.objectives.front().key = "accuracy";
+  set.objectives.front().objective.trained = [](const Evaluation& e) {
+    return e.values.at("accuracy");
+  };
+  return set;
+}
+
+/// A candidate with so many right answers of 1,000 at each seed, and perplexities that say otherwise.
+Retested answering(Role role, const std::string& name, const Numbers& correct) {
+  auto made = retested(role, name, {-0.5}, Numbers(correct.size(), 5.0));
+  for (std::size_t i = 0; i < correct.size(); ++i) {
+    auto& evaluation = made.evaluations[i];
+    evaluation.id = name + std::to_string(i);
+    evaluation.values["accuracy"] = correct[i] / 1000.0;
+    evaluation.values["test_tokens"] = 1000.0;
+    evaluation.values["test_correct"] = correct[i];
+    evaluation.values["test_nll"] = correct[i];  // the more right answers, the worse
+    evaluation.values["test_perplexity"] = 1.0 + correct[i];
+  }
+  return made;
+}
+
+TEST(RetestOutcome, AccuracyIsComparedByAccuracy) {
+  const auto outcome = judge({answering(Role::listed, "good", {760, 762, 757, 761, 759}),
+                              answering(Role::baseline, "plain", {700, 703, 698, 700, 699}),
+                              answering(Role::control, "blind", {100, 101, 99, 100, 100})},
+                             of_accuracy(), 0.95);
+  EXPECT_EQ(outcome.measure, Measure::accuracy);
+  const auto& good = outcome.candidates.front();
+  EXPECT_NEAR(good.test->mean, 0.7598, 1e-9);
+  EXPECT_NEAR(good.against_baseline->paired.difference.mean, -0.0598, 1e-9) << "errors";
+  EXPECT_EQ(outcome.best_control()->label, "the blind");
+  const auto text = verdict(outcome);
+  EXPECT_THAT(text, HasSubstr("the good is better than the baseline by 6.0 points (5."));
+  EXPECT_THAT(text, HasSubstr(") in test accuracy, n = 5, p < 0.001."));
+  EXPECT_THAT(text, HasSubstr("The baseline is better than every control, than the blind by 60.0 "
+                              "points ("));
+  EXPECT_THAT(text, Not(HasSubstr("perplexity")));
+  EXPECT_EQ(to_record(outcome).at("measure"), "test accuracy");
+  EXPECT_FALSE(
+      to_record(judge({retested(Role::baseline, "plain", {100}, kBaseline)}, objectives(), 0.95))
+          .contains("measure"));
+}
+
+TEST(RetestOutcome, AccuracyIsWithinSoManyPoints) {
+  const Numbers like{701, 702, 700, 699, 700, 701, 700, 699};
+  const Numbers plain{700, 703, 700, 700, 699, 700, 701, 700};
+  const auto outcome =
+      judge({answering(Role::listed, "like", like), answering(Role::baseline, "plain", plain)},
+            of_accuracy(), 0.95, 0.03);
+  EXPECT_EQ(outcome.decision(outcome.candidates.front()), Decision::within);
+  EXPECT_THAT(verdict(outcome), HasSubstr("the like is within 3.0 points of the baseline: 0.0"));
+}
+
 }  // namespace
 }  // namespace nas

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from attnas.analysis.digest import BadInput
+from attnas.analysis.measures import measure_of
 from attnas.analysis.run import Run, finite_or
 from attnas.analysis.words import MINUS, NOTHING, counted, number, p_column
 
@@ -25,11 +26,12 @@ def rows(run: Run) -> list[dict[str, Any]]:
 
 def _row(run: Run, record: dict[str, Any], level: float) -> dict[str, Any]:
     contrast, test = record.get("against_baseline") or {}, record.get("test") or {}
+    measure = measure_of(run.retest)
     row: dict[str, Any] = {"mechanism": record["label"], "candidate": record["candidate"], "role": record["role"],
-                           "unit": "nats", "n": int(contrast["n"]) if contrast else None}
+                           "unit": "share of errors" if measure.accuracy else "nats", "n": int(contrast["n"]) if contrast else None}
     row |= {key: finite_or(contrast.get(key), NAN) for key in _OF_CONTRASTS}
-    row |= {name: _percent(row[key]) for name, key in (
-        ("percent", "difference"), ("percent_low", "low"), ("percent_high", "high"))}
+    low, high = measure.interval(row["low"], row["high"])
+    row |= {"percent": measure.shown(row["difference"]), "percent_low": low, "percent_high": high}
     row["distinguished"] = row["p_holm"] <= level
     row |= {name: finite_or(test.get(key), NAN) for name, key in (
         ("test_perplexity", "mean"), ("test_perplexity_low", "low"), ("test_perplexity_high", "high"))}
@@ -39,14 +41,6 @@ def _row(run: Run, record: dict[str, Any], level: float) -> dict[str, Any]:
         row |= {name: finite_or(found.get(key), NAN) for name, key in (
             (objective.name, "mean"), (f"{objective.name}_low", "low"), (f"{objective.name}_high", "high"))}
     return row
-
-
-def _percent(nats: float) -> float:
-    """A difference of mean nll as one of perplexity."""
-    try:
-        return 100.0 * math.expm1(nats)
-    except OverflowError:
-        return math.inf
 
 
 _ESCAPED = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
@@ -75,7 +69,7 @@ def table(run: Run) -> str:
     tested = any(row["test_perplexity"] == row["test_perplexity"] for row in found)
     heads = ["Mechanism", *(_heading(objective.title) for objective in run.objectives)]
     if tested:
-        heads += ["Test", r"Change (\%)", "$p$", "$n$"]
+        heads += ["Test", "Change (points)" if measure_of(run.retest).accuracy else r"Change (\%)", "$p$", "$n$"]
     lines = [" & ".join(cells) + r" \\" for cells in (_cells(run, row, tested) for row in found)]
     slug = re.sub(r"[^A-Za-z0-9]+", "-", run.name).strip("-").lower() or "run"
     return "\n".join([
@@ -126,8 +120,11 @@ def _caption(run: Run, found: list[dict[str, Any]], tested: bool) -> str:
     if not tested:
         return text + "."
     confidence = run.retest["confidence"]
-    return (rf"{text}; perplexity on the test split and its change from the baseline, with {100 * confidence:g}\,\% intervals. $p$: "
-            rf"{'anytime-valid $t$-test' if added else 'paired $t$-test'} of the mean negative log-likelihood of a target of the test "
+    accuracy = measure_of(run.retest).accuracy
+    judged = "share of right answers" if accuracy else "mean negative log-likelihood of a target"
+    return (rf"{text}; {'accuracy' if accuracy else 'perplexity'} on the test split and its change from the baseline, "
+            rf"with {100 * confidence:g}\,\% intervals. $p$: "
+            rf"{'anytime-valid $t$-test' if added else 'paired $t$-test'} of the {judged} of the test "
             "split, $n$ pairs of equal seeds, corrected by Holm. "
             rf"{_added(added)}"
             rf"Bold: distinguished from the baseline, $p \leq {1 - confidence:.3g}$.")

@@ -9,6 +9,7 @@ from typing import Any
 
 from attnas.analysis.digest import Objective
 from attnas.analysis.html import Html, join, mechanism
+from attnas.analysis.measures import Measure, measure_of
 from attnas.analysis.page import Cell, Section, note, paragraph, table
 from attnas.analysis.run import Run, finite_or
 from attnas.analysis.sections.controls import counts
@@ -60,8 +61,8 @@ def pictures(run: Run) -> dict[str, Figure]:
     pairs = _pairs(run, records)
     if pairs:
         found["pairs"] = Figure(
-            lambda width: _paired_picture(pairs, width),
-            "A line is a seed: it joins the baseline's test perplexity (ring, above) with the mechanism's (dot, below). Lines that all "
+            lambda width: _paired_picture(pairs, measure_of(run.retest), width),
+            f"A line is a seed: it joins the baseline's {measure_of(run.retest).title} (ring, above) with the mechanism's (dot, below). Lines that all "
             "lean to one side are a difference; lines that cross are none." + _beyond(run),
             title="The same seeds, pair by pair")
     return found
@@ -71,12 +72,12 @@ def _beyond(run: Run) -> str:
     """That mechanisms have seeds of their own number, where they were added until something was decided."""
     if not run.retest.get("until"):
         return ""
-    return f" Seeds were added until each mechanism was decided to {100 * run.retest['until']:g} %."
+    return f" Seeds were added until each mechanism was decided to {100 * run.retest['until']:g} {measure_of(run.retest).unit}."
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """A mechanism's test perplexities and the baseline's: (seed, baseline, mechanism) each."""
+    """A mechanism's values on the test split and the baseline's: (seed, baseline, mechanism) each."""
 
     label: str
     seeds: list[tuple[int, float, float]]
@@ -84,10 +85,12 @@ class Pairs:
 
 def _pairs(run: Run, records: list[dict]) -> list[Pairs]:
     """Of each mechanism that was compared with the baseline, controls apart."""
+    measure = measure_of(run.retest)
+
     def by_seed(record: dict) -> dict[int, float]:
         evaluations = (run.by_id[id_] for id_ in record["evaluations"] if id_ in run.by_id)
-        return {each.replicate - FIRST_SEED + 1: each.values["test_perplexity"] for each in evaluations
-                if each.usable and "test_perplexity" in each.values}
+        return {each.replicate - FIRST_SEED + 1: value for each in evaluations
+                if each.usable and math.isfinite(value := measure.value(each.values))}
 
     baseline = next((by_seed(record) for record in records if record["role"] == "baseline"), {})
     found = []
@@ -101,15 +104,15 @@ def _pairs(run: Run, records: list[dict]) -> list[Pairs]:
     return found
 
 
-def _paired_picture(all_pairs: list[Pairs], width: float) -> Picture:
+def _paired_picture(all_pairs: list[Pairs], measure: Measure, width: float) -> Picture:
     narrow = width < 600
     row = 64.0 if narrow else 50.0
     left = 8.0 if narrow else 400.0
     frame = Frame(left, 10, width - 14, 10 + row * len(all_pairs))
-    picture = Picture(width, frame.bottom + 48, "test perplexity of each mechanism and the baseline, seed by seed")
+    picture = Picture(width, frame.bottom + 48, f"{measure.title} of each mechanism and the baseline, seed by seed")
     values = [value for pairs in all_pairs for _, *both in pairs.seeds for value in both]
-    x = value_axis(values, False, values)
-    picture.bottom_axis(frame, x, "test perplexity", grid=True)
+    x = value_axis(values, measure.accuracy, values)
+    picture.bottom_axis(frame, x, measure.title, grid=True)
     for i, pairs in enumerate(all_pairs):
         above = frame.top + row * i + (30 if narrow else 14)
         below = above + 24
@@ -119,7 +122,7 @@ def _paired_picture(all_pairs: list[Pairs], width: float) -> Picture:
                      "code small label")
         for seed, baseline, own in pairs.seeds:
             words = tip(pairs.label, f"seed {seed}: {number(own)}, the baseline {number(baseline)}",
-                        f"{signed(100 * (own / baseline - 1))} %")
+                        f"{signed(measure.between(own, baseline))} {measure.unit}")
             picture.path([(x(baseline), above), (x(own), below)], "line2 pair", words)
             picture.dot(x(baseline), above, 4, "ring", words)
             picture.dot(x(own), below, 4, "front", words)
@@ -145,7 +148,9 @@ def _probability(run: Run) -> str:
 
 def _reading(run: Run) -> Html:
     held = " Intervals and p hold however often one looks, but those of controls." if run.retest.get("until") else ""
-    return note("Differences are in test perplexity (that of nll d, in nats, is exp(d) - 1), paired over seeds; "
+    what = ("test accuracy, in points" if measure_of(run.retest).accuracy else
+            "test perplexity (that of nll d, in nats, is exp(d) - 1)")
+    return note(f"Differences are in {what}, paired over seeds; "
                 "intervals stand each for itself, p is corrected by Holm over all comparisons of "
                 "the verdict. Effect size: standardised mean difference of the pairs, "
                 f"Hedges-corrected; below zero is better. {_probability(run)}: the probability that "
@@ -270,7 +275,8 @@ def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
 
 def _table(run: Run, records: list[dict]) -> Html:
     scores = [o.title for o in run.objectives] if run.listed else ["search", "re-test"]
-    header = ["mechanism", "role", f"difference, % ({_interval(run.retest)})", "p (Holm)", "n", *scores, "test perplexity",
+    measure = measure_of(run.retest)
+    header = ["mechanism", "role", f"difference, {measure.unit} ({_interval(run.retest)})", "p (Holm)", "n", *scores, measure.title,
               f"{_probability(run)}, {run.retest['probability_split']}", "effect size"]
     rows = []
     for record in records:
@@ -283,13 +289,10 @@ def _table(run: Run, records: list[dict]) -> Html:
         def cell(key: str) -> float:
             return finite_or(against.get(key), NAN)
 
-        def share(key: str) -> float:
-            return 100 * math.expm1(cell(key))
-
         rows.append([
             Cell(mechanism(record["label"], _brief(run, record)), left=True),
             Cell(record["role"], left=True),
-            Cell(f"{signed(share('difference'))} ({range_text(share('low'), share('high'))})"
+            Cell(f"{signed(measure.shown(cell('difference')))} ({range_text(*measure.interval(cell('low'), cell('high')))})"
                  if against else NOTHING),
             Cell(p_value(cell("p_holm")) if against else NOTHING),
             Cell(str(against.get("n", NOTHING))),

@@ -1,0 +1,55 @@
+"""What the mechanisms of a comparison are compared by on the test split: perplexity, or accuracy where that is what they are for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Recorded differences are of mean nll, or of the share of wrong answers: below 0 is better. Shown ones are percent of the
+    perplexity, or points of accuracy, of which more is better."""
+
+    accuracy: bool
+
+    @property
+    def title(self) -> str:
+        return "test accuracy" if self.accuracy else "test perplexity"
+
+    @property
+    def unit(self) -> str:
+        """Of shown differences."""
+        return "points" if self.accuracy else "%"
+
+    def value(self, values: Mapping[str, float]) -> float:
+        """Of a training run's values; NaN where it has none."""
+        if not self.accuracy:
+            return values.get("test_perplexity", math.nan)
+        tokens = values.get("test_tokens", 0)
+        return values.get("test_correct", math.nan) / tokens if tokens else math.nan
+
+    def shown(self, difference: float) -> float:
+        """A recorded difference for people."""
+        if self.accuracy:
+            return -100.0 * difference
+        try:
+            return 100.0 * math.expm1(difference)
+        except OverflowError:
+            return math.inf
+
+    def between(self, a: float, b: float) -> float:
+        """The shown difference of value a from value b."""
+        return 100.0 * (a - b) if self.accuracy else 100.0 * (a / b - 1.0)
+
+    def interval(self, low: float, high: float) -> tuple[float, float]:
+        """The shown ends of a recorded interval, the lower one first."""
+        ends = self.shown(low), self.shown(high)
+        return (ends[1], ends[0]) if self.accuracy else ends
+
+
+def measure_of(retest: Mapping[str, Any]) -> Measure:
+    """That of a record; one without a word of it is of perplexity."""
+    return Measure(retest.get("measure") == "test accuracy")
