@@ -91,6 +91,19 @@ Words values(const std::string& setting, const std::string& text) {
 
 }  // namespace
 
+bool compares_algorithms(const std::vector<MultirunPart>& parts) {
+  const auto& first = parts.front().overrides;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const auto setting = first[i].substr(0, first[i].find('='));
+    const auto section = setting.substr(0, setting.find('.'));
+    if (setting == "seed" || section == "algorithm" || section == "budget") continue;
+    for (const auto& part : parts) {
+      if (part.overrides[i] != first[i]) return false;
+    }
+  }
+  return true;
+}
+
 std::vector<MultirunPart> multirun(const std::vector<std::string>& overrides) {
   std::vector<MultirunPart> parts(1);
   std::set<std::string> settings;

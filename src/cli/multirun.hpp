@@ -19,4 +19,8 @@ struct MultirunPart {
 /// folder.
 std::vector<MultirunPart> multirun(const std::vector<std::string>& overrides);
 
+/// Whether runs differ in seeds, algorithms and budgets alone, which analysis/compare.py compares; others
+/// are shown side by side by analysis/sweep.py.
+bool compares_algorithms(const std::vector<MultirunPart>& parts);
+
 }  // namespace nas

@@ -244,7 +244,10 @@ int run_several(const Arguments& arguments, char** argv, std::string& kept) {
   if (arguments.study.dry_run || arguments.study.no_report) return worst;
   std::cout << '\n';
   folders.insert(folders.end(), {"--output", root.string()});
-  nas::write_page({.script = "compare.py", .arguments = folders, .file = root / "compare.html"});
+  const bool algorithms = nas::compares_algorithms(parts);
+  nas::write_page({.script = algorithms ? "compare.py" : "sweep.py",
+                   .arguments = folders,
+                   .file = root / (algorithms ? "compare.html" : "sweep.html")});
   return worst;
 }
 

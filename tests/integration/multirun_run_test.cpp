@@ -45,6 +45,14 @@ TEST_F(MultirunTest, EachValueHasAFolderAndAllAPage) {
   EXPECT_EQ(folders(), (std::set<std::string>{"seed=1", "seed=2", "seed=3"}));
 }
 
+TEST_F(MultirunTest, OtherSettingsHaveAPageOfTheirOwn) {
+  ASSERT_EQ(run("nas-run", words({"training.learning_rate=0.001,0.002"})), 0) << text();
+  EXPECT_TRUE(fs::exists(folder_ / "runs" / "sweep.html")) << text();
+  EXPECT_FALSE(fs::exists(folder_ / "runs" / "compare.html"));
+  EXPECT_THAT(read_file(folder_ / "runs" / "sweep.md"),
+              ::testing::HasSubstr("2 values of training.learning_rate"));
+}
+
 TEST_F(MultirunTest, NothingIsWrittenWhereAValueIsWrong) {
   EXPECT_EQ(run("nas-run", words({"seed=1,2", "algorithm.mutation=0.3,3"})), 2);
   expect_text("algorithm.mutation = 3");

@@ -66,5 +66,15 @@ TEST(Multirun, WhatIsNoListIsRefused) {
             "command line: data.path = a/b, must have no '/': it names a folder");
 }
 
+TEST(Multirun, TellsAlgorithmsFromOtherSettings) {
+  const auto algorithms = [](const std::vector<std::string>& words) {
+    return compares_algorithms(multirun(words));
+  };
+  EXPECT_TRUE(algorithms({"training.steps=50", "seed=1..3", "budget.evaluations=9,12"}));
+  EXPECT_TRUE(algorithms({"algorithm={name: sga},{name: motpe}", "algorithm.population=4,8"}));
+  EXPECT_FALSE(algorithms({"seed=1..3", "training.steps=50,100"}));
+  EXPECT_FALSE(algorithms({"algorithms_of_mine=1,2"}));
+}
+
 }  // namespace
 }  // namespace nas
