@@ -99,7 +99,7 @@ class Tabular final : public Problem {
   }
 
   [[nodiscard]] std::string label(const std::string& candidate) const override {
-    return nas::label(parse_mechanism(candidate, semantics_), semantics_);
+    return to_string(parse_mechanism(candidate, semantics_));
   }
 
   [[nodiscard]] nlohmann::json identity() const override {

@@ -108,7 +108,7 @@ std::string component_list() {
     if (!slot.is_component()) continue;
     for (const auto& key : all_keys(slot)) {
       const auto label = component_label(Semantics::corrected, slot.name, key);
-      rows.push_back({slot.name, label, label == key ? "" : "(" + key + ")",
+      rows.push_back({slot.name, key, label == key ? "" : "(" + label + ")",
                       components().at(slot.name, key).summary});
     }
   }
@@ -523,6 +523,10 @@ std::string describe_text(const std::string& name) {
     if (auto text = model_text(name); !text.empty()) return text;
   }
   if (!found.empty()) return join(found, "\n");
+  if (name.ends_with(".so")) {
+    throw InputError("describe: " + name + " is a file of plug-ins; with --plugin " + name +
+                     " list names what it registers, and describe KEY describes it");
+  }
   const auto names = setting_names();
   known.insert(known.end(), names.begin(), names.end());
   const auto hint = did_you_mean(name, known);

@@ -452,7 +452,7 @@ std::vector<LayerAlias> layer_aliases() {
 std::string label(const Architecture& architecture) {
   auto shortened = architecture;
   shorten(shortened);
-  return has_six_fields(shortened) ? label(shortened.stack.front(), architecture.semantics)
+  return has_six_fields(shortened) ? to_string(shortened.stack.front())
                                    : layered_text(shortened, true);
 }
 

@@ -38,7 +38,7 @@ std::vector<LayerAlias> layer_aliases();
 
 /// The name. Identity if the architecture is canonical.
 std::string to_string(const Architecture& architecture);
-/// The name for people: the paper's labels where it has six fields.
+/// The name for people: layers by their aliases; the name itself where it has six fields.
 std::string label(const Architecture& architecture);
 
 /// Parses a name of either form; fields of six may be surrounded by blanks. Not canonical, but of

@@ -85,7 +85,7 @@ struct ModelGenes {
 /// back equal. It is the identity of mechanisms that have the default of every other gene; others
 /// are written by genotype/architecture_name.hpp.
 std::string to_string(const Mechanism& mechanism);
-/// The same in the paper's labels, e.g. "dot|sparsemax|output_gate|learned|bias|0.1": for people.
+/// The same in the paper's labels, e.g. "dot|sparsemax|output_gate|learned|bias|0.1": for input.
 std::string label(const Mechanism& mechanism, Semantics semantics);
 
 /// Parses either form of name; fields may be surrounded by blanks.

@@ -150,9 +150,7 @@ nlohmann::json choices_json(const RunSummary& run, const std::string& candidate,
     }
     const auto& slot = nas::slot(place_of(gene).slot);
     auto choice = choice_text(gene, *architecture);
-    if (slot.is_component()) {
-      choice = component_label(architecture->semantics, slot.name, choice);
-    } else if (slot.is_integer() && choice.find('/') == std::string::npos) {
+    if (slot.is_integer() && choice.find('/') == std::string::npos) {
       const auto configured = configured_gene(gene, space);
       const auto value = configured.categorical() ? offered(configured, *architecture)
                                                   : std::optional<GeneValue>();
@@ -172,7 +170,6 @@ std::string short_label(const RunSummary& run, const std::string& candidate) {
   if (!own || !baseline) return label;
   const auto architecture = recorded_architecture(run, candidate);
   const auto acting = architecture ? active(genes, *architecture) : genes;
-  const auto semantics = parse_semantics(run.config.value("semantics", "corrected"));
   std::vector<std::string> differences;
   for (std::size_t i = 0; i < genes.size(); ++i) {
     const auto& choice = (*own)[i];
@@ -181,9 +178,7 @@ std::string short_label(const RunSummary& run, const std::string& candidate) {
     const auto& slot = nas::slot(place_of(genes[i]).slot);
     const bool speaks = slot.paper && slot.is_component() && genes[i] == slot.name &&
                         choice != "none" && choice.find('/') == std::string::npos;
-    const auto option =
-        slot.is_component() ? component_label(semantics, slot.name, choice) : choice;
-    differences.push_back(speaks ? option : genes[i] + "=" + option);
+    differences.push_back(speaks ? choice : genes[i] + "=" + choice);
   }
   return differences.empty() ? label : join(differences);
 }

@@ -35,7 +35,7 @@ std::optional<std::vector<std::string>> choices_of(const RunSummary& run,
                                                    const std::string& candidate,
                                                    const std::vector<std::string>& genes);
 
-/// The same for people: labels of components, numbers as the run's space offers them, and null for a
+/// The same for people: component keys, numbers as the run's space offers them, and null for a
 /// gene that has no effect in the candidate. Null where this version does not know the candidate.
 nlohmann::json choices_json(const RunSummary& run, const std::string& candidate,
                             const std::vector<std::string>& genes);

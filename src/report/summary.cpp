@@ -162,6 +162,12 @@ void RunSummary::read_meta(const Store& store) {
   sessions = store.sessions();
   labels = store.meta("labels").value_or(nlohmann::json::object());
   if (!labels.is_object()) labels = nlohmann::json::object();
+  // Earlier versions recorded the paper's words for names of six fields.
+  std::vector<std::string> named;
+  for (const auto& [candidate, label] : labels.items()) {
+    if (candidate.find('|') != std::string::npos) named.push_back(candidate);
+  }
+  for (const auto& candidate : named) labels.erase(candidate);
   if (const auto found = config.find("constraints"); found != config.end() && found->is_array()) {
     constraints_ = found->get<std::vector<std::string>>();
   }

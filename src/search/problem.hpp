@@ -55,7 +55,7 @@ struct GroundTruth {
 /// A measurement that can also say, before anything runs, what it is going to do.
 class Problem : public Measurement {
  public:
-  /// Name for people (the paper's labels) of a candidate, whose own name is given.
+  /// Name for people of a candidate, whose own name is given.
   [[nodiscard]] virtual std::string label(const std::string& candidate) const = 0;
   /// Names of the genes of a genotype that have an effect: another value of any other gene is the
   /// same candidate. All of them, unless the problem knows better.

@@ -51,16 +51,16 @@ class LongNames(PageTest):
         self.assertEqual(found["gating"].raw(best.label), short.split("|")[2])
         self.assertGreater(len(effects(run, 0)), 0)
 
-    def test_keys_of_a_space_are_options_by_their_labels(self):
+    def test_keys_of_a_space_are_options_by_their_keys(self):
         digest = json.loads(self.made.file.read_text(encoding="utf-8"))
         digest["record_schema"] = {"genes": [
             {"name": "similarity", "options": [
                 {"key": key, "label": label, "voids": []} for key, label in (
                     ("dot", "dot"), ("silu_dot", "multiplicative"), ("additive", "additive"))]}]}
-        digest["genes"][0]["options"] = ["silu_dot", "dot", "additive"]
+        digest["genes"][0]["options"] = ["multiplicative", "dot", "additive"]
         self.made.file.write_text(json.dumps(digest), encoding="utf-8")
         found = genes(Run(self.folder))
-        self.assertEqual(found[0].options, ("multiplicative", "dot", "additive"))
+        self.assertEqual(found[0].options, ("silu_dot", "dot", "additive"))
 
     def test_a_gene_without_effect_is_not_applicable(self):
         """The window, of which mechanisms with highway and without a gate have none."""

@@ -107,7 +107,7 @@ class Runs(unittest.TestCase):
                              chosen[f"{prefix}normalization"] == "relu_norm")
         self.assertEqual(self.found[f"{prefix}kv_heads"].options, ("1", "4"))
         self.assertEqual(self.found[f"{prefix}window"].options, ("4", "8"))
-        self.assertEqual(self.found[f"{prefix}temperature"].options, ("fixed", "adaptive"))
+        self.assertEqual(self.found[f"{prefix}temperature"].options, ("fixed", "per_query"))
         for text in (page, analysed):
             self.assertRegex(text, f"{prefix}window\\b.* are not applicable to mechanisms")
         self.assertIn("an inferred lineage", analysed)

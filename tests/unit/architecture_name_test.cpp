@@ -81,7 +81,7 @@ TEST(SixFields, AreWrittenAsEver) {
                 const auto parsed = parse_model(given, frame);
                 EXPECT_EQ(parsed.layers, 3);
                 EXPECT_EQ(to_string(parsed), name);
-                EXPECT_EQ(label(parsed), labelled);
+                EXPECT_EQ(label(parsed), name);
                 EXPECT_EQ(to_string(canonical(parsed)), function);
                 EXPECT_EQ(to_string(canonical(parsed.stack.front(), semantics)), function);
                 EXPECT_EQ(candidate_of(parsed).genotype,

@@ -26,9 +26,9 @@ TEST(ListText, ListsComponentsByGene) {
   const auto text = list_text("components");
   EXPECT_THAT(text, HasSubstr("  similarity     additive "));
   EXPECT_THAT(text, testing::ContainsRegex("  gating +none +h \\+ o: no gate\n"));
-  // As configurations name them, with the key of what that is.
-  EXPECT_THAT(text, testing::ContainsRegex("  similarity +multiplicative +\\(silu_dot\\) +"));
-  EXPECT_THAT(text, testing::ContainsRegex("  temperature +adaptive +\\(per_query\\) +"));
+  // With the paper's word, which is read too.
+  EXPECT_THAT(text, testing::ContainsRegex("  similarity +silu_dot +\\(multiplicative\\) +"));
+  EXPECT_THAT(text, testing::ContainsRegex("  temperature +per_query +\\(adaptive\\) +"));
   EXPECT_LT(text.find("similarity "), text.find("normalization "));
 }
 
@@ -225,6 +225,9 @@ TEST(DescribeText, AnUnknownNameNamesTheNearest) {
             "describe: nothing is called 'trainig'; did you mean training?");
   EXPECT_EQ(message_of<InputError>([] { (void)describe_text("multiplicativ"); }),
             "describe: nothing is called 'multiplicativ'; did you mean multiplicative?");
+  EXPECT_EQ(message_of<InputError>([] { (void)describe_text("mine.so"); }),
+            "describe: mine.so is a file of plug-ins; with --plugin mine.so list names what it "
+            "registers, and describe KEY describes it");
   EXPECT_EQ(message_of<InputError>([] { (void)describe_text("gradient_descent_of_weights"); }),
             "describe: nothing is called 'gradient_descent_of_weights', list shows what there is");
 }

@@ -24,7 +24,7 @@ class Gene:
     place: int  # among what mechanisms have
     low: float = 0.0  # range, where it is a number
     high: float = 0.0
-    options: tuple[str, ...] = ()  # of a categorical gene, as the space lists them, by their labels
+    options: tuple[str, ...] = ()  # of a categorical gene, as the space lists them, by their keys
     # What mechanisms have, by label.
     choices: Mapping[str, Sequence[str | None]] = field(default_factory=dict, compare=False,
                                                         repr=False)
@@ -69,7 +69,7 @@ def genes(run: Run) -> list[Gene]:
             continue
         own = recorded.get(name, {})
         gene = Gene(name, place, own.get("min", 0.0), own.get("max", 0.0),
-                    tuple(run.schema.label(name, option) for option in own.get("options", ())),
+                    tuple(run.schema.shown(name, option) for option in own.get("options", ())),
                     choices)
         raw = {gene.raw(label) for label in labels} - {None}
         if run.models:
@@ -81,10 +81,15 @@ def genes(run: Run) -> list[Gene]:
 
 def _choices(run: Run, labels: set[str]) -> dict[str, Sequence[str | None]]:
     """What each mechanism has, by label, as far as it is known."""
+    def shown(names: Sequence[str], own: Sequence[str | None]) -> list[str | None]:
+        return [option and run.schema.shown(name, option) for name, option in zip(names, own)]
+
     if run.models:
-        return {run.label(name): own for name, own in run.models["choices"].items()}
+        return {run.label(name): shown(run.models["genes"], own)
+                for name, own in run.models["choices"].items()}
     names = run.schema.genes
-    return {label: run.schema.function_of(label.split("|"), names) for label in labels if label.count("|") + 1 == len(names)}
+    return {label: run.schema.function_of(shown(names, label.split("|")), names) for label in labels
+            if label.count("|") + 1 == len(names)}
 
 
 def is_fixed(space: Mapping[str, object], name: str) -> bool:

@@ -42,8 +42,8 @@ class Schema:
 
     genes: tuple[str, ...]  # the paper's, in the order of a mechanism's name
     numbers: frozenset[str]  # genes whose options are real numbers
-    labels: Mapping[tuple[str, str], str]  # (gene, key of an option): its name for people
-    voids: Mapping[tuple[str, str], frozenset[str]]  # (gene, key or label): genes without effect beside
+    keys: Mapping[tuple[str, str], str]  # (gene, another word for an option): its key, which is shown
+    voids: Mapping[tuple[str, str], frozenset[str]]  # (gene, key of an option): genes without effect beside
     vanilla: Mapping[str, frozenset[str]]  # what the vanilla transformer has, of categorical genes
     sources: Mapping[str, str]  # objective: "analytic", "measured" or "trained"
     maximised: frozenset[str]  # objectives of which more is better
@@ -58,9 +58,9 @@ class Schema:
         """Whether a gene's options are real numbers; "slot1.rope_base" is one of rope_base."""
         return place(gene)[1] in self.numbers
 
-    def label(self, gene: str, option: str) -> str:
-        """The name for people of an option that is given by its key, its label or as a number."""
-        return self.labels.get((place(gene)[1], option), option)
+    def shown(self, gene: str, option: str) -> str:
+        """The one word for an option that is given by its key, the paper's word or as a number."""
+        return self.keys.get((place(gene)[1], option), option)
 
     def function_of(self, options: Sequence[str | None], order: Sequence[str]) -> tuple:
         """What two combinations of options share where they are one function: a gene without effect
@@ -88,13 +88,14 @@ def schema(record: Mapping[str, Any] | None) -> Schema:
     genes = record["genes"]
     options = [(gene["name"], option["key"], option) for gene in genes
                for option in gene.get("options", ())]
-    labels = {(gene, key): option.get("label", key) for gene, key, option in options}
+    keys = {(gene, option["label"]): key for gene, key, option in options
+            if option.get("label", key) != key}
     voids = {(gene, key): frozenset(option.get("voids", ())) for gene, key, option in options}
     return Schema(
         genes=tuple(gene["name"] for gene in genes if gene.get("paper", True)),
         numbers=frozenset(gene["name"] for gene in genes if gene.get("kind") == "number"),
-        labels=labels,
-        voids={**{(gene, labels[gene, key]): voided for (gene, key), voided in voids.items()}, **voids},
+        keys=keys,
+        voids=voids,
         vanilla={gene["name"]: frozenset(gene["vanilla"]) for gene in genes if "vanilla" in gene},
         sources={key: own["source"] for key, own in record["objectives"].items()},
         maximised=frozenset(key for key, own in record["objectives"].items() if own["maximise"]),
