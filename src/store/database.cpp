@@ -196,13 +196,13 @@ Database::~Database() {
   close_journal();
 }
 
-/// Makes the file small again where more than half of it is free, as when tables were rewritten; it
+/// Makes the file small again where more than a quarter of it is free, as when tables were rewritten; it
 /// stays as it is where that fails, or where the disk has no room for what is kept, twice.
 void Database::give_back_pages() noexcept {
   try {
     const auto pages = number("PRAGMA page_count");
     const auto kept = pages - number("PRAGMA freelist_count");
-    if (in_transaction() || pages < kFewPages || 2 * kept > pages) return;
+    if (in_transaction() || pages < kFewPages || 4 * kept > 3 * pages) return;
     const auto bytes =
         static_cast<std::uintmax_t>(kept) * static_cast<std::uintmax_t>(number("PRAGMA page_size"));
     if (fs::space(fs::absolute(file_).parent_path()).available < 3 * bytes) return;
