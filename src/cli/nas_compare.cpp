@@ -18,12 +18,14 @@
 #include "cli/programs.hpp"
 #include "cli/running_trainings.hpp"
 #include "cli/status_lines.hpp"
+#include "cli/with_torch.hpp"
 #include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/installed.hpp"
 #include "core/stop.hpp"
 #include "core/terminal.hpp"
+#include "core/words_only.hpp"
 #include "report/columns.hpp"
 #include "report/text.hpp"
 #include "study/comparison_study.hpp"
@@ -165,11 +167,13 @@ std::string closing_table(const nas::ComparisonResult& result) {
 }
 
 /// @param kept  receives the folder that keeps what is finished.
-int run(int argc, char** argv, std::string& kept) {
+int run(int argc, char** argv, const nas::WithTorch& torch, std::string& kept) {
   Arguments arguments;
   const auto visible = options(arguments);
   nas::parse_command_line(argc, argv, "nas-compare", visible, arguments.words);
-  if (nas::answers(arguments.help, arguments.version, kUsage, visible)) return nas::kDone;
+  if (nas::answers(arguments.help, arguments.version, kUsage, visible, torch.version_text)) {
+    return nas::kDone;
+  }
   if (arguments.words.empty()) {
     throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
                           "for example: nas-compare compare_text");
@@ -183,19 +187,20 @@ int run(int argc, char** argv, std::string& kept) {
       arguments.output.empty() ? std::filesystem::path("runs") / comparison.common().name
                                : std::filesystem::path(nas::at_home(arguments.output));
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  nas::require_more_than_words();
   nas::install_stop_handlers();
   kept = folder.string();
   try {
     nas::ComparisonResult result;
     {
       SearchesDisplay display(arguments.quiet);
-      result = nas::run_comparison(comparison,
-                                   {.folder = folder,
-                                    .threads = arguments.threads > 0 ? arguments.threads : cores,
-                                    .on_progress = [&display](std::size_t done, std::size_t missing,
-                                                              const std::string& name) {
-                                      display.update(done, missing, name);
-                                    }});
+      result = torch.run_comparison(
+          comparison, {.folder = folder,
+                       .threads = arguments.threads > 0 ? arguments.threads : cores,
+                       .on_progress = [&display](std::size_t done, std::size_t missing,
+                                                 const std::string& name) {
+                         display.update(done, missing, name);
+                       }});
     }
     std::cout << '\n'
               << nas::printable(closing_table(result)) << "\nwritten to "
@@ -215,8 +220,8 @@ int run(int argc, char** argv, std::string& kept) {
 
 }  // namespace
 
-int nas::nas_compare(int argc, char** argv) {
+int nas::nas_compare(const WithTorch& torch, int argc, char** argv) {
   std::string kept;
   return nas::run_main(
-      "nas-compare", [&] { return run(argc, argv, kept); }, kept);
+      "nas-compare", [&] { return run(argc, argv, torch, kept); }, kept);
 }

@@ -14,14 +14,21 @@ namespace {
 
 constexpr const char* kPolicy = "OMP_WAIT_POLICY";
 
+const char* of_process(const char* name) { return std::getenv(name); }
+
 }  // namespace
 
 bool should_wait_passively(std::int64_t threads, const EnvironmentVariable& variable) {
   return threads > 1 && variable(kPolicy) == nullptr && variable("GOMP_SPINCOUNT") == nullptr;
 }
 
+void choose_passive_waiting(std::int64_t threads) {
+  if (!should_wait_passively(threads, of_process)) return;
+  (void)setenv(kPolicy, "PASSIVE", /*overwrite=*/0);  // else wait_passively() says what is wrong
+}
+
 void wait_passively(std::int64_t threads, char* const* argv) {
-  if (!should_wait_passively(threads, [](const char* name) { return std::getenv(name); })) return;
+  if (!should_wait_passively(threads, of_process)) return;
   // What is set now is found by the new process, so that it does not start another one.
   std::error_code error;
   if (setenv(kPolicy, "PASSIVE", /*overwrite=*/0) == 0) {

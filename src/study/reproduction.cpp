@@ -30,11 +30,6 @@ Task recorded_task(const Evaluation& evaluation, const Measurement& measurement)
                    measurement);
 }
 
-std::int64_t Reproduction::num_different() const {
-  return std::count_if(made.begin(), made.end(),
-                       [](const auto& one) { return !one.differences.empty(); });
-}
-
 namespace {
 
 /// What is read of a run whose evaluations are made again.

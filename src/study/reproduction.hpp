@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -49,7 +50,10 @@ struct Reproduction {
   std::int64_t drawn = 0;          ///< of these
   std::vector<Reproduced> made{};  ///< in the order in which they were there
   /// How many of them differ from the record.
-  [[nodiscard]] std::int64_t num_different() const;
+  [[nodiscard]] std::int64_t num_different() const {
+    return std::count_if(made.begin(), made.end(),
+                         [](const auto& one) { return !one.differences.empty(); });
+  }
 };
 
 /// Makes evaluations of a run again, from nothing, by threads of this process, under the recorded

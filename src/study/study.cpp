@@ -499,26 +499,6 @@ Problem::Instrument instrument_of(CommandExecutor& executor) {
   };
 }
 
-fs::path default_folder(const Experiment& experiment) {
-  return fs::path("runs") / (experiment.name + (experiment.mechanisms.empty() ? "" : "-train"));
-}
-
-/// Reads a configuration. Where a run lies in its folder, mistakes may come of plug-ins that it had.
-Experiment opened(const fs::path& configuration, const std::vector<std::string>& overrides,
-                  const fs::path& folder) {
-  Diagnostics mistakes;
-  auto experiment = load_experiment(configuration, overrides, mistakes);
-  if (mistakes.size() == 0) return experiment;
-  const auto of_run = folder.empty() ? default_folder(experiment) : folder;
-  if (const auto file = of_run / "store.sqlite"; fs::exists(file)) {
-    const Store store(file, Store::Mode::read_only);
-    const auto missing = missing_plugins(store.environments(), of_run);
-    if (!missing.empty()) throw InputError(missing);
-  }
-  mistakes.throw_if_any();
-  return experiment;
-}
-
 /// Workers that the search can keep busy.
 int busy_workers(const Experiment& experiment, const Plan& plan) {
   return algorithms().at(experiment.algorithm).make().batches ? plan.workers : 1;
@@ -554,14 +534,6 @@ void cut_by_time(const Experiment& experiment, const Problem& problem, Plan& pla
 }
 
 }  // namespace
-
-Study::Study(const fs::path& configuration, const std::vector<std::string>& overrides,
-             fs::path folder)
-    : Study(opened(configuration, overrides, at_home(folder.string())), folder) {}
-
-Study::Study(Experiment experiment, fs::path folder)
-    : experiment_(std::move(experiment)),
-      folder_(!folder.empty() ? fs::path(at_home(folder.string())) : default_folder(experiment_)) {}
 
 Plan Study::plan(bool calibrate) const {
   Observer nobody;

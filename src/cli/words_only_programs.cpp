@@ -1,0 +1,106 @@
+// What programs do in a process without LibTorch.
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include <dlfcn.h>
+
+#include "cli/catalogue.hpp"
+#include "cli/passive_waiting.hpp"
+#include "cli/program.hpp"
+#include "cli/programs.hpp"
+#include "cli/start.hpp"
+#include "cli/with_torch.hpp"
+#include "core/words_only.hpp"
+
+namespace nas {
+
+namespace {
+
+template <class Result, class... Args>
+Result beyond(Args... /*arguments*/) {
+  require_more_than_words();
+  throw std::logic_error("a process with LibTorch has none");
+}
+
+/// Threads that wait passively need no second beginning for it: see wait_passively().
+int begin_study(const Study& study, const StudyArguments& arguments, char** /*argv*/,
+                std::string& /*kept*/) {
+  const auto threads = study.experiment().evaluation.get<std::int64_t>("threads");
+  if (!arguments.dry_run) choose_passive_waiting(threads);
+  return beyond<int>();
+}
+
+constexpr WithTorch kWordsOnly{.version_text = beyond,
+                               .run_study = begin_study,
+                               .run_pilot = beyond,
+                               .reproduce = beyond,
+                               .run_comparison = beyond,
+                               .analyse_run = beyond,
+                               .analysis_table = beyond,
+                               .use_model = beyond,
+                               .work = beyond};
+
+int export_words(const WithTorch& /*torch*/, int argc, char** argv) {
+  return nas_export(argc, argv);
+}
+
+/// The catalogue that lies beside the library and is of the same build; else null.
+nlohmann::json catalogue_beside_library() {
+  Dl_info library{};
+  if (dladdr(reinterpret_cast<const void*>(&have_words_only), &library) == 0) return nullptr;
+  const auto folder = std::filesystem::path(library.dli_fname).parent_path();
+  std::ifstream file(folder / "attnas" / "words.json");
+  auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.value("version", "") == version_line() ? json : nullptr;
+}
+
+/// Holds back what is said on standard error: after BeyondWords it is said once more.
+class HeldBack {
+ public:
+  HeldBack() : before_(std::cerr.rdbuf(held_.rdbuf())) {}
+  ~HeldBack() { std::cerr.rdbuf(before_); }
+  HeldBack(const HeldBack&) = delete;
+  HeldBack& operator=(const HeldBack&) = delete;
+
+  [[nodiscard]] std::string text() const { return held_.str(); }
+
+ private:
+  std::ostringstream held_;
+  std::streambuf* before_;
+};
+
+}  // namespace
+
+}  // namespace nas
+
+int nas_words(const char* program, int argc, char** argv) {
+  static const std::map<std::string, int (*)(const nas::WithTorch&, int, char**)> kPrograms{
+      {"nas_analyse", nas::nas_analyse}, {"nas_compare", nas::nas_compare},
+      {"nas_export", nas::export_words}, {"nas_model", nas::nas_model},
+      {"nas_run", nas::nas_run},         {"nas_train", nas::nas_train},
+      {"nas_work", nas::nas_work}};
+  const auto catalogue = nas::catalogue_beside_library();
+  if (catalogue.is_null()) return kBeyondWords;
+  nas::have_words_only();
+  nas::register_catalogue(catalogue);
+  try {
+    std::string said;
+    int code = 0;
+    {
+      const nas::HeldBack held;
+      code = kPrograms.at(program)(nas::kWordsOnly, argc, argv);
+      said = held.text();
+    }
+    std::cerr << said << std::flush;
+    return code;
+  } catch (const nas::BeyondWords&) {
+    return kBeyondWords;
+  }
+}
