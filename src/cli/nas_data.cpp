@@ -186,7 +186,7 @@ int list(const Words& words) {
       print_line("where", files->train.parent_path().string());
     } else {
       print_line("where", "not in " + location.folder.string() + "; nas-data get " + name +
-                              (is_given_only(name) ? " --from PATH" : ""));
+                              (data_set->given_only() ? " --from PATH" : ""));
     }
   }
   return 0;

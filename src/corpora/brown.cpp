@@ -6,9 +6,8 @@
 
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
-#include "data/corpus.hpp"
 #include "data/data_set.hpp"
-#include "data/text.hpp"
+#include "data/text_source.hpp"
 #include "data/vocabulary.hpp"
 
 namespace nas {
@@ -93,22 +92,14 @@ void prepare(const fs::path& from, const fs::path& to) {
   splitter.write(to);
 }
 
-Corpus load(const Parameters& settings, std::int64_t context, const DataLocation& location) {
-  return text_corpus("brown", "Brown corpus without tags", read_data_set("brown", location),
-                     settings, context);
-}
-
-NAS_REGISTER_PREPARATION({.key = "brown",
-                          .summary = "strips the tags; 800,000 tokens to train, 200,000 to valid",
-                          .file = __FILE__},
-                         prepare);
-
-NAS_REGISTER_CORPUS({.key = "brown",
-                     .summary = "American English of 1961, 500 texts, 1.16 M tokens (Francis and "
-                                "Kucera 1964)",
-                     .settings = text_settings(),
-                     .file = __FILE__},
-                    load);
+NAS_REGISTER_TEXT({.key = "brown",
+                   .summary = "American English of 1961, 500 texts, 1.16 M tokens (Francis and "
+                              "Kucera 1964)",
+                   .text = "Brown corpus without tags",
+                   .splits = "strips the tags; 800,000 tokens to train, 200,000 to valid",
+                   .prepare = prepare,
+                   .settings = text_settings(),
+                   .file = __FILE__});
 
 }  // namespace
 

@@ -1,11 +1,10 @@
 #include <string>
 #include <string_view>
 
-#include "data/corpus.hpp"
 #include "data/data_set.hpp"
 #include "data/encoding.hpp"
 #include "data/shares.hpp"
-#include "data/text.hpp"
+#include "data/text_source.hpp"
 #include "data/vocabulary.hpp"
 
 namespace nas {
@@ -45,22 +44,14 @@ void prepare(const fs::path& from, const fs::path& to) {
   shares.write(to);
 }
 
-Corpus load(const Parameters& settings, std::int64_t context, const DataLocation& location) {
-  return text_corpus("fortunes_zh", "Chinese sayings and poems of fortunes-zh 2.98",
-                     read_data_set("fortunes_zh", location), settings, context);
-}
-
-NAS_REGISTER_PREPARATION({.key = "fortunes_zh",
-                          .summary = "of twenty sayings one to valid and one to test",
-                          .file = __FILE__},
-                         prepare);
-
-NAS_REGISTER_CORPUS({.key = "fortunes_zh",
-                     .summary = "Chinese sayings, stories and poems, 2.2 MB (fortunes-zh 2.98); "
-                                "for data.tokenizer byte, char and bpe",
-                     .settings = with_tokenizer("char"),
-                     .file = __FILE__},
-                    load);
+NAS_REGISTER_TEXT({.key = "fortunes_zh",
+                   .summary = "Chinese sayings, stories and poems, 2.2 MB (fortunes-zh 2.98); "
+                              "for data.tokenizer byte, char and bpe",
+                   .text = "Chinese sayings and poems of fortunes-zh 2.98",
+                   .splits = "of twenty sayings one to valid and one to test",
+                   .prepare = prepare,
+                   .settings = with_tokenizer("char"),
+                   .file = __FILE__});
 
 }  // namespace
 

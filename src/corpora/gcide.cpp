@@ -2,10 +2,9 @@
 #include <string_view>
 
 #include "data/archive.hpp"
-#include "data/corpus.hpp"
 #include "data/data_set.hpp"
 #include "data/shares.hpp"
-#include "data/text.hpp"
+#include "data/text_source.hpp"
 #include "data/vocabulary.hpp"
 
 namespace nas {
@@ -38,23 +37,15 @@ void prepare(const fs::path& from, const fs::path& to) {
   shares.write(to);
 }
 
-Corpus load(const Parameters& settings, std::int64_t context, const DataLocation& location) {
-  return text_corpus("gcide", "GNU Collaborative International Dictionary of English 0.48",
-                     read_data_set("gcide", location), settings, context);
-}
-
-NAS_REGISTER_PREPARATION({.key = "gcide",
-                          .summary = "of twenty articles one to valid and one to test",
-                          .file = __FILE__},
-                         prepare);
-
-NAS_REGISTER_CORPUS(
+NAS_REGISTER_TEXT(
     {.key = "gcide",
      .summary = "an English dictionary, 126,000 articles, 40 MB: Webster's of 1913 with additions "
                 "(GCIDE 0.48)",
+     .text = "GNU Collaborative International Dictionary of English 0.48",
+     .splits = "of twenty articles one to valid and one to test",
+     .prepare = prepare,
      .settings = text_settings(),
-     .file = __FILE__},
-    load);
+     .file = __FILE__});
 
 }  // namespace
 

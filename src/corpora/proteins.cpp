@@ -2,10 +2,9 @@
 #include <string_view>
 
 #include "data/archive.hpp"
-#include "data/corpus.hpp"
 #include "data/data_set.hpp"
 #include "data/shares.hpp"
-#include "data/text.hpp"
+#include "data/text_source.hpp"
 #include "data/vocabulary.hpp"
 
 namespace nas {
@@ -33,23 +32,15 @@ void prepare(const fs::path& from, const fs::path& to) {
   shares.write(to);
 }
 
-Corpus load(const Parameters& settings, std::int64_t context, const DataLocation& location) {
-  return text_corpus("proteins", "sequences of UniProt, as mmseqs2 14 has them for examples",
-                     read_data_set("proteins", location), settings, context);
-}
-
-NAS_REGISTER_PREPARATION({.key = "proteins",
-                          .summary = "a line for each sequence; of twenty one to valid and one to "
-                                     "test",
-                          .file = __FILE__},
-                         prepare);
-
-NAS_REGISTER_CORPUS({.key = "proteins",
-                     .summary = "20,000 protein sequences of UniProt, 9.1 M amino acids; related "
-                                "ones may be in several splits",
-                     .settings = with_tokenizer("residue"),
-                     .file = __FILE__},
-                    load);
+NAS_REGISTER_TEXT({.key = "proteins",
+                   .summary = "20,000 protein sequences of UniProt, 9.1 M amino acids; related "
+                              "ones may be in several splits",
+                   .text = "sequences of UniProt, as mmseqs2 14 has them for examples",
+                   .splits = "a line for each sequence; of twenty one to valid and one to "
+                             "test",
+                   .prepare = prepare,
+                   .settings = with_tokenizer("residue"),
+                   .file = __FILE__});
 
 }  // namespace
 

@@ -1,23 +1,12 @@
-#include "data/corpus.hpp"
-#include "data/data_set.hpp"
-#include "data/text.hpp"
+#include "data/text_source.hpp"
 
 namespace nas {
 
-namespace {
-
-Corpus load(const Parameters& settings, std::int64_t context, const DataLocation& location) {
-  return text_corpus("wikitext-2", "WikiText-2, tokenised edition",
-                     read_data_set("wikitext-2", location), settings, context);
-}
-
-NAS_REGISTER_CORPUS(
+NAS_REGISTER_TEXT(
     {.key = "wikitext-2",
      .summary = "Wikipedia articles, 2.1 M words (Merity et al. 2016, arXiv:1609.07843)",
+     .text = "WikiText-2, tokenised edition",
      .settings = text_settings(),
-     .file = __FILE__},
-    load);
-
-}  // namespace
+     .file = __FILE__});
 
 }  // namespace nas

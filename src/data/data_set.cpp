@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
-#include <iterator>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -223,7 +222,7 @@ Prepared download_any(const DataSet& data_set, const DataLocation& location, con
   const auto how = "Take it from a folder or an archive with: nas-data get " + data_set.name +
                    " --from PATH, or put train.txt, valid.txt and test.txt into " +
                    (location.folder / data_set.name).string();
-  if (data_set.sources.empty()) {
+  if (data_set.given_only()) {
     throw InputError(data_set.name + ": there is no source whose checksum is known. " + how);
   }
   std::string failures;
@@ -281,24 +280,24 @@ std::string read_text_file(const fs::path& file) {
     throw InputError(file.string() + ": is " + kind + ", must be a text file");
   }
   std::ifstream in(file, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
+  std::string text;
+  std::string block(std::size_t{1} << 20U, '\0');
+  while (in.read(block.data(), std::ssize(block)), in.gcount() > 0) {
+    text.append(block, 0, static_cast<std::size_t>(in.gcount()));
+  }
   if (!in.is_open() || in.bad()) {
     throw InputError(file.string() + ": cannot be read");
   }
   return text;
 }
 
-bool is_given_only(const std::string& name) {
-  const auto* known = find_known_data_set(name);
-  return known != nullptr && known->sources.empty();
-}
-
-SplitTexts read_data_set(const std::string& name, const DataLocation& location) {
+SplitTexts read_data_set(const std::string& name, const DataLocation& location, bool bytes) {
   const auto files = find_data_set(name, location);
   if (!files) {
+    const auto* known = find_known_data_set(name);
     throw InputError(name + ": no train.txt, valid.txt and test.txt in " +
                      (location.folder / name).string() + "; get them with: nas-data get " + name +
-                     (is_given_only(name) ? " --from PATH" : "") +
+                     (known != nullptr && known->given_only() ? " --from PATH" : "") +
                      ", or set NAS_DATA_DIR to the folder that holds " + name);
   }
   SplitTexts texts{read_text_file(files->train), read_text_file(files->valid),
@@ -306,6 +305,7 @@ SplitTexts read_data_set(const std::string& name, const DataLocation& location) 
   Sha256 hash;
   for (const auto* text : {&texts.train, &texts.valid, &texts.test}) hash.update(*text);
   require_as_recorded(name, *files, hash.hex());
+  if (bytes) return texts;
   require_encoding(files->train.string(), texts.train, /*bytes=*/false);
   require_encoding(files->valid.string(), texts.valid, /*bytes=*/false);
   require_encoding(files->test.string(), texts.test, /*bytes=*/false);

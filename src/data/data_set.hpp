@@ -29,15 +29,15 @@ struct DataSet {
   std::string content_sha256;       ///< splits_sha256 of the finished files; empty = not known
   std::string language{};           ///< of the text, or what else it consists of
   std::int64_t bytes = 0;           ///< of the three files
+
+  /// Whether no source is known: then the user gives it.
+  [[nodiscard]] bool given_only() const { return sources.empty(); }
 };
 
 /// @return the data sets that can be downloaded, by name in order.
 const std::vector<DataSet>& known_data_sets();
 /// @return the data set of that name, or null if the corpus needs no download.
 const DataSet* find_known_data_set(std::string_view name);
-
-/// Whether no source of a data set is known: then the user gives it.
-bool is_given_only(const std::string& name);
 
 /// The three text files that every data set ends up as.
 struct SplitFiles {
@@ -50,9 +50,10 @@ std::optional<SplitFiles> find_splits(const std::filesystem::path& folder);
 /// itself where that is named NAME; or nothing.
 std::optional<SplitFiles> find_data_set(const std::string& name, const DataLocation& location);
 /// @return the texts of a data set.
+/// @param bytes  they may be any bytes, no text.
 /// @throws InputError if it is not there, with the command that gets it, or if it is not what
 /// source.json beside it records; files without such a record are taken as they are.
-SplitTexts read_data_set(const std::string& name, const DataLocation& location);
+SplitTexts read_data_set(const std::string& name, const DataLocation& location, bool bytes = false);
 /// @return a file's bytes. @throws InputError if it is no regular file, or cannot be read.
 std::string read_text_file(const std::filesystem::path& file);
 /// @return SHA-256 of the bytes of train, valid and test, one after the other.

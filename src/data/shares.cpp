@@ -2,7 +2,6 @@
 
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
-#include "data/data_set.hpp"
 #include "data/encoding.hpp"
 
 namespace nas {
@@ -23,20 +22,6 @@ fs::path file_below(const fs::path& folder, const std::string& name) {
     if (entry.is_regular_file() && entry.path().filename() == name) return entry.path();
   }
   throw InputError("no file " + name + " in it");
-}
-
-void write_hundred_million_bytes(const fs::path& file, const fs::path& folder) {
-  constexpr std::size_t kTrain = 90'000'000;
-  constexpr std::size_t kOthers = 5'000'000;
-  const auto text = read_text_file(file);
-  if (text.size() != kTrain + 2 * kOthers) {
-    throw InputError(file.string() + ": has " + std::to_string(text.size()) +
-                     " bytes, must have 100000000");
-  }
-  const std::string_view all(text);
-  write_durably(folder / "train.txt", all.substr(0, kTrain));
-  write_durably(folder / "valid.txt", all.substr(kTrain, kOthers));
-  write_durably(folder / "test.txt", all.substr(kTrain + kOthers));
 }
 
 std::string as_utf8(std::string_view text) {

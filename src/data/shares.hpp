@@ -30,11 +30,6 @@ class Shares {
 /// The file of a name in a folder or one below it. @throws InputError if there is none.
 std::filesystem::path file_below(const std::filesystem::path& folder, const std::string& name);
 
-/// Cuts a file of 100,000,000 bytes into 90, 5 and 5 million. @throws InputError if it has another
-/// size, MachineError.
-void write_hundred_million_bytes(const std::filesystem::path& file,
-                                 const std::filesystem::path& folder);
-
 /// A text with U+FFFD for each byte that is in no character of UTF-8.
 std::string as_utf8(std::string_view text);
 

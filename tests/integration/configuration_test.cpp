@@ -122,7 +122,7 @@ class ConfigurationTest : public ::testing::Test {
         text += word % 9 == 0 ? "<unk> " : "abcdefgh" + std::to_string(word % 7) + " ";
       text += "\n";
     }
-    for (const std::string corpus : {"wikitext-2", "brown"}) {
+    for (const std::string corpus : {"wikitext-2", "brown", "gcide", "debian_reference_zh_cn"}) {
       for (const std::string split : {"train", "valid", "test"}) {
         folder_.write("data/" + corpus + "/" + split + ".txt", text);
       }
@@ -130,7 +130,7 @@ class ConfigurationTest : public ::testing::Test {
     for (const std::string split : {"train", "valid", "test"}) {
       std::string images;  // of ten classes, black
       for (int i = 0; i < 40; ++i) {
-        images += std::to_string(i % 10) + ' ' + std::string(std::size_t{2} * 28 * 28, '0') + '\n';
+        images += static_cast<char>(i % 10) + std::string(std::size_t{28} * 28, '\0');
       }
       folder_.write("data/fashion_mnist/" + split + ".txt", images);
     }

@@ -480,14 +480,18 @@ TEST(KnownDataSets, SourcesAreComplete) {
     EXPECT_TRUE(corpora().contains(set.name));
     EXPECT_NE(set.licence, "");
     EXPECT_NE(set.language, "");
-    EXPECT_GT(set.bytes, 1'000'000);
+    EXPECT_GT(set.bytes, 700'000);
     for (const auto& source : set.sources) {
       EXPECT_TRUE(source.sha256.size() == 64 || set.content_sha256.size() == 64)
           << source.address << " is not checked";
     }
   }
-  EXPECT_THAT(names, ElementsAre("brown", "enwik8", "fashion_mnist", "fortunes_zh", "gcide",
-                                 "proteins", "text8", "wikitext-2"));
+  EXPECT_THAT(names,
+              ElementsAre("brown", "debian_reference_de", "debian_reference_en",
+                          "debian_reference_es", "debian_reference_fr", "debian_reference_it",
+                          "debian_reference_ja", "debian_reference_pt", "debian_reference_zh_cn",
+                          "debian_reference_zh_tw", "enwik8", "fashion_mnist", "fortunes_zh",
+                          "gcide", "proteins", "sqlite", "text8", "wikitext-2"));
   EXPECT_EQ(find_known_data_set("wikitext-2")->sources.front().address,
             "https://wikitext.smerity.com/wikitext-2-v1.zip");
   EXPECT_EQ(find_known_data_set("mqar"), nullptr);

@@ -46,10 +46,13 @@ std::string gzip(const std::string& bytes) {
 class FreeCorpora : public ::testing::Test {
  protected:
   /// Gets a corpus from the folder of what was written.
-  SplitTexts got(const std::string& name) {
+  void fetch(const std::string& name) const {
     auto set = *find_known_data_set(name);
     set.content_sha256.clear();  // of the real one
     get_data_set(set, location(), folder_.path() / "from");
+  }
+  [[nodiscard]] SplitTexts got(const std::string& name) const {
+    fetch(name);
     return read_data_set(name, location());
   }
   [[nodiscard]] DataLocation location() const { return {.folder = folder_.path() / "data"}; }
@@ -104,6 +107,33 @@ TEST_F(FreeCorpora, JoinLinesOfASequence) {
   EXPECT_EQ(corpus.bytes_per_token, 1.0);
 }
 
+TEST_F(FreeCorpora, DealSectionsOfTheReference) {
+  std::string text = "Debian\n    1.1.1. A line of the contents\n1.1. List of tables\n";
+  for (int i = 1; i <= 20; ++i) {
+    text += "1." + std::to_string(i / 10) + "." + std::to_string(i) +
+            ".\xC2\xA0Kopf\n\n    Wort\n 1.1.1. eingerückt\n2. Kapitel\n3.14 und mehr\n";
+  }
+  folder_.write("from/usr/share/debian-reference/debian-reference.zh-cn.txt.gz", gzip(text));
+  const auto texts = got("debian_reference_zh_cn");
+  EXPECT_THAT(texts.train, StartsWith("1.0.1.\xC2\xA0Kopf\n\n    Wort\n 1.1.1. eingerückt\n"
+                                      "2. Kapitel\n3.14 und mehr\n1.0.2."));
+  EXPECT_THAT(texts.valid, StartsWith("1.1.10."));
+  EXPECT_THAT(texts.test, StartsWith("1.2.20."));
+  EXPECT_THAT(texts.train, Not(HasSubstr("contents")));
+}
+
+TEST_F(FreeCorpora, DealFilesOfSource) {
+  for (int i = 10; i < 30; ++i) {
+    folder_.write("from/a-1/src/f" + std::to_string(i) + (i % 2 == 0 ? ".c" : ".h"),
+                  "int f" + std::to_string(i) + ";" + (i == 19 ? "\xE4" : ""));
+  }
+  folder_.write("from/a-1/src/f.txt", "no source");
+  const auto texts = got("sqlite");
+  EXPECT_THAT(texts.train, StartsWith("int f10;\nint f11;\n"));
+  EXPECT_EQ(texts.valid, "int f19;\xEF\xBF\xBD\n");
+  EXPECT_EQ(texts.test, "int f29;\n");
+}
+
 TEST_F(FreeCorpora, RefuseFewParts) {
   folder_.write("from/DB.fasta.gz", gzip(">a\nMKV\n"));
   EXPECT_THAT(error_of([&] { (void)got("proteins"); }),
@@ -148,7 +178,7 @@ class FashionMnist : public FreeCorpora {
   void get() {
     write("train", 5003);
     write("t10k", 4);
-    (void)got("fashion_mnist");
+    fetch("fashion_mnist");
   }
 };
 
@@ -194,6 +224,41 @@ TEST_F(FashionMnist, AsksForEachPixel) {
   EXPECT_EQ(target[783], 10 + 255);
 }
 
+TEST_F(FashionMnist, GivesPatchesAsTokens) {
+  get();
+  auto settings = defaults("fashion_mnist");
+  settings.set("levels", std::int64_t{4});
+  settings.set("patch", std::int64_t{2});
+  const auto corpus = loaded("fashion_mnist", settings, 49);
+  EXPECT_EQ(corpus.vocabulary, 10 + 256);
+  EXPECT_THAT(corpus.description,
+              HasSubstr("14 x 14 pixels of 4 levels, row by row, in patches of 2 x 2"));
+  std::array<std::int64_t, 49> input{};
+  std::array<std::int64_t, 49> target{};
+  corpus.valid.read(97, 0, input.data(), target.data());  // image 100: 44 above, 255 below
+  EXPECT_EQ(input[0], 10);
+  EXPECT_EQ(input[24], 10 + 3 * (16 + 64));  // of the row in the middle the lower half
+  EXPECT_EQ(input[48], 10 + 3 * (1 + 4 + 16 + 64));
+  EXPECT_EQ(target[48], 0);
+  settings.set("asks", std::string("pixels"));
+  EXPECT_EQ(loaded("fashion_mnist", settings, 49).vocabulary, 10 + 256 + 1);
+}
+
+TEST_F(FashionMnist, RefusesWhatIsNoImage) {
+  const auto refused = [&](const std::string& bytes) {
+    for (const auto* split : {"train", "valid", "test"}) {
+      folder_.write("data/fashion_mnist/" + std::string(split) + ".txt", bytes);
+    }
+    return error_of([&] { (void)loaded("fashion_mnist", defaults("fashion_mnist"), 196); });
+  };
+  EXPECT_EQ(
+      refused("3 " + std::string(1568, '0') + "\n"),  // as splits were before
+      "fashion_mnist: a split has 1571 bytes, must be a multiple of 785: move its folder away "
+      "and get it again with: nas-data get fashion_mnist");
+  EXPECT_EQ(refused("\x0a" + std::string(784, '\0')),
+            "fashion_mnist: image 1 of a split is of class 10, must be below 10");
+}
+
 TEST_F(FashionMnist, RefusesSizesThatDoNotFit) {
   get();
   auto settings = defaults("fashion_mnist");
@@ -203,6 +268,18 @@ TEST_F(FashionMnist, RefusesSizesThatDoNotFit) {
   settings.set("side", std::int64_t{10});
   EXPECT_THAT(error_of([&] { (void)loaded("fashion_mnist", settings, 100); }),
               HasSubstr("data.side = 10, must divide 28"));
+  settings.set("side", std::int64_t{14});
+  settings.set("patch", std::int64_t{4});
+  EXPECT_EQ(error_of([&] { (void)loaded("fashion_mnist", settings, 196); }),
+            "fashion_mnist: data.patch = 4, must divide data.side = 14");
+  settings.set("side", std::int64_t{28});
+  EXPECT_EQ(error_of([&] { (void)loaded("fashion_mnist", settings, 49); }),
+            "fashion_mnist: data.levels = 16 to the power 16, the pixels of a patch, must be at "
+            "most 65536");
+  settings.set("patch", std::int64_t{2});
+  EXPECT_EQ(error_of([&] { (void)loaded("fashion_mnist", settings, 49); }),
+            "fashion_mnist: model.context = 49, must be the pixels of an image: 196 where "
+            "data.side = 28, data.patch = 2");
 }
 
 TEST(DebianPackage, IsUnpackedToWhatItInstalls) {
