@@ -49,7 +49,10 @@ class Tokens:
             self.bytes = {i: token.encode() for token, i in self.vocabulary.items()}
 
     def ids_of_characters(self, text):
-        return [self.vocabulary.get(c, self.unknown) for c in text.decode(errors="surrogateescape")]
+        text = text.decode(errors="surrogateescape")
+        if (self.tokenizer.get("normalizer") or {}).get("type") == "NFC":
+            text = unicodedata.normalize("NFC", text)
+        return [self.vocabulary.get(c, self.unknown) for c in text]
 
     def read_pairs(self, model):
         characters = byte_characters()

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "data/normalization.hpp"
 #include "data/unicode.hpp"
 
 namespace nas {
@@ -15,7 +16,8 @@ constexpr const char* kUnknown = "<unk>";
 
 }  // namespace
 
-Characters::Characters(const std::vector<char32_t>& characters) : tokens_{kUnknown} {
+Characters::Characters(const std::vector<char32_t>& characters, bool normal)
+    : tokens_{kUnknown}, normal_(normal) {
   for (const auto character : characters) {
     ids_.emplace(character, static_cast<std::int32_t>(tokens_.size()));
     tokens_.push_back(utf8(character));
@@ -29,7 +31,8 @@ std::int32_t Characters::id(char32_t character) const {
   return found == ids_.end() ? 0 : found->second;
 }
 
-void Characters::encode(std::string_view text, std::vector<std::int32_t>& ids) const {
+void Characters::encode(std::string_view given, std::vector<std::int32_t>& ids) const {
+  const auto text = normal_ ? nfc(given) : std::string(given);
   ids.reserve(ids.size() + num_characters(text));
   for (std::size_t at = 0; at < text.size();) {
     const auto character = character_at(text, at);
@@ -53,7 +56,7 @@ std::string Characters::file() const {
       {"truncation", nullptr},
       {"padding", nullptr},
       {"added_tokens", Json::array()},
-      {"normalizer", nullptr},
+      {"normalizer", normal_ ? Json::object({{"type", "NFC"}}) : Json()},
       {"pre_tokenizer",
        {{"type", "Split"},
         {"pattern", {{"Regex", "(?m:.)"}}},  // of Oniguruma: any character, ends of lines too
@@ -67,7 +70,13 @@ std::string Characters::file() const {
 
 std::shared_ptr<const Tokenizer> read_characters(const std::string& text) {
   try {
-    const auto vocabulary = nlohmann::json::parse(text).at("model").at("vocab");
+    const auto json = nlohmann::json::parse(text);
+    const auto vocabulary = json.at("model").at("vocab");
+    const auto normalizer = json.value("normalizer", nlohmann::json());
+    const bool normal = normalizer == nlohmann::json::object({{"type", "NFC"}});
+    if (!normal && !normalizer.is_null()) {
+      throw InputError("normalizer = " + normalizer.dump() + ", must be null or of type NFC");
+    }
     std::vector<char32_t> characters(vocabulary.size());
     std::vector<bool> taken(vocabulary.size(), false);
     for (const auto& [token, id] : vocabulary.items()) {
@@ -86,7 +95,7 @@ std::shared_ptr<const Tokenizer> read_characters(const std::string& text) {
     }
     if (characters.empty()) throw InputError("has no token, must have <unk>");
     characters.erase(characters.begin());
-    return std::make_shared<const Characters>(characters);
+    return std::make_shared<const Characters>(characters, normal);
   } catch (const nlohmann::json::exception& error) {
     throw InputError(std::string("is no tokenizer.json of characters: ") + error.what());
   }

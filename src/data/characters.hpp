@@ -14,7 +14,8 @@ namespace nas {
 /// order. Also <unk>: each byte that is no UTF-8.
 class Characters final : public Tokenizer {
  public:
-  explicit Characters(const std::vector<char32_t>& characters);
+  /// @param normal  whether texts are brought into normalization form C first.
+  explicit Characters(const std::vector<char32_t>& characters, bool normal = false);
 
   [[nodiscard]] std::int64_t size() const override;
   [[nodiscard]] SpecialTokens special() const override { return {.unknown = 0}; }
@@ -30,6 +31,7 @@ class Characters final : public Tokenizer {
   [[nodiscard]] std::int32_t id(char32_t character) const;
 
   std::vector<std::string> tokens_;  ///< by id
+  bool normal_;
   std::unordered_map<char32_t, std::int32_t> ids_;
 };
 

@@ -53,23 +53,8 @@ std::string utf8(char32_t code) {
   return {byte(0xF0U | (code >> 18U)), rest(12), rest(6), rest(0)};
 }
 
-UnstableCharacters unstable_characters(std::string_view text) {
-  UnstableCharacters found;
-  std::int64_t line = 1;
-  for (std::size_t at = 0; at < text.size();) {
-    if (static_cast<unsigned char>(text[at]) < 0x80) {
-      line += text[at++] == '\n' ? 1 : 0;
-      continue;
-    }
-    const auto character = character_at(text, at);
-    at = character.end;
-    if (character.foreign || kind_in(kUnicodeUnstable, character.code) == '\0') continue;
-    if (found.number++ == 0) {
-      found.first = character.code;
-      found.line = line;
-    }
-  }
-  return found;
+bool may_change(char32_t character) {
+  return character >= 0x80 && kind_in(kUnicodeUnstable, character) != '\0';
 }
 
 }  // namespace nas

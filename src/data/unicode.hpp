@@ -26,13 +26,8 @@ CharacterAt character_at(std::string_view text, std::size_t position);
 /// @return the UTF-8 of a code point.
 std::string utf8(char32_t code);
 
-/// Characters of a text by which it may not be in normalization form C: NFC_Quick_Check is No or
-/// Maybe (Unicode Standard Annex 15).
-struct UnstableCharacters {
-  std::int64_t number = 0;
-  char32_t first = 0;
-  std::int64_t line = 0;  ///< of the first, from 1
-};
-UnstableCharacters unstable_characters(std::string_view text);
+/// Whether normalization form C may write a character otherwise, or join it to the one before:
+/// NFC_Quick_Check is No or Maybe (Unicode Standard Annex 15).
+bool may_change(char32_t character);
 
 }  // namespace nas

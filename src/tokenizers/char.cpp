@@ -1,37 +1,24 @@
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <map>
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/warning.hpp"
 #include "data/characters.hpp"
+#include "data/normalization.hpp"
 #include "data/unicode.hpp"
 
 namespace nas {
 
 namespace {
 
-void warn_of_other_forms(std::string_view text) {
-  const auto found = unstable_characters(text);
-  if (found.number == 0) return;
-  std::array<char, 16> name{};
-  std::snprintf(name.data(), name.size(), "U+%04X", static_cast<unsigned>(found.first));
-  warn("data.unit = char: the train split has " + std::to_string(found.number) +
-       (found.number == 1 ? " character" : " characters") +
-       " that a text in NFC may not have (the first " + name.data() + " in line " +
-       std::to_string(found.line) + "): one letter may be written in several ways; uconv -x nfc");
-}
-
 /// The most frequent characters, ties by code point: no more than the vocabulary has room for, and as
 /// many as make up the share `coverage` of the text.
-std::shared_ptr<const Tokenizer> train(std::string_view text, const Parameters& settings) {
+std::shared_ptr<const Tokenizer> train(std::string_view given, const Parameters& settings) {
   const auto vocabulary = settings.get<std::int64_t>("vocabulary");
   if (vocabulary == 1) {
     throw InputError("data.vocabulary = 1, must be 0 (every character) or at least 2");
   }
-  warn_of_other_forms(text);
+  const auto text = nfc(given);
   std::map<char32_t, std::int64_t> counts;
   std::int64_t all = 0;
   for (std::size_t at = 0; at < text.size(); ++all) {
@@ -51,7 +38,7 @@ std::shared_ptr<const Tokenizer> train(std::string_view text, const Parameters& 
     characters.push_back(character);
     covered += count;
   }
-  return std::make_shared<const Characters>(characters);
+  return std::make_shared<const Characters>(characters, /*normal=*/true);
 }
 
 TokenizerKind characters() {
@@ -64,8 +51,8 @@ TokenizerKind characters() {
 }
 
 NAS_REGISTER_TOKENIZER({.key = "char",
-                        .summary = "characters of UTF-8 (code points) as they stand, expected in "
-                                   "NFC; rare ones <unk>",
+                        .summary = "characters of UTF-8 (code points) of the text in NFC; rare "
+                                   "ones <unk>",
                         .settings = {{.name = "coverage",
                                       .default_value = 1.0,
                                       .help = "of characters: share of the training split that "

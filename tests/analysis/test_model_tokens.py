@@ -72,6 +72,12 @@ class Characters(unittest.TestCase):
         self.assertEqual(tokens.text([2, 3]), "a日".encode())
         self.assertEqual(tokens.first, 1)
 
+    def test_letters_are_written_in_one_way_where_the_file_says_so(self):
+        tokenizer = json.loads(of_characters("\n", "\u00e9"))
+        self.assertEqual(model_tokens.Tokens(json.dumps(tokenizer)).ids("e\u0301".encode()), [0, 0])
+        tokenizer["normalizer"] = {"type": "NFC"}
+        self.assertEqual(model_tokens.Tokens(json.dumps(tokenizer)).ids("e\u0301".encode() + b"\xff"), [2, 0])
+
 
 class Unicode(unittest.TestCase):
     @unittest.skipUnless(unicodedata.unidata_version == "14.0.0", "another version of Unicode")
