@@ -121,7 +121,8 @@ def picture(paths: list[str], values: list[Value], objective: int) -> figures.Fi
 
 def table(paths: list[str], values: list[Value]) -> Columns:
     """A row for each value."""
-    head = [*(paths or ["setting"]), "runs"]
+    last = [path.rpartition(".")[2] for path in paths]
+    head = [*((last if len(set(last)) == len(last) else paths) or ["setting"]), "runs"]
     objectives = values[0].runs[0].objectives
     for goal in objectives:
         head += [f"best {goal.quantity}", "baseline"]
