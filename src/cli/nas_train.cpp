@@ -239,7 +239,19 @@ int run_gates(const Arguments& arguments, char** argv, const nas::WithTorch& tor
   if (arguments.words.empty()) {
     throw nas::InputError("command line: no configuration given; nas-train --help shows how");
   }
+  for (const auto& [option, value] :
+       {std::pair("--seeds", &arguments.seeds), std::pair("--until", &arguments.until)}) {
+    if (value->empty()) continue;
+    throw nas::InputError(std::string("command line: ") + option + ' ' + *value +
+                          ", must be left out beside --gates, whose seeds are fixed");
+  }
   const auto& file = arguments.words.front();
+  if (!is_configuration(file) && arguments.words.size() > 1 &&
+      is_configuration(arguments.words.back())) {
+    throw nas::InputError("command line: " + file +
+                          ", must be left out beside --gates, which trains the baseline and its "
+                          "controls");
+  }
   Words overrides(std::next(arguments.words.begin()), arguments.words.end());
   const auto given = nas::load_experiment(file, overrides);
   const auto further = nas::gates_overrides(given);

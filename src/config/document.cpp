@@ -581,7 +581,11 @@ Parameters read_section(const std::string& path, const DocumentNode* node,
   if (node == nullptr) node = &kEmpty;
   if (empty_override || (node->kind != Kind::map && node->kind != Kind::null)) {
     const auto given = empty_override ? " is empty" : " = " + node->summary();
-    diagnostics.add(node->origin, path + given + ", must be a map of settings");
+    const bool named = std::any_of(settings.begin(), settings.end(), [](const auto& setting) {
+      return setting.name == "mechanism";  // which may stand for the section
+    });
+    diagnostics.add(node->origin, path + given + ", must be " + (named ? "a mechanism, or " : "") +
+                                      "a map of settings");
     return parameters;
   }
   auto known = ignored;

@@ -195,6 +195,10 @@ TEST_F(TrainTest, SeedsUntilADecisionAreThoseOfAnyWorkersAndOfAContinuedRun) {
 }
 
 TEST_F(TrainTest, UntilNeedsAListAndAPercentage) {
+  EXPECT_EQ(run("nas-train", {config("smoke.yaml"), "--gates", "--until", "3%"}), 2);
+  expect_text("--until 3%, must be left out beside --gates, whose seeds are fixed");
+  EXPECT_EQ(run("nas-train", {"sparsemax", config("smoke.yaml"), "--gates"}), 2);
+  expect_text("command line: sparsemax, must be left out beside --gates");
   EXPECT_EQ(run("nas-train", {"sparsemax", config("smoke.yaml"), "--until", "much"}), 2);
   expect_text("retest.until = much");
   EXPECT_EQ(run("nas-train", {"sparsemax", config("smoke.yaml"), "--until", "0 %"}), 2);

@@ -58,6 +58,8 @@ TEST_F(ExperimentTest, AnEmptySectionOfTheCommandLineIsNotOneOfDefaults) {
     EXPECT_EQ(mistakes("", {section + "="}), refused);
     EXPECT_EQ(mistakes("training: {steps: 9}\n", {section + "="}), refused);
   }
+  EXPECT_EQ(mistakes("", {"baseline="}),
+            "command line: baseline is empty, must be a mechanism, or a map of settings");
   EXPECT_EQ(mistakes("space: {bias: true}\n", {"space="}),
             "command line: space = (empty), must be a map of genes");
   EXPECT_EQ(load("retest:\n").retest.get<Integer>("replicates"), 5);
