@@ -246,5 +246,19 @@ TEST_F(ComparisonTest, SomeContendersCanBeChosen) {
   EXPECT_THAT(names, ElementsAre("random_search", "sga"));
 }
 
+TEST_F(ComparisonTest, AKeyChoosesAllOfItsAlgorithm) {
+  const auto kept = [this](const std::vector<std::string>& wanted) {
+    auto comparison = load(head_ + budget_ +
+                           "algorithms: [{name: evo_ga, label: evo_ga (paper)}, sga, "
+                           "{name: evo_ga, label: evo_ga (own)}]\n");
+    keep_contenders(comparison, wanted);
+    std::vector<std::string> names;
+    for (const auto& contender : comparison.contenders) names.push_back(contender.name);
+    return names;
+  };
+  EXPECT_THAT(kept({"evo_ga"}), ElementsAre("evo_ga (paper)", "evo_ga (own)"));
+  EXPECT_THAT(kept({"evo_ga (own)", "sga"}), ElementsAre("sga", "evo_ga (own)"));
+}
+
 }  // namespace
 }  // namespace nas

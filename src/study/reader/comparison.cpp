@@ -259,13 +259,24 @@ Comparison load_comparison(const std::filesystem::path& file,
 void keep_contenders(Comparison& comparison, const std::vector<std::string>& wanted) {
   Texts known;
   for (const auto& contender : comparison.contenders) known.push_back(contender.name);
+  const auto holds = [](const Texts& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  // A name means one contender, the key of an algorithm all of it.
+  const auto is_meant = [&](const Contender& contender, const std::string& name) {
+    return holds(known, name) ? contender.name == name : contender.experiment.algorithm == name;
+  };
+  const auto& all = comparison.contenders;
   for (const auto& name : wanted) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (std::any_of(all.begin(), all.end(), [&](const auto& one) { return is_meant(one, name); })) {
+      continue;
+    }
     throw InputError("command line: --algorithms = " + name + ", must be among " + join(known) +
                      did_you_mean(name, known));
   }
-  std::erase_if(comparison.contenders, [&wanted](const Contender& contender) {
-    return std::find(wanted.begin(), wanted.end(), contender.name) == wanted.end();
+  std::erase_if(comparison.contenders, [&](const Contender& contender) {
+    return std::none_of(wanted.begin(), wanted.end(),
+                        [&](const auto& name) { return is_meant(contender, name); });
   });
 }
 
