@@ -8,6 +8,7 @@
 #           330, 384, 368, 396); two runs named "a" the same, one named "b" another number.
 # Source:   optuna/pruners/_hyperband.py, _get_bracket_id(): binascii.crc32 of study_name and number; optuna/storages/_base.py:
 #           a missing name is "no-name-" and a UUID.
+#           The documentation of HyperbandPruner says to specify study_name.
 # Advice:   give every study a name, one for all seeds and samplers that are compared; record epochs as the cost, not trials.
 set -euo pipefail
 folder=$(mktemp -d)

@@ -46,7 +46,8 @@ plain, again = trained(), trained()
 evaluated = trained(DataLoader(validation, batch_size=4))
 own = trained(DataLoader(validation, batch_size=4, generator=torch.Generator()))
 print("expected: evaluation in order, without dropout, changes no weight:", torch.equal(plain, again))
-print("seen: equal weights with a validation pass:", torch.equal(plain, evaluated), "; by a loader with a generator:", torch.equal(plain, own))
+print("seen: equal weights with a validation pass:", torch.equal(plain, evaluated),
+      "; by a loader with a generator:", torch.equal(plain, own))
 if not (torch.equal(plain, again) and torch.equal(plain, own) and not torch.equal(plain, evaluated)):
     sys.exit("the behaviour has changed")
 END
