@@ -13,8 +13,12 @@
 #include "cli/describe.hpp"
 #include "cli/schema.hpp"
 #include "core/error.hpp"
+#include "core/run_program.hpp"
 #include "core/temporary_folder.hpp"
+#include "genotype/architecture_name.hpp"
 #include "genotype/slots.hpp"
+#include "models/model_folder.hpp"
+#include "models/trained_model.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
 #include "study/study.hpp"
@@ -70,9 +74,17 @@ const nlohmann::json& named(const nlohmann::json& list, const char* key, const s
 }
 
 Texts fields(const std::string& line) {
-  std::istringstream stream(line);
-  Texts texts;
-  for (std::string field; std::getline(stream, field, ',');) texts.push_back(field);
+  Texts texts(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      texts.emplace_back();
+    } else {
+      texts.back() += c;
+    }
+  }
   return texts;
 }
 
@@ -161,6 +173,133 @@ TEST_F(ExamplesTest, AreInTheRecord) {
   EXPECT_EQ(run_->config.at("algorithm").at("name"), "simple_evolution");
   EXPECT_EQ(run_->config.at("data").at("corpus"), "counting");
   EXPECT_EQ(results_json(*run_).at("record_schema"), run_->schema);
+}
+
+/// Layers of the mixer and the feed-forward layer that the examples add, each with two sizes.
+constexpr const char* kLayers =
+    "controls: false\n"
+    "objectives: [perplexity]\n"
+    "algorithm: {name: exhaustive}\n"
+    "space:\n"
+    "  mixer: [moving_average]\n"
+    "  conv: [2, 3]\n"
+    "  ffn: [gelu, geglu]\n"
+    "  ratio: [1, 2]\n"
+    "baseline: dot|softmax|none|fixed|bias|0\n"
+    "model: {layers: 1, width: 8, heads: 2, context: 8}\n"
+    "data: {corpus: counting}\n"
+    "training: {steps: 2, batch_size: 4}\n"
+    "evaluation: {device: cpu, workers: 1, causality: require, keep_models: 8}\n";
+
+class LayerExamplesTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    const auto configuration = folder_->write("layers.yaml", kLayers);
+    run_ = std::make_unique<RunSummary>(Study(configuration, {}, folder_->path() / "run").run());
+  }
+  static void TearDownTestSuite() {
+    run_.reset();
+    folder_.reset();
+  }
+
+  void SetUp() override { ASSERT_NE(run_, nullptr) << "the search failed"; }
+
+  /// What is wrong with the configuration and another setting.
+  static std::string mistake(const std::string& override_) {
+    return message_of<InputError>(
+        [&] { (void)Study(folder_->path() / "layers.yaml", {override_}); });
+  }
+  /// The model of a candidate, with its weights.
+  static ModelRequest request_of(const std::string& candidate) {
+    return {.run = folder_->path() / "run",
+            .candidate = candidate,
+            .folder = folder_->path() / "again"};
+  }
+
+  inline static std::unique_ptr<TemporaryFolder> folder_;
+  inline static std::unique_ptr<RunSummary> run_;
+};
+
+TEST_F(LayerExamplesTest, AMixerIsListedAndDescribed) {
+  EXPECT_THAT(list_text("components"), ContainsRegex("  mixer +moving_average +W \\(x_t"));
+  EXPECT_THAT(describe_text("moving_average"), HasSubstr("the mean of the newest conv inputs"));
+  EXPECT_THAT(describe_text("conv"), HasSubstr("moving_average"));
+  EXPECT_THAT(schema_json().dump(), HasSubstr("\"moving_average\""));
+}
+
+TEST_F(LayerExamplesTest, ASizeIsSearchedAndPassesTheGateOfCausality) {
+  EXPECT_EQ(run_->ranking.size(), 8U)
+      << "two sizes each of mixer and feed-forward layer, two of these";
+  for (const auto& evaluation : run_->evaluations) {
+    EXPECT_EQ(evaluation.status, Status::ok) << evaluation.candidate << ": " << evaluation.reason;
+  }
+}
+
+TEST_F(LayerExamplesTest, CostsAreThoseOfTheModelThatIsBuilt) {
+  for (const auto& candidate : run_->ranking) {
+    TrainedModel trained(*run_, request_of(candidate.candidate));
+    std::int64_t built = 0;
+    for (const auto& [name, values] : trained.load().parameters()) built += values.numel();
+    EXPECT_EQ(candidate.usable_evaluation()->values.at("parameters"), static_cast<double>(built))
+        << candidate.candidate;
+  }
+}
+
+TEST_F(LayerExamplesTest, AModelGoesOnTokenByToken) {
+  for (const auto& candidate : run_->ranking) {
+    TrainedModel trained(*run_, request_of(candidate.candidate));
+    auto model = trained.load();
+    const auto tokens =
+        at::arange(5, at::kLong).remainder(trained.architecture().vocabulary).view({1, 5});
+    const auto whole = model.logits(tokens, {});
+    auto state = model.array().start(2);
+    for (std::int64_t t = 0; t < 5; ++t) {
+      const auto next = model.array().step(tokens.narrow(1, t, 1), state).view({-1});
+      EXPECT_TRUE(at::allclose(next, whole[0][t], 1e-5, 1e-6)) << candidate.candidate << " " << t;
+    }
+  }
+}
+
+TEST_F(LayerExamplesTest, SizesAreColumnsOfTheCsv) {
+  std::istringstream lines(evaluations_csv(*run_));
+  std::string line;
+  std::getline(lines, line);
+  const auto header = fields(line);
+  std::map<std::string, std::set<std::string>> seen;  // values by column
+  while (std::getline(lines, line)) {
+    if (line.find("moving_average") == std::string::npos) continue;  // the baseline
+    const auto values = fields(line);
+    for (std::size_t i = 0; i < header.size(); ++i) seen[header[i]].insert(values.at(i));
+  }
+  EXPECT_EQ(seen["mixer"], std::set<std::string>{"moving_average"});
+  EXPECT_EQ(seen["conv"], (std::set<std::string>{"2", "3"}));
+  EXPECT_EQ(seen["ffn"], (std::set<std::string>{"geglu", "gelu"}));
+  EXPECT_EQ(seen["ratio"], (std::set<std::string>{"1", "2"}));
+}
+
+TEST_F(LayerExamplesTest, MistakesAreNamed) {
+  EXPECT_THAT(mistake("space.mixer=[moving_averge]"), HasSubstr("did you mean moving_average?"));
+  EXPECT_THAT(mistake("space.conv=[9]"), HasSubstr("must be 0 or an integer in [2, 8]"));
+  const auto none = parse_unchecked("2*moving_average{conv=0}", Architecture{});
+  EXPECT_THAT(candidate_of(none).refusal,
+              HasSubstr("conv = 0, must be in [2, 8] as the mixer is moving_average"));
+}
+
+TEST_F(LayerExamplesTest, PyTorchRefusesTheMixerByName) {
+  const std::string python = "/usr/bin/python3";
+  if (run_program({python, "-c", "import torch"}).status != 0) GTEST_SKIP() << "no torch";
+  TrainedModel trained(*run_, request_of(run_->ranking.front().candidate));
+  const auto corpus = trained.corpus();
+  const auto config = model_config(trained.architecture(), corpus, trained.experiment().data);
+  const auto model = folder_->path() / "model";
+  write_model_folder(model, config, corpus, trained.load(), "");
+  const auto loaded = run_program(
+      {python, "-B", "-c",
+       "import sys; sys.path.insert(0, sys.argv[1]); import model; model.load(sys.argv[1])",
+       model.string()});
+  EXPECT_NE(loaded.status, 0);
+  EXPECT_THAT(last_line(loaded.output), HasSubstr("mixer = moving_average, must be one of attn, "));
 }
 
 }  // namespace
