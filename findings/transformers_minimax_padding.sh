@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# transformers: MiniMax (lightning attention beside softmax attention) generates another text for a prompt if the batch has a longer one.
+# transformers: a MiniMax whose first layer is lightning attention generates another text for a prompt if the batch has a longer one.
 # With padding on the left and its attention mask the first token is right, those after it are not; without an error.
 #
 # Versions: transformers 5.23.0, torch 2.15.0, numpy 2.4.6, on the CPU; as of 2026-11-27.
 # Seen:     largest difference of the logits from those of the prompt alone, in their standard deviations: 0, 1.4, 1.8, 3.0 for
-#           four tokens of a small random model; 0 where softmax attention is the first layer, which it is not in published models, and
-#           for Llama.
+#           four tokens of a small random model; 0 where softmax attention is the first layer, and for
+#           Llama.
 # Source:   transformers/models/minimax/modeling_minimax.py, MiniMaxCache: get_seq_length() is that of layer 0, which is a linear one
 #           and has no keys: 0 whatever was read, so that masks of further tokens are those of a text that begins anew.
 # Advice:   generate from prompts of one length, or one at a time; give position_ids where the cache is used by hand.
