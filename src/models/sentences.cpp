@@ -15,21 +15,21 @@ namespace nas {
 
 namespace {
 
-using Json = nlohmann::json;
-
 /// A text that is no UTF-8, as a part of a character, with marks in its place.
 std::string readable(const std::string& text) {
-  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+  return nlohmann::json::parse(
+      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-Json maps_json(const nn::HeadMaps& heads) {
-  auto json = Json::array();
+nlohmann::json maps_json(const nn::HeadMaps& heads) {
+  auto json = nlohmann::json::array();
   for (const auto& head : heads) {
-    auto& rows = json.emplace_back(Json::array());
+    auto& rows = json.emplace_back(nlohmann::json::array());
     for (const auto& row : head) {
-      auto& written = rows.emplace_back(Json::array());
+      auto& written = rows.emplace_back(nlohmann::json::array());
       for (const double weight : row) {
-        written.push_back(std::isfinite(weight) ? Json(rounded(weight)) : Json());
+        written.push_back(std::isfinite(weight) ? nlohmann::json(rounded(weight))
+                                                : nlohmann::json());
       }
     }
   }
@@ -56,9 +56,9 @@ double rounded(double value) {
   return value;
 }
 
-Json sentence_json(nn::Transformer& model, const std::vector<std::int64_t>& ids,
-                   const TextOfIds& text) {
-  Json json{{"tokens", Json::array()}, {"layers", Json::array()}};
+nlohmann::json sentence_json(nn::Transformer& model, const std::vector<std::int64_t>& ids,
+                             const TextOfIds& text) {
+  nlohmann::json json{{"tokens", nlohmann::json::array()}, {"layers", nlohmann::json::array()}};
   for (const auto id : ids) json["tokens"].push_back(readable(text({id})));
   for (const auto& layer : nn::attention_maps(model, ids)) {
     json["layers"].push_back({{"layer", layer.layer}, {"maps", maps_json(layer.heads)}});
@@ -77,7 +77,7 @@ void write_sentences(ModelFolder& model, const std::string& name,
                         ? std::min(kSentenceTokens, architecture.context)
                         : kSentenceTokens;
   auto reference = of_reference(model.model);
-  auto written = Json::array();
+  auto written = nlohmann::json::array();
   for (const auto& sentence : sentences) {
     const auto ids = model.text->prompt(sentence);
     if (ids.empty()) throw InputError("--text needs a word: the model begins inside a line");
@@ -91,17 +91,17 @@ void write_sentences(ModelFolder& model, const std::string& name,
   if (written.front().at("layers").empty()) {
     throw InputError(name + ": no layer of this model attends");
   }
-  auto layers = Json::array();
+  auto layers = nlohmann::json::array();
   for (std::int64_t i = 0; i < architecture.layers; ++i) {
     layers.push_back({{"layer", i}, {"mixer", architecture.layer(i).mixer}});
   }
-  const Json json{{"schema", kAnalysisSchema},
-                  {"mechanism", model.config.at("mechanism")},
-                  {"candidate", model.config.at("candidate")},
-                  {"weights", "of " + readable(name)},
-                  {"model", Json::object()},
-                  {"layers", std::move(layers)},
-                  {"sentences", std::move(written)}};
+  const nlohmann::json json{{"schema", kAnalysisSchema},
+                            {"mechanism", model.config.at("mechanism")},
+                            {"candidate", model.config.at("candidate")},
+                            {"weights", "of " + readable(name)},
+                            {"model", nlohmann::json::object()},
+                            {"layers", std::move(layers)},
+                            {"sentences", std::move(written)}};
   make_folder(folder);
   write_durably(folder / "attention.json", json.dump() + "\n");
 }
