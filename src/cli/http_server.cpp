@@ -31,6 +31,8 @@ constexpr std::chrono::seconds kPatience{60};     ///< with a connection that is
 constexpr std::chrono::milliseconds kPause{200};  ///< after a connection that failed
 constexpr std::chrono::milliseconds kOften{100};  ///< between two looks at end_when()
 constexpr std::uint32_t kLongestHeader = 16384;
+constexpr std::chrono::seconds kFarewell{5};  ///< until a connection that has ended is closed
+constexpr std::size_t kLongestRest = std::size_t{1} << 26;  ///< bytes that are read until then
 
 /// One connection: requests and answers in turns, until one side ends it.
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -111,6 +113,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void end() {
     Error ignored;
     stream_.socket().shutdown(Tcp::socket::shutdown_send, ignored);
+    stream_.expires_after(kFarewell);
+    drop_rest(0);
+  }
+
+  /// Who is still sending would see a broken connection, and not the answer, if it were closed.
+  void drop_rest(std::size_t dropped) {
+    if (dropped > kLongestRest) return;
+    buffer_.clear();
+    stream_.async_read_some(buffer_.prepare(kLongestHeader),
+                            [self = shared_from_this(), dropped](Error error, std::size_t read) {
+                              if (!error) self->drop_rest(dropped + read);
+                            });
   }
 
   beast::tcp_stream stream_;
