@@ -214,8 +214,8 @@ def _numbers(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_integers(frame: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """Columns of whole numbers of which some are not known."""
-    return frame.astype({name: "Int64" for name in names})
+    """Columns of whole numbers of which some are not known, where there are such columns."""
+    return frame.astype({name: "Int64" for name in names if name in frame})
 
 
 def _with_genes(run: Run, frame: pd.DataFrame) -> pd.DataFrame:

@@ -42,14 +42,15 @@ class _File:
     """A file that is open as long as something reads it."""
 
     def __init__(self, file: BinaryIO):
-        self._file = file
+        """@param file  may be closed before."""
+        self._descriptor = os.dup(file.fileno())
 
     def read(self, place: int, length: int) -> bytes:
         """A part of it."""
-        return os.pread(self._file.fileno(), length, place)
+        return os.pread(self._descriptor, length, place)
 
     def __del__(self):
-        self._file.close()
+        os.close(self._descriptor)
 
 
 class Blocks:
@@ -239,7 +240,7 @@ class Digest(Mapping):
 def scan(file: BinaryIO) -> Digest | None:
     """A digest that lies in a file as nas-run writes it: a line for each key, block and record; None where it is another file.
 
-    @param file  stays open as long as the digest is there; where it is one, it is closed with it.
+    @param file  is closed where it is one; what the digest needs of it stays open as long as the digest is there.
     @throws ValueError, KeyError, TypeError  where it is damaged.
     """
     for line in file:
@@ -296,4 +297,5 @@ def _scan(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Blocks]]:
             records.append(json.loads(text))
     if text != b"}":
         raise ValueError("its end is missing")
+    file.close()
     return facts, blocks
