@@ -366,7 +366,7 @@ TEST_F(StoreTest, AGenotypeIsStoredWhereItIsNotTheCandidate) {
 
 TEST_F(StoreTest, AFileMostOfWhichIsFreeBecomesSmall) {
   constexpr int kMany = 3000;
-  const auto fill = [this](Store& store) {
+  const auto fill = [](Store& store) {
     std::vector<Evaluation> many;
     for (int i = 0; i < kMany; ++i) {
       many.push_back(example("e" + std::to_string(i)));
