@@ -20,6 +20,8 @@ constexpr std::int64_t kMostCompletions = 16;
 constexpr std::int64_t kMostLogprobs = 5;
 constexpr std::size_t kMostStops = 4;
 constexpr std::size_t kMostPrompts = 16;
+constexpr int kDeepest =
+    16;  // arrays and objects within each other: texts of JSON are made recursively
 
 [[noreturn]] void refuse(const std::string& field, const Json& given, const std::string& allowed) {
   auto text = given.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -153,8 +155,27 @@ nlohmann::ordered_json error_json(const RefusedRequest& refused) {
             {"code", or_null(refused.code)}}}};
 }
 
+namespace {
+
+Json parsed(const std::string& body) {
+  bool too_deep = false;
+  auto json = Json::parse(
+      body,
+      [&](int depth, Json::parse_event_t, const Json&) {
+        too_deep = too_deep || depth > kDeepest;
+        return !too_deep;
+      },
+      /*allow_exceptions=*/false);
+  if (too_deep) {
+    throw RefusedRequest(400, "the body is nested deeper than " + std::to_string(kDeepest));
+  }
+  return json;
+}
+
+}  // namespace
+
 CompletionRequest parse_completion_request(const std::string& body) {
-  const auto json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const auto json = parsed(body);
   if (!json.is_object()) throw RefusedRequest(400, "the body must be a JSON object");
   Fields fields(json);
   CompletionRequest request;

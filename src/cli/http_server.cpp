@@ -13,6 +13,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <poll.h>
 
 #include "core/error.hpp"
 #include "core/stop.hpp"
@@ -27,12 +28,45 @@ namespace http = beast::http;
 using Tcp = asio::ip::tcp;
 using Error = beast::error_code;
 
-constexpr std::chrono::seconds kPatience{60};     ///< with a connection that is silent
-constexpr std::chrono::milliseconds kPause{200};  ///< after a connection that failed
-constexpr std::chrono::milliseconds kOften{100};  ///< between two looks at end_when()
+constexpr std::chrono::seconds kPatience{60};         ///< with a connection that is silent
+constexpr std::chrono::milliseconds kStalled{10000};  ///< with one that does not read its parts
+constexpr std::chrono::milliseconds kPause{200};      ///< after a connection that failed
+constexpr std::chrono::milliseconds kOften{100};      ///< between two looks at end_when()
 constexpr std::uint32_t kLongestHeader = 16384;
 constexpr std::chrono::seconds kFarewell{5};  ///< until a connection that has ended is closed
 constexpr std::size_t kLongestRest = std::size_t{1} << 26;  ///< bytes that are read until then
+
+/// Writes that wait for a reader, but not for ever, since nobody else is answered meanwhile; a signal ends
+/// them, too.
+class PatientWrites {
+ public:
+  explicit PatientWrites(Tcp::socket& socket) : socket_(socket) {}
+
+  template <class Buffers>
+  std::size_t write_some(const Buffers& buffers, Error& error) {
+    socket_.non_blocking(true, error);
+    while (!error) {
+      const auto written = socket_.write_some(buffers, error);
+      if (error != asio::error::would_block) return written;
+      pollfd wanted{.fd = socket_.native_handle(), .events = POLLOUT, .revents = 0};
+      error = {};
+      if (poll(&wanted, 1, static_cast<int>(kStalled.count())) <= 0) {
+        error = asio::error::timed_out;
+      }
+    }
+    return 0;
+  }
+  template <class Buffers>
+  std::size_t write_some(const Buffers& buffers) {
+    Error error;
+    const auto written = write_some(buffers, error);
+    if (error) throw beast::system_error(error);
+    return written;
+  }
+
+ private:
+  Tcp::socket& socket_;
+};
 
 /// One connection: requests and answers in turns, until one side ends it.
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -97,14 +131,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
     answer_.response.chunked(true);
     serializer_.emplace(answer_.response);
     Error error;
-    http::write_header(stream_, *serializer_, error);
+    PatientWrites out(stream_.socket());
+    http::write_header(out, *serializer_, error);
     answer_.parts([&](std::string_view part) {
       if (!error && !part.empty()) {
-        asio::write(stream_, http::make_chunk(asio::buffer(part.data(), part.size())), error);
+        asio::write(out, http::make_chunk(asio::buffer(part.data(), part.size())), error);
       }
       return !error;
     });
-    if (!error) asio::write(stream_, http::make_chunk_last(), error);
+    if (!error) asio::write(out, http::make_chunk_last(), error);
     if (error) return;
     if (answer_.response.keep_alive()) return read();
     end();

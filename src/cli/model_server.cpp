@@ -178,11 +178,13 @@ class ModelServer {
   static void require_local(const HttpRequest& request) {
     auto host = std::string(request[http::field::host]);
     host = host.substr(0, host.rfind(':'));
-    if (host != "127.0.0.1" && host != "localhost") {
+    if (host != "127.0.0.1" && !boost::beast::iequals(host, "localhost")) {
       throw RefusedRequest(403, "the host must be 127.0.0.1 or localhost");
     }
     const auto type = request[http::field::content_type];
-    if (request.method() == http::verb::post && !type.starts_with("application/json")) {
+    const boost::beast::string_view json = "application/json";
+    if (request.method() == http::verb::post &&
+        !boost::beast::iequals(type.substr(0, json.size()), json)) {
       throw RefusedRequest(415, "content-type must be application/json");
     }
   }

@@ -140,7 +140,10 @@ class Serving(unittest.TestCase):
         self.assertIn("no such path", self.error(404, "GET", "/")["message"])
         self.error(415, "POST", "/v1/completions", good, **{"Content-Type": "text/plain"})
         self.error(403, "GET", "/v1/models", Host="evil.example")
+        self.assertEqual(self.ask("GET", "/v1/models", Host="LocalHost")[0], 200)
         self.assertEqual(self.ask("POST", "/v1/completions", "x" * (1 << 21))[0], 413)
+        deep = '{"prompt": ' + "[" * 400000 + "]" * 400000 + "}"
+        self.assertIn("nested deeper than 16", self.error(400, "POST", "/v1/completions", deep)["message"])
 
     @unittest.skipUnless(importlib.util.find_spec("openai"), "needs the package openai")
     def test_the_package_openai(self):
