@@ -8,6 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include <dlfcn.h>
 
@@ -56,9 +57,13 @@ nlohmann::json catalogue_beside_library() {
   Dl_info library{};
   if (dladdr(reinterpret_cast<const void*>(&have_words_only), &library) == 0) return nullptr;
   const auto folder = std::filesystem::path(library.dli_fname).parent_path();
-  std::ifstream file(folder / "attnas" / "words.json");
+  const auto path = folder / "attnas" / "words.json";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return nullptr;
+  std::ifstream file(path);
   auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-  return json.is_object() && json.value("version", "") == version_line() ? json : nullptr;
+  const bool ours = json.is_object() && json.value("version", nlohmann::json()) == version_line();
+  return ours ? json : nullptr;
 }
 
 /// Holds back what is said on standard error: after BeyondWords it is said once more.
@@ -89,7 +94,11 @@ int nas_words(const char* program, int argc, char** argv) {
   const auto catalogue = nas::catalogue_beside_library();
   if (catalogue.is_null()) return kBeyondWords;
   nas::have_words_only();
-  nas::register_catalogue(catalogue);
+  try {
+    nas::register_catalogue(catalogue);
+  } catch (const std::exception&) {  // a damaged one
+    return kBeyondWords;
+  }
   try {
     std::string said;
     int code = 0;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "data/corpus.hpp"
 #include "genotype/component.hpp"
@@ -144,7 +146,7 @@ TEST_F(WordsTest, AnswersCostAFifthOfLoadingTorch) {
   EXPECT_LT(words, 0.2 * whole) << whole;
 }
 
-TEST_F(WordsTest, WithoutTheCatalogueTheAnswerIsThatOfTheWholeProgram) {
+TEST_F(WordsTest, WithoutAnEntireCatalogueTheAnswerIsThatOfTheWholeProgram) {
   // Programs and libraries as installed, but for the catalogue.
   const std::filesystem::path programs(program_folder());
   std::filesystem::create_directory(folder_ / "bin");
@@ -162,6 +164,16 @@ TEST_F(WordsTest, WithoutTheCatalogueTheAnswerIsThatOfTheWholeProgram) {
                        (folder_ / "output.txt").string();
   EXPECT_EQ(std::system(command.c_str()), 0);
   EXPECT_EQ(text(), said);
+
+  auto catalogue = nlohmann::json::parse(
+      std::ifstream(programs.parent_path() / "lib" / "attnas" / "words.json"));
+  catalogue.erase("components");
+  std::filesystem::create_directory(folder_ / "lib" / "attnas");
+  for (const auto& damaged : {catalogue, nlohmann::json({{"version", 1}})}) {
+    std::ofstream(folder_ / "lib" / "attnas" / "words.json") << damaged;
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    EXPECT_EQ(text(), said);
+  }
 }
 
 TEST_F(WordsTest, WhatGoesBeyondWordsIsSaidWithTorchAndOnce) {
