@@ -27,13 +27,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// In place of what a plug-in does.
-template <class Result, class... Args>
-Result beyond(Args... /*arguments*/) {
-  require_more_than_words();
-  throw std::logic_error("a catalogue was registered beside LibTorch");
-}
-
 // ---- settings. Structured bindings: a new field does not compile until it is in the catalogue.
 
 /// An infinite bound is null.
@@ -118,7 +111,7 @@ template <class Result, class... Args>
 void add_missing(Registry<Result(Args...)>& registry, const Json& all) {
   for (const auto& json : all) {
     if (registry.contains(json.at("key").get<std::string>())) continue;
-    registry.add(description_of(json), beyond<Result, Args...>);
+    registry.add(description_of(json), beyond_words<Result, Args...>);
   }
 }
 
@@ -137,12 +130,12 @@ Json problem_json(const std::string& key) {
 void add_problem(const Json& json) {
   if (problems().contains(json.at("key").get<std::string>())) return;
   ProblemKind kind{.sections = json.at("sections"),
-                   .make = beyond<std::shared_ptr<Problem>, const ProblemInputs&>};
+                   .make = beyond_words<std::shared_ptr<Problem>, const ProblemInputs&>};
   const auto& decides = json.at("decides");
-  if (decides.at(0).get<bool>()) kind.semantics = beyond<Semantics, const Parameters&>;
-  if (decides.at(1).get<bool>()) kind.space = beyond<SearchSpace, const Parameters&>;
+  if (decides.at(0).get<bool>()) kind.semantics = beyond_words<Semantics, const Parameters&>;
+  if (decides.at(1).get<bool>()) kind.space = beyond_words<SearchSpace, const Parameters&>;
   if (decides.at(2).get<bool>())
-    kind.objectives = beyond<std::vector<ChosenObjective>, const Parameters&>;
+    kind.objectives = beyond_words<std::vector<ChosenObjective>, const Parameters&>;
   problems().add(description_of(json), [kind] { return kind; });
 }
 
@@ -178,7 +171,7 @@ template <class Number>
 std::function<Number(const AttentionShape&)> known(Number number) {
   return [number](const AttentionShape& shape) {
     const AttentionShape same;
-    return fields(shape) == fields(same) ? number : beyond<Number>();
+    return fields(shape) == fields(same) ? number : beyond_words<Number>();
   };
 }
 

@@ -20,8 +20,7 @@ constexpr std::int64_t kMostCompletions = 16;
 constexpr std::int64_t kMostLogprobs = 5;
 constexpr std::size_t kMostStops = 4;
 constexpr std::size_t kMostPrompts = 16;
-constexpr int kDeepest =
-    16;  // arrays and objects within each other: texts of JSON are made recursively
+constexpr int kDeepest = 16;  // arrays within each other; texts of JSON are made recursively
 
 [[noreturn]] void refuse(const std::string& field, const Json& given, const std::string& allowed) {
   auto text = given.dump(-1, ' ', false, Json::error_handler_t::replace);

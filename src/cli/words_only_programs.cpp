@@ -6,7 +6,6 @@
 #include <iostream>
 #include <map>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 
@@ -24,29 +23,23 @@ namespace nas {
 
 namespace {
 
-template <class Result, class... Args>
-Result beyond(Args... /*arguments*/) {
-  require_more_than_words();
-  throw std::logic_error("a process with LibTorch has none");
-}
-
 /// Threads that wait passively need no second beginning for it: see wait_passively().
 int begin_study(const Study& study, const StudyArguments& arguments, char** /*argv*/,
                 std::string& /*kept*/) {
   const auto threads = study.experiment().evaluation.get<std::int64_t>("threads");
   if (!arguments.dry_run) choose_passive_waiting(threads);
-  return beyond<int>();
+  return beyond_words<int>();
 }
 
-constexpr WithTorch kWordsOnly{.version_text = beyond,
+constexpr WithTorch kWordsOnly{.version_text = beyond_words,
                                .run_study = begin_study,
-                               .run_pilot = beyond,
-                               .reproduce = beyond,
-                               .run_comparison = beyond,
-                               .analyse_run = beyond,
-                               .analysis_table = beyond,
-                               .use_model = beyond,
-                               .work = beyond};
+                               .run_pilot = beyond_words,
+                               .reproduce = beyond_words,
+                               .run_comparison = beyond_words,
+                               .analyse_run = beyond_words,
+                               .analysis_table = beyond_words,
+                               .use_model = beyond_words,
+                               .work = beyond_words};
 
 int export_words(const WithTorch& /*torch*/, int argc, char** argv) {
   return nas_export(argc, argv);
