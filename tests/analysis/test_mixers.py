@@ -187,6 +187,22 @@ class Placement(Runs):
         self.assertIn("attn in place of gdn in layer 2 is worth 0.1", words)
         self.assertIn("gdn/attn", words)
 
+    def test_a_solved_task_does_not_tell_where(self):
+        solved = self.script("placement", *self.runs((0.69, 0.69)))[1]
+        self.assertNotIn("the task is solved", self.script("placement", *self.runs((0.4, 0.1)))[1])
+        rows = {stacked(*[ATTENTION if one else GDN for one in has]): [(0.5 + 0.5 * max(has),) * 2] * 3
+                for has in itertools.product((0, 1), repeat=2)}
+        self.assertIn("Every placement with attn reaches 0.99 with every seed", self.script("placement", self.run_at(3e-3, rows))[1])
+        self.assertNotIn("the task is solved", solved)  # a seed has 0.98
+
+    def test_how_soon_it_learns(self):
+        rows = {stacked(*[ATTENTION if one else GDN for one in has]): [(0.1 + 0.8 * has[0], 0.5)] * 3
+                for has in itertools.product((0, 1), repeat=2)}
+        code, words, why = self.script("placement", self.run_at(1e-3, rows), "--value", "learning")
+        self.assertEqual((code, why), (0, ""))
+        self.assertIn("attn in place of gdn in layer 1 is worth 0.4", words)  # the first of two validations is equal
+        self.assertIn("in validation learning", words)
+
     def test_permutations_within_seeds(self):
         counts = np.array([1, 1, 1, 1])
         apart = np.arange(4)[:, None] + np.zeros((4, 6))

@@ -6,7 +6,8 @@
 
 RUN are runs of nas-train (folders, their store.sqlite or results.json) of the same mechanisms with the same seeds, which
 differ in the learning rate. A rate is chosen for each seed by the row's other seeds on the validation split; judged is the test
-split. Runs that go on count with what they have.
+split. Runs that go on count with what they have. --value: accuracy, perplexity, or learning, the mean accuracy of all validations
+of a run: how soon it learns, where accuracy at the end tells rows no longer apart.
 
 front: the value (accuracy or perplexity) against a size (state_bytes, flops, parameters or a measured one such as
 decode_latency), with the front over all rows and its interval; mechanisms named by --searched are marked as found by a search.
@@ -115,7 +116,7 @@ def frame_sentences(found: Tuned) -> list[str]:
              "Intervals are Student's, of 95 %, for other seeds."]
     vanilla = found.row(found.baseline)
     if vanilla is not None:
-        items.append(f"The baseline, {vanilla.label}, has a test {found.value} of {_text(found.mean(vanilla))}.")
+        items.append(f"The baseline, {vanilla.label}, has a {found.split} {found.value} of {_text(found.mean(vanilla))}.")
     controls = [row for row in found.rows if kind(row) == "convolution, none"]
     if controls:
         items.append("Without the thing: " + ", ".join(f"{row.label} {_text(found.mean(row))}" for row in controls) + ".")
@@ -136,7 +137,7 @@ def rows_table(found: Tuned, size: str | None, more: dict[str, list[str]]) -> Co
     """Row by row. @param more  further columns: head -> a text for each row."""
     tests = against_baseline(found)
     unit = {"state_bytes": "state, bytes"}
-    head = ["row", *([unit.get(size, size)] if size else []), "parameters", f"test {found.value} [95 %]", "n",
+    head = ["row", *([unit.get(size, size)] if size else []), "parameters", f"{found.split} {found.value} [95 %]", "n",
             *([f"reach {SOLVED}"] if found.value == "accuracy" else []), "best rate", "to the baseline", "p (Holm)", *more]
     order = sorted(range(len(found.rows)), key=lambda i: -found.better * float(found.own(found.rows[i]).mean()))
     rows = []
@@ -178,13 +179,13 @@ def front_page(options: argparse.Namespace, command: str) -> tuple[list[str], Re
                  *frame_sentences(found)]
     picture = mixer_figures.against_size(
         f"{found.value.capitalize()} against {options.against.replace('_', ' ')}",
-        f"Means of {_seeds(found)} on the test split, each row at the best of {counted(len(found.rates), 'learning rate')}, with "
+        f"Means of {_seeds(found)} on the {found.split} split, each row at the best of {counted(len(found.rates), 'learning rate')}, with "
         "Student's intervals of 95 %. Steps: the best of all rows that are no larger; its band, of 95 %, is over seeds."
         + (f" At the left end stands what has no {options.against.replace('_', ' ')}." if (sizes == 0).any() else ""),
         options.against.replace("_", " "), found.value, points, dataclasses.replace(front, x=np.maximum(front.x, least)),
         tuned.VALUES[found.value])
     chapter = Chapter("rows", "Row by row", [
-        Pictures({"front.svg": picture}), Paragraph(f"By the mean test {found.value}:"),
+        Pictures({"front.svg": picture}), Paragraph(f"By the mean {found.split} {found.value}:"),
         rows_table(found, options.against, _reach(found, options.runs[0])),
         Bullets(["to the baseline: the mean difference of pairs of equal seeds; p of a t test by Holm over the rows.",
                  "The front takes the best of many means, which flatters it a little.",
@@ -205,7 +206,7 @@ def _front_sentences(found: Tuned, against: str, front: Front) -> list[str]:
     on_front = [row.label for row in found.rows
                 if found.own(row).mean() == front.best[np.flatnonzero(front.x == row.sizes[against])[0]]]
     by_size = {row.label: row.sizes[against] for row in found.rows}
-    items = [f"On the front of test {found.value} and {against.replace('_', ' ')} lie, from the smallest: "
+    items = [f"On the front of {found.split} {found.value} and {against.replace('_', ' ')} lie, from the smallest: "
              + _listed(sorted(on_front, key=by_size.__getitem__)) + "."]
     if vanilla is None:
         return items
@@ -238,7 +239,7 @@ def searched_sentences(found: Tuned, names: Sequence[str], against: str) -> list
             tests[row.label] = (rival.label, *statistics.paired_test(own - other, statistics.rounding(own, other)))
     corrected = statistics.holm([p for _, _, p in tests.values()]) if tests else []
     return items + [f"{label} against {rival}, the best other row that has no more {against.replace('_', ' ')}: "
-                    f"{_text(difference)} in test {found.value}, {p_value(float(p))} by Holm."
+                    f"{_text(difference)} in {found.split} {found.value}, {p_value(float(p))} by Holm."
                     for (label, (rival, difference, _)), p in zip(tests.items(), corrected)]
 
 
@@ -309,28 +310,38 @@ def placement_page(options: argparse.Namespace, command: str) -> tuple[list[str]
             worth = np.mean([judged[i] - judged[j] for i, j in pairs], axis=0)
             effects.append((layer, statistics.mean_interval(worth), len(pairs)))
     p = placement_p(judged, counts)
+    solved = solved_sentences(found, mixers[0], counts, judged)
     one = [i for i in np.flatnonzero(counts == 1)]
-    sentences = [f"Where their number is given, it {'matters' if p < LEVEL else 'is not shown to matter'} in which of the "
+    sentences = [*solved, f"Where their number is given, it {'matters' if p < LEVEL else 'is not shown to matter'} in which of the "
                  f"{has.shape[1]} layers {mixers[0]} stands: {p_value(p)} (permutations within seeds, {counted(n, 'seed')})."]
     if one:
         means = {found.rows[i].label: _bounded(found, judged[i]) for i in one}
         sentences.append(f"One layer of {mixers[0]} and the others {mixers[1]}: "
                          + "; ".join(f"{label} {_text(interval)}" for label, interval in means.items()) + ".")
-    sentences += [f"{mixers[0]} in place of {mixers[1]} in layer {layer + 1} is worth {_text(interval)} in test {found.value}, the "
+    sentences += [f"{mixers[0]} in place of {mixers[1]} in layer {layer + 1} is worth {_text(interval)} in {found.split} {found.value}, the "
                   f"mean of {counted(pairs, 'pair')} of models that differ in it alone." for layer, interval, pairs in effects]
     sentences += [*([] if complete else [f"{len(found.rows)} of {2 ** has.shape[1]} placements are there."]),
                   *frame_sentences(found)]
     letters = [" ".join(mixers[0][:1].upper() if one else mixers[1][:1].lower() for one in row) for row in has]
     order = sorted(range(len(has)), key=lambda i: (counts[i], letters[i]))
     picture = figures.intervals(
-        "Where attention stands", f"Test {found.value} of every placement, {mixers[0][:1].upper()} {mixers[0]}, "
+        "Where attention stands", f"{found.split.capitalize()} {found.value} of every placement, {mixers[0][:1].upper()} {mixers[0]}, "
         f"{mixers[1][:1].lower()} {mixers[1]}, first layer first; {counted(n, 'seed')} each, each at the best of "
-        f"{counted(len(found.rates), 'learning rate')}, Student's intervals of 95 %.", f"test {found.value}",
+        f"{counted(len(found.rates), 'learning rate')}, Student's intervals of 95 %.", f"{found.split} {found.value}",
         [figures.Row(letters[i], f"c{counts[i] % figures.NUM_COLOURS}", *_bounded(found, judged[i])) for i in order])
     chapter = Chapter("rows", "Placement by placement", [Pictures({"placement.svg": picture}),
                                                          rows_table(found, "state_bytes", {})])
     report = Report.of_findings("Does it matter where attention stands?", sentences, [chapter], command)
     return sentences, report, {"placement.csv": trials(found)}
+
+
+def solved_sentences(found: Tuned, mixer: str, counts: np.ndarray, judged: np.ndarray) -> list[str]:
+    """Where every placement with the mixer solves the task: that its place cannot show."""
+    having = judged[counts > 0]
+    if found.value != "accuracy" or not len(having) or having.min() < SOLVED:
+        return []
+    return [f"Every placement with {mixer} reaches {SOLVED} with every seed: the task is solved, so that accuracy cannot tell where "
+            f"{mixer} should stand. How soon it is learnt (--value learning), or a harder task, may."]
 
 
 def _bounded(found: Tuned, judged: np.ndarray) -> Interval:
@@ -359,7 +370,7 @@ def tasks_page(options: argparse.Namespace, command: str) -> tuple[list[str], Re
         sentences.append(f"{name}: {best} is best with {_text(_bounded(one, own[best]))}; not shown to be worse: "
                          f"{_listed(others)} (n {min(map(len, own.values()))}).")
     chapter = Chapter("tasks", "Rows by tasks", [Pictures({"tasks.svg": mixer_figures.heat(
-        "Rows by tasks", f"Mean test {options.value}, each row at the best of its rates; the darker, the nearer to the best of a "
+        "Rows by tasks", f"Mean {next(iter(found.values())).split} {options.value}, each row at the best of its rates; the darker, the nearer to the best of a "
         "task. Dots: not shown to be worse than that (paired t tests, Holm).", labels, list(found), values, shade, tied)})])
     numbers = [Chapter(f"task-{name}", name, [Bullets(frame_sentences(one)), rows_table(one, None, {})])
                for name, one in found.items()]
