@@ -68,11 +68,10 @@ class Domains(unittest.TestCase):
 
     def test_names_say_what_is_changed(self):
         base = "model{position_embedding=none}/2*attn{dropout=0,position=rope}"
-        for name, short in {"model{position_embedding=none}/2*attn{normalization=sparsemax,dropout=0,position=rope}": "normalization=sparsemax",
-                            "model{position_embedding=none}/2*attn{normalization=stick_breaking,dropout=0}":
-                                "normalization=stick_breaking, no rope",
-                            "model{position_embedding=none}/2*attn{dropout=0,position=alibi}": "position=alibi",
-                            "model{position_embedding=none}/2*swa{dropout=0,window=16,position=rope}": "swa, window=16",
+        for name, short in {"model{position_embedding=none}/2*attn{normalization=sparsemax,dropout=0,position=rope}": "sparsemax",
+                            "model{position_embedding=none}/2*attn{normalization=stick_breaking,dropout=0}": "stick_breaking + no rope",
+                            "model{position_embedding=none}/2*attn{dropout=0,position=alibi}": "alibi",
+                            "model{position_embedding=none}/2*swa{dropout=0,window=16,position=rope}": "swa + window=16",
                             "model{position_embedding=none}/2*gla": "gla", "model{position_embedding=none}/3*gla": None,
                             "dot|softmax|none|fixed|bias|0": None, "no mixer": None, base: None}.items():
             self.assertEqual(domains.changed(name, base), short or name)

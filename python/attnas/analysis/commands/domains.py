@@ -60,8 +60,8 @@ _ALIKE = re.compile(r"(?:model\{([^{}]*)\}/)?(\d+\*)?(\w+)(?:\{([^{}]*)\})?(\+\w
 
 
 def changed(label: str, baseline: str) -> str:
-    """What a name of a model whose layers are alike says that the baseline's does not, "no" before what it leaves out; other names, and
-    those of another number of layers or feed-forward layer, stay."""
+    """What a name of a model whose layers are alike says that the baseline's does not, "no" before what it leaves out, a number with
+    its gene, a choice by itself; other names, and those of another number of layers or feed-forward layer, stay."""
     own, other = (_ALIKE.fullmatch(name) for name in (label, baseline))
     if own is None or other is None or (own[2], own[5]) != (other[2], other[5]):
         return label
@@ -74,7 +74,7 @@ def changed(label: str, baseline: str) -> str:
     if own[3] == other[3]:
         named = {gene.split("=")[0] for gene in words}
         words += [f"no {gene.split('=')[-1]}" for gene in genes(other) if gene not in genes(own) and gene.split("=")[0] not in named]
-    return ", ".join(words) or label
+    return " + ".join(re.sub(r"^\w+=(?!\d)", "", word) for word in words) or label
 
 
 class Table:
