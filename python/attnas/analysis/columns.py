@@ -169,6 +169,11 @@ class Digest(Mapping):
             self._kept[key] = make() if make else self._records(key) if key in self._blocks else self._facts[key]
         return self._kept[key]
 
+    def knee(self) -> str | None:
+        """See knee()."""
+        place = self._facts["knee"]
+        return None if place is None else self["ranking"][place]["candidate"]
+
     def plain(self) -> dict[str, Any]:
         """The same with all lists in memory."""
         return {key: list(value) if isinstance(value, Records) else value for key, value in self.items()}
@@ -237,6 +242,13 @@ class Digest(Mapping):
         return [found[number] for number in self._facts["failures"]]
 
 
+def knee(digest: Mapping[str, Any]) -> str | None:
+    """The candidate at the knee of the front, if there is one: its name."""
+    if isinstance(digest, Digest):
+        return digest.knee()  # one record; digest["front"] reads many
+    return next((one["candidate"] for one in digest["front"] if one["knee"]), None)
+
+
 def scan(file: BinaryIO) -> Digest | None:
     """A digest that lies in a file as nas-run writes it: a line for each key, block and record; None where it is another file.
 
@@ -289,7 +301,7 @@ def _scan(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Blocks]]:
                 facts[key] = records
             records = None
         elif key in _LISTS:
-            found = _COUNT.search(text)
+            found = _COUNT.search(text, max(0, len(text) - 40))
             if not found:
                 raise ValueError(f"a line of {key} is no block")
             blocks.setdefault(key, Blocks(kept)).add((start, len(text)), int(found[1]))

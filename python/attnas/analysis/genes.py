@@ -80,7 +80,7 @@ def genes(run: Run) -> list[Gene]:
 
 
 def _choices(run: Run, labels: set[str]) -> dict[str, Sequence[str | None]]:
-    """What each mechanism has, by label, as far as it is known."""
+    """What each mechanism has, by label; empty where names of another form do not say it."""
     def shown(names: Sequence[str], own: Sequence[str | None]) -> list[str | None]:
         return [option and run.schema.shown(name, option) for name, option in zip(names, own)]
 
@@ -88,8 +88,9 @@ def _choices(run: Run, labels: set[str]) -> dict[str, Sequence[str | None]]:
         return {run.label(name): shown(run.models["genes"], own)
                 for name, own in run.models["choices"].items()}
     names = run.schema.genes
-    return {label: run.schema.function_of(shown(names, label.split("|")), names) for label in labels
-            if label.count("|") + 1 == len(names)}
+    if any(label.count("|") + 1 != len(names) for label in labels):
+        return {}
+    return {label: run.schema.function_of(shown(names, label.split("|")), names) for label in labels}
 
 
 def is_fixed(space: Mapping[str, object], name: str) -> bool:

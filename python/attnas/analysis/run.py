@@ -5,14 +5,16 @@ Fitness is in minimisation form, values are in an objective's own sense and unit
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from attnas.analysis import digest
-from attnas.analysis.columns import columns
+from attnas.analysis.columns import columns, knee
 from attnas.analysis.schema import schema
 
 _DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError)
@@ -117,6 +119,8 @@ class Candidate:
 
 def finite_or(value: Any, otherwise: float) -> float:
     """A JSON number, or `otherwise` for all else."""
+    if type(value) is float:  # as most are
+        return value if math.isfinite(value) else otherwise
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return otherwise
     return float(value) if math.isfinite(value) else otherwise
@@ -181,13 +185,13 @@ class Run:
         self.indicators = [Indicator(point["asked"], finite_or(point["value"], math.nan))
                            for point in trace]
         self.rejected = {one["candidate"]: one["reason"] for one in own["rejected"]}
-        self.knee = next((one["candidate"] for one in own["front"] if one["knee"]), None)
+        self.knee = knee(own)
         self.warnings: list[str] = own.get("warnings") or []
 
     @_Part
     def evaluations(self) -> list[Evaluation]:
         """All of them, in the order of their ids."""
-        return [_evaluation(record, self.digest, self.objectives) for record in self.digest["evaluations"]]
+        return list(_evaluations(self.digest, [objective.name for objective in self.objectives]))
 
     @_Part
     def by_id(self) -> dict[str, Evaluation]:
@@ -197,17 +201,23 @@ class Run:
     @_Part
     def asks(self) -> list[Ask]:
         """Those that were answered by whole training runs."""
-        return [_ask(record) for record in self.digest["asks"]]
+        return list(_asks(self.digest["asks"]))
 
     @_Part
     def evaluated_labels(self) -> frozenset[str]:
         """Labels of all candidates that were evaluated."""
-        return frozenset(self.label(name) for names, in columns(self.digest["evaluations"], "candidate") for name in names)
+        return frozenset(map(self.label, self._of_evaluations("candidate")))
 
     @_Part
     def trained(self) -> bool:
         """Whether anything was, so that values depend on seeds."""
-        return any(curve for curves, in columns(self.digest["evaluations"], "curve") for curve in curves)
+        return any(self._of_evaluations("curve"))
+
+    def _of_evaluations(self, key: str) -> Iterator:
+        """One value of each: of those that are there already, or as the digest has it."""
+        if "evaluations" in self.__dict__:
+            return map(attrgetter(key), self.evaluations)
+        return (value for values, in columns(self.digest["evaluations"], key) for value in values)
 
     @_Part
     def failures(self) -> list[Evaluation]:
@@ -217,7 +227,7 @@ class Run:
     @_Part
     def ranking(self) -> list[Candidate]:
         """See above."""
-        return [self._candidate(record, rank) for rank, record in enumerate(self.digest["ranking"])]
+        return self._candidates(self.digest["ranking"], itertools.count())
 
     @_Part
     def front(self) -> list[Candidate]:
@@ -229,21 +239,22 @@ class Run:
         """Where it has a usable evaluation."""
         own = self.digest["baseline"]
         ranks = {candidate.name: candidate.rank for candidate in self.ranking}
-        return own and self._candidate(own, ranks.get(own["candidate"], -1))
+        return own and self._candidates([own], [ranks.get(own["candidate"], -1)])[0]
 
     @_Part
     def controls(self) -> dict[str, Candidate]:
         """The baseline with less of what it is about, by name; those of a re-test are in `retest`."""
-        return {one["name"]: self._candidate(one, -1) for one in self.digest.get("controls") or []}
+        return {one["name"]: self._candidates([one], [-1])[0] for one in self.digest.get("controls") or []}
 
-    def _candidate(self, record: dict[str, Any], rank: int) -> Candidate:
-        values = [finite_or(record["values"][o.name], math.nan) for o in self.objectives]
-        return Candidate(
-            record["candidate"], record["mechanism"], self.brief(record["candidate"]),
-            self.natural(values), values,
-            record["on_front"], record["first_ask"], record["times_asked"], rank, record["n"],
-            record["replicates"], record["stopped_at"],
-            [self.by_id[id_] for id_ in record["evaluations"]])
+    def _candidates(self, records: Sequence, ranks: Iterable[int]) -> list[Candidate]:
+        known, ranks, names = self.by_id, iter(ranks), [objective.name for objective in self.objectives]
+        found = []
+        for block in columns(records, *_OF_A_CANDIDATE):
+            for name, label, own, on_front, first_ask, asked, n, wanted, stopped_at, ids, rank in zip(*block, ranks):
+                values = [finite_or(own[one], math.nan) for one in names]
+                found.append(Candidate(name, label, self.brief(name), self.natural(values), values, on_front, first_ask, asked,
+                                       rank, n, wanted, stopped_at, [known[id_] for id_ in ids]))
+        return found
 
     def environments(self) -> list[tuple[dict[str, Any], int]]:
         """The different environments in order of their first session, each with how many
@@ -330,18 +341,28 @@ class Run:
         return candidates + ([self.baseline] if outside else [])
 
 
-def _evaluation(record: dict[str, Any], own: dict[str, Any],
-                objectives: list[digest.Objective]) -> Evaluation:
-    return Evaluation(
-        record["id"], record["candidate"], record["replicate"], record["status"], record["reason"],
-        own["identities"][record["identity"]], record["curve"],
-        {name: value for name, value in record["values"].items() if value is not None},
-        [record["objectives"][objective.name] for objective in objectives], record["measured"],
-        record["usable"], record["stopped_at"])
+# Keys of the digest that objects are made from.
+_OF_AN_EVALUATION = ("id", "candidate", "replicate", "status", "reason", "identity", "curve", "values", "objectives", "measured",
+                     "usable", "stopped_at")
+_OF_AN_ASK = ("fitness", "number", "batch", "candidate", "evaluations", "reused", "status", "usable", "believed", "trained",
+              "seconds")
+_OF_A_CANDIDATE = ("candidate", "mechanism", "values", "on_front", "first_ask", "times_asked", "n", "replicates", "stopped_at",
+                   "evaluations")
 
 
-def _ask(record: dict[str, Any]) -> Ask:
-    fitness = [math.inf if value is None else value for value in record["fitness"]]
-    return Ask(record["number"], record["batch"], record["candidate"], record["evaluations"],
-               record["reused"], fitness, record["status"], record["usable"], record["believed"],
-               record["trained"], record["seconds"])
+def _evaluations(own: Mapping[str, Any], objectives: list[str]) -> Iterator[Evaluation]:
+    identities = own["identities"]
+    for block in columns(own["evaluations"], *_OF_AN_EVALUATION):
+        for id_, candidate, replicate, status, reason, identity, curve, values, known, *rest in zip(*block):
+            if None in values.values():
+                values = {name: value for name, value in values.items() if value is not None}
+            yield Evaluation(id_, candidate, replicate, status, reason, identities[identity], curve, values,
+                             [known[name] for name in objectives], *rest)
+
+
+def _asks(records: Sequence) -> Iterator[Ask]:
+    for block in columns(records, *_OF_AN_ASK):
+        for fitness, number, batch, candidate, evaluations, reused, *rest in zip(*block):
+            if None in fitness:
+                fitness = [math.inf if value is None else value for value in fitness]
+            yield Ask(number, batch, candidate, evaluations, reused, fitness, *rest)

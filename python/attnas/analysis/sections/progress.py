@@ -95,7 +95,9 @@ def _batch_bands(picture: Picture, frame: Frame, run: Run, x: Axis) -> None:
     ends: dict[int, int] = {}
     for ask in run.asks:
         ends[ask.batch] = ask.trained
-    if not 1 < len(ends) <= most:
+        if len(ends) > most:
+            return
+    if len(ends) == 1:
         return
     begin = 0
     for i, end in enumerate(ends.values()):
@@ -115,7 +117,8 @@ def _hypervolumes(run: Run) -> list[tuple[Ask, float]]:
                 if 0 < each.asked <= len(run.asks)]
     reference = [run.reference_point] * len(run.objectives)
     names = [ask.candidate for ask in usable]
-    values = hypervolumes(names, np.array([run.scaled(ask.believed) for ask in usable]), reference)
+    believed = np.array([ask.believed for ask in usable], dtype=float)
+    values = hypervolumes(names, np.stack(run.scaled(believed.T), axis=1), reference)
     return list(zip(usable, map(float, values)))
 
 
