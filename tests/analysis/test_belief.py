@@ -27,6 +27,21 @@ class Beliefs(unittest.TestCase):
         leaders = incumbents(np.array([1, 0, 1]), np.array([3.0, 2.0, 2.0]))
         self.assertEqual(leaders.tolist(), [0, 1, 2])
 
+    def test_the_best_of_what_is_believed_after_every_ask(self):
+        random = np.random.default_rng(1)
+        asked, believed = random.integers(0, 12, 400), random.integers(0, 6, 400).astype(float)
+        believed[random.random(400) < 0.2] = INF
+        known: dict[int, tuple[float, int, int]] = {}
+        for i, (candidate, value, leader) in enumerate(zip(asked, believed, incumbents(asked, believed))):
+            known[candidate] = value, known.get(candidate, (0.0, i))[1], i
+            best = min(known.values())
+            self.assertEqual(leader, best[2] if best[0] < INF else -1)
+
+    def test_an_incumbent_asked_for_again_costs_no_look_at_all_others(self):
+        asked = np.concatenate([np.arange(1, 100_001), np.zeros(100_000, dtype=int)])  # 10^10 steps, were each a look
+        leaders = incumbents(asked, np.where(asked == 0, 0.0, 1.0))
+        self.assertEqual(leaders[[0, 99_999, 100_000, -1]].tolist(), [0, 0, 100_000, 199_999])
+
     def test_fronts_follow_beliefs(self):
         asked = np.array([4, 2, 7, 4, 2, 9])
         believed = np.array([[1, 1], [0, 2], [2, 2], [3, 3], [0, 2], [INF, INF]])

@@ -10,6 +10,7 @@ It hands over, with one objective, the candidate that it believes best, of equal
 it asked for first; with several objectives the candidates on the front of what it believes.
 """
 
+import heapq
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -63,20 +64,22 @@ def incumbents(candidates: np.ndarray, believed: np.ndarray) -> np.ndarray:
     """After every ask the ask whose candidate is believed best: position of its latest answer.
 
     A later belief replaces what was believed of a candidate, so that an incumbent can lose its
-    place. -1 while nothing finite was answered.
+    place. -1 while nothing finite was answered. Cost: n log n.
 
     @param believed  (n,) of the candidates asked for, after each ask.
     """
-    known: dict[int, tuple[float, int, int]] = {}  # value, first ask, latest ask
-    nothing = (np.inf, -1, -1)
-    best, result = nothing, []
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    heap: list[tuple[float, int, int, int]] = []  # value, first ask, ask, candidate; what was replaced, too
+    result = []
     for i, (candidate, value) in enumerate(zip(candidates.tolist(), believed.tolist())):
-        known[candidate] = (value, known.get(candidate, (0.0, i))[1], i)
-        if known[candidate] < best:
-            best = known[candidate]
-        elif best[2] >= 0 and candidate == candidates[best[2]]:
-            best = min(min(known.values()), nothing)
-        result.append(best[2])
+        last[candidate] = i
+        asked = first.setdefault(candidate, i)
+        if value < np.inf:
+            heapq.heappush(heap, (value, asked, i, candidate))
+        while heap and last[heap[0][3]] != heap[0][2]:
+            heapq.heappop(heap)
+        result.append(heap[0][2] if heap else -1)
     return np.array(result)
 
 
@@ -114,9 +117,8 @@ def hypervolumes(candidates: Iterable, believed: np.ndarray, reference: np.ndarr
 
     @param believed  (n, m) scaled.
     """
-    candidates = list(candidates)
-    known = {candidate: number for number, candidate in enumerate(sorted(set(candidates)))}
-    numbers = np.array([known[candidate] for candidate in candidates], dtype=np.int64)
+    known: dict = {}
+    numbers = np.array([known.setdefault(candidate, len(known)) for candidate in candidates], dtype=np.int64)
     first = np.unique(numbers, return_index=True)[1]
     if np.array_equal(believed, believed[first][numbers]):  # nothing is replaced
         return anytime_hypervolume(believed, reference)
