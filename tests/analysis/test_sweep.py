@@ -46,6 +46,20 @@ class Sweep(unittest.TestCase):
         self.assertEqual(lines[0], "training.learning_rate,seed,objective,best,baseline,candidate")
         self.assertEqual(len(lines), 5)
 
+    def test_the_folder_of_a_multirun_stands_for_its_runs(self):
+        for seed in (10, 2, 1):
+            self.run_of(f"all/seed={seed}", 0.1, seed)
+        (self.folder / "all" / "pictures").mkdir()
+        found = sweep.runs_of(self.folder / "all")
+        self.assertEqual([path.name for path in found], ["seed=1", "seed=2", "seed=10"])
+        self.assertEqual(sweep.runs_of(found[0]), found[:1])
+        code, text, _ = said(sweep.main, self.folder / "all", "-o", self.folder / "page")
+        self.assertEqual(code, 0)
+        self.assertIn("3 runs with the same settings", (self.folder / "page" / "sweep.md").read_text(encoding="utf-8"))
+        code, _, error = said(sweep.main, self.folder / "all" / "pictures", "-o", self.folder / "none")
+        self.assertEqual((code, "no such run" in error), (2, True), error)
+        self.assertFalse((self.folder / "none").exists())
+
     def test_seeds_alone_are_one_row(self):
         paths, values = sweep.grouped([Run(self.run_of(str(seed), 0.1, seed)) for seed in (1, 2, 3)])
         self.assertEqual((paths, len(values)), ([], 1))

@@ -1,16 +1,17 @@
 """Shows runs that differ in their settings side by side: a row for each value, a picture, a table.
 
-    analysis/sweep.py RUN RUN... [-o FOLDER]
+    analysis/sweep.py RUN... [-o FOLDER]
 
-RUN are runs of the same objectives (folders, their store.sqlite or results.json), as nas-run --multirun makes them. FOLDER receives
-sweep.html, sweep.md, sweep.csv and the picture as .svg. Runs that differ in their seed alone share a row; analysis/compare.py compares
-algorithms, with tests.
+RUN are runs of the same objectives (folders, their store.sqlite or results.json), or a folder of runs, as nas-run --multirun makes it.
+FOLDER receives sweep.html, sweep.md, sweep.csv and the picture as .svg. Runs that differ in their seed alone share a row;
+analysis/compare.py compares algorithms, with tests.
 """
 
 import argparse
 import json
 import math
 import pathlib
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -164,6 +165,18 @@ def report(runs: Sequence[Run], command: str) -> tuple[Report, str]:
         Chapter("pictures", "Pictures", [Pictures(drawn)] if drawn else [])], command), csv_of(paths, values)
 
 
+def runs_of(path: pathlib.Path) -> list[pathlib.Path]:
+    """A run, or those in a folder of runs: numbers in their names count as such."""
+    def is_run(folder: pathlib.Path) -> bool:
+        return any((folder / name).is_file() for name in ("store.sqlite", "results.json"))
+
+    if not path.is_dir() or is_run(path):
+        return [path]
+    found = [folder for folder in path.iterdir() if folder.is_dir() and is_run(folder)]
+    return sorted(found, key=lambda folder: [(float(part), "") if i % 2 else (0.0, part)
+                                             for i, part in enumerate(re.split(r"(\d+(?:\.\d+)?)", folder.name))]) or [path]
+
+
 @program
 def main(arguments: list[str]) -> None:
     """The program; nothing is written where input is bad."""
@@ -171,5 +184,5 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN")
     parser.add_argument("-o", "--output", metavar="FOLDER", default=".")
     options = parser.parse_args(arguments)
-    page, numbers = report([Run(pathlib.Path(run)) for run in options.runs], f"analysis/sweep.py {shlex.join(arguments)}")
+    page, numbers = report([Run(run) for given in options.runs for run in runs_of(pathlib.Path(given))], f"analysis/sweep.py {shlex.join(arguments)}")
     print(page.write(pathlib.Path(options.output), "sweep", {"sweep.csv": numbers}))
