@@ -195,6 +195,13 @@ class Placement(Runs):
         self.assertIn("Every placement with attn reaches 0.99 with every seed", self.script("placement", self.run_at(3e-3, rows))[1])
         self.assertNotIn("the task is solved", solved)  # a seed has 0.98
 
+    def test_mixers_that_differ_by_name_are_called_by_it(self):
+        plain = "attn{dropout=0,position=rope}+swiglu"
+        rows = {stacked(*[plain if one else GDN for one in has]): [(0.5, 0.5)] * 2 for has in itertools.product((0, 1), repeat=2)}
+        words = self.script("placement", self.run_at(1e-3, rows))[1]
+        self.assertIn("Here attn is attn{conv=0,position=rope} and gdn is gdn.", words)
+        self.assertIn("One layer of attn and the others gdn: attn/gdn", words)
+
     def test_how_soon_it_learns(self):
         rows = {stacked(*[ATTENTION if one else GDN for one in has]): [(0.1 + 0.8 * has[0], 0.5)] * 3
                 for has in itertools.product((0, 1), repeat=2)}

@@ -273,6 +273,16 @@ def placements_of(found: Tuned) -> tuple[list[str], np.ndarray]:
     return mixers, np.array([[mixer == mixers[0] for mixer in parts] for parts in split])
 
 
+def by_alias(found: Tuned) -> tuple[Tuned, list[str]]:
+    """Rows without the genes of their mixers where two mixers differ by name alone, and a sentence of what the names mean there."""
+    mixers = sorted({mixer for row in found.rows for mixer in row.label.split("/")})
+    short = {mixer: mixer.split("{")[0] for mixer in mixers}
+    if len(mixers) != 2 or len({*short.values()}) != 2 or all(name == mixer for mixer, name in short.items()):
+        return found, []
+    rows = [dataclasses.replace(row, label="/".join(short[mixer] for mixer in row.label.split("/"))) for row in found.rows]
+    return dataclasses.replace(found, rows=rows), [f"Here {listed([f'{name} is {mixer}' for mixer, name in short.items()])}."]
+
+
 def placement_p(judged: np.ndarray, counts: np.ndarray) -> float:
     """Whether it matters where the layers stand, where their number is given: p of a permutation test, rows of equal counts
     exchanged within each seed; the statistic is the variance of rows' means within counts.
@@ -295,7 +305,7 @@ def placement_p(judged: np.ndarray, counts: np.ndarray) -> float:
 
 
 def placement_page(options: argparse.Namespace, command: str) -> tuple[list[str], Report, dict[str, str]]:
-    found = tuned.read(options.runs, options.value)
+    found, meaning = by_alias(tuned.read(options.runs, options.value))
     mixers, has = placements_of(found)
     n = min(row.seeds for row in found.rows)
     judged = np.array([found.own(row)[:n] for row in found.rows])
@@ -320,7 +330,7 @@ def placement_page(options: argparse.Namespace, command: str) -> tuple[list[str]
                          + "; ".join(f"{label} {_text(interval)}" for label, interval in means.items()) + ".")
     sentences += [f"{mixers[0]} in place of {mixers[1]} in layer {layer + 1} is worth {_text(interval)} in {found.split} {found.value}, the "
                   f"mean of {counted(pairs, 'pair')} of models that differ in it alone." for layer, interval, pairs in effects]
-    sentences += [*([] if complete else [f"{len(found.rows)} of {2 ** has.shape[1]} placements are there."]),
+    sentences += [*meaning, *([] if complete else [f"{len(found.rows)} of {2 ** has.shape[1]} placements are there."]),
                   *frame_sentences(found)]
     letters = [" ".join(mixers[0][:1].upper() if one else mixers[1][:1].lower() for one in row) for row in has]
     order = sorted(range(len(has)), key=lambda i: (counts[i], letters[i]))
