@@ -121,6 +121,7 @@ class Row:
     low: float
     high: float
     instead: str = ""  # words in the place of the dot, for a value that belongs on no axis
+    singles: tuple[float, ...] = ()  # those that it is the mean of, small dots
 
 
 def intervals(title: str, below: str, x_title: str, rows: list[Row],
@@ -134,7 +135,7 @@ def intervals(title: str, below: str, x_title: str, rows: list[Row],
         frame = Frame(left, top, width - right, top + ROW * len(rows) + 6)
         picture = Picture(width, frame.bottom + 46, title)
         x = Axis(*x_range) if x_range else linear(
-            [(row.low, row.high, row.point) for row in rows if not row.instead],
+            [(row.low, row.high, row.point, *row.singles) for row in rows if not row.instead],
             [place for place, _ in guides])
         picture.bottom_axis(frame, x, x_title, most=6, grid=True)
         for i, (place, words) in enumerate(guides):
@@ -153,6 +154,8 @@ def intervals(title: str, below: str, x_title: str, rows: list[Row],
                 picture.rectangle(x(row.low), y - 2, x(row.high) - x(row.low), 4, style,
                                   f"{row.name}: {digits(row.low)} to {digits(row.high)}",
                                   fill_opacity=0.45)
+            for single in row.singles:
+                picture.dot(x(single), y, 2, "ink", f"{row.name}: {digits(single)}")
             picture.dot(x(row.point), y, 4, style, f"{row.name}: {digits(row.point)}")
             picture.text(frame.right + 8, y + 4, digits(row.point), "muted")
         return picture
