@@ -47,8 +47,11 @@ Json parts_of(Json& values) {
 nlohmann::json column_of(nlohmann::json values) {
   if (values.empty()) return values;
   const auto& first = values.front();
-  const auto text = first.dump();  // which tells 0 from -0
-  const auto is_first = [&](const Json& value) { return value == first && value.dump() == text; };
+  const auto text = first.dump();  // which tells 0 from -0, and within others 1 from 1.0
+  const bool exact = first.is_null() || first.is_boolean() || first.is_string();
+  const auto is_first = [&](const Json& value) {
+    return value == first && (exact || value.dump() == text);
+  };
   if (std::all_of(values.begin(), values.end(), is_first)) return {{"all", first}};
   if (are_alike(values)) return {{"each", parts_of(values)}};
   return values;

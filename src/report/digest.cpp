@@ -332,6 +332,7 @@ std::map<std::string, Records> long_lists(const RunSummary& run, const Identitie
 }
 
 /// Where candidates and evaluations stand in the lists of the file: what names them is a number there.
+/// Names are those of the run, not copies.
 class Places {
  public:
   explicit Places(const RunSummary& run) {
@@ -347,11 +348,9 @@ class Places {
     if (truth == run.further.end() || !truth->is_object()) return;
     for (const auto& [name, values] : truth->items()) add(name);
   }
-  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-  [[nodiscard]] std::size_t candidate(const std::string& name) const {
-    return candidates_.at(name);
-  }
-  [[nodiscard]] std::size_t evaluation(const std::string& id) const { return evaluations_.at(id); }
+  [[nodiscard]] const std::vector<std::string_view>& names() const { return names_; }
+  [[nodiscard]] std::size_t candidate(std::string_view name) const { return candidates_.at(name); }
+  [[nodiscard]] std::size_t evaluation(std::string_view id) const { return evaluations_.at(id); }
 
   /// Puts numbers in the place of names, and takes out what the list of candidates says.
   void refer(Json& record) const {
@@ -366,12 +365,12 @@ class Places {
   }
 
  private:
-  void add(const std::string& name) {
+  void add(std::string_view name) {
     if (candidates_.try_emplace(name, names_.size()).second) names_.push_back(name);
   }
-  std::vector<std::string> names_;
-  std::unordered_map<std::string, std::size_t> candidates_;
-  std::unordered_map<std::string, std::size_t> evaluations_;
+  std::vector<std::string_view> names_;
+  std::unordered_map<std::string_view, std::size_t> candidates_;
+  std::unordered_map<std::string_view, std::size_t> evaluations_;
 };
 
 /// What is known of each candidate by its name.
@@ -390,7 +389,7 @@ Records candidates_records(const RunSummary& run, const Places& places) {
     for (const auto& evaluation : run.evaluations) evaluated.insert(evaluation.candidate);
   }
   return {places.names().size(), [=, &run, &places, &truth](std::size_t i) {
-            const auto& name = places.names()[i];
+            const std::string name(places.names()[i]);
             Json json{{"candidate", name},
                       {"mechanism", at(run.labels, name)},
                       {"truth", at(truth, name)}};
