@@ -85,7 +85,8 @@ void LayerRules::what_components_void() {
   for (const auto* gene : layer_slots()) {
     if (!gene->is_component() || !components().contains(gene->name, text(*gene, layer_))) continue;
     for (const auto& voided : components().at(gene->name, text(*gene, layer_)).voids) {
-      clear({voided});
+      // A cap is of scores with their temperature: a common factor does not cancel.
+      if (voided != "temperature" || layer_.soft_cap == 0) clear({voided});
     }
   }
 }

@@ -255,7 +255,9 @@ TEST(CanonicalForm, VoidsWhatHasNoEffect) {
       {"attn+none{ratio=2}", "attn+none"},                              // V3
       {"attn{window=8,rope_base=100}+swiglu", "attn+swiglu"},           // V4
       {"attn{normalization=relu_norm,temperature=learned}+swiglu",
-       "attn{normalization=relu_norm}+swiglu"},                                                // V5
+       "attn{normalization=relu_norm}+swiglu"},  // V5
+      {"attn{normalization=relu_norm,temperature=learned,soft_cap=8}+swiglu",
+       "attn{normalization=relu_norm,temperature=learned,soft_cap=8}+swiglu"},                 // V5
       {"attn{similarity=cosine,qk_norm=rms}+swiglu", "attn{similarity=cosine}+swiglu"},        // V6
       {"attn{similarity=bilinear,position=rope}+swiglu", "attn{similarity=bilinear}+swiglu"},  // V7
       {"attn{similarity=bilinear,position=t5}+swiglu",
