@@ -224,18 +224,15 @@ class AttentionSearch final : public Problem {
 
   [[nodiscard]] std::vector<std::vector<std::size_t>> alike(
       std::span<const Assignment> tasks) const override {
-    std::vector<TrainingJob> jobs;
-    for (const auto& member : tasks) jobs.push_back(job_of(member.task));
-    return endings_.apart(fitting_groups(jobs), tasks);
+    return endings_.apart(fitting_groups(jobs_of(tasks)), tasks);
   }
 
   void measure_array(std::span<const Assignment> array) override {
     // On a worker: what has ended processes since its run was screened.
     if (array.size() == 1 && endings_.decide(array[0].evaluation)) return;
     endings_.require_alone(array);
-    std::vector<TrainingJob> jobs;
-    for (const auto& member : array) jobs.push_back(job_of(member.task));
     const auto mark = endings_.mark(array);
+    const auto jobs = jobs_of(array);
     const auto device = devices_->borrow();
     auto where = context(*device);
     where.on_step = [this, array](std::int64_t step, std::int64_t steps, double loss) {
@@ -420,14 +417,25 @@ class AttentionSearch final : public Problem {
     }
   }
 
-  /// How a task is trained, as its identity says: that of a problem with another section `training`
-  /// may say otherwise than this one's.
-  [[nodiscard]] TrainingJob job_of(const Task& task) const {
+  [[nodiscard]] std::vector<TrainingJob> jobs_of(std::span<const Assignment> tasks) const {
+    std::vector<TrainingJob> jobs;
+    for (const auto& member : tasks) jobs.push_back(job_of(member.task));
+    return jobs;
+  }
+
+  /// What an identity says of training: that of a problem with another section `training` may say
+  /// something else than this one's.
+  [[nodiscard]] TrainingSettings settings_of(const nlohmann::json& identity) const {
+    if (identity.at("training") == identity_training_) return training_;
     auto training = training_parameters_;
     training.set("micro_batch", std::int64_t{0});
-    task.identity.at("training").get_to(training);
+    identity.at("training").get_to(training);
+    return TrainingSettings(training);
+  }
+
+  [[nodiscard]] TrainingJob job_of(const Task& task) const {
     TrainingJob job{.architecture = architecture_of(task.candidate),
-                    .settings = TrainingSettings(training),
+                    .settings = settings_of(task.identity),
                     .run_seed = seed_,
                     .replicate = task.replicate,
                     .stop_above = {},

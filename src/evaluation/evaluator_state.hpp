@@ -130,7 +130,7 @@ struct RecordingEvaluator::State {
   [[nodiscard]] bool may_ask(bool anyway);
   Pending* assign(const Genotype& genotype, std::vector<Task>& tasks, std::int64_t until = 0,
                   bool anyway = false);
-  [[nodiscard]] bool is_rejected(const Candidate& candidate);
+  [[nodiscard]] bool is_rejected(const std::vector<std::string>& ids, const Task& first);
   void preview();
   void record_asking();
   void withdraw_unanswered();

@@ -17,13 +17,13 @@ namespace nas {
 // what is asked for cannot be had, such as a mechanism that a table lacks. Everything else comes
 // from files, the store, the system or a defect of the program, which would be true of any
 // candidate.
-void record_failure(Evaluation& evaluation, const std::function<void()>& work) {
+void record_failure(Evaluation& evaluation) {
   const auto fail = [&evaluation](Status status, const char* reason) {
     evaluation.status = status;
     evaluation.reason = printable(reason);  // a plug-in may throw any bytes
   };
   try {
-    work();
+    throw;
   } catch (const CandidateFailure& error) {
     fail(Status::failed, error.what());
   } catch (const InputError& error) {
@@ -36,7 +36,7 @@ void record_failure(Evaluation& evaluation, const std::function<void()>& work) {
 void record_lone_failure(Evaluation& evaluation, const std::function<void()>& work) {
   const Evaluation before = evaluation;
   try {
-    record_failure(evaluation, work);
+    work();
   } catch (const DeviceOutOfMemory& error) {
     evaluation = before;
     evaluation.status = Status::out_of_memory;
@@ -45,6 +45,8 @@ void record_lone_failure(Evaluation& evaluation, const std::function<void()>& wo
     throw MachineError("the memory of this machine does not suffice for " + evaluation.candidate +
                        ", even with nothing beside it; evaluation.memory_limit makes that a "
                        "result of the mechanism");
+  } catch (...) {
+    record_failure(evaluation);
   }
 }
 
@@ -57,10 +59,12 @@ Evaluation screened_alone(Measurement& measurement, const Task& task) {
   const Evaluation before = evaluation;
   const auto work = [&] { screen(measurement, task, evaluation); };
   try {
-    record_failure(evaluation, work);
+    work();
   } catch (const std::bad_alloc&) {
     evaluation = before;
     record_lone_failure(evaluation, work);
+  } catch (...) {
+    record_failure(evaluation);
   }
   return evaluation;
 }

@@ -6,15 +6,16 @@
 
 namespace nas {
 
-/// Calls what works on an evaluation. What its candidate is the cause of becomes its status:
-/// CandidateFailure, InputError (what is asked for cannot be had, such as a mechanism that a table
-/// lacks), and MemoryLimitExceeded, which is of the candidate's own training run.
+/// Called where an exception of what works on an evaluation is handled. What its candidate is the
+/// cause of becomes its status: CandidateFailure, InputError (what is asked for cannot be had, such
+/// as a mechanism that a table lacks), and MemoryLimitExceeded, which is of the candidate's own
+/// training run.
 /// @throws everything else as it comes: no candidate is to be blamed for a fault of the machine, or
 /// for an unknown one.
-void record_failure(Evaluation& evaluation, const std::function<void()>& work);
+void record_failure(Evaluation& evaluation);
 
-/// record_failure() while nothing else is at work: a device that is out of memory then gives the
-/// status out_of_memory.
+/// Calls what works on an evaluation while nothing else is at work, and records how it failed: a
+/// device that is out of memory then gives the status out_of_memory.
 /// @throws MachineError if the machine's memory does not suffice.
 void record_lone_failure(Evaluation& evaluation, const std::function<void()>& work);
 

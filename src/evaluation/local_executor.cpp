@@ -79,27 +79,26 @@ std::vector<std::string> ids_of(Array array) {
   return ids;
 }
 
-}  // namespace
-
-class LocalExecutor::Pool {
+class LocalExecutor final : public Executor {
  public:
-  Pool(Measurement& measurement, int workers)
+  LocalExecutor(Measurement& measurement, int workers)
       : measurement_(measurement), most_(static_cast<std::size_t>(std::max(1, workers))) {}
+  ~LocalExecutor() override { LocalExecutor::abandon(); }
 
-  [[nodiscard]] int workers() const { return static_cast<int>(most_); }
+  [[nodiscard]] int workers() const override { return static_cast<int>(most_); }
 
-  void submit(Task task, Evaluation begun) {
+  void submit(Task task, Evaluation begun) override {
     orders_.push_back({std::move(task), std::move(begun)});
     submitted_.push_back({orders_.back().task, orders_.back().evaluation});
   }
 
-  void withdraw() {
+  void withdraw() override {
     const std::lock_guard lock(mutex_);
     submitted_.clear();
     waiting_.clear();
   }
 
-  std::optional<Event> next() {
+  std::optional<Event> next() override {
     if (!submitted_.empty()) divide();
     std::unique_lock lock(mutex_);
     handled_ = told_;
@@ -143,7 +142,7 @@ class LocalExecutor::Pool {
     return std::nullopt;
   }
 
-  void abandon() {
+  void abandon() override {
     {
       const std::lock_guard lock(mutex_);
       waiting_.clear();
@@ -173,14 +172,17 @@ class LocalExecutor::Pool {
       width_ = static_cast<std::size_t>(measurement_.array_width());
     }
     const auto width = tasks > most_ ? width_.value_or(1) : 1;
-    const auto groups =
-        width > 1 ? measurement_.alike(submitted_) : measurement_.Measurement::alike(submitted_);
-    const std::lock_guard lock(mutex_);
-    for (const auto& places : arrays_of(groups, most_, width)) {
-      auto& array = arrays_.emplace_back();
-      for (const auto place : places) array.push_back(submitted_[place]);
-      waiting_.push_back(array);
+    const auto first = arrays_.size();
+    if (width == 1) {
+      for (const auto& one : submitted_) arrays_.emplace_back(1, one);
+    } else {
+      for (const auto& places : arrays_of(measurement_.alike(submitted_), most_, width)) {
+        auto& array = arrays_.emplace_back();
+        for (const auto place : places) array.push_back(submitted_[place]);
+      }
     }
+    const std::lock_guard lock(mutex_);
+    for (auto i = first; i < arrays_.size(); ++i) waiting_.emplace_back(arrays_[i]);
     submitted_.clear();
     // While something is at work its listener is called.
     if (measurement_.expensive() && !std::exchange(listening_, true)) {
@@ -312,7 +314,7 @@ class LocalExecutor::Pool {
     const Evaluation before = evaluation;
     const Begun begun;
     try {
-      record_failure(evaluation, [&] { measurement_.measure_array(one); });
+      measurement_.measure_array(one);
     } catch (const std::bad_alloc&) {
       evaluation = before;
       const std::lock_guard lock(mutex_);
@@ -324,6 +326,8 @@ class LocalExecutor::Pool {
       const std::lock_guard lock(mutex_);
       postponed_.push_back(one.front());
       return;
+    } catch (...) {
+      record_failure(evaluation);
     }
     finish(one, begun);
   }
@@ -413,17 +417,10 @@ class LocalExecutor::Pool {
   bool abandoned_ = false;
 };
 
-LocalExecutor::LocalExecutor(Measurement& measurement, int workers)
-    : pool_(std::make_unique<Pool>(measurement, workers)) {}
+}  // namespace
 
-LocalExecutor::~LocalExecutor() { pool_->abandon(); }
-
-void LocalExecutor::submit(Task task, Evaluation begun) {
-  pool_->submit(std::move(task), std::move(begun));
+std::unique_ptr<Executor> local_executor(Measurement& measurement, int workers) {
+  return std::make_unique<LocalExecutor>(measurement, workers);
 }
-void LocalExecutor::withdraw() { pool_->withdraw(); }
-std::optional<Executor::Event> LocalExecutor::next() { return pool_->next(); }
-void LocalExecutor::abandon() { pool_->abandon(); }
-int LocalExecutor::workers() const { return pool_->workers(); }
 
 }  // namespace nas

@@ -22,21 +22,8 @@ namespace nas {
 /// measured alone after its array failed has that failure's text in measured["array_failure"]. What an
 /// expensive measurement has finished says who did it when: measured["worker"], the worker's number
 /// from 0; "started" (UTC); "worker_seconds", its share of the time that the worker took for the array.
-class LocalExecutor final : public Executor {
- public:
-  /// @param measurement  outlives it; its listener is taken while something is at work.
-  LocalExecutor(Measurement& measurement, int workers);
-  ~LocalExecutor() override;
-
-  void submit(Task task, Evaluation begun) override;
-  void withdraw() override;
-  std::optional<Event> next() override;
-  void abandon() override;
-  [[nodiscard]] int workers() const override;
-
- private:
-  class Pool;
-  std::unique_ptr<Pool> pool_;
-};
+///
+/// @param measurement  outlives it; its listener is taken while something is at work.
+std::unique_ptr<Executor> local_executor(Measurement& measurement, int workers);
 
 }  // namespace nas

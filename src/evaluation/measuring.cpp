@@ -16,7 +16,7 @@ RecordingEvaluator::State::State(std::shared_ptr<Measurement> measured_by, Store
       options(std::move(chosen)),
       judge(std::move(judged_by)),
       executor(options.executor ? options.executor
-                                : std::make_shared<LocalExecutor>(*measurement, options.workers)) {}
+                                : local_executor(*measurement, options.workers)) {}
 
 void RecordingEvaluator::State::report(Progress::Kind kind, const Evaluation* evaluation,
                                        const Evaluation* last, const Advance& advance) const {
@@ -38,6 +38,8 @@ void RecordingEvaluator::State::report(Progress::Kind kind, const Evaluation* ev
 
 /// Whether there is an answer to a task: known, or recalled from the store.
 bool RecordingEvaluator::State::recall(const Task& task) {
+  // What was screened for an ask is in no record, as is_rejected() has seen.
+  if (task.until == 0 && screened.contains(task.id)) return false;
   if (known.contains(question_of(task))) return true;
   auto found = known.find_answer(task);
   if (!found) return false;
@@ -110,11 +112,11 @@ void RecordingEvaluator::State::recall_or_measure(std::vector<Task> tasks, std::
 
 /// Has a task measured that was screened.
 void RecordingEvaluator::State::submit(const Task& task) {
-  auto evaluation = std::move(screened.at(task.id));
+  auto& evaluation = screened.at(task.id);
   evaluation.status = Status::failed;  // until measured
-  executor->submit(task, evaluation);
-  measuring.insert_or_assign(task.id, Measured{task, std::move(evaluation)});
+  measuring.insert_or_assign(task.id, Measured{task, evaluation});
   at_work.submitted(1);
+  executor->submit(task, std::move(evaluation));
 }
 
 bool RecordingEvaluator::State::hear() {

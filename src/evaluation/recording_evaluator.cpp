@@ -55,7 +55,8 @@ Pending* RecordingEvaluator::State::assign(const Genotype& genotype, std::vector
   if (options.racing && !known_candidate) {
     known_candidate = std::make_shared<const Candidate>(candidate);
   }
-  const bool untrained = is_rejected(candidate);
+  auto first = ids.empty() ? make_task(*measurement, candidate, 0) : Task{};
+  const bool untrained = is_rejected(ids, first);
   auto steps = until > 0 ? until : measurement->steps();
   std::optional<Replicates> answering;
   const auto taken = ids.empty() ? std::nullopt : ledger.paused_at(ids.front());
@@ -77,7 +78,8 @@ Pending* RecordingEvaluator::State::assign(const Genotype& genotype, std::vector
               .goes_on = goes_on,
               .steps = steps};
   const auto add = [&](std::int64_t replicate) {
-    tasks.push_back(make_task(*measurement, candidate, replicate));
+    tasks.push_back(first.id.empty() ? make_task(*measurement, candidate, replicate)
+                                     : std::exchange(first, {}));
     tasks.back().until = until;
   };
   for (auto replicate = answering->known; replicate < answering->end; ++replicate) {
@@ -148,21 +150,21 @@ void RecordingEvaluator::State::take_back_steps(const std::string& id) {
 
 /// Whether a candidate is rejected before it is trained. The first replicate tells, as it is
 /// recorded or else by screening it.
-bool RecordingEvaluator::State::is_rejected(const Candidate& candidate) {
-  const auto earlier = asked_for.find(key_of(candidate.name));
-  const bool first = earlier == asked_for.end() || earlier->second.ids.empty();
-  const auto task = first ? make_task(*measurement, candidate, 0) : Task{};
+/// @param ids    of the replicates that were asked for.
+/// @param first  the task of the first one, where none was.
+bool RecordingEvaluator::State::is_rejected(const std::vector<std::string>& ids,
+                                            const Task& first) {
   // Under the identity that it has had since then: that of a later batch may differ.
-  const auto& id = first ? task.id : earlier->second.ids.front();
+  const auto& id = ids.empty() ? first.id : ids.front();
   if (known.contains(id)) return is_screened_out(known.at(id));
   if (const auto found = screened.find(id); found != screened.end()) {
     return is_screened_out(found->second);
   }
   // Not stored yet: the budget may have nothing left for this ask.
   if (const auto* found = known.look_up(id)) return is_screened_out(*found);
-  if (!first) return false;
+  if (!ids.empty()) return false;
   report(Progress::Kind::candidate_screening);
-  return is_screened_out(screen(task));
+  return is_screened_out(screen(first));
 }
 
 /// Refuses what was measured elsewhere and cannot be judged: once it is recorded, every process that
@@ -394,11 +396,12 @@ std::optional<Told> RecordingEvaluator::next(TellOrder order) {
 }
 
 std::vector<Evaluation> RecordingEvaluator::evaluate(const Candidate& candidate) {
-  std::vector<Task> tasks;
+  std::vector<Task> tasks{make_task(*state_->measurement, candidate, 0)};
   const auto& options = state_->options;
   const auto most = options.racing ? options.racing->replicates : options.replicates;
-  const auto count = state_->is_rejected(candidate) ? 1 : most;
-  for (std::int64_t replicate = 0; replicate < count; ++replicate) {
+  const auto& ids = state_->asked_for[key_of(candidate.name)].ids;
+  const auto count = state_->is_rejected(ids, tasks.front()) ? 1 : most;
+  for (std::int64_t replicate = 1; replicate < count; ++replicate) {
     tasks.push_back(make_task(*state_->measurement, candidate, replicate));
   }
   return evaluate(tasks);

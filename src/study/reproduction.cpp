@@ -273,7 +273,7 @@ Reproduction reproduce(const std::filesystem::path& run, const ReproductionSetti
                                  .loss_difference = loss_difference(before, again)});
     if (listener) listener(reproduction);
   };
-  LocalExecutor executor(*problem, problem->num_workers());
+  const auto executor = local_executor(*problem, problem->num_workers());
   for (const auto& task : tasks) {
     if (stop_requested()) throw StopRequested();
     auto evaluation = screened(task, *problem);
@@ -282,9 +282,9 @@ Reproduction reproduce(const std::filesystem::path& run, const ReproductionSetti
       continue;
     }
     evaluation.status = Status::failed;  // until measured
-    executor.submit(task, std::move(evaluation));
+    executor->submit(task, std::move(evaluation));
   }
-  while (auto event = executor.next()) {
+  while (auto event = executor->next()) {
     for (auto& evaluation : event->evaluations) take(std::move(evaluation));
   }
   return reproduction;

@@ -46,7 +46,7 @@ nlohmann::json Worker::measure(const nlohmann::json& order) {
 std::vector<nlohmann::json> Worker::measure_all(
     const std::vector<nlohmann::json>& orders,
     const std::function<void(const Advance&)>& listener) {
-  LocalExecutor executor(*problem_, 1);
+  const auto executor = local_executor(*problem_, 1);
   std::map<std::string, std::size_t> places;
   for (const auto& order : orders) {
     auto task = read_task(order.at("task"), *problem_);
@@ -54,10 +54,10 @@ std::vector<nlohmann::json> Worker::measure_all(
     if (!places.emplace(task.id, places.size()).second) {
       throw InputError("task " + task.id + ": comes twice in one order, must come once");
     }
-    executor.submit(std::move(task), std::move(begun));
+    executor->submit(std::move(task), std::move(begun));
   }
   std::vector<nlohmann::json> measured(orders.size());
-  while (const auto event = executor.next()) {
+  while (const auto event = executor->next()) {
     if (event->kind == Executor::Event::Kind::advanced && listener) listener(event->advance);
     for (const auto& evaluation : event->evaluations) {
       measured[places.at(evaluation.id)] = signed_here(evaluation);

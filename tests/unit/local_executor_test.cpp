@@ -55,52 +55,52 @@ INSTANTIATE_TEST_SUITE_P(, LocalExecutorTest, ::testing::Bool(), [](const auto& 
 });
 
 TEST_P(LocalExecutorTest, OneWorkerDoesOneAfterTheOther) {
-  LocalExecutor executor(fake_, 1);
-  EXPECT_EQ(executor.next(), std::nullopt);
-  submit(executor, "dba");
-  EXPECT_THAT(rest(executor), ElementsAre("+d", "-d", "+b", "-b", "+a", "-a"));
-  EXPECT_EQ(executor.next(), std::nullopt);
-  submit(executor, "c");
-  EXPECT_THAT(rest(executor), ElementsAre("+c", "-c")) << "it goes on when there is work again";
+  const auto executor = local_executor(fake_, 1);
+  EXPECT_EQ(executor->next(), std::nullopt);
+  submit(*executor, "dba");
+  EXPECT_THAT(rest(*executor), ElementsAre("+d", "-d", "+b", "-b", "+a", "-a"));
+  EXPECT_EQ(executor->next(), std::nullopt);
+  submit(*executor, "c");
+  EXPECT_THAT(rest(*executor), ElementsAre("+c", "-c")) << "it goes on when there is work again";
 }
 
 TEST_P(LocalExecutorTest, NothingStartsWhileAResultIsLookedAt) {
-  LocalExecutor executor(fake_, 1);
-  submit(executor, "dba");
-  EXPECT_EQ(told(*executor.next()), "+d");
-  EXPECT_EQ(told(*executor.next()), "-d");
+  const auto executor = local_executor(fake_, 1);
+  submit(*executor, "dba");
+  EXPECT_EQ(told(*executor->next()), "+d");
+  EXPECT_EQ(told(*executor->next()), "-d");
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(fake_.measured_, 1);
-  executor.withdraw();
-  EXPECT_THAT(rest(executor), ElementsAre());
+  executor->withdraw();
+  EXPECT_THAT(rest(*executor), ElementsAre());
   EXPECT_EQ(fake_.measured_, 1);
 }
 
 TEST_P(LocalExecutorTest, FurtherTasksMayComeAtAnyTime) {
-  LocalExecutor executor(fake_, 1);
-  submit(executor, "d");
-  EXPECT_EQ(told(*executor.next()), "+d");
-  submit(executor, "ab");
-  EXPECT_EQ(told(*executor.next()), "-d");
-  submit(executor, "c");
-  EXPECT_THAT(rest(executor), ElementsAre("+a", "-a", "+b", "-b", "+c", "-c"));
+  const auto executor = local_executor(fake_, 1);
+  submit(*executor, "d");
+  EXPECT_EQ(told(*executor->next()), "+d");
+  submit(*executor, "ab");
+  EXPECT_EQ(told(*executor->next()), "-d");
+  submit(*executor, "c");
+  EXPECT_THAT(rest(*executor), ElementsAre("+a", "-a", "+b", "-b", "+c", "-c"));
 }
 
 TEST_P(LocalExecutorTest, WhatEndsItIsThrownAfterAllThatHappened) {
-  LocalExecutor executor(fake_, 1);
+  const auto executor = local_executor(fake_, 1);
   fake_.on_measure_ = [](int, const Task& task) {
     if (task.candidate.name[0] == 'b') throw MachineError("no space left");
   };
-  submit(executor, "dba");
-  EXPECT_EQ(told(*executor.next()), "+d");
-  EXPECT_EQ(told(*executor.next()), "-d");
-  EXPECT_EQ(told(*executor.next()), "+b");
-  EXPECT_THROW((void)executor.next(), MachineError);
+  submit(*executor, "dba");
+  EXPECT_EQ(told(*executor->next()), "+d");
+  EXPECT_EQ(told(*executor->next()), "-d");
+  EXPECT_EQ(told(*executor->next()), "+b");
+  EXPECT_THROW((void)executor->next(), MachineError);
   EXPECT_FALSE(stop_requested()) << "the others' stop ends with it";
-  executor.abandon();
-  EXPECT_EQ(executor.next(), std::nullopt) << "what waited is forgotten";
-  submit(executor, "a");
-  EXPECT_THAT(rest(executor), ElementsAre("+a", "-a"));
+  executor->abandon();
+  EXPECT_EQ(executor->next(), std::nullopt) << "what waited is forgotten";
+  submit(*executor, "a");
+  EXPECT_THAT(rest(*executor), ElementsAre("+a", "-a"));
 }
 
 TEST_P(LocalExecutorTest, ArraysAreOfTasksThatAreAlike) {
@@ -108,26 +108,26 @@ TEST_P(LocalExecutorTest, ArraysAreOfTasksThatAreAlike) {
     return std::string("ae").find(task.candidate.name[0]) == std::string::npos ? 'c' : 'v';
   };
   fake_.array_width_ = 2;
-  LocalExecutor executor(fake_, 1);
-  submit(executor, "abcdef");
-  EXPECT_THAT(rest(executor), ElementsAre("+ae", "-ae", "+bc", "-bc", "+df", "-df"));
-  submit(executor, "fcebd");
-  EXPECT_THAT(rest(executor), ElementsAre("+fc", "-fc", "+e", "-e", "+bd", "-bd"));
+  const auto executor = local_executor(fake_, 1);
+  submit(*executor, "abcdef");
+  EXPECT_THAT(rest(*executor), ElementsAre("+ae", "-ae", "+bc", "-bc", "+df", "-df"));
+  submit(*executor, "fcebd");
+  EXPECT_THAT(rest(*executor), ElementsAre("+fc", "-fc", "+e", "-e", "+bd", "-bd"));
   fake_.array_width_ = 8;
-  submit(executor, "abcdef");
-  EXPECT_THAT(rest(executor), ElementsAre("+ae", "-ae", "+bcdf", "-bcdf"));
+  submit(*executor, "abcdef");
+  EXPECT_THAT(rest(*executor), ElementsAre("+ae", "-ae", "+bcdf", "-bcdf"));
 }
 
 TEST(LocalExecutorThreads, AGroupHasItsShareOfTheArraysOfAllWorkers) {
   FakeMeasurement fake;
   fake.kind_ = [](const Task& task) { return task.candidate.name[0]; };
   fake.array_width_ = 8;
-  LocalExecutor executor(fake, 2);
+  const auto executor = local_executor(fake, 2);
   std::int64_t replicate = 0;
   for (const char letter : std::string("abaaaaaa")) {
-    executor.submit(make_task(fake, {std::string(1, letter) + "|a|a|0.5"}, replicate++), {});
+    executor->submit(make_task(fake, {std::string(1, letter) + "|a|a|0.5"}, replicate++), {});
   }
-  while (executor.next()) {
+  while (executor->next()) {
   }
   EXPECT_THAT(fake.arrays_, UnorderedElementsAre(4U, 3U, 1U));
 }
@@ -135,17 +135,17 @@ TEST(LocalExecutorThreads, AGroupHasItsShareOfTheArraysOfAllWorkers) {
 TEST(LocalExecutorThreads, SeveralWorkersShareTheWork) {
   FakeMeasurement fake;
   fake.sleep_ = std::chrono::milliseconds(5);
-  LocalExecutor executor(fake, 3);
+  const auto executor = local_executor(fake, 3);
   for (const char letter : std::string("abcdabcdabcd")) {
     auto task = make_task(fake, {std::string(1, letter) + "|a|a|0.5"},
                           static_cast<std::int64_t>(fake.times_.size()));
     fake.times_[task.id] = 0;
     Evaluation begun;
     begun.id = task.id;
-    executor.submit(std::move(task), std::move(begun));
+    executor->submit(std::move(task), std::move(begun));
   }
   std::size_t started = 0, finished = 0, most = 0;
-  while (const auto event = executor.next()) {
+  while (const auto event = executor->next()) {
     (event->kind == Kind::started ? started : finished) += event->ids.size();
     most = std::max(most, started - finished);
   }
@@ -168,11 +168,11 @@ void submit_one(Executor& executor, const FakeMeasurement& fake, const std::stri
 TEST(LocalExecutorThreads, SaysWhoTookHowLong) {
   FakeMeasurement fake;
   fake.sleep_ = std::chrono::milliseconds(20);
-  LocalExecutor executor(fake, 2);
-  EXPECT_EQ(executor.workers(), 2);
-  for (std::int64_t i = 0; i < 6; ++i) submit_one(executor, fake, "a", i);
+  const auto executor = local_executor(fake, 2);
+  EXPECT_EQ(executor->workers(), 2);
+  for (std::int64_t i = 0; i < 6; ++i) submit_one(*executor, fake, "a", i);
   std::map<int, double> seconds;
-  while (const auto event = executor.next()) {
+  while (const auto event = executor->next()) {
     for (const auto& evaluation : event->evaluations) {
       EXPECT_EQ(evaluation.measured.at("started").get<std::string>().size(), 20U);
       seconds[evaluation.measured.at("worker")] +=
@@ -184,11 +184,11 @@ TEST(LocalExecutorThreads, SaysWhoTookHowLong) {
   EXPECT_GE(seconds[0] + seconds[1], 0.12);
 
   fake.array_width_ = 3;
-  LocalExecutor alone(fake, 1);
-  for (std::int64_t i = 0; i < 3; ++i) submit_one(alone, fake, "b", i);
+  const auto alone = local_executor(fake, 1);
+  for (std::int64_t i = 0; i < 3; ++i) submit_one(*alone, fake, "b", i);
   double together = 0.0;
   const auto begun = std::chrono::steady_clock::now();
-  while (const auto event = alone.next()) {
+  while (const auto event = alone->next()) {
     for (const auto& evaluation : event->evaluations) {
       together += evaluation.measured.at("worker_seconds").get<double>();
     }
@@ -209,17 +209,17 @@ TEST(LocalExecutorThreads, AFreeWorkerTakesWhatIsSubmittedWhileAnotherIsAtWork) 
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   };
-  LocalExecutor executor(fake, 2);
-  submit_one(executor, fake, "a");
-  EXPECT_EQ(executor.next()->kind, Kind::started);
+  const auto executor = local_executor(fake, 2);
+  submit_one(*executor, fake, "a");
+  EXPECT_EQ(executor->next()->kind, Kind::started);
   for (int i = 0; i < 200; ++i) {
-    submit_one(executor, fake, "b", i);
-    EXPECT_EQ(executor.next()->kind, Kind::started);
-    const auto event = executor.next();
+    submit_one(*executor, fake, "b", i);
+    EXPECT_EQ(executor->next()->kind, Kind::started);
+    const auto event = executor->next();
     EXPECT_EQ(event->kind, Kind::finished);
   }
-  EXPECT_EQ(executor.next()->kind, Kind::finished);
-  EXPECT_EQ(executor.next(), std::nullopt);
+  EXPECT_EQ(executor->next()->kind, Kind::finished);
+  EXPECT_EQ(executor->next(), std::nullopt);
 }
 
 TEST(LocalExecutorThreads, NothingStartsBesideWhatIsMeasuredAloneForItsMemory) {
@@ -238,15 +238,15 @@ TEST(LocalExecutorThreads, NothingStartsBesideWhatIsMeasuredAloneForItsMemory) {
     alone = alone && at_work == 1;
   };
   fake.after_array_ = [&at_work](std::span<const Assignment>) { --at_work; };
-  LocalExecutor executor(fake, 2);
-  submit_one(executor, fake, "a");
-  submit_one(executor, fake, "b");
+  const auto executor = local_executor(fake, 2);
+  submit_one(*executor, fake, "a");
+  submit_one(*executor, fake, "b");
   int finished = 0;
-  while (const auto event = executor.next()) {
+  while (const auto event = executor->next()) {
     finished += event->kind == Kind::finished ? 1 : 0;
     if (event->kind != Kind::advanced) continue;
-    submit_one(executor, fake, "c");
-    submit_one(executor, fake, "d");
+    submit_one(*executor, fake, "c");
+    submit_one(*executor, fake, "d");
   }
   EXPECT_EQ(finished, 4);
   EXPECT_EQ(tries, 2);
@@ -267,11 +267,11 @@ TEST(LocalExecutorThreads, WhatIsToBeAloneIsMeasuredOnceMoreThen) {
     if (task.candidate.name[0] == 'a') alone = alone && at_work == 1;
   };
   fake.after_array_ = [&at_work](std::span<const Assignment>) { --at_work; };
-  LocalExecutor executor(fake, 3);
-  for (const auto* letter : {"a", "b", "c"}) submit_one(executor, fake, letter);
+  const auto executor = local_executor(fake, 3);
+  for (const auto* letter : {"a", "b", "c"}) submit_one(*executor, fake, letter);
   int finished = 0;
   int said = 0;
-  while (const auto event = executor.next()) {
+  while (const auto event = executor->next()) {
     for (const auto& evaluation : event->evaluations) {
       ++finished;
       EXPECT_EQ(evaluation.status, Status::ok);
@@ -292,10 +292,10 @@ TEST(LocalExecutorThreads, AbandonedWorkIsAskedToStop) {
     throw StopRequested();
   };
   {
-    LocalExecutor executor(fake, 1);
-    executor.submit(make_task(fake, {"a|a|a|0.5"}, 0), {});
-    executor.submit(make_task(fake, {"b|a|a|0.5"}, 0), {});
-    EXPECT_EQ(executor.next()->kind, Kind::started);
+    const auto executor = local_executor(fake, 1);
+    executor->submit(make_task(fake, {"a|a|a|0.5"}, 0), {});
+    executor->submit(make_task(fake, {"b|a|a|0.5"}, 0), {});
+    EXPECT_EQ(executor->next()->kind, Kind::started);
     while (!waits) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_FALSE(stop_requested());
