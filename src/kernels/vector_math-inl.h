@@ -55,7 +55,9 @@ float > HWY_INLINE Vector<D> exponential(D d, Vector<D> x) {
 
 template <class D>
 requires std::same_as < hn::TFromD<D>,
-double > HWY_INLINE Vector<D> exponential(D d, Vector<D> x) { return hn::Exp(d, x); }
+double > HWY_INLINE Vector<D> exponential(D d, Vector<D> x) {
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));  // the library's own makes 0 of it
+}
 
 /// 1 / x for x in the middle of the range: one Newton step after the processor's estimate of 12
 /// bits.

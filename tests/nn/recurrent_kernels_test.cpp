@@ -208,10 +208,11 @@ TEST(RecurrentKernels, AModelDependsOnNeitherItsMatesNorThreads) {
 // A training that diverges must show.
 TEST(RecurrentKernels, KeepNaN) {
   for (const auto& of : cases()) {
-    for (std::size_t i = 0; i < of.in.size(); ++i) {
+    for (std::size_t i = 0; i < 2 * of.in.size(); ++i) {
       Tensors in;
-      for (const auto& x : of.in) in.push_back(x.to(at::kFloat));
-      in[i].view({-1})[-1] = std::numeric_limits<double>::quiet_NaN();
+      for (const auto& x : of.in)
+        in.push_back(x.to(i % 2 == 0 ? at::kFloat : at::kDouble, false, true));
+      in[i / 2].view({-1})[-1] = std::numeric_limits<double>::quiet_NaN();
       EXPECT_TRUE(of.kernel(in).isnan().any().item<bool>()) << of.name << " " << i;
     }
   }
