@@ -224,8 +224,11 @@ torch::Tensor RecurrentLayer::mapped(const torch::Tensor& vectors, bool keys,
 
 torch::Tensor RecurrentLayer::log_decays(const torch::Tensor& x) const {
   if (fixed_decays_.defined()) {
-    return sent(fixed_decays_.to(x.scalar_type()), x.device())
-        .expand({x.size(0), x.size(1), num_heads_, x.size(2), 1});
+    if (!decays_there_.defined() || decays_there_.device() != x.device() ||
+        decays_there_.scalar_type() != x.scalar_type()) {
+      decays_there_ = sent(fixed_decays_.to(x.scalar_type()), x.device());
+    }
+    return decays_there_.expand({x.size(0), x.size(1), num_heads_, x.size(2), 1});
   }
   if (!decay_.defined()) return {};
   auto logits = linear(x, decay_, {}, mode_);

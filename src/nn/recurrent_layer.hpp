@@ -98,8 +98,9 @@ class RecurrentLayer final : public Mixer {
   std::unique_ptr<FeatureMap> feature_;         ///< or none
   std::unique_ptr<VectorNorm> head_norm_;       ///< or none
   std::optional<double> tau_;                   ///< of decays by log sigmoid
-  torch::Tensor fixed_decays_;      ///< (1, 1, H, 1, 1) float64 on the CPU, or undefined
-  torch::Tensor decay_, decay_up_;  ///< (R, H, D), or (R, rank, D) and (R, H f, rank)
+  torch::Tensor fixed_decays_;          ///< (1, 1, H, 1, 1) float64 on the CPU, or undefined
+  mutable torch::Tensor decays_there_;  ///< the same where and as the latest input was
+  torch::Tensor decay_, decay_up_;      ///< (R, H, D), or (R, rank, D) and (R, H f, rank)
   torch::Tensor decay_bias_, decay_step_bias_, decay_log_rate_;
   torch::Tensor erase_, write_;           ///< matrices of the update's gates
   std::optional<Linear> gate_, gate_up_;  ///< of heads' outputs
