@@ -228,8 +228,12 @@ void add_controls(const RetestOutcome& outcome, Texts& sentences) {
   std::vector<Compared> better;
   for (const auto& one : compared) {
     if (one.pairs() < kFewestPairs) return;
-    const bool beyond_noise = one.contrast->p_holm <= level;
-    if (one.candidate->role != Role::baseline) {
+    // Of the baseline the p that the control's own row shows: the same pair, among the controls.
+    const bool is_baseline = one.candidate->role == Role::baseline;
+    const auto& tested =
+        is_baseline && control->against_baseline ? *control->against_baseline : *one.contrast;
+    const bool beyond_noise = tested.p_holm <= level;
+    if (!is_baseline) {
       others.push_back(one);
       if (beyond_noise && one.difference() < 0.0) better.push_back(one);
     } else if (!beyond_noise) {

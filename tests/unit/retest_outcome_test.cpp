@@ -99,6 +99,23 @@ TEST(RetestOutcome, DistinguishesBetterWorseAndNoise) {
   EXPECT_THAT(text, Not(HasSubstr("tuned")));
 }
 
+TEST(RetestOutcome, BaselineAndControlHaveOneP) {
+  std::vector<Retested> all{retested(Role::baseline, "plain", {100}, kBaseline),
+                            retested(Role::control, "first", {}, times(1.02, kBaseline, 0.012))};
+  for (const auto* name : {"a", "b", "c", "d"}) {
+    all.push_back(retested(Role::top, name, {99}, times(1.0, kBaseline, 0.3)));
+  }
+  const auto outcome = judge(all, objectives(), 0.95);
+  const auto among = [&](Role role) -> const RetestedCandidate& {
+    return *std::find_if(outcome.candidates.begin(), outcome.candidates.end(),
+                         [&](const auto& candidate) { return candidate.role == role; });
+  };
+  ASSERT_LT(among(Role::control).against_baseline->p_holm, 0.05);
+  ASSERT_GT(among(Role::baseline).against_control->p_holm, 0.05) << "of more comparisons";
+  EXPECT_THAT(verdict(outcome),
+              ::testing::StartsWith("The baseline is better than every control, than the first"));
+}
+
 TEST(RetestOutcome, ControlsAreSpokenOfFirst) {
   const auto good = retested(Role::top, "good", {94}, times(0.95, kBaseline, 0.002));
   const auto like = retested(Role::top, "like", {95}, times(0.9, kBaseline, 0.03));
