@@ -11,7 +11,6 @@
 #include "cli/command_line.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/programs.hpp"
 #include "cli/with_torch.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"

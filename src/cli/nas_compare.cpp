@@ -15,7 +15,6 @@
 #include "cli/command_line.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/programs.hpp"
 #include "cli/running_trainings.hpp"
 #include "cli/status_lines.hpp"
 #include "cli/with_torch.hpp"

@@ -16,7 +16,6 @@
 #include "cli/multirun.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/programs.hpp"
 #include "cli/schema.hpp"
 #include "cli/status.hpp"
 #include "cli/study_program.hpp"

@@ -14,7 +14,6 @@
 
 #include "cli/command_line.hpp"
 #include "cli/program.hpp"
-#include "cli/programs.hpp"
 #include "cli/study_program.hpp"
 #include "cli/with_torch.hpp"
 #include "cli/words.hpp"

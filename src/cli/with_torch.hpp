@@ -40,4 +40,7 @@ int nas_run(const WithTorch& torch, int argc, char** argv);
 int nas_train(const WithTorch& torch, int argc, char** argv);
 int nas_work(const WithTorch& torch, int argc, char** argv);
 
+/// Runs any of them, or a program that needs no LibTorch. @param name  "nas_run".
+int run_program(const WithTorch& torch, const std::string& name, int argc, char** argv);
+
 }  // namespace nas

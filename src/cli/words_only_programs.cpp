@@ -41,8 +41,9 @@ constexpr WithTorch kWordsOnly{.version_text = beyond_words,
                                .use_model = beyond_words,
                                .work = beyond_words};
 
-int export_words(const WithTorch& /*torch*/, int argc, char** argv) {
-  return nas_export(argc, argv);
+template <int (*kProgram)(int, char**)>
+int without_torch(const WithTorch& /*torch*/, int argc, char** argv) {
+  return kProgram(argc, argv);
 }
 
 /// The catalogue that lies beside the library and is of the same build; else null.
@@ -76,14 +77,23 @@ class HeldBack {
 
 }  // namespace
 
+int run_program(const WithTorch& torch, const std::string& name, int argc, char** argv) {
+  static const std::map<std::string, int (*)(const WithTorch&, int, char**)> kPrograms{
+      {"nas_analyse", nas_analyse},
+      {"nas_compare", nas_compare},
+      {"nas_data", without_torch<nas_data>},
+      {"nas_export", without_torch<nas_export>},
+      {"nas_model", nas_model},
+      {"nas_run", nas_run},
+      {"nas_train", nas_train},
+      {"nas_watch", without_torch<nas_watch>},
+      {"nas_work", nas_work}};
+  return kPrograms.at(name)(torch, argc, argv);
+}
+
 }  // namespace nas
 
 int nas_words(const char* program, int argc, char** argv) {
-  static const std::map<std::string, int (*)(const nas::WithTorch&, int, char**)> kPrograms{
-      {"nas_analyse", nas::nas_analyse}, {"nas_compare", nas::nas_compare},
-      {"nas_export", nas::export_words}, {"nas_model", nas::nas_model},
-      {"nas_run", nas::nas_run},         {"nas_train", nas::nas_train},
-      {"nas_work", nas::nas_work}};
   const auto catalogue = nas::catalogue_beside_library();
   if (catalogue.is_null()) return kBeyondWords;
   nas::have_words_only();
@@ -97,7 +107,7 @@ int nas_words(const char* program, int argc, char** argv) {
     int code = 0;
     {
       const nas::HeldBack held;
-      code = kPrograms.at(program)(nas::kWordsOnly, argc, argv);
+      code = nas::run_program(nas::kWordsOnly, program, argc, argv);
       said = held.text();
     }
     std::cerr << said << std::flush;

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
-#include <map>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -19,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/programs.hpp"
+#include "cli/start.hpp"
 #include "core/seed.hpp"
 #include "core/temporary_folder.hpp"
 #include "digest_file.hpp"
@@ -59,7 +58,9 @@ class Program {
     for (auto& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     if (start == Start::forked) {
-      const int code = main_of(name)(static_cast<int>(arguments.size()), argv.data());
+      const auto function = "nas_" + name.substr(4);
+      const int code =
+          nas_program(function.c_str(), static_cast<int>(arguments.size()), argv.data());
       std::cout.flush();
       std::fflush(nullptr);
       _exit(code);  // what the test has made is its own to remove
@@ -104,14 +105,6 @@ class Program {
   }
 
  private:
-  static int (*main_of(const std::string& name))(int, char**) {
-    static const std::map<std::string, int (*)(int, char**)> kMains{
-        {"nas-analyse", nas_analyse}, {"nas-compare", nas_compare}, {"nas-data", nas_data},
-        {"nas-export", nas_export},   {"nas-model", nas_model},     {"nas-run", nas_run},
-        {"nas-train", nas_train},     {"nas-watch", nas_watch},     {"nas-work", nas_work}};
-    return kMains.at(name);
-  }
-
   std::filesystem::path output_;
   pid_t pid_ = -1;
   std::int64_t peak_kib_ = 0;
