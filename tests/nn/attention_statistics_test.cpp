@@ -3,12 +3,14 @@
 #include "instruments/attention_statistics.hpp"
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "instruments/state_statistics.hpp"
 #include "ops/torch_compat.hpp"
 
 namespace nas::nn {
@@ -255,6 +257,42 @@ TEST(MemoryStatistics, OfOneTokenThatForgetsAll) {
   const auto nothing = memory_statistics(at::zeros({kSequences, kHeads, kTokens}, kReals));
   EXPECT_TRUE(nothing.at("half_life").isinf().all().item<bool>());
   expect_all(nothing.at("memory_length"), mean_over_keys([](double n) { return n; }), 1e-10);
+}
+
+TEST(DecayStatistics, OfTwoChannels) {
+  auto alpha = at::full({kSequences, kHeads, kTokens, 2}, 0.5, kReals);
+  alpha.select(-1, 1) = 0.75;
+  alpha.slice(2, 0, kFirstQuery) = 0.1;  // of queries that do not count
+  const auto found = decay_statistics(alpha.log());
+  expect_all(found.at("memory_length"), (2.0 + 4.0) / 2.0);
+  expect_all(found.at("half_life"), (1.0 + std::log(2.0) / -std::log(0.75)) / 2.0);
+  expect_all(found.at("forget_mean"), 0.625);
+  const auto nothing = decay_statistics(at::zeros({kSequences, kHeads, kTokens, 1}, kReals));
+  EXPECT_TRUE(nothing.at("half_life").isposinf().all().item<bool>());
+  EXPECT_TRUE(nothing.at("memory_length").isposinf().all().item<bool>());
+}
+
+TEST(UpdateStatistics, OfAGateThatOpensHalfTheTime) {
+  auto gates = at::zeros({kSequences, kHeads, kTokens, 1}, kReals);
+  gates.slice(2, kFirstQuery, kTokens, 2) = 1.0;
+  const auto found = update_statistics("beta", gates);
+  expect_all(found.at("beta_mean"), 0.5);
+  expect_all(found.at("beta_sd"), 0.5);
+}
+
+TEST(StateStatistics, OfDirectionsThatAreUsedAlike) {
+  const auto of = [](const torch::Tensor& state) {
+    return state_statistics(state.expand({kSequences, kHeads, state.size(0), state.size(1)}))
+        .at("state_used");
+  };
+  expect_all(of(3.0 * at::eye(6, kReals)), 1.0);
+  expect_all(of(at::ones({6, 4}, kReals)), 1.0 / 6.0, 1e-9);
+  const auto half = at::diag(at::tensor({2.0, -2.0, 0.0, 0.0}, kReals));
+  expect_all(of(half), 0.5);
+  // Shares 4/5 and 1/5 of the squares.
+  const auto uneven = at::diag(at::tensor({2.0, 1.0}, kReals));
+  expect_all(of(uneven), std::exp(-0.8 * std::log(0.8) - 0.2 * std::log(0.2)) / 2.0);
+  expect_all(of(at::zeros({4, 4}, kReals)), std::numeric_limits<double>::quiet_NaN());
 }
 
 TEST(RepeatedTokensTest, RepeatAfterARandomPeriod) {
