@@ -5,6 +5,7 @@
 
 #include "genotype/mixer_kind.hpp"
 #include "instruments/attention_statistics.hpp"
+#include "instruments/state_statistics.hpp"
 #include "nn/attention_record.hpp"
 
 namespace nas::nn {
@@ -72,12 +73,22 @@ void add_gate(const LayerRecord& record, LayerSums& sums) {
 
 void add_text(const LayerRecord& record, LayerSums& sums) {
   add(map_statistics(record.weights, record.visible), sums.statistics);
-  add(score_statistics(record.scores, record.visible), sums.statistics);
+  if (record.scores.defined()) {
+    add(score_statistics(record.scores, record.visible), sums.statistics);
+  }
   if (record.log_forget.defined()) add(memory_statistics(record.log_forget), sums.statistics);
   sums.profiles.push_back(distance_profile(record.weights));
   add_gate(record, sums);
   if (!sums.example.defined()) {
     sums.example = record.weights[0].slice(1, 0, kExampleTokens).slice(2, 0, kExampleTokens);
+  }
+}
+
+void add_state(const StateRecord& record, LayerSums& sums) {
+  add(state_statistics(record.state), sums.statistics);
+  if (record.log_decays.defined()) add(decay_statistics(record.log_decays), sums.statistics);
+  for (const auto& [name, gates] : record.gates) {
+    add(update_statistics(name, gates), sums.statistics);
   }
 }
 
@@ -105,13 +116,13 @@ LayerAnalysis analysis_of(const LayerSums& sums) {
   return found;
 }
 
-/// The attention layers of a forward pass.
-std::vector<LayerRecord> recorded(Transformer& model, const torch::Tensor& tokens) {
+/// The layers that have maps, in a forward pass.
+AttentionRecord recorded(Transformer& model, const torch::Tensor& tokens) {
   AttentionRecord record;
   Pass pass;
   pass.record = &record;
   (void)model.features(tokens, pass);
-  return std::move(record.layers);
+  return record;
 }
 
 /// Of the token after each, (B, T) nats; 0 where nothing is asked.
@@ -159,15 +170,18 @@ AttentionAnalysis analyse_attention(Transformer& model, const torch::Tensor& tok
     const auto again = part(repeated.tokens);
     const auto of_text = recorded(model, text);
     const auto of_repeated = recorded(model, again);
-    if (of_text.size() != layers.size()) {
-      throw std::logic_error(std::to_string(of_text.size()) + " attention layers recorded, not " +
-                             std::to_string(layers.size()));
+    if (of_text.layers.size() != layers.size()) {
+      throw std::logic_error(std::to_string(of_text.layers.size()) +
+                             " layers with maps recorded, not " + std::to_string(layers.size()));
     }
+    for (const auto& [i, state] : of_text.states) add_state(state, layers.at(i));
     std::vector<torch::Tensor> masses;
     for (std::size_t i = 0; i < layers.size(); ++i) {
-      add_text(of_text[i], layers[i]);
-      masses.push_back(layers[i].statistics.at("sink_mass").back());
-      add(head_scores(of_repeated[i].weights, again), layers[i].statistics);
+      const auto& own = of_text.layers[i];
+      add_text(own, layers[i]);
+      // Weights of states have no scale of their own, where a norm follows.
+      if (own.scores.defined()) masses.push_back(layers[i].statistics.at("sink_mass").back());
+      add(head_scores(of_repeated.layers[i].weights, again), layers[i].statistics);
     }
     if (!masses.empty()) sinks.push_back(sink_rate(at::cat(masses, 1)));
     const auto sums = nll_of(model, text, asked).sum(1);
@@ -188,7 +202,7 @@ std::vector<LayerMaps> attention_maps(Transformer& model, const std::vector<std:
   const auto records = recorded(model, at::tensor(ids).unsqueeze(0));
   std::vector<LayerMaps> maps;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    maps.push_back({layers[i], maps_of(records.at(i).weights[0])});
+    maps.push_back({layers[i], maps_of(records.layers.at(i).weights[0])});
   }
   return maps;
 }

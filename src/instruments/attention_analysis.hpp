@@ -29,11 +29,11 @@ inline constexpr std::int64_t kGateBins = 20;
 /// [head][query][key <= query]: weights.
 using HeadMaps = std::vector<std::vector<std::vector<double>>>;
 
-/// What one attention layer does.
+/// What one layer that has maps does: of attention, or of a state.
 struct LayerAnalysis {
   std::int64_t layer = 0;  ///< its place in the model, from 0
-  /// map_statistics, score_statistics, of forget gates memory_statistics; head_scores of repeated
-  /// tokens.
+  /// map_statistics and head_scores of repeated tokens; of attention score_statistics, of forget gates
+  /// memory_statistics; of recurrent layers those of instruments/state_statistics.hpp.
   HeadValues statistics;
   /// [head][n]: a(n) (distance_profile), a mean over sequences.
   std::vector<std::vector<double>> profile;
@@ -42,9 +42,9 @@ struct LayerAnalysis {
 };
 inline constexpr std::int64_t kExampleTokens = 128;
 
-/// What the attention of a model does on some sequences.
+/// What the mixers of a model do on some sequences.
 struct AttentionAnalysis {
-  std::vector<LayerAnalysis> layers;  ///< those that attend
+  std::vector<LayerAnalysis> layers;  ///< those that have maps
   /// By sequence: nll, mean over its targets; in_context_score, of repeated tokens; sink_rate, over
   /// the heads of all layers that attend.
   std::map<std::string, std::vector<double>> model;
@@ -68,7 +68,7 @@ struct LayerMaps {
   std::int64_t layer = 0;  ///< its place in the model, from 0
   HeadMaps heads{};
 };
-/// Of the layers that attend, in the model's order. Cost: a forward pass of numerical mode reference.
+/// Of the layers that have maps, in the model's order. Cost: a forward pass of numerical mode reference.
 /// @param ids  at least one; no more than the context of a model of learned positions.
 std::vector<LayerMaps> attention_maps(Transformer& model, const std::vector<std::int64_t>& ids);
 

@@ -1,5 +1,6 @@
 #include "instruments/forward_pass.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -92,11 +93,18 @@ Calls step_pass(const Architecture& architecture, const PassSettings& settings) 
   return {[step] { step->run(); }, [step] { step->prepare(); }};
 }
 
-/// @throws InputError if no layer has maps of attention.
+/// Whether a mixer's maps are weights of scores, not what a state amounts to.
+bool attends(const MixerKind& kind) {
+  return kind.has_maps && std::any_of(kind.genes.begin(), kind.genes.end(), [](const auto& gene) {
+           return gene.first == "normalization";
+         });
+}
+
+/// @throws InputError if no layer is one of attention.
 const Mechanism& first_attention(const Architecture& architecture) {
   for (std::int64_t i = 0; i < architecture.layers; ++i) {
     const auto& layer = architecture.layer(i);
-    if (mixer_kinds().at(layer.mixer).has_maps) return layer;
+    if (attends(mixer_kinds().at(layer.mixer))) return layer;
   }
   throw InputError("part = attention: no layer of the model is one of attention");
 }

@@ -238,14 +238,20 @@ AnalysisResult analyse_run(const AnalysisRequest& request) {
 }
 
 std::string analysis_table(const AnalysisResult& result) {
-  const std::vector<std::pair<const char*, const char*>> shown{
+  std::vector<std::pair<const char*, const char*>> shown{
       {"entropy_ratio", "entropy ratio"},   {"row_mass", "row mass"},
       {"sink_mass", "sink mass"},           {"mean_distance", "mean distance"},
       {"previous_token", "previous token"}, {"induction", "induction"},
       {"memory_length", "memory length"}};
+  const auto& layers = result.json.at("layers");
+  if (std::any_of(layers.begin(), layers.end(), [](const Json& layer) {
+        return layer.contains("statistics") && layer.at("statistics").contains("state_used");
+      })) {
+    shown.emplace_back("state_used", "state used");
+  }
   std::vector<Column> columns{{.header = "layer"}};
   for (const auto& [name, header] : shown) columns.push_back({.header = header});
-  for (const auto& layer : result.json.at("layers")) {
+  for (const auto& layer : layers) {
     if (!layer.contains("statistics")) continue;
     columns.front().cells.push_back(std::to_string(layer.at("layer").get<std::int64_t>()));
     for (std::size_t i = 0; i < shown.size(); ++i) {

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "genotype/architecture_name.hpp"
 #include "instruments/attention_analysis.hpp"
 #include "instruments/attention_statistics.hpp"
 #include "nn/attention.hpp"
@@ -188,6 +189,106 @@ TEST(PlantedModel, ThatForgetsHalf) {
   // Weights are 1/2, 1/4, ... from the query's own token back.
   EXPECT_NEAR(layer.example[0][20][20], 0.5, 1e-5);
   EXPECT_NEAR(layer.example[0][20][18], 0.125, 1e-5);
+}
+
+/// One recurrent layer whose queries and keys are all alike: before SiLU and unit length, of ones.
+Planted of_one_key(const std::string& genes) {
+  Planted planted(canonical(parse_model("recurrent{" + genes + "}", small())));
+  for (const std::string part : {"q_proj", "k_proj"}) {
+    planted[part + ".weight"].zero_();
+    planted[part + ".bias"].fill_(1.0);
+  }
+  return planted;
+}
+
+/// A_ij = newest rate^(i - j).
+void expect_powers(const LayerAnalysis& layer, double newest, double rate) {
+  for (const auto& head : layer.example) {
+    for (std::size_t i = 0; i < head.size(); ++i) {
+      for (std::size_t j = 0; j <= i; ++j) {
+        const double expected = newest * std::pow(rate, static_cast<double>(i - j));
+        ASSERT_NEAR(head[i][j], expected, 1e-5 * newest) << i << " " << j;
+      }
+    }
+  }
+}
+
+constexpr double kKeyWidth = 16.0;  // of a head; outputs are divided by its root
+
+TEST(PlantedModel, WhoseStateForgetsHalf) {
+  auto planted = of_one_key("decay=scalar");
+  planted["decay.weight"].zero_();
+  planted["decay_log_rate"].zero_();
+  planted["decay_step_bias"].zero_();  // alpha = exp(-softplus(0)) = 1/2
+  const auto found = planted.analysis();
+  ASSERT_EQ(found.layers.size(), 1U);
+  const auto& layer = found.layers.front();
+  expect_all(layer, "half_life", 1.0, 1e-6);
+  expect_all(layer, "memory_length", 2.0, 1e-6);
+  expect_all(layer, "forget_mean", 0.5, 1e-6);
+  expect_all(layer, "state_used", 1.0 / kKeyWidth, 1e-6);
+  expect_powers(layer, kKeyWidth / 4.0, 0.5);
+  EXPECT_FALSE(layer.statistics.contains("score_sd"));
+  EXPECT_FALSE(layer.statistics.contains("beta_mean"));
+  EXPECT_FALSE(found.model.contains("sink_rate")) << "which is of attention";
+}
+
+TEST(PlantedModel, OfTheDeltaRuleAveragesWhatOneKeyIsGiven) {
+  auto delta = of_one_key("update=delta");
+  delta["beta.weight"].zero_();
+  const auto half = delta.analysis().layers.front();
+  expect_all(half, "beta_mean", 0.5, 1e-6);
+  expect_all(half, "beta_sd", 0.0, 1e-6);
+  EXPECT_FALSE(half.statistics.contains("half_life"));
+  expect_powers(half, 0.5 / 4.0, 0.5);
+
+  // beta = 1: a new value replaces the old one.
+  auto doubled = of_one_key("update=delta,neg_eigen=1");
+  doubled["beta.weight"].zero_();
+  const auto whole = doubled.analysis().layers.front();
+  expect_all(whole, "beta_mean", 1.0, 1e-6);
+  expect_powers(whole, 1.0 / 4.0, 0.0);
+
+  // Of what is written, half of each value.
+  auto delta2 = of_one_key("update=delta2");
+  delta2["erase.weight"].zero_();
+  delta2["write.weight"].zero_();
+  const auto written = delta2.analysis().layers.front();
+  expect_all(written, "erase_mean", 0.5, 1e-6);
+  expect_all(written, "write_mean", 0.5, 1e-6);
+  expect_powers(written, 1.0 / 4.0, 0.5);
+}
+
+TEST(PlantedModel, OfLinearAttentionToAllKeysAlike) {
+  const auto layer = of_one_key("feature=elu1").analysis().layers.front();
+  expect_all(layer, "row_mass", 1.0, 1e-5);
+  expect_all(layer, "entropy_ratio", 1.0, 1e-6);
+  expect_all(layer, "sink_mass", mean_over_keys([](double n) { return 1.0 / n; }), 1e-6);
+}
+
+TEST(PlantedModel, OfAHybridIsLookedIntoInOrder) {
+  Planted planted(canonical(parse_model("gdn{gating=sigmoid_gate}/conv/attn/gla", small())));
+  const auto found = planted.analysis();
+  ASSERT_EQ(found.layers.size(), 3U);
+  EXPECT_EQ(found.layers[1].layer, 2);
+  const auto has = [&](std::size_t i, const char* name) {
+    return found.layers[i].statistics.contains(name);
+  };
+  EXPECT_TRUE(has(0, "state_used") && has(0, "half_life") && has(0, "beta_sd"));
+  EXPECT_TRUE(found.layers[0].gate.has_value());
+  EXPECT_TRUE(has(1, "score_sd") && !has(1, "state_used"));
+  EXPECT_TRUE(has(2, "half_life") && !has(2, "beta_mean"));
+  EXPECT_FALSE(found.layers[2].gate.has_value()) << "SiLU has no open end";
+  const auto& attention = found.layers[1].statistics.at("sink_mass");
+  for (std::size_t b = 0; b < attention[0].size(); ++b) {
+    const double sinks =
+        (attention[0][b] > kSinkMass ? 0.5 : 0.0) + (attention[1][b] > kSinkMass ? 0.5 : 0.0);
+    EXPECT_EQ(found.model.at("sink_rate")[b], sinks) << "of the layer that attends";
+  }
+  const auto maps = attention_maps(planted.model(), {3, 1, 4, 1, 5});
+  ASSERT_EQ(maps.size(), 3U);
+  EXPECT_EQ(maps[2].layer, 3);
+  EXPECT_EQ(maps[0].heads[1][4].size(), 5U);
 }
 
 TEST(PlantedModel, ThatSeesAWindow) {

@@ -96,6 +96,14 @@ TEST(ForwardPass, PreparesTheSameStepAgain) {
   EXPECT_NO_THROW(pass());
 }
 
+// Recurrent layers have maps, too, but no weights of scores.
+TEST(ForwardPass, OfAttentionIsNotOfARecurrentLayer) {
+  const auto architecture = canonical(parse_model("gla", small_model()));
+  EXPECT_EQ(message_of<InputError>(
+                [&] { const ForwardPass pass(architecture, {.part = Part::attention}); }),
+            "part = attention: no layer of the model is one of attention");
+}
+
 TEST(ForwardPass, RefusesStepsOfWhatSeesLaterTokens) {
   auto architecture = small_model(Semantics::published);
   architecture.stack.front().temperature = "sequence_mean";

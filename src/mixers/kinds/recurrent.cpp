@@ -123,8 +123,9 @@ NAS_REGISTER_MIXER_KIND(.key = "recurrent",
                                   {"favor_features", {}},
                                   {"key_width", {}},
                                   {"neg_eigen", {}}},
-                        .apply_rules = apply_rules, .require_valid = require_valid,
-                        .costs = recurrent_costs, .least_values = least_values);
+                        .has_maps = true, .apply_rules = apply_rules,
+                        .require_valid = require_valid, .costs = recurrent_costs,
+                        .least_values = least_values);
 
 }  // namespace
 
