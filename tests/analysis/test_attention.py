@@ -80,6 +80,18 @@ def analysis(label="dot|softmax", shift=0.0, seed=5, **changes) -> dict:
             "layers": [layer(0), {"layer": 1, "mixer": "conv"}, layer(2)], **changes}
 
 
+def with_a_state(**changes) -> dict:
+    """The same with a recurrent layer in the place of the last, whose weights have a scale of their own."""
+    found = analysis(**changes)
+    layer = found["layers"][2]
+    layer["mixer"] = "recurrent"
+    del layer["statistics"]["score_sd"]
+    random = np.random.default_rng(1)
+    for name, mean in {"state_used": 0.31, "half_life": 12.0, "beta_mean": 0.6, "beta_sd": 0.1}.items():
+        layer["statistics"][name] = statistic(mean + 0.001 * random.standard_normal((HEADS, SEQUENCES)))
+    return found
+
+
 class Folder(unittest.TestCase):
     """Each test has a folder of its own."""
 
@@ -228,6 +240,21 @@ class Pages(Folder):
         page = (self.folder / "a" / "attention.html").read_text(encoding="utf-8")
         self.assertIn("<svg", page)
         self.assertNotIn("Differences", text)
+
+    def test_a_recurrent_layer(self):
+        self.write("a", with_a_state())
+        code, _, err = self.run_main(self.folder / "a")
+        self.assertEqual((code, err), (0, ""))
+        text = (self.folder / "a" / "attention.md").read_text(encoding="utf-8")
+        for words in ("0 of 2 heads give more than 0.3 of their weight to the first token",
+                      "The state of layer 2 uses 0.310 [0.310, 0.310] of its rows and forgets half in 12.0 [12.0, 12.0] tokens.",
+                      "mean of the delta rule's gate"):
+            self.assertIn(words, text)
+        page = (self.folder / "a" / "attention.html").read_text(encoding="utf-8")
+        self.assertIn("what they do to values, written as weights", page)
+        self.assertNotIn("Queries abstain", text)
+        for name in ("state_used.svg", "beta_mean.svg", "distance_2.svg"):
+            self.assertTrue((self.folder / "a" / name).is_file(), name)
 
     def test_two_models_with_their_differences(self):
         self.write("a", analysis())

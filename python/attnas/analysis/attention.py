@@ -1,5 +1,5 @@
-"""What a trained model's attention does: attention.json as nas-analyse writes it, and how two
-models differ.
+"""What a trained model's attention does, or its recurrent layers as attention: attention.json as
+nas-analyse writes it, and how two models differ.
 
 docs/files.md says what each key is. A statistic of a layer is one number for each sequence, a mean
 over the layer's heads; those of two models on the same sequences are compared pair by pair. What
@@ -58,7 +58,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer; what is not attention has its name only."""
+    """One layer; what has no maps has its name only."""
 
     index: int
     mixer: str
@@ -66,6 +66,11 @@ class Layer:
     profile: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))  # (H, T) a(n)
     gates: list[Gate] = field(default_factory=list)
     maps: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0)))  # (H, T, T), one sequence
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether its maps are what a state amounts to, in a scale of their own."""
+        return "state_used" in self.statistics
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ class Analysis:
 
     @property
     def attention(self) -> list[Layer]:
-        """The layers that attend."""
+        """The layers that have maps."""
         return [layer for layer in self.layers if layer.statistics]
 
     def on_the_same(self, other: Analysis) -> bool:

@@ -51,15 +51,23 @@ MEANINGS = {
     "gate_sd": "standard deviation of the gate",
     "gate_shut": "share of gates below 0.1",
     "gate_open": "share of gates above 0.9",
-    "memory_length": "tokens that forget gates have kept, a mean over queries",
-    "half_life": "tokens after which forget gates have halved a weight",
-    "forget_mean": "mean of the forget gate; 1: nothing is forgotten",
+    "memory_length": "tokens that are not forgotten: of forget gates, a mean over queries; of a state's decay, "
+                     "1 / (1 - alpha)",
+    "half_life": "tokens after which forgetting has halved a weight",
+    "forget_mean": "mean of the forget gate or of the decay alpha; 1: nothing is forgotten",
+    "beta_mean": "mean of the delta rule's gate: 1 replaces what a key had, 0 keeps it",
+    "beta_sd": "standard deviation of that gate",
+    "erase_mean": "mean of the gate that erases what a key had",
+    "erase_sd": "standard deviation of that gate",
+    "write_mean": "mean of the gate that writes values",
+    "write_sd": "standard deviation of that gate",
+    "state_used": "directions that a state amounts to at the end of a sequence, as a share of its rows",
     "nll": "mean nll of the held-out sequences, nats",
     "in_context_score": "nll of the first copy minus that of the second, on repeated random tokens",
 }
 DRAWN = {"entropy_ratio": (0.0, 1.0), "sink_mass": None, "mean_distance": None, "row_mass": None,
          "previous_token": (0.0, 1.0), "induction": (0.0, 1.0), "score_sd": None,
-         "memory_length": None}
+         "memory_length": None, "beta_mean": None, "state_used": None}
 
 
 def _words(name: str) -> str:
@@ -97,7 +105,8 @@ def _named_heads(analysis: Analysis) -> list[str]:
 
 
 def _sinks(analysis: Analysis) -> str | None:
-    heads = [head.mean for layer in analysis.attention if "sink_mass" in layer.statistics
+    heads = [head.mean for layer in analysis.attention
+             if "sink_mass" in layer.statistics and not layer.recurrent
              for head in layer.statistics["sink_mass"].heads]
     if not heads:
         return None
@@ -108,12 +117,27 @@ def _sinks(analysis: Analysis) -> str | None:
 
 def _mass(analysis: Analysis) -> str | None:
     light = [(layer.index, layer.statistics["light_rows"].layer) for layer in analysis.attention
-             if "light_rows" in layer.statistics]
+             if "light_rows" in layer.statistics and not layer.recurrent]
     light = [(index, each) for index, each in light if each.mean > 0.005]
     if not light:
         return None
     return "Queries abstain, their weights summing to less than 0.5: " + listed(
         [f"{100 * each.mean:.0f} % of them in layer {index}" for index, each in light]) + "."
+
+
+def _states(analysis: Analysis) -> list[str]:
+    """What recurrent layers remember."""
+    sentences = []
+    for layer in analysis.attention:
+        if not layer.recurrent:
+            continue
+        used, half = layer.statistics["state_used"].layer, layer.statistics.get("half_life")
+        if not math.isfinite(used.mean):
+            continue
+        forgets = (f" and forgets half in {_interval(half.layer)} tokens"
+                   if half is not None and math.isfinite(half.layer.mean) else "")
+        sentences.append(f"The state of layer {layer.index} uses {_interval(used)} of its rows{forgets}.")
+    return sentences
 
 
 def findings(analysis: Analysis) -> list[str]:
@@ -125,6 +149,7 @@ def findings(analysis: Analysis) -> list[str]:
         items.append("Entropy of attention over that of uniform attention: " + listed(
             [f"{_interval(each)} in layer {index}" for index, each in ratio], 8) + ".")
     items += [each for each in (_sinks(analysis), _mass(analysis)) if each]
+    items += _states(analysis)
     items += _named_heads(analysis)
     score = analysis.model.get("in_context_score")
     if score is not None and math.isfinite(score.mean):
@@ -166,6 +191,9 @@ def _letters(number: int) -> str:
 def pictures_of_maps(analyses: list[Analysis]) -> Chapter:
     """Maps of one sequence."""
     below = "One held-out sequence; rows are queries, columns keys, both from the first token."
+    if any(layer.recurrent for each in analyses for layer in each.attention):
+        below += (" Of recurrent layers: what they do to values, written as weights, which need not sum to 1 and may "
+                  "be negative.")
     drawn = {}
     for i, each in enumerate(analyses):
         if any(layer.maps.size for layer in each.attention):
