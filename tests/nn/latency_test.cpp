@@ -99,7 +99,7 @@ TEST(ForwardPass, PreparesTheSameStepAgain) {
 // Recurrent layers have maps, too, but no weights of scores.
 TEST(ForwardPass, OfAttentionIsNotOfARecurrentLayer) {
   const auto architecture = canonical(parse_model("gla", small_model()));
-  EXPECT_EQ(message_of<InputError>(
+  EXPECT_EQ(message_of<CandidateFailure>(
                 [&] { const ForwardPass pass(architecture, {.part = Part::attention}); }),
             "part = attention: no layer of the model is one of attention");
 }
