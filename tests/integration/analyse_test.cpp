@@ -53,6 +53,31 @@ TEST_F(AnalyseTest, TakesWeightsThatTheRunHasKept) {
   EXPECT_TRUE(json.at("model").contains("nll"));
 }
 
+TEST_F(AnalyseTest, LooksIntoRecurrentLayers) {
+  const auto folder = small_run({"space.mixer=recurrent", "space.update=delta",
+                                 "space.decay=scalar", "evaluation.keep_models=1000"});
+  const auto out = folder_ / "out";
+  const auto winner = results_of(folder).at("ranking")[0].at("candidate").get<std::string>();
+  ASSERT_EQ(run("nas-analyse", {folder, winner, "-o", out.string(), "--no-report"}), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("state used"));
+  const auto json = analysis(out);
+  EXPECT_FALSE(json.at("model").contains("sink_rate")) << "which is of attention";
+  const auto& layer = json.at("layers")[0];
+  EXPECT_EQ(layer.at("mixer"), "recurrent");
+  for (const auto* name : {"mean_distance", "induction", "half_life", "memory_length", "beta_mean",
+                           "beta_sd", "state_used"}) {
+    const auto& found = layer.at("statistics").at(name);
+    ASSERT_EQ(found.at("heads").size(), 2U) << name;
+    ASSERT_EQ(found.at("layer").at("values").size(), 40U) << name;
+    EXPECT_LE(found.at("layer").at("low"), found.at("layer").at("mean")) << name;
+  }
+  EXPECT_FALSE(layer.at("statistics").contains("score_sd"));
+  EXPECT_EQ(layer.at("example")[0][15].size(), 16U);
+  // The baseline attends, and is described as ever.
+  ASSERT_EQ(run("nas-analyse", {folder, "baseline", "-o", out.string(), "--no-report"}), 0);
+  EXPECT_THAT(text(), Not(HasSubstr("state used")));
+}
+
 TEST_F(AnalyseTest, LeavesOutAWindowThatTheTextDoesNotFill) {
   const auto file = [this](const std::string& name, int words) {
     std::ofstream out(folder_ / name);
