@@ -33,6 +33,64 @@ std::vector<std::size_t> fitted_widths(std::vector<Column>& columns, std::size_t
   return widths;
 }
 
+/// A row from its column `first` on, whose earlier ones are blank.
+std::string row_text(const std::vector<Column>& columns, const std::vector<std::size_t>& widths,
+                     std::size_t row, std::size_t first = 0) {
+  std::vector<std::string> lines(1);
+  std::size_t begin = 0;  // of the column
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto cell = i < first ? std::string() : columns[i].cells[row];
+    const auto parts = folded(cell, widths[i], 0, /*whole_words=*/false);
+    lines.resize(std::max(lines.size(), parts.size()));
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      auto& line = lines[part];
+      const auto blanks = widths[i] - width_of(parts[part]);
+      line += std::string(begin + 2 + (columns[i].left ? 0 : blanks) - width_of(line), ' ');
+      line += parts[part];
+    }
+    begin += 2 + widths[i];
+  }
+  std::string text;
+  for (auto& line : lines) {
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+/// Whether the names are folded into more than two lines.
+bool are_broken(const std::vector<Column>& columns, const std::vector<std::size_t>& widths) {
+  constexpr std::size_t kMostLines = 2;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!columns[i].name) continue;
+    return std::any_of(columns[i].cells.begin(), columns[i].cells.end(), [&](const auto& cell) {
+      return folded(cell, widths[i], 0, /*whole_words=*/false).size() > kMostLines;
+    });
+  }
+  return false;
+}
+
+/// Each row below a line with its name and what stands before that.
+std::string below_names(std::vector<Column> columns, std::size_t width) {
+  const auto found = std::find_if(columns.begin(), columns.end(),
+                                  [](const Column& column) { return column.name; });
+  const auto before = static_cast<std::size_t>(found - columns.begin());
+  const auto names = found->cells;
+  columns.erase(found);
+  const auto widths = fitted_widths(columns, width);
+  std::vector<Column> head(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(before));
+  std::vector<std::size_t> head_widths(widths.begin(),
+                                       widths.begin() + static_cast<std::ptrdiff_t>(before));
+  const auto begin = std::accumulate(head_widths.begin(), head_widths.end(), 2 * (before + 1));
+  head.push_back({.header = {}, .cells = names, .left = true});
+  head_widths.push_back(std::max<std::size_t>(width, begin + 8) - begin);
+  std::string text;
+  for (std::size_t row = 0; row < names.size(); ++row) {
+    text += row_text(head, head_widths, row) + row_text(columns, widths, row, before);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string aligned(std::vector<Column> columns, std::size_t width) {
@@ -47,28 +105,12 @@ std::string aligned(std::vector<Column> columns, std::size_t width) {
       if (cell.empty() && !column.header.empty()) cell = "-";
     }
   }
-  const auto widths = fitted_widths(columns, width);
-  const auto num_rows = columns.empty() ? 0 : columns.front().cells.size();
+  auto fitted = columns;
+  const auto widths = fitted_widths(fitted, width);
+  if (are_broken(fitted, widths)) return below_names(std::move(columns), width);
+  const auto num_rows = fitted.empty() ? 0 : fitted.front().cells.size();
   std::string text;
-  for (std::size_t row = 0; row < num_rows; ++row) {
-    std::vector<std::string> lines(1);
-    std::size_t begin = 0;  // of the column
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      const auto parts = folded(columns[i].cells[row], widths[i], 0, /*whole_words=*/false);
-      lines.resize(std::max(lines.size(), parts.size()));
-      for (std::size_t part = 0; part < parts.size(); ++part) {
-        auto& line = lines[part];
-        const auto blanks = widths[i] - width_of(parts[part]);
-        line += std::string(begin + 2 + (columns[i].left ? 0 : blanks) - width_of(line), ' ');
-        line += parts[part];
-      }
-      begin += 2 + widths[i];
-    }
-    for (auto& line : lines) {
-      line.erase(line.find_last_not_of(' ') + 1);
-      text += line + '\n';
-    }
-  }
+  for (std::size_t row = 0; row < num_rows; ++row) text += row_text(fitted, widths, row);
   return text;
 }
 

@@ -14,6 +14,8 @@ struct Column {
   std::vector<std::string> cells{};
   bool left = false;   ///< aligned to the left
   bool spare = false;  ///< left out where lines would be too long, the last such column first
+  /// Above the rest of its row where it would be folded into more than two lines; one column at most.
+  bool name = false;
 };
 
 /// Lines of columns as wide as their widest cell, two blanks apart; columns without any cell are

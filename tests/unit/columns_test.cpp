@@ -43,6 +43,21 @@ TEST(Aligned, FoldsTheWidestColumns) {
             "  baseline  -                          100.00\n");
 }
 
+TEST(Aligned, PutsNamesAboveTheirRowsWhereTheyWouldBeBroken) {
+  auto named = columns();
+  named[1].name = true;
+  EXPECT_EQ(aligned(named, 45), aligned(columns(), 45)) << "two lines are no more than two";
+  EXPECT_EQ(aligned(named, 36),
+            "            mechanism\n"
+            "            perplexity  params\n"
+            "         1  sparsemax, highway,\n"
+            "            kv_heads=1\n"
+            "                 81.50   154 k\n"
+            "  baseline  -\n"
+            "                100.00       -\n")
+      << "what was left out for their sake is there again";
+}
+
 TEST(Folded, DividesLongWordsOnlyIfItMay) {
   const std::string name = "a dot|softmax|highway name";
   EXPECT_THAT(folded(name, 10, 0, /*whole_words=*/false),
