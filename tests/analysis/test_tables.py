@@ -87,6 +87,10 @@ class Tables(unittest.TestCase):
             np.testing.assert_allclose(np.exp(table.test_nll), [[9.0], [12.0]])
             self.assertEqual(table.facts["training"], self.TRAINING)
 
+    def test_what_is_no_model_is_no_mechanism(self):
+        table = tables.load([self.stored({(A, 0): cell(9.0), (B, 0): cell(0.0, status="rejected")})])
+        self.assertEqual(table.mechanisms, [A])
+
     def test_of_listed_mechanisms_those_count_that_are_compared(self):
         tuned = {**self.TRAINING, "learning_rate": 0.01}
         path = self.stored({(A, 1000000): cell(9.0), (B, 1000000): cell(12.0), (C, 1000000): cell(14.0)},

@@ -232,13 +232,15 @@ def collect(runs: Sequence[str]) -> Table:
 
 def _of_the_search(own: dict) -> list[dict]:
     """The evaluations that a run's search made, as of_the_search() in src/table/pack.cpp takes them: none on the fresh seeds of its
-    re-test, none under the settings that its tuning tried. Of a run of listed mechanisms those that it compares; while it compares
-    none yet, those on fresh seeds."""
+    re-test, none under the settings that its tuning tried, none of names that are no models and were never trained. Of a run of listed
+    mechanisms those that it compares; while it compares none yet, those on fresh seeds."""
     listed = "mechanisms" in own["config"]
     compared = {one for candidate in (own.get("retest") or {}).get("candidates", []) for one in candidate["evaluations"]}
     training = own["config"].get("training") or {}
 
     def is_its_own(evaluation: dict) -> bool:
+        if evaluation["status"] == "rejected":
+            return False
         used = own["identities"][evaluation["identity"]].get("training", {})
         if any(key in training and training[key] != value for key, value in used.items()):
             return False
