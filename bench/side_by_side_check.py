@@ -38,7 +38,7 @@ def made_up(ratios, noise=0.01, rounds=5, copies=1):
                     for competitor, ratio in ratios[mechanism].items()]
             runs.append({"competitor": runs[0]["competitor"], "again": True, "result": result(1.0, False)})
             data["rounds"].append({"mechanism": mechanism, "attempt": 1, "kept": True, "why": "", "load_before": [0.1] * 3,
-                                   "load_after": [0.2] * 3, "gemm_gflops": 100.0, "runs": runs})
+                                   "load_after": [0.2] * 3, "gemm_gflops": 80.0, "multiply_add_gflops": 100.0, "runs": runs})
     return data
 
 

@@ -22,6 +22,7 @@
 #include <sys/resource.h>
 #include <torch/torch.h>
 
+#include "bench/multiply_add.hpp"
 #include "core/error.hpp"
 #include "core/seed.hpp"
 #include "core/version.hpp"
@@ -315,6 +316,26 @@ double gemm_gflops(int threads) {
   return best;
 }
 
+/// Best rate of multiply-adds alone, of as many threads.
+double multiply_add_gflops(int threads) {
+  constexpr std::int64_t kRounds = 5'000'000;
+  double best = 0.0;
+  for (int trial = 0; trial < 12; ++trial) {
+    const double start = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    const auto wall = std::chrono::steady_clock::now();
+    std::vector<std::thread> others;
+    for (int i = 1; i < threads; ++i) others.emplace_back(multiply_add, kRounds);
+    const double flop = multiply_add(kRounds) * threads;
+    for (auto& other : others) other.join();
+    const double seconds =
+        threads == 1
+            ? cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - start
+            : std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
+    best = std::max(best, flop / seconds / 1e9);
+  }
+  return best;
+}
+
 nlohmann::json versions() {
   const auto environment = nn::environment();
   return {{"torch", environment.torch_version},
@@ -432,7 +453,8 @@ int run(int argc, char** argv) {
   };
   options::options_description description(
       "training_step [options]: times training steps, prints JSON");
-  description.add_options()("help", "prints this")("gemm-peak", "best rate of sgemm, nothing else")(
+  description.add_options()("help", "prints this")(
+      "gemm-peak", "best rates of sgemm and of multiply-adds alone, nothing else")(
       "mode", text(settings.mode, "exact"), "reference, exact, tf32 or fast")(
       "mechanism", text(settings.mechanism, "dot|softmax|none|sqrt_d|bias|0.1"),
       "its name, several with commas between them for the models of an array in turn, or all: the "
@@ -480,6 +502,7 @@ int run(int argc, char** argv) {
   }
   if (given.contains("gemm-peak")) {
     std::cout << nlohmann::json{{"gemm_gflops", gemm_gflops(settings.threads)},
+                                {"multiply_add_gflops", multiply_add_gflops(settings.threads)},
                                 {"versions", versions()}}
               << "\n";
     return 0;
