@@ -226,6 +226,14 @@ class Drawing(Folder):
         self.assertEqual(len(paths), 1, "one level of one head")
 
 
+    def test_maps_of_recurrent_layers_are_relative(self):
+        given = with_a_state()
+        given["layers"][2]["example"] = [example("previous"), [[1e-6 * weight for weight in row] for row in example("uniform")]]
+        drawn = figures.maps(read(self.write("a", given)), "").draw(520).markup("wide")
+        given["layers"][2]["example"][1] = example("uniform")
+        self.assertEqual(figures.maps(read(self.write("b", given)), "").draw(520).markup("wide"), drawn)
+
+
 class Pages(Folder):
     def test_one_model(self):
         self.write("a", analysis())
@@ -310,6 +318,20 @@ class SentencesTest(unittest.TestCase):
         words = (self.folder / "attention.md").read_text(encoding="utf-8")
         self.assertIn("said at <jury> | 0.8", words)
         self.assertIn("said at The | 1", words)
+
+    def test_weights_of_recurrent_layers_are_relative(self):
+        folder = self.write(layers=[{"layer": 0, "mixer": "none"}, {"layer": 1, "mixer": "recurrent"}])
+        page = attention.report([read(folder)], "").html()
+        data = page.split('type="application/json">')[1].split("</script>")[0]
+        rows = json.loads(data)[0]["heads"][0]["rows"]
+        self.assertEqual(rows[1], [0.5, 0.5], "the largest is 1")
+        self.assertIn("shares of the largest weight of the head", page)
+        small = self.sentence()
+        small["layers"][0]["maps"] = [[[0.02 * (weight or 0.0) for weight in row] for row in head]
+                                      for head in small["layers"][0]["maps"]]
+        folder = self.write(layers=[{"layer": 1, "mixer": "recurrent"}], sentences=[small])
+        data = attention.report([read(folder)], "").html().split('type="application/json">')[1].split("</script>")[0]
+        self.assertEqual(json.loads(data)[0]["heads"][0]["rows"][1], [0.5, 0.5])
 
     def test_beside_statistics(self):
         record = analysis(sentences=[self.sentence(), self.sentence()])

@@ -70,7 +70,7 @@ class Layer:
     @property
     def recurrent(self) -> bool:
         """Whether its maps are what a state amounts to, in a scale of their own."""
-        return "state_used" in self.statistics
+        return self.mixer == "recurrent" or "state_used" in self.statistics
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,15 @@ class Head:
     layer: int
     number: int
     rows: list[list[float]]  # of each token the weights of those up to it
+    relative: bool = False  # whether the weights have a scale of their own: of a recurrent layer
+
+    @property
+    def drawn(self) -> list[list[float]]:
+        """The weights, or their shares of the largest."""
+        if not self.relative:
+            return self.rows
+        most = max((abs(weight) for row in self.rows for weight in row if math.isfinite(weight)), default=0.0) or 1.0
+        return [[weight / most for weight in row] for row in self.rows]
 
 
 @dataclass(frozen=True)
@@ -147,8 +156,8 @@ def _layer(given: dict[str, Any]) -> Layer:
                  np.array(profile), gates, _maps(given["example"]))
 
 
-def _sentence(given: dict[str, Any]) -> Sentence:
-    heads = [Head(layer["layer"], number, [[_number(weight) for weight in row] for row in rows])
+def _sentence(given: dict[str, Any], recurrent: set[int]) -> Sentence:
+    heads = [Head(layer["layer"], number, [[_number(weight) for weight in row] for row in rows], layer["layer"] in recurrent)
              for layer in given["layers"] for number, rows in enumerate(layer["maps"])]
     tokens = [str(token) for token in given["tokens"]]
     if any([len(row) for row in head.rows] != list(range(1, len(tokens) + 1)) for head in heads):
@@ -174,10 +183,11 @@ def read(given: str | os.PathLike) -> Analysis:
         raise BadInput(f"{file}: not an analysis of attention of version {SCHEMA}")
     try:
         facts = {key: value for key, value in found.items() if key not in ("model", "layers", "sentences")}
+        layers = [_layer(layer) for layer in found["layers"]]
+        recurrent = {layer.index for layer in layers if layer.recurrent}
         return Analysis(str(file), found["mechanism"], facts,
                         {name: _estimate(each) for name, each in found["model"].items()},
-                        [_layer(layer) for layer in found["layers"]],
-                        [_sentence(each) for each in found.get("sentences", [])])
+                        layers, [_sentence(each, recurrent) for each in found.get("sentences", [])])
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput(f"{file}: not an analysis of attention of version {SCHEMA}: "
                        f"{type(error).__name__} {error}") from None

@@ -82,7 +82,8 @@ def maps(analysis: Analysis, below: str) -> Figure:
         for layer, n in zip(layers, lines):
             picture.text(4, y + 12, f"layer {layer.index}", "muted tiny")
             y += 18
-            for h, weights in enumerate(layer.maps):
+            for h, given in enumerate(layer.maps):
+                weights = given / (np.nan_to_num(np.abs(given)).max() or 1.0) if layer.recurrent else given
                 row, column = divmod(h, across)
                 _draw_map(picture, weights, left + column * (side + gap), y + row * (side + gap),
                           side, _head_words(layer.statistics, layer.index, h))

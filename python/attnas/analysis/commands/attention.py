@@ -193,7 +193,7 @@ def pictures_of_maps(analyses: list[Analysis]) -> Chapter:
     below = "One held-out sequence; rows are queries, columns keys, both from the first token."
     if any(layer.recurrent for each in analyses for layer in each.attention):
         below += (" Of recurrent layers: what they do to values, written as weights, which need not sum to 1 and may "
-                  "be negative.")
+                  "be negative, as shares of the largest of the head.")
     drawn = {}
     for i, each in enumerate(analyses):
         if any(layer.maps.size for layer in each.attention):
@@ -211,7 +211,7 @@ class Sentences(Part):
     def html(self) -> Html:
         shown = [Sentence([_visible(token) for token in one.tokens], one.heads) for one in self.sentences]
         data = json.dumps([{"tokens": one.tokens, "heads": [
-            {"rows": [[None if math.isnan(weight) else weight for weight in row] for row in head.rows]}
+            {"rows": [[None if math.isnan(weight) else weight for weight in row] for row in head.drawn]}
             for head in one.heads]} for one in shown]).replace("<", "\\u003c")
         choices = [
             ("sentence", [" ".join(one.tokens) for one in shown]),
@@ -254,8 +254,11 @@ def pictures_of_sentences(analyses: list[Analysis]) -> Chapter:
                 parts.append(Paragraph(f"{each.label}:"))
             parts.append(Sentences(each.sentences))
     if parts:
-        parts.insert(0, Paragraph("A row is a token that looks, a column one that is looked at; the stronger the colour of a square, the larger "
-                                  "the weight. Orange: below 0."))
+        words = ("A row is a token that looks, a column one that is looked at; the stronger the colour of a square, the "
+                 "larger the weight. Orange: below 0.")
+        if any(head.relative for each in analyses for one in each.sentences for head in one.heads):
+            words += " Of recurrent layers: as shares of the largest weight of the head."
+        parts.insert(0, Paragraph(words))
     return Chapter("sentences", "Sentences", parts)
 
 
