@@ -61,14 +61,19 @@ def against_size(title: str, below: str, x_title: str, y_title: str, points: lis
             if len(members) > 1:
                 picture.path([(across(point.x), up(point.y.point)) for point in members],
                              f"stroke {STYLES[members[0].kind]}", family, style="stroke-width: 1")
+        taken = [(across(point.x) - 4, up(point.y.point) - 4, across(point.x) + 4, up(point.y.point) + 4) for point in points]
         for point in points:
-            _mark(picture, frame, across(point.x), point, up)
+            _mark(picture, frame, across(point.x), point, up, taken)
         return picture
 
     return Figure(draw, below, title, WIDE)
 
 
-def _mark(picture: Picture, frame: Frame, x: float, point: Point, up: Axis) -> None:
+Box = tuple[float, float, float, float]  # left, top, right, bottom
+
+
+def _mark(picture: Picture, frame: Frame, x: float, point: Point, up: Axis, taken: list[Box]) -> None:
+    """A row's interval, dot and name. @param taken  where dots and names stand already, which grows."""
     style, y = STYLES[point.kind], up(point.y.point)
     if np.isfinite(point.y.low):
         picture.line(x, up(max(point.y.low, up.low)), x, up(min(point.y.high, up.high)), f"stroke {style}",
@@ -79,8 +84,23 @@ def _mark(picture: Picture, frame: Frame, x: float, point: Point, up: Axis) -> N
     else:
         picture.dot(x, y, 4, f"fill {style}", words)
     if not picture.narrow:
-        left = x > 0.85 * frame.right
-        picture.text(x + (-7 if left else 7), y - 5, shortened(point.label, 24), f"fill {style} tiny", "end" if left else "start")
+        name = shortened(point.label, 24)
+        anchor, below = _room_for(name, x, y, frame, taken)
+        picture.text(x + (-7 if anchor == "end" else 7), y + below, name, f"fill {style} tiny", anchor)
+
+
+def _room_for(name: str, x: float, y: float, frame: Frame, taken: list[Box]) -> tuple[str, float]:
+    """On which side of a dot, and how far below it, its name meets no other name or dot; beside it where there is no such place."""
+    long = 6.2 * len(name)
+    for below in (-5, 14, 26, 38, 50, 62, 74, -17, -29):
+        for anchor in ("start", "end"):
+            left = x + 7 if anchor == "start" else x - 7 - long
+            box = (left, y + below - 9, left + long, y + below + 2)
+            inside = frame.left < box[0] and box[2] < frame.right + 12 and box[3] < frame.bottom
+            if inside and not any(box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in taken):
+                taken.append(box)
+                return anchor, below
+    return "start", -5
 
 
 def heat(title: str, below: str, rows: list[str], columns: list[str], values: np.ndarray, shade: np.ndarray,
