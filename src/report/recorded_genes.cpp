@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -16,10 +16,14 @@ namespace nas {
 
 namespace {
 
-std::vector<std::string> fields_of(const std::string& genotype) {
-  std::vector<std::string> fields;
-  std::istringstream stream(genotype);
-  for (std::string field; std::getline(stream, field, '|');) fields.push_back(field);
+/// As std::getline takes them: nothing behind a last '|' is no field. They live as long as the genotype.
+std::vector<std::string_view> fields_of(std::string_view genotype) {
+  std::vector<std::string_view> fields;
+  for (std::size_t begin = 0; begin < genotype.size();) {
+    const auto end = std::min(genotype.find('|', begin), genotype.size());
+    fields.push_back(genotype.substr(begin, end - begin));
+    begin = end + 1;
+  }
   return fields;
 }
 
@@ -43,21 +47,22 @@ Gene configured_gene(const std::string& name, const nlohmann::json& space) {
 
 /// Adds what was asked for and is not in the gene yet.
 /// @param told  whether the configuration told the gene.
-void extend(Gene& gene, const std::vector<std::string>& values, bool told) {
+void extend(Gene& gene, const std::vector<std::string_view>& values, bool told) {
   const bool real =
       !gene.categorical() &&
       std::all_of(values.begin(), values.end(), [](const auto& value) { return number_in(value); });
   if (real) {
     if (!told) gene.min = gene.max = *number_in(values.front());
     for (const auto& value : values) {
-      gene.min = std::min(gene.min, *number_in(value));
-      gene.max = std::max(gene.max, *number_in(value));
+      const auto number = *number_in(value);
+      gene.min = std::min(gene.min, number);
+      gene.max = std::max(gene.max, number);
     }
     return;
   }
   for (const auto& value : values) {
     if (std::find(gene.options.begin(), gene.options.end(), value) == gene.options.end()) {
-      gene.options.push_back(value);
+      gene.options.emplace_back(value);
     }
   }
 }
@@ -88,7 +93,7 @@ std::optional<Architecture> recorded_architecture(const RunSummary& run, const s
 }
 
 std::vector<Gene> recorded_genes(const RunSummary& run) {
-  std::vector<std::vector<std::string>> columns;
+  std::vector<std::vector<std::string_view>> columns;
   for (const auto& ask : run.asks) {
     const auto fields = fields_of(ask.genotype);
     if (columns.empty()) columns.resize(fields.size());
@@ -127,7 +132,8 @@ std::optional<std::vector<std::string>> choices_of(const RunSummary& run,
                                                    const std::vector<std::string>& genes) {
   // A name of six fields is its genes, whether or not this version has such components.
   if (has_six_fields(candidate) && genes == gene_names(nlohmann::json::object())) {
-    return fields_of(candidate);
+    const auto fields = fields_of(candidate);
+    return std::vector<std::string>(fields.begin(), fields.end());
   }
   const auto architecture = recorded_architecture(run, candidate);
   if (!architecture) return std::nullopt;
