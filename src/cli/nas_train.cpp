@@ -253,15 +253,18 @@ int run_gates(const Arguments& arguments, char** argv, const nas::WithTorch& tor
   }
   Words overrides(std::next(arguments.words.begin()), arguments.words.end());
   const auto given = nas::load_experiment(file, overrides);
-  const auto further = nas::gates_overrides(given);
-  overrides.insert(overrides.end(), further.begin(), further.end());
+  const auto plan = nas::plan_gates(given);
+  overrides.insert(overrides.end(), plan.overrides.begin(), plan.overrides.end());
   const auto folder = arguments.study.output.empty() ? fs::path("runs") / (given.name + "-gates")
                                                      : fs::path(arguments.study.output);
   const nas::Study study(file, overrides, folder);
   nlohmann::json record;
   const auto code = torch.run_pilot(
       study, arguments.study, argv,
-      [&record](const nas::FurtherWork& work) { record = nas::train_gates(work); }, kept);
+      {.text = plan.text,
+       .trainings = plan.trainings,
+       .train = [&record](const nas::FurtherWork& work) { record = nas::train_gates(work); }},
+      kept);
   if (record.is_null()) return code;
   const auto path = arguments.record.empty() ? folder / "gates.json" : fs::path(arguments.record);
   nas::write_durably(path, record.dump(1) + '\n');

@@ -115,7 +115,9 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
   };
   text << "plan of " << experiment.name << '\n';
   const bool listed = !experiment.mechanisms.empty();
-  if (listed) {
+  if (!plan.pilot.empty()) {
+    line("pilot", plan.pilot);
+  } else if (listed) {
     for (const auto& name : experiment.mechanisms) line("mechanism", name);
   } else {
     line("space", combinations_text(experiment.space.num_combinations()) +
@@ -132,7 +134,9 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
     if (!found->parts.empty()) line("constraints", found->text());
   }
   if (plan.trains) {
-    line("evaluations", listed ? plan.retest.text : evaluations_text(experiment, plan));
+    if (plan.pilot.empty()) {
+      line("evaluations", listed ? plan.retest.text : evaluations_text(experiment, plan));
+    }
     if (experiment.fidelity) line("rungs", rungs_text(experiment, plan.rehearsal));
     training_lines(experiment, plan.facts, line);
     const bool elsewhere = has_cluster(experiment);

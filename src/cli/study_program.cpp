@@ -38,6 +38,20 @@ bool present(const Study& study, const RunSummary& run) {
   return found || study.experiment().retest.get<std::int64_t>("replicates") == 0;
 }
 
+/// What a study would do, or a pilot in its place.
+void print_plan(const Study& study, const StudyArguments& arguments, StudyDisplay& display,
+                const Study::RunSettings& settings, const Pilot* pilot) {
+  const auto& experiment = study.experiment();
+  std::cerr << "planning " << experiment.name
+            << "; where it trains, a few steps are timed, which takes seconds\n";
+  auto plan = study.plan(/*calibrate=*/true, display, settings);
+  if (pilot != nullptr) {
+    plan.pilot = pilot->text;
+    plan.seconds = plan.training_seconds * static_cast<double>(pilot->trainings) / plan.workers;
+  }
+  std::cout << wrapped(plan_text(study, plan, arguments.settings), line_width());
+}
+
 /// Says that a signal has ended it.
 int stopped(const std::string& kept) {
   std::cout << "\nStopped.";
@@ -59,10 +73,7 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
                                     .retry_failed = !arguments.retry.empty(),
                                     .reuse = arguments.reuse};
   if (arguments.dry_run) {
-    std::cerr << "planning " << experiment.name
-              << "; where it trains, a few steps are timed, which takes seconds\n";
-    const auto plan = study.plan(/*calibrate=*/true, display, settings);
-    std::cout << wrapped(plan_text(study, plan, arguments.settings), line_width());
+    print_plan(study, arguments, display, settings, /*pilot=*/nullptr);
     return kDone;
   }
   wait_passively(experiment.evaluation.get<std::int64_t>("threads"), argv);
@@ -90,18 +101,23 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
   return complete ? kDone : kNotPassed;
 }
 
-int run_pilot(const Study& study, const StudyArguments& arguments, char** argv,
-              const std::function<void(const FurtherWork&)>& pilot, std::string& kept) {
+int run_pilot(const Study& study, const StudyArguments& arguments, char** argv, const Pilot& pilot,
+              std::string& kept) {
   const auto& experiment = study.experiment();
   StudyDisplay display(std::cout, is_terminal(STDOUT_FILENO) && !arguments.quiet, arguments.quiet);
+  const Study::RunSettings settings{.force_device = arguments.force_device,
+                                    .retry_failed = !arguments.retry.empty(),
+                                    .pilot = pilot.train};
+  if (arguments.dry_run) {
+    print_plan(study, arguments, display, settings, &pilot);
+    return kDone;
+  }
   wait_passively(experiment.evaluation.get<std::int64_t>("threads"), argv);
   constexpr double kSeconds = 4.5;
   install_stop_handlers(kSeconds);
   kept = study.folder().string();
   try {
-    (void)study.run(display, {.force_device = arguments.force_device,
-                              .retry_failed = !arguments.retry.empty(),
-                              .pilot = pilot});
+    (void)study.run(display, settings);
   } catch (const StopRequested&) {
     return stopped(kept);
   }

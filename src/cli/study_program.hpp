@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -40,9 +41,15 @@ void begin_study_program(const StudyArguments& arguments);
 /// @return exit code.
 int run_study(const Study& study, const StudyArguments& arguments, char** argv, std::string& kept);
 
-/// The same with a pilot in place of its search or list (Study::RunSettings::pilot); neither plan nor
-/// results are shown.
-int run_pilot(const Study& study, const StudyArguments& arguments, char** argv,
-              const std::function<void(const FurtherWork&)>& pilot, std::string& kept);
+/// What is trained in place of a study's search or list (Study::RunSettings::pilot).
+struct Pilot {
+  std::string text;  ///< for its plan
+  std::int64_t trainings = 0;
+  std::function<void(const FurtherWork&)> train;
+};
+
+/// The same with a pilot; its results are not shown.
+int run_pilot(const Study& study, const StudyArguments& arguments, char** argv, const Pilot& pilot,
+              std::string& kept);
 
 }  // namespace nas

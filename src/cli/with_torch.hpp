@@ -19,8 +19,8 @@ namespace nas {
 struct WithTorch {
   std::string (*version_text)();
   int (*run_study)(const Study&, const StudyArguments&, char** argv, std::string& kept);
-  int (*run_pilot)(const Study&, const StudyArguments&, char** argv,
-                   const std::function<void(const FurtherWork&)>&, std::string& kept);
+  int (*run_pilot)(const Study&, const StudyArguments&, char** argv, const Pilot&,
+                   std::string& kept);
   Reproduction (*reproduce)(const std::filesystem::path&, const ReproductionSettings&,
                             const std::function<void(const Reproduction&)>&);
   ComparisonResult (*run_comparison)(const Comparison&, const ComparisonSettings&);

@@ -260,6 +260,14 @@ void find_optimism(const ChosenObjective& objective, RetestOutcome& outcome) {
   if (std::isfinite(shares)) outcome.flattery_share = shares / n;
 }
 
+/// The place of the first objective that training determines; 0: none is.
+std::size_t first_trained(const ObjectiveSet& objectives) {
+  const auto& all = objectives.objectives;
+  const auto found =
+      std::find_if(all.begin(), all.end(), [](const auto& one) { return one.needs_training(); });
+  return found == all.end() ? 0 : static_cast<std::size_t>(found - all.begin());
+}
+
 std::optional<std::size_t> index_of(const RetestOutcome& outcome,
                                     const RetestedCandidate* candidate) {
   if (candidate == nullptr) return std::nullopt;
@@ -268,13 +276,21 @@ std::optional<std::size_t> index_of(const RetestOutcome& outcome,
 
 }  // namespace
 
-std::string title(Measure measure) {
-  return measure == Measure::accuracy ? "test accuracy" : "test perplexity";
+std::string to_string(Measure measure) {
+  return measure == Measure::accuracy ? "accuracy" : "perplexity";
 }
+
+std::string title(Measure measure) { return "test " + to_string(measure); }
 
 Measure measure_of(const nlohmann::json& retest) {
   return retest.value("measure", "") == title(Measure::accuracy) ? Measure::accuracy
                                                                  : Measure::perplexity;
+}
+
+Measure measure_of(const ObjectiveSet& objectives) {
+  const auto& first = objectives.objectives[first_trained(objectives)];
+  return first.needs_training() && first.key == "accuracy" ? Measure::accuracy
+                                                           : Measure::perplexity;
 }
 
 double shown_difference(Measure measure, double difference) {
@@ -329,19 +345,13 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
       });
   RetestOutcome outcome{.replicates = std::ssize(most.evaluations),
                         .confidence = confidence,
+                        .measure = measure_of(objectives),
                         .until = until,
                         .objective = {},
                         .candidates = {}};
   const auto& all = objectives.objectives;
-  const auto trained =
-      std::find_if(all.begin(), all.end(), [](const auto& o) { return o.needs_training(); });
-  outcome.objective_index =
-      trained == all.end() ? 0 : static_cast<std::size_t>(trained - all.begin());
-  const auto& first = all[outcome.objective_index];
-  outcome.objective = first.name;
-  if (first.needs_training() && first.key == "accuracy") {
-    outcome.measure = Measure::accuracy;
-  }
+  outcome.objective_index = first_trained(objectives);
+  outcome.objective = all[outcome.objective_index].name;
   const bool by_accuracy = outcome.measure == Measure::accuracy;
   for (const auto& one : retested) {
     RetestedCandidate candidate{.role = one.role,

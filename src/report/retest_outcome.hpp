@@ -38,10 +38,14 @@ struct Retested {
 /// perplexities; or the share of wrong answers, where accuracy is the first objective that training
 /// determines. Less is better of both.
 enum class Measure { perplexity, accuracy };
+/// "perplexity", "accuracy".
+std::string to_string(Measure measure);
 /// "test perplexity", "test accuracy".
 std::string title(Measure measure);
 /// That of a record; one without a word of it is of perplexity.
 Measure measure_of(const nlohmann::json& retest);
+/// That of mechanisms which are judged by some objectives.
+Measure measure_of(const ObjectiveSet& objectives);
 /// A difference for people: in percent of the perplexity, or in points of accuracy, below 0 where
 /// the first is better (an error rate that is lower by 0.02 is -2).
 double shown_difference(Measure measure, double difference);

@@ -44,6 +44,7 @@ std::vector<Column> name_columns(const Rows& rows, const RunSummary& run) {
     return point ? shortened(label, kLongestPoint) : label;
   });
   mechanisms.left = true;
+  mechanisms.name = true;
   return {std::move(names), std::move(mechanisms)};
 }
 
@@ -339,8 +340,8 @@ std::string counts_text(const RunSummary& run) {
   const auto best = best_counts(run);
   if (!best) return {};
   return "counts of " + human_count(static_cast<double>(best->tokens)) +
-         " of the baseline's training tokens, with as much history: perplexity " +
-         number_text(best->perplexity) + " (order " + std::to_string(best->order) + ")\n";
+         " of the baseline's training tokens, with as much history: " + to_string(measure_of(run)) +
+         ' ' + number_text(best->value) + " (order " + std::to_string(best->order) + ")\n";
 }
 
 /// How many asks of the search changed nothing but genes without effect.
@@ -466,6 +467,7 @@ std::string table_of(const RunSummary& run, std::size_t width) {
   columns.push_back(retest_column(candidates, "mechanism",
                                   [](const auto& candidate) { return candidate.at("label"); }));
   columns.back().left = true;
+  columns.back().name = true;
   columns.push_back(retest_column(candidates, "in the search", [&](const auto& candidate) {
     const auto& search = candidate.at("search");
     return index < search.size() ? number_text(objective->natural(search[index])) : std::string();
@@ -509,6 +511,7 @@ std::string differences_table(const RunSummary& run, std::size_t width) {
   std::vector<Column> columns{retest_column(
       compared, "mechanism", [](const auto& candidate) { return candidate.at("label"); })};
   columns.back().left = true;
+  columns.back().name = true;
   for (std::size_t i = 0; i < run.objectives.size(); ++i) {
     const auto add = [&](const std::string& header, const auto& text) {
       columns.push_back(retest_column(compared, header, [i, &text](const auto& candidate) {

@@ -350,7 +350,25 @@ std::optional<std::int64_t> seeds_needed(const RetestOutcome& outcome) {
   return most;
 }
 
+namespace {
+
+/// By accuracy.
+std::string no_better_than_chance(const RunSummary& run) {
+  const auto chance = run.facts.find("chance");
+  if (chance == run.facts.end() || !chance->is_object()) return {};
+  const auto guessed = number_at(*chance, "accuracy");
+  const auto mean = run.baseline->mean(
+      [](const Evaluation& evaluation) { return computed_value(evaluation, "accuracy"); });
+  if (!guessed || !mean || mean->mean > *guessed) return {};
+  return "The baseline has learned nothing: its accuracy is " + number_text(mean->mean) +
+         ", that of " + chance->at("by").get<std::string>() + ' ' + number_text(*guessed) +
+         ". Train longer, or with another learning rate, before mechanisms are compared.";
+}
+
+}  // namespace
+
 std::string unlearned_text(const RunSummary& run) {
+  if (run.baseline && measure_of(run) == Measure::accuracy) return no_better_than_chance(run);
   const auto chance = number_at(run.facts, "unigram_perplexity").value_or(0.0);
   if (!run.baseline || chance <= 0.0) return {};
   const auto mean = run.baseline->mean(
@@ -394,6 +412,12 @@ Found found_by(const RunSummary& run, std::size_t objective) {
 
 }  // namespace
 
+Measure measure_of(const RunSummary& run) {
+  const auto first = trained_objective(run);
+  return first && run.objectives[*first].key == "accuracy" ? Measure::accuracy
+                                                           : Measure::perplexity;
+}
+
 std::string behind_control_text(const RunSummary& run) {
   const auto objective = trained_objective(run);
   if (!run.baseline || !objective || run.controls.empty()) return {};
@@ -415,37 +439,41 @@ std::string behind_control_text(const RunSummary& run) {
   return text;
 }
 
-std::optional<BestCounts> best_counts(const nlohmann::json& counts) {
+std::optional<BestCounts> best_counts(const nlohmann::json& counts, Measure measure) {
+  const bool by_accuracy = measure == Measure::accuracy;
   std::optional<BestCounts> best;
   if (!counts.is_array()) return best;
   for (const auto& one : counts) {
-    const auto nll = number_at(one, "valid_nll");
-    if (!nll) continue;
-    const double perplexity = std::exp(*nll);
-    if (best && best->perplexity <= perplexity) continue;
-    best = {one.at("order").get<std::int64_t>(), one.at("tokens").get<std::int64_t>(), perplexity};
+    const auto score = number_at(one, by_accuracy ? "valid_accuracy" : "valid_nll");
+    if (!score) continue;
+    const double value = by_accuracy ? *score : std::exp(*score);
+    if (best && (by_accuracy ? best->value >= value : best->value <= value)) continue;
+    best = {one.at("order").get<std::int64_t>(), one.at("tokens").get<std::int64_t>(), value};
   }
   return best;
 }
 
 std::optional<BestCounts> best_counts(const RunSummary& run) {
-  return best_counts(run.further.value("count_models", nlohmann::json()));
+  return best_counts(run.further.value("count_models", nlohmann::json()), measure_of(run));
 }
 
 std::string behind_counts_text(const RunSummary& run) {
   const auto best = best_counts(run);
   if (!best || !run.baseline) return {};
-  const auto nll = run.baseline->mean([](const Evaluation& evaluation) -> std::optional<double> {
+  const auto measure = measure_of(run);
+  const bool by_accuracy = measure == Measure::accuracy;
+  const auto mean = run.baseline->mean([&](const Evaluation& evaluation) -> std::optional<double> {
     if (evaluation.curve.empty()) return std::nullopt;
     const auto& valid = evaluation.curve.back().valid;
-    return valid.nll / static_cast<double>(valid.tokens);
+    return by_accuracy ? valid.accuracy() : valid.nll / static_cast<double>(valid.tokens);
   });
-  if (!nll) return {};
-  const double perplexity = std::exp(nll->mean);
-  if (perplexity < best->perplexity) return {};
-  return "The baseline is behind counts of the tokens that it was trained on: its perplexity is " +
-         number_text(perplexity) + ", that of counts of order " + std::to_string(best->order) +
-         " " + number_text(best->perplexity) + ". It has not learned yet what the last " +
+  if (!mean) return {};
+  const double value = by_accuracy ? mean->mean : std::exp(mean->mean);
+  if (by_accuracy ? value > best->value : value < best->value) return {};
+  return "The baseline is behind counts of the tokens that it was trained on: its " +
+         to_string(measure) + " is " + number_text(value) + ", that of counts of order " +
+         std::to_string(best->order) + " " + number_text(best->value) +
+         ". It has not learned yet what the last " +
          counted(best->order - 1, "token says", "tokens say") + ".";
 }
 

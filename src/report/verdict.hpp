@@ -23,8 +23,11 @@ std::string verdict(const RetestOutcome& outcome);
 /// each. Nothing where none is, and of those that need too many.
 std::optional<std::int64_t> seeds_needed(const RetestOutcome& outcome);
 
-/// That the baseline's perplexity is no better than the unigram model's, in sentences. Empty where
-/// it is, or where one of the two is not recorded.
+/// What a run's mechanisms are compared by: accuracy where that is the first objective that training determines.
+Measure measure_of(const RunSummary& run);
+
+/// That the baseline's perplexity is no better than the unigram model's, or its accuracy no better than what the
+/// corpus says is chance, in sentences. Empty where it is, or where one of the two is not recorded.
 std::string unlearned_text(const RunSummary& run);
 
 /// That a control has a better mean than the baseline, by the first objective that comes from
@@ -32,18 +35,18 @@ std::string unlearned_text(const RunSummary& run);
 /// re-test its verdict says it, by paired seeds.
 std::string behind_control_text(const RunSummary& run);
 
-/// The count model of the lowest validation nll, of equal history and the same training tokens: its
-/// order, how many tokens it counted, and its perplexity on the validation split.
+/// The count model that is best on the validation split, of equal history and the same training
+/// tokens: its order, how many tokens it counted, and its perplexity or accuracy there.
 struct BestCounts {
   std::int64_t order = 0, tokens = 0;
-  double perplexity = 0.0;
+  double value = 0.0;  ///< of the measure
 };
-/// @param counts  see Problem::counts. @return nothing where none has that nll.
-std::optional<BestCounts> best_counts(const nlohmann::json& counts);
+/// @param counts  see Problem::counts. @return nothing where none was scored.
+std::optional<BestCounts> best_counts(const nlohmann::json& counts, Measure measure);
 /// Those that a run has recorded.
 std::optional<BestCounts> best_counts(const RunSummary& run);
 
-/// That the baseline's mean nll on the validation split is no better than that of counts. Empty where
+/// That the baseline's mean nll or accuracy on the validation split is no better than that of counts. Empty where
 /// it is, or where one of the two is not recorded.
 std::string behind_counts_text(const RunSummary& run);
 

@@ -37,6 +37,8 @@ struct Plan {
   TuningPlan tuning{};
   RetestPlan retest{};
   std::int64_t controls = 0;  ///< training runs of these
+  std::string
+      pilot{};  ///< what is trained in place of a search or list, in words; empty: nothing is
   /// Evaluations that the folder holds, which are not made again; nothing where no run is there.
   std::optional<std::int64_t> recorded{};
 };

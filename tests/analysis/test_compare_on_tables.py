@@ -4,6 +4,7 @@ import contextlib
 import csv
 import json
 import sqlite3
+import types
 import unittest
 import unittest.mock
 
@@ -13,7 +14,7 @@ from fake_stores import FLOPS, PERPLEXITY, write_comparison
 from fake_tables import cell, write_table
 from scripts import said
 
-from attnas.analysis import comparison, replay, statistics, stores, tables
+from attnas.analysis import comparison, replay, statistics, stores, tables, task_controls
 
 
 class OnATable(Comparing):
@@ -69,6 +70,22 @@ class OnATable(Comparing):
         self.assertEqual(rows["window 2"], ["0.004", "2.72", "1"])
         self.assertEqual(rows["counts of order 2"][1], "4.48")
         self.assertIn("best of the table, dot\\|softmax", text)
+
+    def test_controls_of_a_table_are_of_accuracy_where_its_gates_are(self):
+        gates = {"measure": "accuracy", "verdict": "Passed.", "models": [
+            {"name": "baseline", "learning_rate": 0.002, "test_accuracy": [0.7, 0.72, None]}],
+            "count_models": [{"order": 1, "valid_accuracy": 0.2, "test_accuracy": 0.21},
+                             {"order": 2, "valid_accuracy": 0.3, "test_accuracy": 0.31}]}
+        shape = (3, 2)
+        table = types.SimpleNamespace(
+            publication={"gates": gates}, usable=np.ones(shape, bool), test_nll=np.zeros(shape), mechanisms=["a", "b", "c"],
+            brief=str, values={"test_correct": np.array([[50, 60], [90, 80], [10, 20]]), "test_tokens": np.full(shape, 100.0)})
+        bullets, columns = task_controls.chapter(table).parts
+        self.assertIn("Test accuracy [95 %]", str(bullets))
+        rows = {row[0]: row[1:] for row in columns.rows}
+        self.assertEqual(rows["baseline"][1:], ["0.710 [0.583, 0.837]", "2"])  # 0.71 -+ 12.706 0.01
+        self.assertEqual(rows["counts of order 2"], ["-", "0.310", "-"])
+        self.assertTrue(rows["best of the table, b"][1].startswith("0.850 "))
 
     def test_a_table_without_noise_adds_nothing(self):
         for several in (False, True):

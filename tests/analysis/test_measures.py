@@ -3,13 +3,24 @@
 import math
 import unittest
 
-from attnas.analysis.measures import Measure, measure_of
+from attnas.analysis.digest import Objective
+from attnas.analysis.measures import Measure, measure_of, measure_of_run
 
 
 class Measures(unittest.TestCase):
     def test_a_record_says_which(self):
         self.assertFalse(measure_of({}).accuracy)
         self.assertTrue(measure_of({"measure": "test accuracy"}).accuracy)
+
+    def test_a_run_has_that_of_its_first_trained_objective(self):
+        def one(name: str, source: str, key: str = "") -> Objective:
+            return Objective(name, "1", True, 1.0, 0.0, 0.0, source, key)
+
+        accuracy, flops = one("accuracy", "trained"), one("flops", "analytic")
+        self.assertTrue(measure_of_run([flops, accuracy, one("perplexity", "trained")]).accuracy)
+        self.assertTrue(measure_of_run([one("right", "trained", "accuracy")]).accuracy)
+        for others in ([], [flops], [one("perplexity", "trained"), accuracy], [one("accuracy", "analytic")]):
+            self.assertFalse(measure_of_run(others).accuracy)
 
     def test_perplexity_in_percent(self):
         measure = Measure(False)

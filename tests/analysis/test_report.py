@@ -351,6 +351,11 @@ class Controls(PageTest):
                                {"order": 4, "tokens": 614400, "valid_nll": math.log(5.96)}])
         self.assertIn("validation perplexity of 5.96 (order 4)", str(controls.section(Run(self.folder)).body))
         self.assertIn("2*none", rows[3])
+        first, *others = json.loads(fixture.file.read_text())["objectives"]
+        fixture.set("objectives", [{**first, "key": "accuracy", "source": "trained"}, *others])
+        fixture.set("count_models", [{"order": 2, "tokens": 614400, "valid_nll": 0.1, "valid_accuracy": 0.25},
+                               {"order": 3, "tokens": 614400, "valid_nll": 9.0, "valid_accuracy": 0.375}])
+        self.assertIn("validation accuracy of 0.375 (order 3)", str(controls.section(Run(self.folder)).body))
 
 
 class Pages(PageTest):

@@ -108,6 +108,33 @@ TEST_F(ControlsTest, AreRefusedWhereNothingIsTrained) {
   expect_text("controls: the problem sphere has none, must be left out");
 }
 
+TEST_F(ControlsTest, GatesAreJudgedByAccuracyWhereThatIsFirst) {
+  const auto folder = folder_ / "gates";
+  const Names command{"--gates",         config("smoke.yaml"), "objectives=[accuracy]",
+                      "model.context=4", "training.steps=2",   "data.pairs=1",
+                      "--output",        folder.string()};
+  auto planned = command;
+  planned.emplace_back("--dry-run");
+  ASSERT_EQ(run("nas-train", planned), 0) << text();
+  expect_text("pilot         69 training runs: baseline, no mixer, window 2 with 5 learning rates");
+  expect_text("judged by accuracy on the validation split");
+  EXPECT_FALSE(fs::exists(folder)) << "a dry run writes nothing";
+  EXPECT_EQ(run("nas-train", command), 3) << text();
+  const auto record = nlohmann::json::parse(read_file(folder / "gates.json"));
+  EXPECT_EQ(record["measure"], "accuracy");
+  const auto& baseline = record["models"][0];
+  for (const auto* key : {"valid_accuracy", "test_accuracy"}) {
+    ASSERT_EQ(baseline[key].size(), 8U);
+    for (const double value : baseline[key]) {
+      EXPECT_GE(value, 0.0);
+      EXPECT_LE(value, 1.0);
+    }
+  }
+  EXPECT_EQ(baseline["tuning"][0]["valid_accuracy"].size(), 3U);
+  EXPECT_FALSE(baseline.contains("valid_nll"));
+  EXPECT_EQ(record["gates"].dump().find("perplexity"), std::string::npos) << record["gates"];
+}
+
 TEST_F(ControlsTest, GatesOfATaskAreTriedOnceAndRecorded) {
   const auto folder = folder_ / "gates";
   const Names command{"--gates", config("smoke.yaml"), "--output", folder.string()};

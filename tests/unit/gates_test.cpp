@@ -136,6 +136,57 @@ TEST(Gates, ASolvedTaskIsSaid) {
   EXPECT_FALSE(judge_gates(models, nullptr, 4e-3).solved);
 }
 
+/// The same task in shares of wrong answers.
+std::vector<PilotModel> wrong_answers() {
+  auto models = good();
+  const auto shrink = [](Numbers& values) {
+    for (auto& value : values) value *= 0.3;
+  };
+  for (auto& one : models) {
+    shrink(one.judged);
+    shrink(one.test);
+    for (auto& values : one.tuning) shrink(values);
+  }
+  return models;
+}
+
+nlohmann::json counts_of_accuracy(double accuracy) {
+  return {{{"order", 1}, {"tokens", 10}, {"valid_nll", 0.1}, {"valid_accuracy", 0.4}},
+          {{"order", 2}, {"tokens", 10}, {"valid_nll", 9.0}, {"valid_accuracy", accuracy}}};
+}
+
+TEST(Gates, WhereAccuracyIsFirstWordsAndLimitsAreOfAccuracy) {
+  const auto models = wrong_answers();
+  const auto outcome = judge_gates(models, counts_of_accuracy(0.65), 4e-3, Measure::accuracy);
+  EXPECT_EQ(failed_of(outcome), Names{});
+  EXPECT_THAT(
+      outcome.gates[0].words,
+      ::testing::MatchesRegex("accuracy 0\\.70[0-9] \\(0\\.69[0-9] to 0\\.70[0-9]\\) against "
+                              "0\\.40[0-9] \\(.*, n = 8, p < 0\\.001"));
+  EXPECT_EQ(outcome.gates[3].name, "better than counts");
+  EXPECT_THAT(outcome.gates[3].words, HasSubstr("against 0.650 of counts of order 2"))
+      << "the best by accuracy";
+  EXPECT_THAT(outcome.gates[5].words, ::testing::StartsWith("learning rate 0.004: accuracy 0.69"));
+  for (const auto& gate : outcome.gates) EXPECT_THAT(gate.words, Not(HasSubstr("perplexity")));
+  EXPECT_EQ(failed_of(judge_gates(models, counts_of_accuracy(0.7), 4e-3, Measure::accuracy)),
+            Names{"better than counts"});
+  EXPECT_EQ(failed_of(judge_gates(models, {{{"order", 1}, {"tokens", 10}, {"valid_nll", 0.01}}},
+                                  4e-3, Measure::accuracy)),
+            Names{})
+      << "counts without an accuracy are no gate";
+}
+
+TEST(Gates, ATaskIsSolvedByAccuracyWhereNearlyAllAnswersAreRight) {
+  auto models = wrong_answers();
+  models[0].judged.assign(8, 0.019);
+  models[0].tuning[2].assign(3, 0.0);
+  const auto solved = judge_gates(models, nullptr, 4e-3, Measure::accuracy);
+  EXPECT_TRUE(solved.solved);
+  EXPECT_THAT(solved.verdict(), HasSubstr("every seed of the baseline has an accuracy above 0.98"));
+  models[0].tuning[2].back() = 0.021;
+  EXPECT_FALSE(judge_gates(models, nullptr, 4e-3, Measure::accuracy).solved);
+}
+
 TEST(Gates, SeedsWithoutNoiseGiveNoInfinities) {
   auto models = good();
   for (auto& one : models) one.judged.assign(8, one.judged.front());

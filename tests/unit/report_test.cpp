@@ -55,21 +55,6 @@ TEST_F(ReportTest, TableShowsTheBaselineTheFailuresAndN) {
                 "-20.0 %", "baseline  candidate v", "1 diverged, e.g.: not finite", "n = 1"});
 }
 
-TEST_F(ReportTest, ABaselineNoBetterThanTheUnigramModelIsSaidLast) {
-  const auto table = [this](const nlohmann::json& unigram) {
-    return closing_table(run_with("facts", {{"unigram_perplexity", unigram}}));
-  };
-  for (const auto& unigram : {nlohmann::json(100.5), nlohmann::json(0.0), nlohmann::json()}) {
-    EXPECT_THAT(table(unigram), Not(HasSubstr("learned nothing"))) << unigram;
-  }
-  EXPECT_THAT(
-      table(62.25),
-      ::testing::EndsWith("\n\nThe baseline has learned nothing: its perplexity is 100.00, "
-                          "that of the unigram model, which looks\nat no context, 62.25. Train "
-                          "longer, or with another learning rate, before mechanisms are "
-                          "compared.\n"));
-}
-
 TEST_F(ReportTest, ControlsAreRowsAndABaselineBehindOneIsSaid) {
   store_->add({evaluation("n", 95), evaluation("w", 70)});
   const auto control = [](const char* name, const std::string& id, double value) {
@@ -99,24 +84,6 @@ TEST_F(ReportTest, ControlsAreRowsAndABaselineBehindOneIsSaid) {
   EXPECT_EQ(text_with(control("no mixer", "n", 101)), "");
   EXPECT_EQ(behind_control_text(shown(nullptr)), "");
   EXPECT_TRUE(shown(nlohmann::json::array({control("gone", "unknown", 1)})).controls.empty());
-}
-
-TEST_F(ReportTest, CountsOfTheTrainingTokensAreShownAndABaselineBehindThemIsSaid) {
-  const auto counted = [this](double nll) {
-    return run_with("count_models",
-                    {{{"order", 1}, {"tokens", 614400}, {"valid_nll", 9.0}},
-                     {{"order", 3}, {"tokens", 614400}, {"valid_nll", nll}, {"test_nll", 0.1}},
-                     {{"order", 4}, {"tokens", 614400}}});
-  };
-  const auto ahead = counted(std::log(99.0));
-  EXPECT_EQ(behind_counts_text(ahead),
-            "The baseline is behind counts of the tokens that it was trained on: its perplexity is "
-            "100.00, that of counts of order 3 99.00. It has not learned yet what the last 2 "
-            "tokens say.");
-  EXPECT_THAT(closing_table(ahead), HasSubstr("with as much history: perplexity 99.00 (order 3)"));
-  expect_values(results_json(ahead), {{"/count_models/1/order", 3}});
-  EXPECT_EQ(behind_counts_text(counted(std::log(101.0))), "");
-  EXPECT_FALSE(best_counts(run_with("count_models", nullptr)));
 }
 
 TEST_F(ReportTest, ASearchOfWhichAllBeatTheBaselineIsUnderTrained) {

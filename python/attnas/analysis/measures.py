@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from attnas.analysis.digest import Objective
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,12 @@ class Measure:
         """The shown ends of a recorded interval, the lower one first."""
         ends = self.shown(low), self.shown(high)
         return (ends[1], ends[0]) if self.accuracy else ends
+
+
+def measure_of_run(objectives: Iterable[Objective]) -> Measure:
+    """That of a run: accuracy where it is the first objective that training determines."""
+    first = next((objective for objective in objectives if objective.source == "trained"), None)
+    return Measure(first is not None and (first.key or first.name) == "accuracy")
 
 
 def measure_of(retest: Mapping[str, Any]) -> Measure:

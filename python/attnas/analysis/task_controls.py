@@ -20,35 +20,43 @@ def chapter(table: tables.Table | None) -> Chapter:
     gates = table.publication.get("gates") if table is not None else None
     if not gates:
         return Chapter("controls", "The task and its controls", [])
-    rows = [[model["name"], f"{model['learning_rate']:g}", *_perplexity(model["test_nll"])] for model in gates["models"]]
-    counts = min(gates["count_models"] or [], key=lambda model: model["valid_nll"], default=None)
+    accuracy = gates.get("measure") == "accuracy"
+    name = "accuracy" if accuracy else "perplexity"
+    value = "accuracy" if accuracy else "nll"  # of the record
+    rows = [[model["name"], f"{model['learning_rate']:g}", *_mean(model[f"test_{value}"], accuracy)] for model in gates["models"]]
+    counts = min(gates["count_models"] or [], key=lambda model: model[f"valid_{value}"] * (-1 if accuracy else 1), default=None)
     if counts:
-        rows.append([f"counts of order {counts['order']}", "-", digits(math.exp(counts["test_nll"])), "-"])
-    rows += _best(table)
+        tested = counts[f"test_{value}"]
+        rows.append([f"counts of order {counts['order']}", "-", digits(tested if accuracy else math.exp(tested)), "-"])
+    rows += _best(table, accuracy)
     return Chapter("controls", "The task and its controls", [
         Bullets([f"Of the table's task: {gates['verdict']}",
-                 "Test perplexity [95 %]. Baseline and controls have the best of five learning rates each, those of the table's mechanisms "
-                 "are what it says; the least of many noisy means is too low."]),
-        Columns(["model", "learning rate", "test perplexity", "n"], rows)])
+                 f"Test {name} [95 %]. Baseline and controls have the best of five learning rates each, those of the table's mechanisms "
+                 f"are what it says; the {'largest' if accuracy else 'least'} of many noisy means is too {'high' if accuracy else 'low'}."]),
+        Columns(["model", "learning rate", f"test {name}", "n"], rows)])
 
 
-def _perplexity(nlls: list[float | None]) -> list[str]:
-    """Geometric mean over seeds that ended, with its interval, and how many."""
-    ended = [nll for nll in nlls if nll is not None]
+def _mean(values: list[float | None], accuracy: bool) -> list[str]:
+    """Mean accuracy, or the geometric mean of perplexities, over seeds that ended, with its interval, and how many."""
+    ended = [value for value in values if value is not None]
     if not ended:
         return ["-", "0"]
-    point, low, high = (max(math.exp(one), 1.0) for one in statistics.mean_interval(ended))
+    point, low, high = (min(max(one, 0.0), 1.0) if accuracy else max(math.exp(one), 1.0) for one in statistics.mean_interval(ended))
     return [digits(point) + (f" [{digits(low)}, {digits(high)}]" if len(ended) > 1 else ""), str(len(ended))]
 
 
-def _best(table: tables.Table) -> list[list[str]]:
-    """The mechanism with the least mean, where every training run was tested."""
-    tested = np.where(table.usable, table.test_nll, np.nan)
+def _best(table: tables.Table, accuracy: bool) -> list[list[str]]:
+    """The mechanism with the best mean, where every training run was tested."""
+    values = table.test_nll
+    if accuracy:
+        unknown = np.full(table.usable.shape, np.nan)
+        values = table.values.get("test_correct", unknown) / table.values.get("test_tokens", unknown)
+    tested = np.where(table.usable, values, np.nan)
     there = np.isfinite(tested).any(axis=1)
     if not there.any():
         return []
     means = np.full(len(tested), np.inf)
-    means[there] = np.nanmean(tested[there], axis=1)
+    means[there] = np.nanmean(tested[there], axis=1) * (-1 if accuracy else 1)
     place = int(means.argmin())
     own = tested[place]
-    return [[f"best of the table, {table.brief(table.mechanisms[place])}", "-", *_perplexity(own[np.isfinite(own)].tolist())]]
+    return [[f"best of the table, {table.brief(table.mechanisms[place])}", "-", *_mean(own[np.isfinite(own)].tolist(), accuracy)]]

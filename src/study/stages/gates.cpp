@@ -23,7 +23,8 @@ namespace {
 using Numbers = std::vector<double>;
 
 constexpr double kLevel = 0.05;
-constexpr double kSolved = 1.02;
+/// Perplexity, and share of wrong answers.
+constexpr double kSolved = 1.02, kSolvedErrors = 0.02;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 bool whole(const Numbers& values) {
@@ -39,14 +40,25 @@ Numbers known(const Numbers& values) {
   return finite;
 }
 
-std::string perplexity_text(const Numbers& values) {
+/// A pilot's value as people read it: exp of a mean nll, or the share of right answers.
+double natural(Measure measure, double value) {
+  return measure == Measure::accuracy ? 1.0 - value : std::exp(value);
+}
+double from_natural(Measure measure, double value) {
+  return measure == Measure::accuracy ? 1.0 - value : std::log(value);
+}
+
+/// "8.65 (8.60 to 8.71)".
+std::string mean_text(Measure measure, const Numbers& values) {
   const auto finite = known(values);
   if (finite.empty()) return "no value, since every seed failed";
-  const auto mean = within(0.0, std::numeric_limits<double>::infinity(), estimate(finite));  // nats
-  auto text = number_text(std::exp(mean.mean));
+  const double most =
+      measure == Measure::accuracy ? 1.0 : std::numeric_limits<double>::infinity();  // nats
+  const auto mean = within(0.0, most, estimate(finite));
+  auto text = number_text(natural(measure, mean.mean));
   if (finite.size() > 1) {
-    text +=
-        " (" + number_text(std::exp(mean.low)) + " to " + number_text(std::exp(mean.high)) + ")";
+    const auto [low, high] = std::minmax(natural(measure, mean.low), natural(measure, mean.high));
+    text += " (" + number_text(low) + " to " + number_text(high) + ")";
   }
   return text;
 }
@@ -75,11 +87,12 @@ std::string window_name(std::int64_t window) { return "window " + std::to_string
 std::string p_text(double p) { return p < 0.001 ? "p < 0.001" : "p " + fixed_text(p, 3); }
 
 /// Attention against a control, from a comparison whose p is corrected.
-Gate against(const PilotModel& baseline, const PilotModel& control, const PairedComparison& found) {
+Gate against(Measure measure, const PilotModel& baseline, const PilotModel& control,
+             const PairedComparison& found) {
   Gate gate{.name = "better than " + control.name, .words = {}};
   gate.passed = found.difference.mean < 0.0 && found.p < kLevel;
-  gate.words = "perplexity " + perplexity_text(baseline.judged) + " against " +
-               perplexity_text(control.judged) + ", n = " + std::to_string(found.difference.n) +
+  gate.words = to_string(measure) + ' ' + mean_text(measure, baseline.judged) + " against " +
+               mean_text(measure, control.judged) + ", n = " + std::to_string(found.difference.n) +
                ", " + p_text(found.p);
   return gate;
 }
@@ -103,7 +116,7 @@ void add_controls(const std::vector<PilotModel>& models, GatesOutcome& outcome) 
   for (std::size_t i = 0; i < controls.size(); ++i) {
     found[i].p = corrected[i];
     outcome.comparisons.emplace_back(controls[i]->name, found[i]);
-    outcome.gates.push_back(against(baseline, *controls[i], found[i]));
+    outcome.gates.push_back(against(outcome.measure, baseline, *controls[i], found[i]));
   }
   for (const auto window : kReportedWindows) {
     const auto* control = find(models, window_name(window));
@@ -115,17 +128,18 @@ void add_controls(const std::vector<PilotModel>& models, GatesOutcome& outcome) 
 }
 
 void add_counts(const PilotModel& baseline, const nlohmann::json& counts, GatesOutcome& outcome) {
-  const auto best = best_counts(counts);
+  const auto measure = outcome.measure;
+  const auto best = best_counts(counts, measure);
   if (!best) return;
-  const double limit = std::log(best->perplexity);
+  const double limit = from_natural(measure, best->value);
   const auto values = known(baseline.judged);
   Gate gate{.name = "better than counts", .words = {}};
   if (!values.empty()) {
     const auto mean = estimate(values);
     gate.passed = mean.mean < limit && (values.size() < 2 || mean.high < limit);
   }
-  gate.words = "perplexity " + perplexity_text(baseline.judged) + " against " +
-               number_text(best->perplexity) + " of counts of order " + std::to_string(best->order);
+  gate.words = to_string(measure) + ' ' + mean_text(measure, baseline.judged) + " against " +
+               number_text(best->value) + " of counts of order " + std::to_string(best->order);
   outcome.gates.push_back(std::move(gate));
 }
 
@@ -142,10 +156,12 @@ void add_rates(const PilotModel& baseline, double own_rate, GatesOutcome& outcom
   if (own == rates.end()) return;
   const auto& of_own = baseline.tuning[static_cast<std::size_t>(own - rates.begin())];
   Gate gate{.name = "own rate", .passed = true, .words = {}};
-  gate.words = "learning rate " + shortest(own_rate) + ": perplexity " + perplexity_text(of_own);
+  const auto measure = outcome.measure;
+  gate.words = "learning rate " + shortest(own_rate) + ": " + to_string(measure) + ' ' +
+               mean_text(measure, of_own);
   if (*own != rates[best]) {
     const auto& of_best = baseline.tuning[best];
-    gate.words += ", at " + shortest(rates[best]) + " " + perplexity_text(of_best);
+    gate.words += ", at " + shortest(rates[best]) + " " + mean_text(measure, of_best);
     gate.passed = whole(of_own) || !whole(of_best);
     if (whole(of_own) && whole(of_best) && of_own.size() > 1) {
       const auto found = compare_paired(of_own, of_best);
@@ -175,14 +191,37 @@ void count_failures(const std::vector<PilotModel>& models, GatesOutcome& outcome
     return !std::isfinite(value) || value > limit;
   });
   outcome.bimodal = 20 * outcome.failed_seeds > outcome.seeds;
-  outcome.solved =
-      whole(seeds) && std::exp(*std::max_element(seeds.begin(), seeds.end())) < kSolved;
+  const double most = outcome.measure == Measure::accuracy ? kSolvedErrors : std::log(kSolved);
+  outcome.solved = whole(seeds) && *std::max_element(seeds.begin(), seeds.end()) < most;
 }
 
-nlohmann::json numbers_json(const Numbers& values) {
+/// Mean nll in nats, or the share of right answers.
+nlohmann::json numbers_json(Measure measure, const Numbers& values) {
   auto json = nlohmann::json::array();
-  for (const double value : values) json.push_back(json_number(value));
+  for (const double value : values) {
+    json.push_back(json_number(measure == Measure::accuracy ? 1.0 - value : value));
+  }
   return json;
+}
+
+/// Each model with what its rates, and its judging seeds, have.
+nlohmann::json models_json(Measure measure, const std::vector<PilotModel>& models) {
+  const std::string value = measure == Measure::accuracy ? "accuracy" : "nll";
+  auto list = nlohmann::json::array();
+  for (const auto& model : models) {
+    auto tuning = nlohmann::json::array();
+    for (std::size_t i = 0; i < model.rates.size(); ++i) {
+      tuning.push_back({{"learning_rate", model.rates[i]},
+                        {"valid_" + value, numbers_json(measure, model.tuning[i])}});
+    }
+    list.push_back({{"name", model.name},
+                    {"candidate", model.candidate},
+                    {"tuning", tuning},
+                    {"learning_rate", model.rate},
+                    {"valid_" + value, numbers_json(measure, model.judged)},
+                    {"test_" + value, numbers_json(measure, model.test)}});
+  }
+  return list;
 }
 
 nlohmann::json record_of(const std::vector<PilotModel>& models, const GatesOutcome& outcome,
@@ -196,8 +235,9 @@ nlohmann::json record_of(const std::vector<PilotModel>& models, const GatesOutco
                         {"verdict", outcome.verdict()},
                         {"gates", nlohmann::json::array()},
                         {"comparisons", nlohmann::json::array()},
-                        {"models", nlohmann::json::array()},
+                        {"models", models_json(outcome.measure, models)},
                         {"count_models", counts}};
+  if (outcome.measure != Measure::perplexity) record["measure"] = to_string(outcome.measure);
   for (const auto& gate : outcome.gates) {
     record["gates"].push_back(
         {{"name", gate.name}, {"passed", gate.passed}, {"words", gate.words}});
@@ -210,31 +250,44 @@ nlohmann::json record_of(const std::vector<PilotModel>& models, const GatesOutco
                                      {"p", json_number(found.p)},
                                      {"n", found.difference.n}});
   }
-  for (const auto& model : models) {
-    auto tuning = nlohmann::json::array();
-    for (std::size_t i = 0; i < model.rates.size(); ++i) {
-      tuning.push_back(
-          {{"learning_rate", model.rates[i]}, {"valid_nll", numbers_json(model.tuning[i])}});
-    }
-    record["models"].push_back({{"name", model.name},
-                                {"candidate", model.candidate},
-                                {"tuning", tuning},
-                                {"learning_rate", model.rate},
-                                {"valid_nll", numbers_json(model.judged)},
-                                {"test_nll", numbers_json(model.test)}});
-  }
   return record;
 }
 
-double valid_nll(const Evaluation& evaluation) {
+/// What a model is judged by: see PilotModel.
+double valid_value(Measure measure, const Evaluation& evaluation) {
   if (!is_usable(evaluation) || evaluation.curve.empty()) return kNone;
   const auto& valid = evaluation.curve.back().valid;
-  return valid.tokens > 0 ? valid.nll / static_cast<double>(valid.tokens) : kNone;
+  if (valid.tokens <= 0) return kNone;
+  return measure == Measure::accuracy ? 1.0 - valid.accuracy()
+                                      : valid.nll / static_cast<double>(valid.tokens);
 }
 
-double test_nll(const Evaluation& evaluation) {
+double test_value(Measure measure, const Evaluation& evaluation) {
+  if (!is_usable(evaluation)) return kNone;
+  if (measure == Measure::accuracy) return 1.0 - test_scores(evaluation).accuracy();
   const auto found = evaluation.values.find("test_nll");
-  return is_usable(evaluation) && found != evaluation.values.end() ? found->second : kNone;
+  return found != evaluation.values.end() ? found->second : kNone;
+}
+
+/// What a pilot trains: models at rates of their own, the baseline first, and those at the baseline's.
+struct PilotModels {
+  std::vector<PilotModel> tuned, reported;
+};
+
+PilotModels pilot_models(const Experiment& experiment, const Problem& problem) {
+  PilotModels models;
+  models.tuned.push_back(
+      {.name = "baseline", .candidate = problem.parse(experiment.baseline).name});
+  for (const auto& control :
+       controls_of(experiment, problem, {std::begin(kGateWindows), std::end(kGateWindows)})) {
+    models.tuned.push_back({.name = control.name, .candidate = control.candidate.name});
+  }
+  for (const auto& control : controls_of(
+           experiment, problem, {std::begin(kReportedWindows), std::end(kReportedWindows)})) {
+    if (find(models.tuned, control.name) != nullptr) continue;
+    models.reported.push_back({.name = control.name, .candidate = control.candidate.name});
+  }
+  return models;
 }
 
 /// Problems that differ in their learning rate.
@@ -260,6 +313,7 @@ class Rates {
 };
 
 void choose_rates(const FurtherWork& work, Rates& rates, std::vector<PilotModel>& models) {
+  const auto measure = measure_of(work.objectives);
   const auto own = work.experiment.training.get<double>("learning_rate");
   std::vector<FurtherTraining> trainings;
   for (auto& model : models) {
@@ -274,13 +328,16 @@ void choose_rates(const FurtherWork& work, Rates& rates, std::vector<PilotModel>
   for (auto& model : models) {
     for (std::size_t i = 0; i < model.rates.size(); ++i) {
       auto& values = model.tuning.emplace_back();
-      for (const auto& evaluation : next++->evaluations) values.push_back(valid_nll(evaluation));
+      for (const auto& evaluation : next++->evaluations) {
+        values.push_back(valid_value(measure, evaluation));
+      }
     }
     model.rate = model.rates[best_rate(model)];
   }
 }
 
 void judge_models(const FurtherWork& work, Rates& rates, std::vector<PilotModel>& models) {
+  const auto measure = measure_of(work.objectives);
   std::vector<FurtherTraining> trainings;
   for (const auto& model : models) {
     trainings.push_back({rates.at(model.rate, true), work.problem.parse(model.candidate),
@@ -290,8 +347,8 @@ void judge_models(const FurtherWork& work, Rates& rates, std::vector<PilotModel>
   auto next = trainings.begin();
   for (auto& model : models) {
     for (const auto& evaluation : next++->evaluations) {
-      model.judged.push_back(valid_nll(evaluation));
-      model.test.push_back(test_nll(evaluation));
+      model.judged.push_back(valid_value(measure, evaluation));
+      model.test.push_back(test_value(measure, evaluation));
     }
   }
 }
@@ -343,13 +400,16 @@ std::string GatesOutcome::verdict() const {
             std::to_string(seeds) +
             " seeds of the baseline fail. Judge by success rates beside means.";
   }
-  if (solved) text += " It is solved: every seed of the baseline has a perplexity below 1.02.";
+  if (solved) {
+    text += std::string(" It is solved: every seed of the baseline has ") +
+            (measure == Measure::accuracy ? "an accuracy above 0.98." : "a perplexity below 1.02.");
+  }
   return text;
 }
 
 GatesOutcome judge_gates(const std::vector<PilotModel>& models, const nlohmann::json& counts,
-                         double own_rate) {
-  GatesOutcome outcome;
+                         double own_rate, Measure measure) {
+  GatesOutcome outcome{.measure = measure};
   add_controls(models, outcome);
   add_counts(models.front(), counts, outcome);
   add_rates(models.front(), own_rate, outcome);
@@ -359,26 +419,15 @@ GatesOutcome judge_gates(const std::vector<PilotModel>& models, const nlohmann::
 
 nlohmann::json train_gates(const FurtherWork& work) {
   const auto& experiment = work.experiment;
-  std::vector<PilotModel> models{
-      {.name = "baseline", .candidate = work.problem.parse(experiment.baseline).name}};
-  std::vector<PilotModel> reported;
-  for (const auto& control :
-       controls_of(experiment, work.problem, {std::begin(kGateWindows), std::end(kGateWindows)})) {
-    models.push_back({.name = control.name, .candidate = control.candidate.name});
-  }
-  for (const auto& control : controls_of(
-           experiment, work.problem, {std::begin(kReportedWindows), std::end(kReportedWindows)})) {
-    if (find(models, control.name) != nullptr) continue;
-    reported.push_back({.name = control.name, .candidate = control.candidate.name});
-  }
+  auto [models, reported] = pilot_models(experiment, work.problem);
   Rates rates(work);
   choose_rates(work, rates, models);
   for (auto& model : reported) model.rate = models.front().rate;
   std::move(reported.begin(), reported.end(), std::back_inserter(models));
   judge_models(work, rates, models);
   const auto counts = work.problem.counts();
-  const auto outcome =
-      judge_gates(models, counts, experiment.training.get<double>("learning_rate"));
+  const auto outcome = judge_gates(models, counts, experiment.training.get<double>("learning_rate"),
+                                   measure_of(work.objectives));
   auto record = record_of(models, outcome, counts);
   record["config"] = experiment.resolved;
   record["identity"] = work.problem.identity();
@@ -388,17 +437,35 @@ nlohmann::json train_gates(const FurtherWork& work) {
   return record;
 }
 
-std::vector<std::string> gates_overrides(const Experiment& experiment) {
+GatesPlan plan_gates(const Experiment& experiment) {
   const auto problem = make_problem(experiment, experiment.objectives, {});
   const auto controls = controls_of(experiment, *problem, {kGateWindows[0]});
   if (controls.empty()) {
     throw InputError("gates: the problem " + experiment.problem +
                      " trains no baseline, must be one that does");
   }
-  nlohmann::json names;
-  for (const auto& control : controls) names.push_back(control.candidate.name);
-  return {"mechanisms=" + names.dump(), "controls=false",
-          "retest.replicates=" + std::to_string(kGateSeeds), "evaluation.keep_models=0"};
+  nlohmann::json listed;
+  for (const auto& control : controls) listed.push_back(control.candidate.name);
+  const auto models = pilot_models(experiment, *problem);
+  const auto names = [](const std::vector<PilotModel>& of) {
+    std::vector<std::string> all;
+    for (const auto& model : of) all.push_back(model.name);
+    return join(all);
+  };
+  const auto rates = std::ssize(kGateRates);
+  const auto judged = std::ssize(models.tuned) + std::ssize(models.reported);
+  const auto trainings = std::ssize(models.tuned) * rates * kGateTuningSeeds + judged * kGateSeeds;
+  auto text = std::to_string(trainings) + " training runs: " + names(models.tuned) + " with " +
+              std::to_string(rates) + " learning rates and " + std::to_string(kGateTuningSeeds) +
+              " seeds each; then each at its best rate";
+  if (!models.reported.empty()) text += ", and " + names(models.reported) + " at the baseline's,";
+  text += " with " + std::to_string(kGateSeeds) + " other seeds, judged by " +
+          to_string(measure_of(experiment.objectives)) + " on the validation split";
+  return {
+      .overrides = {"mechanisms=" + listed.dump(), "controls=false",
+                    "retest.replicates=" + std::to_string(kGateSeeds), "evaluation.keep_models=0"},
+      .trainings = trainings,
+      .text = std::move(text)};
 }
 
 }  // namespace nas

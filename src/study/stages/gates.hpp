@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/retest_outcome.hpp"
 #include "statistics/statistics.hpp"
 #include "study/stages/controls.hpp"
 #include "study/stages/further_trainings.hpp"
@@ -22,8 +23,8 @@ inline constexpr std::int64_t kGateTuningSeeds = 3, kGateSeeds = 8;
 /// the second.
 inline constexpr std::int64_t kGateWindows[] = {2, 4}, kReportedWindows[] = {8, 16, 32};
 
-/// A model of a pilot. Values are mean nll on the validation split, in nats per target, seed by
-/// seed; NaN where a training run failed.
+/// A model of a pilot. Values are mean nll on the validation split, in nats per target, or where accuracy is
+/// the measure the share of wrong answers there, seed by seed; NaN where a training run failed.
 struct PilotModel {
   std::string name;                           ///< "baseline", or that of a Control
   std::string candidate;                      ///< canonical name
@@ -46,37 +47,38 @@ struct Gate {
 
 /// What a pilot says of a task.
 struct GatesOutcome {
-  std::vector<Gate> gates;
-  /// The baseline minus a control, in nats, p by Holm over those of the gates; by the name of the control.
-  std::vector<std::pair<std::string, PairedComparison>> comparisons;
+  Measure measure = Measure::perplexity;  ///< of the first objective that training determines
+  std::vector<Gate> gates{};
+  /// The baseline minus a control, in nats or as a share of answers, p by Holm over those of the gates; by the name of the control.
+  std::vector<std::pair<std::string, PairedComparison>> comparisons{};
   std::int64_t failed_seeds = 0, seeds = 0;  ///< of the baseline, at its best rate
   bool bimodal = false;                      ///< more than one seed in twenty fails
-  bool solved = false;                       ///< perplexity below 1.02 with every seed
+  bool solved = false;  ///< perplexity below 1.02, or accuracy above 0.98, with every seed
 
   [[nodiscard]] bool passed() const;
   /// In sentences.
   [[nodiscard]] std::string verdict() const;
 };
 
-/// Judges a pilot:
+/// Judges a pilot by a measure, "less" being its mean nll or share of wrong answers:
 ///
-/// - the baseline is better than no mixer and than windows 2 and 4: mean nll lower, p of the paired
+/// - the baseline is better than no mixer and than windows 2 and 4: less, p of the paired
 ///   t-test by Holm below 0.05;
 /// - it is better than the best count model of its training tokens: the upper end of the 95 %
-///   interval of its mean lies below the counts' nll;
+///   interval of its mean lies below what counts have;
 /// - its best rate is no end of those that were tried;
 /// - the configuration's own rate is not shown to be worse than the best one (paired t-test over the
 ///   choosing seeds, p >= 0.05).
 ///
 /// A seed fails where its training run does, or, if the baseline is better than no mixer, where its
-/// nll lies above the midpoint between the baseline's median seed and the mean of no mixer. That more than
+/// value lies above the midpoint between the baseline's median seed and the mean of no mixer. That more than
 /// one in twenty fails is no failed gate: the task is bimodal, to be judged by success rates, too.
 ///
 /// @param models  the baseline first; controls that the task does not have may be missing.
 /// @param counts  see Problem::counts; null: there are none, and no such gate.
 /// @param own_rate  the configuration's.
 GatesOutcome judge_gates(const std::vector<PilotModel>& models, const nlohmann::json& counts,
-                         double own_rate);
+                         double own_rate, Measure measure = Measure::perplexity);
 
 /// Trains a pilot: the baseline, no mixer and windows 2 and 4 with each learning rate and the choosing
 /// seeds, then these at the best of their rates, and longer windows at the baseline's, with the
@@ -85,8 +87,14 @@ GatesOutcome judge_gates(const std::vector<PilotModel>& models, const nlohmann::
 /// @param work  whose experiment lists no search.
 nlohmann::json train_gates(const FurtherWork& work);
 
-/// The overrides that make of a configuration one of a pilot: its controls listed in place of a
-/// search. @throws InputError where its problem trains nothing or has no baseline.
-std::vector<std::string> gates_overrides(const Experiment& experiment);
+/// A pilot before it is trained.
+struct GatesPlan {
+  /// What makes of a configuration one of a pilot: its controls listed in place of a search.
+  std::vector<std::string> overrides;
+  std::int64_t trainings = 0;
+  std::string text;  ///< "116 training runs: baseline, ... with 5 learning rates and 3 seeds; ..."
+};
+/// @throws InputError where its problem trains nothing or has no baseline.
+GatesPlan plan_gates(const Experiment& experiment);
 
 }  // namespace nas
