@@ -89,11 +89,12 @@ class Fields {
   std::set<std::string> known_;
 };
 
-/// A text, or a list of them.
-std::vector<std::string> texts(const char* field, const Json& given, std::size_t most) {
+/// A text, or a list of `least` to `most` of them.
+std::vector<std::string> texts(const char* field, const Json& given, std::size_t least,
+                               std::size_t most) {
   if (given.is_string()) return {given.get<std::string>()};
   const bool listed =
-      given.is_array() && !given.empty() && given.size() <= most &&
+      given.is_array() && given.size() >= least && given.size() <= most &&
       std::all_of(given.begin(), given.end(), [](const Json& one) { return one.is_string(); });
   if (!listed) {
     refuse(field, given, "a text, or a list of at most " + std::to_string(most) + " texts");
@@ -108,10 +109,10 @@ void read_texts(Fields& fields, CompletionRequest& request) {
   request.model = model->get<std::string>();
   const auto* prompt = fields.find("prompt");
   if (prompt == nullptr) throw RefusedRequest(400, "prompt is missing, must be given", "prompt");
-  request.prompts = texts("prompt", *prompt, kMostPrompts);
+  request.prompts = texts("prompt", *prompt, 1, kMostPrompts);
   const auto* stop = fields.find("stop");
   if (stop == nullptr) return;
-  request.stop = texts("stop", *stop, kMostStops);
+  request.stop = texts("stop", *stop, 0, kMostStops);
   for (const auto& text : request.stop) {
     if (text.empty()) refuse("stop", *stop, "no empty text");
   }

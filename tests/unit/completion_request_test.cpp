@@ -68,6 +68,7 @@ TEST(CompletionRequest, ReadsEveryField) {
   EXPECT_THAT(request.stop, ElementsAre("\n", "."));
   EXPECT_EQ(request.logprobs, 0);
   EXPECT_THAT(parsed({{"stop", "."}}).stop, ElementsAre("."));
+  EXPECT_TRUE(parsed({{"stop", nlohmann::json::array()}}).stop.empty());
   EXPECT_EQ(parsed({{"top_k", -1}}).top_k, 0) << "all, as elsewhere";
   EXPECT_TRUE(
       parsed({{"stream", true}, {"stream_options", {{"include_usage", true}}}}).stream_usage);
