@@ -71,8 +71,9 @@ class PatientWrites {
 /// One connection: requests and answers in turns, until one side ends it.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Tcp::socket socket, const HttpServer::Handler& handler, std::uint64_t longest)
-      : stream_(std::move(socket)), handler_(&handler), longest_(longest) {}
+  Connection(Tcp::socket socket, const HttpServer::Handler& handler,
+             const HttpServer::Refusal& refusal, std::uint64_t longest)
+      : stream_(std::move(socket)), handler_(&handler), refusal_(&refusal), longest_(longest) {}
 
   void read() {
     parser_.emplace();
@@ -93,9 +94,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     try {
       answer_ = (*handler_)(request);
     } catch (const std::exception& error) {
-      answer_ = {};
-      answer_.response.result(http::status::internal_server_error);
-      answer_.response.body() = std::string(error.what()) + '\n';
+      refuse(http::status::internal_server_error, error.what());
     }
     answer_.response.version(request.version());
     answer_.response.keep_alive(request.keep_alive());
@@ -103,10 +102,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
     send(request.method() == http::verb::head);
   }
 
-  void refuse_body() {
+  void refuse(http::status status, const std::string& message) {
     answer_ = {};
-    answer_.response.result(http::status::payload_too_large);
-    answer_.response.body() = "a request has at most " + std::to_string(longest_) + " bytes\n";
+    answer_.response.result(status);
+    (*refusal_)(answer_.response, message);
+  }
+
+  void refuse_body() {
+    refuse(http::status::payload_too_large,
+           "a request has at most " + std::to_string(longest_) + " bytes");
     answer_.response.keep_alive(false);
     send(false);
   }
@@ -168,6 +172,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   HttpAnswer answer_;
   std::optional<http::response_serializer<http::string_body>> serializer_;
   const HttpServer::Handler* handler_;
+  const HttpServer::Refusal* refusal_;
   std::uint64_t longest_;
 };
 
@@ -190,6 +195,9 @@ asio::ip::address address_of(asio::io_context& context, const std::string& host)
 
 struct HttpServer::State {
   Handler handler;
+  Refusal refusal = [](HttpResponse& response, const std::string& message) {
+    response.body() = message + '\n';
+  };
   std::uint64_t longest = 0;
   std::function<bool()> ended;
   asio::io_context context{1};
@@ -219,8 +227,10 @@ void HttpServer::State::listen(const std::string& host, std::uint16_t port) {
 
 void HttpServer::State::accept() {
   acceptor.async_accept([this](Error error, Tcp::socket socket) {
-    if (!error) std::make_shared<Connection>(std::move(socket), handler, longest)->read();
-    if (!error) return accept();
+    if (!error) {
+      std::make_shared<Connection>(std::move(socket), handler, refusal, longest)->read();
+      return accept();
+    }
     // No descriptor is left, until a connection ends.
     pause.expires_after(kPause);
     pause.async_wait([this](Error) { accept(); });
@@ -255,6 +265,8 @@ void HttpServer::heed_signals() {
 }
 
 void HttpServer::end_when(std::function<bool()> ended) { state_->ended = std::move(ended); }
+
+void HttpServer::refuse_by(Refusal refusal) { state_->refusal = std::move(refusal); }
 
 void HttpServer::serve(const Handler& handler) {
   state_->handler = handler;

@@ -26,10 +26,12 @@ struct HttpAnswer {
 };
 
 /// HTTP/1.1 with any number of connections, answered one request after the other on the thread that
-/// calls serve(). An answer that throws is 500 with the exception's text.
+/// calls serve(). An answer that throws is 500 with the exception's text, a body that is too long 413.
 class HttpServer {
  public:
   using Handler = std::function<HttpAnswer(const HttpRequest&)>;
+  /// Fills in the body and its type of what the server itself refuses.
+  using Refusal = std::function<void(HttpResponse&, const std::string& message)>;
 
   /// Begins to listen.
   /// @param port     0: any that is free.
@@ -46,6 +48,8 @@ class HttpServer {
   void heed_signals();
   /// What else ends serve(), asked ten times a second.
   void end_when(std::function<bool()> ended);
+  /// How refusals are written; else as plain text. Before serve().
+  void refuse_by(Refusal refusal);
   void serve(const Handler& handler);
 
  private:

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <ctime>
+#include <exception>
 #include <iostream>
 #include <limits>
 #include <string_view>
@@ -59,6 +60,19 @@ struct Usage {
   }
 };
 
+/// A token as `logprobs` names it: its text, or its bytes where it is a part of a character.
+std::string token_name(const TextForm& form, std::int64_t id) {
+  const auto text = form.text({id});
+  if (is_utf8(text)) return text;
+  std::string name = "bytes:";
+  for (const char byte : text) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    const auto value = static_cast<unsigned char>(byte);
+    name += {'\\', 'x', kDigits[value >> 4U], kDigits[value & 0xFU]};
+  }
+  return name;
+}
+
 /// Chosen tokens with their log probabilities, as `logprobs` of a choice.
 class Logprobs {
  public:
@@ -66,7 +80,7 @@ class Logprobs {
 
   void add(const TextForm& text, const ChosenToken& chosen, std::int64_t offset) {
     const auto logs = at::log_softmax(chosen.logits.to(at::kDouble), 0);
-    json_["tokens"].push_back(text.text({chosen.id}));
+    json_["tokens"].push_back(token_name(text, chosen.id));
     json_["token_logprobs"].push_back(logs[chosen.id].item<double>());
     json_["text_offset"].push_back(offset);
     if (beside_ == 0) {
@@ -76,7 +90,10 @@ class Logprobs {
     const auto [values, ids] = logs.topk(std::min(beside_, logs.numel()));
     auto top = Json::object();
     for (std::int64_t i = 0; i < values.numel(); ++i) {
-      top[text.text({ids[i].item<std::int64_t>()})] = values[i].item<double>();
+      const auto id = ids[i].item<std::int64_t>();
+      auto name = token_name(text, id);
+      if (top.contains(name)) name = "token_id:" + std::to_string(id);  // tokens of equal text
+      top[name] = values[i].item<double>();
     }
     json_["top_logprobs"].push_back(std::move(top));
   }
@@ -119,7 +136,7 @@ class ModelServer {
     } catch (const RefusedRequest& refused) {
       answered.response.result(static_cast<unsigned>(refused.status));
       answered.response.body() = dumped(error_json(refused));
-    } catch (const InputError& error) {
+    } catch (const std::exception& error) {
       answered.response.result(http::status::internal_server_error);
       answered.response.body() = dumped(error_json({500, error.what()}));
     }
@@ -131,7 +148,7 @@ class ModelServer {
                       parts = std::move(answered.parts)](const SendPart& send) {
       try {
         parts(send);
-      } catch (const InputError& error) {  // the weights are damaged
+      } catch (const std::exception& error) {  // the weights are damaged, say
         send("data: " + dumped(error_json({500, error.what()})) + "\n\n");
       }
       log(request, response, begun);
@@ -336,6 +353,11 @@ void serve_model(ModelFolder folder, const std::string& id, std::uint16_t port) 
   server.end_when([] { return stop_requested(); });
   std::cout << "serving " << printable(id) << " at " << server.address() << "/v1\nCtrl-C ends it\n"
             << std::flush;
+  server.refuse_by([](HttpResponse& response, const std::string& message) {
+    response.set(http::field::content_type, "application/json");
+    const auto status = static_cast<int>(response.result_int());
+    response.body() = dumped(error_json({status, message}));
+  });
   server.serve([&](const HttpRequest& request) { return model.answer(request); });
 }
 

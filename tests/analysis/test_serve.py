@@ -34,21 +34,29 @@ class Serving(unittest.TestCase):
         for split, number in (("train", 60), ("valid", 9), ("test", 5)):
             (folder / split).write_text(lines(number), encoding="utf-8")
         data = f"data={{corpus: text_file, vocabulary: 12, train: {folder}/train, valid: {folder}/valid, test: {folder}/test}}"
+        cls.model = folder / "toy"
+        cls.server = cls.served(folder, data)
+        cls.addClassCleanup(cls.server.stdout.close)
+        cls.addClassCleanup(cls.server.wait)
+        cls.addClassCleanup(cls.server.kill)
+        cls.port = cls.port_of(cls.server)
+        cls.server.stdout.readline()  # how to end it
+
+    @staticmethod
+    def served(folder: pathlib.Path, data: str) -> subprocess.Popen:
+        """A server of FOLDER/toy, the baseline of a run."""
         for command in (["nas-run", SOURCES / "configs/smoke.yaml", data, "evaluation.keep_models=1000", "--no-report", "-q",
                          "-o", folder / "run"],
                         ["nas-export", folder / "run", "--format", "pytorch", "--mechanism", "baseline", "-o", folder / "toy"]):
             subprocess.run([BIN / command[0], *command[1:]], check=True, capture_output=True)
-        cls.model = folder / "toy"
-        cls.server = subprocess.Popen([BIN / "nas-model", "serve", cls.model, "--port", "0"], stdout=subprocess.PIPE, text=True)
-        cls.addClassCleanup(cls.server.stdout.close)
-        cls.addClassCleanup(cls.server.wait)
-        cls.addClassCleanup(cls.server.kill)
-        first = cls.server.stdout.readline()
-        cls.port = int(re.fullmatch(r"serving toy at http://127\.0\.0\.1:(\d+)/v1\n", first).group(1))
-        cls.server.stdout.readline()  # how to end it
+        return subprocess.Popen([BIN / "nas-model", "serve", folder / "toy", "--port", "0"], stdout=subprocess.PIPE, text=True)
 
-    def ask(self, method: str, path: str, body=None, **headers) -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+    @staticmethod
+    def port_of(server: subprocess.Popen) -> int:
+        return int(re.fullmatch(r"serving toy at http://127\.0\.0\.1:(\d+)/v1\n", server.stdout.readline()).group(1))
+
+    def ask(self, method: str, path: str, body=None, port: int = 0, **headers) -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=60)
         self.addCleanup(connection.close)
         text = None if body is None else body if isinstance(body, str) else json.dumps(body)
         connection.request(method, path, text, {"Content-Type": "application/json", **headers})
@@ -105,12 +113,34 @@ class Serving(unittest.TestCase):
             self.assertLessEqual(sum(2.718281828 ** value for value in top.values()), 1.0 + 1e-6)
         self.assertEqual(found["text_offset"], sorted(found["text_offset"]))
 
+    def test_logprobs_of_bytes_have_names_of_their_own(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for split, number in (("train", 60), ("valid", 9), ("test", 5)):
+            (folder / split).write_text("\u00e9\u00e8\u20ac\n" * 20 * number, encoding="utf-8")
+        data = f"data={{corpus: text_file, tokenizer: byte, train: {folder}/train, valid: {folder}/valid, test: {folder}/test}}"
+        server = self.served(folder, data)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        port = self.port_of(server)
+        status, text = self.ask("POST", "/v1/completions", {"model": "toy", "prompt": "\u00e9", "max_tokens": 8, "logprobs": 5,
+                                                             "temperature": 0}, port=port)
+        self.assertEqual(status, 200, text)
+        found = json.loads(text)["choices"][0]["logprobs"]
+        self.assertEqual({len(top) for top in found["top_logprobs"]}, {5})
+        parts = [name for top in found["top_logprobs"] for name in top if name.startswith("bytes:")]
+        self.assertTrue(parts)
+        for name in parts:
+            self.assertRegex(name, r"^bytes:\\x[89a-f][0-9a-f]$")
+        self.assertEqual([token in top for token, top in zip(found["tokens"], found["top_logprobs"])], [True] * 8)
+
     def test_stop(self):
         whole = self.complete(temperature=0)["choices"][0]["text"]
         word = whole.split()[2]
         choice, = self.complete(temperature=0, stop=[word])["choices"]
         self.assertEqual(choice["finish_reason"], "stop")
         self.assertEqual(choice["text"], whole[:whole.index(word)])
+        self.assertEqual(self.complete(temperature=0, stop=[])["choices"][0]["text"], whole)
 
     def test_parts(self):
         fields = {"n": 2, "seed": 3, "stop": "nobody"}
@@ -141,7 +171,8 @@ class Serving(unittest.TestCase):
         self.error(415, "POST", "/v1/completions", good, **{"Content-Type": "text/plain"})
         self.error(403, "GET", "/v1/models", Host="evil.example")
         self.assertEqual(self.ask("GET", "/v1/models", Host="LocalHost")[0], 200)
-        self.assertEqual(self.ask("POST", "/v1/completions", "x" * (1 << 21))[0], 413)
+        long = self.error(413, "POST", "/v1/completions", "x" * (1 << 21))
+        self.assertEqual((long["type"], long["message"]), ("invalid_request_error", "a request has at most 1048576 bytes"))
         deep = '{"prompt": ' + "[" * 400000 + "]" * 400000 + "}"
         self.assertIn("nested deeper than 16", self.error(400, "POST", "/v1/completions", deep)["message"])
 
