@@ -218,7 +218,7 @@ class OtherRuns(Case):
         digest = json.loads(file.read_text())
         for key in ("asks", "evaluations", "ranking", "front", "batches"):
             digest[key] = []
-        digest.update(baseline=None, ended_by=None)
+        digest.update(baseline=None, ended_by=None, knee=None)
         other = self.folder / "other.json"
         other.write_text(json.dumps(digest))
         run = attnas.load(other)

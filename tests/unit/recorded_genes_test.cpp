@@ -101,7 +101,7 @@ TEST_F(LongNamesTest, NamesAreNeverCutAndTablesFitTheWidth) {
   expect_words(closing_table(run), {"  " + longest + "  ", "params"});
   for (const std::size_t width : {60U, 80U, 100U}) {
     const auto text = closing_table(run, width);
-    expect_no_words(text, {"\u2026", "params"});
+    expect_no_words(text, {"\u2026"});
     EXPECT_THAT(text, HasSubstr("  perplexity"));
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);) EXPECT_LE(width_of(line), width) << line;

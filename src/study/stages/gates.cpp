@@ -57,7 +57,7 @@ std::string mean_text(Measure measure, const Numbers& values) {
   const auto mean = within(0.0, most, estimate(finite));
   auto text = number_text(natural(measure, mean.mean));
   if (finite.size() > 1) {
-    const auto [low, high] = std::minmax(natural(measure, mean.low), natural(measure, mean.high));
+    const auto [low, high] = std::minmax({natural(measure, mean.low), natural(measure, mean.high)});
     text += " (" + number_text(low) + " to " + number_text(high) + ")";
   }
   return text;
