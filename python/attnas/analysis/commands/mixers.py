@@ -337,7 +337,8 @@ def placement_page(options: argparse.Namespace, command: str) -> tuple[list[str]
     picture = figures.intervals(
         "Where attention stands", f"{found.split.capitalize()} {found.value} of every placement, {mixers[0][:1].upper()} {mixers[0]}, "
         f"{mixers[1][:1].lower()} {mixers[1]}, first layer first; {counted(n, 'seed')} each, each at the best of "
-        f"{counted(len(found.rates), 'learning rate')}; means with Student's intervals of 95 %, small dots are seeds.", f"{found.split} {found.value}",
+        f"{counted(len(found.rates), 'learning rate')}; means with Student's intervals of 95 %, small dots are seeds.",
+        f"{found.split} {found.value}",
         [figures.Row(letters[i], f"c{counts[i] % figures.NUM_COLOURS}", *_bounded(found, judged[i]), singles=tuple(map(float, judged[i])))
          for i in order])
     chapter = Chapter("rows", "Placement by placement", [Pictures({"placement.svg": picture}),

@@ -184,5 +184,6 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN")
     parser.add_argument("-o", "--output", metavar="FOLDER", default=".")
     options = parser.parse_args(arguments)
-    page, numbers = report([Run(run) for given in options.runs for run in runs_of(pathlib.Path(given))], f"analysis/sweep.py {shlex.join(arguments)}")
+    runs = [Run(run) for given in options.runs for run in runs_of(pathlib.Path(given))]
+    page, numbers = report(runs, f"analysis/sweep.py {shlex.join(arguments)}")
     print(page.write(pathlib.Path(options.output), "sweep", {"sweep.csv": numbers}))
