@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import math
 import pathlib
 import tempfile
 import unittest
@@ -22,7 +23,7 @@ class Domains(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_(self, name: str, differences: list[float], shown: list[bool], control: int | None = None) -> str:
+    def run_(self, name: str, differences: list[float], shown: list[bool], control: int | None = None, counts: float = math.inf) -> str:
         path = self.folder / name
         made = RunFixture(path, objectives=1)
         made.retest()
@@ -33,6 +34,7 @@ class Domains(unittest.TestCase):
             retest["candidates"][place]["against_baseline"] |= {"difference": value, "low": value - 0.05, "high": value + 0.05,
                                                                  "p_holm": 0.01 if is_shown else 0.4}
         made.set("retest", retest)
+        made.set("count_models", [{"order": order, "valid_nll": counts + 6 - order} for order in range(1, 7)])
         return str(path)
 
     def table(self, *paths: str) -> domains.Table:
@@ -81,6 +83,18 @@ class Domains(unittest.TestCase):
                            self.run_("b", [-0.1, 0.1, 0.2, 0.3], [True] * 4, control=1))
         self.assertEqual((len(table.mechanisms), len(table.controls)), (3, 1))
         self.assertEqual(table.taus(), [])  # of three mechanisms there is none
+
+    def test_says_where_attention_is_not_needed(self):
+        runs = [self.run_(name, [-0.1, difference, 0.2, 0.3], [True, shown, True, True], control=1, counts=counts)
+                for name, difference, shown, counts in (("a", 0.1, True, 99.0), ("b", 0.1, False, 99.0), ("c", -0.1, True, 99.0),
+                                                        ("d", 0.1, True, 0.0))]
+        said_ = domains.verdict(self.table(*runs))
+        name = self.table(*runs).domains[0].as_good()
+        self.assertEqual(name, [])
+        control = self.table(*runs).domains[1].as_good()[0]
+        self.assertEqual(said_[1], "The baseline is shown to be ahead of all that does without attention, or with little of it, on a. Not "
+                                   f"shown to be worse than it: {control} on b; {control} on c; counts on d. There differences say "
+                                   "little of attention.")
 
     def test_a_mechanism_may_be_missing(self):
         first, second = self.two()

@@ -43,6 +43,18 @@ class Domain:
         """Of its training runs, all together."""
         return sum(evaluation.seconds for evaluation in self.run.evaluations) / 3600.0
 
+    @property
+    def counts(self) -> float | None:
+        """Validation nll of the best counts of what the baseline was trained on, where it is recorded."""
+        return min((model["valid_nll"] for model in self.run.digest.get("count_models") or [] if "valid_nll" in model), default=None)
+
+    def as_good(self) -> list[str]:
+        """What does without attention and is not shown to be worse than the baseline: controls, and counts by their perplexity."""
+        found = [row["mechanism"] for row in self.rows.values()
+                 if row["role"] == "control" and not (row["distinguished"] and row["difference"] > 0)]
+        perplexity = self.baseline.get("perplexity", math.exp(self.baseline.get("mean_nll", -math.inf)))
+        return found + ["counts"] * (self.counts is not None and math.exp(self.counts) <= perplexity)
+
 
 def read(path: str) -> Domain:
     """@throws BadInput  where that is no run, or one without a comparison."""
@@ -153,6 +165,14 @@ def verdict(table: Table) -> list[str]:
                          ("Worse on some and shown to be better on none", worse),
                          ("Not shown to differ on any", neither)):
         items.append(f"{words}: {listed(found, 99) if found else 'none'}.")
+    if table.controls:
+        as_good = {domain.name: domain.as_good() for domain in table.domains}
+        ahead = [name for name, found in as_good.items() if not found]
+        told = [f"{listed(found, 9)} on {name}" for name, found in as_good.items() if found]
+        items.insert(1, f"The baseline is shown to be ahead of all that does without attention, or with little of it, on "
+                        f"{listed(ahead, 9) if ahead else 'none'}"
+                        + (f". Not shown to be worse than it: {'; '.join(told)}. There differences say little of attention." if told
+                           else "."))
     if taus := table.taus():
         values = [tau.point for _, _, tau in taus]
         clear = [tau for _, _, tau in taus if tau.low > 0]
@@ -196,6 +216,7 @@ def numbers(table: Table) -> list[Chapter]:
     every = [*table.mechanisms, *table.controls]
     rows = [[table.brief(name), *(cell(domain, name) for domain in table.domains)] for name in every]
     facts = [["perplexity of the baseline", *(f"{domain.baseline['test_perplexity']:.3f}" for domain in table.domains)],
+             ["perplexity of counts", *(NOTHING if domain.counts is None else f"{math.exp(domain.counts):.3f}" for domain in table.domains)],
              ["seeds", *(str(max(row["n"] for row in domain.rows.values())) for domain in table.domains)],
              ["core-hours", *(f"{domain.hours:.2f}" for domain in table.domains)]]
     pairs = [[f"{a.name}, {b.name}", f"{tau.point:.2f}", f"{tau.low:.2f} to {tau.high:.2f}"] for a, b, tau in table.taus()]
@@ -206,6 +227,7 @@ def numbers(table: Table) -> list[Chapter]:
         Chapter("reading", "How to read this", [Bullets([
             "Changes are of perplexity per token of the test split; tokens differ from one kind of data to another, so that sizes do, "
             "too. Of pictures whose class is asked for, it is the perplexity of the class.",
+            "Counts: of up to six tokens of what the baseline was trained on. Their perplexity is of the validation split.",
             "=: no difference is shown by a paired t-test, which is not that there is none. The interval says how large it may be.",
             "Tau's interval is for other mechanisms like these, which count as independent.",
             "All kinds of data have one model, one length of training and one learning rate, which need not suit all mechanisms "
