@@ -8,6 +8,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from attnas.analysis import figures
+from attnas.analysis.page import Chapter, Columns, Pictures, Report
 from attnas.analysis.run import Run
 from page_fixture import RunFixture
 from attnas.analysis.commands.report import report
@@ -58,12 +60,16 @@ class Browser(unittest.TestCase):
     def visit(self, width: int, dark: bool = False, **settings) -> dict[str, str]:
         """Data attributes of the page's root after the visit."""
         with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            fixture = RunFixture(folder / "run", **settings)
+            fixture = RunFixture(Path(name) / "run", **settings)
             fixture.retest()
             fixture.tuning()
-            page = report(Run(folder / "run"))
-            (folder / "page.html").write_text(page.replace("</body>", VISIT + "</body>"))
+            return self.seen(report(Run(Path(name) / "run")), VISIT, width, dark)
+
+    def seen(self, page: str, visit: str, width: int, dark: bool = False) -> dict[str, str]:
+        """Data attributes of a page's root after a visit, a script."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "page.html").write_text(page.replace("</body>", visit + "</body>"))
             done = subprocess.run(
                 [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
                  f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900",
@@ -91,6 +97,22 @@ class Browser(unittest.TestCase):
 
     def test_on_a_phone_in_the_dark(self):
         self.expect_all_well(self.visit(500, dark=True))
+
+    def test_findings_on_a_phone(self):
+        """Long names neither widen the page nor become a column of letters."""
+        name = "model{position_embedding=none}/2*attn{dropout=0,position=rope,normalization=sparsemax}"
+        heat = figures.heat(f"Change against {name}, %", "", [name], ["english"], [[figures.Cell(1.0, "+1.0", "0 to 2", True)]], 1)
+        page = Report.of_findings("Findings", [name], [
+            Chapter("heat", "Heat", [Pictures({"heat.svg": heat})]),
+            Chapter("numbers", "Numbers", [Columns([""] + ["language"] * 6, [[name] + ["+10.2 [+8.6 to +11.9]"] * 6])])], "made")
+        with tempfile.TemporaryDirectory() as folder:
+            page.write(Path(folder), "findings", {})
+            seen = self.seen((Path(folder) / "findings.html").read_text(), """<script>
+                document.documentElement.dataset.wide = document.body.scrollWidth <= innerWidth;
+                document.documentElement.dataset.named = document.querySelector("#numbers td").clientWidth;
+                </script>""", 500)
+        self.assertEqual(seen["wide"], "true")
+        self.assertGreater(int(seen["named"]), 120)
 
 
 if __name__ == "__main__":
