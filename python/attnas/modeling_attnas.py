@@ -44,18 +44,29 @@ class AttnasForCausalLM(PreTrainedModel, GenerationMixin):
     def get_output_embeddings(self):
         return self.transformer.head
 
-    def forward(self, input_ids, attention_mask=None, labels=None, return_dict=True, **kwargs):
+    def forward(self, input_ids, attention_mask=None, labels=None, position_ids=None, num_items_in_batch=None, return_dict=True,
+                **kwargs):
         """
         @param input_ids       (B, T).
         @param attention_mask  (B, T), 1 everywhere, or 0 behind a sequence: nothing is hidden, since nobody sees later tokens.
         @param labels          (B, T), -100 is not scored: the loss is the mean over label t + 1 given the tokens up to t.
+        @param position_ids    (B, T), not read, but that they begin once in a row: packed texts would see each other.
+        @param num_items_in_batch  what the loss is divided by in place of this batch's targets: Trainer's number of targets of all
+                                   batches whose gradients it adds up.
         """
         if attention_mask is not None:
             self.require_no_padding(attention_mask)
+        if position_ids is not None and (position_ids[:, 1:] < position_ids[:, :-1]).any():
+            raise ValueError("position_ids begin again within a row, must not: texts in one row see those before them; "
+                             "give each text a row")
         logits = self.transformer(input_ids)
         loss = None
         if labels is not None:
-            loss = F.cross_entropy(logits[:, :-1].flatten(0, 1).float(), labels[:, 1:].flatten().to(logits.device))
+            shares = num_items_in_batch is not None
+            loss = F.cross_entropy(logits[:, :-1].flatten(0, 1).float(), labels[:, 1:].flatten().to(logits.device),
+                                   reduction="sum" if shares else "mean")
+            if shares:
+                loss = loss / num_items_in_batch
         return CausalLMOutput(loss=loss, logits=logits) if return_dict else (logits,) if loss is None else (loss, logits)
 
     def require_no_padding(self, mask):

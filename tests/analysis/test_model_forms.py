@@ -211,6 +211,34 @@ class Transformers(Folders):
         with self.assertRaisesRegex(ValueError, "topk_quarter sees the whole sequence"):
             loaded(tokens, attention_mask=mask)
 
+    def test_packed_texts_are_refused(self):
+        loaded, *_ = self.opened(None)
+        tokens, places = test_traces.tokens(2, 6), torch.arange(6).expand(2, 6)
+        self.assertEqual(loaded(tokens, position_ids=places).logits.shape[:2], (2, 6))
+        with self.assertRaisesRegex(ValueError, "position_ids begin again within a row, must not"):
+            loaded(tokens, position_ids=places % 3)
+
+    @unittest.skipUnless(has("accelerate"), "no accelerate")
+    def test_added_gradients_are_those_of_one_batch(self):
+        """transformers 5.24 takes it that a model with further keyword arguments divides by the number of targets itself."""
+        import transformers
+        steps = []
+        for size, times in ((4, 1), (1, 4)):
+            self.setUp()
+            loaded, *_ = self.opened(None, {}, {"dropout": 0.0})
+            before = [parameter.detach().clone() for parameter in loaded.parameters()]
+            tokens = test_traces.tokens(4, 12)
+            labels = tokens.clone()
+            labels[0, 3:] = -100  # rows of different numbers of targets
+            rows = [{"input_ids": row, "labels": goal} for row, goal in zip(tokens, labels)]
+            transformers.Trainer(loaded, transformers.TrainingArguments(
+                str(self.folder / "trained"), per_device_train_batch_size=size, gradient_accumulation_steps=times, max_steps=1,
+                learning_rate=1.0, optim="sgd", max_grad_norm=0.0, lr_scheduler_type="constant", report_to="none", save_strategy="no",
+                use_cpu=True, disable_tqdm=True, logging_strategy="no"), train_dataset=rows).train()
+            steps.append(torch.cat([(old - new.detach()).flatten() for old, new in zip(before, loaded.parameters())]))
+        self.assertLessEqual((steps[0] - steps[1]).abs().max().item(), 1e-5 * steps[0].abs().max().item())
+        self.assertGreater(steps[0].abs().max().item(), 0.0)
+
 
 @unittest.skipUnless(has("onnx", "onnxruntime", "onnxscript"), "no onnx, onnxscript and onnxruntime")
 class Onnx(Folders):
