@@ -60,18 +60,16 @@ class Line:
     high: np.ndarray | None = None
 
 
-def curves(title: str, below: str, x: np.ndarray, x_title: str, y_title: str, lines: list[Line],
-           floor: float = 0.0, lowest: str = "",
-           y_range: tuple[float, float] | None = None) -> Figure:
+def curves(title: str, below: str, x: np.ndarray, x_title: str, y_title: str, lines: list[Line], floor: float = 0.0,
+           lowest: str = "", y_range: tuple[float, float] | None = None) -> Figure:
     """Curves over what was spent, as steps; names at their ends.
 
     @param floor   above 0: the y axis is logarithmic and ends there, named `lowest`.
     @param y_range the ends of the y axis; as the curves need where not given.
     """
     named = [line for line in lines if line.style != "other"]
-    values = np.concatenate([line.middle for line in lines]
-                            + [band for line in named for band in (line.low, line.high)
-                               if band is not None])
+    bands = [band for line in named for band in (line.low, line.high) if band is not None]
+    values = np.concatenate([line.middle for line in lines] + bands)
 
     def draw(width: float) -> Picture:
         letters = _names(width)[1]
@@ -96,16 +94,12 @@ def curves(title: str, below: str, x: np.ndarray, x_title: str, y_title: str, li
         for line in sorted(lines, key=lambda line: line.style != "other"):
             there = np.isfinite(line.middle)
             if there.any():
-                picture.path(stepped(zip(across(x[there]), y(line.middle[there]))),
-                             f"stroke {line.style}", line.name,
+                picture.path(stepped(zip(across(x[there]), y(line.middle[there]))), f"stroke {line.style}", line.name,
                              style="stroke-width: 1" if line.style == "other" else None)
-        ends = [y(float(line.middle[-1])) if np.isfinite(line.middle[-1]) else frame.top
-                for line in named]
+        ends = [y(float(line.middle[-1])) if np.isfinite(line.middle[-1]) else frame.top for line in named]
         for line, end, place in zip(named, ends, apart(ends, 15, frame.top + 4, frame.bottom)):
-            picture.line(frame.right + 1, end, frame.right + 7, place, f"stroke {line.style}",
-                         style="stroke-width: 1")
-            picture.text(frame.right + 10, place + 4, shortened(line.name, letters),
-                         f"fill {line.style}")
+            picture.line(frame.right + 1, end, frame.right + 7, place, f"stroke {line.style}", style="stroke-width: 1")
+            picture.text(frame.right + 10, place + 4, shortened(line.name, letters), f"fill {line.style}")
         return picture
 
     return Figure(draw, below, title, HALF)
@@ -208,8 +202,7 @@ def _free_columns(groups: list[list[int]]) -> list[int]:
     return columns
 
 
-def matrix(title: str, below: str, names: list[str], values: np.ndarray,
-           clear: np.ndarray) -> Figure:
+def matrix(title: str, below: str, names: list[str], values: np.ndarray, clear: np.ndarray) -> Figure:
     """A square for each pair: blue where the row is better (value above 0.5), orange where the
     column is; a dot where that is not clear. Few algorithms: with numbers."""
     def draw(width: float) -> Picture:
@@ -237,8 +230,7 @@ def matrix(title: str, below: str, names: list[str], values: np.ndarray,
                     picture.text(x + cell / 2, upper + cell / 2 + 4, f"{value:.2f}", "small label",
                                  "middle", pointer_events="none")
                 if not clear[i, j]:
-                    picture.dot(x + cell / 2, upper + cell * (0.5 if cell <= 30 else 0.82), 1.7,
-                                "ink")
+                    picture.dot(x + cell / 2, upper + cell * (0.5 if cell <= 30 else 0.82), 1.7, "ink")
         return picture
 
     return Figure(draw, below, title, HALF)
