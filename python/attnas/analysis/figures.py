@@ -191,8 +191,7 @@ def critical_difference(title: str, below: str, names: list[str], styles: list[s
 
 
 def _free_columns(groups: list[list[int]]) -> list[int]:
-    """For each group of rows, by first row, the leftmost column where no earlier one is beside
-    it."""
+    """For each group of rows, by first row, the leftmost column where no earlier one is beside it."""
     ends: list[int] = []  # last row taken in each column
     columns = []
     for group in groups:
@@ -203,8 +202,8 @@ def _free_columns(groups: list[list[int]]) -> list[int]:
 
 
 def matrix(title: str, below: str, names: list[str], values: np.ndarray, clear: np.ndarray) -> Figure:
-    """A square for each pair: blue where the row is better (value above 0.5), orange where the
-    column is; a dot where that is not clear. Few algorithms: with numbers."""
+    """A square for each pair: blue where the row is better (value above 0.5), orange where the column is; a dot where that is not clear.
+    Few algorithms: with numbers."""
     def draw(width: float) -> Picture:
         room, letters = _names(width)
         left, top = room + 30, 20.0
@@ -221,14 +220,11 @@ def matrix(title: str, below: str, names: list[str], values: np.ndarray, clear: 
                     continue
                 value = values[i, j]
                 x, upper = left + cell * j, top + cell * i
-                picture.rectangle(
-                    x + 0.5, upper + 0.5, cell - 1, cell - 1,
-                    "fill c0" if value > 0.5 else "fill c1",
-                    f"{name} against {other}: {value:.3f}" + ("" if clear[i, j] else ", not clear"),
-                    fill_opacity=0.06 + 1.6 * abs(float(value) - 0.5))
+                picture.rectangle(x + 0.5, upper + 0.5, cell - 1, cell - 1, "fill c0" if value > 0.5 else "fill c1",
+                                  f"{name} against {other}: {value:.3f}" + ("" if clear[i, j] else ", not clear"),
+                                  fill_opacity=0.06 + 1.6 * abs(float(value) - 0.5))
                 if cell > 30:
-                    picture.text(x + cell / 2, upper + cell / 2 + 4, f"{value:.2f}", "small label",
-                                 "middle", pointer_events="none")
+                    picture.text(x + cell / 2, upper + cell / 2 + 4, f"{value:.2f}", "small label", "middle", pointer_events="none")
                 if not clear[i, j]:
                     picture.dot(x + cell / 2, upper + cell * (0.5 if cell <= 30 else 0.82), 1.7, "ink")
         return picture

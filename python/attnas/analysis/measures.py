@@ -61,3 +61,9 @@ def measure_of_run(objectives: Iterable[Objective]) -> Measure:
 def measure_of(retest: Mapping[str, Any]) -> Measure:
     """That of a record; one without a word of it is of perplexity."""
     return Measure(retest.get("measure") == "test accuracy")
+
+
+def best_counts(models: list[dict[str, Any]] | None, accuracy: bool) -> dict[str, Any] | None:
+    """The count model that is best on validation by accuracy or nll, of a record's count_models; None where none has it."""
+    key, sign = ("valid_accuracy", -1) if accuracy else ("valid_nll", 1)
+    return min((model for model in models or [] if key in model), key=lambda model: sign * model[key], default=None)

@@ -8,6 +8,7 @@ import typing
 import numpy as np
 
 from . import statistics
+from .measures import best_counts
 from .page import Bullets, Chapter, Columns
 from .words import digits
 
@@ -24,7 +25,7 @@ def chapter(table: tables.Table | None) -> Chapter:
     name = "accuracy" if accuracy else "perplexity"
     value = "accuracy" if accuracy else "nll"  # of the record
     rows = [[model["name"], f"{model['learning_rate']:g}", *_mean(model[f"test_{value}"], accuracy)] for model in gates["models"]]
-    counts = min(gates["count_models"] or [], key=lambda model: model[f"valid_{value}"] * (-1 if accuracy else 1), default=None)
+    counts = best_counts(gates["count_models"], accuracy)
     if counts:
         tested = counts[f"test_{value}"]
         rows.append([f"counts of order {counts['order']}", "-", digits(tested if accuracy else math.exp(tested)), "-"])

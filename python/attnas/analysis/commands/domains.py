@@ -21,6 +21,7 @@ from attnas.analysis import figures, latex, statistics
 from attnas.analysis.arguments import program
 from attnas.analysis.digest import BadInput
 from attnas.analysis.files import csv_text
+from attnas.analysis.measures import best_counts
 from attnas.analysis.page import Bullets, Chapter, Columns, Pictures, Report
 from attnas.analysis.run import Run
 from attnas.analysis.statistics import Interval
@@ -46,7 +47,7 @@ class Domain:
     @property
     def counts(self) -> float | None:
         """Validation nll of the best counts of what the baseline was trained on, where it is recorded."""
-        return min((model["valid_nll"] for model in self.run.digest.get("count_models") or [] if "valid_nll" in model), default=None)
+        return (best_counts(self.run.digest.get("count_models"), accuracy=False) or {}).get("valid_nll")
 
     def as_good(self) -> list[str]:
         """What does without attention and is not shown to be worse than the baseline: controls, and counts by their perplexity."""
@@ -167,12 +168,10 @@ def verdict(table: Table) -> list[str]:
         items.append(f"{words}: {listed(found, 99) if found else 'none'}.")
     if table.controls:
         as_good = {domain.name: domain.as_good() for domain in table.domains}
-        ahead = [name for name, found in as_good.items() if not found]
-        told = [f"{listed(found, 9)} on {name}" for name, found in as_good.items() if found]
-        items.insert(1, f"The baseline is shown to be ahead of all that does without attention, or with little of it, on "
-                        f"{listed(ahead, 9) if ahead else 'none'}"
-                        + (f". Not shown to be worse than it: {'; '.join(told)}. There differences say little of attention." if told
-                           else "."))
+        ahead = [name for name, found in as_good.items() if not found] or ["none"]
+        told = "; ".join(f"{listed(found, 9)} on {name}" for name, found in as_good.items() if found)
+        items.insert(1, f"The baseline is shown to be ahead of all that does without attention, or with little of it, on {listed(ahead, 9)}."
+                        + (f" Not shown to be worse than it: {told}. There differences say little of attention." if told else ""))
     if taus := table.taus():
         values = [tau.point for _, _, tau in taus]
         clear = [tau for _, _, tau in taus if tau.low > 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from attnas.analysis.html import Html, join, mechanism
-from attnas.analysis.measures import measure_of_run
+from attnas.analysis.measures import best_counts, measure_of_run
 from attnas.analysis.page import Cell, Section, note, table
 from attnas.analysis.run import Candidate, Run
 from attnas.analysis.words import NOTHING, count, number, percent
@@ -32,12 +32,10 @@ def section(run: Run) -> Section | None:
 def counts(run: Run) -> Html | None:
     """What counts of the baseline's training tokens reach; nothing where it is not recorded."""
     accuracy = measure_of_run(run.objectives).accuracy
-    key = "valid_accuracy" if accuracy else "valid_nll"
-    known = [one for one in run.digest.get("count_models") or [] if key in one]
-    if not known:
+    best = best_counts(run.digest.get("count_models"), accuracy)
+    if best is None:
         return None
-    best = max(known, key=lambda one: one[key]) if accuracy else min(known, key=lambda one: one[key])
-    value = f"accuracy of {number(best[key])}" if accuracy else f"perplexity of {number(math.exp(best[key]))}"
+    value = f"accuracy of {number(best['valid_accuracy'])}" if accuracy else f"perplexity of {number(math.exp(best['valid_nll']))}"
     return note(f"Counts of {count(best['tokens'])} of the baseline's training tokens, with as much history, have a "
                 f"validation {value} (order {best['order']}).")
 
