@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import dataclasses
 import math
 import pathlib
 import tempfile
@@ -67,6 +68,24 @@ class Domains(unittest.TestCase):
         other = self.run_("three", [0.2, 0.1, -0.1, -0.2], [True] * 4)
         (_, _, tau), = self.table(alike[0], other).taus()
         self.assertEqual(tau.point, -1.0)
+
+    def test_compares_with_a_mechanism_too(self):
+        table = self.table(*self.two())
+        rival, name = table.mechanisms[:2]
+        for domain, gains in zip(table.domains, ([0.1, 0.3, 0.2], [0.1])):
+            nll = {rival: {0: 1.0, 1: 2.0, 2: 3.0, 7: 9.0}, name: {seed: seed + 1.0 - gain for seed, gain in enumerate(gains)}}
+            one = domain.run.evaluations[0]
+            domain.run.evaluations = [dataclasses.replace(one, candidate=which, replicate=seed, values={"test_perplexity": math.exp(value)})
+                                      for which, found in nll.items() for seed, value in found.items()]
+        (found, domain, shown, p, n), = table.besides(table.called(table.brief(rival)))  # of the other domain one seed alone
+        self.assertEqual((found, domain.name, n), (name, "english", 3))
+        margin = 4.302652729911275 * 0.1 / math.sqrt(3)
+        for value, expected in zip(shown, (-0.2, -0.2 - margin, -0.2 + margin)):
+            self.assertAlmostEqual(value, 100 * math.expm1(expected), places=9)
+        self.assertAlmostEqual(p, 0.0741799, places=6)
+        self.assertEqual(len(domains.beside(table, rival).splitlines()), 2)
+        with self.assertRaisesRegex(BadInput, "--beside rope, must be one of dot"):
+            table.called("rope")
 
     def test_names_say_what_is_changed(self):
         base = "model{position_embedding=none}/2*attn{dropout=0,position=rope}"

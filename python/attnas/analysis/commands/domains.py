@@ -1,9 +1,11 @@
 """Says whether what helps on one kind of data helps on another: mechanisms by data, with intervals.
 
-    analysis/domains.py RUN... [-o FOLDER]
+    analysis/domains.py RUN... [-o FOLDER] [--beside MECHANISM]
 
 RUN is the folder of a run of nas-train on one kind of data, which is called as the folder is: at least two, with the same baseline
 and mechanisms. FOLDER receives domains.html, domains.md with the picture, and domains.csv, a row for each mechanism and kind of data.
+--beside compares with one of the mechanisms, too, as domains.csv calls it: is more than a simpler change does shown? beside.csv has
+these rows, in percent of perplexity on the test split, paired by seed.
 """
 
 import argparse
@@ -21,7 +23,7 @@ from attnas.analysis import figures, latex, statistics
 from attnas.analysis.arguments import program
 from attnas.analysis.digest import BadInput
 from attnas.analysis.files import csv_text
-from attnas.analysis.measures import best_counts
+from attnas.analysis.measures import best_counts, measure_of
 from attnas.analysis.page import Bullets, Chapter, Columns, Pictures, Report
 from attnas.analysis.run import Run
 from attnas.analysis.statistics import Interval
@@ -48,6 +50,23 @@ class Domain:
     def counts(self) -> float | None:
         """Validation nll of the best counts of what the baseline was trained on, where it is recorded."""
         return (best_counts(self.run.digest.get("count_models"), accuracy=False) or {}).get("valid_nll")
+
+    def of_seeds(self, name: str) -> dict[int, float]:
+        """Test nll of the training runs of a mechanism, or the share of wrong answers, by the number of the seed."""
+        measure = measure_of(self.run.retest)
+        found = {one.replicate: measure.value(one.values) for one in self.run.evaluations if one.candidate == name and one.status == "ok"}
+        return {seed: 1.0 - value if measure.accuracy else math.log(value) for seed, value in found.items() if not math.isnan(value)}
+
+    def beside(self, name: str, rival: str) -> tuple[Interval, float, int] | None:
+        """The shown difference of a mechanism from another one, p and how many seeds both have; None of fewer than two."""
+        own, other = self.of_seeds(name), self.of_seeds(rival)
+        seeds = sorted(own.keys() & other.keys())
+        if len(seeds) < 2:
+            return None
+        a, b = (np.array([found[seed] for seed in seeds]) for found in (own, other))
+        (point, *ends), p = statistics.paired_test(a - b, statistics.rounding(a, b))
+        measure = measure_of(self.run.retest)
+        return Interval(measure.shown(point), *measure.interval(*ends)), p, len(seeds)
 
     def as_good(self) -> list[str]:
         """What does without attention and is not shown to be worse than the baseline: controls, and counts by their perplexity."""
@@ -118,6 +137,18 @@ class Table:
         domain = next(domain for domain in self.domains if name in domain.rows)
         label = domain.rows[name]["mechanism"] if self._role(name) == "control" else domain.run.brief(name)
         return changed(label, self.baseline)
+
+    def called(self, brief: str) -> str:
+        """The mechanism that is called so. @throws BadInput  where none is."""
+        named = {self.brief(name): name for name in self.mechanisms}
+        if brief not in named:
+            raise BadInput(f"--beside {brief}, must be one of {listed(list(named), 99)}")
+        return named[brief]
+
+    def besides(self, rival: str) -> list[tuple[str, Domain, Interval, float, int]]:
+        """Of each other mechanism and kind of data, its difference from a rival, p and the number of seeds."""
+        found = [(name, domain, domain.beside(name, rival)) for name in self.mechanisms if name != rival for domain in self.domains]
+        return [(name, domain, *one) for name, domain, one in found if one is not None]
 
     def sides(self, name: str) -> tuple[list[str], list[str]]:
         """The kinds of data on which a mechanism is shown to be better, and worse."""
@@ -242,15 +273,25 @@ def summary(table: Table) -> str:
                      for name in [*table.mechanisms, *table.controls] for domain in table.domains if name in domain.rows))
 
 
+def beside(table: Table, rival: str) -> str:
+    """beside.csv, unrounded."""
+    return csv_text(["mechanism", "candidate", "domain", "percent", "low", "high", "p", "n"],
+                    ([table.brief(name), name, domain.name, *shown, p, n] for name, domain, shown, p, n in table.besides(rival)))
+
+
 @program
 def main(arguments: list[str]) -> None:
     """The program; nothing is written where input is bad."""
     parser = argparse.ArgumentParser(prog="domains.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", metavar="RUN", nargs="+")
     parser.add_argument("-o", "--output", default="domains", metavar="FOLDER")
+    parser.add_argument("--beside", metavar="MECHANISM")
     options = parser.parse_args(arguments)
     table = Table([read(path) for path in options.runs])
     sentences = verdict(table)
+    files = {"domains.csv": summary(table)}
+    if options.beside is not None:
+        files["beside.csv"] = beside(table, table.called(options.beside))
     page = Report.of_findings("Does it help elsewhere?", sentences, numbers(table), f"analysis/domains.py {shlex.join(arguments)}")
-    written = page.write(pathlib.Path(options.output), "domains", {"domains.csv": summary(table)})
+    written = page.write(pathlib.Path(options.output), "domains", files)
     print("\n".join([*sentences, written]))
