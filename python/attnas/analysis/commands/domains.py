@@ -275,8 +275,8 @@ def summary(table: Table) -> str:
 
 def beside(table: Table, rival: str) -> str:
     """beside.csv, unrounded."""
-    return csv_text(["mechanism", "candidate", "domain", "percent", "low", "high", "p", "n"],
-                    ([table.brief(name), name, domain.name, *shown, p, n] for name, domain, shown, p, n in table.besides(rival)))
+    return csv_text(["mechanism", "domain", "candidate", "percent", "low", "high", "p", "n"],
+                    ([table.brief(name), domain.name, name, *shown, p, n] for name, domain, shown, p, n in table.besides(rival)))
 
 
 @program
