@@ -106,19 +106,21 @@ class Block(nn.Module):
                 if self.place == "sandwich":
                     setattr(self, part + "_norm_out", norm(width))
 
-    def increment(self, part, x, stream):
+    def increment(self, part, x, stream, values):
+        if part == "attention":
+            return self.attention(x, stream, values=values)
         return self.feed_forward(x) if part == "feed_forward" else getattr(self, part)(x, stream)
 
-    def forward(self, stream):
+    def forward(self, stream, values=None):
         if self.parallel:
             x = self.norm(stream)
-            increments = [self.increment(part, x, stream) for part in self.parts]
+            increments = [self.increment(part, x, stream, values) for part in self.parts]
             if "feed_forward" in self.parts:
                 increments[-1] = self.dropout(increments[-1])
             return stream + sum(increments)
         for part in self.parts:
             norm = getattr(self, part + "_norm")
-            increment = self.increment(part, stream if self.place == "post" else norm(stream), stream)
+            increment = self.increment(part, stream if self.place == "post" else norm(stream), stream, values)
             if self.place == "sandwich":
                 increment = getattr(self, part + "_norm_out")(increment)
             stream = stream + (self.dropout(increment) if part == "feed_forward" else increment)
@@ -153,6 +155,10 @@ class Transformer(nn.Module):
             nn.init.normal_(self.position.weight, std=0.02)
         elif self.positions == "sinusoidal":
             self.position_scale = nn.Parameter(torch.full((1,), 0.0283))
+        self.value_embedding = None
+        if any(layer.get("value_embedding") for layer in config["layers"]):
+            self.value_embedding = nn.Embedding(model["vocabulary"], model["width"])
+            nn.init.normal_(self.value_embedding.weight, std=0.02)
         self.dropout = nn.Dropout(model["dropout"])
         self.layers = nn.ModuleList(Block(model, genes, semantics, layer) for layer, genes in enumerate(config["layers"]))
         ends_normalised = model["block"] == "parallel" or model["norm_place"] != "post"
@@ -178,8 +184,9 @@ class Transformer(nn.Module):
         elif self.positions == "sinusoidal":
             stream = stream + self.position_scale * sinusoids(length, self.embedding.embedding_dim).to(stream)
         stream = self.dropout(stream)
+        values = None if self.value_embedding is None else self.value_embedding(tokens)
         for layer in self.layers:
-            stream = layer(stream)
+            stream = layer(stream, values)
         return F.linear(self.final_norm(stream), self.embedding.weight if self.head is None else self.head.weight)
 
 

@@ -377,7 +377,7 @@ class Attention(nn.Module):
     """Causal multi-head attention; what is not given is as in the vanilla transformer.
 
         x_t <- x_t + s sigmoid(w x_t) x_{t-1} (smear);  x <- x g (input_gate)
-        q, k, v = x W_q', x W_k', x W_v' (+ b), convolved;  q, k normalised, rotated
+        q, k, v = x W_q', x W_k', x W_v' (+ b), convolved;  q, k normalised, rotated;  v + lambda E_v[token] (value_embedding)
         r_ij = similarity(q_i, k_j) / temperature,  c tanh(r_ij / c) for soft_cap = c
         s_ij = r_ij + b(i - j) + sum of log f_t over t = j + 1 .. i
         w = dropout(normalization(s)) over the visible keys
@@ -395,7 +395,7 @@ class Attention(nn.Module):
                  bias="bias", attention_dropout=0.0, kv_heads=0, qk_norm="none", pattern="full", window=64, globals=0,
                  stride=16, pattern_block=16, random=1, buckets=4, rounds=1, position="none", rope_base=10000.0,
                  rope_fraction=1.0, t5_buckets=32, t5_distance=128, decay="none", conv=0, head_norm="none", value_exclusion=0,
-                 soft_cap=0, smear=0, semantics="corrected", layer=0):
+                 soft_cap=0, smear=0, value_embedding=0, semantics="corrected", layer=0):
         super().__init__()
         for name, value, known in (
                 ("similarity", similarity, SIMILARITIES), ("normalization", normalization, NORMALIZATIONS),
@@ -445,6 +445,8 @@ class Attention(nn.Module):
         if integer("smear", smear, 0, 1):
             self.smear = Smear(width)
         self.smears = smear == 1
+        shares = integer("value_embedding", value_embedding, 0, 1) == 1
+        self.value_shares = nn.Parameter(torch.zeros(self.key_heads)) if shares else None
         if normalization == "sink":
             self.sink = nn.Parameter(torch.zeros(heads))
         if GATES[gating] is not None:
@@ -526,12 +528,13 @@ class Attention(nn.Module):
             scores = scores + (sums[..., -x.shape[1]:].unsqueeze(-1) - sums.unsqueeze(-2)).to(scores.dtype)
         return scores
 
-    def forward(self, x, residual=None, state=None):
+    def forward(self, x, residual=None, state=None, values=None):
         """
         @param x         (B, T, D), normalised input.
         @param residual  (B, T, D), the residual stream h that the result is added to, which gating highway reads; None: x.
         @param state     a dict, empty before the first token: keys, values and what else is kept of earlier tokens. x goes on
             behind them, by one token or several, and is added to them; the results are those of the whole sequence.
+        @param values    (B, T, D), rows of the tokens in the table of value embeddings; read by a layer that has these.
         @return  (B, T, D), what is added to the residual stream.
         """
         for option in (self.temperature_kind, self.normalization):
@@ -548,6 +551,11 @@ class Attention(nn.Module):
         if self.convolves:
             q, k, v = (self.convolved(name, z, state) for name, z in (("q_conv", q), ("k_conv", k), ("v_conv", v)))
         q, v = self.by_head(q, self.heads), self.by_head(v, self.key_heads)
+        if self.value_shares is not None:
+            if values is None:
+                raise ValueError("values = None, must be rows of the tokens in a table: the layer has value embeddings")
+            rows = self.by_head(values[..., :self.key_heads * self.head_width], self.key_heads)
+            v = v + self.value_shares.view(-1, 1, 1) * rows
         k = q * (q.square().sum(-1, keepdim=True) + 1e-6).rsqrt() if hashes else self.by_head(k, self.key_heads)
         q, k = self.q_norm(q), self.k_norm(k)
         if self.position == "rope":

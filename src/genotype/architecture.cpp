@@ -65,10 +65,10 @@ bool has_final_norm(const Architecture& architecture) {
   return architecture.genes.block == "parallel" || architecture.genes.norm_place != "post";
 }
 
-/// Of the token embedding, the output matrix and what says where tokens stand.
+/// Of the token embedding, the output matrix, the table of values and what says where tokens stand.
 std::int64_t num_embedding_parameters(const Architecture& architecture) {
   const auto& genes = architecture.genes;
-  const auto tables = genes.tied == "0" ? 2 : 1;
+  const auto tables = (genes.tied == "0" ? 2 : 1) + (embeds_values(architecture) ? 1 : 0);
   const auto positions = genes.position_embedding == "learned"
                              ? architecture.context * architecture.width
                          : genes.position_embedding == "sinusoidal" ? 1
@@ -80,6 +80,11 @@ std::int64_t num_embedding_parameters(const Architecture& architecture) {
 
 AttentionShape Architecture::attention_shape(const Mechanism& mechanism) const {
   return shape_after(*this, mechanism, context);
+}
+
+bool embeds_values(const Architecture& architecture) {
+  return sum_over_layers(architecture,
+                         [](const Mechanism& layer) { return layer.value_embedding; }) > 0;
 }
 
 void require_valid(const Architecture& architecture) {
@@ -170,7 +175,8 @@ Architecture fitted(Architecture architecture) {
 
 double least_training_bytes(const Architecture& architecture, std::int64_t batch_size) {
   const auto width = real(architecture.width);
-  double parameters = real(architecture.vocabulary) * width;
+  double parameters =
+      (embeds_values(architecture) ? 2.0 : 1.0) * real(architecture.vocabulary) * width;
   if (architecture.genes.position_embedding == "learned") {
     parameters += real(architecture.context) * width;
   }

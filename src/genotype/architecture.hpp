@@ -50,9 +50,11 @@ void require_valid(const Architecture& architecture);
 
 /// Number of parameters, without building the model.
 std::int64_t num_parameters(const Architecture& architecture);
-/// The same without the token embedding (V D), the output matrix where it is another one (V D), and
-/// the positions (L D if learned; 1 if sinusoidal).
+/// The same without the token embedding (V D), the output matrix where it is another one (V D), the
+/// table of value embeddings (V D) and the positions (L D if learned; 1 if sinusoidal).
 std::int64_t num_non_embedding_parameters(const Architecture& architecture);
+/// Whether a layer has value embeddings, of which the model has one table.
+bool embeds_values(const Architecture& architecture);
 
 /// Hidden width F of a layer's feed-forward layer, 0 if it has none: architecture.hidden if that is
 /// set, else by the layer's ratio r, r D, and 8 ceil(r D / 12) for swiglu, whose three matrices then

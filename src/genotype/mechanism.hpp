@@ -55,6 +55,7 @@ struct Mechanism : Sizes {
   std::int64_t value_exclusion = 0;  ///< 1: without its part along the query's own value
   std::int64_t soft_cap = 0;         ///< c of scores c tanh(s / c); 0: as they are
   std::int64_t smear = 0;            ///< 1: the mixer's input has a share of the token before
+  std::int64_t value_embedding = 0;  ///< 1: values have a share of the token's row in a table
   std::string update = "add";
   std::string feature = "identity";
   std::int64_t key_width = 0;

@@ -127,7 +127,9 @@ Calls attention_pass(const Architecture& architecture, const PassSettings& setti
   const auto x = at::randn({1, settings.batch, architecture.context, architecture.width},
                            make_generator(at::kCPU, kSeed), at::TensorOptions(at::kFloat))
                      .to(device);
-  return {[layer, x] { (void)layer->forward(x, x, Pass{}, 0); }};
+  Pass pass;
+  if (mechanism.value_embedding == 1) pass.value_rows = x;
+  return {[layer, x, pass] { (void)layer->forward(x, x, pass, 0); }};
 }
 
 Calls calls_of(const Architecture& architecture, const PassSettings& settings) {

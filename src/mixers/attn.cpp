@@ -19,8 +19,9 @@ class Attention final : public Mixer {
   [[nodiscard]] std::unique_ptr<State> start(std::int64_t room) const override {
     return layer_.start(room);
   }
-  torch::Tensor step(const torch::Tensor& x, const torch::Tensor& residual, State& state) override {
-    return layer_.step(x, residual, state);
+  torch::Tensor step(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
+                     State& state) override {
+    return layer_.step(x, residual, pass, state);
   }
 
  private:

@@ -30,7 +30,7 @@ class GatedConvolution final : public Mixer {
     return std::make_unique<Latest>();
   }
   torch::Tensor step(const torch::Tensor& x, const torch::Tensor& /*residual*/,
-                     State& state) override {
+                     const Pass& /*pass*/, State& state) override {
     const at::NoGradGuard no_grad;
     const auto parts = in_proj_(x).chunk(3, -1);
     auto& earlier = dynamic_cast<Latest&>(state).inputs;

@@ -88,6 +88,9 @@ void AttentionLayer::make_projections(const std::vector<Mechanism>& mechanisms,
   out_proj_ = Linear::with_biases_of(scope.child("out_proj"), shape.width, shape.width,
                                      biased_models(mechanisms, scope.models(), {"bias", "no_bias"}),
                                      output_start);
+  if (mechanisms.front().value_embedding == 1) {
+    value_shares_ = scope.add("value_shares", {num_key_heads_}, Start::constant(0.0), Decay::no);
+  }
 }
 
 AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
@@ -365,6 +368,7 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
     k = convolutions_[1](k);
     v = convolutions_[2](v);
   }
+  v = with_rows(v, pass);
   q = placed(q, q_norms_);
   k = reads_keys_ ? keys_of(q) : placed(k, k_norms_);
   if (!kernel || !kernel_shares_keys(q.device())) {
@@ -484,6 +488,18 @@ torch::Tensor AttentionLayer::capped(const torch::Tensor& scores) const {
   if (soft_cap_ == 0.0) return scores;
   return model_by_model(
       [this](const torch::Tensor& part) { return (part / soft_cap_).tanh() * soft_cap_; }, scores);
+}
+
+torch::Tensor AttentionLayer::with_rows(const torch::Tensor& v, const Pass& pass) const {
+  if (!value_shares_.defined()) return v;
+  if (!pass.value_rows.defined()) throw std::logic_error("value embeddings: a pass without rows");
+  return model_by_model(
+      [this](const torch::Tensor& values, const torch::Tensor& rows, const torch::Tensor& shares) {
+        const auto of_heads = by_head(rows.narrow(-1, 0, values.size(3)));
+        const auto added = (of_heads * shares.view({-1, 1, 1, num_key_heads_, 1})).flatten(3);
+        return values + added.to(values.scalar_type());
+      },
+      v, pass.value_rows, value_shares_);
 }
 
 torch::Tensor AttentionLayer::without_own(const torch::Tensor& mixed,

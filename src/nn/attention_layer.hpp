@@ -52,7 +52,8 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] std::unique_ptr<State> start(std::int64_t room) const override;
   /// By the operations of numerical mode `reference` in every mode. @throws std::invalid_argument
   /// for an array of several models.
-  torch::Tensor step(const torch::Tensor& x, const torch::Tensor& residual, State& state) override;
+  torch::Tensor step(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
+                     State& state) override;
 
  private:
   struct KeptState;
@@ -97,6 +98,9 @@ class AttentionLayer final : public Mixer {
                                      const torch::Tensor& factors) const;
   /// Those of a soft cap, as they are without one.
   [[nodiscard]] torch::Tensor capped(const torch::Tensor& scores) const;
+  /// Values (R, B, T, G d) with their heads' shares of the pass's rows, where models have such:
+  /// v_g + lambda_g row[g d .. (g + 1) d).
+  [[nodiscard]] torch::Tensor with_rows(const torch::Tensor& v, const Pass& pass) const;
   /// The weighted values (R, B, T, D) without their parts along the queries' own values, where models
   /// exclude these. @param v  (R, B, T, G d) or (R, B, T, H d).
   [[nodiscard]] torch::Tensor without_own(const torch::Tensor& mixed, const torch::Tensor& v) const;
@@ -177,6 +181,7 @@ class AttentionLayer final : public Mixer {
   bool has_factors_ = false;      ///< any temperature has
   bool fused_ = false;            ///< all models have a form for fused kernels, and may use it
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
+  torch::Tensor value_shares_;  ///< lambda (R, G) of value embeddings; undefined: none
   OptionSet<Similarity> similarities_;
   std::vector<ModelAttention> attention_;  ///< in the fused kernel
   std::vector<MappedModels> maps_;         ///< of q and k there

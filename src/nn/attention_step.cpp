@@ -114,7 +114,7 @@ std::unique_ptr<Mixer::State> AttentionLayer::start(std::int64_t room) const {
 }
 
 torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& residual,
-                                   State& given) {
+                                   const Pass& pass, State& given) {
   if (num_models_ != 1) {
     throw std::invalid_argument("a step of " + std::to_string(num_models_) +
                                 " models: only one model goes on token by token");
@@ -128,6 +128,7 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
   for (std::size_t i = 0; i < convolutions_.size(); ++i) {
     projected.at(i) = convolutions_[i].next(projected.at(i), state.latest.at(i));
   }
+  projected[2] = with_rows(projected[2], pass);
   const auto place = state.tokens++;
   const auto q = newest_vectors(projected[0], q_norms_, place);
   state.keys.put(place, reads_keys_ ? unit_keys(q) : newest_vectors(projected[1], k_norms_, place));

@@ -55,6 +55,7 @@ Block::Block(const std::vector<Architecture>& architectures, const ParameterScop
   if (layer.mixer != "none") {
     const auto& scope_name = mixer_kinds().at(layer.mixer).scope;
     const auto& name = scope_name.empty() ? layer.mixer : scope_name;
+    reads_values_ = layer.value_embedding == 1;
     mixer_norms_ = make_norms(common, scope, name, [&] {
       mixer_ = mixers()
                    .at(layer.mixer)
@@ -105,9 +106,9 @@ std::unique_ptr<Mixer::State> Block::start(std::int64_t room) const {
   return mixer_ ? mixer_->start(room) : nullptr;
 }
 
-torch::Tensor Block::step(const torch::Tensor& stream, Mixer::State* state) {
-  return passed(stream, Pass{}, [&](const torch::Tensor& x, const torch::Tensor& residual) {
-    return mixer_->step(x, residual, *state);
+torch::Tensor Block::step(const torch::Tensor& stream, const Pass& pass, Mixer::State* state) {
+  return passed(stream, pass, [&](const torch::Tensor& x, const torch::Tensor& residual) {
+    return mixer_->step(x, residual, pass, *state);
   });
 }
 

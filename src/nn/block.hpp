@@ -41,12 +41,15 @@ class Block {
   /// @param stream  h, (R, B, T, D).   @return the stream behind the layer.
   torch::Tensor forward(const torch::Tensor& stream, const Pass& pass);
 
+  /// Whether the mixers read the rows of value embeddings of a pass.
+  [[nodiscard]] bool reads_values() const { return reads_values_; }
+
   /// @return the state of the mixer before the first token; nothing if there is no mixer.
   [[nodiscard]] std::unique_ptr<Mixer::State> start(std::int64_t room) const;
   /// The stream of the next token of one model behind the layer, without dropout.
   ///
   /// @param stream  (1, B, 1, D).   @param state  of the mixer, if there is one.
-  torch::Tensor step(const torch::Tensor& stream, Mixer::State* state);
+  torch::Tensor step(const torch::Tensor& stream, const Pass& pass, Mixer::State* state);
 
  private:
   /// Of one part of the layer; each may be missing.
@@ -84,6 +87,7 @@ class Block {
   std::unique_ptr<Norm> shared_norm_;  ///< of a parallel block: there are no others
   Norms mixer_norms_;
   std::unique_ptr<Mixer> mixer_;
+  bool reads_values_ = false;
   Norms feed_forward_norms_;
   std::unique_ptr<FeedForward> feed_forward_;
 };

@@ -44,11 +44,11 @@ class Mixer {
   [[nodiscard]] virtual std::unique_ptr<State> start(std::int64_t room) const = 0;
   /// What forward() adds at the next token, without dropout and gradients.
   ///
-  /// @param x, residual  (1, B, 1, D), of that token and of one model.
+  /// @param x, residual  (1, B, 1, D), of that token and of one model.   @param pass  of it.
   /// @param state  of the tokens before, made by this mixer's start(); then also of this one.
   /// @return (1, B, 1, D).
   virtual torch::Tensor step(const torch::Tensor& x, const torch::Tensor& residual,
-                             State& state) = 0;
+                             const Pass& pass, State& state) = 0;
 };
 
 }  // namespace nn

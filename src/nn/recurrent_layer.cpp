@@ -412,7 +412,7 @@ std::unique_ptr<Mixer::State> RecurrentLayer::start(std::int64_t /*room*/) const
 }
 
 torch::Tensor RecurrentLayer::step(const torch::Tensor& x, const torch::Tensor& /*residual*/,
-                                   State& state) {
+                                   const Pass& /*pass*/, State& state) {
   if (x.size(0) != 1) throw std::invalid_argument("a recurrent layer steps in one model alone");
   auto& kept = dynamic_cast<Kept&>(state);
   auto of_token = projected(x);

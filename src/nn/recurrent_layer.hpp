@@ -47,7 +47,8 @@ class RecurrentLayer final : public Mixer {
                         std::uint64_t site) override;
   /// Keeps S, z where outputs are divided by it, and the last K - 1 inputs of the convolutions.
   [[nodiscard]] std::unique_ptr<State> start(std::int64_t room) const override;
-  torch::Tensor step(const torch::Tensor& x, const torch::Tensor& residual, State& state) override;
+  torch::Tensor step(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
+                     State& state) override;
 
   /// S after a sequence, (R, B, H, f, d). @param x  (R, B, T, D).
   torch::Tensor state_after(const torch::Tensor& x);

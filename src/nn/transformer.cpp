@@ -80,6 +80,25 @@ OptionSet<Block> make_blocks(const std::vector<Architecture>& architectures,
   return blocks;
 }
 
+/// Models of an array that have a table of value embeddings.
+Models models_with_values(const std::vector<Architecture>& architectures) {
+  Models models;
+  for (std::size_t r = 0; r < architectures.size(); ++r) {
+    if (embeds_values(architectures[r])) models.push_back(static_cast<std::int64_t>(r));
+  }
+  return models;
+}
+
+/// Of tensors of the models `all`, those of some of these.
+torch::Tensor rows_of(const torch::Tensor& tensor, const Models& all, const Models& some) {
+  if (all == some) return tensor;
+  Models places;
+  for (const auto r : some) {
+    places.push_back(std::lower_bound(all.begin(), all.end(), r) - all.begin());
+  }
+  return tensor.index_select(0, index_on(tensor.device(), places));
+}
+
 /// A pass of all models, for some of them.
 Pass pass_of(const Pass& pass, const Models& models) {
   auto part = pass;
@@ -100,12 +119,18 @@ struct TransformerArray::Impl {
   Impl(const std::vector<Architecture>& given, NumericalMode given_mode, torch::Device device)
       : architectures(given), numerical_mode(given_mode), mode(of_operations(given_mode)) {
     require_alike(architectures);
+    with_values = models_with_values(architectures);
     const auto& common = architectures.front();
     const ParameterScope scope(
         parameters, mode, first_models(static_cast<std::int64_t>(architectures.size())), device);
     embedding = scope.add("embedding.weight", {common.vocabulary, common.width}, Start::normal(),
                           Decay::no);
     positions.emplace(common, scope);
+    if (!with_values.empty()) {
+      values = scope.of(with_values)
+                   .add("value_embedding.weight", {common.vocabulary, common.width},
+                        Start::normal(), Decay::no);
+    }
     for (std::int64_t i = 0; i < common.layers; ++i) {
       blocks.push_back(make_blocks(architectures, scope.child("layers." + std::to_string(i)), i));
     }
@@ -122,12 +147,21 @@ struct TransformerArray::Impl {
     }
   }
 
+  /// Rows E_v[token] of the models that have value embeddings; undefined: none has.
+  [[nodiscard]] torch::Tensor value_rows(const torch::Tensor& tokens) const {
+    if (with_values.empty()) return {};
+    const auto all = first_models(static_cast<std::int64_t>(architectures.size()));
+    return embed(rows_of(tokens, all, with_values), values, {}, mode);
+  }
+
   std::vector<Architecture> architectures;
   NumericalMode numerical_mode;
   NumericalMode mode;  ///< of operations
   std::vector<Parameter> parameters;
   torch::Tensor embedding;
   std::optional<PositionEmbedding> positions;
+  Models with_values;                    ///< models that have value embeddings
+  torch::Tensor values;                  ///< the tables of these
   std::vector<OptionSet<Block>> blocks;  ///< of each layer
   std::unique_ptr<Norm> final_norm;
   torch::Tensor output;  ///< matrix of the logits (R, V, D): the embedding, or its own
@@ -164,11 +198,15 @@ torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass
   const auto positions = (*impl_->positions)(tokens.size(2));
   auto stream = dropout(embed(tokens, impl_->embedding, positions, impl_->mode),
                         dropout_masks(common.dropout, pass, kEmbeddingSite, num_models()));
+  const auto rows = impl_->value_rows(tokens);
   for (const auto& blocks : impl_->blocks) {
     stream = blocks.apply_to_groups(
         [&](const auto& group, const torch::Tensor& part) {
-          return group.option->forward(part,
-                                       blocks.size() == 1 ? pass : pass_of(pass, group.models));
+          auto of_group = blocks.size() == 1 ? pass : pass_of(pass, group.models);
+          if (group.option->reads_values()) {
+            of_group.value_rows = rows_of(rows, impl_->with_values, group.models);
+          }
+          return group.option->forward(part, of_group);
         },
         stream);
   }
@@ -206,8 +244,10 @@ torch::Tensor TransformerArray::step(const torch::Tensor& tokens, SequenceState&
   set_float_products(tokens.device(), impl_->numerical_mode);
   auto stream = embed(tokens.unsqueeze(-1), impl_->embedding,
                       impl_->positions->of_place(state.tokens), impl_->mode);
+  Pass pass;
+  pass.value_rows = impl_->value_rows(tokens.unsqueeze(-1));
   for (std::size_t i = 0; i < impl_->blocks.size(); ++i) {
-    stream = impl_->blocks[i].front().step(stream, state.layers[i].get());
+    stream = impl_->blocks[i].front().step(stream, pass, state.layers[i].get());
   }
   ++state.tokens;
   if (impl_->final_norm) stream = impl_->final_norm->normalised(stream);

@@ -44,6 +44,7 @@ def configurations() -> dict:
                {"position": "rope", "rope_fraction": 0.5, "rope_base": 50}, {"position": "t5", "t5_buckets": 8, "t5_distance": 9},
                {"pattern": "strided", "stride": 3}, {"pattern": "bigbird", "pattern_block": 2, "globals": 1},
                {"pattern": "lsh", "pattern_block": 3, "rounds": 2}, {"value_exclusion": 1}, {"soft_cap": 2}, {"smear": 1},
+               {"value_embedding": 1}, {"value_embedding": 1, "kv_heads": 1},
                {"kv_heads": 1}, {"heads": 4, "kv_heads": 2}, {"heads": 4, "kv_heads": 1, "pattern": "window"}, {"conv": 3}]
     found = {str(layer): configuration({}, {"hidden": 0, **layer} if layer.get("ffn") == "none" else layer) for layer in layers}
     found.update((f"{gene}={option}", configuration({gene: option}, {}))

@@ -360,7 +360,7 @@ class Echo final : public Mixer {
     return nullptr;
   }
   torch::Tensor step(const torch::Tensor& x, const torch::Tensor& /*residual*/,
-                     State& /*state*/) override {
+                     const Pass& /*pass*/, State& /*state*/) override {
     return x;
   }
 };
@@ -399,7 +399,8 @@ TEST(AttentionPatterns, HaveAsManyParametersAsTheirFormulas) {
         "model{bias=none}/attn{pattern=lsh,buckets=2}/attn", "2*attn{pattern=lsh,rounds=2}",
         "model{bias=no_bias}/2*attn{pattern=lsh,gating=headwise_gate,head_norm=rms}",
         "2*attn{pattern=bigbird,block=4}", "2*attn{pattern=strided,stride=4,kv_heads=1}",
-        "2*attn{normalization=stick_breaking,soft_cap=30,value_exclusion=1}"}) {
+        "2*attn{normalization=stick_breaking,soft_cap=30,value_exclusion=1}",
+        "attn{value_embedding=1}/attn/attn{kv_heads=1,value_embedding=1}"}) {
     const auto architecture = model(name);
     require_built(architecture);
     const Transformer built(architecture);
@@ -409,29 +410,49 @@ TEST(AttentionPatterns, HaveAsManyParametersAsTheirFormulas) {
   }
 }
 
-TEST(AttentionPatterns, SmearsOfNoScaleAreNone) {
+TEST(AttentionPatterns, WhatBeginsWithNoShareIsAbsent) {
   const at::NoGradGuard no_grad;
-  Transformer smeared(model("attn{smear=1}/conv{smear=1}"));
-  Transformer plain(model("attn/conv"));
-  smeared.initialise(3, 0);
-  plain.initialise(3, 0);
   const auto tokens = at::arange(19, at::TensorOptions(at::kLong)).view({1, 19});
-  EXPECT_TRUE(smeared.logits(tokens, Pass{}).equal(plain.logits(tokens, Pass{})));
-  for (auto& [name, tensor] : smeared.parameters()) {
-    if (name.find("smear.scale") != std::string::npos) tensor.fill_(0.5);
+  for (const auto& [name, share] :
+       std::map<std::string, std::string>{{"attn{smear=1}/conv{smear=1}", "smear.scale"},
+                                          {"attn{value_embedding=1}/conv", "value_shares"}}) {
+    Transformer shared(model(name));
+    Transformer plain(model("attn/conv"));
+    shared.initialise(3, 0);
+    plain.initialise(3, 0);
+    EXPECT_TRUE(shared.logits(tokens, Pass{}).equal(plain.logits(tokens, Pass{}))) << name;
+    for (auto& [parameter, tensor] : shared.parameters()) {
+      if (parameter.find(share) != std::string::npos) tensor.fill_(0.5);
+    }
+    EXPECT_FALSE(shared.logits(tokens, Pass{}).allclose(plain.logits(tokens, Pass{}))) << name;
   }
-  EXPECT_FALSE(smeared.logits(tokens, Pass{}).allclose(plain.logits(tokens, Pass{})));
 }
 
-/// Layers of several mixers, also between like ones.
-TEST(AttentionPatterns, OfConvolutionsInAnArrayComputeWhatEachComputesAlone) {
-  std::vector<Architecture> all;
-  for (const auto* name :
-       {"attn{smear=1,temperature=learned}/conv{conv=4}/conv{smear=1}",
-        "conv{smear=1}/conv{conv=4}/attn", "attn{smear=1}/conv{conv=4}/conv{smear=1}",
-        "attn{smear=1}/attn{smear=1,gating=highway}/conv{smear=1}"}) {
-    all.push_back(model(name));
+// A query that sees its own key alone has that key's value.
+TEST(AttentionPatterns, ValuesHaveAShareOfTheTokensRow) {
+  for (const std::int64_t key_heads : {4, 1}) {
+    Layer layer(with([&](auto& m) {
+      m.value_embedding = 1, m.kv_heads = key_heads, m.pattern = "window", m.window = 1;
+    }));
+    Pass pass;
+    pass.value_rows = noise({1, 2, 9, 16}, 3);
+    const at::NoGradGuard no_grad;
+    const auto by_head = [&](const torch::Tensor& vectors) {
+      return vectors.narrow(-1, 0, 4 * key_heads).reshape({2, 9, key_heads, 4});
+    };
+    const auto values = by_head(input().matmul(layer["v_proj.weight"][0].t())) +
+                        layer["value_shares"].view({key_heads, 1}) * by_head(pass.value_rows[0]);
+    const auto of_heads = values.repeat_interleave(4 / key_heads, 2).flatten(2);
+    const auto y = layer.layer.forward(input(), input(), pass, 0);
+    EXPECT_TRUE(y.allclose(of_heads.matmul(layer["out_proj.weight"][0].t()), 1e-12, 1e-12));
+    EXPECT_THROW((void)layer(input()), std::logic_error);
   }
+}
+
+/// Losses and gradients of each model of an array are those of the model alone, bit by bit.
+void expect_equal_alone(const std::vector<std::string>& names) {
+  std::vector<Architecture> all;
+  for (const auto& name : names) all.push_back(model(name));
   for (const auto mode : {NumericalMode::reference, NumericalMode::exact, NumericalMode::fast}) {
     const auto step = [&](const std::vector<std::size_t>& places) {
       return step_of(all, places, at::kFloat, at::kCPU, From::spread, mode);
@@ -450,11 +471,25 @@ TEST(AttentionPatterns, OfConvolutionsInAnArrayComputeWhatEachComputesAlone) {
   }
 }
 
+/// Layers of several mixers, also between like ones.
+TEST(AttentionPatterns, OfConvolutionsInAnArrayComputeWhatEachComputesAlone) {
+  expect_equal_alone({"attn{smear=1,temperature=learned}/conv{conv=4}/conv{smear=1}",
+                      "conv{smear=1}/conv{conv=4}/attn", "attn{smear=1}/conv{conv=4}/conv{smear=1}",
+                      "attn{smear=1}/attn{smear=1,gating=highway}/conv{smear=1}"});
+}
+
+/// Some models of the array have a table, and some layers of these read it.
+TEST(AttentionPatterns, OfValueEmbeddingsInAnArrayComputeWhatEachComputesAlone) {
+  expect_equal_alone({"attn{value_embedding=1}/conv/attn{value_embedding=1}",
+                      "conv/attn/attn{value_embedding=1}",
+                      "attn{value_embedding=1,temperature=learned}/attn/conv", "conv/attn/conv"});
+}
+
 TEST(AttentionPatterns, PassTheGates) {
   for (const auto* name :
        {"2*conv{conv=4,smear=1}", "2*attn{pattern=lsh}", "2*attn{smear=1}",
         "2*attn{pattern=bigbird,block=4,globals=1}", "2*attn{pattern=strided,soft_cap=30}",
-        "2*attn{normalization=stick_breaking,value_exclusion=1}"}) {
+        "2*attn{normalization=stick_breaking,value_exclusion=1}", "2*attn{value_embedding=1}"}) {
     EXPECT_TRUE(check_causality(model(name)).causal) << name;
     EXPECT_TRUE(check_prefixes(model(name)).consistent) << name;
   }

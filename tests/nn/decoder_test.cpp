@@ -140,6 +140,8 @@ const std::vector<std::string>& combinations() {
       "2*attn{pattern=lsh,block=3,buckets=2,temperature=log_length,normalization=top_k}",
       "2*attn{kv_heads=2,value_exclusion=1,soft_cap=2,position=t5,t5_buckets=8,t5_distance=12}",
       "2*conv", "conv{conv=8,smear=1}/attn{smear=1,conv=3}",
+      "attn{value_embedding=1,conv=3}/attn/attn{kv_heads=2,value_embedding=1,value_exclusion=1}",
+      "2*attn{pattern=lsh,block=2,buckets=4,value_embedding=1}",
       // Layers of several kinds.
       "attn{pattern=window,window=4,globals=1,position=rope}+swiglu/attn{kv_heads=1,"
       "decay=scalar}+swiglu/attn{heads=2,conv=3,pattern=window,window=2}",

@@ -73,6 +73,7 @@ std::vector<std::string> values_of(const Slot& slot) {
       {"value_exclusion", {"1"}},
       {"soft_cap", {"2"}},
       {"smear", {"1"}},
+      {"value_embedding", {"1"}},
       {"favor_features", {"6"}},
       {"key_width", {"4"}},
       {"neg_eigen", {"1"}},
@@ -161,8 +162,8 @@ std::map<std::string, Architecture> all_models() {
         "attn{pattern=bigbird,block=2,globals=1,random=2,temperature=log_length}/"
         "conv{conv=4,smear=1}"
         "/attn{heads=4,pattern=lsh,block=2,buckets=4,rounds=2,temperature=log_length}",
-        "attn{kv_heads=1,value_exclusion=1,soft_cap=3,position=alibi,smear=1}/attn{normalization="
-        "stick_breaking,pattern=window,window=4,globals=1}",
+        "attn{kv_heads=1,value_exclusion=1,soft_cap=3,position=alibi,smear=1,value_embedding=1}/"
+        "attn{value_embedding=1,normalization=stick_breaking,pattern=window,window=4,globals=1}",
         "model{norm=rms,norm_place=sandwich}/retnet+swiglu/attn/recurrent{feature=favor}+none"}) {
     all.emplace(name, canonical(parse_model(name, frame)));
   }

@@ -42,12 +42,14 @@ def differences_of_starts(case, draws):
 
 def difference_of_states(layer):
     """A mixer of a whole sequence beside that of its parts, one after the other."""
-    x, residual = torch.randn(2, 2, 11, layer.out_proj.out_features, dtype=torch.double)
+    x, residual, values = torch.randn(3, 2, 11, layer.out_proj.out_features, dtype=torch.double)
+    attends = isinstance(layer, exported.Attention)
     with torch.no_grad():
-        whole = layer(x, residual)
+        whole = layer(x, residual, **({"values": values} if attends else {}))
         state, parts = {}, []
         for begin, end in ((0, 1), (1, 6), (6, 7), (7, 11)):
-            parts.append(layer(x[:, begin:end], residual[:, begin:end], state=state))
+            rows = {"values": values[:, begin:end]} if attends else {}
+            parts.append(layer(x[:, begin:end], residual[:, begin:end], state=state, **rows))
     return ((torch.cat(parts, 1) - whole).abs().max() / whole.abs().max()).item()
 
 

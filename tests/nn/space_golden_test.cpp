@@ -163,7 +163,7 @@ void expect_recurrence(const Json& record, const Way& way, std::int64_t chunk) {
   const auto kept = layer.start(0);
   std::vector<torch::Tensor> steps;
   for (std::int64_t t = 0; t < seen.size(2); ++t) {
-    steps.push_back(layer.step(seen.narrow(2, t, 1), {}, *kept));
+    steps.push_back(layer.step(seen.narrow(2, t, 1), {}, Pass{}, *kept));
   }
   expect_close(at::cat(steps, 2)[0], tensor_of(record.at("y"), seen.sizes().slice(1)), way,
                "y token by token");

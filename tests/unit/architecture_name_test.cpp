@@ -338,6 +338,7 @@ std::string drawn(const Slot& slot, RandomEngine& random) {
                                                      {"value_exclusion", {"0", "1"}},
                                                      {"soft_cap", {"0", "30", "50"}},
                                                      {"smear", {"0", "1"}},
+                                                     {"value_embedding", {"0", "1"}},
                                                      {"ratio", {"1", "2", "4"}}};
   const auto found = kNumbers.find(slot.name);
   return found != kNumbers.end() ? of(found->second)

@@ -62,6 +62,10 @@ MixerCosts attention_costs(const Mechanism& layer, const AttentionShape& shape) 
     costs.flops += real(shape.context) * (6.0 * real(shape.width) + 2.0 * real(shape.heads));
   }
   if (layer.soft_cap > 0) costs.flops += 3.0 * shape.scores();
+  if (layer.value_embedding == 1) {
+    costs.parameters += shape.key_heads();
+    costs.flops += 2.0 * real(shape.context) * real(shape.key_width());
+  }
   add_components(layer, shape, costs);
   return costs;
 }
@@ -75,7 +79,9 @@ void rules_of_scores(LayerRules& rules) {
   if (layer.pattern == "lsh" && layer.buckets >= 2) {  // queries and keys are one vector
     rules.clear({"similarity", "qk_norm", "kv_heads", "kv_rank", "maps", "conv", "position"});
   }
-  if (layer.kv_rank > 0) rules.clear({"kv_heads", "conv", "qk_norm", "maps", "rope_fraction"});
+  if (layer.kv_rank > 0) {
+    rules.clear({"kv_heads", "conv", "qk_norm", "maps", "rope_fraction", "value_embedding"});
+  }
   if (layer.maps == "difference") {
     rules.clear({"head_norm"});
     if (layer.position == "cope" || layer.position == "path") rules.set_default("position");
@@ -142,8 +148,9 @@ double least_values(const Architecture& architecture, const Mechanism& layer) {
 std::string shape_key(const Mechanism& layer) {
   // Beside pattern lsh there is no projection of keys.
   auto key = layer.maps + (layer.pattern == "lsh" ? "|lsh|" : "|");
-  for (const auto size : {layer.heads, layer.kv_heads, layer.kv_rank, layer.conv,
-                          layer.value_exclusion, layer.soft_cap, layer.smear}) {
+  for (const auto size :
+       {layer.heads, layer.kv_heads, layer.kv_rank, layer.conv, layer.value_exclusion,
+        layer.soft_cap, layer.smear, layer.value_embedding}) {
     key += std::to_string(size) + "|";
   }
   const auto forms = fused_forms(layer);
@@ -198,7 +205,8 @@ NAS_REGISTER_MIXER_KIND(.key = "attn",
                                   {"head_norm", {}},
                                   {"value_exclusion", {}},
                                   {"soft_cap", {}},
-                                  {"smear", {}}},
+                                  {"smear", {}},
+                                  {"value_embedding", {}}},
                         .has_further_options = true,
                         .scope = "attention",  // from before there were other mixers
                         .has_maps = true, .apply_rules = apply_rules,

@@ -52,11 +52,11 @@ std::unique_ptr<Mixer::State> SmearedMixer::start(std::int64_t room) const {
 }
 
 torch::Tensor SmearedMixer::step(const torch::Tensor& x, const torch::Tensor& residual,
-                                 State& given) {
+                                 const Pass& pass, State& given) {
   const at::NoGradGuard no_grad;
   auto& state = dynamic_cast<Kept&>(given);
   const auto before = std::exchange(state.latest, x);
-  return mixer_->step(smeared(x, before.defined() ? before : at::zeros_like(x)), residual,
+  return mixer_->step(smeared(x, before.defined() ? before : at::zeros_like(x)), residual, pass,
                       *state.inner);
 }
 

@@ -27,7 +27,8 @@ class SmearedMixer final : public Mixer {
                         std::uint64_t site) override;
   /// The mixer's, and the last x.
   [[nodiscard]] std::unique_ptr<State> start(std::int64_t room) const override;
-  torch::Tensor step(const torch::Tensor& x, const torch::Tensor& residual, State& state) override;
+  torch::Tensor step(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
+                     State& state) override;
 
  private:
   struct Kept;
