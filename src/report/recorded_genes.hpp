@@ -43,8 +43,15 @@ nlohmann::json choices_json(const RunSummary& run, const std::string& candidate,
 /// Whether names of a run's candidates say more than the paper's six genes: they are long then.
 bool has_long_names(const RunSummary& run);
 
+/// Whether a run's space gives layers genes of their own.
+bool names_layers(const RunSummary& run);
+
+/// The frame of a name of a model, "model{norm=rms}/"; of one that says none, nothing.
+std::string_view frame_text(std::string_view name);
+
 /// A candidate's name for people, in tables that have little room: its label, or in runs of long
-/// names the searched genes with an effect that differ from the baseline's, "position=rope, sink";
+/// names, where layers are named, the label without a frame that is the baseline's, and else the
+/// searched genes with an effect that differ from the baseline's, "position=rope, sink";
 /// those that the space fixes tell no candidate from another. Options of the paper's components stand
 /// for themselves, but for none. The label, too, where the baseline is unknown and where no gene
 /// differs.

@@ -331,8 +331,15 @@ std::string rungs_text(const RunSummary& run) {
 /// How mechanisms are named where their names are long.
 std::string long_names_text(const RunSummary& run) {
   if (!run.baseline || run.ranking.empty() || !has_long_names(run)) return {};
-  return "\nmechanisms are named by the searched genes that differ from the baseline " +
-         std::string(run.baseline->label) + "\n";
+  const std::string baseline(run.baseline->label);
+  if (!names_layers(run)) {
+    return "\nmechanisms are named by the searched genes that differ from the baseline " +
+           baseline + "\n";
+  }
+  const auto frame = frame_text(baseline);
+  return frame.empty() ? std::string()
+                       : "\nmechanisms are named without the frame " +
+                             std::string(frame.substr(0, frame.size() - 1)) + "\n";
 }
 
 /// What counts of the training tokens reach.

@@ -473,8 +473,10 @@ std::string behind_counts_text(const RunSummary& run) {
   return "The baseline is behind counts of the tokens that it was trained on: its " +
          to_string(measure) + " is " + number_text(value) + ", that of counts of order " +
          std::to_string(best->order) + " " + number_text(best->value) +
-         ". It has not learned yet what the last " +
-         counted(best->order - 1, "token says", "tokens say") + ".";
+         ". It has not learned yet " +
+         (best->order == 1
+              ? "how often each token comes."
+              : "what the last " + counted(best->order - 1, "token says", "tokens say") + ".");
 }
 
 std::string untrained_text(const RunSummary& run) {

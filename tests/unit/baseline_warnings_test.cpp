@@ -41,6 +41,9 @@ TEST_F(ReportTest, CountsOfTheTrainingTokensAreShownAndABaselineBehindThemIsSaid
   EXPECT_THAT(closing_table(ahead), HasSubstr("with as much history: perplexity 99.00 (order 3)"));
   expect_values(results_json(ahead), {{"/count_models/1/order", 3}});
   EXPECT_EQ(behind_counts_text(counted(std::log(101.0))), "");
+  EXPECT_THAT(behind_counts_text(run_with(
+                  "count_models", {{{"order", 1}, {"tokens", 9}, {"valid_nll", std::log(99.0)}}})),
+              ::testing::EndsWith("It has not learned yet how often each token comes."));
   EXPECT_FALSE(best_counts(run_with("count_models", nullptr)));
 }
 

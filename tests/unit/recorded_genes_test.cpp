@@ -84,6 +84,21 @@ TEST_F(LongNamesTest, TablesNameWhatDiffersFromTheBaseline) {
                 "2 of 8 asks after the initial population (25.0 %) differ"});
 }
 
+TEST_F(LongNamesTest, ModelsWhoseLayersDifferAreNamedLayerByLayer) {
+  long_.add({evaluation("h", 89.0, "model{norm=rms}/attn{position=rope}/conv")});
+  long_.add_asks({ask(3, 1, {"h"}, 89.0)});
+  long_.set_meta("config", {{"space",
+                             {{"norm", {"rms"}},
+                              {"stack", "cycle"},
+                              {"period", 2},
+                              {"mixer", {"attn", "conv"}},
+                              {"position", {"none", "rope"}}}}});
+  const auto text = closing_table(RunSummary(long_));
+  expect_words(text, {"  attn{position=rope}/conv  ", "  2*attn{position=rope}  ",
+                      "mechanisms are named without the frame model{norm=rms}\n"});
+  EXPECT_THAT(text, Not(HasSubstr("slot0")));
+}
+
 TEST_F(LongNamesTest, WhatTheSpaceFixesTellsNoCandidateFromAnother) {
   long_.add({evaluation("w", 101.0, "dot|softmax|none|fixed|bias|0.1")});
   long_.set_meta("baseline", {{"evaluations", {"w"}}, {"fitness", {101.0}}});
