@@ -141,11 +141,12 @@ class Front(Runs):
         code, words, why = self.script("front", *self.runs(), "--searched", stacked(GDN, GDN))
         self.assertEqual((code, why), (0, ""))
         self.assertIn("Of 1 model found by a search 1 have equal layers, 0 are cycles", words)
-        self.assertIn("lie, from the smallest: gdn and attn.", words)
+        self.assertIn("lie, from the smallest: found 1 and attn.", words)
         self.assertIn("3 rows at 3 learning rates (0.001, 0.002, 0.004), 3 seeds each", words)
         self.assertNotIn("at an end", words)
         page = (self.folder / "out/front.md").read_text()
         self.assertIn("| in reach |", page)
+        self.assertIn("- found 1: gdn\n", page)
         with open(self.folder / "out/front.csv", encoding="utf-8", newline="") as file:
             self.assertEqual(len([*csv.DictReader(file)]), 3 * 3 * 3)
         self.assertIn("\u2605", (self.folder / "out/front.svg").read_text())

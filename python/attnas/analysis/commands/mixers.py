@@ -168,6 +168,7 @@ def front_page(options: argparse.Namespace, command: str) -> tuple[list[str], Re
                          f"{listed(sorted(found.rows[0].sizes), 20)}")
     if missing := [name for name in options.searched if found.row(name) is None]:
         raise TableError(f"--searched {missing[0]}: no row has this name")
+    found, searched = _numbered(found, options.searched, options.against)
     sizes = np.array([row.sizes[options.against] for row in found.rows])
     kept = sizes[sizes > 0]
     least = float(kept.min()) / 4 if len(kept) else 1.0  # where what is 0 stands on the logarithmic axis
@@ -190,9 +191,19 @@ def front_page(options: argparse.Namespace, command: str) -> tuple[list[str], Re
         Bullets(["to the baseline: the mean difference of pairs of equal seeds; p of a t test by Holm over the rows.",
                  "The front takes the best of many means, which flatters it a little.",
                  "in reach: of answers, those whose value lies within one layer's window of the query: what one layer of it can "
-                 "know. A second layer, and convolutions, reach further."])])
+                 "know. A second layer, and convolutions, reach further."]),
+        *([Bullets([f"{short}: {label}" for short, label in searched.items()])] if searched else [])])
     title = f"{found.value.capitalize()} against {options.against.replace('_', ' ')}"
     return sentences, Report.of_findings(title, sentences, [chapter], command), {"front.csv": trials(found)}
+
+
+def _numbered(found: Tuned, names: Sequence[str], against: str) -> tuple[Tuned, dict[str, str]]:
+    """With short labels for models of some names, whose own are long: "found 1" is the smallest; and what these stand for."""
+    chosen = [row for row in found.rows if row.name in names and row.name != found.baseline]
+    rows = sorted(chosen, key=lambda row: row.sizes[against])
+    short = {row.name: f"found {place}" for place, row in enumerate(rows, 1)}
+    relabelled = [dataclasses.replace(row, label=short.get(row.name, row.label)) for row in found.rows]
+    return dataclasses.replace(found, rows=relabelled), {short[row.name]: row.label for row in rows}
 
 
 def _seeds(found: Tuned) -> str:
