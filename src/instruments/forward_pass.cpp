@@ -128,7 +128,7 @@ Calls attention_pass(const Architecture& architecture, const PassSettings& setti
                            make_generator(at::kCPU, kSeed), at::TensorOptions(at::kFloat))
                      .to(device);
   Pass pass;
-  if (mechanism.value_embedding == 1) pass.value_rows = x;
+  if (mechanism.value_embedding == 1) pass.value_rows = x;  // of their shape
   return {[layer, x, pass] { (void)layer->forward(x, x, pass, 0); }};
 }
 

@@ -24,7 +24,7 @@ struct Pass {
   /// int64 of the same bits: read when the kernels run, and in place of `seeds`, which may then be
   /// empty.
   torch::Tensor device_seeds{};
-  /// Rows of the token's in the table of value embeddings (nn/transformer.hpp), (R, B, T, D), for
+  /// The tokens' rows of the table of value embeddings (nn/transformer.cpp), (R, B, T, D), for
   /// layers that read them.
   torch::Tensor value_rows{};
   /// Receives what attention computes, where somebody asks (nn/attention_record.hpp).
