@@ -167,8 +167,7 @@ nlohmann::json choices_json(const RunSummary& run, const std::string& candidate,
   return choices;
 }
 
-bool names_layers(const RunSummary& run) {
-  const auto genes = gene_names(run);
+bool names_layers(const std::vector<std::string>& genes) {
   return std::any_of(genes.begin(), genes.end(),
                      [](const auto& gene) { return place_of(gene).layer.has_value(); });
 }
@@ -180,11 +179,11 @@ std::string_view frame_text(std::string_view name) {
 std::string short_label(const RunSummary& run, const std::string& candidate) {
   const auto label = run.label(candidate);
   if (!run.baseline || run.baseline->candidate == candidate || !has_long_names(run)) return label;
-  if (names_layers(run)) {
+  const auto genes = gene_names(run);
+  if (names_layers(genes)) {
     const auto frame = frame_text(label);
     return frame == frame_text(run.baseline->label) ? label.substr(frame.size()) : label;
   }
-  const auto genes = gene_names(run);
   const auto own = choices_of(run, candidate, genes);
   const auto baseline = choices_of(run, run.baseline->candidate, genes);
   if (!own || !baseline) return label;

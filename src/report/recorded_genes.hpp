@@ -43,8 +43,8 @@ nlohmann::json choices_json(const RunSummary& run, const std::string& candidate,
 /// Whether names of a run's candidates say more than the paper's six genes: they are long then.
 bool has_long_names(const RunSummary& run);
 
-/// Whether a run's space gives layers genes of their own.
-bool names_layers(const RunSummary& run);
+/// Whether layers have genes of their own among these (gene_names()).
+bool names_layers(const std::vector<std::string>& genes);
 
 /// The frame of a name of a model, "model{norm=rms}/"; of one that says none, nothing.
 std::string_view frame_text(std::string_view name);

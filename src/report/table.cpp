@@ -332,7 +332,7 @@ std::string rungs_text(const RunSummary& run) {
 std::string long_names_text(const RunSummary& run) {
   if (!run.baseline || run.ranking.empty() || !has_long_names(run)) return {};
   const std::string baseline(run.baseline->label);
-  if (!names_layers(run)) {
+  if (!names_layers(gene_names(run))) {
     return "\nmechanisms are named by the searched genes that differ from the baseline " +
            baseline + "\n";
   }
