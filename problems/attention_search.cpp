@@ -22,6 +22,7 @@
 #include "evaluation/model_selection.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/shorthand.hpp"
 #include "instruments/environment.hpp"
 #include "nn/transformer.hpp"
 #include "ops/model_failure.hpp"
@@ -121,6 +122,16 @@ class AttentionSearch final : public Problem {
 
   [[nodiscard]] std::string label(const std::string& candidate) const override {
     return nas::label(parse_unchecked(candidate, architecture_));
+  }
+
+  [[nodiscard]] std::string label_beside(const std::string& candidate,
+                                         const std::string& baseline) const override {
+    if (baseline.empty()) return label(candidate);
+    const auto model = parse_unchecked(candidate, architecture_);
+    const auto base = parse_unchecked(baseline, architecture_);
+    const auto whole = nas::label(model);
+    const auto shorthand = shorthand_of(model, base).value_or(whole);
+    return shorthand.size() < whole.size() ? shorthand : whole;
   }
 
   [[nodiscard]] nlohmann::json identity() const override {

@@ -1,6 +1,7 @@
 // nas-compare: many searches of several algorithms on one table.
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -131,6 +132,7 @@ std::string closing_table(const nas::ComparisonResult& result) {
   nas::Column names{.header = "algorithm", .left = true};
   nas::Column searches{.header = "searches"};
   nas::Column outcome{.header = result.several ? "true hypervolume" : "true regret"};
+  nas::Column interval{.header = "95 %"};
   nas::Column everything{.header = "of everything evaluated"};
   nas::Column asks{.header = "asks/training", .spare = true};
   nas::Column rate{.header = "asks/s", .spare = true};
@@ -138,15 +140,19 @@ std::string closing_table(const nas::ComparisonResult& result) {
   for (const auto& algorithm : result.algorithms) {
     names.cells.push_back(algorithm.name);
     searches.cells.push_back(std::to_string(algorithm.searches));
-    outcome.cells.push_back(nas::fixed_text(algorithm.handed_over, decimals));
+    outcome.cells.push_back(nas::fixed_text(algorithm.returned, decimals));
+    const auto [low, high] = algorithm.interval;
+    interval.cells.push_back(std::isfinite(low) ? nas::fixed_text(low, decimals) + " to " +
+                                                      nas::fixed_text(high, decimals)
+                                                : std::string());
     everything.cells.push_back(nas::fixed_text(algorithm.everything, decimals));
     asks.cells.push_back(nas::fixed_text(algorithm.asks_per_training, 2));
     rate.cells.push_back(nas::human_count(algorithm.asks_per_second));
   }
-  auto text = (result.several ? "medians; true hypervolume of the fronts that searches hand over, "
-                                "as a share of the best, "
-                              : "medians; regret of " + result.objective +
-                                    " of what searches hand over, beyond the best, ") +
+  auto text = (result.several ? "medians over searches: true hypervolume of the fronts that they "
+                                "return, as a share of the best, "
+                              : "medians over searches: by how much the " + result.objective +
+                                    " of what they return is worse than the best, ") +
               nas::number_text(result.best) + "\n";
   const auto& on_validation = result.judged_on_validation;
   if (!on_validation.empty()) {
@@ -156,7 +162,7 @@ std::string closing_table(const nas::ComparisonResult& result) {
             (on_validation.size() == 1 ? "it" : "them") + "\n";
   }
   const auto width = nas::line_width();
-  text += nas::aligned({names, searches, outcome, everything, asks, rate}, width);
+  text += nas::aligned({names, searches, outcome, interval, everything, asks, rate}, width);
   if (result.recycled > 0) {
     text += "\n" + std::to_string(result.recycled) +
             " evaluations met a recorded training run again: the table has " +

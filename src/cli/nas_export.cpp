@@ -42,7 +42,7 @@ constexpr const char* kElsewhere =
 constexpr const char* kFolderWords =
     "NAME is best, baseline, or the name or label of a mechanism that the run has trained; best "
     "is\n"
-    "what the search hands over, of several objectives the point of the front that is best by the\n"
+    "what the search returns, of several objectives the point of the front that is best by the\n"
     "first. Weights that the run has kept (evaluation.keep_models) are taken; else the training\n"
     "run is made again. What is different on this machine is given as overrides, such as\n"
     "evaluation.device=cpu.\n"

@@ -315,6 +315,30 @@ class ShorthandReader {
   std::vector<Change> changes_;
 };
 
+/// The genes in which all layers of a model, or its own genes, say something else than the base.
+Words parts_of(const Architecture& model, const Architecture& base) {
+  Words parts;
+  const auto& layer = model.stack.front();
+  for (const auto* slot : model_slots()) {
+    const auto value = text(*slot, model.genes);
+    if (value != text(*slot, base.genes)) parts.push_back(shorthand_part(*slot, value));
+  }
+  for (const auto* slot : layer_slots()) {
+    const auto value = text(*slot, layer);
+    if (value != text(*slot, base.stack.front())) parts.push_back(shorthand_part(*slot, value));
+  }
+  return parts;
+}
+
+/// Whether a text is read as a model of that name.
+bool means(const Words& parts, const std::string& name, const Architecture& base) {
+  try {
+    return to_string(canonical(named_model(join(parts, "+"), base, base))) == name;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
@@ -344,6 +368,33 @@ Architecture named_model(std::string_view text, const Architecture& frame,
 Architecture named_model(std::string_view text, const Architecture& frame) {
   if (!is_shorthand(text, frame)) return parse_model(text, frame);
   return named_model(text, frame, vanilla_architecture(frame));
+}
+
+std::string shorthand_part(const Slot& slot, const std::string& value) {
+  for (const auto& word : {value, slot.name}) {
+    const auto found = meanings(word);
+    if (found.size() == 1 && found.front().slot == &slot && found.front().value == value) {
+      return word;
+    }
+  }
+  return slot.name + "=" + value;
+}
+
+std::optional<std::string> shorthand_of(const Architecture& model, const Architecture& base) {
+  const auto name = to_string(model);
+  if (name == to_string(base)) return std::nullopt;
+  for (const auto& alias : layer_aliases()) {
+    if (alias.built && means({alias.name}, name, base)) return alias.name;
+  }
+  auto parts = parts_of(model, base);
+  // What is void beside other parts is refused there: it is left out where that means the same.
+  for (std::size_t i = parts.size(); parts.size() > 1 && i-- > 0;) {
+    auto fewer = parts;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (means(fewer, name, base)) parts = std::move(fewer);
+  }
+  if (!means(parts, name, base)) return std::nullopt;
+  return join(parts, "+");
 }
 
 void require_layers(std::string_view name, const Architecture& model, std::int64_t layers) {

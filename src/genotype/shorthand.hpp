@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "genotype/architecture.hpp"
+#include "genotype/slots.hpp"
 
 /// Shorthand says of a model only what differs from another one, the baseline:
 ///
@@ -30,6 +33,14 @@ Architecture named_model(std::string_view text, const Architecture& frame,
                          const Architecture& base);
 /// The same, the base the vanilla model of the frame.
 Architecture named_model(std::string_view text, const Architecture& frame);
+
+/// What says a gene's choice in shorthand: a word alone where that does, "sparsemax", else "kv_heads=1".
+std::string shorthand_part(const Slot& slot, const std::string& value);
+
+/// The shorthand that means a model: what named_model() reads as it. Nothing where it is the base or where its
+/// layers differ in what the base's share. Cost: it is read a few times.
+/// @param model, base  canonical, of as many layers.
+std::optional<std::string> shorthand_of(const Architecture& model, const Architecture& base);
 
 /// Of a name that says how many layers there are; one of six fields does not.
 /// @throws InputError unless the model that it names has so many.

@@ -49,7 +49,7 @@ std::string place_of(const RunSummary& run, const std::string& candidate) {
   const auto front = std::to_string(run.front.size()) + " on the non-dominated front";
   if (found == run.ranking.data()) {
     return run.several() ? "the best by " + first + " of the " + front
-                         : "what it hands over, believed the best by " + first + " of " + usable;
+                         : "what it returns, believed the best by " + first + " of " + usable;
   }
   if (run.several() && found->on_front) return "one of the " + front;
   return "number " + std::to_string(found - run.ranking.data() + 1) + " of " + usable + ", by " +

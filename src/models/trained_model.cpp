@@ -66,7 +66,7 @@ std::string canonical_name(const RunSummary& run, const std::string& given) {
   }
 }
 
-/// Why a run has no baseline to hand over.
+/// Why a run has no baseline to return.
 std::string without_baseline(const RunSummary& run) {
   const auto name = canonical_name(run, run.config.value("/baseline/mechanism"_json_pointer, ""));
   for (const auto& evaluation : run.evaluations) {

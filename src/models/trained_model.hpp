@@ -24,7 +24,7 @@ std::filesystem::path folder_of_run(const std::filesystem::path& run);
 RunSummary read_run(const std::filesystem::path& run);
 
 /// The canonical name of what a command line calls a mechanism: a name, which need not be canonical, a
-/// label, as tables have it too, "best" or "baseline"; best is what the search hands over, of several
+/// label, as tables have it too, "best" or "baseline"; best is what the search returns, of several
 /// objectives the point of its front that is best by the first. @throws InputError saying what there
 /// is.
 std::string find_mechanism(const RunSummary& run, const std::string& given);

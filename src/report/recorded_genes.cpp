@@ -9,6 +9,7 @@
 #include "evaluation/frame.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/shorthand.hpp"
 #include "genotype/slots.hpp"
 #include "search/gene_place.hpp"
 
@@ -195,11 +196,10 @@ std::string short_label(const RunSummary& run, const std::string& candidate) {
     if (choice == (*baseline)[i] || is_fixed(genes[i], run.config.at("space"))) continue;
     if (std::find(acting.begin(), acting.end(), genes[i]) == acting.end()) continue;
     const auto& slot = nas::slot(place_of(genes[i]).slot);
-    const bool speaks = slot.paper && slot.is_component() && genes[i] == slot.name &&
-                        choice != "none" && choice.find('/') == std::string::npos;
-    differences.push_back(speaks ? choice : genes[i] + "=" + choice);
+    const bool speaks = genes[i] == slot.name && choice.find('/') == std::string::npos;
+    differences.push_back(speaks ? shorthand_part(slot, choice) : genes[i] + "=" + choice);
   }
-  return differences.empty() ? label : join(differences);
+  return differences.empty() ? label : join(differences, "+");
 }
 
 }  // namespace nas

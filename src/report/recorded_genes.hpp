@@ -51,9 +51,8 @@ std::string_view frame_text(std::string_view name);
 
 /// A candidate's name for people, in tables that have little room: its label, or in runs of long
 /// names, where layers are named, the label without a frame that is the baseline's, and else the
-/// searched genes with an effect that differ from the baseline's, "position=rope, sink";
-/// those that the space fixes tell no candidate from another. Options of the paper's components stand
-/// for themselves, but for none. The label, too, where the baseline is unknown and where no gene
+/// searched genes with an effect that differ from the baseline's, as shorthand says them, "rope+sink";
+/// those that the space fixes tell no candidate from another. The label, too, where the baseline is unknown and where no gene
 /// differs.
 std::string short_label(const RunSummary& run, const std::string& candidate);
 

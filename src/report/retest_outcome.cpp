@@ -105,7 +105,7 @@ Points points_of(const Retested& retested, const ObjectiveSet& objectives) {
   return points;
 }
 
-/// Among the candidates that a search may hand over: none that tuning made or a constraint rejects,
+/// Among the candidates that a search may return: none that tuning made or a constraint rejects,
 /// and no control.
 void find_probabilities(const std::vector<Retested>& retested, const ObjectiveSet& objectives,
                         RetestOutcome& outcome) {

@@ -138,9 +138,11 @@ std::string size_text(const RetestOutcome& outcome, const Compared& one, std::si
 void add_undecided(const RetestOutcome& outcome, const std::vector<Compared>& group,
                    std::size_t compared, const std::string& reference, Texts& sentences) {
   if (group.empty()) return;
-  const bool all = group.size() == compared;
-  auto lead = who(group, all, " shows", " show") + " no difference from " + reference + " that " +
-              pairs_text(group) + " can show";
+  const auto lead =
+      (group.size() == 1          ? group.front().candidate->label + " is not"
+       : group.size() == compared ? "None of the " + std::to_string(compared) + " is"
+                                  : std::to_string(group.size()) + " others are not") +
+      " shown to differ from " + reference + " with " + pairs_text(group);
   if (group.size() == 1) {
     const auto& one = group.front();
     sentences.push_back(lead + (has_size(one) ? ": " + size_text(outcome, one, compared) : "") +
@@ -291,7 +293,7 @@ void add_failures(const RetestOutcome& outcome, Texts& sentences) {
   }
 }
 
-/// "worse by 4.24": what fresh seeds do to scores that were better by so much.
+/// "worse by 4.24": what new seeds do to scores that were better by so much.
 std::string shift_text(double optimism) {
   return (optimism > 0.0 ? "worse by " : "better by ") + number_text(std::abs(optimism));
 }
@@ -299,18 +301,20 @@ std::string shift_text(double optimism) {
 void add_optimism(const RetestOutcome& outcome, Texts& sentences) {
   if (!outcome.flattery) return;
   const bool flattered = *outcome.flattery > 0.0;
-  std::string text = "The search's scores ";
-  text += flattered ? "flattered what it found by " + number_text(*outcome.flattery)
-                    : "did not flatter what it found: with fresh seeds that is " +
-                          shift_text(*outcome.optimism);
-  text += " in " + outcome.objective + " on average";
-  if (flattered && outcome.flattery_share && *outcome.flattery_share > 0.0) {
-    text += " (" + percent_text(100.0 * *outcome.flattery_share) + " %)";
+  std::string text = "The search's scores of what it found were ";
+  if (flattered) {
+    text += "too optimistic by " + number_text(*outcome.flattery) + " in " + outcome.objective;
+    if (outcome.flattery_share && *outcome.flattery_share > 0.0) {
+      text += " (" + percent_text(100.0 * *outcome.flattery_share) + " %)";
+    }
+    text += ", on average";
+  } else {
+    text += "not too optimistic: with new seeds it is " + shift_text(*outcome.optimism) + " in " +
+            outcome.objective + " on average";
   }
   if (outcome.baseline_optimism) {
-    text += (flattered ? ", beyond what the seeds do to all: " : ", while ") +
-            ("the baseline, which nothing selected, is " + shift_text(*outcome.baseline_optimism)) +
-            (flattered ? " with them" : "");
+    text += (flattered ? ", beyond the change of the baseline, which is " : ", the baseline ") +
+            shift_text(*outcome.baseline_optimism) + (flattered ? " with new seeds" : "");
   }
   sentences.push_back(text + ".");
 }
@@ -497,7 +501,7 @@ std::string nothing_found_text(const RunSummary& run) {
   const auto counted_of = [](std::int64_t number, const std::string& what) {
     return number > 0 ? ", " + std::to_string(number) + what : std::string();
   };
-  return "The search has nothing to hand over: of " +
+  return "The search has nothing to return: of " +
          counted(static_cast<std::int64_t>(run.num_asked()), "ask") + " none came to a result" +
          counted_of(std::ssize(run.rejected), " rejected by constraints") +
          counted_of(failed, " failed") + counted_of(std::ssize(run.paused), " paused at a rung") +

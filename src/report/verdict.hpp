@@ -11,9 +11,9 @@
 namespace nas {
 
 /// What a re-test says, in sentences: whether the baseline and the mechanisms are better than the
-/// best control; which mechanisms are better or worse than the baseline (and the tuned one) beyond noise, for which so few seeds show no difference, by how
-/// much these differ and how many seeds would show that, which failed or break a
-/// constraint, and how much the search's scores flattered what it found.
+/// best control; which mechanisms are better or worse than the baseline (and the tuned one) beyond noise, which are not shown to
+/// differ, by how much these do and how many seeds would show that, which failed or break a constraint, and by how much the
+/// search's scores were too optimistic.
 ///
 /// Beyond noise: Holm's p is at most 1 - confidence. Differences are in test perplexity: a mean
 /// difference d of nll (nats) is a ratio exp(d) of perplexities.

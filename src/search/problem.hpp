@@ -57,6 +57,11 @@ class Problem : public Measurement {
  public:
   /// Name for people of a candidate, whose own name is given.
   [[nodiscard]] virtual std::string label(const std::string& candidate) const = 0;
+  /// The name beside a baseline, which says what differs where that is shorter.
+  [[nodiscard]] virtual std::string label_beside(const std::string& candidate,
+                                                 const std::string& /*baseline*/) const {
+    return label(candidate);
+  }
   /// Names of the genes of a genotype that have an effect: another value of any other gene is the
   /// same candidate. All of them, unless the problem knows better.
   [[nodiscard]] virtual std::vector<std::string> active(const Genotype& genotype) const {

@@ -25,6 +25,17 @@ double median(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
 }
 
+std::pair<double, double> median_interval(std::vector<double> values, double confidence) {
+  std::sort(values.begin(), values.end());
+  const boost::math::binomial_distribution<> below(static_cast<double>(values.size()), 0.5);
+  std::size_t outside = 0;  // values beyond each end
+  while (boost::math::cdf(below, static_cast<double>(outside)) <= (1.0 - confidence) / 2.0) {
+    ++outside;
+  }
+  if (outside == 0) return {-kInfinity, kInfinity};
+  return {values[outside - 1], values[values.size() - outside]};
+}
+
 Estimate estimate(std::span<const double> values, double confidence) {
   if (values.empty()) throw std::logic_error("estimate: no values");
   const auto n = static_cast<double>(values.size());

@@ -21,6 +21,10 @@ struct Estimate {
 /// The middle one of the values, or the mean of the two in the middle. @param values  at least one.
 double median(std::vector<double> values);
 
+/// Interval of the median of a distribution by order statistics of independent values: the narrowest symmetric pair of which
+/// binomial counts say at least the confidence; infinite where all of them say less (fewer than 6 values at 0.95).
+std::pair<double, double> median_interval(std::vector<double> values, double confidence = 0.95);
+
 /// Mean of independent values with its t-interval. @param confidence in (0, 1).
 /// @throws std::logic_error for no values.
 Estimate estimate(std::span<const double> values, double confidence = 0.95);

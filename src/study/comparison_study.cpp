@@ -442,7 +442,7 @@ ComparisonResult result_of(const ComparisonStore& store, const Setup& setup) {
   const bool draws = setup.study->mode() != ReplayMode::mean;  // one replicate after the other
   const auto algorithms = store.algorithms();
   for (std::size_t i = 0; i < algorithms.size(); ++i) {
-    std::vector<double> handed_over;
+    std::vector<double> returned;
     std::vector<double> everything;
     const auto trust = trust_of(algorithms[i].settings);
     double asked = 0.0;
@@ -450,17 +450,18 @@ ComparisonResult result_of(const ComparisonStore& store, const Setup& setup) {
     double seconds = 0.0;
     store.for_each_search(static_cast<Integer>(i), [&](const ComparedSearch& search) {
       if (search.trajectory.candidates.empty()) return;
-      handed_over.push_back(truth.handed_over(search.trajectory, trust));
+      returned.push_back(truth.returned(search.trajectory, trust));
       everything.push_back(truth.everything(search.trajectory));
       asked += static_cast<double>(search.trajectory.candidates.size());
       trained += search.trajectory.trained.back();
       if (draws) result.recycled += num_recycled(search.trajectory, result.replicates);
       seconds += search.search_seconds;
     });
-    if (handed_over.empty()) continue;
+    if (returned.empty()) continue;
     result.algorithms.push_back({.name = algorithms[i].name,
-                                 .searches = std::ssize(handed_over),
-                                 .handed_over = median(handed_over),
+                                 .searches = std::ssize(returned),
+                                 .returned = median(returned),
+                                 .interval = median_interval(returned),
                                  .everything = median(everything),
                                  .asks_per_training = asked / trained,
                                  .asks_per_second = asked / seconds});

@@ -56,7 +56,7 @@ double Truth::worth(const std::vector<std::size_t>& candidates) const {
   return volume(points) / best_;
 }
 
-double Truth::handed_over(const Trajectory& trajectory, Trust trust) const {
+double Truth::returned(const Trajectory& trajectory, Trust trust) const {
   const auto width = static_cast<std::ptrdiff_t>(objectives_.objectives.size());
   std::vector<std::size_t> candidates;  // in the order in which they came
   std::vector<Belief> beliefs;          // of each of them

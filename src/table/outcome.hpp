@@ -26,10 +26,10 @@ std::int64_t num_recycled(const Trajectory& trajectory, std::int64_t replicates)
 /// What searches on a table are worth in truth. Points are in minimisation form, unscaled, and by
 /// candidate number.
 ///
-/// An algorithm is judged by what its searches hand over, as their own records let them believe:
+/// An algorithm is judged by what its searches return, as their own records let them believe:
 /// with one objective the candidate that a search believes best (of equal ones that which it asked
 /// for first), with several the candidates on the front of what it believes; a failure is no answer
-/// (docs/candidates.md), and a search that saw only failures hands over one. `everything` is what
+/// (docs/candidates.md), and a search that saw only failures returns one. `everything` is what
 /// someone who knows the truth would pick out of a search's candidates: no search gives that. The
 /// pages of analysis/compare.py judge by the same two.
 class Truth {
@@ -37,10 +37,10 @@ class Truth {
   /// @param objectives  with their ranges; outlives the object.
   Truth(const ObjectiveSet& objectives, Points truth);
 
-  /// What a search hands over. One objective: its true value beyond the least true value of all
+  /// What a search returns. One objective: its true value beyond the least true value of all
   /// (true regret, in the objective's unit). Several: the hypervolume of its true points, scaled,
   /// as a share of that of all candidates. NaN of a search that asked for nothing.
-  [[nodiscard]] double handed_over(const Trajectory& trajectory, Trust trust) const;
+  [[nodiscard]] double returned(const Trajectory& trajectory, Trust trust) const;
   /// The same of everything that a search evaluated.
   [[nodiscard]] double everything(const Trajectory& trajectory) const;
 

@@ -460,16 +460,16 @@ class Tally {
     }
     Points points;
     for (const auto& one : state.finished) points.push_back(one.point);
-    std::vector<std::size_t> handed_over;
+    std::vector<std::size_t> returned;
     for (const auto i : non_dominated(points)) {
-      handed_over.push_back(static_cast<std::size_t>(state.finished[i].ask));
+      returned.push_back(static_cast<std::size_t>(state.finished[i].ask));
     }
     sums_.started += static_cast<double>(state.started.size());
     sums_.finished += static_cast<double>(state.finished.size());
     const auto whole = static_cast<double>(std::ssize(state.started) * audit.options.rungs.back());
     sums_.saved += whole > 0.0 ? 1.0 - static_cast<double>(state.paid) / whole : 0.0;
-    regrets_.push_back(judge.own.regret(handed_over));
-    fresh_.push_back(judge.fresh.regret(handed_over));
+    regrets_.push_back(judge.own.regret(returned));
+    fresh_.push_back(judge.fresh.regret(returned));
   }
 
   [[nodiscard]] RungAudit::Replayed result(std::string method, std::int64_t budget) const {

@@ -54,7 +54,7 @@ struct RungAudit {
     double started = 0.0, finished = 0.0;  ///< mean numbers of candidates
     double saved = 0.0;                    ///< share of the steps that the started would have taken
     Pruned top_3{}, top_16{}, front{};     ///< of all mechanisms, by the same replicate
-    /// Of what a search hands over. One objective: its value beyond the least of all; several: the
+    /// Of what a search returns. One objective: its value beyond the least of all; several: the
     /// share of the front's hypervolume that is missing, objectives scaled to the front's range and
     /// the reference a tenth beyond it. NaN where a search finished nothing.
     Estimate regret{};

@@ -13,7 +13,7 @@
 
 namespace nas {
 
-/// Makes searches on threads of its own and hands over what is finished in their order, however
+/// Makes searches on threads of its own and returns what is finished in their order, however
 /// many threads there are.
 class SearchPool {
  public:

@@ -23,7 +23,7 @@ class Beliefs(unittest.TestCase):
     def test_the_best_where_that_is_reported(self):
         self.assertEqual(beliefs(ASKED, ANSWERS, BEST)[:, 0].tolist(), [9, 5, 9, 1, 5])
 
-    def test_of_equal_candidates_the_first_asked_for_is_handed_over(self):
+    def test_of_equal_candidates_the_first_asked_for_is_returned(self):
         leaders = incumbents(np.array([1, 0, 1]), np.array([3.0, 2.0, 2.0]))
         self.assertEqual(leaders.tolist(), [0, 1, 2])
 

@@ -477,7 +477,7 @@ class RealRuns(Comparing):
                   [("a", ["1"], [1e9], 1.0, "diverged")])
         self.compare(found, self.folder / "failed.json")
         self.assertIn("- Searches that found nothing usable: 1 of random_search. They count as "
-                      "if they had handed over a failure.", self.read("compare.md"))
+                      "if they had returned a failure.", self.read("compare.md"))
 
     def test_a_retest_judges_runs(self):
         paths = []

@@ -232,7 +232,7 @@ class OnDraws(Comparing):
         self.assertEqual(judging, {3, 4, 5, 6, 7})
 
     def test_draws_are_the_units(self):
-        """On each draw four pairs of searches, of which all hand over the first mechanism or all of random_search's the last."""
+        """On each draw four pairs of searches, of which all return the first mechanism or all of random_search's the last."""
         searches = [(number, seed, [0 if number == 0 or (seed - 7) % 20 < 8 else 5]) for number in (0, 1) for seed in range(7, 87)]
         self.compare(self.write(searches))
         with open(self.folder / "out" / "draws.csv", encoding="utf-8") as file:

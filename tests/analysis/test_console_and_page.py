@@ -22,7 +22,7 @@ SOURCES = Path(__file__).resolve().parents[2]
 
 
 def console(text: str) -> dict[str, list[str]]:
-    """The closing table's cells by algorithm: searches, handed over, of everything, ..."""
+    """The closing table's cells by algorithm: searches, returned, of everything, ..."""
     rows = [re.split(r"  +", line.strip()) for line in text.splitlines() if line.startswith("  ")]
     return {name: cells for name, *cells in rows}
 

@@ -1,4 +1,4 @@
-// A search space and decision vectors: whatever an algorithm hands over is decoded to a genotype of
+// A search space and decision vectors: whatever an algorithm returns is decoded to a genotype of
 // the space, which encodes to a vector within the bounds that decodes to it.
 
 #include <cmath>

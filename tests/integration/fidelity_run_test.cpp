@@ -122,12 +122,12 @@ TEST_F(FidelityRunTest, OfFewCandidatesTheBestIsTrainedToTheEndAndTestedAgain) {
       {"training.learning_rate=1e30", "of 3 asks none came to a result, 3 failed"}};
   for (const auto& [setting, why] : nothing) {
     EXPECT_EQ(run("nas-run", few(3, {setting, "objectives=[perplexity]"})), 3) << text();
-    expect_text("there is nothing to re-test. The search has nothing to hand over: ");
+    expect_text("there is nothing to re-test. The search has nothing to return: ");
     expect_text(why);
     EXPECT_FALSE(results_of(folder_ / std::to_string(runs))["warnings"].empty());
     auto again = few(3, {setting, "objectives=[perplexity]", "retest.replicates=0"});
     EXPECT_EQ(run("nas-run", again), 0) << "nothing was to be tested again";
-    expect_text("The search has nothing to hand over");
+    expect_text("The search has nothing to return");
   }
 }
 

@@ -32,7 +32,7 @@ TEST_F(RetestTest, JudgesWhatWasFoundOnFreshSeedsAndTheTestSplit) {
   expect_text("tuning ");
   expect_text("re-test on 3 fresh seeds");
   expect_text("tuned by the validation split");
-  expect_text("that 3 seeds can show");
+  expect_text("shown to differ from the baseline with 3 seeds");
   const auto found = results_of(folder_ / "run");
   EXPECT_EQ(found["counts"]["evaluated"], 5) << "nothing further is charged to the search";
   const auto& retest = found["retest"];

@@ -33,14 +33,14 @@ TEST(Truth, OfOneObjectiveIsTheRegretOfWhatLooksBest) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}, {4.0}});
   EXPECT_EQ(truth.best(), 3.0);
-  EXPECT_EQ(truth.handed_over({.candidates = {1, 2}, .fitness = {3.5, 3.0}}, Trust::latest), 1.0);
-  EXPECT_EQ(truth.handed_over({.candidates = {2, 1}, .fitness = {3.6, 3.5}}, Trust::latest), 0.0);
+  EXPECT_EQ(truth.returned({.candidates = {1, 2}, .fitness = {3.5, 3.0}}, Trust::latest), 1.0);
+  EXPECT_EQ(truth.returned({.candidates = {2, 1}, .fitness = {3.6, 3.5}}, Trust::latest), 0.0);
 }
 
 TEST(Truth, TheLatestAnswerCounts) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}});
-  EXPECT_EQ(truth.handed_over({.candidates = {0, 1, 0}, .fitness = {1.0, 2.0, 9.0}}, Trust::latest),
+  EXPECT_EQ(truth.returned({.candidates = {0, 1, 0}, .fitness = {1.0, 2.0, 9.0}}, Trust::latest),
             0.0);
 }
 
@@ -48,23 +48,23 @@ TEST(Truth, TheMeanCountsWhereEachAnswerIsATrainingRunOfItsOwn) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}});
   const Trajectory lucky_at_last{.candidates = {0, 1, 0}, .fitness = {9.0, 2.0, 1.0}};
-  EXPECT_EQ(truth.handed_over(lucky_at_last, Trust::latest), 2.0);
-  EXPECT_EQ(truth.handed_over(lucky_at_last, Trust::mean), 0.0);
+  EXPECT_EQ(truth.returned(lucky_at_last, Trust::latest), 2.0);
+  EXPECT_EQ(truth.returned(lucky_at_last, Trust::mean), 0.0);
 }
 
 TEST(Truth, TheBestAnswerCountsWhereThatIsReported) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}});
   const Trajectory lucky_at_first{.candidates = {0, 1, 0}, .fitness = {1.0, 2.0, 9.0}};
-  EXPECT_EQ(truth.handed_over(lucky_at_first, Trust::latest), 0.0);
-  EXPECT_EQ(truth.handed_over(lucky_at_first, Trust::best_answer), 2.0);
+  EXPECT_EQ(truth.returned(lucky_at_first, Trust::latest), 0.0);
+  EXPECT_EQ(truth.returned(lucky_at_first, Trust::best_answer), 2.0);
 }
 
 TEST(Truth, OfEqualBeliefsTheFirstAskedForIsHandedOver) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}});
-  EXPECT_EQ(truth.handed_over({.candidates = {1, 0}, .fitness = {1.0, 1.0}}, Trust::latest), 0.0);
-  EXPECT_EQ(truth.handed_over({.candidates = {0, 1}, .fitness = {1.0, 1.0}}, Trust::latest), 2.0);
+  EXPECT_EQ(truth.returned({.candidates = {1, 0}, .fitness = {1.0, 1.0}}, Trust::latest), 0.0);
+  EXPECT_EQ(truth.returned({.candidates = {0, 1}, .fitness = {1.0, 1.0}}, Trust::latest), 2.0);
 }
 
 /// As a search believes: means are over what was trained and allowed.
@@ -73,27 +73,27 @@ TEST(Truth, FailuresAreNoAnswers) {
   const Truth truth(set, {{3.0}, {5.0}});
   const double failure = set.failure().front();
   const Trajectory once_failed{.candidates = {0, 0, 1}, .fitness = {failure, 2.0, 4.0}};
-  EXPECT_EQ(truth.handed_over(once_failed, Trust::mean), 0.0);
-  EXPECT_EQ(truth.handed_over(once_failed, Trust::best_answer), 0.0);
+  EXPECT_EQ(truth.returned(once_failed, Trust::mean), 0.0);
+  EXPECT_EQ(truth.returned(once_failed, Trust::best_answer), 0.0);
   const Trajectory failed_at_last{.candidates = {0, 1, 0}, .fitness = {2.0, 4.0, failure}};
-  EXPECT_EQ(truth.handed_over(failed_at_last, Trust::latest), 2.0);
+  EXPECT_EQ(truth.returned(failed_at_last, Trust::latest), 2.0);
   const Trajectory nothing_else{.candidates = {0, 1}, .fitness = {failure, failure}};
-  EXPECT_EQ(truth.handed_over(nothing_else, Trust::latest), failure - 3.0);
+  EXPECT_EQ(truth.returned(nothing_else, Trust::latest), failure - 3.0);
   const auto two = objectives(2);
   const auto both = two.failure();
-  EXPECT_EQ(Truth(two, {{3.0, 3.0}}).handed_over({.candidates = {0}, .fitness = both}, Trust::mean),
+  EXPECT_EQ(Truth(two, {{3.0, 3.0}}).returned({.candidates = {0}, .fitness = both}, Trust::mean),
             0.0);
 }
 
 TEST(Truth, OfEverythingEvaluatedIsTheBestThatASearchCouldHaveHandedOver) {
   const auto one = objectives(1);
   const Trajectory missed{.candidates = {1, 0}, .fitness = {2.0, 1.0}};
-  EXPECT_EQ(Truth(one, {{5.0}, {3.0}}).handed_over(missed, Trust::latest), 2.0);
+  EXPECT_EQ(Truth(one, {{5.0}, {3.0}}).returned(missed, Trust::latest), 2.0);
   EXPECT_EQ(Truth(one, {{5.0}, {3.0}}).everything(missed), 0.0);
   const auto two = objectives(2);
   const Truth truth(two, {{0.0, 10.0}, {10.0, 0.0}, {5.0, 5.0}});
   const Trajectory seen{.candidates = {0, 1, 2}, .fitness = {1.0, 4.0, 4.0, 1.0, 6.0, 6.0}};
-  EXPECT_LT(truth.handed_over(seen, Trust::latest), 1.0);
+  EXPECT_LT(truth.returned(seen, Trust::latest), 1.0);
   EXPECT_NEAR(truth.everything(seen), 1.0, 1e-12);
 }
 
@@ -114,12 +114,12 @@ TEST(Truth, OfSeveralObjectivesIsAShareOfTheHypervolume) {
   EXPECT_NEAR(truth.best(), all, 1e-12);
   // The third looks dominated; what is believed of the others does not matter.
   const Trajectory seen{.candidates = {0, 1, 2}, .fitness = {1.0, 4.0, 4.0, 1.0, 6.0, 6.0}};
-  EXPECT_NEAR(truth.handed_over(seen, Trust::latest), (2 * 1.1 * 0.1 - 0.01) / all, 1e-12);
+  EXPECT_NEAR(truth.returned(seen, Trust::latest), (2 * 1.1 * 0.1 - 0.01) / all, 1e-12);
 }
 
 TEST(Truth, ASearchThatSawNothingIsWorthNothingKnown) {
   const auto set = objectives(1);
-  EXPECT_TRUE(std::isnan(Truth(set, {{5.0}}).handed_over({}, Trust::latest)));
+  EXPECT_TRUE(std::isnan(Truth(set, {{5.0}}).returned({}, Trust::latest)));
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST(RetestOutcome, DistinguishesBetterWorseAndNoise) {
                                              "\\(4\\.[0-9] to 5\\.[0-9]\\) in test perplexity, "
                                              "n = 5, p < 0.001\\."));
   EXPECT_THAT(text, ::testing::ContainsRegex(
-                        "the like shows no difference from the baseline that 5 seeds can show: "
+                        "the like is not shown to differ from the baseline with 5 seeds: "
                         "0\\.[0-9]+ % [a-z]+, between [0-9.]+ % better and [0-9.]+ % worse; about "
                         "[0-9]+ seeds would show a difference of that size\\."));
   EXPECT_THAT(text, HasSubstr("the bad is worse than the baseline by "));
@@ -132,7 +132,7 @@ TEST(RetestOutcome, ControlsAreSpokenOfFirst) {
   EXPECT_NEAR(behind.candidates[0].against_control->paired.difference.mean, std::log(0.95 / 0.9),
               0.001);
   EXPECT_FALSE(behind.candidates[4].against_control);
-  EXPECT_FALSE(behind.candidates[4].non_dominated_probability) << "no search hands over a control";
+  EXPECT_FALSE(behind.candidates[4].non_dominated_probability) << "no search returns a control";
   EXPECT_THAT(verdict(behind),
               ::testing::StartsWith("A control, the second, is better than the baseline by "));
   EXPECT_THAT(verdict(behind),
@@ -179,7 +179,7 @@ TEST(RetestOutcome, AControlThatFailedIsNotTheBest) {
   EXPECT_EQ(outcome.best_control()->candidate, "whole");
 }
 
-TEST(RetestOutcome, SaysByHowMuchTheSearchFlattered) {
+TEST(RetestOutcome, SaysByHowMuchTheSearchWasTooOptimistic) {
   // 101 on fresh seeds; the search saw 91 and 97: by 7 on average. The baseline loses 1.
   const auto outcome = judge(
       {retested(Role::top, "one", {91}, kBaseline), retested(Role::top, "two", {97}, kBaseline),
@@ -189,26 +189,26 @@ TEST(RetestOutcome, SaysByHowMuchTheSearchFlattered) {
   EXPECT_DOUBLE_EQ(*outcome.baseline_optimism, 1.0);
   EXPECT_DOUBLE_EQ(*outcome.flattery, 6.0);
   EXPECT_EQ(to_record(outcome)["flattery"], 6.0);
-  EXPECT_EQ(verdict(outcome),
-            "All 2 show no difference from the baseline that 5 seeds can show. The search's scores "
-            "flattered what it found by 6.00 in perplexity on average (5.9 %), beyond what the "
-            "seeds do to all: the baseline, which nothing selected, is worse by 1.00 with them.");
+  EXPECT_EQ(
+      verdict(outcome),
+      "None of the 2 is shown to differ from the baseline with 5 seeds. The search's scores "
+      "of what it found were too optimistic by 6.00 in perplexity (5.9 %), on average, beyond "
+      "the change of the baseline, which is worse by 1.00 with new seeds.");
   // Where the seeds move the baseline by more, nothing was flattered, and yet what was found is worse.
   const auto hard = judge({retested(Role::top, "one", {97}, kBaseline),
                            retested(Role::baseline, "plain", {93}, kBaseline)},
                           objectives(), 0.95);
   EXPECT_THAT(verdict(hard),
-              HasSubstr("The search's scores did not flatter what it found: with "
-                        "fresh seeds that is worse by 4.00 in perplexity on average, "
-                        "while the baseline, which nothing selected, is worse by "
+              HasSubstr("The search's scores of what it found were not too optimistic: with new "
+                        "seeds it is worse by 4.00 in perplexity on average, the baseline worse by "
                         "8.00."));
   // Maximised: 101 on fresh seeds is better than what the search saw.
   const auto more = judge({retested(Role::top, "one", {-100}, kBaseline)},
                           objectives(false, /*maximise=*/true), 0.95);
   EXPECT_DOUBLE_EQ(*more.optimism, -1.0);
   EXPECT_EQ(verdict(more),
-            "The search's scores did not flatter what it found: with fresh seeds that is better by "
-            "1.00 in accuracy on average.");
+            "The search's scores of what it found were not too optimistic: with new seeds it is "
+            "better by 1.00 in accuracy on average.");
 }
 
 TEST(RetestOutcome, OneSeedAllowsNoConclusion) {
@@ -243,8 +243,9 @@ TEST(RetestOutcome, SeedsThatWereComparedAreCounted) {
   like.evaluations[2].values.erase("test_nll");
   const auto outcome =
       judge({like, retested(Role::baseline, "plain", {100}, kBaseline)}, objectives(), 0.95);
-  EXPECT_THAT(verdict(outcome), HasSubstr("the like shows no difference from the baseline that 4 "
-                                          "seeds can show: "));
+  EXPECT_THAT(verdict(outcome),
+              HasSubstr("the like is not shown to differ from the baseline with 4 "
+                        "seeds: "));
 }
 
 TEST(RetestOutcome, EachListedMechanismIsSaidWithItsSize) {
@@ -254,7 +255,7 @@ TEST(RetestOutcome, EachListedMechanismIsSaidWithItsSize) {
                              objectives(), 0.95);
   const auto text = verdict(outcome);
   EXPECT_THAT(text, ::testing::StartsWith(
-                        "All 2 show no difference from the baseline that 5 seeds can show. the "
+                        "None of the 2 is shown to differ from the baseline with 5 seeds. the "
                         "one is 2.5 % better, between 6.4 % better and 1.6 % worse; about "));
   EXPECT_THAT(text, HasSubstr("the two is 1.6 % worse, between 2.5 % better and 5.8 % worse; "));
   // Corrected for two comparisons, with a power of 0.8.
@@ -290,8 +291,8 @@ TEST(RetestOutcome, SeedsThatAreAddedUntilADecisionHaveItsIntervals) {
   const auto text = verdict(outcome);
   EXPECT_THAT(text, HasSubstr("the good is better than the baseline by 10.0 % ("));
   EXPECT_THAT(text, HasSubstr("the like is within 3.0 % of the baseline: "));
-  EXPECT_THAT(text, ::testing::ContainsRegex("the open shows no difference from the baseline that "
-                                             "20 seeds can show: [^;]+; about [0-9]+ more seeds "
+  EXPECT_THAT(text, ::testing::ContainsRegex("the open is not shown to differ from the baseline "
+                                             "with 20 seeds: [^;]+; about [0-9]+ more seeds "
                                              "would decide\\."));
   EXPECT_THAT(text, Not(HasSubstr("failed")));
   EXPECT_GT(to_record(outcome)["seeds_needed"], 20);

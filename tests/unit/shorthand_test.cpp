@@ -146,5 +146,34 @@ TEST(Shorthand, LabelsAreReadByTheSemantics) {
             "dot|topk_quarter|none|sqrt_d|bias|0.1");
 }
 
+std::string said(const std::string& model, const std::string& baseline = "") {
+  const auto base =
+      canonical(baseline.empty() ? vanilla_architecture(kFrame) : parse_model(baseline, kFrame));
+  return shorthand_of(canonical(parse_model(model, kFrame)), base).value_or("nothing");
+}
+
+TEST(Shorthand, SaysWhatAModelChangesOfAnother) {
+  EXPECT_EQ(said("additive|sparsemax|none|fixed|bias|0.1"), "additive+sparsemax");
+  EXPECT_EQ(said("dot|softmax|output_gate|fixed|no_bias|0"), "output_gate+no_bias+dropout=0");
+  EXPECT_EQ(said("2*attn{kv_heads=1,normalization=sparsemax}"), "sparsemax+kv_heads=1");
+  EXPECT_EQ(said("2*attn{kv_heads=1}"), "mqa");
+  EXPECT_EQ(said("2*gla"), "gla");
+  EXPECT_EQ(said("2*attn{smear=1}"), "smear");
+  EXPECT_EQ(said("dot|softmax|none|fixed|bias|0.1", "2*attn{conv=4}"), "conv=0");
+  EXPECT_EQ(said("2*attn"), "nothing") << "it is the base";
+  EXPECT_EQ(said("attn/gla"), "nothing") << "one layer alone differs";
+}
+
+TEST(Shorthand, SaysWhatIsReadAsTheSame) {
+  const auto base = canonical(parse_model("2*attn{conv=4,dropout=0}", kFrame));
+  for (const auto* word : {"sparsemax", "additive+sparsemax", "relu_norm", "learned", "rope", "gdn",
+                           "kv_heads=2+highway", "post", "dropout=0.1+multiplicative"}) {
+    const auto model = canonical(named_model(word, kFrame, base));
+    const auto text = shorthand_of(model, base);
+    ASSERT_TRUE(text) << word;
+    EXPECT_EQ(to_string(canonical(named_model(*text, kFrame, base))), to_string(model)) << *text;
+  }
+}
+
 }  // namespace
 }  // namespace nas

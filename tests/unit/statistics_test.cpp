@@ -2,7 +2,10 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,6 +43,15 @@ TEST(Median, IsTheMiddleOrTheMeanOfTheTwoThere) {
   EXPECT_EQ(median({3.0}), 3.0);
   EXPECT_EQ(median({5.0, 1.0, 2.0}), 2.0);
   EXPECT_EQ(median({4.0, 1.0, 9.0, 2.0}), 3.0);
+}
+
+TEST(Median, HasAnIntervalOfOrderStatistics) {
+  // Tables of the sign test: of 6 values the ends, of 20 the 6th from each.
+  EXPECT_EQ(median_interval({3, 1, 2, 6, 5, 4}), std::make_pair(1.0, 6.0));
+  std::vector<double> values(20);
+  std::iota(values.begin(), values.end(), 1.0);
+  EXPECT_EQ(median_interval(values), std::make_pair(6.0, 15.0));
+  EXPECT_TRUE(std::isinf(median_interval({1, 2, 3, 4, 5}).first));
 }
 
 TEST(ComparePaired, AgreesWithThePublishedTest) {

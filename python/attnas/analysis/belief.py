@@ -1,12 +1,12 @@
 """What a search of a comparison believes of its candidates, as src/search/belief.hpp has it (of a
-run its digest says so), and what a search hands over.
+run its digest says so), and what a search returns.
 
 Of each candidate it believes the latest answer, which is the mean over all that is known, and
 nothing where that is a failure; where every ask trained it afresh and answered by that alone
 (evaluation.repeated = retrain), the mean over its usable answers; where a comparison says so
 (belief = best_answer), the best of them.
 
-It hands over, with one objective, the candidate that it believes best, of equal ones the one that
+It returns, with one objective, the candidate that it believes best, of equal ones the one that
 it asked for first; with several objectives the candidates on the front of what it believes.
 """
 

@@ -3,7 +3,7 @@
 The unit is one complete search. Ground truth, where the stores hold it, judges: a table's mean over
 all replicates, among them the one that answered the search.
 
-An algorithm is judged by what its searches hand over, as their own records let them believe
+An algorithm is judged by what its searches return, as their own records let them believe
 (belief.py): with one objective the candidate believed best, with several the believed front; as
 src/table/outcome.hpp does for the closing table of nas-compare. The gap of a search, minimised,
 0 = nothing better exists:
@@ -11,7 +11,7 @@ src/table/outcome.hpp does for the closing table of nas-compare. The gap of a se
   several objectives  1 - hypervolume of the front's true values / hypervolume of the true front.
 The same "of everything evaluated" is what someone who knows the truth would pick out of a search's
 candidates: never what a search gives, and kept apart by that name.
-A search whose every answer was a failure hands over a failure: its penalty, or no hypervolume.
+A search whose every answer was a failure returns a failure: its penalty, or no hypervolume.
 Without ground truth what was measured takes its place, and the best that any search has measured
 within the budget that of the optimum.
 
@@ -102,13 +102,13 @@ class Against:
     intervals that hold the table's own noise beside that of the searches; None for the reference.
 
     A table's truth is a mean of few training runs. Its replicates are drawn again within each
-    mechanism (`replay.redrawn_means`) and what the recorded searches handed over is judged anew.
+    mechanism (`replay.redrawn_means`) and what the recorded searches returned is judged anew.
     What that leaves out: on another table searches would have seen, and chosen, something else;
     replicates of different mechanisms count as independent; it is one task and one space.
     """
 
-    gaps: list[statistics.Interval]  # IQM of what is handed over behind what this table calls the best; of the reference, too
-    handed_over: list[statistics.Interval | None]
+    gaps: list[statistics.Interval]  # IQM of what is returned behind what this table calls the best; of the reference, too
+    returned: list[statistics.Interval | None]
     unseen: list[statistics.Interval | None]  # by the replicates that a search has not seen
 
 
@@ -152,7 +152,7 @@ class Comparison:
     # How well other replicates rank the best by one (noise.agreement_among_best); one objective.
     agreement: list[float]
     over_draws: list[OverDraws | None] | None  # of each algorithm, None of the reference; None without draws or reference
-    # Of what was handed over on draws, the share of which a judge has seen nothing but other searches have, and that of which it
+    # Of what was returned on draws, the share of which a judge has seen nothing but other searches have, and that of which it
     # was all seen by the search itself (replay.Unseen); None without draws.
     spared: tuple[float, float] | None
 
@@ -165,7 +165,7 @@ class Comparison:
 
     @property
     def fruitless(self) -> dict[str, int]:
-        """Searches without a usable answer, by algorithm; they hand over a failure."""
+        """Searches without a usable answer, by algorithm; they return a failure."""
         names = [search.algorithm for search in self.searches.searches
                  if not np.isfinite(search.believed).all(axis=1).any()]
         return {name: names.count(name) for name in names}
@@ -414,7 +414,7 @@ def _pairs(algorithms: list[Algorithm], drawn: bool) -> Pairs:
 
 
 def _p_of_searches(a: Algorithm, b: Algorithm, tests: set[str]) -> float:
-    """That the two hand over alike, where searches are the units; nan with one search. 1 where the ranks of the differences speak for one
+    """That the two return alike, where searches are the units; nan with one search. 1 where the ranks of the differences speak for one
     and the probability of improvement for the other, as may be where one wins often and loses by much: neither is better then.
 
     @param tests  receives the test's name.
@@ -450,10 +450,10 @@ def _against(searches: stores.Searches, algorithms: list[Algorithm],
     if reference is None or cells.shape[2] > 2 or searches.draws:
         return None, agreement
     redrawn = _Redrawn(searches, cells)
-    handed_over = [[redrawn.score(trace.chosen) for trace in a.traces if trace.chosen]
+    returned = [[redrawn.score(trace.chosen) for trace in a.traces if trace.chosen]
                    for a in algorithms]
     best = redrawn.score(tuple(_best(searches.candidates.truth, 1).tolist()))
-    gaps = [redrawn.gap(a, scores, best) for a, scores in zip(algorithms, handed_over)]
+    gaps = [redrawn.gap(a, scores, best) for a, scores in zip(algorithms, returned)]
     unseen = replay.unseen(searches)
     others = [[redrawn.score(trace.chosen, unseen.cells(trace.seed, trace.chosen, trace.seen))
                for trace in a.traces if trace.chosen and np.isfinite(trace.end_unseen)] if unseen else []
@@ -464,12 +464,12 @@ def _against(searches: stores.Searches, algorithms: list[Algorithm],
                 _improvement(a, algorithms[reference], of, redrawn.variance(scores[i], scores[reference]))
                 for i, a in enumerate(algorithms)]
 
-    return Against(gaps, intervals(handed_over, lambda a: a.final),
+    return Against(gaps, intervals(returned, lambda a: a.final),
                    intervals(others, lambda a: a.each("end_unseen"))), agreement
 
 
 class _Redrawn:
-    """What searches handed over, judged by the truth of many tables that could have been recorded
+    """What searches returned, judged by the truth of many tables that could have been recorded
     in place of the one that was."""
 
     TABLES = 1000
@@ -482,7 +482,7 @@ class _Redrawn:
         self._values: list[np.ndarray] = []
 
     def score(self, chosen: tuple[int, ...], allowed: tuple[tuple[int, ...], ...] | None = None) -> int:
-        """The number of the scores (minimised, one for each table) of what a search handed over.
+        """The number of the scores (minimised, one for each table) of what a search returned.
 
         @param allowed  the replicates of each that count; None = all.
         """

@@ -113,7 +113,7 @@ def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chap
     noise = ", the table's noise in it" if first.against else ""
     parts = [
         Paragraph(f"Interquartile means of {words.gap} [95 %{noise}] after so many {words.spent}. A search that was given more is "
-                  "judged by what it would hand over there; where more than a fifth of the searches have nothing usable yet, that "
+                  "judged by what it would return there; where more than a fifth of the searches have nothing usable yet, that "
                   "is said instead."),
         Columns(["algorithm", *(str(result.budget) for result in results)],
                 [[name, *(f"nothing in {share_text(nothing)}" if nothing > 0.2 else bracketed(words.interval(gap))
@@ -144,7 +144,7 @@ def by_budget(results: list[Comparison], pruned: list[list]) -> str:
     rows = []
     for result, losses in zip(results, pruned):
         for i, (algorithm, lost) in enumerate(zip(result.algorithms, losses)):
-            against = result.against and result.against.handed_over[i]
+            against = result.against and result.against.returned[i]
             values = [*algorithm.iqm, *(result.against.gaps[i][1:] if result.against else (np.nan,) * 2),
                       *(against or (np.nan,) * 3), result.fruitless.get(algorithm.name, 0),
                       *([lost.begun, *lost.share] if lost else [np.nan] * 4)]
@@ -215,7 +215,7 @@ def attainment(result: Comparison, words: Words) -> Chapter:
                 front)
     values = "true" if result.true else "measured"
     return Chapter("attainment", "Attainment", [
-        Paragraph(f"A search attains a point if something on the front that it hands over is "
+        Paragraph(f"A search attains a point if something on the front that it returns is "
                         f"at least as good in both objectives, by {values} values."),
         Pictures(pictures)])
 

@@ -19,13 +19,13 @@ class Words:
         if result.several:
             self.gap = "true hypervolume" if result.true else "hypervolume"
             self.believed = "believed hypervolume"
-            self.whole = ("of the front that a search hands over, 1 = the whole true front"
+            self.whole = ("of the front that a search returns, 1 = the whole true front"
                           if result.true else "1 = the front of all searches together")
         else:
             self.gap = (f"regret in {goal.quantity}" if result.true
                         else f"{goal.quantity} {'below' if goal.maximise else 'above'} the best seen")
             self.believed = f"believed {goal.quantity}"
-            self.whole = ("true value of what a search hands over minus the best in the table"
+            self.whole = ("true value of what a search returns minus the best in the table"
                           if result.true else "the best of any search minus the best measured value" if goal.maximise
                           else "best measured value minus the best of any search")
         self.reference = (None if result.reference is None
@@ -109,7 +109,7 @@ def knows_unseen(result: Comparison) -> bool:
 
 
 def unseen_mean(algorithm: Algorithm, words: Words) -> tuple[float, int]:
-    """Mean of what was handed over by what the searches have not seen, and of how many."""
+    """Mean of what was returned by what the searches have not seen, and of how many."""
     values = algorithm.each("end_unseen")
     values = words.unseen(values[np.isfinite(values)])
     return float(values.mean()) if len(values) else np.nan, len(values)
@@ -123,6 +123,6 @@ def unseen_improvement(result: Comparison, i: int) -> statistics.Interval:
 
 def improvement(result: Comparison, i: int) -> statistics.Interval:
     """Of algorithm i over the reference, with the table's noise where that is known."""
-    found = result.against.handed_over[i] if result.against else None
+    found = result.against.returned[i] if result.against else None
     pairs, j = result.pairs, result.reference
     return found or statistics.Interval(pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])

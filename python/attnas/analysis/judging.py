@@ -26,9 +26,9 @@ class Trace:
     # found nothing that of a failure.
     end_unseen: float
     everything: float  # gap of everything evaluated; nan without ground truth
-    chosen: tuple[int, ...]  # the candidates handed over; none where nothing was measured
+    chosen: tuple[int, ...]  # the candidates returned; none where nothing was measured
     seen: tuple[int, ...]  # evaluations of each of them that were charged
-    front: np.ndarray  # (n, m) true values (else measured ones) of what is handed over; several
+    front: np.ndarray  # (n, m) true values (else measured ones) of what is returned; several
     repeated: float  # share of the asks for a candidate that was asked for before
     asked: int
     search_seconds: float  # the algorithm's own time; nan = not recorded

@@ -54,7 +54,7 @@ void add_winners(const FurtherWork& work, const RunSummary& run, const std::stri
   for (const auto* winner : winners) {
     wanted.push_back({.retested = {.role = run.several() ? Role::front : Role::top,
                                    .candidate = winner->candidate,
-                                   .label = work.problem.label(winner->candidate),
+                                   .label = work.problem.label_beside(winner->candidate, baseline),
                                    .search = winner->fitness,
                                    .search_n = winner->n,
                                    .evaluations = {}},
@@ -75,7 +75,7 @@ void add_baseline(const FurtherWork& work, const RunSummary& run, const std::str
   wanted.push_back({.retested = std::move(retested), .problem = problem});
 }
 
-void add_tuned(const FurtherWork& work, const RunSummary& run,
+void add_tuned(const FurtherWork& work, const RunSummary& run, const std::string& baseline,
                const std::vector<TunedMechanism>& tuned, std::vector<Wanted>& wanted) {
   for (const auto& mechanism : tuned) {
     if (!mechanism.best) continue;
@@ -84,9 +84,9 @@ void add_tuned(const FurtherWork& work, const RunSummary& run,
     wanted.push_back(
         {.retested = {.role = Role::tuned,
                       .candidate = mechanism.candidate,
-                      .label = work.problem.label(mechanism.candidate) + " (learning rate " +
-                               shortest(trial.point.learning_rate) + ", weight decay " +
-                               shortest(trial.point.weight_decay) + ")",
+                      .label = work.problem.label_beside(mechanism.candidate, baseline) +
+                               " (learning rate " + shortest(trial.point.learning_rate) +
+                               ", weight decay " + shortest(trial.point.weight_decay) + ")",
                       .search = work.objectives.judge(evaluations).measured,
                       .search_n = static_cast<Integer>(evaluations.size()),
                       .evaluations = {}},
@@ -290,7 +290,7 @@ void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
   std::vector<Wanted> wanted;
   add_winners(work, run, baseline, problem, wanted);
   if (!baseline.empty()) add_baseline(work, run, baseline, problem, wanted);
-  add_tuned(work, run, tuned, wanted);
+  add_tuned(work, run, baseline, tuned, wanted);
   add_controls(work, problem, wanted);
   train_and_judge(work, wanted, replicates, "re-test");
 }
@@ -312,11 +312,12 @@ std::vector<Evaluation> train_listed(const FurtherWork& work,
   problem->begin_batch(pointers(earlier));
   std::vector<Wanted> wanted;
   for (const auto& candidate : listed) {
-    wanted.push_back({.retested = {.role = Role::listed,
-                                   .candidate = candidate.name,
-                                   .label = problem->label(candidate.name),
-                                   .evaluations = {}},
-                      .problem = problem});
+    wanted.push_back(
+        {.retested = {.role = Role::listed,
+                      .candidate = candidate.name,
+                      .label = problem->label_beside(candidate.name, listed.back().name),
+                      .evaluations = {}},
+         .problem = problem});
   }
   wanted.back().retested.role = Role::baseline;
   const auto baseline = wanted.size() - 1;

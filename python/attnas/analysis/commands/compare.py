@@ -43,7 +43,7 @@ def verdict(result: Comparison, at: list[Comparison], words: Words) -> Chapter:
     each = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
     items = [f"Algorithms: {len(algorithms)}. Searches of each: {each}. {words.spent.capitalize()} of a search: at "
              f"most {result.budget}{_spending_less(result)}.",
-             "Judged is what a search hands over, as its own record lets it believe: "
+             "Judged is what a search returns, as its own record lets it believe: "
              + ("the front of what it believes." if result.several else
                 "the candidate that it believes best.")]
     if result.searches.draws:
@@ -56,7 +56,7 @@ def verdict(result: Comparison, at: list[Comparison], words: Words) -> Chapter:
     if result.fruitless:
         each = joined([f"{count} of {name}" for name, count in result.fruitless.items()])
         items.append(f"Searches that found nothing usable: {each}. They count as if they had "
-                     "handed over a failure.")
+                     "returned a failure.")
     if result.reference is not None and len(algorithms) > 1:
         items += _against_reference(result, words)
     if result.true:
@@ -136,7 +136,7 @@ def _judges(result: Comparison) -> str:
     """What judged on draws, where that was not always a replicate which answers no search of the draw."""
     if not result.spared:
         return ""
-    text = " What is handed over is judged by its replicates that answer no search of the draw"
+    text = " What is returned is judged by its replicates that answer no search of the draw"
     others, none = result.spared
     if others or none:
         text += (f"; {100 * (others + none):.2g} % of it have none, since their mechanism has no more replicates than answer: judged by those "
@@ -193,7 +193,7 @@ def _against_reference(result: Comparison, words: Words) -> list[str]:
              for finding, names in groups.items()]
     if result.against is None:
         return items
-    groups = _grouped({a.name: words.finding(result.against.handed_over[i]) for i, a in others})
+    groups = _grouped({a.name: words.finding(result.against.returned[i]) for i, a in others})
     if not groups:  # one search each
         return items
     if list(groups) == [NOT_DISTINGUISHED]:
@@ -322,7 +322,7 @@ def quality(result: Comparison, words: Words) -> Chapter:
 
 
 def _fruitless(result: Comparison, algorithm: Algorithm) -> str:
-    """Words, where so many searches handed over a failure that its penalty is in their mean."""
+    """Words, where so many searches returned a failure that its penalty is in their mean."""
     nothing, searches = result.fruitless.get(algorithm.name, 0), len(algorithm.traces)
     return f"nothing usable in {nothing} of {searches}" if nothing > 0.2 * searches else ""
 
@@ -462,7 +462,7 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
 
 
 def _retested(result: Comparison, words: Words) -> Chapter:
-    """What runs handed over, by their re-tests."""
+    """What runs returned, by their re-tests."""
     rows = []
     for i, algorithm in enumerate(result.algorithms):
         values = algorithm.each("end_unseen")
@@ -473,7 +473,7 @@ def _retested(result: Comparison, words: Words) -> Chapter:
                        [bracketed(unseen_improvement(result, i))])])
     what = "hypervolume" if result.several else words.goal.quantity
     return Chapter("beliefs", "Re-tested", [
-        Paragraph(f"The {'front' if result.several else 'candidate'} that a search hands over, trained again on fresh seeds, which "
+        Paragraph(f"The {'front' if result.several else 'candidate'} that a search returns, trained again on fresh seeds, which "
                   "had no part in choosing it: means of these, perplexity of the test split"
                   + (", in the hypervolume of the front of all searches together as they measured it." if result.several else ".")
                   + " Intervals are over searches."),
@@ -551,7 +551,7 @@ def summary(result: Comparison, words: Words) -> str:
             "optimism_high": optimism.high,
             "improvement": against[0], "improvement_low": against[1],
             "improvement_high": against[2], "p_holm": against[3],
-            **interval_columns("improvement_with_table", result.against and result.against.handed_over[i]),
+            **interval_columns("improvement_with_table", result.against and result.against.returned[i]),
             **interval_columns("unseen_improvement", None if j is None or i == j
                      else unseen_improvement(result, i)),
             "everything_median": np.median(algorithm.each("everything")),

@@ -38,7 +38,7 @@ class Value:
     runs: list[Run]
 
     def best(self, objective: int) -> list[float]:
-        """What each run hands over; of a front its best by the objective."""
+        """What each run returns; of a front its best by the objective."""
         return [found for run in self.runs if math.isfinite(found := _best(run, objective))]
 
     def baseline(self, objective: int) -> list[float]:
@@ -103,7 +103,7 @@ def name_of(paths: list[str], value: Value) -> str:
 
 
 def picture(paths: list[str], values: list[Value], objective: int) -> figures.Figure | None:
-    """What runs of each value hand over by one objective; the baseline in grey."""
+    """What runs of each value return by one objective; the baseline in grey."""
     goal = values[0].runs[0].objectives[objective]
     rows = []
     for value in values:
@@ -116,7 +116,7 @@ def picture(paths: list[str], values: list[Value], objective: int) -> figures.Fi
     if not rows:
         return None
     return figures.intervals(f"Best {goal.quantity} of each value",
-                             "Blue: what a run hands over, as its search believes; grey: its baseline. Bars: 95 % intervals over seeds.",
+                             "Blue: what a run returns, as its search believes; grey: its baseline. Bars: 95 % intervals over seeds.",
                              goal.quantity, rows)
 
 
@@ -151,7 +151,7 @@ def sentences(paths: list[str], values: list[Value]) -> list[str]:
     if apart:
         items.append(f"A score means something else where {joined(apart)} {'differs' if len(apart) == 1 else 'differ'}: compare a run with "
                      "its own baseline.")
-    items.append("What a search hands over looks better than it is, and one run of each value says little: seed=1..5 makes several, and "
+    items.append("What a search returns looks better than it is, and one run of each value says little: seed=1..5 makes several, and "
                  "a re-test judges what they found.")
     return items
 
