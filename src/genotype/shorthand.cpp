@@ -373,7 +373,8 @@ Architecture named_model(std::string_view text, const Architecture& frame) {
 std::string shorthand_part(const Slot& slot, const std::string& value) {
   for (const auto& word : {value, slot.name}) {
     const auto found = meanings(word);
-    if (found.size() == 1 && found.front().slot == &slot && found.front().value == value) {
+    if (found.size() == 1 && found[0].slot != nullptr && found[0].slot->name == slot.name &&
+        found[0].value == value) {
       return word;
     }
   }
