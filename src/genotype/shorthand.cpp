@@ -378,7 +378,7 @@ std::string shorthand_part(const Slot& slot, const std::string& value) {
       return word;
     }
   }
-  return slot.name + "=" + value;
+  return (slot.written.empty() ? slot.name : slot.written) + "=" + value;
 }
 
 std::optional<std::string> shorthand_of(const Architecture& model, const Architecture& base) {

@@ -78,7 +78,7 @@ TEST_F(LongNamesTest, GenesOfTheSpaceHaveColumns) {
 
 TEST_F(LongNamesTest, TablesNameWhatDiffersFromTheBaseline) {
   expect_words(closing_table(RunSummary(long_)),
-               {" rope ", " sparsemax+highway+kv_heads=1 ",
+               {" position=rope ", " sparsemax+highway+kv_heads=1 ",
                 "named by the searched genes that differ from the baseline "
                 "model{norm=rms}/2*attn\n",
                 "2 of 8 asks after the initial population (25.0 %) differ"});
@@ -103,7 +103,7 @@ TEST_F(LongNamesTest, WhatTheSpaceFixesTellsNoCandidateFromAnother) {
   long_.add({evaluation("w", 101.0, "dot|softmax|none|fixed|bias|0.1")});
   long_.set_meta("baseline", {{"evaluations", {"w"}}, {"fitness", {101.0}}});
   const auto text = closing_table(RunSummary(long_));
-  expect_words(text, {"  rope ", "  sparsemax+highway+kv_heads=1 "});
+  expect_words(text, {"  position=rope ", "  sparsemax+highway+kv_heads=1 "});
   EXPECT_THAT(text, Not(HasSubstr("norm=rms")));
 }
 

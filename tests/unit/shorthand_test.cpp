@@ -155,9 +155,9 @@ std::string said(const std::string& model, const std::string& baseline = "") {
 TEST(Shorthand, SaysWhatAModelChangesOfAnother) {
   EXPECT_EQ(said("additive|sparsemax|none|fixed|bias|0.1"), "additive+sparsemax");
   EXPECT_EQ(said("dot|softmax|output_gate|fixed|no_bias|0"), "output_gate+no_bias+dropout=0");
-  EXPECT_EQ(said("2*attn{kv_heads=1,normalization=sparsemax}"), "sparsemax+kv_heads=1");
+  EXPECT_EQ(said("2*attn{kv_heads=1,normalization=sparsemax}"), "kv_heads=1+sparsemax");
   EXPECT_EQ(said("2*attn{kv_heads=1}"), "mqa");
-  EXPECT_EQ(said("2*gla"), "gla");
+  EXPECT_EQ(said("2*ssd"), "ssd");
   EXPECT_EQ(said("2*attn{smear=1}"), "smear");
   EXPECT_EQ(said("dot|softmax|none|fixed|bias|0.1", "2*attn{conv=4}"), "conv=0");
   EXPECT_EQ(said("2*attn"), "nothing") << "it is the base";
@@ -166,7 +166,7 @@ TEST(Shorthand, SaysWhatAModelChangesOfAnother) {
 
 TEST(Shorthand, SaysWhatIsReadAsTheSame) {
   const auto base = canonical(parse_model("2*attn{conv=4,dropout=0}", kFrame));
-  for (const auto* word : {"sparsemax", "additive+sparsemax", "relu_norm", "learned", "rope", "gdn",
+  for (const auto* word : {"sparsemax", "additive+sparsemax", "relu_norm", "temperature=learned", "smear", "gdn",
                            "kv_heads=2+highway", "post", "dropout=0.1+multiplicative"}) {
     const auto model = canonical(named_model(word, kFrame, base));
     const auto text = shorthand_of(model, base);
