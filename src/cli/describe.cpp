@@ -457,6 +457,9 @@ Texts word_texts(const std::string& name) {
     const bool named = std::find(slot.words.begin(), slot.words.end(), name) != slot.words.end();
     const bool chosen = slot.is_component() || slot.is_word();
     if (named && chosen && !is_built(slot, name)) texts.push_back(slot.name + " " + name + unbuilt);
+    if (named && slot.is_word() && is_built(slot, name) && name != "0" && name != "1") {
+      texts.push_back("option " + name + " of gene " + slot.name + ", " + slot.summary + "\n");
+    }
   }
   for (const auto& alias : layer_aliases()) {
     if (alias.name != name) continue;

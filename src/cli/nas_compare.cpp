@@ -133,7 +133,7 @@ std::string closing_table(const nas::ComparisonResult& result) {
   nas::Column searches{.header = "searches"};
   nas::Column outcome{.header = result.several ? "true hypervolume" : "true regret"};
   nas::Column interval{.header = "95 %"};
-  nas::Column everything{.header = "of everything evaluated"};
+  nas::Column everything{.header = "of everything evaluated", .spare = true};
   nas::Column asks{.header = "asks/training", .spare = true};
   nas::Column rate{.header = "asks/s", .spare = true};
   const int decimals = result.several ? 4 : 3;

@@ -104,6 +104,14 @@ int evaluate(const std::string& path, const Options& options) {
   return nas::kDone;
 }
 
+constexpr const char* kSpace = " \t\n\v\f\r";
+
+std::string stripped(std::string text) {
+  text.erase(0, std::min(text.find_first_not_of(kSpace), text.size()));
+  text.erase(text.find_last_not_of(kSpace) + 1);
+  return text;
+}
+
 int generate(const std::string& path, const Options& options, const po::variables_map& given) {
   if (options.tokens < 0) refuse("--tokens " + std::to_string(options.tokens) + ", must be >= 0");
   if (options.temperature < 0.0 || !std::isfinite(options.temperature)) {
@@ -116,6 +124,10 @@ int generate(const std::string& path, const Options& options, const po::variable
   }
   if (given.count("seed") > 0 && temperature == 0.0) {
     refuse("--seed draws, must be left out beside --greedy and --temperature 0");
+  }
+  if (options.top_k < 0) refuse("--top-k " + std::to_string(options.top_k) + ", must be >= 0");
+  if (!(options.top_p > 0.0 && options.top_p <= 1.0)) {
+    refuse("--top-p " + nas::shortest(options.top_p) + ", must be in (0, 1]");
   }
   if (options.seed < 0) refuse("--seed " + std::to_string(options.seed) + ", must be >= 0");
   auto folder = nas::read_model_folder(path);
@@ -140,14 +152,18 @@ int generate(const std::string& path, const Options& options, const po::variable
   ids = nas::generate(folder.model, std::move(ids), options.tokens,
                       {.temperature = temperature,
                        .seed = static_cast<std::uint64_t>(options.seed),
-                       .never = never});
-  auto text = folder.text->text(ids);
-  const auto* const space = " \t\n\v\f\r";
-  text.erase(0, std::min(text.find_first_not_of(space), text.size()));
-  text.erase(text.find_last_not_of(space) + 1);
+                       .never = never,
+                       .top_k = options.top_k,
+                       .top_p = options.top_p});
+  auto text = stripped(folder.text->text(ids));
+  // Of the prompt its own words, also those that the model does not know.
+  const auto head = stripped(folder.text->text({ids.begin(), ids.begin() + prompted}));
+  if (!options.prompt.empty() && text.starts_with(head)) {
+    text = stripped(options.prompt) + text.substr(head.size());
+  }
   std::cout << text << '\n' << std::flush;
   const auto written = folder.text->text({ids.begin() + prompted, ids.end()});
-  const auto ends = written.substr(written.find_last_not_of(space) + 1);
+  const auto ends = written.substr(written.find_last_not_of(kSpace) + 1);
   if (const auto count = std::count(ends.begin(), ends.end(), '\n'); count > 0) {
     std::cerr << "note: ends of a line that follow the text: " << count << '\n';
   }

@@ -19,7 +19,8 @@ struct ModelOptions {
   std::int64_t port = 8000;
   std::string prompt{};
   std::int64_t tokens = 20;
-  double temperature = 0.8;
+  double temperature = 0.8, top_p = 1.0;
+  std::int64_t top_k = 0;
   std::int64_t seed = 1;
   std::int64_t width = kNotGiven, heads = kNotGiven, context = kUnlimited;
   std::string semantics = "corrected";

@@ -22,7 +22,8 @@ constexpr const char* kUsage =
     "Commands:\n"
     "  evaluate FOLDER [--text FILE | --split SPLIT]\n"
     "      how well it predicts a text, or a split of the corpus that it was trained on\n"
-    "  generate FOLDER [--prompt TEXT] [--tokens N] [--temperature T] [--seed S] [--greedy]\n"
+    "  generate FOLDER [--prompt TEXT] [--tokens N] [--temperature T] [--top-k K]\n"
+    "           [--top-p P] [--seed S] [--greedy]\n"
     "      what it takes to follow: tokens that are drawn, or with --greedy the likeliest ones\n"
     "  serve FOLDER [--port P]\n"
     "      answers on this machine alone in the form of OpenAI's completions, until Ctrl-C\n"
@@ -57,11 +58,15 @@ po::options_description options_of(Options& options) {
       ("tokens", po::value(&options.tokens), "generate: how many tokens (default: 20)")  //
       ("temperature", po::value(&options.temperature),
        "generate: draw each token from softmax(logits / T) (default: 0.8); 0 takes the "
-       "likeliest")                                                                         //
-      ("greedy", po::bool_switch(&options.greedy), "generate: take the likeliest tokens")   //
-      ("seed", po::value(&options.seed), "generate: of what is drawn (default: 1)")         //
-      ("width", po::value(&options.width), "genes: width D of the residual stream")         //
-      ("heads", po::value(&options.heads), "genes: heads of a layer that names no number")  //
+       "likeliest")  //
+      ("top-k", po::value(&options.top_k),
+       "generate: draw from the K likeliest tokens (default: 0, all)")  //
+      ("top-p", po::value(&options.top_p),
+       "generate: draw from the likeliest tokens that have this probability (default: 1)")(
+          "greedy", po::bool_switch(&options.greedy), "generate: take the likeliest tokens")  //
+      ("seed", po::value(&options.seed), "generate: of what is drawn (default: 1)")           //
+      ("width", po::value(&options.width), "genes: width D of the residual stream")           //
+      ("heads", po::value(&options.heads), "genes: heads of a layer that names no number")    //
       ("context", po::value(&options.context),
        "genes: L tokens, beside which a window has an effect or none (default: more than any)")  //
       ("semantics", po::value(&options.semantics),
@@ -78,7 +83,8 @@ void require_own(const std::string& command, const po::variables_map& given) {
       {"split", "evaluate"},       {"prompt", "generate"}, {"output", "attention"},
       {"port", "serve"},           {"tokens", "generate"}, {"seed", "generate"},
       {"temperature", "generate"}, {"greedy", "generate"}, {"width", "genes"},
-      {"heads", "genes"},          {"context", "genes"},   {"semantics", "genes"}};
+      {"top-k", "generate"},       {"top-p", "generate"},  {"heads", "genes"},
+      {"context", "genes"},        {"semantics", "genes"}};
   if (given.count("text") > 0 && command != "evaluate" && command != "attention") {
     refuse("--text belongs to nas-model evaluate and attention");
   }

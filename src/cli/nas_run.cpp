@@ -307,6 +307,10 @@ int run(int argc, char** argv, const nas::WithTorch& torch, std::string& kept) {
   if (words.front() == "verify") return verify(arguments, torch);
   require_configuration(words.front());
   if (arguments.multirun) return run_several(arguments, argv, torch, kept);
+  constexpr std::string_view kBaseline = "baseline=";
+  for (const auto& word : words) {
+    if (word.starts_with(kBaseline)) nas::load_plugins_of_names({word.substr(kBaseline.size())});
+  }
   const nas::Study study(words.front(), {words.begin() + 1, words.end()}, arguments.study.output);
   return torch.run_study(study, arguments.study, argv, kept);
 }

@@ -98,9 +98,14 @@ bool is_run(const std::string& word) {
   return fs::is_regular_file(store_of(word), unknown);
 }
 
+/// Whether a word is a configuration's: a word without a folder may be a mechanism's of which a file has the name.
 bool is_configuration(const std::string& word) {
-  const auto extension = fs::path(word).extension();
-  return extension == ".yaml" || extension == ".yml" || !nas::located_configuration(word).empty();
+  const auto is_yaml = [](const fs::path& file) {
+    return file.extension() == ".yaml" || file.extension() == ".yml";
+  };
+  const auto found = nas::located_configuration(word);
+  if (is_yaml(word) || is_yaml(found)) return true;
+  return !found.empty() && !word.ends_with(".so") && word.find('/') != std::string::npos;
 }
 
 std::string listing(const Words& mechanisms) {

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "report/text.hpp"
+#include "store/evaluation.hpp"
 
 namespace nas {
 
@@ -77,8 +78,7 @@ void ProgressDisplay::finished(const Evaluation& evaluation) {
   } else if (const double value = options_.value(evaluation); !std::isnan(value)) {
     what = options_.objective + " " + number_text(value);
   }
-  const auto name =
-      options_.label(evaluation.candidate) + " replicate " + std::to_string(evaluation.replicate);
+  const auto name = options_.label(evaluation.candidate) + " " + seed_text(evaluation.replicate);
   if (seconds) {
     plain_->write("trained " + name + ": " + what + " (" + human_duration(*seconds) + ")");
   } else {

@@ -53,11 +53,7 @@ std::string StageDisplay::times(const Progress& progress) const {
 }
 
 std::string StageDisplay::finished(const Evaluation& evaluation) const {
-  // Fresh seeds are numbered from 1.
-  const auto number = evaluation.replicate - kFirstHeldOutReplicate + 1;
-  const auto text = options_.label(evaluation.candidate) +
-                    (number > 0 ? " seed " + std::to_string(number)
-                                : " replicate " + std::to_string(evaluation.replicate));
+  const auto text = options_.label(evaluation.candidate) + " " + seed_text(evaluation.replicate);
   return is_usable(evaluation)
              ? text
              : text + ", " + std::string(to_string(evaluation.status)) + ": " + evaluation.reason;

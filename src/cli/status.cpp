@@ -2,6 +2,7 @@
 
 #include "core/format.hpp"
 #include "report/text.hpp"
+#include "store/evaluation.hpp"
 #include "store/store.hpp"
 #include "store/store_copy.hpp"
 #include "table/named.hpp"
@@ -31,7 +32,7 @@ std::string work_text(const Store& store, bool works) {
     if (trainings.empty()) continue;
     const auto candidate = trainings.front().at("candidate").get<std::string>();
     text += "  " + array.value("worker", "of nas-run") + "  " + labels.value(candidate, candidate) +
-            " replicate " + std::to_string(trainings.front().at("replicate").get<std::int64_t>());
+            " " + seed_text(trainings.front().at("replicate"));
     if (trainings.size() > 1) text += " + " + std::to_string(trainings.size() - 1) + " more";
     if (array.at("step") > 0) {
       text += ", step " + grouped(array.at("step")) + "/" + grouped(array.at("steps"));

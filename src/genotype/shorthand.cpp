@@ -69,6 +69,10 @@ struct Meaning {
 };
 
 std::vector<Meaning> meanings(std::string_view word) {
+  // A layer's word is that layer's.
+  if (const auto* alias = alias_named(word); alias != nullptr && alias->built) {
+    return {{nullptr, std::string(word)}};
+  }
   std::vector<Meaning> found;
   for (const auto& slot : slots()) {
     if (slot.is_component() || slot.is_word()) {
@@ -82,13 +86,10 @@ std::vector<Meaning> meanings(std::string_view word) {
       found.push_back({&slot, is_switch(slot) ? "1" : ""});
     }
   }
-  if (const auto* alias = alias_named(word); alias != nullptr && alias->built) {
-    found.push_back({nullptr, std::string(word)});
-  }
   return found;
 }
 
-/// All words that mean something, for what is mistyped.
+/// All words that mean something in one mechanism or another, for what is mistyped.
 Words known_words() {
   std::set<std::string> words;
   for (const auto& slot : slots()) {

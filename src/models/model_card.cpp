@@ -16,6 +16,7 @@
 #include "models/model_folder.hpp"
 #include "report/text.hpp"
 #include "report/verdict.hpp"
+#include "store/evaluation.hpp"
 
 namespace nas {
 
@@ -151,8 +152,8 @@ void describe_scores(const RunSummary& run, const Evaluation& evaluation, const 
   if (const auto* found = run.ranked(evaluation.candidate)) add_row(run, "this one", *found, text);
   if (run.baseline) add_row(run, "the baseline", *run.baseline, text);
 
-  text << "\nThese weights, " << origin << ", are of one training run (seed "
-       << evaluation.replicate << "), which is recorded with";
+  text << "\nThese weights, " << origin << ", are of one training run ("
+       << seed_text(evaluation.replicate) << "), which is recorded with";
   const char* separator = " ";
   const bool classifies = kind_of(run, config) == Kind::classifier;
   for (const auto* name : {"perplexity", "accuracy", "test_perplexity"}) {
@@ -186,7 +187,7 @@ void describe_training(const RunSummary& run, const Evaluation& evaluation,
   for (const auto& [setting, value] : identity.at("training").items()) {
     text << "- " << setting << ": " << value_text(value) << '\n';
   }
-  text << "- run seed " << identity.at("run_seed") << ", replicate " << evaluation.replicate
+  text << "- run seed " << identity.at("run_seed") << ", " << seed_text(evaluation.replicate)
        << ", numerical mode " << identity.at("numerical_mode").get<std::string>() << '\n'
        << "- weights: " << origin << " (evaluation " << evaluation.id << ")\n";
 }

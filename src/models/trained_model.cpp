@@ -9,6 +9,7 @@
 #include "core/warning.hpp"
 #include "evaluation/kept_model.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/shorthand.hpp"
 #include "ops/memory.hpp"
 #include "report/recorded_genes.hpp"
 #include "store/record_json.hpp"
@@ -59,6 +60,11 @@ std::vector<std::string> shortened(std::vector<std::string> names) {
 /// model's name.
 std::string canonical_name(const RunSummary& run, const std::string& given) {
   try {
+    const auto base =
+        run.baseline ? recorded_architecture(run, run.baseline->candidate) : std::nullopt;
+    if (base && is_shorthand(given, *base)) {
+      return candidate_of(named_model(given, *base, *base)).name;
+    }
     const auto architecture = recorded_architecture(run, given);
     return architecture ? candidate_of(*architecture).name : "";
   } catch (const InputError&) {
@@ -83,8 +89,8 @@ std::string without_baseline(const RunSummary& run) {
 std::string find_mechanism(const RunSummary& run, const std::string& given) {
   if (given == "best") {
     if (run.ranking.empty())
-      throw InputError(
-          "mechanism = best, but the run has found none; give a listed one, or baseline");
+      throw InputError("mechanism = best, but the run has found none; give baseline or one of " +
+                       join(shortened(labels_of(run))));
     return run.ranking.front().candidate;
   }
   if (given == "baseline") {

@@ -471,6 +471,7 @@ std::string table_of(const RunSummary& run, std::size_t width) {
   std::vector<Column> columns;
   columns.push_back(
       retest_column(candidates, "", [](const auto& candidate) { return candidate.at("role"); }));
+  columns.back().spare = true;
   columns.push_back(retest_column(candidates, "mechanism",
                                   [](const auto& candidate) { return candidate.at("label"); }));
   columns.back().left = true;
@@ -502,6 +503,7 @@ std::string table_of(const RunSummary& run, std::size_t width) {
                                     const auto& p = candidate.at("non_dominated_probability");
                                     return p.is_number() ? fixed_text(p, 2) : std::string();
                                   }));
+  columns.back().spare = true;
   return aligned(std::move(columns), width);
 }
 
@@ -578,8 +580,9 @@ std::string deciding_text(const RunSummary& run) {
     if (!decided) trainings += seeds - std::ssize(candidate.at("evaluations"));
   }
   const double each = run.outside.train_seconds / static_cast<double>(run.outside.evaluations);
-  return "\n--seeds " + std::to_string(seeds) + ": " + counted(trainings, "more training run") +
-         ", " + human_duration(each * static_cast<double>(trainings)) + " of training\n";
+  return "\nThe same with --seeds " + std::to_string(seeds) +
+         " would decide: " + counted(trainings, "more training run") + ", " +
+         human_duration(each * static_cast<double>(trainings)) + " of training\n";
 }
 
 /// What came after the search: what tuning found, the re-tested candidates with what the search had

@@ -73,11 +73,14 @@ void add_differing(const std::vector<Compared>& group, const std::string& word,
   }
 }
 
-/// "X", "All 3" or "2 others", with the verb that follows.
-std::string who(const std::vector<Compared>& group, bool all, const std::string& one,
+/// "X", "All 3" or "2 of the 3", with the verb that follows.
+std::string who(const std::vector<Compared>& group, std::size_t compared, const std::string& one,
                 const std::string& many) {
   if (group.size() == 1) return group.front().candidate->label + one;
-  return (all ? "All " : "") + std::to_string(group.size()) + (all ? "" : " others") + many;
+  const auto all = std::to_string(compared);
+  return (group.size() == compared ? "All " + all
+                                   : std::to_string(group.size()) + " of the " + all) +
+         many;
 }
 
 /// "3 seeds", "2 to 3 seeds": those that comparisons rest on.
@@ -93,7 +96,9 @@ std::string pairs_text(const std::vector<Compared>& group) {
 /// "3.1 % better".
 std::string effect_text(Measure measure, double difference) {
   const double percent = shown_difference(measure, difference);
-  return percent_text(std::abs(percent)) + unit(measure) + (percent > 0.0 ? " worse" : " better");
+  const bool tiny = percent != 0.0 && std::abs(percent) < 0.005;
+  return (tiny ? "less than 0.01" : percent_text(std::abs(percent))) + unit(measure) +
+         (percent > 0.0 ? " worse" : " better");
 }
 
 /// "between 5.0 % better and 1.2 % worse".
@@ -138,11 +143,10 @@ std::string size_text(const RetestOutcome& outcome, const Compared& one, std::si
 void add_undecided(const RetestOutcome& outcome, const std::vector<Compared>& group,
                    std::size_t compared, const std::string& reference, Texts& sentences) {
   if (group.empty()) return;
-  const auto lead =
-      (group.size() == 1          ? group.front().candidate->label + " is not"
-       : group.size() == compared ? "None of the " + std::to_string(compared) + " is"
-                                  : std::to_string(group.size()) + " others are not") +
-      " shown to differ from " + reference + " with " + pairs_text(group);
+  const auto lead = (group.size() == 1          ? group.front().candidate->label + " is not"
+                     : group.size() == compared ? "None of the " + std::to_string(compared) + " is"
+                                                : who(group, compared, "", " are not")) +
+                    " shown to differ from " + reference + " with " + pairs_text(group);
   if (group.size() == 1) {
     const auto& one = group.front();
     sentences.push_back(lead + (has_size(one) ? ": " + size_text(outcome, one, compared) : "") +
@@ -169,10 +173,10 @@ void add_within(const RetestOutcome& outcome, const std::vector<Compared>& group
   }
 }
 
-void add_too_few(const std::vector<Compared>& group, bool all, const std::string& reference,
-                 Texts& sentences) {
+void add_too_few(const std::vector<Compared>& group, std::size_t compared,
+                 const std::string& reference, Texts& sentences) {
   if (group.empty()) return;
-  sentences.push_back(who(group, all, " has", " have") + " too few seeds in common with " +
+  sentences.push_back(who(group, compared, " has", " have") + " too few seeds in common with " +
                       reference + " for a verdict: " + pairs_text(group) + ".");
 }
 
@@ -204,7 +208,7 @@ void add_comparisons(const RetestOutcome& outcome, std::vector<Compared> compare
   add_within(outcome, within, reference, sentences);
   add_undecided(outcome, undecided, compared.size(), reference, sentences);
   add_differing(worse, "worse", reference, sentences);
-  add_too_few(too_few, too_few.size() == compared.size(), reference, sentences);
+  add_too_few(too_few, compared.size(), reference, sentences);
 }
 
 std::vector<Compared> compared_by(const RetestOutcome& outcome, ContrastField field,

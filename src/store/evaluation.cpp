@@ -290,6 +290,10 @@ nlohmann::json whole_identity(const Evaluation& evaluation) {
   return identity;
 }
 
+std::string seed_text(std::int64_t replicate) {
+  return "seed " + std::to_string(replicate % kFirstHeldOutReplicate + 1);
+}
+
 nlohmann::json canonical_json(const Evaluation& evaluation) {
   nlohmann::json json = evaluation;
   json["identity"] = whole_identity(evaluation);

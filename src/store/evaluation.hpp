@@ -38,6 +38,8 @@ Status parse_status(std::string_view text);
 
 /// The first replicate of a re-test: far beyond those of any search, so that its seeds are fresh.
 inline constexpr std::int64_t kFirstHeldOutReplicate = 1'000'000;
+/// A replicate for people, numbered from 1, those that no search asks for apart: "seed 1".
+std::string seed_text(std::int64_t replicate);
 /// The most replicates of each candidate that a configuration may ask for: beyond what anybody
 /// trains, so that a typo is refused by name.
 inline constexpr std::int64_t kMostReplicates = 10'000;

@@ -124,7 +124,8 @@ TEST_F(ModelTest, ContinuesTexts) {
     return text();
   };
   const auto greedy = with({"--greedy", "--tokens", "5"});  // where it ends, a line may
-  EXPECT_THAT(greedy, StartsWith("note: the model does not know 1 of the prompt's words\nw1 w4"));
+  EXPECT_THAT(greedy, StartsWith("note: the model does not know 1 of the prompt's words\n"
+                                 "w1 w4 nobody"));
   EXPECT_EQ(with({"--temperature", "0", "--tokens", "5"}), greedy);
   const auto words = greedy.substr(0, std::min(greedy.find("\nnote: ends"), greedy.size() - 1));
   EXPECT_THAT(with({"--greedy"}), StartsWith(words));
@@ -134,6 +135,9 @@ TEST_F(ModelTest, ContinuesTexts) {
   const auto drawn = with({"--temperature", "2", "--tokens", "15"});
   EXPECT_EQ(with({"--temperature", "2", "--tokens", "15", "--seed", "1"}), drawn);
   EXPECT_NE(with({"--temperature", "2", "--tokens", "15", "--seed", "2"}), drawn);
+  EXPECT_EQ(with({"--top-k", "1", "--tokens", "5"}), greedy);
+  EXPECT_EQ(with({"--top-p", "0.000001", "--tokens", "5"}), greedy);
+  EXPECT_EQ(run("nas-model", {"generate", model(), "--top-p", "0"}), 2);
   EXPECT_EQ(run("nas-model", {"generate", model()}), 0) << text();
   EXPECT_THAT(text(), Not(HasSubstr("does not know")));
   ASSERT_EQ(run("nas-model", {"generate", model(), "--temperature", "1000", "--tokens", "500"}), 0);

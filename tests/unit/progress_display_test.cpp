@@ -159,9 +159,9 @@ TEST_F(DisplayTest, PipedLinesReportEachEvaluationAndGeneration) {
     ProgressDisplay display(out, options(false));
     play(display);
   }
-  EXPECT_THAT(out.str(), HasSubstr("trained label of x replicate 0: perplexity 81.23 (5 s)\n"));
+  EXPECT_THAT(out.str(), HasSubstr("trained label of x seed 1: perplexity 81.23 (5 s)\n"));
   EXPECT_THAT(out.str(),
-              HasSubstr("trained label of y replicate 0: diverged, not finite (10 s)\n"));
+              HasSubstr("trained label of y seed 1: diverged, not finite (10 s)\n"));
   // 6 asks to come, half of them trainings of 6.25 s to 8.75 s on two workers.
   EXPECT_THAT(
       out.str(),
@@ -305,7 +305,7 @@ TEST_F(DisplayTest, RejectedCandidatesHaveNoTime) {
       EXPECT_THAT(shown(out.str()).at(0), HasSubstr("time left unknown"));
     } else {
       EXPECT_THAT(out.str(),
-                  HasSubstr("rejected label of x replicate 0: parameters = 225176, must be <= "
+                  HasSubstr("rejected label of x seed 1: parameters = 225176, must be <= "
                             "225000\ngeneration 0 done: 4/10 asked, 0 trained, 3 known, 1 "
                             "rejected, 0 failed, 0 s elapsed\n"));
     }

@@ -51,8 +51,8 @@ TEST(Status, SaysWhoWorksOnWhatAndDisturbsNobody) {
       status_text(folder.path()),
       folder.path().string() +
           ": 0 evaluations, search, 2 workers, as of 2026-01-31T12:30:00Z\n"
-          "  node3:17  dot|softmax replicate 1, step 1,200/5,000, since 2026-01-31T12:00:00Z\n"
-          "  of nas-run  dot|softmax replicate 1 + 1 more, since 2026-01-31T12:00:00Z\n"
+          "  node3:17  dot|softmax seed 2, step 1,200/5,000, since 2026-01-31T12:00:00Z\n"
+          "  of nas-run  dot|softmax seed 2 + 1 more, since 2026-01-31T12:00:00Z\n"
           "  14 waiting\n");
   store.reset();
   EXPECT_THAT(status_text(folder.path()), EndsWith(": 0 evaluations, nobody works on it\n"))
@@ -80,7 +80,7 @@ TEST(Status, NamesOfOthersDoNotCommandTheTerminal) {
   store.set_meta("labels", {{"c", "dot\x1b[2J"}});
   store.set_meta("at_work", working({array_of("x\x1b]0;owned\a")}));
   EXPECT_THAT(status_text(folder.path()),
-              HasSubstr("  x\uFFFD]0;owned\uFFFD  dot\uFFFD[2J replicate 1, step"));
+              HasSubstr("  x\uFFFD]0;owned\uFFFD  dot\uFFFD[2J seed 2, step"));
 }
 
 TEST(Status, NeedsAStore) {
