@@ -73,13 +73,23 @@ void add_differing(const std::vector<Compared>& group, const std::string& word,
   }
 }
 
+/// "Both", "All 3".
+std::string all_text(std::size_t count) {
+  return count == 2 ? "Both" : "All " + std::to_string(count);
+}
+
+/// "Neither of the two", "None of the 3".
+std::string none_text(std::size_t count) {
+  return count == 2 ? "Neither of the two" : "None of the " + std::to_string(count);
+}
+
 /// "X", "All 3" or "2 of the 3", with the verb that follows.
 std::string who(const std::vector<Compared>& group, std::size_t compared, const std::string& one,
                 const std::string& many) {
   if (group.size() == 1) return group.front().candidate->label + one;
-  const auto all = std::to_string(compared);
-  return (group.size() == compared ? "All " + all
-                                   : std::to_string(group.size()) + " of the " + all) +
+  return (group.size() == compared
+              ? all_text(compared)
+              : std::to_string(group.size()) + " of the " + std::to_string(compared)) +
          many;
 }
 
@@ -144,7 +154,7 @@ void add_undecided(const RetestOutcome& outcome, const std::vector<Compared>& gr
                    std::size_t compared, const std::string& reference, Texts& sentences) {
   if (group.empty()) return;
   const auto lead = (group.size() == 1          ? group.front().candidate->label + " is not"
-                     : group.size() == compared ? "None of the " + std::to_string(compared) + " is"
+                     : group.size() == compared ? none_text(compared) + " is"
                                                 : who(group, compared, "", " are not")) +
                     " shown to differ from " + reference + " with " + pairs_text(group);
   if (group.size() == 1) {
@@ -257,14 +267,14 @@ void add_controls(const RetestOutcome& outcome, Texts& sentences) {
   if (others.empty()) return;
   const bool one = others.size() == 1;
   const auto name = one ? others.front().candidate->label : std::string();
-  const auto all = std::to_string(others.size()) + " mechanisms ";
   std::string who;
   if (better.empty()) {
-    who = one ? name + " is not" : "None of the " + all + "is";
+    who = one ? name + " is not" : none_text(others.size()) + " mechanisms is";
   } else if (better.size() == others.size()) {
-    who = one ? name + " is" : "All " + all + "are";
+    who = one ? name + " is" : all_text(others.size()) + " mechanisms are";
   } else {
-    who = "Of the " + all + counted(std::ssize(better), "is", "are");
+    who = "Of the " + std::to_string(others.size()) + " mechanisms " +
+          counted(std::ssize(better), "is", "are");
   }
   sentences.push_back(who + " shown to be better than that control.");
 }

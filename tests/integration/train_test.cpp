@@ -47,7 +47,7 @@ TEST_F(TrainTest, TheVerdictIsThatOfPairedSeeds) {
       << text();
   expect_text("trained on 2 fresh seeds");
   expect_text("differences from the baseline on the validation split");
-  expect_text("All 2 have too few seeds in common with the baseline for a verdict: 2 seeds.");
+  expect_text("Both have too few seeds in common with the baseline for a verdict: 2 seeds.");
   const auto found = results_of(out);
   EXPECT_TRUE(found["asks"].empty()) << "nothing is searched";
   ASSERT_EQ(found["evaluations"].size(), 6U);

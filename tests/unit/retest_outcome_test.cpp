@@ -136,7 +136,7 @@ TEST(RetestOutcome, ControlsAreSpokenOfFirst) {
   EXPECT_THAT(verdict(behind),
               ::testing::StartsWith("A control, the second, is better than the baseline by "));
   EXPECT_THAT(verdict(behind),
-              HasSubstr("None of the 2 mechanisms is shown to be better than that control. the "
+              HasSubstr("Neither of the two mechanisms is shown to be better than that control. the "
                         "like is better than the baseline by "));
   EXPECT_THAT(verdict(judged(1.0, 1.3)),
               ::testing::StartsWith("The baseline is not shown to be better than a control, the "
@@ -145,7 +145,7 @@ TEST(RetestOutcome, ControlsAreSpokenOfFirst) {
   const auto ahead = verdict(judged(1.2, 1.1));
   EXPECT_THAT(ahead, ::testing::StartsWith(
                          "The baseline is better than every control, than the second by "));
-  EXPECT_THAT(ahead, HasSubstr("All 2 mechanisms are shown to be better than that control."));
+  EXPECT_THAT(ahead, HasSubstr("Both mechanisms are shown to be better than that control."));
   const auto mixed = judge({good, retested(Role::top, "bad", {96}, times(1.1, kBaseline, 0.002)),
                             plain, retested(Role::control, "first", {}, times(0.98, kBaseline))},
                            objectives(), 0.95);
@@ -191,7 +191,7 @@ TEST(RetestOutcome, SaysByHowMuchTheSearchWasTooOptimistic) {
   EXPECT_EQ(to_record(outcome)["flattery"], 6.0);
   EXPECT_EQ(
       verdict(outcome),
-      "None of the 2 is shown to differ from the baseline with 5 seeds. The search's scores "
+      "Neither of the two is shown to differ from the baseline with 5 seeds. The search's scores "
       "of what it found were too optimistic by 6.00 in perplexity (5.9 %), on average, beyond "
       "the change of the baseline, which is worse by 1.00 with new seeds.");
   // Where the seeds move the baseline by more, nothing was flattered, and yet what was found is worse.
@@ -232,7 +232,7 @@ TEST(RetestOutcome, TwoSeedsAreTooFew) {
                               retested(Role::baseline, "plain", {100}, {100, 100.001})},
                              objectives(), 0.95);
   EXPECT_LT(outcome.candidates[0].against_baseline->p_holm, 0.05);
-  EXPECT_THAT(verdict(outcome), HasSubstr("All 2 have too few seeds in common with the baseline "
+  EXPECT_THAT(verdict(outcome), HasSubstr("Both have too few seeds in common with the baseline "
                                           "for a verdict: 2 seeds."));
   EXPECT_THAT(verdict(outcome), Not(HasSubstr("better than")));
   EXPECT_TRUE(to_record(outcome)["candidates"][0]["against_baseline"]["effect_size"].is_null());
@@ -255,7 +255,7 @@ TEST(RetestOutcome, EachListedMechanismIsSaidWithItsSize) {
                              objectives(), 0.95);
   const auto text = verdict(outcome);
   EXPECT_THAT(text, ::testing::StartsWith(
-                        "None of the 2 is shown to differ from the baseline with 5 seeds. the "
+                        "Neither of the two is shown to differ from the baseline with 5 seeds. the "
                         "one is 2.5 % better, between 6.4 % better and 1.6 % worse; about "));
   EXPECT_THAT(text, HasSubstr("the two is 1.6 % worse, between 2.5 % better and 5.8 % worse; "));
   // Corrected for two comparisons, with a power of 0.8.
