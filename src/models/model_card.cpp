@@ -187,7 +187,7 @@ void describe_training(const RunSummary& run, const Evaluation& evaluation,
   for (const auto& [setting, value] : identity.at("training").items()) {
     text << "- " << setting << ": " << value_text(value) << '\n';
   }
-  text << "- run seed " << identity.at("run_seed") << ", " << seed_text(evaluation.replicate)
+  text << "- run seed " << identity.at("run_seed") << ", replicate " << evaluation.replicate
        << ", numerical mode " << identity.at("numerical_mode").get<std::string>() << '\n'
        << "- weights: " << origin << " (evaluation " << evaluation.id << ")\n";
 }

@@ -102,7 +102,7 @@ TEST_F(PytorchExportTest, TakesTheWinnerWithTheWeightsThatTheRunHasKept) {
   EXPECT_THAT(card, HasSubstr("was not trained again on fresh seeds"));
   EXPECT_THAT(card, HasSubstr("learning_rate: 0.003"));
   EXPECT_THAT(card, HasSubstr("weights: kept by the run"));
-  EXPECT_THAT(card, HasSubstr("These weights, kept by the run, are of one training run (seed 0), "
+  EXPECT_THAT(card, HasSubstr("These weights, kept by the run, are of one training run (seed 1), "
                               "which is recorded with perplexity "));
   EXPECT_THAT(card, Not(HasSubstr("--text")));
 }
@@ -265,7 +265,7 @@ TEST_F(PytorchExportTest, TheCardSaysThatWhatWasTrainedAgainIsNotAsRecorded) {
   EXPECT_THAT(text(), HasSubstr(", weights trained again with validation nll "));
   const auto card = read_file(model / "README.md");
   EXPECT_THAT(card, HasSubstr("These weights, trained again with validation nll "));
-  EXPECT_THAT(card, HasSubstr(" as recorded, are of one training run (seed 0), which is recorded "
+  EXPECT_THAT(card, HasSubstr(" as recorded, are of one training run (seed 1), which is recorded "
                               "with perplexity "));
   EXPECT_THAT(card, HasSubstr("- weights: trained again with validation nll "));
 }
