@@ -128,7 +128,7 @@ class AttentionSearch final : public Problem {
                                          const std::string& baseline) const override {
     if (baseline.empty()) return label(candidate);
     const auto model = parse_unchecked(candidate, architecture_);
-    const auto base = parse_unchecked(baseline, architecture_);
+    const auto base = nas::canonical(parse_unchecked(baseline, architecture_));
     const auto whole = nas::label(model);
     const auto shorthand = shorthand_of(model, base).value_or(whole);
     return shorthand.size() < whole.size() ? shorthand : whole;

@@ -24,25 +24,27 @@ void StudyDisplay::search_begins(const Search& search) {
   const auto& problem = search.problem;
   const auto& rehearsal = search.rehearsal;
   search_ = std::make_unique<ProgressDisplay>(
-      out_, ProgressDisplay::Options{
-                .terminal = terminal_,
-                .expected_asks = rehearsal.whole ? rehearsal.asked : 0,
-                .expected_batches = rehearsal.batches,
-                .workers = problem.num_workers(),
-                .replicates = search.experiment.evaluation.get<std::int64_t>("replicates"),
-                .objective = first.name,
-                .maximise = first.maximise,
-                .several = objectives.objectives.size() > 1,
-                .value =
-                    [&first](const Evaluation& evaluation) {
-                      return first.value(Objective::Evaluations{std::array{&evaluation}});
-                    },
-                .feasible =
-                    [&objectives](const Evaluation& evaluation) {
-                      return objectives.violation_by_training(std::array{&evaluation}).empty();
-                    },
-                .label = [&problem](const std::string& name) { return problem.label(name); },
-                .now = {}});
+      out_,
+      ProgressDisplay::Options{
+          .terminal = terminal_,
+          .expected_asks = rehearsal.whole ? rehearsal.asked : 0,
+          .expected_batches = rehearsal.batches,
+          .workers = problem.num_workers(),
+          .replicates = search.experiment.evaluation.get<std::int64_t>("replicates"),
+          .objective = first.name,
+          .maximise = first.maximise,
+          .several = objectives.objectives.size() > 1,
+          .value =
+              [&first](const Evaluation& evaluation) {
+                return first.value(Objective::Evaluations{std::array{&evaluation}});
+              },
+          .feasible =
+              [&objectives](const Evaluation& evaluation) {
+                return objectives.violation_by_training(std::array{&evaluation}).empty();
+              },
+          .label = [&problem, &baseline = search.experiment.baseline](
+                       const std::string& name) { return problem.label_beside(name, baseline); },
+          .now = {}});
   if (workforce_) search_->workforce(*workforce_);
 }
 
@@ -66,13 +68,15 @@ void StudyDisplay::stage_begins(const Stage& stage) {
   if (quiet_) return;
   const auto& problem = stage.problem;
   stage_ = std::make_unique<StageDisplay>(
-      out_, StageDisplay::Options{
-                .terminal = terminal_,
-                .stage = stage.name,
-                .total = stage.total,
-                .workers = problem.num_workers(),
-                .label = [&problem](const std::string& name) { return problem.label(name); },
-                .now = {}});
+      out_,
+      StageDisplay::Options{
+          .terminal = terminal_,
+          .stage = stage.name,
+          .total = stage.total,
+          .workers = problem.num_workers(),
+          .label = [&problem, baseline = stage.baseline](
+                       const std::string& name) { return problem.label_beside(name, baseline); },
+          .now = {}});
   if (workforce_) stage_->workforce(*workforce_);
 }
 

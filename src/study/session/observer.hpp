@@ -33,6 +33,7 @@ class Observer {
     std::string name;        ///< "re-test"
     std::int64_t total = 0;  ///< training runs, known ones included
     const Problem& problem;
+    std::string baseline{};  ///< the experiment's; empty: none
   };
 
   Observer() = default;

@@ -39,8 +39,10 @@ void train_further(std::vector<FurtherTraining>& trainings, const FurtherWork& w
        .on_progress =
            [&work](const Progress& progress) { work.observer.stage_progressed(progress); },
        .stage = stage});
-  work.observer.stage_begins(
-      {.name = stage, .total = static_cast<std::int64_t>(tasks.size()), .problem = *problem});
+  work.observer.stage_begins({.name = stage,
+                              .total = static_cast<std::int64_t>(tasks.size()),
+                              .problem = *problem,
+                              .baseline = work.experiment.baseline});
   const ToldEnd end(work.observer, &Observer::stage_ended);
   std::map<std::string, Evaluation> results;
   for (auto& evaluation : evaluator.evaluate(tasks)) {
