@@ -1,6 +1,7 @@
-// nas-watch: a run in the browser, while it is written and after its end.
+// nas-watch: runs in the browser, while they are written and after their end.
 
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -11,17 +12,20 @@
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
 #include "cli/run_watch.hpp"
+#include "cli/watch_list.hpp"
 #include "cli/watch_server.hpp"
 #include "core/error.hpp"
+#include "store/store.hpp"
 
 namespace {
 
 namespace po = boost::program_options;
 
 constexpr const char* kUsage =
-    "nas-watch: shows a run in the browser, while another process writes it and after its end\n"
+    "nas-watch: shows runs in the browser, while other processes write them and after their end\n"
     "\n"
     "Usage: nas-watch RUN [OPTIONS]\n"
+    "   or: nas-watch FOLDER... [OPTIONS]\n"
     "\n"
     "RUN is a run's folder, or its store.sqlite. Prints the address of a page that follows the\n"
     "run: how far it is, what trains, the front, learning curves, the latest evaluations. Only\n"
@@ -29,9 +33,14 @@ constexpr const char* kUsage =
     "another\n"
     "signal to stop, ends it with exit code 0.\n"
     "\n"
+    "Of a FOLDER that holds runs, at most three folders deep, or of several runs, the page lists\n"
+    "them, those that begin meanwhile included: how far each is, its best mechanism beside the\n"
+    "baseline, and a picture of their best values so far. A row leads to the page of its run.\n"
+    "\n"
     "Examples:\n"
     "  $ nas-watch runs/quickstart\n"
     "  $ nas-watch runs/quickstart --port 8080\n"
+    "  $ nas-watch runs\n"
     "\n";
 
 struct Arguments {
@@ -67,15 +76,26 @@ int run(int argc, char** argv) {
     std::cout << nas::version_line();
     return nas::kDone;
   }
-  if (arguments.words.size() != 1) {
-    throw nas::InputError("command line: give one run, as in nas-watch runs/quickstart");
+  if (arguments.words.empty()) {
+    throw nas::InputError(
+        "command line: give a run, or a folder of runs, as in nas-watch runs/quickstart");
   }
-  const auto& folder = arguments.words.front();
+  const auto& words = arguments.words;
+  const auto& first = words.front();
   nas::WatchServer server(arguments.host, static_cast<std::uint16_t>(arguments.port));
-  nas::RunWatch watch(folder);
-  std::cout << "watching " << folder << " at " << server.url() << "\nCtrl-C ends it\n"
-            << std::flush;
-  server.serve(watch);
+  const auto serve = [&](auto watch) {
+    std::cout << "watching " << nas::join(words, " ") << " at " << server.url()
+              << "\nCtrl-C ends it\n"
+              << std::flush;
+    server.serve(watch);
+  };
+  const bool is_one = words.size() == 1 && (!std::filesystem::is_directory(first) ||
+                                            std::filesystem::exists(nas::store_file(first)));
+  if (is_one) {
+    serve(nas::RunWatch(first));
+  } else {
+    serve(nas::WatchList(words));
+  }
   return nas::kDone;
 }
 

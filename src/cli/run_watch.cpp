@@ -5,15 +5,19 @@
 #include <ctime>
 #include <exception>
 #include <iomanip>
+#include <limits>
 #include <optional>
 #include <set>
 #include <sstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/running_trainings.hpp"
+#include "evaluation/recall.hpp"
 #include "report/json_number.hpp"
 #include "report/recorded_genes.hpp"
+#include "statistics/statistics.hpp"
 #include "table/named.hpp"
 
 namespace nas {
@@ -59,6 +63,16 @@ bool lacks_stage(const RunSummary& run) {
          (section("baseline").value("tune", nlohmann::json()).is_object() && run.tuning.is_null());
 }
 
+/// Mechanisms that are trained in place of a search, in their order.
+std::vector<std::string> listed_mechanisms(const RunSummary& run) {
+  std::vector<std::string> listed;
+  if (!run.listed()) return listed;
+  for (const auto& name : run.config.at("mechanisms")) {
+    if (name.is_string()) listed.push_back(name);
+  }
+  return listed;
+}
+
 /// Asks that are answered, of how many, or training runs where these are what is known beforehand.
 nlohmann::json progress_of(const RunSummary& run) {
   if (run.listed()) {
@@ -70,12 +84,16 @@ nlohmann::json progress_of(const RunSummary& run) {
     if (most == 0) return {{"done", done}, {"of", nullptr}, {"unit", "training run"}};
     return {{"done", std::min(done, most)}, {"of", most}, {"unit", "training run"}};
   }
-  if (const auto& planned = run.further.at("planned_asks"); planned.is_number()) {
+  // Asks that need no training of their own are free where the budget counts training runs: there
+  // may be more than were planned.
+  const auto& planned = run.further.at("planned_asks");
+  if (planned.is_number() && planned.get<double>() >= static_cast<double>(run.num_asked())) {
     return {{"done", run.num_asked()}, {"of", planned}, {"unit", "ask"}};
   }
   const auto budget = run.config.value("budget", nlohmann::json::object());
   if (const auto most = budget.value("evaluations", std::int64_t{0}); most > 0) {
-    return {{"done", run.search.evaluations}, {"of", most}, {"unit", "training run"}};
+    return {
+        {"done", std::min(run.search.evaluations, most)}, {"of", most}, {"unit", "training run"}};
   }
   return {{"done", run.num_asked()}, {"of", nullptr}, {"unit", "ask"}};
 }
@@ -103,6 +121,46 @@ std::optional<double> seconds_left(const RunSummary& run) {
   }
   if (most) most = std::max(0.0, *most - run.search.train_seconds);
   return most;
+}
+
+/// The best value so far, of several objectives the hypervolume, by the run's asks or, where the budget
+/// counts them, steps of training: the points where it becomes better, and the last ask.
+nlohmann::json best_so_far(const RunSummary& run) {
+  const auto budget = run.config.value("budget", nlohmann::json::object());
+  const bool by_steps = budget.value("train_steps", 0.0) > 0.0;
+  std::map<std::int64_t, std::pair<double, double>> reached;  // by asks: to be minimised, and shown
+  if (run.several()) {
+    for (const auto& one : run.indicators) reached[one.asked - 1] = {-one.value, one.value};
+  } else {
+    for (const auto& one : run.ranking) {
+      if (one.first_ask < 0 || one.stopped_at) continue;
+      reached[one.first_ask] = {one.fitness[0], one.values[0]};
+    }
+  }
+  std::set<std::string_view> trained;
+  std::int64_t steps = 0;
+  std::int64_t last = 0;
+  auto points = nlohmann::json::array();
+  auto next = reached.begin();
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto& ask : run.asks) {
+    for (const auto& id : ask.evaluations) {
+      const auto one = run.by_id.find(id);
+      if (one == run.by_id.end() || !trained.insert(one->first).second) continue;
+      steps += steps_of(*one->second);
+    }
+    last = by_steps ? steps : ask.number + 1;
+    for (; next != reached.end() && next->first <= ask.number; ++next) {
+      const auto& [fitness, value] = next->second;
+      if (fitness >= best) continue;
+      best = fitness;
+      points.push_back({last, json_number(value)});
+    }
+  }
+  return {{"title", run.several() ? "hypervolume" : run.objectives[0].title()},
+          {"by", by_steps ? "training step" : "ask"},
+          {"points", points},
+          {"last", last}};
 }
 
 /// Time left of the search, or of the stage that follows it, as the display of nas-run reckons.
@@ -169,7 +227,10 @@ nlohmann::json ChangingRecords::since(std::int64_t version) const {
   return records;
 }
 
-RunWatch::RunWatch(const fs::path& run) : copy_(store_named(run)) { read(); }
+RunWatch::RunWatch(const fs::path& run, std::int64_t before)
+    : copy_(store_named(run)), version_(before), oldest_(before) {
+  read();
+}
 
 /// Reads what is new.
 void RunWatch::read() {
@@ -261,6 +322,8 @@ void RunWatch::describe() {
     if (run.baseline && candidate.candidate == run.baseline->candidate) continue;
     top.push_back(number_of(candidate.candidate));
   }
+  nlohmann::json listed;
+  for (const auto& name : listed_mechanisms(run)) listed.push_back(number_of(name));
   nlohmann::json baseline;
   if (run.baseline) {
     baseline = {{"c", number_of(run.baseline->candidate)}, {"values", list(run.baseline->values)}};
@@ -276,6 +339,7 @@ void RunWatch::describe() {
              {"left", left_of(run, progress)},
              {"objectives", objectives},
              {"baseline", baseline},
+             {"listed", listed},
              {"front", front},
              {"top", top},
              {"best", best_json()},
@@ -342,7 +406,8 @@ void RunWatch::describe_candidates() {
   const auto beside = run.baseline ? run.baseline->candidate : std::string();
   if (beside != told_from_) names_.clear();
   told_from_ = beside;
-  std::set<std::string> all;
+  const auto listed = listed_mechanisms(run);
+  std::set<std::string> all(listed.begin(), listed.end());
   for (const auto& evaluation : run.evaluations) all.insert(evaluation.candidate);
   if (run.at_work.is_object()) {
     for (const auto& array : run.at_work.at("arrays")) {
@@ -393,6 +458,70 @@ void RunWatch::describe_evaluations() {
                       {"curve", curve_json(evaluation.curve)}},
                      version_);
   }
+}
+
+std::string RunWatch::name_of(const std::string& candidate) const {
+  const auto found = names_.find(candidate);
+  return found == names_.end() ? candidate : found->second;
+}
+
+/// Of listed mechanisms the one with the best mean, of those with the most seeds, and the baseline's
+/// mean.
+void RunWatch::describe_listed(nlohmann::json& row) const {
+  const auto& run = *run_;
+  std::map<std::string, std::vector<double>> values;
+  for (const auto& one : run.evaluations) {
+    const auto value = is_usable(one) ? run.value(one, 0) : std::nullopt;
+    if (value) values[one.candidate].push_back(*value);
+  }
+  const auto baseline = run.config.value("baseline", nlohmann::json::object());
+  if (const auto name = baseline.find("mechanism"); name != baseline.end() && name->is_string()) {
+    const auto own = values.find(name->get<std::string>());
+    if (own != values.end()) row["baseline"] = json_number(estimate(own->second).mean);
+  }
+  std::pair<std::size_t, double> best;  // more seeds, then a better mean
+  for (const auto& name : listed_mechanisms(run)) {
+    const auto own = values.find(name);
+    if (own == values.end()) continue;
+    const double mean = estimate(own->second).mean;
+    const std::pair key{own->second.size(), run.objectives[0].maximise ? mean : -mean};
+    if (!row["best"].is_null() && key <= best) continue;
+    best = key;
+    row["best"] = {
+        {"name", name_of(name)}, {"label", run.label(name)}, {"value", json_number(mean)}};
+  }
+}
+
+nlohmann::json RunWatch::overview() const {
+  const auto& run = *run_;
+  nlohmann::json json{
+      {"phase", phase_},
+      {"listed", run.listed()},
+      {"objective", header_.at("objectives")[0]},
+      {"several", run.several()},
+      {"baseline", run.baseline ? json_number(run.baseline->values[0]) : nlohmann::json()},
+      {"best", nullptr}};
+  for (const auto* key : {"name", "ended_by", "started", "elapsed_seconds", "progress", "left"}) {
+    json[key == std::string_view("name") ? "title" : key] = header_.at(key);
+  }
+  json["error"] = header_.value("error", nlohmann::json());
+  // Values are comparable where the data are.
+  const auto data = run.config.value("data", nlohmann::json::object());
+  const auto problem = run.config.value("problem", nlohmann::json::object());
+  json["data"] = data.value("corpus", problem.value("type", ""));
+  json["scale"] = {run.objectives[0].best, run.objectives[0].worst};
+  if (run.listed()) {
+    describe_listed(json);
+    return json;
+  }
+  json["so_far"] = best_so_far(run);
+  if (!run.ranking.empty()) {
+    const auto& best = run.ranking.front();
+    json["best"] = {{"name", name_of(best.candidate)},
+                    {"label", best.label},
+                    {"value", json_number(best.values[0])}};
+  }
+  return json;
 }
 
 nlohmann::json RunWatch::state(std::int64_t since) const {

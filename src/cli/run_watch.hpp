@@ -35,8 +35,9 @@ class ChangingRecords {
 /// after its end. Reads a copy of the store, so that nothing of the run is touched.
 class RunWatch {
  public:
-  /// @param run  a run's folder, or its store. @throws InputError if there is none.
-  explicit RunWatch(const std::filesystem::path& run);
+  /// @param run     a run's folder, or its store. @throws InputError if there is none.
+  /// @param before  the version of one that watched the run before: this one has later ones.
+  explicit RunWatch(const std::filesystem::path& run, std::int64_t before = 0);
 
   /// Looks whether anything has changed, at most twice per second, and where looking takes long so
   /// seldom that it takes a tenth of a core. What cannot be read any more
@@ -45,8 +46,13 @@ class RunWatch {
   /// Counts the changes.
   [[nodiscard]] std::int64_t version() const { return version_; }
   /// The state, without the records of evaluations and candidates that have not changed since a
-  /// version; all of them where the version is not one of this object. See docs/reference/watch.md.
+  /// version; all of them where the version is not one of this object. See
+  /// docs/how-to/watch-a-run.md.
   [[nodiscard]] nlohmann::json state(std::int64_t since) const;
+  /// The row of the run in a list: how far it is, its best mechanism and its baseline by the first
+  /// objective, and its best value so far over what its budget counts. See
+  /// docs/how-to/watch-a-run.md.
+  [[nodiscard]] nlohmann::json overview() const;
 
  private:
   void read();
@@ -57,6 +63,8 @@ class RunWatch {
   [[nodiscard]] nlohmann::json at_work_json();
   [[nodiscard]] nlohmann::json best_json();
   [[nodiscard]] std::string phase() const;
+  void describe_listed(nlohmann::json& row) const;
+  [[nodiscard]] std::string name_of(const std::string& candidate) const;
   std::size_t number_of(const std::string& candidate);
 
   StoreCopy copy_;

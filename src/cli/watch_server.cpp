@@ -4,7 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <ctime>
+#include <functional>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include <boost/beast/http.hpp>
 #include <sys/random.h>
@@ -91,17 +94,60 @@ std::int64_t version_of(std::string_view text) {
 }  // namespace
 
 struct WatchServer::State {
+  /// What a path stands for.
+  struct Place {
+    bool is_page = false;
+    std::optional<std::size_t> run{};  ///< its number in the list
+  };
+
   RunWatch* watch = nullptr;
+  WatchList* list = nullptr;  ///< in place of the one run
   std::string token = random_word();
   std::string nonce = random_word();  ///< of the page's own style and script, the only ones allowed
-  std::string page =
-      replaced(replaced(replaced(kWatchPage, "{{style}}", kWatchStyle), "{{script}}", kWatchScript),
-               "{{nonce}}", nonce);
+  std::string page = page_of(kWatchPage, kWatchScript);
+  std::string list_page = page_of(kWatchListPage, kWatchListScript);
   HttpServer server;
 
   State(const std::string& host, std::uint16_t port) : server(host, port, kLongestBody) {}
+  [[nodiscard]] std::string page_of(const char* markup, const char* script) const;
+  [[nodiscard]] std::optional<Place> place_of(std::string_view path) const;
+  /// What changes with what is shown, and what is shown since a version.
+  [[nodiscard]] std::pair<std::int64_t, std::function<nlohmann::json()>> look(
+      const Place& place, std::int64_t since) const;
   [[nodiscard]] HttpResponse answer(const HttpRequest& request);
 };
+
+std::string WatchServer::State::page_of(const char* markup, const char* script) const {
+  auto text = replaced(markup, "{{style}}", kWatchStyle);
+  text = replaced(std::move(text), "{{script}}", std::string(kWatchCommonScript) + script);
+  return replaced(std::move(text), "{{nonce}}", nonce);
+}
+
+/// @return nothing where there is nothing. A run is known by its number alone, so that no path of a
+/// request is one of a file.
+std::optional<WatchServer::State::Place> WatchServer::State::place_of(std::string_view path) const {
+  constexpr std::string_view kRun = "/run/";
+  if (path == "/") return Place{.is_page = true};
+  if (path == (list != nullptr ? "/runs.json" : "/state.json")) return Place{};
+  if (list == nullptr || !path.starts_with(kRun)) return std::nullopt;
+  path.remove_prefix(kRun.size());
+  const auto number = version_of(path.substr(0, path.find('/')));
+  path.remove_prefix(std::min(path.find('/'), path.size()));
+  if (number < 0 || !list->contains(static_cast<std::size_t>(number))) return std::nullopt;
+  if (path != "/" && path != "/state.json") return std::nullopt;
+  return Place{.is_page = path == "/", .run = static_cast<std::size_t>(number)};
+}
+
+std::pair<std::int64_t, std::function<nlohmann::json()>> WatchServer::State::look(
+    const Place& place, std::int64_t since) const {
+  if (list != nullptr && !place.run) {
+    list->look();
+    return {list->version(), [this] { return list->state(); }};
+  }
+  auto& run = place.run ? list->open(*place.run) : *watch;
+  if (!place.run) run.look();
+  return {run.version(), [&run, since] { return run.state(since); }};
+}
 
 HttpResponse WatchServer::State::answer(const HttpRequest& request) {
   HttpResponse response;
@@ -120,32 +166,32 @@ HttpResponse WatchServer::State::answer(const HttpRequest& request) {
   if (!equal(parameter(target, "token"), token)) {
     return refuse(http::status::forbidden, "the address that nas-watch prints has a token\n");
   }
-  if (path != "/" && path != "/state.json") return refuse(http::status::not_found, "not here\n");
+  const auto place = place_of(path);
+  if (!place) return refuse(http::status::not_found, "not here\n");
   if (request.method() != http::verb::get && request.method() != http::verb::head) {
     response.set(http::field::allow, "GET, HEAD");
     return refuse(http::status::method_not_allowed, "only GET and HEAD\n");
   }
-  if (path == "/") {
+  if (place->is_page) {
     response.set(http::field::content_type, "text/html; charset=utf-8");
     response.set("Content-Security-Policy",
                  "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; "
                  "form-action 'none'; frame-ancestors 'none'; style-src 'nonce-" +
                      nonce + "'; script-src 'nonce-" + nonce + "'");
-    response.body() = page;
+    response.body() = list != nullptr && !place->run ? list_page : page;
     return response;
   }
-  watch->look();
+  const auto [version, state] = look(*place, version_of(parameter(target, "since")));
   // With a part of the nonce: another process numbers its versions from the beginning.
-  const auto tag = "\"" + nonce.substr(0, 8) + "-" + std::to_string(watch->version()) + "\"";
+  const auto tag = "\"" + nonce.substr(0, 8) + "-" + std::to_string(version) + "\"";
   response.set(http::field::etag, tag);
   response.set(http::field::content_type, "application/json");
   if (request[http::field::if_none_match] == tag) {
     response.result(http::status::not_modified);
     return response;
   }
-  const auto state = watch->state(version_of(parameter(target, "since")));
   // What programs wrote into a record may be no UTF-8.
-  response.body() = state.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  response.body() = state().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return response;
 }
 
@@ -162,6 +208,15 @@ std::string WatchServer::url() const {
 
 void WatchServer::serve(RunWatch& watch) {
   state_->watch = &watch;
+  serve();
+}
+
+void WatchServer::serve(WatchList& list) {
+  state_->list = &list;
+  serve();
+}
+
+void WatchServer::serve() {
   state_->server.serve(
       [this](const HttpRequest& request) { return HttpAnswer{state_->answer(request)}; });
 }

@@ -5,13 +5,16 @@
 #include <string>
 
 #include "cli/run_watch.hpp"
+#include "cli/watch_list.hpp"
 
 namespace nas {
 
 /// Shows a run to browsers that know a token: GET and HEAD of / (the page) and of /state.json (what
 /// the page shows; `since=VERSION` leaves out records that have not changed, an ETag says whether
-/// anything has). 403 without the token, 404 for other paths, 405 for other methods. HTTP/1.1 with
-/// any number of connections, on the thread that calls serve().
+/// anything has). Of a list of runs / is the page of the list and /runs.json what that shows; run
+/// number N of it has its page and state at /run/N/ and /run/N/state.json. 403 without the token,
+/// 404 for other paths, 405 for other methods. HTTP/1.1 with any number of connections, on the
+/// thread that calls serve().
 class WatchServer {
  public:
   /// Begins to listen, and to heed signals; SIGHUP not where nohup ignores it.
@@ -26,8 +29,11 @@ class WatchServer {
   [[nodiscard]] std::string url() const;
   /// Answers until SIGINT, SIGTERM or SIGHUP, also one that came since this was made.
   void serve(RunWatch& watch);
+  void serve(WatchList& list);
 
  private:
+  void serve();
+
   struct State;
   std::unique_ptr<State> state_;
 };
