@@ -53,6 +53,7 @@ def write_store(file: Path, count: int, validations: int = 10, name: str = HOSTI
                        json.dumps({HOSTILE: values[0], "flops": values[1]}), json.dumps({"train_seconds": 2.0})))
         store.execute("INSERT INTO asks VALUES (?, ?, 'g', ?, 0, ?, NULL)",
                       (i, i // 10, json.dumps([f"e{i:05d}"]), json.dumps(values)))
+        store.execute("INSERT INTO indicators VALUES (?, ?, ?, 1, ?)", (i + 1, i // 10, i + 1, i / count))
     store.commit()
     store.close()
 
@@ -73,6 +74,18 @@ class Browser(unittest.TestCase):
     def show(self, count: int, **settings) -> str:
         """@return the address of the page of a run."""
         write_store(self.folder / "store.sqlite", count, **settings)
+        return self.address()
+
+    def show_runs(self, count: int) -> str:
+        """@return the address of the page of so many runs, whose names are markup."""
+        for i in range(count):
+            folder = self.folder / f"<img src=x onerror=alert(1)>{i}"
+            folder.mkdir()
+            write_store(folder / "store.sqlite", 8)
+        return self.address()
+
+    def address(self) -> str:
+        """@return that of nas-watch, which is started here."""
         self.watch = subprocess.Popen([PROGRAM, self.folder], stdout=subprocess.PIPE, text=True)
         return re.search(r"http://\S+", self.watch.stdout.readline()).group(0)
 
@@ -83,20 +96,21 @@ class Browser(unittest.TestCase):
              f"--user-data-dir={self.folder / 'profile'}", f"--window-size={width},900", address],
             capture_output=True, text=True, timeout=120, check=True).stdout
 
-    def copy(self, address: str, script: str) -> str:
-        """@return the address of a copy of a run's page, with a script that looks at it: no policy forbids that here."""
-        with urllib.request.urlopen(address.replace("/?", "/state.json?")) as answer:
+    def copy(self, address: str, script: str, page: str = "watch", data: str = "state.json") -> str:
+        """@return the address of a copy of a page, with a script that looks at it: no policy forbids that here."""
+        with urllib.request.urlopen(address.replace("/?", f"/{data}?")) as answer:
             state = answer.read().decode().replace("<", r"\u003c")
         before = (f"fetch = async () => ({{ok: true, status: 200, headers: new Map(), "
                   f"json: async () => ({state})}});")
         parts = {"style": "".join((ROOT / path).read_text(encoding="utf-8") for path in (
                      "python/attnas/analysis/picture.css", "python/attnas/analysis/page.css", "src/cli/watch.css")),
-                 "script": before + (ROOT / "src/cli/watch.js").read_text(encoding="utf-8") + script}
-        page = (ROOT / "src/cli/watch.html").read_text(encoding="utf-8")
-        for name, text in parts.items():
-            page = page.replace("{{" + name + "}}", text)
+                 "script": before + "".join((ROOT / "src/cli" / name).read_text(encoding="utf-8")
+                                            for name in ("watch_common.js", f"{page}.js")) + script}
+        text = (ROOT / f"src/cli/{page}.html").read_text(encoding="utf-8")
+        for name, part in parts.items():
+            text = text.replace("{{" + name + "}}", part)
         file = self.folder / "page.html"
-        file.write_text(page, encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
         return file.as_uri()
 
     def test_texts_of_a_run_are_no_markup(self):
@@ -152,6 +166,45 @@ class Browser(unittest.TestCase):
         }, 1000);""")
         for width in (390, 1200):
             self.assertIn("of 5: 0 too wide, 0 too narrow", self.dom(page, width))
+
+    def test_a_list_of_runs_has_rows_and_links_and_no_markup_of_theirs(self):
+        address = self.show_runs(3)
+        page = self.dom(address)
+        self.assertNotIn("<img", page)
+        self.assertNotIn("<b>bold", page)
+        rows = re.search(r"<tbody>(.*?)</tbody>", page, re.S).group(1)
+        self.assertEqual(rows.count("<tr"), 3)
+        self.assertIn("8 of 8 training runs", rows)
+        self.assertIn("3 runs: 3 finished", page)
+        self.assertIn("Hypervolume so far", page)
+        self.assertEqual(re.search(r'id="lines-legend">(.*?)</div>', page, re.S).group(1).count("<svg"), 3)
+        link = re.search(r'href="(run/\d+/\?token=\w+)"', rows).group(1)
+        run = self.dom(f"{address.split('?')[0]}{link}")
+        self.assertIn("Learning curves", run)
+        self.assertRegex(run, r'id="back"><a href="../../\?token=\w+"')
+
+    def test_of_many_runs_the_one_that_is_pointed_at_stands_out(self):
+        address = self.show_runs(22)
+        unread = 22
+        while unread > 0:
+            with urllib.request.urlopen(address.replace("/?", "/runs.json?")) as answer:
+                unread = json.load(answer)["unread"]
+        page = self.copy(address, """setTimeout(() => {
+            const inked = () => {
+                const {width, height} = byId("lines");
+                const data = byId("lines").getContext("2d").getImageData(0, 0, width, height).data;
+                const ink = colour("best").match(/[0-9a-f]{2}/g).map((part) => parseInt(part, 16));
+                let found = 0;
+                for (let i = 0; i < data.length; i += 4) found += ink.every((part, k) => part === data[i + k]);
+                return found;
+            };
+            const before = inked();
+            document.querySelector("tbody tr").dispatchEvent(new PointerEvent("pointerover", {bubbles: true}));
+            const hot = document.querySelectorAll("tr.hot").length;
+            const legend = byId("lines-legend").children.length;
+            document.body.append(`before ${before}, then ${inked() > 50}, rows ${hot}, legend ${legend}.`);
+        }, 1000);""", "watch_list", "runs.json")
+        self.assertIn("before 0, then true, rows 1, legend 0.", self.dom(page, 1280))
 
     def test_five_thousand_evaluations_come_once(self):
         address = self.show(5000)

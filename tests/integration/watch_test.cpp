@@ -1,5 +1,6 @@
 #include <csignal>
 #include <map>
+#include <set>
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -96,6 +97,30 @@ class WatchTest : public ProgramTest {
       if (entry.is_regular_file()) files[entry.path()] = sha256_file(entry.path());
     }
     return files;
+  }
+
+  static void copy_run(const fs::path& from, const fs::path& to) {
+    fs::create_directories(to.parent_path());
+    fs::copy(from, to, fs::copy_options::recursive);
+  }
+
+  /// The rows of a list by their runs, once these are as they should be, or after a while.
+  static std::map<std::string, nlohmann::json> rows_of(const Watch& watch,
+                                                       const std::set<std::string>& runs) {
+    std::map<std::string, nlohmann::json> rows;
+    std::set<std::string> names;
+    for (int i = 0; i < 200 && names != runs; ++i) {
+      std::this_thread::sleep_for(50ms);
+      rows.clear();
+      names.clear();
+      const auto state = nlohmann::json::parse(watch.get("/runs.json").body);
+      for (const auto& row : state.at("runs")) {
+        names.insert(row.at("run"));
+        rows[row.at("run")] = row;
+      }
+    }
+    EXPECT_EQ(names, runs);
+    return rows;
   }
 
   /// Waits until a state is as it should be. @return the last one.
@@ -237,11 +262,75 @@ TEST_F(WatchTest, ARunIsSeenFromItsFirstMinuteToItsEnd) {
   EXPECT_FALSE(nlohmann::json::parse(text()).contains("at_work")) << "nobody is at it";
 }
 
+TEST_F(WatchTest, RunsOfAFolderAreListedWithTheNumbersOfTheirResults) {
+  const auto run_folder = small_run();
+  const auto folder = folder_ / "runs";
+  const std::string hostile = "<img src=x onerror=alert(1)>";
+  copy_run(run_folder, folder / "plain");
+  copy_run(run_folder, folder / "deep" / hostile);
+  const auto before = files_of(folder);
+  Watch watch(folder, folder_ / "watch.txt");
+  const auto rows = rows_of(watch, {"plain", "deep/" + hostile});
+  ASSERT_TRUE(rows.contains("plain"));
+  const auto& plain = rows.at("plain");
+  const auto results = results_of(run_folder);
+  EXPECT_EQ(plain.at("phase"), "finished");
+  EXPECT_EQ(plain.at("progress").at("done"), results.at("asks").size());
+  const auto objective = results.at("objectives")[0].at("name").get<std::string>();
+  const auto best = results.at("front")[0].at("values").at(objective);
+  EXPECT_EQ(plain.at("best").at("value"), best);
+  EXPECT_EQ(plain.at("baseline"), results.at("baseline").at("values").at(objective));
+  EXPECT_EQ(plain.at("so_far").at("points").back()[1], best);
+  EXPECT_EQ(plain.at("so_far").at("last"), results.at("asks").size());
+
+  const auto page = watch.get("/").body;
+  EXPECT_THAT(page, HasSubstr("</html>"));
+  EXPECT_THAT(page, Not(HasSubstr("{{")));
+  EXPECT_THAT(page, Not(HasSubstr("innerHTML")));
+  EXPECT_THAT(page, Not(HasSubstr("onerror"))) << "names come as data alone";
+  const auto own = "/run/" + plain.at("number").dump();
+  EXPECT_THAT(watch.get(own + "/").body, HasSubstr("Learning curves"));
+  EXPECT_EQ(nlohmann::json::parse(watch.get(own + "/state.json").body).at("best")[0].at("value"),
+            best);
+  EXPECT_EQ(files_of(folder), before) << "nothing of the runs is touched";
+
+  copy_run(run_folder, folder / "later");
+  fs::remove_all(folder / "plain");
+  EXPECT_EQ(rows_of(watch, {"later", "deep/" + hostile}).size(), 2U);
+  EXPECT_EQ(watch.get(own + "/").status, 404);
+}
+
+TEST_F(WatchTest, RunsOfAListAreKnownByTheirNumbersAlone) {
+  const auto run_folder = small_run();
+  copy_run(run_folder, folder_ / "runs" / "a");
+  copy_run(run_folder, folder_ / "runs" / "b");
+  Watch watch(folder_ / "runs", folder_ / "watch.txt");
+  ASSERT_EQ(rows_of(watch, {"a", "b"}).size(), 2U);
+  for (const auto* target : {"/", "/runs.json", "/run/0/", "/run/0/state.json", "/run/9/"}) {
+    EXPECT_EQ(fetch(watch.port, "GET", target).status, 403) << target;
+  }
+  for (const auto* target :
+       {"/state.json", "/run/9/", "/run/", "/run/0", "/run/x/", "/run/-1/", "/run/0/store.sqlite",
+        "/run/a/", "/run/0/../1/", "/run//", "/run/18446744073709551616/", "/a/"}) {
+    EXPECT_EQ(watch.get(target).status, 404) << target;
+  }
+  for (const auto* target : {"/", "/run/1/", "/runs.json", "/run/1/state.json"}) {
+    EXPECT_EQ(watch.get(target).status, 200) << target;
+  }
+  const auto tag = watch.get("/runs.json").headers.at("ETag");
+  EXPECT_EQ(watch.get("/runs.json", "If-None-Match: " + tag + "\r\n").status, 304);
+  watch.program.kill(SIGTERM);
+  EXPECT_EQ(watch.program.wait(), 0);
+}
+
 TEST_F(WatchTest, WhatItCannotShowIsBadInput) {
   EXPECT_EQ(run("nas-watch", {(folder_ / "none").string()}), 2);
   EXPECT_THAT(text(), HasSubstr("no such store"));
   EXPECT_EQ(run("nas-watch", {}), 2);
-  EXPECT_THAT(text(), HasSubstr("give one run"));
+  EXPECT_THAT(text(), HasSubstr("give a run, or a folder of runs"));
+  fs::create_directories(folder_ / "empty" / "deep");
+  EXPECT_EQ(run("nas-watch", {(folder_ / "empty").string()}), 2);
+  EXPECT_THAT(text(), HasSubstr("holds no run; give a run's folder, or one that holds runs"));
   const auto folder = small_run();
   EXPECT_EQ(run("nas-watch", {folder, "--port", "70000"}), 2);
   EXPECT_THAT(text(), HasSubstr("--port = 70000, must be in [0, 65535]"));

@@ -1,6 +1,7 @@
-#include "cli/run_watch.hpp"
-
 #include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "cli/watch_list.hpp"
 #include "core/error.hpp"
 #include "core/host.hpp"
 #include "core/temporary_folder.hpp"
@@ -17,6 +19,7 @@ namespace nas::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -235,6 +238,147 @@ TEST_F(RunWatchTest, OfListedMechanismsAndTheBaselineThereAreSoManyTrainingRuns)
     EXPECT_EQ(progress.at("of"),
               replicates == 0 ? nlohmann::json() : nlohmann::json(2 * replicates));
   }
+}
+
+/// Asks that known evaluations answer are free.
+TEST_F(RunWatchTest, AsksBeyondAPlanOfTrainingRunsAreNotCountedAsPartsOfIt) {
+  store_->set_meta("config", {{"name", "x"}, {"budget", {{"evaluations", 2}}}});
+  store_->set_meta("planned_asks", 2);
+  answer(0, {20.0, 5.0});
+  answer(1, {10.0, 6.0});
+  const auto progress = [this] { return RunWatch(folder_).state(-1).at("progress"); };
+  EXPECT_EQ(progress(), (nlohmann::json{{"done", 2}, {"of", 2}, {"unit", "ask"}}));
+  store_->add_asks(
+      {{.number = 2, .batch = 0, .genotype = "g", .evaluations = {id(1)}, .fitness = {10.0, 6.0}}});
+  EXPECT_EQ(progress(), (nlohmann::json{{"done", 2}, {"of", 2}, {"unit", "training run"}}));
+  store_->set_meta("config", {{"name", "x"}});
+  EXPECT_EQ(progress(), (nlohmann::json{{"done", 3}, {"of", nullptr}, {"unit", "ask"}}));
+}
+
+TEST_F(RunWatchTest, AnOverviewHasTheBestSoFarByWhatTheBudgetCounts) {
+  answer(0, {20.0, 5.0});
+  answer(1, {30.0, 4.0});
+  answer(2, {10.0, 6.0});
+  store_->add_indicator({.asked = 1, .value = 0.5});
+  store_->add_indicator({.asked = 2, .value = 0.5});
+  store_->add_indicator({.asked = 3, .value = 0.75});
+  auto row = RunWatch(folder_).overview();
+  EXPECT_EQ(row.at("so_far"), nlohmann::json::parse(R"({"title": "hypervolume", "by": "ask",
+      "points": [[1, 0.5], [3, 0.75]], "last": 3})"));
+  EXPECT_EQ(row.at("best").at("name"), "candidate 2");
+  EXPECT_EQ(row.at("best").at("value"), 10.0);
+  EXPECT_TRUE(row.at("baseline").is_null());
+  store_->set_meta("config", {{"name", "x"}, {"budget", {{"train_steps", 30}}}});
+  row = RunWatch(folder_).overview();
+  EXPECT_EQ(row.at("so_far"), nlohmann::json::parse(R"({"title": "hypervolume",
+      "by": "training step", "points": [[10, 0.5], [30, 0.75]], "last": 30})"));
+}
+
+TEST_F(RunWatchTest, AnOverviewOfOneObjectiveHasItsBestValuesAndThoseOfListedMechanisms) {
+  auto objectives = store_->meta("objectives").value();
+  objectives.erase(1);
+  store_->set_meta("objectives", objectives);
+  for (const double value : {20.0, 30.0, 10.0}) {
+    const auto i = static_cast<int>(store_->num_evaluations());
+    evaluate(i, {value, 5.0});
+    store_->add_asks({{.number = i, .genotype = "g", .evaluations = {id(i)}, .fitness = {value}}});
+  }
+  auto row = RunWatch(folder_).overview();
+  EXPECT_EQ(row.at("so_far"), nlohmann::json::parse(R"({"title": "perplexity", "by": "ask",
+      "points": [[1, 20.0], [3, 10.0]], "last": 3})"));
+  store_->set_meta("config", {{"name", "x"},
+                              {"baseline", {{"mechanism", "candidate 1"}}},
+                              {"mechanisms", {"candidate 2", "candidate 3"}}});
+  row = RunWatch(folder_).overview();
+  EXPECT_TRUE(row.at("listed"));
+  EXPECT_FALSE(row.contains("so_far"));
+  EXPECT_EQ(row.at("best").at("value"), 10.0);
+  EXPECT_EQ(row.at("baseline"), 30.0) << "also before it is recorded";
+}
+
+/// The rows of a list once nothing is unread, by the runs' names.
+std::map<std::string, nlohmann::json> rows_of(WatchList& list) {
+  for (int i = 0; i < 100; ++i) {
+    list.look();
+    if (list.state().at("unread") == 0) break;
+  }
+  std::map<std::string, nlohmann::json> rows;
+  const auto state = list.state();
+  for (const auto& row : state.at("runs")) rows[row.at("run")] = row;
+  return rows;
+}
+
+TEST_F(RunWatchTest, AListHasTheRunsAtMostThreeFoldersDeep) {
+  answer(0, {20.0, 5.0});
+  const auto copy_to = [this](const fs::path& folder) {
+    fs::create_directories(folder);
+    Store(folder / "store.sqlite").set_meta("config", {{"name", "copy"}});
+  };
+  const TemporaryFolder runs;
+  copy_to(runs.path() / "a/b/c");
+  copy_to(runs.path() / "a/b/other/deeper");
+  copy_to(runs.path() / ".hidden");
+  copy_to(runs.path() / "run/within");
+  copy_to(runs.path() / "run");
+  fs::create_directory_symlink(folder_, runs.path() / "linked");
+  fs::create_directory_symlink(runs.path(), runs.path() / "circle");
+  fs::create_directories(runs.path() / "damaged");
+  std::ofstream(runs.path() / "damaged/store.sqlite") << "no store";
+  WatchList list({runs.path().string()});
+  const auto rows = rows_of(list);
+  std::vector<std::string> names;
+  for (const auto& [name, row] : rows) names.push_back(name);
+  EXPECT_THAT(names, ElementsAre("a/b/c", "damaged", "linked", "run"));
+  EXPECT_FALSE(rows.at("damaged").contains("phase"));
+  EXPECT_THAT(rows.at("damaged").at("error").get<std::string>(),
+              HasSubstr((runs.path() / "damaged").string()));
+  EXPECT_EQ(rows.at("linked").at("phase"), "running");
+  EXPECT_EQ(rows.at("a/b/c").at("phase"), "stopped");
+  EXPECT_EQ(
+      rows_of(*std::make_unique<WatchList>(std::vector{folder_.string(), runs.path().string()}))
+          .size(),
+      4U + 1U);
+  EXPECT_THROW(WatchList({(runs.path() / "none").string()}), InputError);
+  EXPECT_THROW(WatchList({(runs.path() / "a/b/other").string(), folder_.string(),
+                          temporary_.path().string() + "/none"}),
+               InputError);
+}
+
+TEST_F(RunWatchTest, ARunOfAListIsReadAgainWhereItsStoreHasChanged) {
+  answer(0, {20.0, 5.0});
+  store_->set_meta("ended_by", "8 asks");
+  store_.reset();
+  WatchList list({folder_.string(), folder_.string()});
+  EXPECT_EQ(rows_of(list).size(), 1U) << "the same one";
+  const auto version = list.version();
+  const auto wait_for = [&list](const std::function<bool(const nlohmann::json&)>& right) {
+    for (int i = 0; i < 100; ++i) {
+      const auto rows = rows_of(list);
+      if (!rows.empty() && right(rows.begin()->second)) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
+  };
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  EXPECT_EQ(rows_of(list).begin()->second.at("phase"), "finished");
+  EXPECT_EQ(list.version(), version) << "nothing has changed";
+  const auto before = list.open(0).version();
+  begin();
+  answer(1, {10.0, 6.0});
+  EXPECT_TRUE(wait_for([](const auto& row) {
+    return row.at("phase") == "running" && row.at("best").at("value") == 10.0;
+  }));
+  EXPECT_GT(list.open(0).version(), before);
+  EXPECT_TRUE(list.open(0).state(before).at("whole")) << "another session writes it";
+  EXPECT_FALSE(list.contains(1));
+}
+
+TEST_F(RunWatchTest, VersionsGoOnAfterThoseOfAnEarlierOne) {
+  answer(0, {20.0, 5.0});
+  const RunWatch first(folder_);
+  const RunWatch second(folder_, first.version());
+  EXPECT_GT(second.version(), first.version());
+  EXPECT_TRUE(second.state(first.version()).at("whole"));
 }
 
 /// A pipe of the store's name would be waited for.
