@@ -54,7 +54,8 @@ function rowOf(row, oneObjective) {
     made.append(element("td", {class: "left warn reason", colspan: 7}, row.error));
     return made;
   }
-  name.append(element("a", {href: `run/${row.number}/${location.search}`, title: row.title}, row.run));
+  name.append(element("a", {href: `run/${row.number}/${location.search}`, title: row.title},
+                      ...row.run.split(/(?<=[,/])/).flatMap((part) => [part, element("wbr")])));
   const progress = element("td", {class: "left"}, progressText(row.progress));
   if (row.progress.of) progress.append(bar(row.progress.done / row.progress.of));
   const time = cell(duration(elapsed(row)));
@@ -68,7 +69,7 @@ function rowOf(row, oneObjective) {
 
 function showTable() {
   clocks = [];
-  const titles = new Set(rows.filter(({phase}) => phase).map(({objective}) => objective.title));
+  const titles = new Set(rows.filter(({best}) => best).map(({objective}) => objective.title));
   const table = byId("list").querySelector("table");
   byId("list").hidden = rows.length === 0;
   table.tHead.replaceChildren(headRow([["run", true], ["state", true], ["progress", true], ["time"], ["best mechanism", true],

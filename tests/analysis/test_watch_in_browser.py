@@ -203,8 +203,14 @@ class Browser(unittest.TestCase):
             const hot = document.querySelectorAll("tr.hot").length;
             const legend = byId("lines-legend").children.length;
             document.body.append(`before ${before}, then ${inked() > 50}, rows ${hot}, legend ${legend}.`);
+            const {chart: {across, up}, runs: [{so_far: {points: [, [x, y]]}}]} = picture;
+            const {left, top} = byId("lines").getBoundingClientRect();
+            byId("lines").dispatchEvent(new PointerEvent("pointermove", {clientX: left + across(x), clientY: top + up(y) + 3}));
         }, 1000);""", "watch_list", "runs.json")
-        self.assertIn("before 0, then true, rows 1, legend 0.", self.dom(page, 1280))
+        found = self.dom(page, 1280)
+        self.assertTrue("before 0, then true, rows 1, legend 0." in found)
+        tip = re.search(r'<div id="tip"[^>]*>(.*?)</div>', found, re.S).group(1)
+        self.assertRegex(tip, r"<b>.*onerror=alert\(1\)&gt;\d+</b>best so far: 0.125\n.*finished")
 
     def test_five_thousand_evaluations_come_once(self):
         address = self.show(5000)
