@@ -234,7 +234,8 @@ std::string characters(const Found& found) {
 /// separated, have 2 syllables, or 5 letters, per word.
 void require_blanks(const std::string& what, std::string_view text, const Scan& scan) {
   constexpr std::string_view kMust =
-      ": must have blanks between its words, or data.tokenizer = byte, char or bpe, which need none";
+      ": must have blanks between its words, or data.tokenizer = byte, char or bpe, which need "
+      "none";
   std::int64_t all = 0;
   for_each_word(text, [&all](std::string_view) { ++all; });
   const auto of_all = " and " + std::to_string(all) + " words between blanks";

@@ -16,9 +16,9 @@ namespace NAS_PUBLIC nas {
 struct AlgorithmOutcome {
   std::string name;
   std::int64_t searches = 0;
-  double returned = 0.0;     ///< true regret, or the share of the true hypervolume
+  double returned = 0.0;                 ///< true regret, or the share of the true hypervolume
   std::pair<double, double> interval{};  ///< median_interval of that
-  double everything = 0.0;   ///< the same of everything evaluated
+  double everything = 0.0;               ///< the same of everything evaluated
   double asks_per_training = 0.0;
   double asks_per_second = 0.0;  ///< of a search's own processor time
 };

@@ -94,8 +94,7 @@ TEST_F(PytorchExportTest, TakesTheWinnerWithTheWeightsThatTheRunHasKept) {
   EXPECT_EQ(config_of(model).at("candidate"), winner.at("candidate"));
   EXPECT_TRUE(config_of(model).at("text").is_null());
   const auto card = read_file(model / "README.md");
-  EXPECT_THAT(card,
-              HasSubstr("its mechanism is what it returns, believed the best by perplexity"));
+  EXPECT_THAT(card, HasSubstr("its mechanism is what it returns, believed the best by perplexity"));
   EXPECT_THAT(card, HasSubstr("attention = Attention(width=16, context=16, heads=2, similarity="));
   EXPECT_THAT(card, HasSubstr("| this one | 1 |"));
   EXPECT_THAT(card, HasSubstr("| the baseline | 1 |"));

@@ -160,8 +160,7 @@ TEST_F(DisplayTest, PipedLinesReportEachEvaluationAndGeneration) {
     play(display);
   }
   EXPECT_THAT(out.str(), HasSubstr("trained label of x seed 1: perplexity 81.23 (5 s)\n"));
-  EXPECT_THAT(out.str(),
-              HasSubstr("trained label of y seed 1: diverged, not finite (10 s)\n"));
+  EXPECT_THAT(out.str(), HasSubstr("trained label of y seed 1: diverged, not finite (10 s)\n"));
   // 6 asks to come, half of them trainings of 6.25 s to 8.75 s on two workers.
   EXPECT_THAT(
       out.str(),

@@ -135,9 +135,10 @@ TEST(RetestOutcome, ControlsAreSpokenOfFirst) {
   EXPECT_FALSE(behind.candidates[4].non_dominated_probability) << "no search returns a control";
   EXPECT_THAT(verdict(behind),
               ::testing::StartsWith("A control, the second, is better than the baseline by "));
-  EXPECT_THAT(verdict(behind),
-              HasSubstr("Neither of the two mechanisms is shown to be better than that control. the "
-                        "like is better than the baseline by "));
+  EXPECT_THAT(
+      verdict(behind),
+      HasSubstr("Neither of the two mechanisms is shown to be better than that control. the "
+                "like is better than the baseline by "));
   EXPECT_THAT(verdict(judged(1.0, 1.3)),
               ::testing::StartsWith("The baseline is not shown to be better than a control, the "
                                     "first: "));

@@ -166,8 +166,9 @@ TEST(Shorthand, SaysWhatAModelChangesOfAnother) {
 
 TEST(Shorthand, SaysWhatIsReadAsTheSame) {
   const auto base = canonical(parse_model("2*attn{conv=4,dropout=0}", kFrame));
-  for (const auto* word : {"sparsemax", "additive+sparsemax", "relu_norm", "temperature=learned", "smear", "gdn",
-                           "kv_heads=2+highway", "post", "dropout=0.1+multiplicative"}) {
+  for (const auto* word :
+       {"sparsemax", "additive+sparsemax", "relu_norm", "temperature=learned", "smear", "gdn",
+        "kv_heads=2+highway", "post", "dropout=0.1+multiplicative"}) {
     const auto model = canonical(named_model(word, kFrame, base));
     const auto text = shorthand_of(model, base);
     ASSERT_TRUE(text) << word;

@@ -47,13 +47,12 @@ TEST(Status, SaysWhoWorksOnWhatAndDisturbsNobody) {
   several["step"] = 0;
   several.erase("worker");
   store->set_meta("at_work", working({array_of("node3:17"), several}));
-  EXPECT_EQ(
-      status_text(folder.path()),
-      folder.path().string() +
-          ": 0 evaluations, search, 2 workers, as of 2026-01-31T12:30:00Z\n"
-          "  node3:17  dot|softmax seed 2, step 1,200/5,000, since 2026-01-31T12:00:00Z\n"
-          "  of nas-run  dot|softmax seed 2 + 1 more, since 2026-01-31T12:00:00Z\n"
-          "  14 waiting\n");
+  EXPECT_EQ(status_text(folder.path()),
+            folder.path().string() +
+                ": 0 evaluations, search, 2 workers, as of 2026-01-31T12:30:00Z\n"
+                "  node3:17  dot|softmax seed 2, step 1,200/5,000, since 2026-01-31T12:00:00Z\n"
+                "  of nas-run  dot|softmax seed 2 + 1 more, since 2026-01-31T12:00:00Z\n"
+                "  14 waiting\n");
   store.reset();
   EXPECT_THAT(status_text(folder.path()), EndsWith(": 0 evaluations, nobody works on it\n"))
       << "its process has left what it worked on";
