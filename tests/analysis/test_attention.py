@@ -243,7 +243,7 @@ class Pages(Folder):
         for words in ("2 of 4 heads give more than 0.3 of their weight to the first token",
                       "of layer 0 looks at the token before with 0.9",
                       "less than 0.4", "25 % of them in layer 2",
-                      "replicate 0 of run quickstart, weights kept"):
+                      "seed 1 of run quickstart, weights kept"):
             self.assertIn(words, text)
         page = (self.folder / "a" / "attention.html").read_text(encoding="utf-8")
         self.assertIn("<svg", page)

@@ -276,9 +276,9 @@ class EventFiles(unittest.TestCase):
     def test_a_run_per_training_run(self):
         files = exports.tensorboard_files([run(True)])
         other = "baseline_cosine_softmax_none_fixed_bias_0"
-        self.assertEqual(list(files), [f"{name}/replicate_0/events.out.tfevents.0.attnas"
+        self.assertEqual(list(files), [f"{name}/seed_1/events.out.tfevents.0.attnas"
                                        for name in ("the_usual_a", other)])
-        head, session, first = self.events(files[f"{other}/replicate_0/events.out.tfevents.0.attnas"])
+        head, session, first = self.events(files[f"{other}/seed_1/events.out.tfevents.0.attnas"])
         began = 1769904010.0  # 2026-02-01T00:00:10Z
         self.assertEqual((head.wall_time, head.file_version), (began, "brain.Event:2"))
         value, = session.summary.value
@@ -302,7 +302,16 @@ class EventFiles(unittest.TestCase):
         tuned = run(True)
         tuned["evaluations"].append({**tuned["evaluations"][0], "id": "another learning rate"})
         self.assertEqual(sorted(exports.tensorboard_files([tuned]))[-2:], [
-            f"the_usual_a/replicate_0{end}/events.out.tfevents.0.attnas" for end in ("", "_2")])
+            f"the_usual_a/seed_1{end}/events.out.tfevents.0.attnas" for end in ("", "_2")])
+
+    def test_folders_say_what_the_comparison_says(self):
+        listed = run(True)
+        listed["config"]["mechanisms"] = [A]
+        listed["retest"] = {"candidates": [{"candidate": A, "label": "gdn+rope", "role": "listed"}]}
+        for place, own in enumerate(listed["evaluations"]):
+            own["replicate"] = 1_000_000 + place
+        self.assertEqual([path.rpartition("/")[0] for path in exports.tensorboard_files([listed])],
+                         ["gdn+rope/seed_1", "baseline_cosine_softmax_none_fixed_bias_0/seed_2"])
 
     def events(self, content: bytes) -> list:
         """Messages of a file, their checksums compared."""
@@ -327,21 +336,21 @@ class EventFiles(unittest.TestCase):
             "tokens": 1, "correct": -1, "nll": 1000.0}}]
         del odd["evaluations"][0]["measured"]["started"]
         head, first = self.events(exports.tensorboard_files([odd])[
-            "the_usual_a/replicate_0/events.out.tfevents.0.attnas"])
+            "the_usual_a/seed_1/events.out.tfevents.0.attnas"])
         self.assertEqual((head.wall_time, first.wall_time, first.step), (0.0, 1.5, 300))
         self.assertEqual([own.tag for own in first.summary.value], ["nll/valid"])
 
     def test_several_runs_have_a_folder_each(self):
         one = run(True)
-        one["evaluations"][2].update(curve=one["evaluations"][0]["curve"], replicate=3)
+        one["evaluations"][2].update(curve=one["evaluations"][0]["curve"], replicate=1_000_003)
         one["labels"] = {A: "x" * 300, C: "x" * 301}
         files = exports.tensorboard_files([run(True), one])
         self.assertEqual([path.rsplit("/", 1)[0].replace("x" * 120, "X") for path in files], [
-            "small__seed_7/the_usual_a/replicate_0",
-            "small__seed_7/baseline_cosine_softmax_none_fixed_bias_0/replicate_0",
-            "small__seed_7_2/X/replicate_0",
-            "small__seed_7_2/baseline_cosine_softmax_none_fixed_bias_0/replicate_0",
-            "small__seed_7_2/X_2/replicate_3"])
+            "small__seed_7/the_usual_a/seed_1",
+            "small__seed_7/baseline_cosine_softmax_none_fixed_bias_0/seed_1",
+            "small__seed_7_2/X/seed_1",
+            "small__seed_7_2/baseline_cosine_softmax_none_fixed_bias_0/seed_1",
+            "small__seed_7_2/X_2/held_out_seed_4"])
 
     def test_without_training_there_is_nothing(self):
         one = run(True)

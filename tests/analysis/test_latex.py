@@ -12,6 +12,7 @@ from attnas.analysis import latex
 from attnas.analysis.commands import export
 from attnas.analysis.digest import BadInput
 from attnas.analysis.run import Run
+from attnas.analysis.sections import curves, retest
 from page_fixture import BASELINE, PageTest
 from scripts import said
 
@@ -52,6 +53,18 @@ class Tables(PageTest):
         self.assertEqual((first["perplexity"], first["test_perplexity"]), (record["retest"][0]["mean"], record["test"]["mean"]))
         self.assertTrue(first["distinguished"])
         self.assertEqual((last["role"], last["n"], last["distinguished"]), ("baseline", None, False))
+
+    def test_every_part_calls_a_mechanism_as_the_verdict_does(self):
+        name = self.run_().retest["candidates"][0]["candidate"]
+        self.change(0, label="sparsemax+rope")
+        run = self.run_()
+        rows = [line for line in self.lines() if "texttt" in line]
+        self.assertIn("sparsemax+", rows[0])
+        self.assertNotIn(name.split("|")[1], rows[0])
+        self.assertIn('title="' + name + '">sparsemax+rope<', retest.section(run).body)
+        self.assertIn(">sparsemax+rope<", retest.pictures(run)["retest"].file())
+        self.assertIn(">sparsemax+rope<", curves.section(run).body)
+        self.assertEqual(run.brief(name), "sparsemax+rope")
 
     def test_what_is_distinguished_is_bold(self):
         contrast = {**self.run_().retest["candidates"][0]["against_baseline"], "p_holm": 0.0501}

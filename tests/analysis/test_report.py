@@ -37,7 +37,7 @@ class Verdicts(PageTest):
                       "over all mechanisms that share them: gating highway instead of none changes "
                       "perplexity by \u221211.58 (95 % interval \u221213.83 to \u22129.33, p < 0.001 "
                       "after Holm over 12 options; 14 and 8 mechanisms", words)
-        self.assertIn("replicates of a mechanismup to 1 (number 0)", words)
+        self.assertIn("seeds of a mechanismup to 1evaluations", words)
         self.assertIn("re-test the best on held-out seeds (retest in the configuration).", words)
         self.assertIn("Unknown: one seed each", words)
 

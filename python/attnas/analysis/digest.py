@@ -86,6 +86,21 @@ def objectives(digest: Mapping[str, Any]) -> list[Objective]:
                       own["penalty"], own["source"] or "", own.get("key") or own["name"]) for own in digest["objectives"]]
 
 
+FIRST_HELD_OUT = 1_000_000  # replicates from here on are those of a re-test, or of listed mechanisms
+
+
+def seed_number(replicate: int) -> int:
+    """A replicate as people count seeds, from 1: those of the search and the held-out ones each."""
+    return replicate % FIRST_HELD_OUT + 1
+
+
+def short_names(digest: Mapping[str, Any]) -> dict[str, str]:
+    """What candidates are called where a label is long: as the verdict calls what was re-tested or listed; of others what
+    differs from the baseline, of names of many genes."""
+    compared = [one for one in (digest.get("retest") or {}).get("candidates", ()) if one["role"] != "tuned"]
+    return {**(digest["models"] or {}).get("differences", {}), **{one["candidate"]: one["label"] for one in reversed(compared)}}
+
+
 def perplexity(valid: dict[str, Any]) -> float:
     """exp(nll / tokens) of a split's sums; NaN where they are not known, inf beyond doubles."""
     if not valid.get("tokens") or valid.get("nll") is None:

@@ -15,7 +15,7 @@ import warnings
 from pathlib import Path
 from typing import Any, Iterable, Iterator
 
-from attnas.analysis.digest import BadInput, Objective, objectives, perplexity
+from attnas.analysis.digest import FIRST_HELD_OUT, BadInput, Objective, objectives, perplexity, seed_number, short_names
 from attnas.analysis.event_files import event_file
 from attnas.analysis.words import is_number
 
@@ -314,8 +314,8 @@ def _times(answering: list[dict[str, Any]]) -> tuple:
 # TensorBoard
 
 def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
-    """TensorBoard's log folder: MECHANISM/replicate_R/events... for each training run (replicate_R_2 for one with the same seed,
-    as in tuning), below a folder
+    """TensorBoard's log folder: MECHANISM/seed_N/events... for each training run, N from 1 (held_out_seed_N of a re-test; seed_N_2 for one
+    with the same seed, as in tuning), below a folder
     per run where there are several. Scalars by step, natural logarithms: nll/train (mean since the
     checkpoint before), nll/valid, perplexity/train, perplexity/valid, accuracy/valid. Genes, as asked
     for first, are hyperparameters, replicates of a mechanism one group. The baseline's folder begins
@@ -343,7 +343,7 @@ def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
                        for gene, value in zip(run["genes"], genotypes.get(name, []))}
             start = _started(own)
             began = start.replace(tzinfo=datetime.timezone.utc).timestamp() if start else 0.0
-            folder = (f"{titles[-1]}/" if len(runs) > 1 else "") + f"{folders[name]}/replicate_{own['replicate']}"
+            folder = (f"{titles[-1]}/" if len(runs) > 1 else "") + f"{folders[name]}/{_seed_name(run, own['replicate'])}"
             # What was tuned is trained with the same seed several times.
             folder = _unlike(folder, taken, "{}_{}")
             taken.add(folder)
@@ -355,10 +355,14 @@ def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
 
 def _folder_name(run: Digest, candidate: str) -> str:
     """A mechanism in letters of file names, short enough for one."""
-    brief = (run["models"] or {}).get("differences", {}).get(candidate)
-    name = re.sub(r"[^A-Za-z0-9.=-]+", "_", brief or run["labels"].get(candidate, candidate))[:120]
+    name = re.sub(r"[^A-Za-z0-9.=+-]+", "_", short_names(run).get(candidate) or run["labels"].get(candidate, candidate))[:120]
     is_baseline = run["baseline"] and candidate == run["baseline"]["candidate"]
     return ("baseline_" if is_baseline else "") + name.strip("._")
+
+
+def _seed_name(run: Digest, replicate: int) -> str:
+    held_out = replicate >= FIRST_HELD_OUT and "mechanisms" not in run["config"]
+    return f"{'held_out_' if held_out else ''}seed_{seed_number(replicate)}"
 
 
 def _scalars(point: dict[str, Any]) -> dict[str, float]:

@@ -86,10 +86,8 @@ def _heading(title: str) -> str:
 
 
 def _cells(run: Run, row: dict[str, Any], tested: bool) -> list[str]:
-    # Of a control and of what tuning made, the label says what it is; others have a short name where theirs is long.
-    name = row["mechanism"] if row["role"] in ("control", "tuned") else run.brief(row["candidate"])
     role = f" ({row['role']})" if row["role"] in ("baseline", "control", "tuned") else ""
-    broken = escaped(name).replace(r"\textbar{}", r"\textbar\allowbreak{}").replace(",", r",\allowbreak{}")
+    broken = escaped(row["mechanism"]).replace(r"\textbar{}", r"\textbar\allowbreak{}").replace(",", r",\allowbreak{}")
     cells = [rf"\raggedright\texttt{{{broken}}}{role}"]
     cells += [escaped(number(row[objective.name])) for objective in run.objectives]
     if not tested:

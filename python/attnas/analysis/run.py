@@ -171,6 +171,7 @@ class Run:
         # Whether listed mechanisms were trained in place of a search; `retest` compares them.
         self.listed = "mechanisms" in self.config
         self.retest: dict[str, Any] = own["retest"] or {}
+        self._short_names = digest.short_names(own)
         self.tuning: list[dict[str, Any]] = own["tuning"] or []
         self.ended_by: str = own["ended_by"] or ""
         self.at_work: dict[str, Any] | None = own.get("at_work")  # while a process writes the run
@@ -310,9 +311,8 @@ class Run:
         return str(self.labels.get(candidate, candidate))
 
     def brief(self, candidate: str) -> str:
-        """The same where there is little room: of a name of many genes what differs from the
-        baseline."""
-        return str(self.models.get("differences", {}).get(candidate) or self.label(candidate))
+        """The same where there is little room, and as the verdict calls it: see digest.short_names()."""
+        return str(self._short_names.get(candidate) or self.label(candidate))
 
     def natural(self, fitness: Iterable[float]) -> list[float]:
         """From the minimisation form to the objectives' own senses, and back."""

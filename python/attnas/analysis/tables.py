@@ -18,12 +18,11 @@ import pandas as pd
 
 from ..table import KEYS, content_sha256
 from . import digest, sqlite_files
-from .digest import BadInput
+from .digest import FIRST_HELD_OUT, BadInput
 from .genes import is_fixed
 from .schema import Schema, schema
 
 MISSING = -1  # status of a cell that was never trained
-FIRST_HELD_OUT = 1_000_000  # replicates from here on are those of a re-test, or of listed mechanisms
 
 APPLICATION_ID = 0x6e617374  # "nast"
 VERSION = 2

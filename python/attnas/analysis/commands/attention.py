@@ -19,7 +19,7 @@ from attnas.analysis import attention_figures as figures
 from attnas.analysis.arguments import program
 from attnas.analysis.attention import (
     Analysis, Difference, Estimate, Head, Sentence, Statistic, differences, read)
-from attnas.analysis.digest import BadInput
+from attnas.analysis.digest import BadInput, seed_number
 from attnas.analysis.html import Html, element
 from attnas.analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Part, Pictures, Report
 from attnas.analysis.words import counted, digits, listed, p_value, signed
@@ -342,7 +342,7 @@ def making(analyses: list[Analysis], command: str) -> Chapter:
             items.append(f"{each.label}: weights {facts.get('weights')}.")
             continue
         items.append(
-            f"{each.label}: replicate {facts.get('replicate')} of run {facts.get('run')}, weights "
+            f"{each.label}: seed {seed_number(facts['replicate'])} of run {facts.get('run')}, weights "
             f"{facts.get('weights')}, {facts.get('sequences')} sequences of {facts.get('length')} "
             f"tokens of the {facts.get('split')} split of {facts.get('corpus')}; the first "
             f"{facts.get('first_query')} queries are left out.")

@@ -135,8 +135,7 @@ class Table:
     def brief(self, name: str) -> str:
         """A mechanism as what it changes in the baseline, a control by its name."""
         domain = next(domain for domain in self.domains if name in domain.rows)
-        label = domain.rows[name]["mechanism"] if self._role(name) == "control" else domain.run.brief(name)
-        return changed(label, self.baseline)
+        return changed(domain.run.brief(name), self.baseline)
 
     def called(self, brief: str) -> str:
         """The mechanism that is called so. @throws BadInput  where none is."""

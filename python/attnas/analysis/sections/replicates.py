@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from attnas.analysis.differences import from_baseline, one_measurement
-from attnas.analysis.digest import limits
+from attnas.analysis.digest import limits, seed_number
 from attnas.analysis.html import join, mechanism, prose
 from attnas.analysis.page import Cell, Section, note, paragraph, table
 from attnas.analysis.run import Candidate, Run
@@ -74,7 +74,7 @@ def _picture(run: Run, shown: list[Candidate], objective: int, width: float) -> 
                     f"n = {len(found)}")
         picture.dot(x(mean), y, 5.5, "ring" if is_baseline else "front", words, candidate.rank)
         for replicate, value in found.items():
-            single = tip(candidate.label, f"replicate {replicate}: {number(value)}", words)
+            single = tip(candidate.label, f"seed {seed_number(replicate)}: {number(value)}", words)
             if x.holds(value):
                 picture.dot(x(value), y, 3, "point", single, candidate.rank)
             else:

@@ -7,6 +7,7 @@ import json
 import shlex
 from typing import Any, Callable
 
+from attnas.analysis.digest import FIRST_HELD_OUT
 from attnas.analysis.html import Html, element, join
 from attnas.analysis.page import Section, copyable, folded, note, paragraph
 from attnas.analysis.run import Run
@@ -54,10 +55,10 @@ def _facts(run: Run) -> Html:
     rows.append(("results version", _unique(run, "results_version")))
     rows.append(("seed of the run", run.config.get("seed")))
     replicates = {evaluation.replicate for evaluation in run.evaluations}
-    if replicates:
-        numbers = ("number 0" if replicates == {0} else
-                   f"numbers {min(replicates)} to {max(replicates)}")
-        rows.append(("replicates of a mechanism", f"up to {len(replicates)} ({numbers})"))
+    held_out = sum(replicate >= FIRST_HELD_OUT for replicate in replicates)
+    for what, most in (("seeds of a mechanism", held_out if run.listed else len(replicates) - held_out),
+                       ("held-out seeds of a mechanism", 0 if run.listed else held_out)):
+        rows.append((what, f"up to {most}" if most else None))
     ids = "".join(sorted(evaluation.id for evaluation in run.evaluations))
     rows.append(("evaluations' SHA-256", hashlib.sha256(ids.encode()).hexdigest()
                  + " (over their sorted ids, which hash all that determines them)"))

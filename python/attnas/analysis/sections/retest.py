@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from attnas.analysis.digest import Objective
+from attnas.analysis.digest import Objective, seed_number
 from attnas.analysis.html import Html, join, mechanism
 from attnas.analysis.measures import Measure, measure_of
 from attnas.analysis.page import Cell, Section, note, paragraph, table
@@ -18,7 +18,6 @@ from attnas.analysis.svg import Figure, Frame, Picture, tip, value_axis
 from attnas.analysis.words import NOTHING, number, p_value, percent, range_text, shortened, signed
 
 NAN = float("nan")
-FIRST_SEED = 1_000_000  # replicate of fresh seed 1
 
 
 def section(run: Run) -> Section | None:
@@ -89,7 +88,7 @@ def _pairs(run: Run, records: list[dict]) -> list[Pairs]:
 
     def by_seed(record: dict) -> dict[int, float]:
         evaluations = (run.by_id[id_] for id_ in record["evaluations"] if id_ in run.by_id)
-        return {each.replicate - FIRST_SEED + 1: value for each in evaluations
+        return {seed_number(each.replicate): value for each in evaluations
                 if each.usable and math.isfinite(value := measure.value(each.values))}
 
     baseline = next((by_seed(record) for record in records if record["role"] == "baseline"), {})
@@ -100,7 +99,7 @@ def _pairs(run: Run, records: list[dict]) -> list[Pairs]:
         own = by_seed(record)
         shared = [(seed, baseline[seed], own[seed]) for seed in sorted(own) if seed in baseline]
         if shared:
-            found.append(Pairs(_brief(run, record), shared))
+            found.append(Pairs(record["label"], shared))
     return found
 
 
@@ -168,7 +167,7 @@ def _differences(run: Run, records: list[dict]) -> Html | None:
                 continue
             low, high = (finite_or(found[key], NAN) for key in ("low", "high"))
             rows.append([
-                Cell(mechanism(record["label"]), left=True), Cell(objective.title, left=True),
+                Cell(mechanism(run.label(record["candidate"]), record["label"]), left=True), Cell(objective.title, left=True),
                 Cell(f"{signed(found['difference'])} ({range_text(low, high)})"),
                 Cell(p_value(found["p_holm"])), Cell(str(found["n"]))])
     if not rows:
@@ -191,11 +190,6 @@ def _scores(run: Run, record: dict[str, Any]) -> tuple[float, float, float, floa
     seen = finite_or(record["search"][place], NAN) if record["search"] else NAN
     found = record["retest"][place] or {}
     return (run.objectives[place].natural(seen), *(finite_or(found.get(key), NAN) for key in ("mean", "low", "high")))
-
-
-def _brief(run: Run, record: dict[str, Any]) -> str:
-    """The name where there is little room: of a control and of what tuning made, its label says what it is."""
-    return record["label"] if record["role"] in ("control", "tuned") else run.brief(record["candidate"])
 
 
 def _on_axis(records: list[dict], scores: list[tuple[float, float, float, float]]) -> list[float]:
@@ -227,7 +221,7 @@ def _picture(run: Run, records: list[dict], objective: Objective, width: float) 
     for i, (record, (seen, mean, low, high)) in enumerate(zip(records, scores)):
         y = frame.top + row * (i + 0.5) + (7 if narrow else 0)
         is_baseline = record["role"] == "baseline"
-        label = _brief(run, record)
+        label = record["label"]
         picture.text(left if narrow else 2, y - 10 if narrow else y + 4,
                      shortened(label, 46 if narrow else 53),
                      "code small label" + (" baseline-text" if is_baseline else ""))
@@ -290,7 +284,7 @@ def _table(run: Run, records: list[dict]) -> Html:
             return finite_or(against.get(key), NAN)
 
         rows.append([
-            Cell(mechanism(record["label"], _brief(run, record)), left=True),
+            Cell(mechanism(run.label(record["candidate"]), record["label"]), left=True),
             Cell(record["role"], left=True),
             Cell(f"{signed(measure.shown(cell('difference')))} ({range_text(*measure.interval(cell('low'), cell('high')))})"
                  if against else NOTHING),
