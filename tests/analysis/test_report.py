@@ -32,7 +32,7 @@ class Verdicts(PageTest):
         self.fixture(objectives=1, replicates=1)
         words = self.words()
         self.assertRegex(words, r"After 36 trainings the best mechanism is \S+ with perplexity "
-                                r"\S+ against \S+ for the vanilla baseline \(n = 1 seed each\)\.")
+                                r"\S+ against \S+ for the baseline \(n = 1 seed each\)\.")
         self.assertIn("With one seed each no two mechanisms can be distinguished. Options can be, "
                       "over all mechanisms that share them: gating highway instead of none changes "
                       "perplexity by \u221211.58 (95 % interval \u221213.83 to \u22129.33, p < 0.001 "

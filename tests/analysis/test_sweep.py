@@ -35,6 +35,11 @@ class Sweep(unittest.TestCase):
         self.assertEqual(values[0].best(0)[0], run.ranking[0].values[0])
         self.assertEqual(values[0].baseline(0)[0], run.baseline.values[0])
 
+    def test_several_seeds_are_asked_for_where_a_value_has_one_run(self):
+        for runs, said_ in ((self.runs(), False), (self.runs()[:3], True)):
+            text = " ".join(sweep.sentences(*sweep.grouped([Run(path) for path in runs])))
+            self.assertEqual("One run of a value says little" in text, said_)
+
     def test_the_page_and_its_numbers(self):
         code, text, _ = said(sweep.main, *self.runs(), "-o", self.folder / "all")
         self.assertEqual(code, 0)

@@ -151,8 +151,8 @@ def sentences(paths: list[str], values: list[Value]) -> list[str]:
     if apart:
         items.append(f"A score means something else where {joined(apart)} {'differs' if len(apart) == 1 else 'differ'}: compare a run with "
                      "its own baseline.")
-    items.append("What a search returns looks better than it is, and one run of each value says little: seed=1..5 makes several, and "
-                 "a re-test judges what they found.")
+    single = " One run of a value says little: seed=1..5 makes several." if min(len(value.runs) for value in values) == 1 else ""
+    items.append(f"What a search returns looks better than it is; a re-test judges what it found.{single}")
     return items
 
 

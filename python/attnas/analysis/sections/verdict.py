@@ -140,15 +140,15 @@ def _one(run: Run) -> Html:
     if baseline is None:
         return join(*says, f" ({_seeds(best)})." if run.trained else ".")
     if baseline.name == best.name:
-        return join(_spent(run), "no mechanism scored better than the vanilla baseline, ",
+        return join(_spent(run), "no mechanism scored better than the baseline, ",
                     mechanism(best.label, best.brief), f": {objective.name} {number(best.values[0])} "
                     f"({_seeds(best)}).")
     if not objective.is_better(best.values[0], baseline.values[0]):
-        return join(*says, f", no better than the vanilla baseline's {number(baseline.values[0])} "
+        return join(*says, f", no better than the baseline's {number(baseline.values[0])} "
                     f"({_seeds(best)} and {baseline.n}).")
     seeds = (f"{_seeds(best)} each" if best.n == baseline.n
              else f"n = {best.n} and {baseline.n} seeds")
-    return join(*says, f" against {number(baseline.values[0])} for the vanilla baseline ({seeds}).")
+    return join(*says, f" against {number(baseline.values[0])} for the baseline ({seeds}).")
 
 
 def _several(run: Run) -> Html:
@@ -161,7 +161,7 @@ def _several(run: Run) -> Html:
              f" with {number(best.values[0])}"]
     if run.baseline is None:
         return join(*says, ".")
-    says.append(f"; the vanilla baseline has {number(run.baseline.values[0])}. ")
+    says.append(f"; the baseline has {number(run.baseline.values[0])}. ")
     dominating = [c for c in run.front if _dominates(c, run.baseline)]
     if dominating:
         says.append(f"{counted(len(dominating), 'member')} of the front scored better than the "
