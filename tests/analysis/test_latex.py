@@ -18,7 +18,7 @@ from scripts import said
 
 SET = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
-\usepackage{textcomp,booktabs}
+\usepackage{textcomp,booktabs,graphicx}
 \begin{document}
 %s
 \end{document}
@@ -145,13 +145,22 @@ class Tables(PageTest):
         for letters in (odd[1:], BASELINE, "a_b & 100 % #1 $x^2$ {~}", "(baseline)"):
             self.assertIn(letters.replace(" ", ""), found)
 
-    def pdf(self, table: str) -> str:
-        """The text of a table as pdflatex sets it, without blanks; or its file's beginning where no pdftotext is."""
+    @unittest.skipUnless(shutil.which("pdflatex"), "no pdflatex")
+    def test_long_names_keep_to_their_column(self):
+        for place, name in enumerate(("model{bias=no_bias}/2*attn{similarity=additive,normalization=sparsemax,gating=input_gate,window=64}",
+                                      "similarity=multiplicative+normalization=sparsemax+temperature=sequence_mean",
+                                      "multiplicative|relu_norm|input_gate|sequence_mean|no_bias|0.15")):
+            self.change(place, label=name)
+        self.pdf(latex.table(self.run_()), overfull=False)
+
+    def pdf(self, table: str, overfull: bool = True) -> str:
+        """The text of a table as pdflatex sets it, without blanks, with the box that is overfull or without any."""
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "t.tex").write_text(SET % table, encoding="utf-8")
             done = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"], cwd=folder, text=True,
                                   capture_output=True, check=False, errors="replace")
             self.assertEqual(done.returncode, 0, done.stdout[-2000:])
+            self.assertEqual(overfull, "Overfull" in done.stdout, done.stdout[-2000:])
             self.assertNotIn("Missing character", done.stdout)
             if not shutil.which("pdftotext"):
                 self.skipTest("no pdftotext")

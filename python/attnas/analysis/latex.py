@@ -56,7 +56,7 @@ def escaped(text: str) -> str:
 
 
 def table(run: Run) -> str:
-    """The table of a paper, for a preamble with \\usepackage[T1]{fontenc} and \\usepackage{textcomp,booktabs}: a line per mechanism
+    """The table of a paper, for a preamble with \\usepackage[T1]{fontenc} and \\usepackage{textcomp,booktabs,graphicx}: a line per mechanism
     with the mean of each objective on the validation split, perplexity on the test split, its change from the baseline with p and the
     number of pairs. What is distinguished from the baseline is bold; the caption says by which test.
 
@@ -73,12 +73,13 @@ def table(run: Run) -> str:
     lines = [" & ".join(cells) + r" \\" for cells in (_cells(run, row, tested) for row in found)]
     slug = re.sub(r"[^A-Za-z0-9]+", "-", run.name).strip("-").lower() or "run"
     return "\n".join([
-        r"% \usepackage[T1]{fontenc} \usepackage{textcomp,booktabs}", r"\begin{table}",
+        r"% \usepackage[T1]{fontenc} \usepackage{textcomp,booktabs,graphicx}", r"\begin{table}",
         r"  \centering \footnotesize \setlength{\tabcolsep}{4pt}",
         f"  \\caption{{{_caption(run, found, tested)}}}", f"  \\label{{tab:{slug}}}",
+        r"  \resizebox{\ifdim\width>\linewidth \linewidth\else \width\fi}{!}{%",
         f"  \\begin{{tabular}}{{p{{0.3\\linewidth}}{'r' * (len(heads) - 1)}}}", r"    \toprule",
         f"    {' & '.join(heads)} \\\\", r"    \midrule",
-        *(f"    {line}" for line in lines), r"    \bottomrule", r"  \end{tabular}", r"\end{table}", ""])
+        *(f"    {line}" for line in lines), r"    \bottomrule", r"  \end{tabular}}", r"\end{table}", ""])
 
 
 def _heading(title: str) -> str:
@@ -87,7 +88,7 @@ def _heading(title: str) -> str:
 
 def _cells(run: Run, row: dict[str, Any], tested: bool) -> list[str]:
     role = f" ({row['role']})" if row["role"] in ("baseline", "control", "tuned") else ""
-    broken = escaped(row["mechanism"]).replace(r"\textbar{}", r"\textbar\allowbreak{}").replace(",", r",\allowbreak{}")
+    broken = r"\allowbreak{}".join(map(escaped, re.split(r"(?<=[|,{=/+_*])", row["mechanism"])))
     cells = [rf"\raggedright\texttt{{{broken}}}{role}"]
     cells += [escaped(number(row[objective.name])) for objective in run.objectives]
     if not tested:
