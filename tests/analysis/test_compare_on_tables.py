@@ -251,6 +251,19 @@ class OnDraws(Comparing):
         self.assertRegex(text, r"The budget to look at is 4, the smallest at which random_search meets .* 100 % at 4\.")
         self.assertIn("another draw may turn every one round", text)
 
+    def test_more_searches_help_unless_the_draws_themselves_differ(self):
+        def asked(seed: int, good: bool) -> list[int]:
+            return [0 if good == (seed % 2 == 0) else 5]
+
+        for seeds, words in (
+                (8, "More searches may order them: 8 of the table's 20 draws have answered."),
+                (80, "More searches would not order them: the table's 20 draws differ too much."),
+                (20, "More searches may order them, on the same 20 draws of the table's seeds.")):
+            path = self.write([(number, seed, asked(seed, number == 0)) for number in (0, 1) for seed in range(7, 7 + seeds)])
+            self.compare(path)
+            self.assertIn(words, self.read("compare.md"))
+            path.unlink()
+
     def test_the_budget_to_look_at_leaves_random_search_in_doubt(self):
         with unittest.mock.patch.object(comparison, "BEST", 1):
             searches = [(number, seed, [5, 4, 3, 0] if number or seed % 2 else [0, 5]) for number in (0, 1) for seed in range(7, 47)]

@@ -15,7 +15,7 @@ import pathlib
 import shlex
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from attnas.analysis import comparison, digest, figures, replay, statistics, stores, task_controls
 from attnas.analysis.arguments import ascending, positive, program
@@ -106,7 +106,7 @@ def _what_would_decide(result: Comparison, words: Words, level: list[str]) -> li
     if not level:
         return []
     if result.noises:
-        return [f"More searches would not order them: intervals are over the {words.units} of the table's seeds."]
+        return [_more_searches(result, words, level)]
     algorithms, pairs = result.algorithms, result.pairs
     needed = [searches_to_tell(pairs.probability[0, j], len(algorithms) * (len(algorithms) - 1) // 2)
               for j, algorithm in enumerate(algorithms) if algorithm.name in level]
@@ -117,6 +117,26 @@ def _what_would_decide(result: Comparison, words: Words, level: list[str]) -> li
     if least > MOST_SEARCHES:
         return [f"To tell the best from another would take more than {MOST_SEARCHES:,} searches of each: they are as good, or nearly so."]
     return [f"About {least:,} searches of each would tell the best from another, of {now:,} here (power 80 %)."]
+
+
+def _more_searches(result: Comparison, words: Words, level: list[str]) -> str:
+    """Whether searches beyond these could order what draws of the table, or its replicates, have answered."""
+    searches, best, n = result.searches, result.algorithms[0], result.noises
+    most = searches.draws["tables"] if searches.draws else max(search.replicates for search in searches.searches)
+    if n < most:
+        return f"More searches may order them: {n} of the table's {most} {words.units} have answered."
+    if any(_beyond_the_table(best, other) for other in result.algorithms if other.name in level):
+        return f"More searches may order them, on the same {n} {words.units} of the table's seeds."
+    return f"More searches would not order them: the table's {n} {words.units} differ too much."
+
+
+def _beyond_the_table(a: Algorithm, b: Algorithm) -> bool:
+    """Whether infinitely many searches on the same draws could tell two algorithms apart: the interval over draws, without what few
+    searches add to it, does not hold 1/2; or how much they add is not known."""
+    _, rows, columns = np.intersect1d(a.seeds, b.seeds, return_indices=True)
+    each, variances = statistics.improvement_by_group(a.final[rows], b.final[columns], a.noise[rows])
+    between = each.var(ddof=1) - variances.mean() if len(each) > 1 else math.nan
+    return not abs(each.mean() - 0.5) <= t.ppf(1 - ALPHA / 2, len(each) - 1) * math.sqrt(max(between, 0.0) / len(each))
 
 
 MOST_SEARCHES = 100_000
