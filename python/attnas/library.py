@@ -10,6 +10,7 @@ from types import ModuleType
 
 from attnas.analysis import digest
 
+from attnas import programs
 from attnas.errors import InputError
 
 _NAME = "attnas._core"
@@ -29,6 +30,11 @@ def core() -> ModuleType:
     for folder in folders:
         file = folder / f"_core{EXTENSION_SUFFIXES[0]}"
         if file.is_file():
+            if (folder / "built_for").is_file():  # in a wheel
+                try:
+                    programs.load_torch()
+                except LookupError as error:
+                    raise InputError(error.args[0]) from None
             spec = importlib.util.spec_from_file_location(_NAME, file)
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)

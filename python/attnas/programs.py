@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import importlib
 import os
 import re
 import sys
@@ -24,12 +25,25 @@ def main() -> NoReturn:
     except LookupError as error:
         print(f"{name}: {error.args[0]}", file=sys.stderr)
         sys.exit(2)
-    beside = os.path.dirname(torch)
-    if not os.path.samefile(beside, os.path.dirname(_PACKAGE)):  # else the programs find it by themselves
-        folders = [f"{torch}/lib", *glob.glob(f"{beside}/nvidia/*/lib"), os.environ.get("LD_LIBRARY_PATH", "")]
+    if not _is_beside(torch):
+        folders = [f"{torch}/lib", *glob.glob(f"{os.path.dirname(torch)}/nvidia/*/lib"), os.environ.get("LD_LIBRARY_PATH", "")]
         os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, folders))
     os.environ.setdefault("NAS_PYTHON", sys.executable)
     os.execv(f"{_PACKAGE}/bin/{name}", sys.argv)
+
+
+def load_torch() -> None:
+    """Loads the LibTorch of the package torch into this process, where what needs it would not find it.
+
+    @throws LookupError  where there is no torch, or one that the package was not built for.
+    """
+    if not _is_beside(_torch_folder()):
+        importlib.import_module("torch")
+
+
+def _is_beside(torch: str) -> bool:
+    """Whether torch lies in the folder of packages where the programs find it by themselves."""
+    return os.path.samefile(os.path.dirname(torch), os.path.dirname(_PACKAGE))
 
 
 def _torch_folder() -> str:

@@ -58,6 +58,9 @@ class Wheel(unittest.TestCase):
 
     def run_script(self, name, *arguments, torch="1.13.1", folder=None):
         """A console script as pip would write it, with a package torch of a version, or none."""
+        return self.run_python(self.scripts / name, *arguments, torch=torch, folder=folder)
+
+    def run_python(self, *arguments, torch="1.13.1", folder=None):
         place = self.folder / f"torch-{torch}"
         if torch:
             (place / "torch").mkdir(parents=True, exist_ok=True)
@@ -66,7 +69,7 @@ class Wheel(unittest.TestCase):
         path = f"{self.site}:{place}"
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         # -S: no packages of this Python's own, among which torch could be
-        return subprocess.run([sys.executable, "-S", self.scripts / name, *arguments], capture_output=True, text=True,
+        return subprocess.run([sys.executable, "-S", *arguments], capture_output=True, text=True,
                               env=environment, cwd=folder)
 
     def test_says_what_it_is(self):
@@ -118,6 +121,12 @@ class Wheel(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             digest = (Path(folder) / "runs" / "tabular_ga" / "results.json").read_text()
         self.assertIn(str(self.site / "attnas" / "share" / "attnas" / "problems" / "tables" / "text.table"), digest)
+
+    def test_the_module_takes_torch_from_another_folder_of_packages(self):
+        load = ("-c", "from attnas.library import core; core()")
+        self.assertIn("AssertionError: torch was imported", self.run_python(*load).stderr)
+        said = self.run_python(*load, torch="1.1.0").stderr
+        self.assertIn("InputError: torch is version 1.1.0, must be 1.13, whose C++ library this package was built for", said)
 
     def test_refuses_another_torch_and_none(self):
         for torch, text in ((None, "the package torch is not installed, must be 1.13:"),
