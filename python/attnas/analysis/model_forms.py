@@ -80,13 +80,10 @@ def graph_of(torch: Any, model: Any, example: Any) -> bytes:
     """A graph of a model, made at one batch and length."""
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # says which packages it has looked for
     file = io.BytesIO()
-    names = {"input_names": ["tokens"], "output_names": ["logits"]}
+    names, axes = {"input_names": ["tokens"], "output_names": ["logits"]}, {0: "batch", 1: "length"}
     if _has_newer_exporter(torch):
-        free = torch.export.Dim.DYNAMIC
-        torch.onnx.export(model, (example,), dynamo=True, dynamic_shapes=({0: free, 1: free},), verbose=False, opset_version=18,
-                          **names).save(file)
+        torch.onnx.export(model, (example,), dynamo=True, dynamic_shapes=(axes,), verbose=False, opset_version=18, **names).save(file)
     else:
-        axes = {0: "batch", 1: "length"}
         torch.onnx.export(model, example, file, opset_version=16, dynamic_axes={"tokens": axes, "logits": axes}, **names)
     return file.getvalue()
 
@@ -110,6 +107,7 @@ def _compare(torch: Any, model: Any, config: dict[str, Any], graph: bytes, longe
 
 # Hugging Face
 
+_PAD = "<pad>\n"  # so that no line has it, as it is of the end of a sentence
 _UNUSED = ("candidate", "mechanism", "data", "text", "sha256")  # by model.py's Transformer
 
 
@@ -131,11 +129,21 @@ def huggingface_files(folder: Path) -> dict[str, bytes]:
     for path in sorted(SOURCES.glob("model*.py")):
         files.setdefault(path.name, _as_package(path.read_text(encoding="utf-8")).encode())
     if config["text"] is not None:
-        files["tokenizer.json"] = _json(_tokenizer(module.Text(str(folder), config), config["text"]))
+        form = module.Text(str(folder), config)
+        files["tokenizer.json"] = _json(_tokenizer(form, config["text"]))
         files["tokenizer_config.json"] = _json({
             "tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
-            "model_max_length": config["model"]["context"], "model_input_names": ["input_ids", "attention_mask"]})
+            "model_max_length": config["model"]["context"], "model_input_names": ["input_ids", "attention_mask"],
+            "padding_side": "right", **_special_tokens(config["text"])})
     return files
+
+
+def _special_tokens(text: dict[str, Any]) -> dict[str, str]:
+    """What pads, and ends a text, of words. No text may have it, or mean something else by it: a published layout's end of a line is
+    a blank; of characters and bytes each may be in a text."""
+    if text["unit"] != "word":
+        return {}
+    return {"pad_token": _PAD} if text["layout"] == "published" else {"eos_token": "\n", "pad_token": "\n"}
 
 
 def _json(value: Any) -> bytes:
@@ -155,10 +163,11 @@ def _hub_config(model: Any, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _generation(config: dict[str, Any]) -> dict[str, Any]:
-    """As nas-model generates: <pad> and <unk> stand for no text, and the end of a line ends nothing."""
-    form = config["text"] or {}
-    never = [form[name] for name in ("pad", "unknown") if form.get(name, -1) >= 0]
-    return {"use_cache": False, **({"suppress_tokens": never} if never else {})}
+    """As nas-model generates, <pad> and <unk> standing for no text, but that the end of a line ends it, where that is a token."""
+    form = {name: i for name, i in (config["text"] or {}).items() if name in ("pad", "unknown", "end_of_sentence") and i >= 0}
+    end = form.pop("end_of_sentence", None)
+    return {"use_cache": False, **({"suppress_tokens": list(form.values())} if form else {}),
+            **({} if end is None else {"eos_token_id": end, "pad_token_id": form.get("pad", end)})}
 
 
 def _safetensors(model: Any) -> bytes:
@@ -199,7 +208,7 @@ def _tokenizer(form: Any, text: dict[str, Any]) -> dict[str, Any]:
         published = text["layout"] == "published"
         words = [word.decode("utf-8") for word in form.words]
         if published:
-            words[form.pad] += "\n"  # so that no text has it, as it is of the end of a sentence
+            words[form.pad] = _PAD
         model = {"type": "WordLevel", "vocab": {word: i for i, word in enumerate(words)}, "unk_token": words[form.unknown]}
         blanks, ends = " \\t\\r\\v\\f", {"type": "Split", "pattern": {"String": "\n"}, "behavior": "Isolated", "invert": False}
         gaps = {"type": "Split", "pattern": {"Regex": f"[{blanks}\\n]+" if published else f"[{blanks}]+"}, "behavior": "Removed",
