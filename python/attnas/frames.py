@@ -172,7 +172,7 @@ def comparison(run: Run) -> pd.DataFrame:
     ends = ("", "_low", "_high")
     columns = [*latex.COLUMNS, *(each.name + end for each in run.objectives for end in ends)]
     frame = pd.DataFrame(latex.rows(run), columns=columns)
-    words = ("mechanism", "candidate", "role", "unit")
+    words = ("mechanism", "candidate", "role", "unit", "decision")
     types = {name: float for name in columns if name not in words} | {"n": "Int64", "distinguished": bool}
     return frame.astype(types)
 

@@ -114,7 +114,8 @@ class Table:
         return self._labels[self.resolve(mechanism)]
 
     def resolve(self, mechanism: str) -> str:
-        """The canonical name of a mechanism that is named so or in the paper's words.
+        """The canonical name of a mechanism that is named so, in the paper's words, or by what it changes in the vanilla one, as
+        "sparsemax+learned".
 
         @throws InputError  where the table has none of this name; the text has the nearest.
         """
@@ -123,10 +124,26 @@ class Table:
                 return mechanism
             if mechanism in self._by_label:
                 return self._by_label[mechanism]
+            if (name := self._changed(mechanism)) in self._runs:
+                return name
         near = difflib.get_close_matches(str(mechanism), [*self._runs, *self._by_label], n=3, cutoff=0.5)
         near = list(dict.fromkeys(self._by_label.get(name, name) for name in near))
         raise InputError(f"{self.path}: mechanism = {mechanism!r}, must be one of the {len(self._names)} in its list `mechanisms`"
                          + (f", the nearest: {', '.join(near)}" if near else ""))
+
+    def _changed(self, shorthand: str) -> str:
+        """The vanilla mechanism with some options in place of its own; empty where they do not say which."""
+        genes = self.facts.get("schema", {}).get("genes", [])
+        fields = next((own for own in (name.split("|") for name in self._names) if all(
+            field in gene.get("vanilla", [field]) for field, gene in zip(own, genes))), [])
+        for word in shorthand.split("+"):
+            gene, _, option = word.rpartition("=")
+            meant = [(place, each["key"]) for place, own in enumerate(genes[:len(fields)]) for each in own.get("options", ())
+                     if option in (each["key"], each["label"]) and gene in ("", own["name"])]
+            if len(meant) != 1:
+                return ""
+            fields[meant[0][0]] = meant[0][1]
+        return "|".join(fields)
 
     def seeds(self, mechanism: str) -> list[int]:
         """Numbers of the seeds that a mechanism was trained with, ascending; the better ones often have further ones."""

@@ -100,6 +100,20 @@ class Csv(unittest.TestCase):
             "false\r\n"))
 
 
+    def test_options_have_the_names_that_are_stored(self):
+        old = run(True)
+        old["genes"] = [{**GENES[0], "options": ["cosine", "multiplicative"]}, *GENES[1:]]
+        old["record_schema"] = {"genes": [{"name": "similarity", "options": [{"key": "silu_dot", "label": "multiplicative"}]}]}
+        old["asks"] = [{**ask, "genotype": ask["genotype"].replace("dot", "multiplicative")} for ask in old["asks"]]
+        self.assertEqual([row[4] for row in exports.ask_rows(old)], ["silu_dot", "cosine", "silu_dot", "silu_dot"])
+        about = json.loads(next(text for path, text in exports.ioh_files([old]).items() if path.endswith("json")))
+        self.assertEqual(about["scenarios"][0]["runs"][0]["best"]["x"][0], 0.0)
+        if optuna:
+            journal = exports.optuna_journal([old])
+            self.assertIn("silu_dot", journal)
+            self.assertNotIn("multiplicative", journal)
+
+
 class Points(unittest.TestCase):
     def test_are_minimised_and_parted(self):
         self.assertEqual(exports.point_sets([run(True, 7), run(True, 8)], False), (

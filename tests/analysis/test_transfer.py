@@ -391,6 +391,12 @@ class Script(Settings):
             (self.folder / "out" / "mechanisms.csv").read_text(encoding="utf-8")))]
         self.assertEqual(names, left)
 
+    def test_the_words_of_the_paper_are_options_too(self):
+        table = pathlib.Path(__file__).resolve().parents[2] / "problems" / "tables" / "text.table"
+        found = [self.run_script(table, "--spread", "3", "--without", word) for word in ("per_query", "adaptive")]
+        self.assertEqual(found[0][0], 0, found[0])
+        self.assertEqual(found[0], found[1])
+
     def test_options_are_left_out_of_the_names_to_train(self):
         table = self.table("a", cells(np.arange(9.0)[::-1], noise=0))
         kept = [name for name in NAMES[:9] if "highway" not in name.split("|")]

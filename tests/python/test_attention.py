@@ -53,7 +53,7 @@ class Names(unittest.TestCase):
     def test_bad_names(self):
         for name, text in (("dot|sparsmax|none|fixed|bias|0.1", "sparsmax"), ("attn{window=0}", "window"),
                            ("attn{heads=3}", "heads = 3"), ("attn{position=cope}", "no module computes it"),
-                           ("none+gelu", "its layers have 0 kinds of attention, must have one"),
+                           ("none+gelu", "no layer has attention, must have one"), ("gdn", "mixer recurrent, conv or none"),
                            ("attn/attn{conv=3}", "its layers have 2 kinds of attention, must have one"),
                            ("cosine|softmax|none|fixed|bias|0.1", "similarity cosine needs a context"),
                            ("attn{decay=scalar}", "decay scalar needs a context"),

@@ -35,6 +35,14 @@ class Query(unittest.TestCase):
             self.assertEqual(got.accuracy, correct / got.tokens)
             self.assertEqual(got.test_nll, test_nll if step == 1200 else None)
 
+    def test_shorthand_says_what_the_vanilla_mechanism_has_instead(self):
+        for text, name in (("sparsemax", "dot|sparsemax|none|fixed|bias|0"), ("multiplicative+adaptive", "silu_dot|softmax|none|per_query|bias|0"),
+                           ("gating=output_gate+no_bias", "dot|softmax|output_gate|fixed|no_bias|0"), ("softmax", VANILLA)):
+            self.assertEqual(TEXT.query(text, 0, 1200), TEXT.query(name, 0, 1200))
+        for text in ("none", "sparse", "sparsemax+", "gating=sparsemax"):
+            with self.assertRaisesRegex(InputError, "must be one of the 320"):
+                TEXT.query(text, 0)
+
     def test_iteration_and_facts(self):
         ends = list(TEXT)
         self.assertEqual((len(ends), len(TEXT), len(TEXT.mechanisms), TEXT.steps[-1]), (3031, 3031, 320, 1200))

@@ -17,6 +17,7 @@ from typing import Any, Iterable, Iterator
 
 from attnas.analysis.digest import FIRST_HELD_OUT, BadInput, Objective, objectives, perplexity, seed_number, short_names
 from attnas.analysis.event_files import event_file
+from attnas.analysis.schema import schema
 from attnas.analysis.words import is_number
 
 Digest = dict[str, Any]
@@ -49,9 +50,16 @@ def _algorithm(run: Digest) -> dict[str, Any]:
     return run["config"].get("algorithm", {})
 
 
-def _genes(run: Digest, ask: dict[str, Any]) -> list[str]:
-    """As asked for, one per gene of the run."""
-    return ask["genotype"].split("|") if run["genes"] else []
+def _genes(run: Digest) -> list[dict[str, Any]]:
+    """Those of a run. Options have the names that are stored (`stored`), whatever the configuration calls them."""
+    shown = schema(run.get("record_schema")).shown
+    stored = [{option: shown(gene["name"], option) for option in gene.get("options", ())} for gene in run["genes"]]
+    return [{**gene, **({"options": list(words.values()), "stored": words} if words else {})} for gene, words in zip(run["genes"], stored)]
+
+
+def _asked(genes: list[dict[str, Any]], ask: dict[str, Any]) -> list[str]:
+    """As asked for, one per gene."""
+    return [gene.get("stored", {}).get(value, value) for gene, value in zip(genes, ask["genotype"].split("|"))]
 
 
 def _natural(goals: list[Objective], fitness: list[float]) -> list[float]:
@@ -73,10 +81,10 @@ def ask_rows(run: Digest) -> Iterator[list]:
     where nothing was measured), each in minimisation form as the algorithm saw it, evaluations and
     seconds of training that the asks so far have caused, and whether it was answered by what earlier
     asks had caused."""
-    goals = objectives(run)
+    goals, genes = objectives(run), _genes(run)
     for ask in run["asks"]:
         yield [ask["number"] + 1, ask["batch"], ask["candidate"],
-               run["labels"].get(ask["candidate"], ask["candidate"]), *_genes(run, ask),
+               run["labels"].get(ask["candidate"], ask["candidate"]), *_asked(genes, ask),
                len(ask["evaluations"]), ask["status"],
                *(_natural(goals, ask["fitness"]) if ask["usable"] else [None] * len(goals)),
                *ask["fitness"], ask["trained"], ask["seconds"], ask["reused"]]
@@ -209,11 +217,17 @@ def _ioh_run(run: Digest) -> tuple[str, dict[str, Any]]:
         own = [value(best)] if len(goals) == 1 else ask["fitness"][1:]
         lines.append(" ".join([str(ask["number"] + 1), shortest(value(ask)), *map(shortest, own),
                                str(ask["trained"]), shortest(ask["seconds"])]))
-    position = [_number(gene, given) for gene, given in zip(run["genes"], _genes(run, best))]
+    genes = _genes(run)
+    position = [_number(gene, given) for gene, given in zip(genes, _asked(genes, best))]
     return "\n".join(lines) + "\n", {
         "instance": 1, "evals": len(run["asks"]),
         "best": {"evals": best["number"] + 1, "y": value(best), "x": position},
         "seed": run["config"].get("seed", 0)}
+
+
+def _params(genes: list[dict[str, Any]], values: list[str]) -> dict[str, Any]:
+    """Genes by name, options as texts."""
+    return {gene["name"]: value if "options" in gene else float(value) for gene, value in zip(genes, values)}
 
 
 def _number(gene: dict[str, Any], value: str) -> float:
@@ -246,7 +260,7 @@ def optuna_journal(runs: list[Digest]) -> str:
         zone = datetime.timezone.utc if int(optuna.__version__.split(".")[0]) >= 5 else None
         names: list[str] = []
         for run in runs:
-            goals = objectives(run)
+            goals, genes = objectives(run), _genes(run)
             names.append(_unlike(title(run), names, "{} ({})"))
             study = storage.create_new_study([directions[goal.maximise] for goal in goals],
                                              names[-1])
@@ -257,31 +271,29 @@ def optuna_journal(runs: list[Digest]) -> str:
             distributions = {gene["name"]: (
                 optuna.distributions.CategoricalDistribution(gene["options"]) if "options" in gene
                 else optuna.distributions.FloatDistribution(gene["min"], gene["max"]))
-                for gene in run["genes"]}
+                for gene in genes}
             evaluations = {own["id"]: own for own in run["evaluations"]}
             for ask in run["asks"]:
                 storage.create_new_trial(study, optuna.trial.FrozenTrial(
                     distributions=distributions,
-                    **_trial(run, ask, [evaluations[id_] for id_ in ask["evaluations"]], goals,
+                    **_trial(run, ask, genes, [evaluations[id_] for id_ in ask["evaluations"]], goals,
                              optuna.trial.TrialState, zone)))
         return Path(file).read_text(encoding="utf-8")
 
 
-def _trial(run: Digest, ask: dict[str, Any], answering: list[dict[str, Any]],
+def _trial(run: Digest, ask: dict[str, Any], genes: list[dict[str, Any]], answering: list[dict[str, Any]],
            goals: list[Objective], states, zone: datetime.timezone | None) -> dict[str, Any]:
     rejected = ask["status"] == "rejected"
     # A trial that breaks a constraint is complete and infeasible: with the penalty where nothing was
     # measured, since a complete trial has values.
     whole = ask["usable"] or rejected
     start, end = (time and time.replace(tzinfo=zone) for time in _times(answering))
-    genes = [gene if "options" in own else float(gene)
-             for own, gene in zip(run["genes"], _genes(run, ask))]
     first = next((own for own in answering if own["usable"]), answering[0])
     return {
         "number": -1, "trial_id": -1, "state": states.COMPLETE if whole else states.FAIL,
         "value": None, "values": _natural(goals, ask["fitness"]) if whole else None,
         "datetime_start": end if ask["reused"] else start, "datetime_complete": end,
-        "params": dict(zip((own["name"] for own in run["genes"]), genes)),
+        "params": _params(genes, _asked(genes, ask)),
         "user_attrs": {"candidate": ask["candidate"],
                        "label": run["labels"].get(ask["candidate"], ask["candidate"]),
                        "status": ask["status"], "reason": ask["reason"], "batch": ask["batch"],
@@ -332,15 +344,15 @@ def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
         if not any(own["curve"] for own in run["evaluations"]):
             raise BadInput(f"{title(run)}: nothing was trained, so there are no learning curves")
         folders: dict[str, str] = {}  # by candidate
-        genotypes = {ask["candidate"]: _genes(run, ask) for ask in reversed(run["asks"])}
+        genes = _genes(run)
+        genotypes = {ask["candidate"]: _asked(genes, ask) for ask in reversed(run["asks"])}
         for own in run["evaluations"]:
             name = own["candidate"]
             if not own["curve"]:
                 continue
             if name not in folders:
                 folders[name] = _unlike(_folder_name(run, name), folders.values(), "{}_{}")
-            hparams = {gene["name"]: value if "options" in gene else float(value)
-                       for gene, value in zip(run["genes"], genotypes.get(name, []))}
+            hparams = _params(genes, genotypes.get(name, []))
             start = _started(own)
             began = start.replace(tzinfo=datetime.timezone.utc).timestamp() if start else 0.0
             folder = (f"{titles[-1]}/" if len(runs) > 1 else "") + f"{folders[name]}/{_seed_name(run, own['replicate'])}"

@@ -7,14 +7,14 @@ import re
 from typing import Any
 
 from attnas.analysis.digest import BadInput
-from attnas.analysis.measures import measure_of
+from attnas.analysis.measures import Measure, measure_of
 from attnas.analysis.run import Run, finite_or
 from attnas.analysis.words import MINUS, NOTHING, counted, number, p_column
 
 NAN = math.nan
 _OF_CONTRASTS = ("difference", "low", "high", "p", "p_holm", "effect_size")
 COLUMNS = ("mechanism", "candidate", "role", *_OF_CONTRASTS[:3], "unit", "percent", "percent_low", "percent_high",
-           *_OF_CONTRASTS[3:], "n", "distinguished", "test_perplexity", "test_perplexity_low", "test_perplexity_high", "probability")
+           *_OF_CONTRASTS[3:], "n", "distinguished", "decision", "test_perplexity", "test_perplexity_low", "test_perplexity_high", "probability")
 
 
 def rows(run: Run) -> list[dict[str, Any]]:
@@ -33,6 +33,7 @@ def _row(run: Run, record: dict[str, Any], level: float) -> dict[str, Any]:
     low, high = measure.interval(row["low"], row["high"])
     row |= {"percent": measure.shown(row["difference"]), "percent_low": low, "percent_high": high}
     row["distinguished"] = row["p_holm"] <= level
+    row["decision"] = _decision(run.retest.get("until"), row, measure) if contrast else ""
     row |= {name: finite_or(test.get(key), NAN) for name, key in (
         ("test_perplexity", "mean"), ("test_perplexity_low", "low"), ("test_perplexity_high", "high"))}
     row["probability"] = finite_or(record.get("non_dominated_probability"), NAN)
@@ -41,6 +42,14 @@ def _row(run: Run, record: dict[str, Any], level: float) -> dict[str, Any]:
         row |= {name: finite_or(found.get(key), NAN) for name, key in (
             (objective.name, "mean"), (f"{objective.name}_low", "low"), (f"{objective.name}_high", "high"))}
     return row
+
+
+def _decision(until: float | None, row: dict[str, Any], measure: Measure) -> str:
+    """As decide() of src/statistics/sequential.hpp has it, `until` being the bound, where there is one."""
+    if row["distinguished"]:
+        return "better" if row["difference"] < 0 else "worse"
+    bound = (until or 0.0) if measure.accuracy else math.log1p(until or 0.0)
+    return "within" if until and row["n"] >= 4 and -bound <= row["low"] and row["high"] <= bound else "open"
 
 
 _ESCAPED = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",

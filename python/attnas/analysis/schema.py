@@ -62,6 +62,10 @@ class Schema:
         """The one word for an option that is given by its key, the paper's word or as a number."""
         return self.keys.get((place(gene)[1], option), option)
 
+    def stored(self, option: str) -> str:
+        """The key of an option that is given by it or by the paper's word."""
+        return next((key for (_, word), key in self.keys.items() if word == option), option)
+
     def function_of(self, options: Sequence[str | None], order: Sequence[str]) -> tuple:
         """What two combinations of options share where they are one function: a gene without effect
         is None.

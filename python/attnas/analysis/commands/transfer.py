@@ -288,13 +288,13 @@ def main(arguments: list[str]) -> None:
                         "be given several times")
     parser.add_argument("-o", "--output", default="transfer", metavar="FOLDER")
     options = parser.parse_args(arguments)
-    without = [*dict.fromkeys(options.without)]
     if (options.second is None) == (options.spread is None):
         parser.error("two settings must be given, or one and --spread")
+    read = [_load(text) for text in (options.first, options.second) if text is not None]
+    without = [*dict.fromkeys(map(read[0].schema.stored, options.without))]
     if options.spread:
-        print("\n".join(spread(_load(options.first), options.value, options.spread, without)))
+        print("\n".join(spread(*read, options.value, options.spread, without)))
         return
-    read = [_load(text) for text in (options.first, options.second)]
     common = matched(*read, options.value, without)
     found = Transfer(common.sides, options.top, families=common.families)
     sentences = verdict(common, found)
