@@ -23,6 +23,10 @@ try:
 except ImportError:
     optuna = None
 try:
+    import mlflow
+except ImportError:
+    mlflow = None
+try:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 except ImportError:
     descriptor_pb2 = None
@@ -372,6 +376,31 @@ class EventFiles(unittest.TestCase):
             own["curve"] = []
         with self.assertRaisesRegex(BadInput, "small, seed 7: nothing was trained, so there are no"):
             exports.tensorboard_files([one])
+
+
+class Mlflow(unittest.TestCase):
+    @unittest.skipIf(mlflow is None, "no mlflow")
+    def test_training_runs_are_below_their_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "mlflow.db")
+            file.write_bytes(exports.mlflow_database([run(True)]))
+            client = mlflow.MlflowClient(f"sqlite:///{file}")
+            (experiment,) = [one for one in client.search_experiments() if one.name == "small"]
+            found = {one.info.run_name: one for one in client.search_runs([experiment.experiment_id])}
+            self.assertEqual(sorted(found), [f"{B}, seed 1", f"{C}, seed 1", "small, seed 7", 'the "usual", a, seed 1'])
+            parent, one = found["small, seed 7"], found[f"{B}, seed 1"]
+            self.assertEqual((parent.data.params["algorithm.population"], parent.data.params["seed"]), ("2", "7"))
+            self.assertEqual((one.data.tags["mlflow.parentRunId"], one.data.params["similarity"]), (parent.info.run_id, "cosine"))
+            self.assertEqual((one.info.start_time, one.info.end_time), (1769904010000, 1769904012000))
+            (point,) = client.get_metric_history(one.info.run_id, "perplexity/valid")
+            self.assertAlmostEqual(point.value, 32.0)
+            self.assertEqual((point.step, point.timestamp), (5, 1769904010500))
+            self.assertEqual([found[f"{name}, seed 1"].info.status for name in (B, C)], ["FINISHED", "FAILED"])
+
+    @unittest.skipIf(mlflow is not None, "mlflow is here")
+    def test_a_package_that_lacks_is_named(self):
+        with self.assertRaisesRegex(BadInput, "^--format mlflow: .* has no mlflow; install what is missing"):
+            exports.mlflow_database([run(True)])
 
 
 class Program(unittest.TestCase):

@@ -86,6 +86,17 @@ def objectives(digest: Mapping[str, Any]) -> list[Objective]:
                       own["penalty"], own["source"] or "", own.get("key") or own["name"]) for own in digest["objectives"]]
 
 
+def flat(settings: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    """Every setting by its path, as text."""
+    found: dict[str, str] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{before}{key}.")
+        else:
+            found[before + key] = value if isinstance(value, str) else json.dumps(value)
+    return found
+
+
 FIRST_HELD_OUT = 1_000_000  # replicates from here on are those of a re-test, or of listed mechanisms
 
 

@@ -7,6 +7,7 @@ import datetime
 import io
 import itertools
 import json
+import logging
 import math
 import os
 import re
@@ -15,7 +16,8 @@ import warnings
 from pathlib import Path
 from typing import Any, Iterable, Iterator
 
-from attnas.analysis.digest import FIRST_HELD_OUT, BadInput, Objective, objectives, perplexity, seed_number, short_names
+from attnas.analysis import packages
+from attnas.analysis.digest import FIRST_HELD_OUT, BadInput, Objective, flat, objectives, perplexity, seed_number, short_names
 from attnas.analysis.event_files import event_file
 from attnas.analysis.schema import schema
 from attnas.analysis.words import is_number
@@ -323,6 +325,61 @@ def _times(answering: list[dict[str, Any]]) -> tuple:
     return (min(starts), max(ends)) if starts else (None, None)
 
 
+# MLflow
+
+def mlflow_database(runs: list[Digest]) -> bytes:
+    """A database of MLflow's (SQLite), written by MLflow: a run for each run, with its settings as parameters, in an experiment of its
+    name; below it a run for each training run, with genes as parameters, the curve's scalars by step as tensorboard_files() has
+    them, and what was recorded at the end.
+
+    @throws BadInput  where there is no mlflow.
+    """
+    if lacking := packages.missing("mlflow"):
+        raise BadInput(f"--format mlflow: {lacking}")
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    import mlflow  # of this form alone
+
+    for name in ("mlflow", "alembic"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "mlflow.db")
+        client = mlflow.MlflowClient(f"sqlite:///{file}")
+        for run in runs:
+            name = run["config"].get("name", "run")
+            experiment = client.get_experiment_by_name(name)
+            id_ = experiment.experiment_id if experiment else client.create_experiment(name, f"mlflow-artifacts:/{_file_name(name)}")
+            first, last = map(_milliseconds, _times(run["evaluations"]))
+            parent = client.create_run(id_, first, run_name=title(run)).info.run_id
+            _log_params(client, parent, flat(run["config"]))
+            genes = _genes(run)
+            genotypes = {ask["candidate"]: _asked(genes, ask) for ask in reversed(run["asks"])}
+            for own in run["evaluations"]:
+                candidate, seed = own["candidate"], _seed_name(run, own["replicate"]).replace("_", " ")
+                start, end = map(_milliseconds, _times([own]))
+                tags = {"mlflow.parentRunId": parent, "candidate": candidate, "seed": seed}
+                child = client.create_run(id_, start, tags, f"{_label(run, candidate)}, {seed}").info.run_id
+                _log_params(client, child, _params(genes, genotypes.get(candidate, [])))
+                points = [(name, value, start + int(1000 * point["seconds"]), point["step"]) for point in own["curve"]
+                          for name, value in _scalars(point).items()]
+                step = own["curve"][-1]["step"] if own["curve"] else 0
+                points += [(name, value, end, step) for name, value in (own.get("values") or {}).items() if value is not None]
+                client.log_batch(child, [mlflow.entities.Metric(*point) for point in points])
+                client.set_terminated(child, "FINISHED" if own["usable"] else "FAILED", end)
+            client.set_terminated(parent, end_time=last)
+        return file.read_bytes()
+
+
+def _log_params(client, run_id: str, values: dict[str, Any]) -> None:
+    """Parameters of a run; MLflow takes up to 6,000 characters of each."""
+    for name, value in values.items():
+        client.log_param(run_id, name, str(value)[:6000])
+
+
+def _milliseconds(time: datetime.datetime | None) -> int:
+    """Since 1970, of UTC; 0 where no time is known."""
+    return int(1000 * time.replace(tzinfo=datetime.timezone.utc).timestamp()) if time else 0
+
+
 # TensorBoard
 
 def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
@@ -365,9 +422,13 @@ def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
     return files
 
 
+def _label(run: Digest, candidate: str) -> str:
+    return short_names(run).get(candidate) or run["labels"].get(candidate, candidate)
+
+
 def _folder_name(run: Digest, candidate: str) -> str:
     """A mechanism in letters of file names, short enough for one."""
-    name = re.sub(r"[^A-Za-z0-9.=+-]+", "_", short_names(run).get(candidate) or run["labels"].get(candidate, candidate))[:120]
+    name = re.sub(r"[^A-Za-z0-9.=+-]+", "_", _label(run, candidate))[:120]
     is_baseline = run["baseline"] and candidate == run["baseline"]["candidate"]
     return ("baseline_" if is_baseline else "") + name.strip("._")
 

@@ -14,6 +14,8 @@ evaluations, nas-export RUN --format json --trainings N makes a digest. Formats:
           of a re-test
   tensorboard
           TensorBoard's folder of event files, a run per training run; several runs
+  mlflow  MLflow's database: a run with its settings, below it its training runs with their curves;
+          several runs; needs Python's mlflow
 
 MODEL is a folder that nas-export --format pytorch has written, or a run, whose model of NAME (default:
 best) nas-export writes first. Formats, which need Python's torch:
@@ -40,7 +42,7 @@ from attnas.analysis.digest import BadInput
 from attnas.analysis.files import write_whole, write_whole_folder
 from attnas.analysis.run import Run
 
-FORMATS = ("csv", "ioh", "points", "optuna", "tensorboard", "latex", "onnx", "huggingface")
+FORMATS = ("csv", "ioh", "points", "optuna", "tensorboard", "mlflow", "latex", "onnx", "huggingface")
 MODELS = ("onnx", "huggingface")
 SINGLE = ("csv", "latex", *MODELS)  # of one run
 FOLDERS = {"ioh": exports.ioh_files, "tensorboard": exports.tensorboard_files}
@@ -85,8 +87,8 @@ def export(options: argparse.Namespace) -> None:
         raise BadInput(f"--all-points belongs to --format points, not to {form}")
     if options.mechanism is not None and form not in MODELS:
         raise BadInput(f"--mechanism belongs to --format {' and '.join(MODELS)}, not to {form}")
-    if (form in FOLDERS or form in MODELS) and output is None:
-        raise BadInput(f"--format {form} is a {'file of bytes' if form == 'onnx' else 'folder'}: give --output PATH")
+    if (form in FOLDERS or form in MODELS or form == "mlflow") and output is None:
+        raise BadInput(f"--format {form} is a {'file of bytes' if form in ('onnx', 'mlflow') else 'folder'}: give --output PATH")
     if output is not None and output.exists() and not options.force:
         raise BadInput(f"{output} exists already; --force replaces it")
     if form in MODELS:
@@ -100,6 +102,9 @@ def export(options: argparse.Namespace) -> None:
         write_text(output, latex.table(Run(Path(options.runs[0]))))
         return
     runs = read(options.runs, form)
+    if form == "mlflow":
+        write_whole(output, exports.mlflow_database(runs))
+        return
     if form in FOLDERS:
         write_folder(output, FOLDERS[form](runs))
         return

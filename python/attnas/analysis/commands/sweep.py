@@ -8,20 +8,18 @@ analysis/compare.py compares algorithms, with tests.
 """
 
 import argparse
-import json
 import math
 import pathlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from attnas.analysis import figures, statistics
 from attnas.analysis.arguments import program
-from attnas.analysis.digest import BadInput
+from attnas.analysis.digest import BadInput, flat
 from attnas.analysis.files import csv_text
 from attnas.analysis.page import Chapter, Columns, Paragraph, Pictures, Report
 from attnas.analysis.run import Run
@@ -53,17 +51,6 @@ def _best(run: Run, objective: int) -> float:
     if not found:
         return math.nan
     return max(found) if run.objectives[objective].maximise else min(found)
-
-
-def flat(settings: Mapping[str, Any], before: str = "") -> dict[str, str]:
-    """Every setting by its path, as text."""
-    found: dict[str, str] = {}
-    for key, value in settings.items():
-        if isinstance(value, dict):
-            found |= flat(value, f"{before}{key}.")
-        else:
-            found[before + key] = value if isinstance(value, str) else json.dumps(value)
-    return found
 
 
 def differing(configs: Sequence[Mapping[str, str]]) -> list[str]:
