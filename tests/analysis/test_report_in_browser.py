@@ -98,6 +98,21 @@ class Browser(unittest.TestCase):
     def test_on_a_phone_in_the_dark(self):
         self.expect_all_well(self.visit(500, dark=True))
 
+    def test_the_difference_stands_beside_a_long_name(self):
+        for width, what in ((500, "td .ranged"), (1100, "td:nth-child(5)")):
+            with tempfile.TemporaryDirectory() as name:
+                fixture = RunFixture(Path(name) / "run")
+                fixture.retest()
+                retest = dict(Run(Path(name) / "run").retest)
+                retest["candidates"] = [{**one, "label": "2*attn{similarity=additive+normalization=sparsemax+temperature=per_query}"}
+                                        for one in retest["candidates"]]
+                fixture.set("retest", retest)
+                seen = self.seen(report(Run(Path(name) / "run")), f"""<script>
+                    document.documentElement.dataset.right = document.querySelector("#retest {what}").getBoundingClientRect().right;
+                    document.documentElement.dataset.inner = innerWidth;
+                    </script>""", width)
+            self.assertLessEqual(float(seen["right"]), float(seen["inner"]) - 16, what)
+
     def test_findings_on_a_phone(self):
         """Long names neither widen the page nor become a column of letters."""
         name = "model{position_embedding=none}/2*attn{dropout=0,position=rope,normalization=sparsemax}"

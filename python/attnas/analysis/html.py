@@ -45,11 +45,11 @@ def element(tag: str, *children: Any, **attributes: Any) -> Html:
 
 
 def mechanism(label: str, brief: str = "") -> Html:
-    """A mechanism's name, which may break after each gene.
+    """A mechanism's name, which may break after each gene or option.
 
     @param brief  shown in its place, the whole name being a tooltip; empty: the name itself.
     """
-    return element("span", join(*shortened(brief or label, 160).split("|"), separator="|<wbr>"),
+    return element("span", join(*re.split(r"(?<=[|,{+/=])", shortened(brief or label, 160)), separator="<wbr>"),
                    class_="mechanism", title=label if brief not in ("", label) else None)
 
 

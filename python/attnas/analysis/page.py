@@ -114,12 +114,11 @@ def page(title: str, below: str, sections: Sequence[Section], broad: bool = Fals
     body = element(
         "body",
         element("header", element("h1", title),
-                paragraph(below, class_="below") if below else None,
-                note("Marks of a picture say what they are when you point at them, tap them or reach them with the arrow keys."
-                     + ("" if broad else " A mechanism lights up wherever it is drawn."),
-                     screen=True)),
+                paragraph(below, class_="below") if below else None),
         element("nav", *links, aria_label="sections"),
-        element("main", join(*parts, separator="\n")),
+        element("main", join(*parts, separator="\n"), note(
+            "Marks of a picture say what they are when you point at them, tap them or reach them with the arrow keys."
+            + ("" if broad else " A mechanism lights up wherever it is drawn."), screen=True)),
         element("div", id="tip", role="status", hidden=True),
         element("script", Html(script)),
         class_="broad" if broad else None,

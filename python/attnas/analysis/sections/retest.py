@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnas.analysis.digest import Objective, seed_number
-from attnas.analysis.html import Html, join, mechanism
+from attnas.analysis.html import Html, element, join, mechanism
 from attnas.analysis.measures import Measure, measure_of
 from attnas.analysis.page import Cell, Section, note, paragraph, table
 from attnas.analysis.run import Run, finite_or
@@ -168,7 +168,7 @@ def _differences(run: Run, records: list[dict]) -> Html | None:
             low, high = (finite_or(found[key], NAN) for key in ("low", "high"))
             rows.append([
                 Cell(mechanism(run.label(record["candidate"]), record["label"]), left=True), Cell(objective.title, left=True),
-                Cell(f"{signed(found['difference'])} ({range_text(low, high)})"),
+                Cell(_with_range(found["difference"], low, high)),
                 Cell(p_value(found["p_holm"])), Cell(str(found["n"]))])
     if not rows:
         return None
@@ -177,6 +177,11 @@ def _differences(run: Run, records: list[dict]) -> Html | None:
               rows),
         note("Differences from the baseline on the validation split, in the objective's unit, by "
              f"{'' if run.retest.get('until') else 't-tests of '}pairs of equal seeds; p by Holm over the mechanisms of each objective."))
+
+
+def _with_range(value: float, low: float, high: float) -> Html:
+    """A difference with its interval, which may stand below it."""
+    return element("span", signed(value), " ", element("span", f"({range_text(low, high)})"), class_="ranged")
 
 
 def _interval(retest: dict[str, Any]) -> str:
@@ -286,8 +291,7 @@ def _table(run: Run, records: list[dict]) -> Html:
         rows.append([
             Cell(mechanism(run.label(record["candidate"]), record["label"]), left=True),
             Cell(record["role"], left=True),
-            Cell(f"{signed(measure.shown(cell('difference')))} ({range_text(*measure.interval(cell('low'), cell('high')))})"
-                 if against else NOTHING),
+            Cell(_with_range(measure.shown(cell("difference")), *measure.interval(cell("low"), cell("high"))) if against else NOTHING),
             Cell(p_value(cell("p_holm")) if against else NOTHING),
             Cell(str(against.get("n", NOTHING))),
             *(Cell(number(each)) for each in shown),
