@@ -61,7 +61,7 @@ class Tables(PageTest):
         rows = [line for line in self.lines() if "texttt" in line]
         self.assertIn("sparsemax+", rows[0])
         self.assertNotIn(name.split("|")[1], rows[0])
-        self.assertIn('title="' + name + '">sparsemax+rope<', retest.section(run).body)
+        self.assertIn('title="' + name + '">sparsemax+<wbr>rope<', retest.section(run).body)
         self.assertIn(">sparsemax+rope<", retest.pictures(run)["retest"].file())
         self.assertIn(">sparsemax+rope<", curves.section(run).body)
         self.assertEqual(run.brief(name), "sparsemax+rope")
@@ -156,7 +156,7 @@ class Tables(PageTest):
 
     @unittest.skipUnless(shutil.which("pdflatex"), "no pdflatex")
     def test_long_names_keep_to_their_column(self):
-        for place, name in enumerate(("model{bias=no_bias}/2*attn{similarity=additive,normalization=sparsemax,gating=input_gate,window=64}",
+        for place, name in enumerate(("model{bias=no_bias}/2*attn{similarity=additive,normalization=sparsemax,gating=input_gate}",
                                       "similarity=multiplicative+normalization=sparsemax+temperature=sequence_mean",
                                       "multiplicative|relu_norm|input_gate|sequence_mean|no_bias|0.15")):
             self.change(place, label=name)

@@ -104,11 +104,12 @@ class Browser(unittest.TestCase):
                 fixture = RunFixture(Path(name) / "run")
                 fixture.retest()
                 retest = dict(Run(Path(name) / "run").retest)
-                retest["candidates"] = [{**one, "label": "2*attn{similarity=additive+normalization=sparsemax+temperature=per_query}"}
+                retest["candidates"] = [{**one, "label": "similarity=additive+normalization=sparsemax+temperature=per_query"}
                                         for one in retest["candidates"]]
                 fixture.set("retest", retest)
                 seen = self.seen(report(Run(Path(name) / "run")), f"""<script>
-                    document.documentElement.dataset.right = document.querySelector("#retest {what}").getBoundingClientRect().right;
+                    const box = document.querySelector("#retest {what}").getBoundingClientRect();
+                    document.documentElement.dataset.right = box.right;
                     document.documentElement.dataset.inner = innerWidth;
                     </script>""", width)
             self.assertLessEqual(float(seen["right"]), float(seen["inner"]) - 16, what)

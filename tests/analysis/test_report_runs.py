@@ -206,7 +206,7 @@ class PairedSeeds(unittest.TestCase):
 
     def test_differences_of_the_table_are_in_percent(self):
         page = html.unescape(report(self.run_))
-        self.assertRegex(page, "\u22120.822 \\(\u22122.17 to 0.547\\)")
+        self.assertRegex(page, "\u22120.822 <span>\\(\u22122.17 to 0.547\\)")
         self.assertIn("Better than the baseline? (attnbench_text)", page)
 
 

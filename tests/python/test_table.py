@@ -36,7 +36,8 @@ class Query(unittest.TestCase):
             self.assertEqual(got.test_nll, test_nll if step == 1200 else None)
 
     def test_shorthand_says_what_the_vanilla_mechanism_has_instead(self):
-        for text, name in (("sparsemax", "dot|sparsemax|none|fixed|bias|0"), ("multiplicative+adaptive", "silu_dot|softmax|none|per_query|bias|0"),
+        for text, name in (("sparsemax", "dot|sparsemax|none|fixed|bias|0"),
+                           ("multiplicative+adaptive", "silu_dot|softmax|none|per_query|bias|0"),
                            ("gating=output_gate+no_bias", "dot|softmax|output_gate|fixed|no_bias|0"), ("softmax", VANILLA)):
             self.assertEqual(TEXT.query(text, 0, 1200), TEXT.query(name, 0, 1200))
         for text in ("none", "sparse", "sparsemax+", "gating=sparsemax"):

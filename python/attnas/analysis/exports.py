@@ -56,7 +56,8 @@ def _genes(run: Digest) -> list[dict[str, Any]]:
     """Those of a run. Options have the names that are stored (`stored`), whatever the configuration calls them."""
     shown = schema(run.get("record_schema")).shown
     stored = [{option: shown(gene["name"], option) for option in gene.get("options", ())} for gene in run["genes"]]
-    return [{**gene, **({"options": list(words.values()), "stored": words} if words else {})} for gene, words in zip(run["genes"], stored)]
+    return [{**gene, **({"options": list(words.values()), "stored": words} if words else {})}
+            for gene, words in zip(run["genes"], stored)]
 
 
 def _asked(genes: list[dict[str, Any]], ask: dict[str, Any]) -> list[str]:
@@ -328,9 +329,9 @@ def _times(answering: list[dict[str, Any]]) -> tuple:
 # MLflow
 
 def mlflow_database(runs: list[Digest]) -> bytes:
-    """A database of MLflow's (SQLite), written by MLflow: a run for each run, with its settings as parameters, in an experiment of its
-    name; below it a run for each training run, with genes as parameters, the curve's scalars by step as tensorboard_files() has
-    them, and what was recorded at the end.
+    """A database of MLflow's (SQLite), written by MLflow: a run for each run, with its settings as parameters, in an experiment
+    of its name; below it a run for each training run, with genes as parameters, the curve's scalars by step as
+    tensorboard_files() has them, and what was recorded at the end.
 
     @throws BadInput  where there is no mlflow.
     """
@@ -347,14 +348,16 @@ def mlflow_database(runs: list[Digest]) -> bytes:
         for run in runs:
             name = run["config"].get("name", "run")
             experiment = client.get_experiment_by_name(name)
-            id_ = experiment.experiment_id if experiment else client.create_experiment(name, f"mlflow-artifacts:/{_file_name(name)}")
+            id_ = (experiment.experiment_id if experiment else
+                   client.create_experiment(name, f"mlflow-artifacts:/{_file_name(name)}"))
             first, last = map(_milliseconds, _times(run["evaluations"]))
             parent = client.create_run(id_, first, run_name=title(run)).info.run_id
             _log_params(client, parent, flat(run["config"]))
             genes = _genes(run)
             genotypes = {ask["candidate"]: _asked(genes, ask) for ask in reversed(run["asks"])}
             for own in run["evaluations"]:
-                candidate, seed = own["candidate"], _seed_name(run, own["replicate"]).replace("_", " ")
+                candidate = own["candidate"]
+                seed = _seed_name(run, own["replicate"]).replace("held_out", "held-out").replace("_", " ")
                 start, end = map(_milliseconds, _times([own]))
                 tags = {"mlflow.parentRunId": parent, "candidate": candidate, "seed": seed}
                 child = client.create_run(id_, start, tags, f"{_label(run, candidate)}, {seed}").info.run_id
@@ -383,8 +386,8 @@ def _milliseconds(time: datetime.datetime | None) -> int:
 # TensorBoard
 
 def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
-    """TensorBoard's log folder: MECHANISM/seed_N/events... for each training run, N from 1 (held_out_seed_N of a re-test; seed_N_2 for one
-    with the same seed, as in tuning), below a folder
+    """TensorBoard's log folder: MECHANISM/seed_N/events... for each training run, N from 1 (held_out_seed_N of a
+    re-test; seed_N_2 for one with the same seed, as in tuning), below a folder
     per run where there are several. Scalars by step, natural logarithms: nll/train (mean since the
     checkpoint before), nll/valid, perplexity/train, perplexity/valid, accuracy/valid. Genes, as asked
     for first, are hyperparameters, replicates of a mechanism one group. The baseline's folder begins

@@ -14,7 +14,8 @@ from attnas.analysis.words import MINUS, NOTHING, counted, number, p_column
 NAN = math.nan
 _OF_CONTRASTS = ("difference", "low", "high", "p", "p_holm", "effect_size")
 COLUMNS = ("mechanism", "candidate", "role", *_OF_CONTRASTS[:3], "unit", "percent", "percent_low", "percent_high",
-           *_OF_CONTRASTS[3:], "n", "distinguished", "decision", "test_perplexity", "test_perplexity_low", "test_perplexity_high", "probability")
+           *_OF_CONTRASTS[3:], "n", "distinguished", "decision", "test_perplexity", "test_perplexity_low",
+           "test_perplexity_high", "probability")
 
 
 def rows(run: Run) -> list[dict[str, Any]]:
@@ -65,8 +66,8 @@ def escaped(text: str) -> str:
 
 
 def table(run: Run) -> str:
-    """The table of a paper, for a preamble with \\usepackage[T1]{fontenc} and \\usepackage{textcomp,booktabs,graphicx}: a line per mechanism
-    with the mean of each objective on the validation split, perplexity on the test split, its change from the baseline with p and the
+    """The table of a paper, for a preamble with \\usepackage[T1]{fontenc} and \\usepackage{textcomp,booktabs,graphicx}: a line per
+    mechanism with the mean of each objective on the validation split, perplexity on the test split, its change from the baseline with p and the
     number of pairs. What is distinguished from the baseline is bold; the caption says by which test.
 
     @throws BadInput  where the run compares nothing.

@@ -82,7 +82,8 @@ def graph_of(torch: Any, model: Any, example: Any) -> bytes:
     file = io.BytesIO()
     names, axes = {"input_names": ["tokens"], "output_names": ["logits"]}, {0: "batch", 1: "length"}
     if _has_newer_exporter(torch):
-        torch.onnx.export(model, (example,), dynamo=True, dynamic_shapes=(axes,), verbose=False, opset_version=18, **names).save(file)
+        torch.onnx.export(model, (example,), dynamo=True, dynamic_shapes=(axes,), verbose=False, opset_version=18,
+                          **names).save(file)
     else:
         torch.onnx.export(model, example, file, opset_version=16, dynamic_axes={"tokens": axes, "logits": axes}, **names)
     return file.getvalue()
@@ -139,8 +140,8 @@ def huggingface_files(folder: Path) -> dict[str, bytes]:
 
 
 def _special_tokens(text: dict[str, Any]) -> dict[str, str]:
-    """What pads, and ends a text, of words. No text may have it, or mean something else by it: a published layout's end of a line is
-    a blank; of characters and bytes each may be in a text."""
+    """What pads, and ends a text, of words. No text may have it, or mean something else by it: a published layout's end of a
+    line is a blank; of characters and bytes each may be in a text."""
     if text["unit"] != "word":
         return {}
     return {"pad_token": _PAD} if text["layout"] == "published" else {"eos_token": "\n", "pad_token": "\n"}

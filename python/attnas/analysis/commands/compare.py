@@ -131,8 +131,8 @@ def _more_searches(result: Comparison, words: Words, level: list[str]) -> str:
 
 
 def _beyond_the_table(a: Algorithm, b: Algorithm) -> bool:
-    """Whether infinitely many searches on the same draws could tell two algorithms apart: the interval over draws, without what few
-    searches add to it, does not hold 1/2; or how much they add is not known."""
+    """Whether infinitely many searches on the same draws could tell two algorithms apart: the interval over draws, without what
+    few searches add to it, does not hold 1/2; or how much they add is not known."""
     _, rows, columns = np.intersect1d(a.seeds, b.seeds, return_indices=True)
     each, variances = statistics.improvement_by_group(a.final[rows], b.final[columns], a.noise[rows])
     between = each.var(ddof=1) - variances.mean() if len(each) > 1 else math.nan

@@ -61,7 +61,7 @@ def _picture(run: Run, shown: list[Candidate], objective: int, width: float) -> 
         is_baseline = run.baseline is not None and candidate.name == run.baseline.name
         colour = " baseline-text" if is_baseline else ""
         picture.text(left if narrow else 2, y - 10 if narrow else y + 4,
-                     shortened(candidate.label, 46 if narrow else 53),
+                     shortened(candidate.brief, 46 if narrow else 53),
                      "code small label" + colour)
         found = run.replicates(candidate, objective)
         mean, low, high = mean_interval(list(found.values()), 0.95).within(*limits(described.key or described.name))

@@ -291,7 +291,8 @@ def _table(run: Run, records: list[dict]) -> Html:
         rows.append([
             Cell(mechanism(run.label(record["candidate"]), record["label"]), left=True),
             Cell(record["role"], left=True),
-            Cell(_with_range(measure.shown(cell("difference")), *measure.interval(cell("low"), cell("high"))) if against else NOTHING),
+            Cell(_with_range(measure.shown(cell("difference")), *measure.interval(cell("low"), cell("high")))
+                 if against else NOTHING),
             Cell(p_value(cell("p_holm")) if against else NOTHING),
             Cell(str(against.get("n", NOTHING))),
             *(Cell(number(each)) for each in shown),
