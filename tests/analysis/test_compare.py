@@ -378,8 +378,8 @@ class HandComputed(Comparing):
         self.check("x", {"gap_median": 0.0, "believed_mean": 105.0, "true_mean": 100.0})
         self.check("y", {"gap_median": 290.0, "everything_median": 0.0, "true_mean": 390.0,
                          "optimism": 0.0})
-        self.assertIn("Searches that found nothing usable: 1 of y. They count as if they had handed "
-                      "over a failure.", self.read("compare.md"))
+        self.assertIn("Searches that found nothing usable: 1 of y. They count as if they had returned "
+                      "a failure.", self.read("compare.md"))
         picture = self.read("final_quality.svg")
         self.assertIn("nothing usable in 1 of 1", picture)
         self.assertNotIn(">300<", picture)  # its penalty is on no axis

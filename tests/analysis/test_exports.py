@@ -122,8 +122,12 @@ class Exports(unittest.TestCase):
         genes = ["similarity", "normalization", "gating", "temperature", "bias",
                  "attention_dropout"]
         asked = table[genes].astype(str).agg("|".join, axis=1).str.removesuffix(".0")
-        self.assertEqual(asked.tolist(), [ask["genotype"].removesuffix(".0")
-                                          for ask in self.asks("attention")])
+        self.assertEqual(asked.tolist(), [self.stored(ask).removesuffix(".0") for ask in self.asks("attention")])
+
+    def stored(self, ask: dict) -> str:
+        """What was asked for, options by the names that are stored."""
+        words = {"multiplicative": "silu_dot", "sigmoid": "sigmoid_norm", "adaptive": "per_query"}
+        return "|".join(words.get(word, word) for word in ask["genotype"].split("|"))
 
     # Point sets
 
@@ -257,7 +261,7 @@ class Exports(unittest.TestCase):
             self.assertEqual(trial.state.name, "COMPLETE")
             self.assertEqual(trial.system_attrs["constraints"], [1.0 if breaks else 0.0])
             self.assertEqual("|".join(map(str, trial.params.values())),
-                             ask["genotype"] if "." in ask["genotype"] else ask["genotype"] + ".0")
+                             self.stored(ask) if "." in ask["genotype"] else self.stored(ask) + ".0")
             self.assertGreaterEqual(trial.duration.total_seconds(), 0)
             self.assertEqual(trial.user_attrs["reused"], bool(ask["reused"]))
             self.assertEqual(bool(trial.user_attrs["reason"]), breaks)
