@@ -30,6 +30,9 @@ nas_add_library(attnas_base)
 if(NAS_WITH_TORCH)
   nas_add_library(attnas nas_torch)
   target_link_libraries(attnas_parts PUBLIC attnas_base_parts)
+  # PyPI's LibTorch exports parts of a C++ library that was built into it: those of 2.11 end a process in remove_all(). What is
+  # needed first is looked up first.
+  target_link_options(attnas PUBLIC "LINKER:--push-state,--no-as-needed,-lstdc++,--pop-state")
 endif()
 
 # Links target with the libraries that are made of a target of LIBRARY.
