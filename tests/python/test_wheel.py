@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,15 @@ class Wheel(unittest.TestCase):
             name, place = line.split(" = ")
             module, function = place.split(":")
             (cls.scripts / name).write_text(f"import sys\nfrom {module} import {function}\nsys.exit({function}())\n")
+
+    def test_the_libraries_need_the_cxx_library_before_libtorch(self):
+        # libtorch.so of PyPI's PyTorch 2.11 exports functions of std::filesystem, one of which ended the process.
+        for pattern in ("lib/libattnas.so.*", "**/_core*.so"):
+            library = next((self.folder / "prefix").glob(pattern))
+            read = subprocess.run(["readelf", "--dynamic", library], capture_output=True, text=True, check=True,
+                                  env={**os.environ, "LC_ALL": "C"}).stdout
+            needed = re.findall(r"\(NEEDED\).*\[(.*?)\.so", read)
+            self.assertEqual(needed[0], "libstdc++", library)
 
     def run_script(self, name, *arguments, torch="1.13.1", folder=None):
         """A console script as pip would write it, with a package torch of a version, or none."""
