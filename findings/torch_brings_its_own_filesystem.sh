@@ -41,10 +41,10 @@ int main() {
 }
 END
 libraries=$("$folder/venv/bin/python" -c 'import torch; print(torch.__path__[0] + "/lib")')
-link=(-std=c++20 program.cpp -Wl,--no-as-needed "-L$libraries" "-Wl,-rpath,$libraries" -Wl,--allow-shlib-undefined
+link=(-std=c++20 program.cpp "-Wl,--no-as-needed" "-L$libraries" "-Wl,-rpath,$libraries" "-Wl,--allow-shlib-undefined"
   -ltorch -ltorch_cpu -lc10)
 g++ "${link[@]}" -o usual
-g++ -Wl,--push-state,--no-as-needed,-lstdc++,--pop-state "${link[@]}" -o first
+g++ "-Wl,--push-state,--no-as-needed,-lstdc++,--pop-state" "${link[@]}" -o first
 "$folder/venv/bin/python" -c 'import torch; print("versions: torch", torch.__version__)'
 usual=$(./usual)
 first=$(./first)
