@@ -113,8 +113,9 @@ TEST_F(OwnText, WhatIsScoredIsTheTextGiven) {
         EXPECT_EQ(std::string(bytes.begin(), bytes.end()), text);
         EXPECT_THAT(warnings_, IsEmpty());
         if (!sample.blanks) {
-          EXPECT_THAT(refusal(text, "word"), AllOf(HasSubstr("of a script without blanks"),
-                                                   HasSubstr("data.unit = byte")));
+          EXPECT_THAT(refusal(text, "word"),
+                      AllOf(HasSubstr("of a script without blanks"),
+                            HasSubstr("data.tokenizer = byte, char or bpe")));
           continue;
         }
         const auto words = corpus(text, "word");
@@ -216,7 +217,8 @@ TEST_F(OwnText, WhatNoReaderExpectsIsRefusedOrTold) {
   EXPECT_THAT(refusal("", "word"), HasSubstr("own.txt is empty"));
   EXPECT_THAT(refusal("\xef\xbb\xbf", "byte"), HasSubstr("own.txt is empty"));
   EXPECT_THAT(refusal(" \n \t\n\n  \n", "word"), HasSubstr("has no word"));
-  EXPECT_THAT(refusal(std::string(5000, 'A') + "\n", "word"), HasSubstr("data.unit = byte"));
+  EXPECT_THAT(refusal(std::string(5000, 'A') + "\n", "word"),
+              HasSubstr("data.tokenizer = byte, char or bpe"));
   corpus(repeated(
              "This text says 人人生而自由在尊严和权利上一律平等 and then goes on in English words",
              "\n", 50),
