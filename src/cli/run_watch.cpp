@@ -501,8 +501,9 @@ nlohmann::json RunWatch::overview() const {
       {"several", run.several()},
       {"baseline", run.baseline ? json_number(run.baseline->values[0]) : nlohmann::json()},
       {"best", nullptr}};
-  for (const auto* key : {"name", "ended_by", "started", "elapsed_seconds", "progress", "left"}) {
-    json[key == std::string_view("name") ? "title" : key] = header_.at(key);
+  json["title"] = header_.at("name");
+  for (const auto* key : {"ended_by", "started", "elapsed_seconds", "progress", "left"}) {
+    json[key] = header_.at(key);
   }
   json["error"] = header_.value("error", nlohmann::json());
   // Values are comparable where the data are.

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "core/error.hpp"
+#include "store/store.hpp"
 #include "table/named.hpp"
 
 namespace nas {
@@ -19,11 +20,10 @@ constexpr std::chrono::milliseconds kBetween{500};
 constexpr std::chrono::seconds kBetweenScans{2};
 constexpr std::chrono::milliseconds kSlice{300};  ///< nobody is answered meanwhile
 constexpr std::chrono::seconds kKept{60};         ///< without a word from the page of a run
-constexpr const char* kStore = "store.sqlite";
 
 bool is_run(const fs::path& folder) {
   std::error_code none;
-  const auto store = folder / kStore;
+  const auto store = store_file(folder);
   return fs::is_regular_file(store, none) && !is_table(store);
 }
 
@@ -34,8 +34,10 @@ WatchList::WatchList(const std::vector<std::string>& words) : words_(words) {
     if (!fs::is_directory(word)) {
       add(store_named(word), word);
     } else if (!find(word, words_.size() == 1 ? "" : word, 0)) {
-      throw InputError(word + ": holds no run; give a run's folder, or one that holds runs (" +
-                       kStore + ") at most " + std::to_string(kDepth) + " folders deep");
+      throw InputError(word +
+                       ": holds no run; give a run's folder, or one that holds runs "
+                       "(store.sqlite) at most " +
+                       std::to_string(kDepth) + " folders deep");
     }
   }
 }
@@ -57,7 +59,7 @@ void WatchList::scan() {
 /// Within runs there are no others. Of links those to runs count, so that there are no circles.
 bool WatchList::find(const fs::path& folder, const std::string& name, int depth) {
   if (is_run(folder)) {
-    add(folder / kStore, name);
+    add(store_file(folder), name);
     return true;
   }
   std::error_code none;

@@ -353,14 +353,14 @@ def mlflow_database(runs: list[Digest]) -> bytes:
             first, last = map(_milliseconds, _times(run["evaluations"]))
             parent = client.create_run(id_, first, run_name=title(run)).info.run_id
             _log_params(client, parent, flat(run["config"]))
-            genes = _genes(run)
+            genes, labels = _genes(run), _labels(run)
             genotypes = {ask["candidate"]: _asked(genes, ask) for ask in reversed(run["asks"])}
             for own in run["evaluations"]:
                 candidate = own["candidate"]
                 seed = _seed_name(run, own["replicate"]).replace("held_out", "held-out").replace("_", " ")
                 start, end = map(_milliseconds, _times([own]))
                 tags = {"mlflow.parentRunId": parent, "candidate": candidate, "seed": seed}
-                child = client.create_run(id_, start, tags, f"{_label(run, candidate)}, {seed}").info.run_id
+                child = client.create_run(id_, start, tags, f"{labels.get(candidate, candidate)}, {seed}").info.run_id
                 _log_params(client, child, _params(genes, genotypes.get(candidate, [])))
                 points = [(name, value, start + int(1000 * point["seconds"]), point["step"]) for point in own["curve"]
                           for name, value in _scalars(point).items()]
@@ -404,14 +404,14 @@ def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
         if not any(own["curve"] for own in run["evaluations"]):
             raise BadInput(f"{title(run)}: nothing was trained, so there are no learning curves")
         folders: dict[str, str] = {}  # by candidate
-        genes = _genes(run)
+        genes, labels = _genes(run), _labels(run)
         genotypes = {ask["candidate"]: _asked(genes, ask) for ask in reversed(run["asks"])}
         for own in run["evaluations"]:
             name = own["candidate"]
             if not own["curve"]:
                 continue
             if name not in folders:
-                folders[name] = _unlike(_folder_name(run, name), folders.values(), "{}_{}")
+                folders[name] = _unlike(_folder_name(run, name, labels.get(name, name)), folders.values(), "{}_{}")
             hparams = _params(genes, genotypes.get(name, []))
             start = _started(own)
             began = start.replace(tzinfo=datetime.timezone.utc).timestamp() if start else 0.0
@@ -425,13 +425,14 @@ def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
     return files
 
 
-def _label(run: Digest, candidate: str) -> str:
-    return short_names(run).get(candidate) or run["labels"].get(candidate, candidate)
+def _labels(run: Digest) -> dict[str, str]:
+    """What candidates are called where there is little room; others by their own names."""
+    return {**run["labels"], **short_names(run)}
 
 
-def _folder_name(run: Digest, candidate: str) -> str:
+def _folder_name(run: Digest, candidate: str, label: str) -> str:
     """A mechanism in letters of file names, short enough for one."""
-    name = re.sub(r"[^A-Za-z0-9.=+-]+", "_", _label(run, candidate))[:120]
+    name = re.sub(r"[^A-Za-z0-9.=+-]+", "_", label)[:120]
     is_baseline = run["baseline"] and candidate == run["baseline"]["candidate"]
     return ("baseline_" if is_baseline else "") + name.strip("._")
 
