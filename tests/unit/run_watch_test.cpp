@@ -310,7 +310,7 @@ std::map<std::string, nlohmann::json> rows_of(WatchList& list) {
 
 TEST_F(RunWatchTest, AListHasTheRunsAtMostThreeFoldersDeep) {
   answer(0, {20.0, 5.0});
-  const auto copy_to = [this](const fs::path& folder) {
+  const auto copy_to = [](const fs::path& folder) {
     fs::create_directories(folder);
     Store(folder / "store.sqlite").set_meta("config", {{"name", "copy"}});
   };
