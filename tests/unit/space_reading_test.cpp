@@ -321,6 +321,21 @@ TEST_F(ExperimentTest, InformedModelsOfAWideSpaceLieInIt) {
               testing::HasSubstr("has 4 layers, must have model.layers = 2"));
 }
 
+TEST_F(ExperimentTest, InformedCyclesLieInASpaceOfMoreLayers) {
+  // What a layer does not use has any value, also where the name says a layer for two of the space.
+  const std::string file =
+      "space: {norm: rms, bias: none, attention_dropout: 0, stack: free, mixer: [attn, none]}\n"
+      "model: {layers: 4}\nalgorithm:\n  informed_share: 0.5\n  informed:\n    - "
+      "model{norm=rms,bias=none}";
+  for (const std::string stack :
+       {"/attn{dropout=0}/none/attn{dropout=0}/none", "/none/attn{dropout=0}/none/attn{dropout=0}",
+        "/none/attn{dropout=0}/2*none", "/4*none"}) {
+    EXPECT_EQ(mistakes(file + stack + "\n"), "") << stack;
+  }
+  EXPECT_THAT(mistakes(file + "/none/attn/none/attn\n"),
+              testing::HasSubstr("slot1.attention_dropout must be in [0, 0]"));
+}
+
 TEST_F(ExperimentTest, MistakesOfDropout) {
   EXPECT_EQ(mistakes("space:\n  attention_dropout: 1\n"),
             "a.yaml:2:22: space.attention_dropout = 1, must be in [0, 1)");

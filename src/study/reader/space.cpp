@@ -459,10 +459,14 @@ std::vector<std::string> idle_slots(const SearchSpace& space, Semantics semantic
 Genotype genotype_in(const SearchSpace& space, const Architecture& architecture,
                      const Architecture& frame) {
   const auto wanted = to_string(canonical(architecture));
+  auto spread = architecture;  // a layer for each of the space, so that one can be changed alone
+  for (auto i = spread.stack.size(); i < period_of(space); ++i) {
+    spread.stack.push_back(architecture.layer(static_cast<std::int64_t>(i)));
+  }
   std::vector<std::pair<std::string, GeneValue>> values;
   for (const auto& gene : space.genes()) {
-    auto value = offered(gene, architecture);
-    if (!value) value = equivalent(gene, architecture, wanted);
+    auto value = offered(gene, spread);
+    if (!value) value = equivalent(gene, spread, wanted);
     if (!value) {
       throw InputError(gene.name + " must be " + allowed_text(gene) + ", as the space is");
     }
