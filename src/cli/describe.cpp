@@ -240,7 +240,7 @@ std::string space_table() {
   rows.push_back({"stack",
                   "uniform: all layers have the same genes; cycle: `period` slots that "
                   "layers take in turn, each with genes of its own; free: a slot for each layer"});
-  rows.push_back({"period", "an integer in [2, 16], where stack is cycle"});
+  rows.push_back({"period", "an integer from 2 to model.layers, where stack is cycle"});
   auto text = table(rows);
   text.pop_back();
   return text;

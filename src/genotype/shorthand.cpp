@@ -176,8 +176,10 @@ class ShorthandReader {
       const auto* slot = change.second.slot;
       if (changes_.size() == 1 || is_mixer(change.second) || slot->model) continue;
       bool stands = false;
-      for (std::size_t i = 0; i < whole.stack.size(); ++i) {
-        stands |= nas::text(*slot, whole.stack[i]) == nas::text(*slot, kept.stack[i]);
+      for (std::int64_t i = 0; i < std::ssize(whole.stack); ++i) {
+        const auto& layer = kept.layer(i);  // of a stack that may be shorter
+        stands |= has_gene(layer.mixer, *slot) &&
+                  nas::text(*slot, whole.layer(i)) == nas::text(*slot, layer);
       }
       if (stands) continue;
       const auto others =

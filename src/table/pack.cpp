@@ -21,7 +21,7 @@ using Texts = std::vector<std::string>;
 constexpr std::string_view kProblem = "attention_search";
 const FieldRules kEachElement{.elements = true};
 
-/// Whether a mechanism's name ends with attention dropout 0.
+/// Whether a mechanism has a name of six fields, which ends with attention dropout 0.
 bool without_dropout(const std::string& candidate) { return candidate.ends_with("|0"); }
 
 /// Name of a run for people: its folder's, or its file's.
@@ -124,8 +124,9 @@ class Packer {
     }
     if (cells_.empty()) {
       throw InputError(
-          "no run holds a training of a mechanism without attention dropout: nothing to pack; "
-          "search with space.attention_dropout=0");
+          "no run holds a training of a mechanism that a table can have, of the paper's six genes "
+          "and with attention_dropout 0: nothing to pack" +
+          (left_out_.empty() ? std::string() : "; they have " + *left_out_.begin()));
     }
     list_missing();
     packed_.left_out = {left_out_.begin(), left_out_.end()};
@@ -274,7 +275,7 @@ TableCheck check_table(const Table& table, const fs::path& store) {
   if (result.cells == 0) {
     throw InputError(store.string() +
                      ": holds nothing that a table could have: training runs of a search, of "
-                     "mechanisms without attention dropout");
+                     "mechanisms of the paper's six genes without attention dropout");
   }
   return result;
 }

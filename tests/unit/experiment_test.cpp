@@ -455,6 +455,7 @@ TEST_F(ExperimentTest, ListedMechanismsAreModelsEachOnceAndNotTheBaseline) {
                      {R"(mechanisms=["2*mqa", "2*attn{kv_heads=1}"])"}),
             "command line: mechanisms = 2*attn{kv_heads=1}, must be left out: it is 2*mqa, which "
             "is trained anyway");
+  EXPECT_THAT(mistakes("mechanisms: window=4\n"), HasSubstr("it changes nothing that has"));
   EXPECT_EQ(mistakes("mechanisms: [2*mqa, 2*mqa]\n"),
             "a.yaml:1:21: mechanisms = 2*mqa, is given twice");
   EXPECT_EQ(
@@ -479,9 +480,9 @@ TEST_F(ExperimentTest, ShorthandIsTheBaselineChanged) {
   EXPECT_EQ(load("mechanisms: mqa\n").mechanisms, Texts{"2*attn{kv_heads=1}"});
   EXPECT_EQ(load("algorithm: {informed_share: 0.5, informed: highway}\n").informed,
             Texts{"dot|softmax|highway|fixed|bias|0.1"});
-  EXPECT_EQ(mistakes("mechanisms: softmax\n"),
-            "a.yaml:1:13: mechanisms = softmax, must be left out: it is the baseline, which is "
-            "trained anyway");
+  EXPECT_THAT(mistakes("mechanisms: softmax\n"),
+              HasSubstr("it changes nothing that has an effect, and is the baseline, which is "
+                        "trained anyway"));
   EXPECT_THAT(mistakes("mechanisms: spasemax\n"),
               AllOf(HasSubstr("a.yaml:1:13: mechanisms: model 'spasemax': character 1: nothing is "
                               "called 'spasemax', known: "),

@@ -217,12 +217,12 @@ TEST_F(PackTest, MechanismsWithDropoutAreLeftOut) {
   EXPECT_EQ(message_of<InputError>([&] { (void)check_table(table({run}), other); }),
             other.string() +
                 ": holds nothing that a table could have: training runs of a search, of mechanisms "
-                "without "
-                "attention dropout");
+                "of the paper's six genes without attention dropout");
   EXPECT_THAT(
       refusal({other}),
-      HasSubstr("no run holds a training of a mechanism without attention dropout: nothing to "
-                "pack; search with space.attention_dropout=0"));
+      HasSubstr("no run holds a training of a mechanism that a table can have, of the paper's six "
+                "genes and with attention_dropout 0: nothing to pack; they have " +
+                vanilla));
 }
 
 TEST_F(PackTest, MissingCellsAndUnfinishedRunsAreListed) {

@@ -137,6 +137,13 @@ TEST(Shorthand, RefusesAPartWithoutEffect) {
   EXPECT_EQ(refusal("retnet+rope"), "nothing was thrown") << "it has that";
   EXPECT_EQ(refusal("rope+softmax"), "nothing was thrown") << "vanilla has that";
   EXPECT_THAT(refusal("rope+"), HasSubstr("a part is empty"));
+  // Also where another layer does not have the gene at all, or the name needs fewer layers.
+  const std::string hybrid = "recurrent{decay=scalar}/attn";
+  EXPECT_THAT(refusal("window+window=4+stride=8", hybrid), HasSubstr("has no effect beside"));
+  EXPECT_THAT(refusal("heads=1+kv_heads=1", hybrid), HasSubstr("has no effect beside"));
+  EXPECT_EQ(meant("window+window=4", hybrid),
+            "recurrent{decay=scalar}/attn{pattern=window,window=4}");
+  EXPECT_EQ(meant("mixer=conv+conv=4", hybrid), "2*conv{conv=4}");
 }
 
 TEST(Shorthand, LabelsAreReadByTheSemantics) {

@@ -181,6 +181,9 @@ TEST_F(ExperimentTest, AFreeStackIsACycleOfAllLayers) {
                                    : load(model + "space: {stack: cycle, period: 3, " + genes);
     EXPECT_EQ(free.resolved, cycle.resolved);
   }
+  EXPECT_EQ(load("model: {layers: 40}\nspace: {stack: cycle, period: 40, " + genes).resolved,
+            load("model: {layers: 40}\nspace: {stack: free, " + genes).resolved)
+      << "as it is recorded";
 }
 
 TEST_F(ExperimentTest, MistakesOfAStack) {
@@ -189,14 +192,14 @@ TEST_F(ExperimentTest, MistakesOfAStack) {
       "a.yaml:1:16: space.stack = cicle, must be one of uniform, cycle, free; did you mean cycle?");
   EXPECT_EQ(
       mistakes("space: {stack: cycle}\n"),
-      "a.yaml:1:16: space.period: is missing, must be an integer in [2, 16] where space.stack "
+      "a.yaml:1:16: space.period: is missing, must be an integer in [2, 4096] where space.stack "
       "is cycle");
   EXPECT_EQ(mistakes("space: {period: 2}\n"),
             "a.yaml:1:17: space.period = 2, must be left out where space.stack is uniform");
   EXPECT_EQ(mistakes("space: {stack: free, period: 2}\n"),
             "a.yaml:1:30: space.period = 2, must be left out where space.stack is free");
   EXPECT_EQ(mistakes("space: {stack: cycle, period: 1}\n"),
-            "a.yaml:1:31: space.period = 1, must be in [2, 16]");
+            "a.yaml:1:31: space.period = 1, must be in [2, 4096]");
   EXPECT_EQ(mistakes("space: {stack: cycle, period: 3}\n"),
             "a.yaml:1:31: space.period = 3, must be at most model.layers = 2");
 }

@@ -26,8 +26,6 @@ bool contains(const Texts& texts, const std::string& text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
 }
 
-constexpr std::int64_t kLongestPeriod = 16;
-
 /// Of a range of numbers.
 Setting log_setting() {
   return {.name = "log",
@@ -103,7 +101,7 @@ class SpaceReader {
                          .default_value = std::int64_t{2},
                          .help = "slots that layers take in turn",
                          .min = 2,
-                         .max = static_cast<double>(kLongestPeriod)};
+                         .max = static_cast<double>(kMostLayers)};
     Value how = stack.default_value;
     if (const auto* node = space.find("stack")) {
       if (!read_value("space.stack", *node, stack, diagnostics_, how)) return 1;
@@ -120,7 +118,7 @@ class SpaceReader {
       if (cycles) {
         diagnostics_.add(space.find("stack")->origin,
                          "space.period: is missing, must be an integer in [2, " +
-                             std::to_string(kLongestPeriod) + "] where space.stack is cycle");
+                             std::to_string(kMostLayers) + "] where space.stack is cycle");
       }
       return kind == "free" ? static_cast<std::size_t>(layers_) : 1;
     }
