@@ -533,12 +533,6 @@ class Reader {
     }
   }
 
-  /// Of shorthand that changes nothing, which may name a gene that has no effect here.
-  [[nodiscard]] std::string changes_nothing(const std::string& given) const {
-    return has_sizes() && is_shorthand(given, frame_) ? "changes nothing that has an effect, and "
-                                                      : "";
-  }
-
   /// Listed mechanisms are models of the section `model`, none of them twice, none the baseline.
   void check_mechanisms() {
     if (!listed() || !reads("training")) return;
@@ -554,14 +548,12 @@ class Reader {
       const auto architecture = read_model("mechanisms", name, items[i].origin);
       if (!architecture || !has_sizes()) continue;
       name = to_string(canonical(*architecture));
-      const auto [other, fresh] = known.try_emplace(name, given);
+      const auto [same, fresh] = known.try_emplace(name, given);
       if (fresh) continue;
-      diagnostics_.add(
-          items[i].origin,
-          "mechanisms = " + given +
-              (other->second == given ? ", is given twice"
-                                      : ", must be left out: it " + changes_nothing(given) + "is " +
-                                            other->second + ", which is trained anyway"));
+      const auto why = same->second == given ? ", is given twice"
+                                             : ", must be left out: in effect it is " +
+                                                   same->second + ", which is trained anyway";
+      diagnostics_.add(items[i].origin, "mechanisms = " + given + why);
     }
   }
 
