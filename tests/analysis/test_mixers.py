@@ -65,6 +65,7 @@ class Labels(unittest.TestCase):
         for name, label in labels.items():
             self.assertEqual(tuned.label(name, BASELINE), label)
         self.assertEqual(tuned.label(f"{FRAME}2*attn{{dropout=0}}+swiglu", BASELINE), "attn{conv=0}")
+        self.assertEqual(tuned.label(stacked(GDN, ATTENTION).replace("+swiglu", "+none", 1), BASELINE), "gdn+none/attn")
         self.assertEqual(tuned.label(BASELINE, f"{FRAME}2*attn{{dropout=0}}+swiglu"), "attn{conv=4}")
 
     def test_a_family_is_a_label_without_its_sizes(self):
@@ -78,8 +79,8 @@ class Labels(unittest.TestCase):
             self.assertEqual(tuned.period(name), period)
 
     def test_kinds(self):
-        for label, kind in {"gdn/attn": "hybrid", "swa{window=4}": "attention", "none": "convolution, none", "ssd": "recurrent, adds",
-                            "kda": "recurrent, erases"}.items():
+        for label, kind in {"gdn/attn": "hybrid", "gdn+none/attn": "hybrid", "swa{window=4}": "attention", "none": "convolution, none",
+                            "ssd": "recurrent, adds", "kda": "recurrent, erases"}.items():
             self.assertEqual(mixers.kind_of(label), kind)
 
 
@@ -110,6 +111,11 @@ class Choice(Runs):
         low = self.run_at(1e-3, {BASELINE: [(0.5, 0.5)] * 3, other: [(0.5, 0.5)]})
         found = tuned.read([low, self.run_at(2e-3, {BASELINE: [(0.5, 0.5)] * 2, other: [(0.5, 0.5)]})], "accuracy")
         self.assertEqual(([row.seeds for row in found.rows], found.left_out), ([2], ["gdn"]))
+
+    def test_rows_that_would_have_one_label_have_their_names(self):
+        twins = stacked(GDN, GDN), stacked(GDN, GDN).replace("norm=rms", "norm=layer")
+        runs = [self.run_at(rate, {name: [(0.5, 0.5)] * 2 for name in (BASELINE, *twins)}) for rate in (1e-3, 2e-3)]
+        self.assertEqual({row.label for row in tuned.read(runs, "accuracy").rows}, {"attn", *twins})
 
     def test_refusals(self):
         own = self.run_at(1e-3, {BASELINE: [(0.5, 0.5)] * 2})

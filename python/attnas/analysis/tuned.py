@@ -114,8 +114,9 @@ def read(runs: Sequence[str], value: str) -> Tuned:
     names = [name for name in first.mechanisms if all(name in one.mechanisms for one in loaded)]
     baseline = first.facts.get("baseline") or names[0]
     rows, left_out = [], []
-    for name in names:
-        row = _row(name, label(name, baseline), loaded, value)
+    labels = [label(name, baseline) for name in names]
+    for name, short in zip(names, labels):
+        row = _row(name, short if labels.count(short) == 1 else name, loaded, value)
         rows.append(row) if row.seeds >= FEWEST_SEEDS else left_out.append(row.label)
     missing = {name for one in loaded for name in one.mechanisms} - {*names}
     left_out += [label(name, baseline) for name in sorted(missing)]
@@ -179,15 +180,22 @@ def period(name: str) -> int:
 
 
 def label(name: str, baseline: str) -> str:
-    """A name of a model layer by layer, without its frame and what the baseline has of short convolutions: "gdn", "swa{window=8}",
-    "gdn/gdn/attn/gdn"."""
-    layers = [_mixer(layer, _convolution(layers_of(baseline)[0])) for layer in layers_of(name)]
+    """A name of a model layer by layer, without its frame and what the baseline has of short convolutions and feed-forward layers:
+    "gdn", "swa{window=8}", "gdn/gdn/attn/gdn", "conv+none"."""
+    common = layers_of(baseline)[0]
+    layers = [_mixer(layer, _convolution(common)) + _feed_forward(layer, common) for layer in layers_of(name)]
     return layers[0] if len(set(layers)) == 1 else "/".join(layers)
 
 
 def _convolution(layer: str) -> str:
     found = re.search(r"conv=\d+", layer)
     return found[0] if found else "conv=0"
+
+
+def _feed_forward(layer: str, common: str) -> str:
+    """"+none" where the other layer has another one."""
+    own, other = (re.search(r"\+[^+]*$|$", one)[0] for one in (layer, common))
+    return "" if own == other else own or "+gelu"
 
 
 def _mixer(layer: str, common: str) -> str:

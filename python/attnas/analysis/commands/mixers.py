@@ -20,6 +20,7 @@ import argparse
 import dataclasses
 import itertools
 import pathlib
+import re
 import shlex
 from collections.abc import Sequence
 
@@ -57,7 +58,7 @@ def kind(row: Row) -> str:
 
 def kind_of(label: str) -> str:
     """The same of a label."""
-    mixers = {layer.split("{")[0] for layer in label.split("/")}
+    mixers = {re.split(r"[{+]", layer)[0] for layer in label.split("/")}
     if len(mixers) > 1:
         return "hybrid"
     mixer = mixers.pop()
