@@ -18,6 +18,7 @@
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
+#include "genotype/layer_rules.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "genotype/shorthand.hpp"
@@ -338,12 +339,27 @@ std::string labels_text(const Component& component) {
   return meanings.empty() ? "none: not in the paper" : join(meanings);
 }
 
+/// Of a layer with the component: mixers and feed-forward layers are counted whole.
+MixerCosts costs_of(const Component& component, AttentionShape shape) {
+  const Architecture paper;
+  if (component.gene == "mixer" && mixer_kinds().contains(component.key)) {
+    return mixer_kinds().at(component.key).costs(default_layer(paper, component.key), shape);
+  }
+  if (component.gene == "ffn") {
+    Mechanism layer;
+    layer.ffn = component.key;
+    shape.hidden = hidden_width(paper, layer);
+  }
+  return {component.parameters(shape), component.flops(shape), component.state_bytes(shape)};
+}
+
 std::string component_text(const Component& component) {
   if (!component.mixer.empty()) {  // whose costs depend on the layer's other genes
     return component.gene + " " + component.key + ": " + component.summary + "\n" +
            table({{"mixer", component.mixer}});
   }
   const AttentionShape shape;  // the paper's
+  const auto costs = costs_of(component, shape);
   const std::set<std::string> of_kernel{"similarity", "normalization", "position", "pattern",
                                         "decay"};
   const bool in_kernel = of_kernel.contains(component.gene);
@@ -355,11 +371,10 @@ std::string component_text(const Component& component) {
          table({
              row("paper's label", labels_text(component)),
              row("voids", component.voids.empty() ? "nothing" : join(component.voids)),
-             row("parameters",
-                 std::to_string(component.parameters(shape)) + " per layer" + at.str()),
-             row("cost", human_count(component.flops(shape)) + " FLOPs per layer and sequence"),
-             row("state", std::to_string(component.state_bytes(shape)) +
-                              " bytes per layer and sequence, beside keys and values"),
+             row("parameters", std::to_string(costs.parameters) + " per layer" + at.str()),
+             row("cost", human_count(costs.flops) + " FLOPs per layer and sequence"),
+             row("state", std::to_string(costs.state_bytes) + " bytes per layer and sequence" +
+                              (component.gene == "mixer" ? "" : ", beside keys and values")),
              row("fused", !in_kernel ? "computed outside the attention kernel"
                           : component.fused
                               ? "yes, in every numerical mode but reference"

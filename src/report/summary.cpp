@@ -376,6 +376,7 @@ void RunSummary::digest_rungs() {
   for (const auto& ask : asks) {
     if (!at_rung(ask)) continue;
     reached[ask.until].insert(ask.evaluations.front());
+    reused += ask.reused ? 1 : 0;
     rung_asks.push_back(ask);
   }
   std::erase_if(asks, at_rung);

@@ -421,7 +421,8 @@ std::string difference_text(Measure measure, const nlohmann::json& contrast) {
   if (contrast.is_null()) return {};
   const bool accuracy = measure == Measure::accuracy;
   const auto number = [&](double difference) {
-    const double shown = (accuracy ? -1.0 : 1.0) * shown_difference(measure, difference);
+    const double given = shown_difference(measure, difference);
+    const double shown = accuracy ? 0.0 - given : given;  // no difference has no sign
     return (shown > 0.0 ? "+" : "") + fixed_text(shown, 1);
   };
   auto text = number(contrast.at("difference")) + (accuracy ? "" : " %");

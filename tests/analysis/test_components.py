@@ -650,7 +650,7 @@ class Program(unittest.TestCase):
         cells = {("dot|softmax|none|fixed|bias|0", seed): cell(10.0) for seed in range(3)}
         code, error = self.run_program(self.table(cells))
         self.assertEqual(code, 2)
-        self.assertIn("1 of 1 mechanisms have a test perplexity, and these differ in nothing",
+        self.assertIn("1 of 1 mechanisms have a test perplexity, and these differ in no gene of a space",
                       error)
 
 

@@ -36,6 +36,7 @@ class Measures(unittest.TestCase):
     def test_accuracy_in_points(self):
         measure = Measure(True)
         self.assertAlmostEqual(measure.shown(-0.02), 2.0)  # two errors fewer of a hundred
+        self.assertEqual(math.copysign(1.0, measure.shown(0.0)), 1.0)
         self.assertAlmostEqual(measure.between(0.75, 0.70), 5.0)
         self.assertEqual(measure.value({"test_correct": 30, "test_tokens": 40}), 0.75)
         self.assertTrue(math.isnan(measure.value({"test_correct": 30})))

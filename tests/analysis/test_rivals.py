@@ -509,7 +509,7 @@ class Program(Rivals):
         gone = {key: own for key, own in self.cells.items() if key[0] != functions(SPACE)[2]}
         code, error = self.run_program(self.table(gone))
         self.assertEqual(code, 2)
-        self.assertIn("1 functions of its options are missing", error)
+        self.assertIn(f"has {len(functions(SPACE)) - 1} functions, must have all that the ", error)
         for name in functions(SPACE):
             self.cells[name, 2] = cell(0.0, status="diverged")
         code, error = self.run_program(self.table())

@@ -58,11 +58,16 @@ TEST_F(FidelityRunTest, DependsOnNeitherWorkersNorArraysNorTheSpaceOfCheckpoints
       << text();
   EXPECT_THAT(text(), HasSubstr("rungs: "));
   EXPECT_THAT(text(), HasSubstr(" came to step 120, "));
+  const auto closing = text();
   const auto expected = canonical_export(folder_ / "one");
   const Store store(folder_ / "one" / "store.sqlite", Store::Mode::read_only);
   EXPECT_GT(store.partials().size(), 10U);
   const auto asks = store.asks();
   EXPECT_GT(std::count_if(asks.begin(), asks.end(), [](auto& ask) { return ask.until == 0; }), 1);
+  const auto reused = std::count_if(asks.begin(), asks.end(), [](auto& ask) { return ask.reused; });
+  EXPECT_THAT(closing,
+              HasSubstr(", " + std::to_string(reused) + " answered by an earlier evaluation"))
+      << "at rungs, too";
   ASSERT_EQ(run("nas-run", search("training", "two", {"evaluation.array=3"})), 0) << text();
   EXPECT_EQ(canonical_export(folder_ / "two"), expected);
   ASSERT_EQ(run("nas-run", search("training", "four",

@@ -64,7 +64,7 @@ class Study:
         self.options = [dict(zip(genes.columns, row)) for row in genes.itertuples(index=False)]
         if len(rows) < 2 or not self.factorial.options:
             raise TableError(f"{table.path}: {len(rows)} of {len(table.mechanisms)} mechanisms "
-                             f"have a {goal.title}, and these differ in nothing")
+                             f"have a {goal.title}, and these differ in no gene of a space")
         self.estimate = factorial.means(self.values)
         # Further seeds are those of the best mechanisms. What is said over all of them is of the seeds that these have in common.
         common = noise.common_seeds(self.values)

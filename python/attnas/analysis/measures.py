@@ -36,7 +36,7 @@ class Measure:
     def shown(self, difference: float) -> float:
         """A recorded difference for people."""
         if self.accuracy:
-            return -100.0 * difference
+            return 0.0 - 100.0 * difference  # no difference has no sign
         try:
             return 100.0 * math.expm1(difference)
         except OverflowError:

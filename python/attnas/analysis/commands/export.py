@@ -1,7 +1,7 @@
 """Writes runs for other programs.
 
     analysis/export.py RUN... --format FORMAT [-o PATH] [--force] [--all-points]
-    analysis/export.py MODEL --format onnx|huggingface -o PATH [--mechanism NAME] [--force]
+    analysis/export.py MODEL --format onnx|huggingface -o PATH [--mechanism NAME] [--plugin FILE] [--force]
 
 RUN is a run's folder, its store.sqlite or its results.json; of a run as it stood after so many
 evaluations, nas-export RUN --format json --trainings N makes a digest. Formats:
@@ -85,14 +85,15 @@ def export(options: argparse.Namespace) -> None:
         raise BadInput(f"--format {form} takes one run, not {len(options.runs)}")
     if options.all_points and form != "points":
         raise BadInput(f"--all-points belongs to --format points, not to {form}")
-    if options.mechanism is not None and form not in MODELS:
-        raise BadInput(f"--mechanism belongs to --format {' and '.join(MODELS)}, not to {form}")
+    for name in ("mechanism", "plugin"):
+        if getattr(options, name) and form not in MODELS:
+            raise BadInput(f"--{name} belongs to --format {' and '.join(MODELS)}, not to {form}")
     if (form in FOLDERS or form in MODELS or form == "mlflow") and output is None:
         raise BadInput(f"--format {form} is a {'file of bytes' if form in ('onnx', 'mlflow') else 'folder'}: give --output PATH")
     if output is not None and output.exists() and not options.force:
         raise BadInput(f"{output} exists already; --force replaces it")
     if form in MODELS:
-        with model_folder(Path(options.runs[0]), options.mechanism) as folder:
+        with model_folder(Path(options.runs[0]), options.mechanism, options.plugin) as folder:
             if form == "onnx":
                 write_whole(output, model_forms.onnx_file(folder))
             else:
@@ -122,7 +123,7 @@ def write_text(output: Path | None, text: str) -> None:
 
 
 @contextlib.contextmanager
-def model_folder(given: Path, mechanism: str | None) -> Iterator[Path]:
+def model_folder(given: Path, mechanism: str | None, plugins: list[str]) -> Iterator[Path]:
     """The folder of a model: what was given, or of a run what nas-export writes. Raises BadInput."""
     if (given / "model.safetensors").is_file():
         if mechanism is not None:
@@ -134,7 +135,8 @@ def model_folder(given: Path, mechanism: str | None) -> Iterator[Path]:
         raise BadInput(f"{given}: no model that nas-export --format pytorch has written, and no nas-export on PATH to write one")
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "model"
-        command = [program, str(given), "--format", "pytorch", "--output", str(folder), "--mechanism", mechanism or "best"]
+        command = [program, str(given), "--format", "pytorch", "--output", str(folder), "--mechanism", mechanism or "best",
+                   *(word for plugin in plugins for word in ("--plugin", plugin))]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
             raise BadInput(done.stderr.strip().removeprefix("nas-export: "))
@@ -152,6 +154,7 @@ def main(arguments: list[str]) -> None:
                         help="instead of standard output; a folder needs it")
     parser.add_argument("--force", action="store_true", help="replace what is at PATH")
     parser.add_argument("--mechanism", metavar="NAME", help="onnx, huggingface: of a run, as of nas-export (default: best)")
+    parser.add_argument("--plugin", metavar="FILE", action="append", default=[], help="the same, of a run with plug-ins")
     parser.add_argument("--all-points", action="store_true",
                         help="points: all candidates, not the non-dominated ones alone")
     try:

@@ -51,7 +51,7 @@ from attnas.analysis.pruners import Spent
 from attnas.analysis.replay import replay_order
 from attnas.analysis.rival_store import RivalStore
 from attnas.analysis.tables import MISSING, Table, TableError
-from attnas.analysis.words import duration
+from attnas.analysis.words import counted, duration
 
 try:
     import deap
@@ -159,11 +159,9 @@ class Study:
         self.table, self.goals, self.trainings, self.mode = table, goals, trainings, mode
         self.asks, self.whole = asks, int(table.steps[-1])  # steps of a whole training
         space = Factorial(table.genes, table.schema)
-        if not space.complete:
-            missing = space.missing()
-            raise TableError(f"{table.path}: {len(missing)} functions of its options are missing, "
-                             f"the first is {'|'.join(o or '*' for o in missing[0])}; libraries "
-                             "search all combinations")
+        if not (space.options and space.complete):
+            raise TableError(f"{table.path}: has {counted(len(space.number), 'function')}, must have all that the "
+                             f"{space.combinations:,} combinations of its genes make; libraries search all of them")
         self.options = space.options
         self._space = space
         self.fitness = self._stacked("cells")  # (m, r, objectives)

@@ -119,7 +119,7 @@ def read(argument: str) -> Task:
         raise TableError(f"{path}: {varying[0]} is a number of several values, must be one: means are over options")
     space = Factorial(table.genes.drop(columns=numbers), table.schema)
     if not space.options:
-        raise TableError(f"{path}: its mechanisms differ in no gene")
+        raise TableError(f"{path}: its mechanisms differ in no gene of a space")
     if not space.complete:
         raise TableError(f"{path}: must have every combination of its options once")
     values = goal.minimised
