@@ -18,7 +18,6 @@
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
-#include "genotype/layer_rules.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "genotype/shorthand.hpp"
@@ -339,27 +338,12 @@ std::string labels_text(const Component& component) {
   return meanings.empty() ? "none: not in the paper" : join(meanings);
 }
 
-/// Of a layer with the component: mixers and feed-forward layers are counted whole.
-MixerCosts costs_of(const Component& component, AttentionShape shape) {
-  const Architecture paper;
-  if (component.gene == "mixer" && mixer_kinds().contains(component.key)) {
-    return mixer_kinds().at(component.key).costs(default_layer(paper, component.key), shape);
-  }
-  if (component.gene == "ffn") {
-    Mechanism layer;
-    layer.ffn = component.key;
-    shape.hidden = hidden_width(paper, layer);
-  }
-  return {component.parameters(shape), component.flops(shape), component.state_bytes(shape)};
-}
-
 std::string component_text(const Component& component) {
   if (!component.mixer.empty()) {  // whose costs depend on the layer's other genes
     return component.gene + " " + component.key + ": " + component.summary + "\n" +
            table({{"mixer", component.mixer}});
   }
   const AttentionShape shape;  // the paper's
-  const auto costs = costs_of(component, shape);
   const std::set<std::string> of_kernel{"similarity", "normalization", "position", "pattern",
                                         "decay"};
   const bool in_kernel = of_kernel.contains(component.gene);
@@ -367,23 +351,30 @@ std::string component_text(const Component& component) {
   std::ostringstream at;
   at << " (width " << shape.width << ", " << shape.heads << " heads, " << shape.context
      << " tokens)";
-  return std::string(component.gene) + " " + component.key + ": " + component.summary + "\n" +
-         table({
-             row("paper's label", labels_text(component)),
-             row("voids", component.voids.empty() ? "nothing" : join(component.voids)),
-             row("parameters", std::to_string(costs.parameters) + " per layer" + at.str()),
-             row("cost", human_count(costs.flops) + " FLOPs per layer and sequence"),
-             row("state", std::to_string(costs.state_bytes) + " bytes per layer and sequence" +
-                              (component.gene == "mixer" ? "" : ", beside keys and values")),
-             row("fused", !in_kernel ? "computed outside the attention kernel"
-                          : component.fused
-                              ? "yes, in every numerical mode but reference"
-                              : "no: attention with it is computed by LibTorch's operations in "
-                                "every numerical mode"),
-             row("causal", component.causal ? "yes" : "no: it sees later tokens"),
-             row("prefixes", component.prefix_consistent ? "do not change when tokens are appended"
-                                                         : "change when tokens are appended"),
-         });
+  std::vector<Texts> rows{
+      row("paper's label", labels_text(component)),
+      row("voids", component.voids.empty() ? "nothing" : join(component.voids))};
+  if (component.gene == "mixer" || component.gene == "ffn") {
+    rows.push_back(row(
+        "costs", "of a layer, by its other genes, too: objectives parameters, flops, state_bytes"));
+  } else {
+    rows.push_back(
+        row("parameters", std::to_string(component.parameters(shape)) + " per layer" + at.str()));
+    rows.push_back(
+        row("cost", human_count(component.flops(shape)) + " FLOPs per layer and sequence"));
+    rows.push_back(row("state", std::to_string(component.state_bytes(shape)) +
+                                    " bytes per layer and sequence, beside keys and values"));
+  }
+  rows.push_back(row("fused", !in_kernel ? "computed outside the attention kernel"
+                              : component.fused
+                                  ? "yes, in every numerical mode but reference"
+                                  : "no: attention with it is computed by LibTorch's operations in "
+                                    "every numerical mode"));
+  rows.push_back(row("causal", component.causal ? "yes" : "no: it sees later tokens"));
+  rows.push_back(row("prefixes", component.prefix_consistent
+                                     ? "do not change when tokens are appended"
+                                     : "change when tokens are appended"));
+  return component.gene + " " + component.key + ": " + component.summary + "\n" + table(rows);
 }
 
 /// Whether a name is a component's key or, under either semantics, its label.

@@ -53,7 +53,8 @@ class Stores(unittest.TestCase):
 
 class Comparisons(Stores):
     def test_searches_arrive(self):
-        read = stores.load([self.comparison()])
+        self.comparison()
+        read = stores.load([str(self.folder)])  # as nas-compare leaves it
         self.assertEqual(read.budget, 93)
         self.assertEqual(read.remarks, [])
         search, = read.searches

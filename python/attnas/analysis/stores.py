@@ -88,7 +88,7 @@ class Searches:
 def load(paths: list[str], force: bool = False, by: str | None = None) -> Searches:
     """Reads stores and puts their searches side by side.
 
-    @param paths  run stores, run folders, comparison stores; at least one.
+    @param paths  run stores, comparison stores, or their folders; at least one.
     @param force  put runs on different data, or whose models, training or objectives have different
         settings, beside each other all the same; a remark says so.
     @param by  "trainings": what a search spends are training runs that it begins; "steps": their steps, in
@@ -166,6 +166,8 @@ def _count_steps(store: _Store) -> None:
 
 def _read(path: pathlib.Path) -> _Store:
     try:
+        if (path / "comparison.sqlite").is_file():
+            path = path / "comparison.sqlite"
         if path.is_dir():
             return _read_run(str(path / "store.sqlite"), digest.read(path))
         if path.suffix == ".json":
