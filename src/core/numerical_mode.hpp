@@ -12,7 +12,8 @@ enum class NumericalMode {
   reference,  ///< one LibTorch operation after the other
   exact,      ///< fused kernels
   tf32,  ///< the same, with float32 products of a CUDA device in TensorFloat-32; not on the CPU
-  fast,  ///< the same, with products of bfloat16 numbers, summed in float32; float32 weights
+  fast,  ///< the same, with products of bfloat16 numbers (of attention on a CUDA device:
+         ///< TensorFloat-32), summed in float32; float32 weights
 };
 
 /// @throws InputError unless "reference", "exact", "tf32" or "fast".

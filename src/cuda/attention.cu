@@ -3,6 +3,8 @@
 // scores and searched thresholds cost many times more, and a threshold has to find exactly the
 // forward pass's scores again, or a support changes.
 
+#include <type_traits>
+
 #include "cuda/attention.hpp"
 #include "cuda/attention_scores.cuh"
 #include "cuda/attention_tiles.cuh"
@@ -28,12 +30,12 @@ __device__ bool are_small(const Tokens<const Real>& vectors, int begin, int end,
 
 /// Calls run(score) with the model's score; pairs of queries [first_query, end_query) and keys
 /// [first_key, end_key) are meant.
-template <class Real, class Run>
+template <bool kOnTensorCores, class Real, class Run>
 __device__ void with_score(const Place<Real>& place, const Memory<Real>& memory, int first_query,
                            int end_query, int first_key, int end_key, const Run& run) {
   const Mechanism& mechanism = place.mechanism();
   if (mechanism.score != kernels::Score::additive) {
-    run(ProductScore<Real>{});
+    run(LinearScore<Real, kOnTensorCores>{});
     return;
   }
   const Real* direction = place.attention.directions + mechanism.direction * place.width;
@@ -58,13 +60,6 @@ __device__ int end_of(const Place<Real>& place) {
 __device__ int first_query() {
   return (static_cast<int>(gridDim.x) - 1 - static_cast<int>(blockIdx.x)) * kTile;
 }
-
-struct Unchanged {
-  template <class Real>
-  __device__ Real operator()(Real x) const {
-    return x;
-  }
-};
 
 /// Scores of the block's queries to what multiplies values.
 template <class Real>
@@ -98,35 +93,32 @@ __device__ void weigh(const Place<Real>& place, const Memory<Real>& memory) {
   }
 }
 
-template <class Real>
+template <class Real, bool kOnTensorCores>
 __global__ void forward_kernel(Attention<Real> attention, HeadVectors<Real> output) {
+  using Linear = LinearScore<Real, kOnTensorCores>;
   const Place<Real> place{.attention = attention, .first = first_query()};
   const Memory<Real> memory(place.tokens, place.width);
   const bool with_silu = place.mechanism().score == kernels::Score::silu_product;
-  with_score(place, memory, place.first, end_of(place), 0, end_of(place), [&](const auto& score) {
-    const auto prepare = [&](Real x) { return score.prepare(x); };
-    load_vectors(place.of(attention.q), place, prepare, memory);
-    for_pairs(
-        place.of(attention.k), place, memory, prepare,
-        [&](Real& sum, Real q, Real k, int e) { score.add(sum, q, k, e); },
-        [&](int n, int key, Real sum) {
-          memory.left[row_index(n) * memory.left_stride + key] = with_silu ? silu(sum) : sum;
+  with_score<kOnTensorCores>(
+      place, memory, place.first, end_of(place), 0, end_of(place), [&](const auto& score) {
+        using Products = typename std::decay_t<decltype(score)>::Products;
+        load_vectors(score, place.of(attention.q), place, memory);
+        for_pairs(score, place.of(attention.k), place, memory, [&](int n, int key, Real sum) {
+          memory.left[Products::row(n) * memory.left_stride + key] = with_silu ? silu(sum) : sum;
         });
-  });
-  // A lane reads only keys that it wrote itself.
+      });
   weigh(place, memory);
-  const auto values = place.of(attention.v);
+  using Products = typename Linear::Products;
   const auto out = place.of(output);
-  for (int e = 0; e < place.width; e += kTile) {
-    Real sums[kRows] = {};
-    mix_keys(values, e, place, memory, Unchanged(),
+  for (int begin = 0; begin < place.width; begin += kTile) {
+    Real sums[kSums] = {};
+    mix_keys(Linear(), place.of(attention.v), begin, place, memory, sums,
              [&](int n, Real weight, Real value) { sums[n] += weight * value; });
 #pragma unroll
-    for (int n = 0; n < kRows; ++n) {
-      const int query = place.first + row_index(n);
-      if (query < place.tokens && e + lane_index() < place.width) {
-        out[query][e + lane_index()] = sums[n];
-      }
+    for (int n = 0; n < kSums; ++n) {
+      const int query = place.first + Products::row(n);
+      const int e = begin + Products::column(n);
+      if (query < place.tokens && e < place.width) out[query][e] = sums[n];
     }
   }
 }
@@ -173,48 +165,44 @@ Scratch<Real> scratch_of(const Attention<Real>& attention, Real* scratch) {
   return {scratch, scratch + attention_weights_size(attention)};
 }
 
-/// What a lane has of each of its warp's queries in by_query_kernel.
+/// What a thread has of the query of each of its sums in by_query_kernel: its share of
+/// sum_j gradient_ij r_ij.
 template <class Real>
-struct QueryRows {
-  Real factors[kRows];    ///< the temperature's, 0 for queries that do not exist
-  Real dots[kRows] = {};  ///< its share of sum_j gradient_ij r_ij
-};
+using Dots = Real[kSums];
 
 /// Gradients w.r.t. the raw scores of the block's queries, or of products with SiLU, in memory.left
 /// without the temperature and in scratch with it.
-template <class Real>
+template <class Linear, class Real>
 __device__ void scores_backward(const Place<Real>& place, const Memory<Real>& memory,
                                 const AttentionGradients<Real>& gradients,
-                                const Scratch<Real>& scratch, QueryRows<Real>& rows) {
+                                const Scratch<Real>& scratch, Dots<Real>& dots) {
+  using Products = typename Linear::Products;
   const Attention<Real>& attention = place.attention;
-  const auto product = [](Real& sum, Real a, Real b, int /*e*/) { sum += a * b; };
-  load_vectors(place.of(gradients.output), place, Unchanged(), memory);
-  for_pairs(place.of(attention.v), place, memory, Unchanged(), product,
-            [&](int n, int key, Real sum) {
-              memory.left[row_index(n) * memory.left_stride + key] = sum;
-            });
+  const auto left = [&](int n, int key) -> Real& {
+    return memory.left[Products::row(n) * memory.left_stride + key];
+  };
+  load_vectors(Linear(), place.of(gradients.output), place, memory);
+  for_pairs(Linear(), place.of(attention.v), place, memory,
+            [&](int n, int key, Real sum) { left(n, key) = sum; });
   weigh_backward(place, memory);
-  __syncwarp();  // the rows of memory.vectors and memory.left are the warp's own
+  Products::wait();
 
   if (place.mechanism().score == kernels::Score::silu_product) {
-    load_vectors(place.of(attention.q), place, Unchanged(), memory);
-    for_pairs(place.of(attention.k), place, memory, Unchanged(), product,
-              [&](int n, int key, Real c) {
-                Real& gradient = memory.left[row_index(n) * memory.left_stride + key];
-                rows.dots[n] += gradient * silu(c);
-                gradient *= silu_slope(c);
-              });
+    load_vectors(Linear(), place.of(attention.q), place, memory);
+    for_pairs(Linear(), place.of(attention.k), place, memory, [&](int n, int key, Real c) {
+      dots[n] += left(n, key) * silu(c);
+      left(n, key) *= silu_slope(c);
+    });
   }
 
   const auto temperature = place.of(attention.inverse_temperature);
-#pragma unroll
   for (int n = 0; n < kRows; ++n) {
     const int query = place.first + row_index(n);
-    rows.factors[n] = query < place.tokens ? *temperature[query] : Real{0};
     if (query >= place.tokens) continue;
+    const Real factor = *temperature[query];
     const Real* row = memory.left + row_index(n) * memory.left_stride;
     Real* kept = place.rows(scratch.scores) + Place<Real>::row(query);
-    for_keys(query + 1, [&](int j) { kept[j] = rows.factors[n] * row[j]; });
+    for_keys(query + 1, [&](int j) { kept[j] = factor * row[j]; });
   }
 }
 
@@ -239,123 +227,146 @@ template <class Score, class Real>
 __device__ void queries_backward(const Score& score, const Place<Real>& place,
                                  const Memory<Real>& memory, int begin,
                                  const AttentionGradients<Real>& gradients,
-                                 const Scratch<Real>& scratch, QueryRows<Real>& rows) {
-  const auto q = place.of(place.attention.q);
+                                 const Scratch<Real>& scratch, Dots<Real>& dots) {
+  using Products = typename Score::Products;
+  const Attention<Real>& attention = place.attention;
+  const auto q = place.of(attention.q);
   const auto dq = place.of(gradients.q);
+  const auto temperature = place.of(attention.inverse_temperature);
   const bool with_silu = place.mechanism().score == kernels::Score::silu_product;
-  const int e = begin + lane_index();
-  Real own[kRows];
+  Real own[kSums];
+  Real factors[kSums];  // the temperature's, 0 for queries that do not exist
 #pragma unroll
-  for (int n = 0; n < kRows; ++n) {
-    const int query = place.first + row_index(n);
+  for (int n = 0; n < kSums; ++n) {
+    const int query = place.first + Products::row(n);
+    const int e = begin + Products::column(n);
     own[n] = score.prepare(query < place.tokens && e < place.width ? q[query][e] : Real{0});
+    factors[n] = query < place.tokens ? *temperature[query] : Real{0};
   }
-  Real sums[kRows] = {};
-  Real tangents[kRows] = {};  // sum_j gradient_ij tanh
-  mix_keys(
-      place.of(place.attention.k), begin, place, memory, [&](Real x) { return score.prepare(x); },
-      [&](int n, Real gradient, Real key) {
-        score.add_slope(sums[n], gradient, key, own[n]);
-        if constexpr (Score::kIsAdditive) {
-          tangents[n] += gradient * (1 - 2 * score.fraction(key, own[n]));
-        }
-      });
+  Real sums[kSums] = {};
+  Real tangents[kSums] = {};  // sum_j gradient_ij tanh
+  mix_keys(score, place.of(attention.k), begin, place, memory, sums,
+           [&](int n, Real gradient, Real key) {
+             score.add_slope(sums[n], gradient, key, own[n]);
+             if constexpr (Score::kIsAdditive) {
+               tangents[n] += gradient * (1 - 2 * score.fraction(key, own[n]));
+             }
+           });
   Real direction = 0;
 #pragma unroll
-  for (int n = 0; n < kRows; ++n) {
-    const int query = place.first + row_index(n);
+  for (int n = 0; n < kSums; ++n) {
+    const int query = place.first + Products::row(n);
+    const int e = begin + Products::column(n);
     if (query < place.tokens && e < place.width) {
-      dq[query][e] = rows.factors[n] * score.slope_factor(e) * sums[n];
+      dq[query][e] = factors[n] * score.slope_factor(e) * sums[n];
     }
     if constexpr (Score::kIsAdditive) {
-      rows.dots[n] += score.direction[e] * tangents[n];
-      direction += rows.factors[n] * tangents[n];
+      dots[n] += score.direction[e] * tangents[n];
+      direction += factors[n] * tangents[n];
     } else if (!with_silu) {
-      rows.dots[n] += own[n] * sums[n];  // sum_j g_ij q_i.k_j = q_i.sum_j g_ij k_j
+      dots[n] += own[n] * sums[n];  // sum_j g_ij q_i.k_j = q_i.sum_j g_ij k_j
     }
   }
-  if constexpr (Score::kIsAdditive) keep_direction(place, memory, e, direction, scratch);
+  if constexpr (Score::kIsAdditive) {
+    keep_direction(place, memory, begin + lane_index(), direction, scratch);
+  }
 }
 
-template <class Real>
+template <class Real, bool kOnTensorCores>
 __global__ void __launch_bounds__(kThreads, kBackwardBlocks<Real>)
     by_query_kernel(Attention<Real> attention, AttentionGradients<Real> gradients,
                     Scratch<Real> scratch) {
+  using Linear = LinearScore<Real, kOnTensorCores>;
   const Place<Real> place{.attention = attention, .first = first_query()};
   const Memory<Real> memory(place.tokens, place.width);
-  QueryRows<Real> rows;
-  scores_backward(place, memory, gradients, scratch, rows);
-  with_score(place, memory, place.first, end_of(place), 0, end_of(place), [&](const auto& score) {
+  Dots<Real> dots = {};
+  scores_backward<Linear>(place, memory, gradients, scratch, dots);
+  const auto run = [&](const auto& score) {
     for (int begin = 0; begin < place.width; begin += kTile) {
-      queries_backward(score, place, memory, begin, gradients, scratch, rows);
+      queries_backward(score, place, memory, begin, gradients, scratch, dots);
     }
-  });
-#pragma unroll
-  for (int n = 0; n < kRows; ++n) {
-    const int query = place.first + row_index(n);
-    const Real dot = warp_sum(rows.dots[n]);
-    if (query < place.tokens && lane_index() == 0) {
+    std::decay_t<decltype(score)>::Products::for_rows(dots, memory.tile, [&](int row, Real dot) {
+      const int query = place.first + row;
+      if (query >= place.tokens) return;
       gradients.inverse_temperature[place.head_of_all() * place.tokens + query] = dot;
-    }
-  }
+    });
+  };
+  with_score<kOnTensorCores>(place, memory, place.first, end_of(place), 0, end_of(place), run);
 }
 
-template <class Real>
-__global__ void __launch_bounds__(kThreads, kBackwardBlocks<Real>)
-    by_key_kernel(Attention<Real> attention, AttentionGradients<Real> gradients,
-                  Scratch<Real> scratch) {
-  const Place<Real> place{.attention = attention, .first = static_cast<int>(blockIdx.x) * kTile};
-  const Memory<Real> memory(kTile, place.width);
-  const auto q = place.of(attention.q);
+/// dL/dk and dL/dv of elements [begin, begin + 32).
+template <class Linear, class Score, class Real>
+__device__ void keys_backward(const Score& score, const Place<Real>& place,
+                              const Memory<Real>& memory, int begin,
+                              const AttentionGradients<Real>& gradients,
+                              const Scratch<Real>& scratch) {
+  using ByKeys = typename Score::Products;
+  using ByValues = typename Linear::Products;
+  const Attention<Real>& attention = place.attention;
   const auto k = place.of(attention.k);
-  const auto dk = place.of(gradients.k);
-  const auto dv = place.of(gradients.v);
+  const auto of_place = [&](int row, int column, const auto& use) {
+    const int key = place.first + row;
+    const int e = begin + column;
+    if (key < place.tokens && e < place.width) use(key, e);
+  };
   DropoutFactors<Real> factors(place.dropout(), place.model);
   const auto drop = [&](int query, int key, Real weight) {
     const Real factor = factors(place.element(query, key));
     return factor == 0 ? Real{0} : factor * weight;
   };
-  with_score(
-      place, memory, place.first, place.tokens, place.first, end_of(place), [&](const auto& score) {
-        const auto prepare = [&](Real x) { return score.prepare(x); };
-        for (int begin = 0; begin < place.width; begin += kTile) {
-          const int e = begin + lane_index();
-          Real own[kRows];
+  Real own[kSums];
 #pragma unroll
-          for (int n = 0; n < kRows; ++n) {
-            const int key = place.first + row_index(n);
-            own[n] = score.prepare(key < place.tokens && e < place.width ? k[key][e] : Real{0});
-          }
-          Real of_keys[kRows] = {};
-          Real of_values[kRows] = {};
-          for (int first = place.first; first < place.tokens; first += kTile) {
-            __syncthreads();
-            load_transposed(
-                place.rows(scratch.scores), first, place,
-                [](int, int, Real gradient) { return gradient; }, memory.left);
-            load_tile(q, first, begin, place.tokens, place.width, prepare, memory.tile, kStride);
-            __syncthreads();
-            mix_tile(memory.left, kStride, memory.tile, [&](int n, Real gradient, Real query) {
-              score.add_slope(of_keys[n], gradient, query, own[n]);
-            });
-            __syncthreads();
-            load_transposed<Real>(place.rows(attention.weights), first, place, drop, memory.left);
-            load_tile(place.of(gradients.output), first, begin, place.tokens, place.width,
-                      Unchanged(), memory.tile, kStride);
-            __syncthreads();
-            mix_tile(memory.left, kStride, memory.tile,
-                     [&](int n, Real weight, Real output) { of_values[n] += weight * output; });
-          }
+  for (int n = 0; n < kSums; ++n) {
+    own[n] = score.prepare(Real{0});
+    of_place(ByKeys::row(n), ByKeys::column(n),
+             [&](int key, int e) { own[n] = score.prepare(k[key][e]); });
+  }
+  Real of_keys[kSums] = {};
+  Real of_values[kSums] = {};
+  for (int first = place.first; first < place.tokens; first += kTile) {
+    __syncthreads();
+    ByKeys::load_left(
+        place.rows(scratch.scores), first, place,
+        [](int /*query*/, int /*key*/, Real gradient) { return gradient; }, memory.left);
+    load_tile(score, place.of(attention.q), first, begin, place.tokens, place.width, memory.tile,
+              ByKeys::kStride);
+    __syncthreads();
+    ByKeys::mix_left(memory.left, memory.tile, of_keys, [&](int n, Real gradient, Real query) {
+      score.add_slope(of_keys[n], gradient, query, own[n]);
+    });
+    __syncthreads();
+    ByValues::load_left(place.rows(static_cast<const Real*>(attention.weights)), first, place, drop,
+                        memory.left);
+    load_tile(Linear(), place.of(gradients.output), first, begin, place.tokens, place.width,
+              memory.tile, ByValues::kStride);
+    __syncthreads();
+    ByValues::mix_left(memory.left, memory.tile, of_values,
+                       [&](int n, Real weight, Real output) { of_values[n] += weight * output; });
+  }
+  const auto dk = place.of(gradients.k);
+  const auto dv = place.of(gradients.v);
 #pragma unroll
-          for (int n = 0; n < kRows; ++n) {
-            const int key = place.first + row_index(n);
-            if (key < place.tokens && e < place.width) {
-              dk[key][e] = score.slope_factor(e) * of_keys[n];
-              dv[key][e] = of_values[n];
-            }
-          }
-        }
-      });
+  for (int n = 0; n < kSums; ++n) {
+    of_place(ByKeys::row(n), ByKeys::column(n),
+             [&](int key, int e) { dk[key][e] = score.slope_factor(e) * of_keys[n]; });
+    of_place(ByValues::row(n), ByValues::column(n),
+             [&](int key, int e) { dv[key][e] = of_values[n]; });
+  }
+}
+
+template <class Real, bool kOnTensorCores>
+__global__ void __launch_bounds__(kThreads, kBackwardBlocks<Real>)
+    by_key_kernel(Attention<Real> attention, AttentionGradients<Real> gradients,
+                  Scratch<Real> scratch) {
+  const Place<Real> place{.attention = attention, .first = static_cast<int>(blockIdx.x) * kTile};
+  const Memory<Real> memory(kTile, place.width);
+  with_score<kOnTensorCores>(place, memory, place.first, place.tokens, place.first, end_of(place),
+                             [&](const auto& score) {
+                               for (int begin = 0; begin < place.width; begin += kTile) {
+                                 keys_backward<LinearScore<Real, kOnTensorCores>>(
+                                     score, place, memory, begin, gradients, scratch);
+                               }
+                             });
 }
 
 /// One block per direction: sums `parts` vectors.
@@ -399,25 +410,52 @@ bool attention_fits(std::int64_t tokens, std::int64_t width) {
   return Memory<Real>::bytes(tokens, width) <= most_shared_bytes();
 }
 
+namespace {
+
+template <bool kOnTensorCores, class Real>
+void forward(const Attention<Real>& attention, HeadVectors<Real> output, Stream stream) {
+  launch("attention_forward", forward_kernel<Real, kOnTensorCores>, grid_of(attention),
+         Memory<Real>::bytes(attention.tokens, attention.width), stream, attention, output);
+}
+
+template <bool kOnTensorCores, class Real>
+void backward(const Attention<Real>& attention, const AttentionGradients<Real>& gradients,
+              Stream stream) {
+  const Grid grid = grid_of(attention);
+  const auto scratch = scratch_of(attention, gradients.scratch);
+  launch("attention_backward, by query", by_query_kernel<Real, kOnTensorCores>, grid,
+         Memory<Real>::bytes(attention.tokens, attention.width), stream, attention, gradients,
+         scratch);
+  launch("attention_backward, by key", by_key_kernel<Real, kOnTensorCores>, grid,
+         Memory<Real>::bytes(kTile, attention.width), stream, attention, gradients, scratch);
+  launch("attention_backward, directions", directions_kernel<Real>, Grid{attention.num_directions},
+         kThreads * sizeof(Real), stream, scratch.directions, grid.x * grid.y,
+         static_cast<int>(attention.width), gradients.directions);
+}
+
+/// Calls run(std::true_type()) where tensor cores multiply.
+template <class Real, class Run>
+void with_products(const Attention<Real>& attention, const Run& run) {
+  if constexpr (std::is_same_v<Real, float>) {
+    if (attention.rounds_factors && has_tensor_cores()) return run(std::true_type());
+  }
+  run(std::false_type());
+}
+
+}  // namespace
+
 template <class Real>
 void attention_forward(const Attention<Real>& attention, HeadVectors<Real> output, Stream stream) {
-  launch("attention_forward", forward_kernel<Real>, grid_of(attention),
-         Memory<Real>::bytes(attention.tokens, attention.width), stream, attention, output);
+  with_products(attention,
+                [&](auto on_tensor_cores) { forward<on_tensor_cores>(attention, output, stream); });
 }
 
 template <class Real>
 void attention_backward(const Attention<Real>& attention, const AttentionGradients<Real>& gradients,
                         Stream stream) {
-  const Grid grid = grid_of(attention);
-  const auto scratch = scratch_of(attention, gradients.scratch);
-  launch("attention_backward, by query", by_query_kernel<Real>, grid,
-         Memory<Real>::bytes(attention.tokens, attention.width), stream, attention, gradients,
-         scratch);
-  launch("attention_backward, by key", by_key_kernel<Real>, grid,
-         Memory<Real>::bytes(kTile, attention.width), stream, attention, gradients, scratch);
-  launch("attention_backward, directions", directions_kernel<Real>, Grid{attention.num_directions},
-         kThreads * sizeof(Real), stream, scratch.directions, grid.x * grid.y,
-         static_cast<int>(attention.width), gradients.directions);
+  with_products(attention, [&](auto on_tensor_cores) {
+    backward<on_tensor_cores>(attention, gradients, stream);
+  });
 }
 
 #define NAS_ATTENTION(Real)                                                           \

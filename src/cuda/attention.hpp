@@ -47,6 +47,9 @@ struct Attention {
   HeadVectors<const Real> inverse_temperature;  ///< one number per query
   const Real* directions = nullptr;             ///< (M, d)
   std::int64_t num_directions = 0;              ///< M
+  /// Products of float vectors are those of TensorFloat-32 numbers, by tensor cores where the device
+  /// has them. Additive scores are not products.
+  bool rounds_factors = false;
   /// For the backward pass: attention_weights_size() weights before dropout and (R, B, H, T)
   /// numbers. Null: nothing is kept.
   Real* weights = nullptr;

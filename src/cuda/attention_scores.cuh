@@ -2,15 +2,20 @@
 //   prepare(x)                 what an element of q or k is turned into, once;
 //   add(sum, q, k, e)          adds what element e of two prepared vectors contributes to a score;
 //   add_slope(sum, g, a, b)    adds g d(score)/dq, or g d(score)/dk, of an element but for
-//   slope_factor(e)            which multiplies the sum in the end.
+//   slope_factor(e)            which multiplies the sum in the end;
+//   Products                   what multiplies.
 #pragma once
 
+#include <type_traits>
+
+#include "cuda/attention_products.cuh"
 #include "cuda/math.cuh"
 
 namespace nas::cuda {
 
 template <class Real>
 struct ProductScore {
+  using Products = Lanes;
   static constexpr bool kIsAdditive = false;
   __device__ static Real prepare(Real x) { return x; }
   __device__ static void add(Real& sum, Real q, Real k, int /*e*/) { sum += q * k; }
@@ -20,6 +25,16 @@ struct ProductScore {
   __device__ static Real slope_factor(int /*e*/) { return 1; }
 };
 
+/// Of factors rounded to TensorFloat-32.
+struct RoundedProductScore : ProductScore<float> {
+  using Products = TensorCores;
+  __device__ static float prepare(float x) { return round_to_tf32(x); }
+};
+
+/// What products of vectors are made by.
+template <class Real, bool kOnTensorCores>
+using LinearScore = std::conditional_t<kOnTensorCores, RoundedProductScore, ProductScore<Real>>;
+
 /// r = v.tanh(q + k). With a = e^(2 q) and b = e^(2 k),
 ///   tanh(q + k) = 1 - 2 y,  y = 1 / (1 + a b),  tanh' = 4 y (1 - y),
 /// so that an element of a pair of tokens costs a reciprocal and some products. Without
@@ -27,6 +42,7 @@ struct ProductScore {
 /// (q + k))).
 template <class Real, bool kFactored>
 struct AdditiveScore {
+  using Products = Lanes;
   static constexpr bool kIsAdditive = true;
   /// 2 |q + k| <= 86 keeps a b between 4e-38 and 3e37.
   static constexpr double kLargest = 21.5;

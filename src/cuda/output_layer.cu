@@ -306,21 +306,6 @@ __device__ void mix_tiles(const Matrix<typename Of::Element>& own, std::int64_t 
   }
 }
 
-/// The largest, or the sum, over the four lanes that have parts of the same rows.
-__device__ float largest_of_quad(float x) {
-  for (int distance = 1; distance <= 2; distance *= 2) {
-    const float other = __shfl_xor_sync(kAllLanes, x, distance);
-    x = other > x ? other : x;
-  }
-  return x;
-}
-__device__ float sum_of_quad(float x) {
-  for (int distance = 1; distance <= 2; distance *= 2) {
-    x += __shfl_xor_sync(kAllLanes, x, distance);
-  }
-  return x;
-}
-
 /// Softmax of rows whose logits come tile by tile, [fragment][half]: sums are of e^(logit - top).
 struct RunningSums {
   float tops[2][2];

@@ -25,6 +25,21 @@ __device__ Real warp_max(Real x) {
   return x;
 }
 
+/// The largest, or the sum, over the four lanes that have parts of a row of a fragment.
+__device__ inline float largest_of_quad(float x) {
+  for (int distance = 1; distance <= 2; distance *= 2) {
+    const float other = __shfl_xor_sync(kAllLanes, x, distance);
+    x = other > x ? other : x;
+  }
+  return x;
+}
+__device__ inline float sum_of_quad(float x) {
+  for (int distance = 1; distance <= 2; distance *= 2) {
+    x += __shfl_xor_sync(kAllLanes, x, distance);
+  }
+  return x;
+}
+
 /// How many lanes it is true for.
 __device__ inline int warp_count(bool predicate) {
   return __popc(__ballot_sync(kAllLanes, predicate));

@@ -120,7 +120,7 @@ Calls attention_pass(const Architecture& architecture, const PassSettings& setti
           .make({.mechanisms = {mechanism},
                  .shape = architecture.attention_shape(mechanism),
                  .semantics = architecture.semantics},
-                ParameterScope(parameters, of_operations(settings.numerical_mode)));
+                ParameterScope(parameters, settings.numerical_mode));
   initialise(parameters, {{kSeed, 0}});
   move_to(parameters, device, at::kFloat);
   // The output of a freshly initialised LayerNorm: mean 0, variance 1.

@@ -591,7 +591,8 @@ torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::T
   tensors.distance_biases = distance_biases(q);
   tensors.sums = sums(input);
   tensors.sinks = joined_rows(sinks_);
-  ArrayAttention models{attention_, masks};
+  ArrayAttention models{attention_, masks,
+                        mode_ == NumericalMode::tf32 || mode_ == NumericalMode::fast};
   if (device_operations(q.device()) != nullptr) models.on_device = described(masks, q.device());
   return fused_attention(std::move(models), tensors);
 }

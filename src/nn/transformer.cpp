@@ -117,7 +117,7 @@ Pass pass_of(const Pass& pass, const Models& models) {
 
 struct TransformerArray::Impl {
   Impl(const std::vector<Architecture>& given, NumericalMode given_mode, torch::Device device)
-      : architectures(given), numerical_mode(given_mode), mode(of_operations(given_mode)) {
+      : architectures(given), mode(given_mode) {
     require_alike(architectures);
     with_values = models_with_values(architectures);
     const auto& common = architectures.front();
@@ -155,8 +155,7 @@ struct TransformerArray::Impl {
   }
 
   std::vector<Architecture> architectures;
-  NumericalMode numerical_mode;
-  NumericalMode mode;  ///< of operations
+  NumericalMode mode;
   std::vector<Parameter> parameters;
   torch::Tensor embedding;
   std::optional<PositionEmbedding> positions;
@@ -194,7 +193,7 @@ torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass
         ", must be (R, B, T) with R = " + std::to_string(num_models()) +
         (bounded ? " and T <= context = " + std::to_string(common.context) : ""));
   }
-  set_float_products(tokens.device(), impl_->numerical_mode);
+  set_float_products(tokens.device(), impl_->mode);
   const auto positions = (*impl_->positions)(tokens.size(2));
   auto stream = dropout(embed(tokens, impl_->embedding, positions, impl_->mode),
                         dropout_masks(common.dropout, pass, kEmbeddingSite, num_models()));
@@ -214,7 +213,7 @@ torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass
 }
 
 Hidden TransformerArray::hidden(const torch::Tensor& tokens, const Pass& pass) {
-  return {features(tokens, pass), impl_->output, impl_->numerical_mode};
+  return {features(tokens, pass), impl_->output, impl_->mode};
 }
 
 torch::Tensor TransformerArray::logits(const torch::Tensor& tokens, const Pass& pass) {
@@ -223,8 +222,7 @@ torch::Tensor TransformerArray::logits(const torch::Tensor& tokens, const Pass& 
 
 torch::Tensor TransformerArray::loss(const torch::Tensor& tokens, const torch::Tensor& targets,
                                      const Pass& pass) {
-  return linear_cross_entropy(features(tokens, pass), impl_->output, targets,
-                              impl_->numerical_mode);
+  return linear_cross_entropy(features(tokens, pass), impl_->output, targets, impl_->mode);
 }
 
 TokenScores TransformerArray::scores(const torch::Tensor& tokens, const torch::Tensor& targets) {
@@ -241,7 +239,7 @@ SequenceState TransformerArray::start(std::int64_t room) const {
 
 torch::Tensor TransformerArray::step(const torch::Tensor& tokens, SequenceState& state) {
   const at::NoGradGuard no_grad;
-  set_float_products(tokens.device(), impl_->numerical_mode);
+  set_float_products(tokens.device(), impl_->mode);
   auto stream = embed(tokens.unsqueeze(-1), impl_->embedding,
                       impl_->positions->of_place(state.tokens), impl_->mode);
   Pass pass;
@@ -269,7 +267,7 @@ const std::vector<Architecture>& TransformerArray::architectures() const {
   return impl_->architectures;
 }
 
-NumericalMode TransformerArray::numerical_mode() const { return impl_->numerical_mode; }
+NumericalMode TransformerArray::numerical_mode() const { return impl_->mode; }
 
 Transformer::Transformer(const Architecture& architecture, NumericalMode mode)
     : array_({architecture}, mode) {}

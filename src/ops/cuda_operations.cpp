@@ -239,6 +239,7 @@ cuda::Attention<Real> attention_of(const ArrayAttention& models, const Attention
   if (tensors.directions.defined()) {
     attention.num_directions = tensors.directions.numel() / attention.width;
   }
+  attention.rounds_factors = models.rounds_factors;
   if (kept.defined()) {
     attention.weights = kept.data_ptr<Real>();
     attention.statistics = attention.weights + cuda::attention_weights_size(attention);
@@ -314,10 +315,14 @@ class CudaOperations final : public DeviceOperations {
 
   void embedding_backward(const torch::Tensor& tokens, const torch::Tensor& by_rows,
                           const torch::Tensor& by_matrices) const override {
+    // Equal tokens stay in the order of their places. Half the digits take half the time.
+    const auto [sorted, places] = at::sort(tokens.flatten(1).to(at::kInt), /*stable=*/true,
+                                           /*dim=*/1, /*descending=*/false);
     AT_DISPATCH_FLOATING_TYPES(by_rows.scalar_type(), "embedding_backward", [&] {
-      cuda::embedding_backward({.tokens = tokens.data_ptr<std::int64_t>(),
-                                .models = tokens.size(0),
-                                .num_tokens = tokens.numel() / tokens.size(0),
+      cuda::embedding_backward({.tokens = sorted.template data_ptr<std::int32_t>(),
+                                .places = places.template data_ptr<std::int64_t>(),
+                                .models = sorted.size(0),
+                                .num_tokens = sorted.size(1),
                                 .vocabulary = by_matrices.size(1),
                                 .width = by_matrices.size(2)},
                                by_rows.data_ptr<scalar_t>(), by_matrices.data_ptr<scalar_t>(),

@@ -41,7 +41,8 @@ struct ModelAttention {
 /// The same for an array of R models.
 struct ArrayAttention {
   std::vector<ModelAttention> of_models;
-  Masks masks;  ///< of the weights
+  Masks masks;                  ///< of the weights
+  bool rounds_factors = false;  ///< on devices: of products, to TensorFloat-32
   /// What kernels of a device read of both (DeviceOperations::described()), in its memory.
   torch::Tensor on_device{};
 };

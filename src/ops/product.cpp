@@ -260,10 +260,6 @@ struct ContiguousGradient {
 
 }  // namespace
 
-NumericalMode of_operations(NumericalMode mode) {
-  return mode == NumericalMode::tf32 ? NumericalMode::exact : mode;
-}
-
 void set_float_products(torch::Device device, NumericalMode mode) {
   if (!device.is_cuda()) return;
   static std::mutex mutex;

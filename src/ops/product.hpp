@@ -94,9 +94,6 @@ void add_up_rows(std::int64_t m, std::int64_t n, const Real* x, Real* sums) {
 // compute twice as many of these at a time; on others the rounded factors are multiplied as
 // float32, results are not rounded, and nothing is gained.
 
-/// How operations compute in a mode: `tf32` differs from `exact` in set_float_products() alone.
-NumericalMode of_operations(NumericalMode mode);
-
 /// Before models compute on a CUDA device: makes LibTorch multiply float32 matrices there as the
 /// mode says, in TensorFloat-32 in `tf32` and in no other, whatever the environment says
 /// (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE). It is a setting of the process: models of different modes

@@ -50,6 +50,7 @@ struct Case {
   Array<Mechanism> mechanisms;
   Array<std::uint64_t> seeds;
   std::uint64_t site = 3;
+  bool rounds_factors = false;
   Array<Real> q, k, v, outer, temperature, directions;
 
   Array<Real> output, dq, dk, dv, dtemperature, ddirections;
@@ -98,6 +99,7 @@ Attention<Real> attention_of(Case<Real>& given) {
                                    sizes.heads * sizes.tokens, sizes.tokens, 1};
   attention.directions = given.directions.data();
   attention.num_directions = num_additive(given.mechanisms);
+  attention.rounds_factors = given.rounds_factors;
   return attention;
 }
 
@@ -194,18 +196,32 @@ void run_on_cpu(Case<Real>& given) {
 }
 
 template <class Real>
-void expect_equal_to_cpu(const Case<Real>& given, const std::string& what) {
+void expect_equal_to_cpu(const Case<Real>& given, const std::string& what,
+                         double allowed = tolerance<Real>(),
+                         double allowed_of_sums = tolerance<Real>()) {
   auto ours = given;
   auto expected = given;
   run_kernels(ours);
   run_on_cpu(expected);
-  expect_close(ours.output, expected.output, what + " output");
-  expect_close(ours.dq, expected.dq, what + " dq");
-  expect_close(ours.dk, expected.dk, what + " dk");
-  expect_close(ours.dv, expected.dv, what + " dv");
-  expect_close(ours.dtemperature, expected.dtemperature, what + " dtemperature");
-  expect_close(ours.ddirections, expected.ddirections, what + " ddirections");
+  expect_close(ours.output, expected.output, what + " output", allowed);
+  expect_close(ours.dq, expected.dq, what + " dq", allowed);
+  expect_close(ours.dk, expected.dk, what + " dk", allowed);
+  expect_close(ours.dv, expected.dv, what + " dv", allowed);
+  expect_close(ours.dtemperature, expected.dtemperature, what + " dtemperature", allowed_of_sums);
+  expect_close(ours.ddirections, expected.ddirections, what + " ddirections", allowed);
 }
+
+/// A case of which vectors are TensorFloat-32 numbers, so that scores are exact: what is rounded are
+/// weights and gradients w.r.t. scores, by at most 2^-11 of each.
+Case<float> rounding(Case<float> given) {
+  given.rounds_factors = true;
+  for (auto* vectors : {&given.q, &given.k, &given.v, &given.outer}) {
+    for (float& x : *vectors) x = std::ldexp(std::nearbyint(std::ldexp(x, 10)), -10);
+  }
+  return given;
+}
+constexpr double kRounded = 1e-3;
+constexpr double kRoundedSums = 4e-3;  // whose terms, scores times gradients, cancel
 
 Mechanism mechanism_of(kernels::Score score, Normalization normalization, std::int32_t direction,
                        double dropout) {
@@ -247,6 +263,49 @@ TYPED_TEST(AttentionKernels, EqualTheCpusForEverySize) {
                 ", d " + std::to_string(width));
       }
     }
+  }
+}
+
+TEST(AttentionOnTensorCores, EqualsTheCpusForEveryMechanism) {
+  for (const auto score : kScores) {
+    for (const auto normalization : kNormalizations) {
+      for (const auto& sizes : {Sizes{2, 1, 2, 33, 8}, Sizes{2, 1, 1, 64, 32}}) {
+        std::ostringstream what;
+        what << "score " << static_cast<int>(score) << ", normalization "
+             << static_cast<int>(normalization) << ", T " << sizes.tokens;
+        in_both_orders([&] {
+          expect_equal_to_cpu(rounding(make_case<float>(sizes, pair_of(score, normalization))),
+                              what.str(), kRounded, kRoundedSums);
+        });
+      }
+    }
+  }
+}
+
+TEST(AttentionOnTensorCores, EqualsTheCpusForEverySize) {
+  for (const auto score : kScores) {
+    for (const std::int64_t tokens : {1, 31, 32, 33, 64, 97}) {
+      for (const std::int64_t width : {8, 32, 40}) {
+        expect_equal_to_cpu(rounding(make_case<float>({2, 2, 1, tokens, width},
+                                                      pair_of(score, Normalization::softmax))),
+                            "score " + std::to_string(static_cast<int>(score)) + ", T " +
+                                std::to_string(tokens) + ", d " + std::to_string(width),
+                            kRounded, kRoundedSums);
+      }
+    }
+  }
+}
+
+/// Factors are rounded, each to 10 bits behind the point: one key, so that the output is its value.
+TEST(AttentionOnTensorCores, RoundsFactors) {
+  auto given = make_case<float>(
+      {1, 1, 1, 1, 8}, {mechanism_of(kernels::Score::product, Normalization::softmax, 0, 0.0)});
+  given.rounds_factors = true;
+  run_kernels(given);
+  for (std::size_t e = 0; e < 8; ++e) {
+    int exponent = 0;
+    const float fraction = std::frexp(given.v[e], &exponent);
+    EXPECT_EQ(given.output[e], std::ldexp(std::nearbyint(std::ldexp(fraction, 11)), exponent - 11));
   }
 }
 
@@ -319,8 +378,19 @@ Case<Real> alone(const Case<Real>& given, std::size_t model) {
   return lone;
 }
 
-TEST(AttentionArray, AModelIsBitEqualInAnyArrayAndForAnyOrderOfThreads) {
-  auto array = make_case<float>({24, 1, 1, 40, 8}, mixed());
+/// In full precision, and with rounded factors.
+class AttentionArray : public testing::TestWithParam<bool> {
+ protected:
+  static Case<float> of_all(std::int64_t tokens) {
+    auto made = make_case<float>({24, 1, 1, tokens, 8}, mixed());
+    made.rounds_factors = GetParam();
+    return made;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, AttentionArray, testing::Bool());
+
+TEST_P(AttentionArray, AModelIsBitEqualInAnyArrayAndForAnyOrderOfThreads) {
+  auto array = of_all(40);
   run_kernels(array);
   for (std::size_t model = 0; model < array.mechanisms.size(); ++model) {
     const auto expected = alone(array, model);
@@ -337,8 +407,8 @@ TEST(AttentionArray, AModelIsBitEqualInAnyArrayAndForAnyOrderOfThreads) {
   }
 }
 
-TEST(AttentionArray, ANaNStaysInItsModel) {
-  auto clean = make_case<float>({24, 1, 1, 5, 8}, mixed());
+TEST_P(AttentionArray, ANaNStaysInItsModel) {
+  auto clean = of_all(5);
   auto poisoned = clean;
   const std::size_t size = clean.k.size() / 24;
   for (std::size_t model = 0; model < 24; model += 2) {
@@ -358,8 +428,8 @@ TEST(AttentionArray, ANaNStaysInItsModel) {
   }
 }
 
-TEST(AttentionArray, KeepsNothingWhereNobodyAsks) {
-  auto given = make_case<float>({24, 1, 1, 33, 8}, mixed());
+TEST_P(AttentionArray, KeepsNothingWhereNobodyAsks) {
+  auto given = of_all(33);
   run_kernels(given);
   Array<float> output(given.output.size());
   attention_forward(attention_of(given), vectors_in<float>(output, given.sizes), AtOnce());
@@ -368,7 +438,7 @@ TEST(AttentionArray, KeepsNothingWhereNobodyAsks) {
 
 #ifndef NAS_EMULATE_CUDA
 /// What a kernel may have is a property of the kernel, not of a launch.
-TEST(AttentionArray, ThreadsLaunchWithMoreAndLessSharedMemory) {
+TEST(AttentionLaunches, ThreadsLaunchWithMoreAndLessSharedMemory) {
   std::vector<std::future<void>> runs;
   for (const std::int64_t tokens : {300, 700}) {
     runs.push_back(std::async(std::launch::async, [tokens] {
@@ -384,7 +454,7 @@ TEST(AttentionArray, ThreadsLaunchWithMoreAndLessSharedMemory) {
 }
 #endif
 
-TEST(AttentionArray, FitWhereAnH200HasTheSharedMemory) {
+TEST(AttentionLaunches, FitWhereAnH200HasTheSharedMemory) {
   EXPECT_TRUE(attention_fits<float>(1024, 128));
   EXPECT_FALSE(attention_fits<float>(2048, 128));
   EXPECT_FALSE(attention_fits<double>(1024, 128));

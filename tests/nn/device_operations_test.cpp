@@ -250,6 +250,26 @@ TEST(DeviceOperations, RoundFactorsInModeFast) {
   }
 }
 
+/// Scores of dot products and what values are mixed by, forward and backward.
+TEST(DeviceOperations, RoundFactorsOfAttention) {
+  const auto all = various_models();
+  const std::vector<std::size_t> places{0, 1, 2};
+  const auto step = [&](NumericalMode mode) {
+    return step_of(all, places, at::kFloat, at::kCPU, From::spread, mode);
+  };
+  const auto exact = step(NumericalMode::exact);
+  const Emulation emulation;
+  const auto ours = step(NumericalMode::tf32);
+  for (const auto place : places) {
+    for (const auto& [name, gradient] : exact.gradients[place]) {
+      const auto& rounded = ours.gradients[place].at(name);
+      expect_close(rounded, gradient, name, 1e-2);
+      // No other product is rounded here: LibTorch's are the CPU's.
+      EXPECT_GT((rounded - gradient).abs().max().item<double>(), 0.0) << name;
+    }
+  }
+}
+
 /// Of a width that tensor cores take, with the loss of a part of a batch.
 TEST(DeviceOperations, TakeTheOutputLayerAsOne) {
   const auto targets = some_targets(2, 70, 150);
