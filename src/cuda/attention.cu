@@ -6,9 +6,8 @@
 #include <type_traits>
 
 #include "cuda/attention.hpp"
+#include "cuda/attention_rows.cuh"
 #include "cuda/attention_scores.cuh"
-#include "cuda/attention_tiles.cuh"
-#include "cuda/row_normalization.cuh"
 
 namespace nas::cuda {
 
@@ -28,22 +27,25 @@ __device__ bool are_small(const Tokens<const Real>& vectors, int begin, int end,
   return small;
 }
 
-/// Calls run(score) with the model's score; pairs of queries [first_query, end_query) and keys
-/// [first_key, end_key) are meant.
+/// Calls run(score) with the model's score; pairs of queries [first_query, end_query), of as many heads
+/// as `heads` from the block's on, and keys [first_key, end_key) are meant.
 template <bool kOnTensorCores, class Real, class Run>
 __device__ void with_score(const Place<Real>& place, const Memory<Real>& memory, int first_query,
-                           int end_query, int first_key, int end_key, const Run& run) {
+                           int end_query, int first_key, int end_key, std::int64_t heads,
+                           const Run& run) {
   const Mechanism& mechanism = place.mechanism();
+  if (mechanism.score == kernels::Score::distance) return run(DistanceScore<Real>{});
   if (mechanism.score != kernels::Score::additive) {
-    run(LinearScore<Real, kOnTensorCores>{});
-    return;
+    return run(LinearScore<Real, kOnTensorCores>{});
   }
   const Real* direction = place.attention.directions + mechanism.direction * place.width;
   for (int e = thread_index(); e < padded(place.width); e += kThreads) {
     memory.direction[e] = e < place.width ? direction[e] : Real{0};
   }
-  const bool small = are_small(place.of(place.attention.q), first_query, end_query, place.width) &&
-                     are_small(place.of(place.attention.k), first_key, end_key, place.width);
+  bool small = are_small(place.of_keys(place.attention.k), first_key, end_key, place.width);
+  for (std::int64_t head = 0; head < heads; ++head) {
+    small &= are_small(place.next(head).of(place.attention.q), first_query, end_query, place.width);
+  }
   if (__syncthreads_or(!small) == 0) {
     run(AdditiveScore<Real, true>{memory.direction});
   } else {
@@ -61,38 +63,6 @@ __device__ int first_query() {
   return (static_cast<int>(gridDim.x) - 1 - static_cast<int>(blockIdx.x)) * kTile;
 }
 
-/// Scores of the block's queries to what multiplies values.
-template <class Real>
-__device__ void weigh(const Place<Real>& place, const Memory<Real>& memory) {
-  const Attention<Real>& attention = place.attention;
-  const auto temperature = place.of(attention.inverse_temperature);
-  DropoutFactors<Real> factors(place.dropout(), place.model);
-  for (int n = 0; n < kRows; ++n) {
-    const int query = place.first + row_index(n);
-    const int visible = query < place.tokens ? query + 1 : 0;
-    Real* row = memory.left + row_index(n) * memory.left_stride;
-    if (visible > 0) {
-      const ScoreRow<Real> scores{row, visible};
-      scale(scores, *temperature[query]);
-      const Real statistic = with_normalization(
-          place.mechanism().normalization,
-          [&](auto normalization) { return normalization.forward(scores, place.tokens); });
-      if (attention.weights != nullptr) {
-        Real* kept = place.rows(attention.weights) + Place<Real>::row(query);
-        for_keys(visible, [&](int j) { kept[j] = row[j]; });
-        if (lane_index() == 0) {
-          attention.statistics[place.head_of_all() * place.tokens + query] = statistic;
-        }
-      }
-      for_keys(visible, [&](int j) {
-        const Real factor = factors(place.element(query, j));
-        row[j] = factor == 0 ? Real{0} : factor * row[j];
-      });
-    }
-    clear_hidden(row, visible, place.first);
-  }
-}
-
 template <class Real, bool kOnTensorCores>
 __global__ void forward_kernel(Attention<Real> attention, HeadVectors<Real> output) {
   using Linear = LinearScore<Real, kOnTensorCores>;
@@ -100,10 +70,10 @@ __global__ void forward_kernel(Attention<Real> attention, HeadVectors<Real> outp
   const Memory<Real> memory(place.tokens, place.width);
   const bool with_silu = place.mechanism().score == kernels::Score::silu_product;
   with_score<kOnTensorCores>(
-      place, memory, place.first, end_of(place), 0, end_of(place), [&](const auto& score) {
+      place, memory, place.first, end_of(place), 0, end_of(place), 1, [&](const auto& score) {
         using Products = typename std::decay_t<decltype(score)>::Products;
         load_vectors(score, place.of(attention.q), place, memory);
-        for_pairs(score, place.of(attention.k), place, memory, [&](int n, int key, Real sum) {
+        for_pairs(score, place.of_keys(attention.k), place, memory, [&](int n, int key, Real sum) {
           memory.left[Products::row(n) * memory.left_stride + key] = with_silu ? silu(sum) : sum;
         });
       });
@@ -112,7 +82,7 @@ __global__ void forward_kernel(Attention<Real> attention, HeadVectors<Real> outp
   const auto out = place.of(output);
   for (int begin = 0; begin < place.width; begin += kTile) {
     Real sums[kSums] = {};
-    mix_keys(Linear(), place.of(attention.v), begin, place, memory, sums,
+    mix_keys(Linear(), place.of_keys(attention.v), begin, place, memory, sums,
              [&](int n, Real weight, Real value) { sums[n] += weight * value; });
 #pragma unroll
     for (int n = 0; n < kSums; ++n) {
@@ -123,46 +93,92 @@ __global__ void forward_kernel(Attention<Real> attention, HeadVectors<Real> outp
   }
 }
 
-/// Gradients w.r.t. what multiplies values to gradients w.r.t. the scores, temperature not yet
-/// included.
-template <class Real>
-__device__ void weigh_backward(const Place<Real>& place, const Memory<Real>& memory) {
-  const Attention<Real>& attention = place.attention;
-  DropoutFactors<Real> factors(place.dropout(), place.model);
-  for (int n = 0; n < kRows; ++n) {
-    const int query = place.first + row_index(n);
-    const int visible = query < place.tokens ? query + 1 : 0;
-    Real* row = memory.left + row_index(n) * memory.left_stride;
-    if (visible > 0) {
-      for_keys(visible, [&](int j) {
-        const Real factor = factors(place.element(query, j));
-        row[j] = factor == 0 ? Real{0} : factor * row[j];
-      });
-      const GradientRow<Real> gradients{place.rows(attention.weights) + Place<Real>::row(query),
-                                        row, visible};
-      const Real statistic = attention.statistics[place.head_of_all() * place.tokens + query];
-      with_normalization(place.mechanism().normalization,
-                         [&](auto normalization) { normalization.backward(gradients, statistic); });
-    }
-    clear_hidden(row, visible, place.first);
-  }
-}
-
 /// How many blocks a multiprocessor shall have at once: in float 4 take 128 registers per thread,
 /// which is just enough; the compiler would take some more and have 3.
 template <class Real>
 [[maybe_unused]] constexpr int kBackwardBlocks = sizeof(Real) == sizeof(float) ? 4 : 2;
 
-/// What the two backward kernels and the sum over directions leave for each other.
+/// Partial sums (rows, parts, width), which are added in the order of their parts.
 template <class Real>
-struct Scratch {
-  Real* scores;      ///< dL/dr of raw scores (of products, with SiLU), laid out as weights
-  Real* directions;  ///< (M, B, H, blocks, d)
+struct Parts {
+  Real* data = nullptr;
+  std::int64_t rows = 0, parts = 0, width = 0;
+
+  [[nodiscard]] std::int64_t size() const { return rows * parts * width; }
+  [[nodiscard]] __device__ Real* of(std::int64_t row, std::int64_t part) const {
+    return data + (row * parts + part) * width;
+  }
 };
 
+/// What the backward kernels leave for each other. A part is of a block; of gradients that all sequences
+/// share, of a block of a sequence.
 template <class Real>
-Scratch<Real> scratch_of(const Attention<Real>& attention, Real* scratch) {
-  return {scratch, scratch + attention_weights_size(attention)};
+struct Scratch {
+  Real* scores = nullptr;  ///< dL/dr of raw scores (of products, with SiLU), laid out as weights
+  Parts<Real> directions;  ///< (M), d
+  Parts<Real> distance_biases;  ///< (N, H), T
+  Parts<Real> sums;             ///< (N, B, H), T
+  Parts<Real> sinks;            ///< (N, H), one number of each warp
+  std::int64_t size = 0;
+
+  Scratch(const Attention<Real>& attention, Real* memory) : scores(memory) {
+    const auto blocks = padded(attention.tokens) / kTile;
+    const auto heads = attention.heads;
+    const auto of_head = attention.sequences * blocks;
+    directions = {nullptr, attention.num_directions, heads * of_head, attention.width};
+    distance_biases = {nullptr, attention.num_distance_biases * heads, of_head, attention.tokens};
+    sums = {nullptr, attention.num_sums * attention.sequences * heads, blocks, attention.tokens};
+    sinks = {nullptr, attention.num_sinks * heads, of_head * kWarps, 1};
+    size = attention_weights_size(attention);
+    for (auto* parts : {&directions, &distance_biases, &sums, &sinks}) {
+      if (memory != nullptr) parts->data = memory + size;
+      size += parts->size();
+    }
+  }
+};
+
+/// The block's parts of the gradients w.r.t. what is added to scores, from those w.r.t. the scores in
+/// memory.left.
+template <class Real>
+__device__ void keep_biases(const Place<Real>& place, const Memory<Real>& memory,
+                            const Scratch<Real>& scratch) {
+  const Mechanism& mechanism = place.mechanism();
+  if (mechanism.distance_biases < 0 && mechanism.sums < 0) return;
+  Real* by_query = memory.direction;
+  for (int n = 0; n < kRows; ++n) {
+    const Real* row = memory.left + row_index(n) * memory.left_stride;
+    Real sum = 0;
+    for_keys(place.first + kTile, [&](int j) { sum += row[j]; });
+    sum = warp_sum(sum);
+    if (lane_index() == 0) by_query[row_index(n)] = sum;
+  }
+  __syncthreads();
+  const auto heads = place.attention.heads;
+  const auto block = place.first / kTile;
+  if (mechanism.distance_biases >= 0) {
+    Real* sums = scratch.distance_biases.of(mechanism.distance_biases * heads + place.head % heads,
+                                            place.head / heads * gridDim.x + block);
+    for (int distance = thread_index(); distance < place.tokens; distance += kThreads) {
+      Real sum = 0;
+      for (int row = 0; row < kTile; ++row) {
+        const int key = place.first + row - distance;
+        if (key >= 0) sum += memory.left[row * memory.left_stride + key];
+      }
+      sums[distance] = sum;
+    }
+  }
+  if (mechanism.sums >= 0) {
+    Real* sums = scratch.sums.of(mechanism.sums * place.heads_of_model() + place.head, block);
+    for (int token = thread_index(); token < place.tokens; token += kThreads) {
+      const int own = token - place.first;
+      Real sum = own >= 0 && own < kTile ? by_query[own] : Real{0};
+      for (int row = 0; row < kTile && own < kTile; ++row) {
+        sum -= memory.left[row * memory.left_stride + token];
+      }
+      sums[token] = sum;
+    }
+  }
+  __syncthreads();
 }
 
 /// What a thread has of the query of each of its sums in by_query_kernel: its share of
@@ -182,14 +198,21 @@ __device__ void scores_backward(const Place<Real>& place, const Memory<Real>& me
     return memory.left[Products::row(n) * memory.left_stride + key];
   };
   load_vectors(Linear(), place.of(gradients.output), place, memory);
-  for_pairs(Linear(), place.of(attention.v), place, memory,
+  for_pairs(Linear(), place.of_keys(attention.v), place, memory,
             [&](int n, int key, Real sum) { left(n, key) = sum; });
-  weigh_backward(place, memory);
+  const Real by_sink = weigh_backward(place, memory);
+  const auto& mechanism = place.mechanism();
+  if (mechanism.sinks >= 0 && lane_index() == 0) {
+    const auto heads = attention.heads;
+    const auto part = (place.head / heads * gridDim.x + place.first / kTile) * kWarps;
+    *scratch.sinks.of(mechanism.sinks * heads + place.head % heads, part + warp_index()) = by_sink;
+  }
+  keep_biases(place, memory, scratch);
   Products::wait();
 
-  if (place.mechanism().score == kernels::Score::silu_product) {
+  if (mechanism.score == kernels::Score::silu_product) {
     load_vectors(Linear(), place.of(attention.q), place, memory);
-    for_pairs(Linear(), place.of(attention.k), place, memory, [&](int n, int key, Real c) {
+    for_pairs(Linear(), place.of_keys(attention.k), place, memory, [&](int n, int key, Real c) {
       dots[n] += left(n, key) * silu(c);
       left(n, key) *= silu_slope(c);
     });
@@ -214,12 +237,10 @@ __device__ void keep_direction(const Place<Real>& place, const Memory<Real>& mem
   memory.tile[thread_index()] = of_warp;
   __syncthreads();
   if (warp_index() > 0 || e >= place.width) return;
-  const Attention<Real>& attention = place.attention;
-  const std::int64_t head =
-      place.mechanism().direction * attention.sequences * attention.heads + place.head;
   Real sum = 0;
   for (int warp = 0; warp < kWarps; ++warp) sum += memory.tile[warp * kWarp + lane_index()];
-  scratch.directions[(head * gridDim.x + place.first / kTile) * place.width + e] = sum;
+  scratch.directions.of(place.mechanism().direction,
+                        place.head * gridDim.x + place.first / kTile)[e] = sum;
 }
 
 /// dL/dq of elements [begin, begin + 32) from memory.left, and their share of the dots.
@@ -244,13 +265,11 @@ __device__ void queries_backward(const Score& score, const Place<Real>& place,
     factors[n] = query < place.tokens ? *temperature[query] : Real{0};
   }
   Real sums[kSums] = {};
-  Real tangents[kSums] = {};  // sum_j gradient_ij tanh
-  mix_keys(score, place.of(attention.k), begin, place, memory, sums,
+  Real terms[kSums] = {};  // sum_j gradient_ij term_ij
+  mix_keys(score, place.of_keys(attention.k), begin, place, memory, sums,
            [&](int n, Real gradient, Real key) {
              score.add_slope(sums[n], gradient, key, own[n]);
-             if constexpr (Score::kIsAdditive) {
-               tangents[n] += gradient * (1 - 2 * score.fraction(key, own[n]));
-             }
+             if constexpr (Score::kSumsTerms) terms[n] += gradient * score.term(key, own[n]);
            });
   Real direction = 0;
 #pragma unroll
@@ -260,9 +279,9 @@ __device__ void queries_backward(const Score& score, const Place<Real>& place,
     if (query < place.tokens && e < place.width) {
       dq[query][e] = factors[n] * score.slope_factor(e) * sums[n];
     }
-    if constexpr (Score::kIsAdditive) {
-      dots[n] += score.direction[e] * tangents[n];
-      direction += factors[n] * tangents[n];
+    if constexpr (Score::kSumsTerms) {
+      dots[n] += score.term_factor(e) * terms[n];
+      direction += factors[n] * terms[n];
     } else if (!with_silu) {
       dots[n] += own[n] * sums[n];  // sum_j g_ij q_i.k_j = q_i.sum_j g_ij k_j
     }
@@ -291,7 +310,7 @@ __global__ void __launch_bounds__(kThreads, kBackwardBlocks<Real>)
       gradients.inverse_temperature[place.head_of_all() * place.tokens + query] = dot;
     });
   };
-  with_score<kOnTensorCores>(place, memory, place.first, end_of(place), 0, end_of(place), run);
+  with_score<kOnTensorCores>(place, memory, place.first, end_of(place), 0, end_of(place), 1, run);
 }
 
 /// dL/dk and dL/dv of elements [begin, begin + 32).
@@ -303,17 +322,13 @@ __device__ void keys_backward(const Score& score, const Place<Real>& place,
   using ByKeys = typename Score::Products;
   using ByValues = typename Linear::Products;
   const Attention<Real>& attention = place.attention;
-  const auto k = place.of(attention.k);
+  const auto k = place.of_keys(attention.k);
   const auto of_place = [&](int row, int column, const auto& use) {
     const int key = place.first + row;
     const int e = begin + column;
     if (key < place.tokens && e < place.width) use(key, e);
   };
   DropoutFactors<Real> factors(place.dropout(), place.model);
-  const auto drop = [&](int query, int key, Real weight) {
-    const Real factor = factors(place.element(query, key));
-    return factor == 0 ? Real{0} : factor * weight;
-  };
   Real own[kSums];
 #pragma unroll
   for (int n = 0; n < kSums; ++n) {
@@ -323,28 +338,38 @@ __device__ void keys_backward(const Score& score, const Place<Real>& place,
   }
   Real of_keys[kSums] = {};
   Real of_values[kSums] = {};
-  for (int first = place.first; first < place.tokens; first += kTile) {
-    __syncthreads();
-    ByKeys::load_left(
-        place.rows(scratch.scores), first, place,
-        [](int /*query*/, int /*key*/, Real gradient) { return gradient; }, memory.left);
-    load_tile(score, place.of(attention.q), first, begin, place.tokens, place.width, memory.tile,
-              ByKeys::kStride);
-    __syncthreads();
-    ByKeys::mix_left(memory.left, memory.tile, of_keys, [&](int n, Real gradient, Real query) {
-      score.add_slope(of_keys[n], gradient, query, own[n]);
-    });
-    __syncthreads();
-    ByValues::load_left(place.rows(static_cast<const Real*>(attention.weights)), first, place, drop,
-                        memory.left);
-    load_tile(Linear(), place.of(gradients.output), first, begin, place.tokens, place.width,
-              memory.tile, ByValues::kStride);
-    __syncthreads();
-    ByValues::mix_left(memory.left, memory.tile, of_values,
-                       [&](int n, Real weight, Real output) { of_values[n] += weight * output; });
+#pragma unroll 1
+  for (int member = 0; member < static_cast<int>(attention.group()); ++member) {
+    const auto head = place.next(member);
+    const auto drop = [&](int query, int key, Real weight) {
+      const Real factor = factors(head.element(query, key));
+      return factor == 0 ? Real{0} : factor * weight;
+    };
+#pragma unroll 1
+    for (int first = place.first; first < place.tokens; first += kTile) {
+      if (!place.is_seen(first, place.first)) continue;
+      __syncthreads();
+      ByKeys::load_left(
+          head.rows(scratch.scores), first, head,
+          [](int /*query*/, int /*key*/, Real gradient) { return gradient; }, memory.left);
+      load_tile(score, head.of(attention.q), first, begin, place.tokens, place.width, memory.tile,
+                ByKeys::kStride);
+      __syncthreads();
+      ByKeys::mix_left(memory.left, memory.tile, of_keys, [&](int n, Real gradient, Real query) {
+        score.add_slope(of_keys[n], gradient, query, own[n]);
+      });
+      __syncthreads();
+      ByValues::load_left(head.rows(static_cast<const Real*>(attention.weights)), first, head, drop,
+                          memory.left);
+      load_tile(Linear(), head.of(gradients.output), first, begin, place.tokens, place.width,
+                memory.tile, ByValues::kStride);
+      __syncthreads();
+      ByValues::mix_left(memory.left, memory.tile, of_values,
+                         [&](int n, Real weight, Real output) { of_values[n] += weight * output; });
+    }
   }
-  const auto dk = place.of(gradients.k);
-  const auto dv = place.of(gradients.v);
+  const auto dk = place.of_keys(gradients.k);
+  const auto dv = place.of_keys(gradients.v);
 #pragma unroll
   for (int n = 0; n < kSums; ++n) {
     of_place(ByKeys::row(n), ByKeys::column(n),
@@ -358,10 +383,12 @@ template <class Real, bool kOnTensorCores>
 __global__ void __launch_bounds__(kThreads, kBackwardBlocks<Real>)
     by_key_kernel(Attention<Real> attention, AttentionGradients<Real> gradients,
                   Scratch<Real> scratch) {
-  const Place<Real> place{.attention = attention, .first = static_cast<int>(blockIdx.x) * kTile};
+  const Place<Real> place{.attention = attention,
+                          .head = static_cast<std::int64_t>(blockIdx.y) * attention.group(),
+                          .first = static_cast<int>(blockIdx.x) * kTile};
   const Memory<Real> memory(kTile, place.width);
   with_score<kOnTensorCores>(place, memory, place.first, place.tokens, place.first, end_of(place),
-                             [&](const auto& score) {
+                             attention.group(), [&](const auto& score) {
                                for (int begin = 0; begin < place.width; begin += kTile) {
                                  keys_backward<LinearScore<Real, kOnTensorCores>>(
                                      score, place, memory, begin, gradients, scratch);
@@ -369,24 +396,24 @@ __global__ void __launch_bounds__(kThreads, kBackwardBlocks<Real>)
                              });
 }
 
-/// One block per direction: sums `parts` vectors.
-template <class Real>
-__global__ void directions_kernel(const Real* partial, std::int64_t parts, int width, Real* sums) {
+/// One block per row: sums its parts.
+template <class Real, class Sum>
+__global__ void add_parts_kernel(Parts<Real> partial, Sum* sums) {
   Real* shared = shared_memory<Real>();
-  const std::int64_t direction = blockIdx.x;
-  partial += direction * parts * width;
-  for (int begin = 0; begin < width; begin += kWarp) {
-    const int e = begin + lane_index();
+  const std::int64_t row = blockIdx.x;
+  for (std::int64_t begin = 0; begin < partial.width; begin += kWarp) {
+    const std::int64_t e = begin + lane_index();
     Real sum = 0;
-    for (std::int64_t part = warp_index(); part < parts && e < width; part += kWarps) {
-      sum += partial[part * width + e];
+    for (std::int64_t part = warp_index(); part < partial.parts && e < partial.width;
+         part += kWarps) {
+      sum += partial.of(row, part)[e];
     }
     __syncthreads();
     shared[thread_index()] = sum;
     __syncthreads();
-    if (warp_index() > 0 || e >= width) continue;
+    if (warp_index() > 0 || e >= partial.width) continue;
     for (int warp = 1; warp < kWarps; ++warp) sum += shared[warp * kWarp + lane_index()];
-    sums[direction * width + e] = sum;
+    sums[row * partial.width + e] = static_cast<Sum>(sum);
   }
 }
 
@@ -400,9 +427,7 @@ Grid grid_of(const Attention<Real>& attention) {
 
 template <class Real>
 std::int64_t attention_scratch_size(const Attention<Real>& attention) {
-  return attention_weights_size(attention) + attention.num_directions * attention.sequences *
-                                                 attention.heads * padded(attention.tokens) /
-                                                 kTile * attention.width;
+  return Scratch<Real>(attention, nullptr).size;
 }
 
 template <class Real>
@@ -422,15 +447,22 @@ template <bool kOnTensorCores, class Real>
 void backward(const Attention<Real>& attention, const AttentionGradients<Real>& gradients,
               Stream stream) {
   const Grid grid = grid_of(attention);
-  const auto scratch = scratch_of(attention, gradients.scratch);
+  const Scratch<Real> scratch(attention, gradients.scratch);
   launch("attention_backward, by query", by_query_kernel<Real, kOnTensorCores>, grid,
          Memory<Real>::bytes(attention.tokens, attention.width), stream, attention, gradients,
          scratch);
-  launch("attention_backward, by key", by_key_kernel<Real, kOnTensorCores>, grid,
+  launch("attention_backward, by key", by_key_kernel<Real, kOnTensorCores>,
+         Grid{grid.x, grid.y / attention.group(), grid.z},
          Memory<Real>::bytes(kTile, attention.width), stream, attention, gradients, scratch);
-  launch("attention_backward, directions", directions_kernel<Real>, Grid{attention.num_directions},
-         kThreads * sizeof(Real), stream, scratch.directions, grid.x * grid.y,
-         static_cast<int>(attention.width), gradients.directions);
+  const auto add = [&](const Parts<Real>& parts, auto* sums) {
+    if (sums == nullptr) return;
+    launch("attention_backward, sums", add_parts_kernel<Real, std::decay_t<decltype(*sums)>>,
+           Grid{parts.rows}, kThreads * sizeof(Real), stream, parts, sums);
+  };
+  add(scratch.directions, gradients.directions);
+  add(scratch.distance_biases, gradients.distance_biases);
+  add(scratch.sums, gradients.sums);
+  add(scratch.sinks, gradients.sinks);
 }
 
 /// Calls run(std::true_type()) where tensor cores multiply.

@@ -11,6 +11,12 @@ namespace nas::cuda {
 /// How a row of scores becomes weights; `own` has no form here.
 using Normalization = kernels::RowNormalization::Kind;
 
+/// Query i sees the keys j <= i with i - j < window or j < globals; window 0: all.
+struct Seen {
+  std::int32_t window = 0;
+  std::int32_t globals = 0;
+};
+
 /// What attention is in one model.
 struct Mechanism {
   kernels::Score score = kernels::Score::product;
@@ -18,6 +24,11 @@ struct Mechanism {
   std::int32_t direction = -1;          ///< which of the directions; additive scores only
   std::uint32_t dropout_threshold = 0;  ///< of the weights, as kernels::Dropout
   double dropout_scale = 1.0;
+  Seen seen{};
+  // Which of the attention's rows of these are its own; -1: it has none.
+  std::int32_t distance_biases = -1;
+  std::int32_t sums = -1;
+  std::int32_t sinks = -1;  ///< Normalization::sink has them
 };
 
 /// Vectors of all models, sequences, heads and tokens: element e lies at data[model * model_step +
@@ -37,6 +48,7 @@ struct Attention {
   std::int64_t models = 0;
   std::int64_t sequences = 0;
   std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;  ///< of keys and values; 0: as many as heads
   std::int64_t tokens = 0;
   std::int64_t width = 0;
   const Mechanism* mechanisms = nullptr;  ///< (R)
@@ -47,6 +59,12 @@ struct Attention {
   HeadVectors<const Real> inverse_temperature;  ///< one number per query
   const Real* directions = nullptr;             ///< (M, d)
   std::int64_t num_directions = 0;              ///< M
+  const Real* distance_biases = nullptr;  ///< (N, H, T), as are the next two of kernels::Attention
+  std::int64_t num_distance_biases = 0;
+  const double* sums = nullptr;  ///< (N, B, H, T)
+  std::int64_t num_sums = 0;
+  const Real* sinks = nullptr;  ///< (N, H)
+  std::int64_t num_sinks = 0;
   /// Products of float vectors are those of TensorFloat-32 numbers, by tensor cores where the device
   /// has them. Additive scores are not products.
   bool rounds_factors = false;
@@ -56,6 +74,10 @@ struct Attention {
   Real* statistics = nullptr;
 
   [[nodiscard]] std::int64_t num_heads() const { return models * sequences * heads; }
+  /// How many neighbouring heads have a key head in common.
+  [[nodiscard]] constexpr std::int64_t group() const {
+    return kv_heads == 0 ? 1 : heads / kv_heads;
+  }
 };
 
 /// Where gradients go. They are written, not added.
@@ -65,7 +87,11 @@ struct AttentionGradients {
   HeadVectors<Real> q, k, v;
   Real* inverse_temperature = nullptr;  ///< (R, B, H, T)
   Real* directions = nullptr;           ///< (M, d)
-  Real* scratch = nullptr;              ///< attention_scratch_size() numbers
+  // Null: not wanted.
+  Real* distance_biases = nullptr;  ///< (N, H, T)
+  double* sums = nullptr;           ///< (N, B, H, T)
+  Real* sinks = nullptr;            ///< (N, H)
+  Real* scratch = nullptr;          ///< attention_scratch_size() numbers
 };
 
 /// @return numbers that attention.weights holds: the visible keys of all queries of all heads.
@@ -90,9 +116,9 @@ bool attention_fits(std::int64_t tokens, std::int64_t width);
 template <class Real>
 void attention_forward(const Attention<Real>& attention, HeadVectors<Real> output, Stream stream);
 
-/// Two launches, and a third one where there are directions: by query for dq, the temperatures'
-/// and partial sums of the directions' gradients, by key for dk and dv. Nothing is added
-/// atomically.
+/// Two launches: by query for dq, the temperatures' gradients and partial sums of those of directions,
+/// biases, sums and sinks, by key for dk and dv; and one that adds each kind of partial sums, where
+/// there are some. Nothing is added atomically. Tiles that a window hides are left out.
 template <class Real>
 void attention_backward(const Attention<Real>& attention, const AttentionGradients<Real>& gradients,
                         Stream stream);

@@ -170,13 +170,14 @@ struct TensorCores {
   }
 };
 
-/// For each pair of a query of the block and a key that it may see, sum by sum: use(n, key, its score), of
+/// For each pair of a query of the block and a key of a tile that is seen, sum by sum: use(n, key, its score), of
 /// queries' vectors in memory.vectors. Ends with wait().
 template <class Score, class Real, class Use>
 __device__ void for_pairs(const Score& score, const Tokens<const Real>& keys,
                           const Place<Real>& place, const Memory<Real>& memory, const Use& use) {
   using Products = typename Score::Products;
   for (int first = 0; first <= place.first; first += kTile) {
+    if (!place.is_seen(place.first, first)) continue;
     Real sums[kSums] = {};
     for (int begin = 0; begin < place.width; begin += kTile) {
       __syncthreads();
@@ -191,14 +192,15 @@ __device__ void for_pairs(const Score& score, const Tokens<const Real>& keys,
   Products::wait();
 }
 
-/// Products::mix() of the rows in memory.left with elements [element, element + 32) of all keys that
-/// they may see.
+/// Products::mix() of the rows in memory.left with elements [element, element + 32) of all tiles of keys
+/// that are seen.
 template <class Score, class Real, class Add>
 __device__ void mix_keys(const Score& score, const Tokens<const Real>& keys, int element,
                          const Place<Real>& place, const Memory<Real>& memory, Real (&sums)[kSums],
                          const Add& add) {
   using Products = typename Score::Products;
   for (int first = 0; first <= place.first; first += kTile) {
+    if (!place.is_seen(place.first, first)) continue;
     __syncthreads();
     load_tile(score, keys, first, element, place.tokens, place.width, memory.tile,
               Products::kStride);

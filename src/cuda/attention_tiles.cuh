@@ -52,6 +52,17 @@ struct Tokens {
   __device__ Real* operator[](int token) const { return data + token * step; }
 };
 
+/// The keys that a query sees: [0, globals) and [begin, end). None: end = 0.
+struct Visible {
+  int globals = 0;
+  int begin = 0;  ///< above globals, or 0
+  int end = 0;
+
+  [[nodiscard]] __device__ int count() const { return globals + end - begin; }
+  /// The n-th of them.
+  [[nodiscard]] __device__ int key(int n) const { return n < globals ? n : begin - globals + n; }
+};
+
 /// The head and the 32 tokens that a block works on.
 template <class Real>
 struct Place {
@@ -62,20 +73,21 @@ struct Place {
   int tokens = static_cast<int>(attention.tokens);
   int width = static_cast<int>(attention.width);
 
+  [[nodiscard]] __device__ std::int64_t heads_of_model() const {
+    return attention.sequences * attention.heads;
+  }
   [[nodiscard]] __device__ std::int64_t head_of_all() const {
-    return model * attention.sequences * attention.heads + head;
+    return model * heads_of_model() + head;
   }
   /// Where query 0 of the head's causal rows of numbers is.
   template <class Number>
   [[nodiscard]] __device__ Number* rows(Number* all) const {
     return all + head_of_all() * (attention.tokens * (attention.tokens + 1) / 2);
   }
-  [[nodiscard]] __device__ static std::int64_t row(std::int64_t query) {
-    return query * (query + 1) / 2;
-  }
+  [[nodiscard]] __device__ static int row(int query) { return query * (query + 1) / 2; }
   /// The number of a weight in its model, as dropout counts them.
   [[nodiscard]] __device__ std::int64_t element(int query, int key) const {
-    return (head * tokens + query) * tokens + key;
+    return head * tokens * tokens + (query * tokens + key);
   }
   template <class Number>
   [[nodiscard]] __device__ Tokens<Number> of(const HeadVectors<Number>& vectors) const {
@@ -83,6 +95,32 @@ struct Place {
                 head / attention.heads * vectors.sequence_step +
                 head % attention.heads * vectors.head_step,
             vectors.token_step};
+  }
+  /// Those of keys or values, which neighbouring heads share.
+  template <class Number>
+  [[nodiscard]] __device__ Tokens<Number> of_keys(const HeadVectors<Number>& vectors) const {
+    return {vectors.data + model * vectors.model_step +
+                head / attention.heads * vectors.sequence_step +
+                head % attention.heads / attention.group() * vectors.head_step,
+            vectors.token_step};
+  }
+  /// That of a head further on.
+  [[nodiscard]] __device__ Place next(std::int64_t heads) const {
+    Place place = *this;
+    place.head += heads;
+    return place;
+  }
+  [[nodiscard]] __device__ Visible visible(int query) const {
+    if (query >= tokens) return {};
+    const auto& [window, globals] = mechanism().seen;
+    const int begin = window > 0 && query >= window ? query - window + 1 : 0;
+    return begin > globals ? Visible{globals, begin, query + 1} : Visible{0, 0, query + 1};
+  }
+  /// Whether one of queries [query, query + 32) sees one of keys [key, key + 32), both before the
+  /// mask of later keys.
+  [[nodiscard]] __device__ bool is_seen(int query, int key) const {
+    const auto& [window, globals] = mechanism().seen;
+    return window == 0 || query - (key + kTile - 1) < window || key < globals;
   }
   [[nodiscard]] __device__ const Mechanism& mechanism() const {
     return attention.mechanisms[model];
@@ -143,11 +181,11 @@ __device__ void for_causal_tile(const Real* rows, int first_query, const Place<R
   }
 }
 
-/// Zeros from `visible` to the end of the block's keys.
+/// Zeros for what is not seen, up to the end of the block's keys.
 template <class Real>
-__device__ void clear_hidden(Real* row, int visible, int first) {
+__device__ void clear_hidden(Real* row, const Visible& seen, int first) {
   for (int j = lane_index(); j < first + kTile; j += kWarp) {
-    if (j >= visible) row[j] = 0;
+    if (j >= seen.end || (j >= seen.globals && j < seen.begin)) row[j] = 0;
   }
 }
 

@@ -117,11 +117,14 @@ __device__ auto with_normalization(Normalization normalization, const Run& run) 
       return run(TopK());
     case Normalization::topk_quarter:
       return run(TopkQuarter());
-    case Normalization::softmax:
-    case Normalization::own:  // and those without a form here: they are refused before
     case Normalization::sink:
+      return run(Sink());
     case Normalization::sigmoid_attn:
+      return run(SigmoidAttention());
     case Normalization::relu_n:
+      return run(ReluN());
+    case Normalization::softmax:
+    case Normalization::own:  // refused before
       break;
   }
   return run(Softmax());

@@ -51,7 +51,6 @@ class RowNormalization {
     top_k,
     topk_quarter,
     own,  ///< none of them: a component's own
-    // Of the CPU only, as yet.
     sink,
     sigmoid_attn,
     relu_n,

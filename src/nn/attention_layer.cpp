@@ -371,7 +371,7 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   v = with_rows(v, pass);
   q = placed(q, q_norms_);
   k = reads_keys_ ? keys_of(q) : placed(k, k_norms_);
-  if (!kernel || !kernel_shares_keys(q.device())) {
+  if (!kernel) {
     k = for_queries(k);
     v = for_queries(v);
   }
@@ -542,14 +542,9 @@ bool AttentionLayer::has_kernel(const torch::Tensor& q) const {
   const auto* device = device_operations(q.device());
   if (device == nullptr) return q.device().is_cpu();
   return device->attention_fits(q, num_heads_) &&
-         std::none_of(attention_.begin(), attention_.end(), needs_more) &&
          std::all_of(normalizations_.begin(), normalizations_.end(), [&](const auto& group) {
            return device->has_form_of(*group.option->fused());
          });
-}
-
-bool AttentionLayer::kernel_shares_keys(torch::Device device) {
-  return device_operations(device) == nullptr;
 }
 
 torch::Tensor AttentionLayer::distance_biases(const torch::Tensor& q) const {

@@ -144,8 +144,6 @@ class AttentionLayer final : public Mixer {
   /// Queries, values and keys before convolutions where a device's kernels project them at once;
   /// otherwise queries alone.
   [[nodiscard]] std::vector<torch::Tensor> projections(const torch::Tensor& input) const;
-  /// Whether the fused kernel there lets heads share keys.
-  [[nodiscard]] static bool kernel_shares_keys(torch::Device device);
   /// The models as the kernels of a device read them.
   const torch::Tensor& described(const Masks& masks, torch::Device device);
   /// What the queries of models of one pattern see, by their places in the array.

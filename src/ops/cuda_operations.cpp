@@ -1,6 +1,7 @@
 #include "ops/cuda_operations.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <ATen/Dispatch.h>
@@ -220,32 +221,42 @@ cuda::Attention<Real> attention_of(const ArrayAttention& models, const Attention
   const auto& q = tensors.q;
   const auto& u = tensors.inverse_temperature;
   const auto heads = u.size(2);
+  const auto width = q.size(3) / heads;
+  const auto kv_heads = tensors.v.size(3) / width;
+  const auto rows = [](const torch::Tensor& x) { return x.defined() ? x.size(0) : 0; };
   cuda::Attention<Real> attention{
       .models = q.size(0),
       .sequences = q.size(1),
       .heads = heads,
+      .kv_heads = kv_heads,
       .tokens = q.size(2),
-      .width = q.size(3) / heads,
+      .width = width,
       .mechanisms = static_cast<const cuda::Mechanism*>(models.on_device.data_ptr()),
       .seeds = seeds_of(models.masks),
       .site = models.masks.site,
       .first = models.masks.first_sequence * heads * q.size(2) * q.size(2),
       .q = vectors<const Real>(q, heads),
-      .k = vectors<const Real>(tensors.k, heads),
-      .v = vectors<const Real>(tensors.v, heads),
+      .k = vectors<const Real>(tensors.k, kv_heads),
+      .v = vectors<const Real>(tensors.v, kv_heads),
       .inverse_temperature = {u.data_ptr<Real>(), u.stride(0), u.stride(1), u.stride(2),
                               u.stride(3)},
-      .directions = data_or_null<Real>(tensors.directions)};
-  if (tensors.directions.defined()) {
-    attention.num_directions = tensors.directions.numel() / attention.width;
-  }
-  attention.rounds_factors = models.rounds_factors;
+      .directions = data_or_null<Real>(tensors.directions),
+      .num_directions = tensors.directions.defined() ? tensors.directions.numel() / width : 0,
+      .distance_biases = data_or_null<Real>(tensors.distance_biases),
+      .num_distance_biases = rows(tensors.distance_biases),
+      .sums = data_or_null<double>(tensors.sums),
+      .num_sums = rows(tensors.sums),
+      .sinks = data_or_null<Real>(tensors.sinks),
+      .num_sinks = rows(tensors.sinks),
+      .rounds_factors = models.rounds_factors};
   if (kept.defined()) {
     attention.weights = kept.data_ptr<Real>();
     attention.statistics = attention.weights + cuda::attention_weights_size(attention);
   }
   return attention;
 }
+
+constexpr std::int64_t kLargestInt32 = std::numeric_limits<std::int32_t>::max();
 
 std::uint64_t* bits_of(const torch::Tensor& seeds) {
   return reinterpret_cast<std::uint64_t*>(seeds.data_ptr<std::int64_t>());
@@ -407,19 +418,26 @@ class CudaOperations final : public DeviceOperations {
   }
 
   [[nodiscard]] bool has_form_of(const kernels::RowNormalization& normalization) const override {
-    // Those that come behind it are the CPU's only.
-    return normalization.kind() < kernels::RowNormalization::Kind::own;
+    return normalization.kind() != kernels::RowNormalization::Kind::own;
   }
 
   [[nodiscard]] torch::Tensor described(const std::vector<ModelAttention>& models,
                                         const Masks& masks, torch::Device device) const override {
     std::vector<cuda::Mechanism> mechanisms;
+    const auto small = [](std::int64_t x) {
+      return static_cast<std::int32_t>(std::min<std::int64_t>(x, kLargestInt32));
+    };
     for (std::size_t r = 0; r < models.size(); ++r) {
-      mechanisms.push_back({.score = models[r].score,
-                            .normalization = models[r].normalization.kind(),
-                            .direction = static_cast<std::int32_t>(models[r].direction),
+      const auto& model = models[r];
+      mechanisms.push_back({.score = model.score,
+                            .normalization = model.normalization.kind(),
+                            .direction = small(model.direction),
                             .dropout_threshold = masks.of_models[r].threshold,
-                            .dropout_scale = masks.of_models[r].scale});
+                            .dropout_scale = masks.of_models[r].scale,
+                            .seen = {small(model.window), small(model.globals)},
+                            .distance_biases = small(model.distance_biases),
+                            .sums = small(model.sums),
+                            .sinks = small(model.sinks)});
     }
     return on_device(mechanisms, device);
   }
@@ -427,7 +445,7 @@ class CudaOperations final : public DeviceOperations {
   [[nodiscard]] torch::Tensor attention(const ArrayAttention& models,
                                         const AttentionTensors& tensors,
                                         torch::Tensor* kept) const override {
-    auto output = at::empty(tensors.v.sizes(), tensors.v.options());
+    auto output = at::empty(tensors.q.sizes(), tensors.q.options());
     AT_DISPATCH_FLOATING_TYPES(output.scalar_type(), "attention", [&] {
       auto attention = attention_of<scalar_t>(models, tensors, {});
       if (kept != nullptr) {
@@ -448,16 +466,20 @@ class CudaOperations final : public DeviceOperations {
     AT_DISPATCH_FLOATING_TYPES(by_output.scalar_type(), "attention_backward", [&] {
       const auto attention = attention_of<scalar_t>(models, tensors, kept);
       const auto heads = attention.heads;
+      const auto kv_heads = attention.kv_heads;
       const auto scratch =
           at::empty({cuda::attention_scratch_size(attention)}, by_output.options());
       cuda::attention_backward<scalar_t>(
           attention,
           {.output = vectors<const scalar_t>(by_output, heads),
            .q = vectors<scalar_t>(by.q, heads),
-           .k = vectors<scalar_t>(by.k, heads),
-           .v = vectors<scalar_t>(by.v, heads),
+           .k = vectors<scalar_t>(by.k, kv_heads),
+           .v = vectors<scalar_t>(by.v, kv_heads),
            .inverse_temperature = by.inverse_temperature.data_ptr<scalar_t>(),
            .directions = data_or_null<scalar_t>(by.directions),
+           .distance_biases = data_or_null<scalar_t>(by.distance_biases),
+           .sums = data_or_null<double>(by.sums),
+           .sinks = data_or_null<scalar_t>(by.sinks),
            .scratch = scratch.data_ptr<scalar_t>()},
           StreamOf(by_output));
     });

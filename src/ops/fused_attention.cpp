@@ -299,20 +299,9 @@ void require_fitting(const ArrayAttention& attention, const AttentionTensors& te
                "sums", [](const auto& model) { return model.sums; });
   require_rows(attention.of_models, tensors.sinks, {heads}, type, "sinks",
                [](const auto& model) { return model.sinks; });
-  if (device_operations(q.device()) != nullptr) {
-    const auto& all = attention.of_models;
-    TORCH_CHECK(v.sizes() == q.sizes() && std::none_of(all.begin(), all.end(), needs_more),
-                "kernels of devices have no form of this attention");
-  }
 }
 
 }  // namespace
-
-bool needs_more(const ModelAttention& model) {
-  return model.window > 0 || model.distance_biases >= 0 || model.sums >= 0 || model.sinks >= 0 ||
-         model.score == kernels::Score::distance ||
-         model.normalization.kind() > kernels::RowNormalization::Kind::own;
-}
 
 torch::Tensor fused_attention(ArrayAttention attention, const AttentionTensors& tensors) {
   require_fitting(attention, tensors);

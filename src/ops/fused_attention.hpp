@@ -34,10 +34,6 @@ struct ModelAttention {
   std::int64_t globals = 0;
 };
 
-/// Whether it needs what only the CPU's kernels have: devices refuse it. They refuse keys that heads
-/// share, too.
-[[nodiscard]] bool needs_more(const ModelAttention& model);
-
 /// The same for an array of R models.
 struct ArrayAttention {
   std::vector<ModelAttention> of_models;

@@ -14,22 +14,27 @@ namespace nas::cuda {
 namespace {
 
 constexpr std::array kScores{kernels::Score::product, kernels::Score::silu_product,
-                             kernels::Score::additive};
-constexpr std::array kNormalizations{Normalization::softmax,   Normalization::softmax1,
-                                     Normalization::relu_norm, Normalization::sigmoid_norm,
-                                     Normalization::sparsemax, Normalization::entmax15,
-                                     Normalization::top_k,     Normalization::topk_quarter};
+                             kernels::Score::additive, kernels::Score::distance};
+constexpr std::array kNormalizations{
+    Normalization::softmax,      Normalization::softmax1,     Normalization::relu_norm,
+    Normalization::sigmoid_norm, Normalization::sparsemax,    Normalization::entmax15,
+    Normalization::top_k,        Normalization::topk_quarter, Normalization::sink,
+    Normalization::sigmoid_attn, Normalization::relu_n};
+constexpr std::int64_t kMechanisms = kScores.size() * kNormalizations.size();
 
 kernels::RowNormalization on_cpu(Normalization normalization) {
   using Maker = kernels::RowNormalization (*)();
   constexpr std::array<Maker, kNormalizations.size()> kMakers{
-      &kernels::softmax,   &kernels::softmax1, &kernels::relu_norm, &kernels::sigmoid_norm,
-      &kernels::sparsemax, &kernels::entmax15, &kernels::top_k,     &kernels::topk_quarter};
-  return kMakers.at(static_cast<std::size_t>(normalization))();
+      &kernels::softmax,   &kernels::softmax1,     &kernels::relu_norm, &kernels::sigmoid_norm,
+      &kernels::sparsemax, &kernels::entmax15,     &kernels::top_k,     &kernels::topk_quarter,
+      &kernels::sink,      &kernels::sigmoid_attn, &kernels::relu_n};
+  const auto place = std::find(kNormalizations.begin(), kNormalizations.end(), normalization);
+  return kMakers.at(static_cast<std::size_t>(place - kNormalizations.begin()))();
 }
 
 struct Sizes {
   std::int64_t models, sequences, heads, tokens, width;
+  std::int64_t group = 1;  // of heads that share keys
 
   /// Numbers between tokens; some between them belong to nobody.
   [[nodiscard]] std::int64_t token_step() const { return heads * width + 3; }
@@ -51,14 +56,17 @@ struct Case {
   Array<std::uint64_t> seeds;
   std::uint64_t site = 3;
   bool rounds_factors = false;
-  Array<Real> q, k, v, outer, temperature, directions;
+  Array<Real> q, k, v, outer, temperature, directions, distance_biases, sinks;
+  Array<double> sums;
 
-  Array<Real> output, dq, dk, dv, dtemperature, ddirections;
+  Array<Real> output, dq, dk, dv, dtemperature, ddirections, ddistance_biases, dsinks;
+  Array<double> dsums;
 };
 
-std::int64_t num_additive(const Array<Mechanism>& mechanisms) {
+/// Of models that have a row of something.
+std::int64_t num_rows(const Array<Mechanism>& mechanisms, std::int32_t Mechanism::*row) {
   return std::count_if(mechanisms.begin(), mechanisms.end(),
-                       [](const Mechanism& mechanism) { return mechanism.direction >= 0; });
+                       [&](const Mechanism& mechanism) { return mechanism.*row >= 0; });
 }
 
 template <class Real>
@@ -75,7 +83,13 @@ Case<Real> make_case(const Sizes& sizes, Array<Mechanism> mechanisms, double siz
   made.outer = random_numbers<Real>(sizes.vectors(), 4);
   made.temperature = random_numbers<Real>(sizes.queries(), 5);
   for (Real& u : made.temperature) u = Real{1} + u / 2;
-  made.directions = random_numbers<Real>(num_additive(made.mechanisms) * sizes.width, 6);
+  const auto rows = [&](std::int32_t Mechanism::*row) { return num_rows(made.mechanisms, row); };
+  made.directions = random_numbers<Real>(rows(&Mechanism::direction) * sizes.width, 6);
+  made.distance_biases =
+      random_numbers<Real>(rows(&Mechanism::distance_biases) * sizes.heads * sizes.tokens, 7);
+  made.sinks = random_numbers<Real>(rows(&Mechanism::sinks) * sizes.heads, 8);
+  made.sums = random_numbers<double>(
+      rows(&Mechanism::sums) * sizes.sequences * sizes.heads * sizes.tokens, 9);
   return made;
 }
 
@@ -86,6 +100,7 @@ Attention<Real> attention_of(Case<Real>& given) {
   attention.models = sizes.models;
   attention.sequences = sizes.sequences;
   attention.heads = sizes.heads;
+  attention.kv_heads = sizes.heads / sizes.group;
   attention.tokens = sizes.tokens;
   attention.width = sizes.width;
   attention.mechanisms = given.mechanisms.data();
@@ -98,7 +113,13 @@ Attention<Real> attention_of(Case<Real>& given) {
                                    sizes.sequences * sizes.heads * sizes.tokens,
                                    sizes.heads * sizes.tokens, sizes.tokens, 1};
   attention.directions = given.directions.data();
-  attention.num_directions = num_additive(given.mechanisms);
+  attention.num_directions = num_rows(given.mechanisms, &Mechanism::direction);
+  attention.distance_biases = given.distance_biases.data();
+  attention.num_distance_biases = num_rows(given.mechanisms, &Mechanism::distance_biases);
+  attention.sums = given.sums.data();
+  attention.num_sums = num_rows(given.mechanisms, &Mechanism::sums);
+  attention.sinks = given.sinks.data();
+  attention.num_sinks = num_rows(given.mechanisms, &Mechanism::sinks);
   attention.rounds_factors = given.rounds_factors;
   return attention;
 }
@@ -116,6 +137,9 @@ void run_kernels(Case<Real>& given) {
   }
   given.dtemperature = unwritten<Real>(given.sizes.queries());
   given.ddirections = Array<Real>(given.directions.size());
+  given.ddistance_biases = unwritten<Real>(std::ssize(given.distance_biases));
+  given.dsums = unwritten<double>(std::ssize(given.sums));
+  given.dsinks = unwritten<Real>(std::ssize(given.sinks));
   attention_forward(attention, vectors_in<Real>(given.output, given.sizes), AtOnce());
   AttentionGradients<Real> gradients;
   gradients.output = vectors_in<const Real>(given.outer, given.sizes);
@@ -124,6 +148,9 @@ void run_kernels(Case<Real>& given) {
   gradients.v = vectors_in<Real>(given.dv, given.sizes);
   gradients.inverse_temperature = given.dtemperature.data();
   gradients.directions = given.ddirections.data();
+  gradients.distance_biases = given.ddistance_biases.data();
+  gradients.sums = given.dsums.data();
+  gradients.sinks = given.dsinks.data();
   gradients.scratch = scratch.data();
   attention_backward(attention, gradients, AtOnce());
 }
@@ -141,8 +168,13 @@ void run_on_cpu(Case<Real>& given) {
   Array<Real> weights(static_cast<std::size_t>(heads * kernels::weights_size(sizes.tokens)));
   Array<Real> statistics(static_cast<std::size_t>(heads * sizes.tokens));
   Array<Real> ddirection(static_cast<std::size_t>(heads * sizes.width));
-  std::size_t bytes = sizeof(Real) * static_cast<std::size_t>(
-                                         kernels::attention_workspace(sizes.tokens, sizes.width)) +
+  Array<Real> dbiases(static_cast<std::size_t>(heads * sizes.tokens));
+  Array<Real> dsinks(static_cast<std::size_t>(heads));
+  given.ddistance_biases.assign(given.distance_biases.size(), 0);
+  given.dsums.assign(given.sums.size(), 0);
+  given.dsinks.assign(given.sinks.size(), 0);
+  std::size_t bytes = sizeof(Real) * static_cast<std::size_t>(kernels::attention_workspace(
+                                         sizes.tokens, sizes.width, /*with_biases=*/true)) +
                       64;
   std::vector<std::byte> memory(bytes);
   void* aligned = memory.data();
@@ -161,8 +193,11 @@ void run_on_cpu(Case<Real>& given) {
     kernels::Attention<Real> attention;
     attention.sequences = sizes.sequences;
     attention.heads = sizes.heads;
+    attention.kv_heads = sizes.heads / sizes.group;
     attention.tokens = sizes.tokens;
     attention.width = sizes.width;
+    attention.window = mechanism.seen.window;
+    attention.globals = mechanism.seen.globals;
     attention.score = mechanism.score;
     attention.normalization = on_cpu(mechanism.normalization).template kernel<Real>();
     attention.q = vectors(std::as_const(given.q));
@@ -171,6 +206,13 @@ void run_on_cpu(Case<Real>& given) {
     if (mechanism.score == kernels::Score::additive) {
       attention.direction = given.directions.data() + mechanism.direction * sizes.width;
     }
+    const auto row = [](auto& numbers, std::int32_t number, std::int64_t size) {
+      return number < 0 ? nullptr : numbers.data() + number * size;
+    };
+    attention.distance_biases =
+        row(given.distance_biases, mechanism.distance_biases, sizes.heads * sizes.tokens);
+    attention.sums = row(given.sums, mechanism.sums, heads * sizes.tokens);
+    attention.sinks = row(given.sinks, mechanism.sinks, sizes.heads);
     attention.inverse_temperature = {model(std::as_const(given.temperature)),
                                      sizes.heads * sizes.tokens, sizes.tokens, 1};
     attention.dropout = {mix64(mix64(given.seeds[static_cast<std::size_t>(r)]) ^ given.site),
@@ -185,13 +227,21 @@ void run_on_cpu(Case<Real>& given) {
     gradients.v = vectors(given.dv);
     gradients.inverse_temperature = model(given.dtemperature);
     if (attention.direction != nullptr) gradients.direction = ddirection.data();
+    if (attention.distance_biases != nullptr) gradients.distance_biases = dbiases.data();
+    if (attention.sinks != nullptr) gradients.sinks = dsinks.data();
+    gradients.sums = row(given.dsums, mechanism.sums, heads * sizes.tokens);
     kernels::attention_backward(attention, gradients, 0, heads, workspace);
-    if (attention.direction == nullptr) continue;
-    for (std::int64_t i = 0; i < heads * sizes.width; ++i) {
-      given.ddirections[static_cast<std::size_t>(mechanism.direction * sizes.width +
-                                                 i % sizes.width)] +=
-          ddirection[static_cast<std::size_t>(i)];
-    }
+    // Row `number` of the sums of all, of `size` numbers, is the sum of the parts.
+    const auto add = [](const Array<Real>& parts, std::int32_t number, std::int64_t size,
+                        Array<Real>& all) {
+      for (std::int64_t i = 0; number >= 0 && i < std::ssize(parts); ++i) {
+        all[static_cast<std::size_t>(number * size + i % size)] +=
+            parts[static_cast<std::size_t>(i)];
+      }
+    };
+    add(ddirection, mechanism.direction, sizes.width, given.ddirections);
+    add(dbiases, mechanism.distance_biases, sizes.heads * sizes.tokens, given.ddistance_biases);
+    add(dsinks, mechanism.sinks, sizes.heads, given.dsinks);
   }
 }
 
@@ -209,6 +259,9 @@ void expect_equal_to_cpu(const Case<Real>& given, const std::string& what,
   expect_close(ours.dv, expected.dv, what + " dv", allowed);
   expect_close(ours.dtemperature, expected.dtemperature, what + " dtemperature", allowed_of_sums);
   expect_close(ours.ddirections, expected.ddirections, what + " ddirections", allowed);
+  expect_close(ours.ddistance_biases, expected.ddistance_biases, what + " dbiases", allowed);
+  expect_close(ours.dsums, expected.dsums, what + " dsums", allowed_of_sums);
+  expect_close(ours.dsinks, expected.dsinks, what + " dsinks", allowed_of_sums);
 }
 
 /// A case of which vectors are TensorFloat-32 numbers, so that scores are exact: what is rounded are
@@ -226,13 +279,37 @@ constexpr double kRoundedSums = 4e-3;  // whose terms, scores times gradients, c
 Mechanism mechanism_of(kernels::Score score, Normalization normalization, std::int32_t direction,
                        double dropout) {
   const auto mask = kernels::Dropout::of(0, dropout);
-  return {score, normalization, score == kernels::Score::additive ? direction : -1,
-          dropout > 0 ? mask.threshold : 0, dropout > 0 ? mask.scale : 1.0};
+  return {.score = score,
+          .normalization = normalization,
+          .direction = score == kernels::Score::additive ? direction : -1,
+          .dropout_threshold = dropout > 0 ? mask.threshold : 0,
+          .dropout_scale = dropout > 0 ? mask.scale : 1.0};
 }
 
 /// Two models of a mechanism, one of them with dropout.
 Array<Mechanism> pair_of(kernels::Score score, Normalization normalization) {
-  return {mechanism_of(score, normalization, 1, 0.0), mechanism_of(score, normalization, 0, 0.2)};
+  Array<Mechanism> pair{mechanism_of(score, normalization, 1, 0.0),
+                        mechanism_of(score, normalization, 0, 0.2)};
+  if (normalization == Normalization::sink) {
+    pair[0].sinks = 1;
+    pair[1].sinks = 0;
+  }
+  return pair;
+}
+
+/// Models that see various keys, with and without what is added to scores: the first and third have both.
+Array<Mechanism> of_seen(kernels::Score score, Normalization normalization) {
+  Array<Mechanism> models;
+  for (const auto& seen : {Seen{5, 2}, Seen{1, 0}, Seen{33, 30}, Seen{40, 0}, Seen{0, 3}}) {
+    auto model = mechanism_of(score, normalization, static_cast<std::int32_t>(models.size()),
+                              models.size() == 1 ? 0.2 : 0.0);
+    model.seen = seen;
+    const auto number = static_cast<std::int32_t>(models.size());
+    if (number % 2 == 0) model.distance_biases = model.sums = number / 2;
+    if (normalization == Normalization::sink) model.sinks = number;
+    models.push_back(model);
+  }
+  return models;
 }
 
 template <class Real>
@@ -250,6 +327,24 @@ TYPED_TEST(AttentionKernels, EqualTheCpusForEveryMechanism) {
         expect_equal_to_cpu(make_case<TypeParam>(sizes, pair_of(score, normalization)), what.str());
       }
     }
+  }
+}
+
+/// With windows, global keys, biases by distance, sums and keys that heads share.
+TYPED_TEST(AttentionKernels, EqualTheCpusForWhatIsSeenAndAdded) {
+  const auto expect_equal = [](const Sizes& sizes, kernels::Score score,
+                               Normalization normalization) {
+    std::ostringstream what;
+    what << "score " << static_cast<int>(score) << ", normalization "
+         << static_cast<int>(normalization) << ", T " << sizes.tokens;
+    expect_equal_to_cpu(make_case<TypeParam>(sizes, of_seen(score, normalization)), what.str());
+  };
+  for (const auto score : kScores) expect_equal({5, 1, 4, 70, 33, 2}, score, Normalization::sink);
+  for (const auto normalization : {Normalization::softmax, Normalization::top_k,
+                                   Normalization::sigmoid_attn, Normalization::sparsemax}) {
+    in_both_orders([&] {
+      expect_equal({5, 2, 2, 100, 8, 2}, kernels::Score::product, normalization);
+    });
   }
 }
 
@@ -342,8 +437,13 @@ Array<Mechanism> mixed() {
   Array<Mechanism> mechanisms;
   for (const auto normalization : kNormalizations) {
     for (const auto score : kScores) {
-      mechanisms.push_back(mechanism_of(score, normalization,
-                                        static_cast<std::int32_t>(mechanisms.size() / 3), 0.1));
+      const auto number = static_cast<std::int32_t>(mechanisms.size());
+      auto mechanism = mechanism_of(score, normalization,
+                                    number / static_cast<std::int32_t>(kScores.size()), 0.1);
+      if (normalization == Normalization::sink) {
+        mechanism.sinks = static_cast<std::int32_t>(num_rows(mechanisms, &Mechanism::sinks));
+      }
+      mechanisms.push_back(mechanism);
     }
   }
   return mechanisms;
@@ -365,15 +465,20 @@ Case<Real> alone(const Case<Real>& given, std::size_t model) {
   }
   lone.seeds = {given.seeds[model]};
   auto mechanism = given.mechanisms[model];
-  for (auto* numbers : {&lone.directions, &lone.ddirections}) {
-    if (mechanism.direction < 0) {
-      numbers->clear();
+  const auto own = [&](Array<Real>& numbers, std::int32_t Mechanism::*row) {
+    if (mechanism.*row < 0) {
+      numbers.clear();
     } else {
-      part(*numbers, static_cast<std::size_t>(num_additive(given.mechanisms)),
-           static_cast<std::size_t>(mechanism.direction));
+      part(numbers, static_cast<std::size_t>(num_rows(given.mechanisms, row)),
+           static_cast<std::size_t>(mechanism.*row));
     }
-  }
+  };
+  own(lone.directions, &Mechanism::direction);
+  own(lone.ddirections, &Mechanism::direction);
+  own(lone.sinks, &Mechanism::sinks);
+  own(lone.dsinks, &Mechanism::sinks);
   if (mechanism.direction > 0) mechanism.direction = 0;
+  if (mechanism.sinks > 0) mechanism.sinks = 0;
   lone.mechanisms = {mechanism};
   return lone;
 }
@@ -382,7 +487,7 @@ Case<Real> alone(const Case<Real>& given, std::size_t model) {
 class AttentionArray : public testing::TestWithParam<bool> {
  protected:
   static Case<float> of_all(std::int64_t tokens) {
-    auto made = make_case<float>({24, 1, 1, tokens, 8}, mixed());
+    auto made = make_case<float>({kMechanisms, 1, 1, tokens, 8}, mixed());
     made.rounds_factors = GetParam();
     return made;
   }
@@ -403,6 +508,7 @@ TEST_P(AttentionArray, AModelIsBitEqualInAnyArrayAndForAnyOrderOfThreads) {
       EXPECT_EQ(lone.dv, expected.dv) << model;
       EXPECT_EQ(lone.dtemperature, expected.dtemperature) << model;
       EXPECT_EQ(lone.ddirections, expected.ddirections) << model;
+      EXPECT_EQ(lone.dsinks, expected.dsinks) << model;
     });
   }
 }
@@ -410,13 +516,13 @@ TEST_P(AttentionArray, AModelIsBitEqualInAnyArrayAndForAnyOrderOfThreads) {
 TEST_P(AttentionArray, ANaNStaysInItsModel) {
   auto clean = of_all(5);
   auto poisoned = clean;
-  const std::size_t size = clean.k.size() / 24;
-  for (std::size_t model = 0; model < 24; model += 2) {
+  const std::size_t size = clean.k.size() / kMechanisms;
+  for (std::size_t model = 0; model < kMechanisms; model += 2) {
     poisoned.k[model * size + 2] = std::numeric_limits<float>::quiet_NaN();
   }
   run_kernels(clean);
   run_kernels(poisoned);
-  for (std::size_t model = 0; model < 24; ++model) {
+  for (std::size_t model = 0; model < kMechanisms; ++model) {
     const auto ours = alone(poisoned, model).dq;
     if (model % 2 == 1) {
       EXPECT_EQ(ours, alone(clean, model).dq) << model;

@@ -80,7 +80,7 @@ TEST_F(CudaDevice, ComputesTheStepOfTheCpu) {
 TEST_F(CudaDevice, ComputesTheGradientsOfAllPairsOfOptions) {
   for (const std::int64_t context : {37, 128}) {
     for (const auto type : {at::kDouble, at::kFloat}) {
-      for (const auto& models : test::by_device_form(test::models_of_all_pairs(context))) {
+      for (const auto& models : test::by_fused_form(test::models_of_all_pairs(context))) {
         expect_step_of_the_cpu(models, type);
       }
     }

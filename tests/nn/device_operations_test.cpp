@@ -333,7 +333,7 @@ TEST_P(DeviceOperationsOf, ModelsOfVariousMechanisms) {
 
 TEST_P(DeviceOperationsOf, GradientsOfEveryParameter) {
   for (const auto& models : {test::models_of_all_pairs(37), test::third_of_all_pairs(128)}) {
-    for (const auto& all : test::by_device_form(models)) {
+    for (const auto& all : test::by_fused_form(models)) {
       std::vector<std::size_t> places(all.size());
       std::iota(places.begin(), places.end(), std::size_t{0});
       const auto truth = step_of(all, places, at::kDouble, at::kCPU, From::spread);
@@ -413,9 +413,6 @@ TEST(DeviceOperations, LeaveWhatHasNoKernelToLibTorch) {
   const auto softmax = kernels::softmax();
   const kernels::RowNormalization own(softmax.kernel<float>(), softmax.kernel<double>());
   EXPECT_FALSE(operations.has_form_of(own));
-  for (const auto& rows : {kernels::sink(), kernels::sigmoid_attn(), kernels::relu_n()}) {
-    EXPECT_FALSE(operations.has_form_of(rows));
-  }
   EXPECT_TRUE(operations.attention_fits(at::empty({1, 1, 1024, 128}), 1));
   EXPECT_FALSE(operations.attention_fits(at::empty({1, 1, 4096, 128}), 1));
 }

@@ -226,14 +226,5 @@ TEST(FusedAttention, RefusesWhatDoesNotFit) {
   });
 }
 
-TEST(FusedAttention, SaysWhatDevicesLack) {
-  using kernels::Score;
-  EXPECT_FALSE(needs_more({Score::product, kernels::softmax()}));
-  EXPECT_FALSE(needs_more({Score::additive, kernels::topk_quarter(), 0}));
-  EXPECT_TRUE(needs_more({Score::distance, kernels::softmax()}));
-  EXPECT_TRUE(needs_more({Score::product, kernels::relu_n()}));
-  for (const auto& model : three_models().of_models) EXPECT_TRUE(needs_more(model));
-}
-
 }  // namespace
 }  // namespace nas::nn

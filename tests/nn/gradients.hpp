@@ -63,19 +63,12 @@ inline std::vector<Architecture> third_of_all_pairs(std::int64_t context) {
   return third;
 }
 
-/// Those that kernels of devices compute, those that kernels of the CPU alone do, and those that none
-/// does. Apart from each other, since one of the others leaves all of an array to LibTorch's operations
-/// there.
-inline std::array<std::vector<Architecture>, 3> by_device_form(
+/// Those whose attention kernels compute, and those where none does: an array has one form.
+inline std::array<std::vector<Architecture>, 2> by_fused_form(
     const std::vector<Architecture>& models) {
-  const std::set<std::string> of_the_cpu{"l2", "sink", "sigmoid_attn", "relu_n"};
-  std::array<std::vector<Architecture>, 3> parts;
+  std::array<std::vector<Architecture>, 2> parts;
   for (const auto& model : models) {
-    const auto& mechanism = model.stack.front();
-    const bool lacking =
-        of_the_cpu.contains(mechanism.similarity) || of_the_cpu.contains(mechanism.normalization);
-    const std::size_t part = !fused_forms(mechanism).attention ? 2 : lacking ? 1 : 0;
-    parts.at(part).push_back(model);
+    parts.at(fused_forms(model.stack.front()).attention ? 0 : 1).push_back(model);
   }
   return parts;
 }
