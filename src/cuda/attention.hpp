@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cuda/head_vectors.hpp"
 #include "cuda/stream.hpp"
 #include "kernels/attention.hpp"
 
@@ -29,17 +30,6 @@ struct Mechanism {
   std::int32_t distance_biases = -1;
   std::int32_t sums = -1;
   std::int32_t sinks = -1;  ///< Normalization::sink has them
-};
-
-/// Vectors of all models, sequences, heads and tokens: element e lies at data[model * model_step +
-/// sequence * sequence_step + head * head_step + token * token_step + e].
-template <class Real>
-struct HeadVectors {
-  Real* data = nullptr;
-  std::int64_t model_step = 0;
-  std::int64_t sequence_step = 0;
-  std::int64_t head_step = 0;
-  std::int64_t token_step = 0;
 };
 
 /// Causal attention as kernels::Attention, for R models with B sequences and H heads each.

@@ -21,8 +21,8 @@ struct RecurrenceShape {
   std::int64_t chunk = 0;     ///< tokens of a chunk
   bool by_channel = false;    ///< whether decays are of each feature, and not of the whole state
 
-  [[nodiscard]] std::int64_t chunks() const { return (tokens + chunk - 1) / chunk; }
-  [[nodiscard]] std::int64_t padded_width() const {
+  [[nodiscard]] constexpr std::int64_t chunks() const { return (tokens + chunk - 1) / chunk; }
+  [[nodiscard]] constexpr std::int64_t padded_width() const {
     return (width + kRecurrencePadding - 1) / kRecurrencePadding * kRecurrencePadding;
   }
 };

@@ -300,7 +300,9 @@ Recurrence RecurrentLayer::taken_up(const Projected& projected, const torch::Ten
 }
 
 Recurred RecurrentLayer::recurred(const Recurrence& tokens) const {
-  if (by_kernels(tokens.values)) return recurrence(tokens, chunk_);
+  if (mode_ != NumericalMode::reference && has_recurrence_kernel(tokens, chunk_)) {
+    return recurrence(tokens, chunk_);
+  }
   const auto of_models = [&](std::int64_t first, std::int64_t count) {
     const auto part = [&](const torch::Tensor& x) {
       return x.defined() ? x.narrow(0, first, count).contiguous() : x;

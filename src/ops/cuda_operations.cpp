@@ -14,6 +14,7 @@
 #include "cuda/gates.hpp"
 #include "cuda/layer_norm.hpp"
 #include "cuda/output_layer.hpp"
+#include "cuda/recurrence.hpp"
 #include "ops/array_op.hpp"
 #include "ops/product.hpp"
 
@@ -256,6 +257,31 @@ cuda::Attention<Real> attention_of(const ArrayAttention& models, const Attention
   return attention;
 }
 
+/// Those of (R, B, H, T, n).
+template <class Real>
+cuda::HeadVectors<Real> head_vectors(const torch::Tensor& x) {
+  if (!x.defined()) return {};
+  return {x.data_ptr<std::remove_const_t<Real>>(), x.stride(0), x.stride(1), x.stride(2),
+          x.stride(3)};
+}
+
+/// @param in  as DeviceOperations::recurrence() takes it.
+template <class Real>
+cuda::Recurrence<Real> recurrence_of(const kernels::RecurrenceShape& shape, const Tensors& in,
+                                     const torch::Tensor& states, const torch::Tensor& updates) {
+  return {.models = in[0].size(0),
+          .sequences = in[0].size(1),
+          .heads = in[0].size(2),
+          .shape = shape,
+          .queries = head_vectors<const Real>(in[0]),
+          .keys = head_vectors<const Real>(in[1]),
+          .values = head_vectors<const Real>(in[2]),
+          .log_decays = head_vectors<const Real>(in[3]),
+          .erased = head_vectors<const Real>(in[4]),
+          .states = states.data_ptr<Real>(),
+          .updates = updates.data_ptr<Real>()};
+}
+
 constexpr std::int64_t kLargestInt32 = std::numeric_limits<std::int32_t>::max();
 
 std::uint64_t* bits_of(const torch::Tensor& seeds) {
@@ -482,6 +508,38 @@ class CudaOperations final : public DeviceOperations {
            .sinks = data_or_null<scalar_t>(by.sinks),
            .scratch = scratch.data_ptr<scalar_t>()},
           StreamOf(by_output));
+    });
+  }
+
+  [[nodiscard]] bool recurrence_fits(const kernels::RecurrenceShape& shape,
+                                     at::ScalarType type) const override {
+    return type == at::kDouble ? cuda::recurrence_fits<double>(shape)
+                               : cuda::recurrence_fits<float>(shape);
+  }
+
+  void recurrence(const kernels::RecurrenceShape& shape, const Tensors& in,
+                  const torch::Tensor& states, const torch::Tensor& updates,
+                  const torch::Tensor& outputs) const override {
+    AT_DISPATCH_FLOATING_TYPES(outputs.scalar_type(), "recurrence", [&] {
+      cuda::recurrence(recurrence_of<scalar_t>(shape, in, states, updates),
+                       head_vectors<scalar_t>(outputs), StreamOf(outputs));
+    });
+  }
+
+  void recurrence_backward(const kernels::RecurrenceShape& shape, const Tensors& in,
+                           const torch::Tensor& states, const torch::Tensor& updates,
+                           const torch::Tensor& by_outputs, const torch::Tensor& by_state,
+                           const Tensors& by) const override {
+    AT_DISPATCH_FLOATING_TYPES(by_outputs.scalar_type(), "recurrence_backward", [&] {
+      cuda::recurrence_backward<scalar_t>(recurrence_of<scalar_t>(shape, in, states, updates),
+                                          {.outputs = head_vectors<const scalar_t>(by_outputs),
+                                           .state = data_or_null<scalar_t>(by_state),
+                                           .queries = head_vectors<scalar_t>(by[0]),
+                                           .keys = head_vectors<scalar_t>(by[1]),
+                                           .values = head_vectors<scalar_t>(by[2]),
+                                           .log_decays = head_vectors<scalar_t>(by[3]),
+                                           .erased = head_vectors<scalar_t>(by[4])},
+                                          StreamOf(by_outputs));
     });
   }
 

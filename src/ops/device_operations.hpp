@@ -9,6 +9,7 @@
 
 #include "core/numerical_mode.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/recurrence.hpp"
 #include "ops/device_adamw.hpp"
 #include "ops/dropout.hpp"
 #include "ops/fused_attention.hpp"
@@ -161,6 +162,23 @@ class DeviceOperations {
   virtual void attention_backward(const ArrayAttention& models, const AttentionTensors& tensors,
                                   const torch::Tensor& kept, const torch::Tensor& by_output,
                                   const AttentionTensors& by) const = 0;
+
+  /// Whether recurrence() takes sequences of such sizes.
+  [[nodiscard]] virtual bool recurrence_fits(const kernels::RecurrenceShape& shape,
+                                             at::ScalarType type) const = 0;
+  /// kernels::recurrence() of tensors (R, B, H, T, n), rows of n numbers anywhere.
+  ///
+  /// @param in  queries, keys, values, logarithms of decays and what is erased; the last two may be
+  /// undefined.   @param states, updates  (R B H, ...), written, as kernels::RecurrenceKept.
+  virtual void recurrence(const kernels::RecurrenceShape& shape,
+                          const std::vector<torch::Tensor>& in, const torch::Tensor& states,
+                          const torch::Tensor& updates, const torch::Tensor& outputs) const = 0;
+  /// Writes gradients w.r.t. `in` where defined. @param by_state  undefined: 0.
+  virtual void recurrence_backward(const kernels::RecurrenceShape& shape,
+                                   const std::vector<torch::Tensor>& in,
+                                   const torch::Tensor& states, const torch::Tensor& updates,
+                                   const torch::Tensor& by_outputs, const torch::Tensor& by_state,
+                                   const std::vector<torch::Tensor>& by) const = 0;
 
   /// @param parameters  at least one, where they and their moments stay.   @param models  R.
   [[nodiscard]] virtual std::unique_ptr<DeviceAdamW> adamw(std::vector<TrainedParameter> parameters,

@@ -6,6 +6,7 @@
 
 #include "kernels/recurrence.hpp"
 #include "ops/array_op.hpp"
+#include "ops/device_operations.hpp"
 #include "ops/scratch.hpp"
 
 namespace nas::nn {
@@ -44,13 +45,17 @@ struct RecurrenceOp {
     const auto states =
         at::empty({sequences, shape.chunks() + 1, shape.features, shape.padded_width()}, options);
     const auto updates = at::empty({sequences, shape.tokens, shape.padded_width()}, options);
-    AT_DISPATCH_FLOATING_TYPES(outputs.scalar_type(), "recurrence", [&] {
-      for_sequences<scalar_t>(in, shape, [&](auto i, auto* scratch) {
-        kernels::recurrence<scalar_t>(shape, rows_of<const scalar_t>(in, i),
-                                      {row_of<scalar_t>(states, i), row_of<scalar_t>(updates, i)},
-                                      rows<scalar_t>(outputs, i), scratch);
+    if (const auto* device = device_operations(outputs.device())) {
+      device->recurrence(shape, in, states, updates, outputs);
+    } else {
+      AT_DISPATCH_FLOATING_TYPES(outputs.scalar_type(), "recurrence", [&] {
+        for_sequences<scalar_t>(in, shape, [&](auto i, auto* scratch) {
+          kernels::recurrence<scalar_t>(shape, rows_of<const scalar_t>(in, i),
+                                        {row_of<scalar_t>(states, i), row_of<scalar_t>(updates, i)},
+                                        rows<scalar_t>(outputs, i), scratch);
+        });
       });
-    });
+    }
     saved = in;
     saved.push_back(states);
     saved.push_back(updates);
@@ -72,6 +77,10 @@ struct RecurrenceOp {
     for (std::size_t i = 0; i < in.size(); ++i) {
       const bool wanted = in[i].defined() && (i != kLogDecays || learns_decays);
       by.push_back(wanted ? unwritten_heads(in[kValues], in[i].size(-1)) : torch::Tensor());
+    }
+    if (const auto* device = device_operations(by_outputs.device())) {
+      device->recurrence_backward(shape, in, states, updates, by_outputs, by_state, by);
+      return by;
     }
     AT_DISPATCH_FLOATING_TYPES(by_outputs.scalar_type(), "recurrence_backward", [&] {
       for_sequences<scalar_t>(in, shape, [&](auto i, auto* scratch) {
@@ -117,14 +126,26 @@ struct RecurrenceOp {
   }
 };
 
-}  // namespace
-
-Recurred recurrence(const Recurrence& sequence, std::int64_t chunk) {
+std::int64_t tokens_of_chunk(const Recurrence& sequence, std::int64_t chunk) {
   auto size = chunk > 0 ? chunk : kChunk;
   if (sequence.by_channel) size = std::min(size, kChunk);
-  size = std::min(size, sequence.values.size(-2));
+  return std::min(size, sequence.values.size(-2));
+}
+
+}  // namespace
+
+bool has_recurrence_kernel(const Recurrence& sequence, std::int64_t chunk) {
+  const auto& values = sequence.values;
+  const auto* device = device_operations(values.device());
+  if (device == nullptr) return values.device().is_cpu();
+  return device->recurrence_fits({values.size(-2), sequence.keys.size(-1), values.size(-1),
+                                  tokens_of_chunk(sequence, chunk), sequence.by_channel},
+                                 values.scalar_type());
+}
+
+Recurred recurrence(const Recurrence& sequence, std::int64_t chunk) {
   auto result = array_op(
-      RecurrenceOp{size, sequence.by_channel,
+      RecurrenceOp{tokens_of_chunk(sequence, chunk), sequence.by_channel,
                    sequence.log_decays.defined() && sequence.log_decays.requires_grad()},
       {sequence.queries, sequence.keys, sequence.values, sequence.log_decays, sequence.erased});
   return {std::move(result[0]), std::move(result[1])};

@@ -29,7 +29,11 @@ struct Recurred {
   torch::Tensor state;    ///< S after the last token, (..., f, d)
 };
 
-/// The whole sequence as one operation on the CPU (kernels/recurrence.hpp), on LibTorch's threads, by
+/// Whether recurrence() takes a sequence where it is: on the CPU any, on devices with kernels of their own
+/// those of which a chunk fits into a block's memory.
+[[nodiscard]] bool has_recurrence_kernel(const Recurrence& sequence, std::int64_t chunk = 0);
+
+/// The whole sequence as one operation (kernels/recurrence.hpp), on LibTorch's threads or on a device, by
 /// chunks of tokens. No head's result depends on the others or on threads. Not for second derivatives.
 ///
 /// @param sequence  tensors (R, B, H, T, n), float32 or float64, any strides.

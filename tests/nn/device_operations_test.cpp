@@ -21,6 +21,7 @@
 #include "ops/memory.hpp"
 #include "ops/norm.hpp"
 #include "ops/product.hpp"
+#include "ops/recurrence.hpp"
 #include "ops/torch_compat.hpp"
 #include "training/optimizer.hpp"
 
@@ -189,6 +190,36 @@ torch::Tensor some_targets(std::int64_t models, std::int64_t tokens, std::int64_
   const auto targets = at::randint(vocabulary, {models, tokens}, make_generator(at::kCPU, 4),
                                    at::TensorOptions(at::kLong));
   return targets.masked_fill(targets.eq(3), -100);
+}
+
+/// Of queries, keys, values, decays and what is erased, as projections lie, and the last state.
+TEST_P(DeviceOperationsOf, Recurrences) {
+  const auto heads = [](std::int64_t width, std::uint64_t seed) {
+    return random({2, 2, 40, 3, width}, GetParam(), seed).transpose(2, 3);
+  };
+  for (const std::int64_t decays : {0, 1, 6}) {
+    for (const bool erases : {false, true}) {
+      std::vector given{heads(6, 1), heads(6, 2) * 0.3, heads(5, 3)};
+      if (decays > 0) given.push_back(-heads(decays, 4).abs());
+      if (erases) given.push_back(heads(6, 5) * 0.3);
+      const auto run = [&](const auto& in) {
+        Recurrence of{.queries = in[0], .keys = in[1], .values = in[2]};
+        if (decays > 0) of.log_decays = in[3];
+        if (erases) of.erased = in.back();
+        of.by_channel = decays > 1;
+        EXPECT_TRUE(has_recurrence_kernel(of));
+        const auto result = recurrence(of);
+        return at::cat({result.outputs.flatten(), result.state.flatten()});
+      };
+      expect_same(run, given, "recurrence, decays of " + std::to_string(decays));
+    }
+  }
+  // Features that leave no room for a chunk.
+  const auto wide = heads(700, 1);
+  const Recurrence of{.queries = wide, .keys = wide, .values = heads(32, 3)};
+  EXPECT_TRUE(has_recurrence_kernel(of));
+  const Emulation emulation;
+  EXPECT_FALSE(has_recurrence_kernel(of));
 }
 
 TEST_P(DeviceOperationsOf, LinearCrossEntropy) {

@@ -117,8 +117,8 @@ class MetaOperations final : public DeviceOperations {
                                         const AttentionTensors& tensors,
                                         torch::Tensor* kept) const override {
     expect_here(models, tensors);
-    if (kept != nullptr) *kept = at::empty({1}, tensors.v.options());
-    return at::empty(tensors.v.sizes(), tensors.v.options());
+    if (kept != nullptr) *kept = at::empty({1}, tensors.q.options());
+    return at::empty(tensors.q.sizes(), tensors.q.options());
   }
   void attention_backward(const ArrayAttention& models, const AttentionTensors& tensors,
                           const torch::Tensor& kept, const torch::Tensor& by_output,
@@ -126,6 +126,25 @@ class MetaOperations final : public DeviceOperations {
     expect_here(models, tensors);
     expect_here(models, by);
     expect_here({kept, by_output});
+  }
+  [[nodiscard]] bool recurrence_fits(const kernels::RecurrenceShape& /*shape*/,
+                                     at::ScalarType /*type*/) const override {
+    return true;
+  }
+  void recurrence(const kernels::RecurrenceShape& /*shape*/, const std::vector<torch::Tensor>& in,
+                  const torch::Tensor& states, const torch::Tensor& updates,
+                  const torch::Tensor& outputs) const override {
+    expect_here(in);
+    expect_here({states, updates, outputs});
+  }
+  void recurrence_backward(const kernels::RecurrenceShape& shape,
+                           const std::vector<torch::Tensor>& in, const torch::Tensor& states,
+                           const torch::Tensor& updates, const torch::Tensor& by_outputs,
+                           const torch::Tensor& by_state,
+                           const std::vector<torch::Tensor>& by) const override {
+    recurrence(shape, in, states, updates, by_outputs);
+    expect_here({by_state});
+    expect_here(by);
   }
   [[nodiscard]] std::unique_ptr<DeviceAdamW> adamw(std::vector<TrainedParameter> /*parameters*/,
                                                    std::int64_t /*models*/) const override {
