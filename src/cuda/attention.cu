@@ -94,7 +94,7 @@ __global__ void forward_kernel(Attention<Real> attention, HeadVectors<Real> outp
 }
 
 /// How many blocks a multiprocessor shall have at once: in float 4 take 128 registers per thread,
-/// which is just enough; the compiler would take some more and have 3.
+/// which costs by_key_kernel some spills; the compiler would take some more and have 3.
 template <class Real>
 [[maybe_unused]] constexpr int kBackwardBlocks = sizeof(Real) == sizeof(float) ? 4 : 2;
 
@@ -478,15 +478,16 @@ void with_products(const Attention<Real>& attention, const Run& run) {
 
 template <class Real>
 void attention_forward(const Attention<Real>& attention, HeadVectors<Real> output, Stream stream) {
-  with_products(attention,
-                [&](auto on_tensor_cores) { forward<on_tensor_cores>(attention, output, stream); });
+  with_products(attention, [&](auto on_tensor_cores) {
+    forward<decltype(on_tensor_cores)::value>(attention, output, stream);
+  });
 }
 
 template <class Real>
 void attention_backward(const Attention<Real>& attention, const AttentionGradients<Real>& gradients,
                         Stream stream) {
   with_products(attention, [&](auto on_tensor_cores) {
-    backward<on_tensor_cores>(attention, gradients, stream);
+    backward<decltype(on_tensor_cores)::value>(attention, gradients, stream);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include <ATen/Dispatch.h>
@@ -353,8 +354,10 @@ class CudaOperations final : public DeviceOperations {
   void embedding_backward(const torch::Tensor& tokens, const torch::Tensor& by_rows,
                           const torch::Tensor& by_matrices) const override {
     // Equal tokens stay in the order of their places. Half the digits take half the time.
-    const auto [sorted, places] = at::sort(tokens.flatten(1).to(at::kInt), /*stable=*/true,
-                                           /*dim=*/1, /*descending=*/false);
+    const auto by_token = at::sort(tokens.flatten(1).to(at::kInt), /*stable=*/true,
+                                   /*dim=*/1, /*descending=*/false);
+    const auto& sorted = std::get<0>(by_token);
+    const auto& places = std::get<1>(by_token);
     AT_DISPATCH_FLOATING_TYPES(by_rows.scalar_type(), "embedding_backward", [&] {
       cuda::embedding_backward({.tokens = sorted.template data_ptr<std::int32_t>(),
                                 .places = places.template data_ptr<std::int64_t>(),
