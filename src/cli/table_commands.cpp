@@ -288,6 +288,13 @@ struct Finals {
     return groups;
   }
 
+  /// The nll of the mechanisms that have all of so many replicates.
+  [[nodiscard]] std::vector<std::vector<double>> complete(std::int64_t replicates) const {
+    auto all = groups(&Final::nll);
+    std::erase_if(all, [&](const auto& group) { return std::ssize(group) != replicates; });
+    return all;
+  }
+
   std::vector<std::map<std::int64_t, Final>> by_mechanism;  ///< by replicate
   std::map<std::string, std::int64_t> failures;             ///< by status
   std::int64_t cells = 0;
@@ -484,7 +491,7 @@ void print_quality(const Table& table, const Finals& finals) {
 }
 
 /// How much of what differs is not the replicates' noise.
-void print_variance(const Finals& finals) {
+void print_variance(const Table& table, const Finals& finals) {
   const auto groups = finals.groups(&Finals::Final::nll);
   const auto icc = intraclass_correlation(groups);
   if (std::isnan(icc)) {
@@ -493,9 +500,14 @@ void print_variance(const Finals& finals) {
     if (several) print_line("variance", "-");  // one mechanism, or replicates that do not differ
     return;
   }
-  const std::string of_what = " of that of the final validation nll is between mechanisms (ICC";
-  print_line("variance", icc > 0.0 ? fixed_text(icc, 3) + of_what + ")"
-                                   : "nothing" + of_what + " " + fixed_text(icc, 3) + ")");
+  const std::string of_what = " of that of the final validation nll is between mechanisms";
+  auto text = icc > 0.0 ? fixed_text(icc, 3) + of_what + " (ICC)"
+                        : "nothing" + of_what + " (ICC " + fixed_text(icc, 3) + ")";
+  if (const auto paired = consistency_correlation(finals.complete(table.num_replicates()));
+      paired > 0.0) {
+    text += "; " + fixed_text(paired, 3) + " without what a replicate does to all of them alike";
+  }
+  print_line("variance", text);
 }
 
 /// How alike replicates rank the mechanisms, over all pairs of them.
@@ -613,7 +625,7 @@ int info_command(const Words& words) {
   print_line("steps", value_text(table.steps()));
   print_line("seconds", human_duration(finals.seconds) + " of training");
   print_machines(table);
-  print_variance(finals);
+  print_variance(table, finals);
   print_rank_correlations(table, finals);
   print_halves(finals);
   print_extremes(table, finals);

@@ -46,6 +46,10 @@ std::string human_duration(double seconds) {
   return print("%lld d %lld h", s / 86400, s % 86400 / 3600);
 }
 
+std::string limit_text(double seconds) {
+  return seconds < 60.0 ? shortest(seconds) + " s" : human_duration(seconds);
+}
+
 std::string human_count(double value) {
   if (std::abs(value) >= 999.5e15) return print("%.3g", value);
   static constexpr std::array<const char*, 6> kPrefix{"", " k", " M", " G", " T", " P"};

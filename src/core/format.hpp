@@ -18,6 +18,9 @@ std::optional<double> number_in(std::string_view text);
 /// @return seconds as "41 s", "3 min 20 s", "2 h 05 min", "4 d 3 h".
 std::string human_duration(double seconds);
 
+/// A duration that was given, "0.45 s": below a minute to its last digit, then as human_duration().
+std::string limit_text(double seconds);
+
 /// @return a count with an SI prefix and three significant digits: "1.69 M", "445 M", "12".
 std::string human_count(double value);
 

@@ -80,8 +80,12 @@ std::vector<Task> RecordingEvaluator::State::begin(std::vector<Task> tasks, std:
       order.emplace_back(measurement->expected_cost(task.candidate), &task);
     }
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  // The dearest first, so that all end together; but where time ends the search, what is asked first,
+  // since what follows an unanswered ask is lost to it.
+  if (!ledger.seconds_left()) {
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+  }
   if (!one_by_one()) measuring.clear();
   if (one_by_one() || !ledger.out_of_time()) {
     for (const auto& [cost, task] : order) submit(*task);

@@ -79,7 +79,7 @@ std::string Budget::rejected_too_often(std::int64_t rejections_in_a_row) const {
 
 std::string Budget::used_up_by(double seconds) const {
   if (train_seconds <= 0.0 || seconds < train_seconds) return {};
-  return human_duration(train_seconds) + " of training";
+  return limit_text(train_seconds) + " of training";
 }
 
 }  // namespace nas

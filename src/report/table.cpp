@@ -308,6 +308,7 @@ std::string outside_text(const RunSummary& run) {
   if (!run.controls.empty()) stages += ", controls";
   if (!run.tuning.is_null()) stages += ", tuning";
   if (!run.retest.is_null()) stages += ", re-test";
+  if (run.ended_by.ends_with(" of training")) stages += ", what time left unanswered";
   return "outside the search (" + stages + "): " + evaluated_text(run.outside) + ", " +
          effort_text(run.outside) + "\n";
 }
@@ -603,10 +604,11 @@ std::string retest_table(const RunSummary& run, std::size_t width) {
   }
   if (replicates > 1) {
     head << "; " << shortest(100.0 * run.retest.at("confidence").get<double>()) << " % intervals"
-         << (until > 0.0 ? " that hold at any number of seeds" : "")
          << ", each for itself; differences in " << title(measure_of(run.retest))
-         << ", paired by seed, p by Holm over all of them; "
-         << (run.several() ? "P(front)" : "P(best)") << " by validation values";
+         << ", paired by seed, p by Holm over all of them"
+         << (until > 0.0 ? "; those of differences hold at any number of seeds, but for controls"
+                         : "")
+         << "; " << (run.several() ? "P(front)" : "P(best)") << " by validation values";
   }
   head << '\n';
   text << wrapped(head.str(), width) << table_of(run, width);

@@ -76,6 +76,35 @@ double intraclass_correlation(const std::vector<std::vector<double>>& groups) {
   return (between - within) / (between + (size - 1.0) * within);
 }
 
+double consistency_correlation(const std::vector<std::vector<double>>& groups) {
+  const auto size = groups.empty() ? 0 : groups.front().size();
+  if (groups.size() < 2 || size < 2) return kUndefined;
+  const auto rows = static_cast<double>(groups.size());
+  const auto columns = static_cast<double>(size);
+  std::vector<double> all;
+  std::vector<double> of_columns(size, 0.0);
+  for (const auto& group : groups) {
+    all.insert(all.end(), group.begin(), group.end());
+    for (std::size_t j = 0; j < size; ++j) of_columns[j] += group.at(j) / rows;
+  }
+  const double mean = sum_of(all) / (rows * columns);
+  double between = 0.0;
+  double rest = 0.0;
+  for (const auto& group : groups) {
+    const double own = sum_of(group) / columns;
+    between += columns * (own - mean) * (own - mean);
+    for (std::size_t j = 0; j < size; ++j) {
+      const double left = group[j] - own - of_columns[j] + mean;
+      rest += left * left;
+    }
+  }
+  between /= rows - 1.0;
+  rest /= (rows - 1.0) * (columns - 1.0);
+  const double rounding = rounding_of(all);
+  if (!(rest > rounding * rounding)) return kUndefined;
+  return (between - rest) / (between + (columns - 1.0) * rest);
+}
+
 double rank_correlation(std::span<const double> a, std::span<const double> b) {
   if (a.size() != b.size()) throw std::logic_error("rank_correlation: not one length");
   if (any_nan(a) || any_nan(b)) return kUndefined;

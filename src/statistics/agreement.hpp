@@ -19,6 +19,14 @@ namespace nas {
 /// @see Shrout & Fleiss (1979), doi:10.1037/0033-2909.86.2.420.
 double intraclass_correlation(const std::vector<std::vector<double>>& groups);
 
+/// Intraclass correlation of a two-way model, ICC(C,1): the same without what a column does to all groups
+/// alike, (B - E) / (B + (n - 1) E), E the mean square of groups by columns.
+///
+/// @param groups  of one length n, value j of each from column j, say of one seed.
+/// @return NaN for fewer than two groups or columns, or no variance of groups by columns.
+/// @see McGraw & Wong (1996), doi:10.1037/1082-989X.1.1.30.
+double consistency_correlation(const std::vector<std::vector<double>>& groups);
+
 /// Spearman's rank correlation; equal values share their mean rank.
 /// @return NaN for fewer than two pairs, where one side is constant, or has a NaN.
 /// @throws std::logic_error unless both are of one length.

@@ -370,7 +370,7 @@ void carry_out_search(const Experiment& experiment, StudySetup& setup, const Reh
     store.set_meta("last_population", result.last_population);
   } catch (const StopRequested&) {
     if (!stopped_by_deadline() || !store.meta("objectives")) throw;
-    store.set_meta("ended_by", human_duration(seconds) + " of wall-clock time");
+    store.set_meta("ended_by", limit_text(seconds) + " of wall-clock time");
   }
   store.keep_indicators(noted);  // the last one under a smaller budget may be none of them
   if (const auto truth = problem->truth(); !truth.values.empty()) {

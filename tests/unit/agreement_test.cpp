@@ -11,12 +11,20 @@ namespace {
 
 using Values = std::vector<double>;
 
-// Six targets, four judges: Shrout & Fleiss (1979), table 2; they give ICC(1,1) = 0.17.
+// Six targets, four judges: Shrout & Fleiss (1979), table 2; they give ICC(1,1) = 0.17, ICC(3,1) = 0.71.
 TEST(IntraclassCorrelation, AsPublished) {
-  EXPECT_NEAR(
-      intraclass_correlation(
-          {{9, 2, 5, 8}, {6, 1, 3, 2}, {8, 4, 6, 8}, {7, 1, 2, 6}, {10, 5, 6, 9}, {6, 2, 4, 7}}),
-      0.16574176840547544, 1e-14);
+  const std::vector<Values> judged{{9, 2, 5, 8}, {6, 1, 3, 2},  {8, 4, 6, 8},
+                                   {7, 1, 2, 6}, {10, 5, 6, 9}, {6, 2, 4, 7}};
+  EXPECT_NEAR(intraclass_correlation(judged), 0.16574176840547544, 1e-14);
+  EXPECT_NEAR(consistency_correlation(judged), 0.7148407148407149, 1e-14);
+}
+
+TEST(IntraclassCorrelation, OfColumnsThatMoveAllGroupsAlike) {
+  EXPECT_NEAR(consistency_correlation({{1, 102}, {2, 102}, {4, 105}}), 0.9375, 1e-12);
+  EXPECT_TRUE(std::isnan(consistency_correlation({{1, 3}, {2, 4}}))) << "nothing else varies";
+  EXPECT_TRUE(std::isnan(consistency_correlation({{1, 3}})));
+  EXPECT_TRUE(std::isnan(consistency_correlation({{1}, {2}})));
+  EXPECT_TRUE(std::isnan(consistency_correlation({})));
 }
 
 TEST(IntraclassCorrelation, GroupsOfSeveralSizes) {

@@ -1,4 +1,5 @@
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -16,6 +17,7 @@ namespace nas {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -230,6 +232,17 @@ TEST_F(NasDataTable, InfoSaysWhereMechanismsDoNotDiffer) {
   EXPECT_THAT(table("info " + file_.string()).text,
               HasSubstr("  variance    nothing of that of the final validation nll is between "
                         "mechanisms (ICC -0.500)\n"));
+  // Replicates that do more to all of them than these differ by, and then some.
+  for (auto& cell : content.cells) {
+    const auto own = static_cast<double>(cell.candidate.size());
+    const auto replicate = static_cast<double>(cell.replicate);
+    cell.curve.back().valid.nll =
+        1000.0 * (own + 100.0 * replicate) + std::fmod(own * replicate, 7.0);
+  }
+  write_table(content, file_);
+  EXPECT_THAT(table("info " + file_.string()).text,
+              AllOf(HasSubstr("nothing of that of the final validation nll"),
+                    HasSubstr("; 1.000 without what a replicate does")));
   std::erase_if(content.cells, [](const Evaluation& cell) { return cell.replicate > 0; });
   write_table(content, file_);
   const auto single = table("info " + file_.string());

@@ -71,6 +71,7 @@ TEST(Budget, IsUsedUpOnceItsSecondsAreReached) {
   const Budget budget{.train_seconds = 90.0};
   EXPECT_EQ(budget.used_up_by(89.9), "");
   EXPECT_EQ(budget.used_up_by(90.0), "1 min 30 s of training");
+  EXPECT_EQ(Budget{.train_seconds = 0.45}.used_up_by(1.0), "0.45 s of training");
   EXPECT_EQ(Budget{}.used_up_by(1e9), "");
 }
 

@@ -465,6 +465,7 @@ TEST_F(EvaluatorTest, NoTrainingBeginsOnceTheDevicesTimeIsSpent) {
   EXPECT_EQ(again.fake->measured_, 0);
 }
 
+/// What comes behind an unanswered ask is lost to a search: the asks are trained in their order.
 TEST_F(EvaluatorTest, WhatTheEndOfTheBudgetLeavesUnansweredIsNoAsk) {
   const auto file = folder_ / "s.sqlite";
   const std::vector<std::vector<double>> cheapest_first{
@@ -478,9 +479,9 @@ TEST_F(EvaluatorTest, WhatTheEndOfTheBudgetLeavesUnansweredIsNoAsk) {
     EXPECT_EQ(stopped.store.asks().size(), 2U);
   }
   const Run run(file, {.budget = {.train_seconds = 5.0}});
-  EXPECT_TRUE(run.ask(cheapest_first).empty());
+  EXPECT_EQ(run.ask(cheapest_first).size(), 3U);
   EXPECT_EQ(run.store.evaluations().size(), 3U);
-  EXPECT_TRUE(run.store.asks().empty()) << "the first is not answered, so that none is";
+  EXPECT_EQ(run.store.asks().size(), 3U);
 }
 
 }  // namespace

@@ -548,8 +548,8 @@ class _Redrawn:
             mask = np.isfinite(values).all(axis=1)
             if allowed is not None:
                 mask &= np.isin(np.arange(len(values)), allowed)
-            random = np.random.default_rng([0, candidate])
-            draws = random.integers(len(values), size=(self.TABLES, 20 * len(values)))
+            # The same for all candidates: what a seed does to all of them alike leaves their gaps.
+            draws = np.random.default_rng(0).integers(len(values), size=(self.TABLES, 20 * len(values)))
             self._means[key] = replay.redrawn_means(values, mask, draws)
         return self._means[key]
 

@@ -133,7 +133,7 @@ def _caption(run: Run, found: list[dict[str, Any]], tested: bool) -> str:
     judged = "share of right answers" if accuracy else "mean negative log-likelihood of a target"
     return (rf"{text}; {'accuracy' if accuracy else 'perplexity'} on the test split and its change from the baseline, "
             rf"with {100 * confidence:g}\,\% intervals. $p$: "
-            rf"{'anytime-valid $t$-test' if added else 'paired $t$-test'} of the {judged} of the test "
+            rf"{'anytime-valid $t$-test (of controls: paired $t$-test)' if added else 'paired $t$-test'} of the {judged} of the test "
             "split, $n$ pairs of equal seeds, corrected by Holm. "
             rf"{_added(added)}"
             rf"Bold: distinguished from the baseline, $p \leq {1 - confidence:.3g}$.")

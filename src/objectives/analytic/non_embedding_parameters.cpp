@@ -11,7 +11,8 @@ Objective non_embedding_parameters(const Parameters& /*settings*/) {
 
 NAS_REGISTER_OBJECTIVE(
     {.key = "non_embedding_parameters",
-     .summary = "number of trained parameters without the token and position embeddings",
+     .summary = "number of trained parameters without those of tokens and positions: embedding, "
+                "output matrix, value embeddings",
      .settings = {},
      .file = __FILE__},
     non_embedding_parameters);

@@ -172,11 +172,17 @@ def _how_noisy(found: noise.Noise, goal: Objective) -> str:
         scale += ": look at --objective nll, too." if goal.name == "perplexity" else "."
     icc = found.one_way.point
     share = (f"{_share(icc)} of its variance is the mechanism's (ICC)" if icc > 0 else
-             f"none of its variance is shown to be the mechanism's (ICC {icc:.2f})" if icc <= 0 else
+             f"none of its variance is shown to be the mechanism's (ICC {icc:.2f}){_without_seeds(found)}" if icc <= 0 else
              "how much of its variance is the mechanism's is not known")
     return (f"A single training's {goal.title} has a standard deviation of {digits(found.within)} "
             f"between seeds and {digits(found.between)} between mechanisms: {share}. {gain}; the "
             f"rank correlation of two seeds is {_decimals(found.spearman[0], '.2f')}.{scale}")
+
+
+def _without_seeds(found: noise.Noise) -> str:
+    """What is the mechanism's where seeds are blocks, if anything."""
+    share = found.two_way.point
+    return f", but {_share(share)} without what a seed does to all mechanisms alike" if share > 0 else ""
 
 
 def _how_early(study: Study) -> str:
