@@ -79,14 +79,11 @@ bool TableEvaluator::waits_for_time(const Further& further) const {
   return !recalled && !cell(further).untrained;
 }
 
-/// Looks up evaluations until the time is used up, first those that do not wait for it, then the
-/// longest first, as a RecordingEvaluator measures them.
+/// Looks up evaluations until the time is used up, first those that do not wait for it, as a
+/// RecordingEvaluator measures them.
 void TableEvaluator::evaluate(std::vector<Further> further) {
-  const auto waiting = std::stable_partition(
-      further.begin(), further.end(), [this](const Further& one) { return !waits_for_time(one); });
-  std::stable_sort(waiting, further.end(), [this](const Further& a, const Further& b) {
-    return table_.expected_cost(a.mechanism) > table_.expected_cost(b.mechanism);
-  });
+  std::stable_partition(further.begin(), further.end(),
+                        [this](const Further& one) { return !waits_for_time(one); });
   const auto booked = std::count_if(further.begin(), further.end(), [this](const Further& one) {
     return !is_rejected(one.mechanism);
   });

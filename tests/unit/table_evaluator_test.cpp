@@ -284,7 +284,7 @@ TEST_F(TableEvaluatorTest, AnswersAlikeWithABaselineAndABudgetOfTrainingTime) {
   }
 }
 
-/// Where the time of training ends within a batch, the longest of it are there.
+/// Where the time of training ends within a batch, the first of it are there.
 TEST_F(TableEvaluatorTest, AnswersAlikeWhereTrainingRunsAreExpectedToDiffer) {
   const auto table = small_table();
   const auto study = noisy_study<UnequalMeasurement>(table);
