@@ -22,11 +22,11 @@ class OnATable(Comparing):
 
     SEEDS = range(1, 41)
 
-    def write(self, spread: float, several: bool = False):
+    def write(self, spread: float, several: bool = False, other: tuple[int, int] = (1, 0)):
         """Two algorithms on a table of which the first finds the better one of two mechanisms, by
-        0.5, and the second the other; replicates differ by `spread`."""
+        0.5, and the second the other; replicates differ by `spread`, of the other by `other` times that."""
         names = ["dot|softmax|none|fixed|bias|0", "dot|softmax|none|fixed|no_bias|0"]
-        self.tests = np.array([[10.0, 10 + spread, 10 - spread], [10.5, 10.5 + spread, 10.5]])
+        self.tests = np.array([[10.0, 10 + spread, 10 - spread], [10.5, 10.5 + other[0] * spread, 10.5 + other[1] * spread]])
         write_table(self.folder / "x.table", {
             (name, seed): cell(self.tests[i, seed])
             for i, name in enumerate(names) for seed in range(3)})
@@ -97,7 +97,7 @@ class OnATable(Comparing):
 
     def test_where_its_noise_is_larger_than_what_is_found_it_orders_nothing(self):
         for several in (False, True):
-            path = self.write(3.0, several)
+            path = self.write(3.0, several, other=(-1, 1))
             self.compare(path)
             self.assertGreater(self.bounds("improvement")[0], comparison.MEANINGFUL)
             self.assertLess(self.bounds()[0], 0.5)
@@ -113,6 +113,13 @@ class OnATable(Comparing):
             self.assertIn("- This table cannot order these algorithms", text)
             cells = replay.true_cells(stores.load([str(path)]))
             np.testing.assert_allclose(cells[..., 0], self.tests)
+
+    def test_what_a_seed_does_to_all_mechanisms_alike_is_no_noise(self):
+        self.compare(self.write(3.0, other=(1, -1)))
+        self.assertEqual(self.bounds(), self.bounds("improvement"))
+        other = self.summary()["random_search"]
+        for name in ("low", "high"):
+            self.assertAlmostEqual(float(other[f"gap_with_table_{name}"]), 0.5, places=6)
 
     def test_one_search_each_leaves_no_sentence_without_an_end(self):
         self.SEEDS = (1,)
