@@ -23,7 +23,7 @@ class Candidate:
     """What an objective is computed from before training."""
 
     name: str  # canonical, as in a run's column `candidate`
-    genes: Genotype  # components by their keys; of other genes than the paper's six what is not default
+    genes: Genotype  # components by their keys, "none" where no layer has one; of other genes than the paper's six what is not default
     parameters: int
     flops: float  # of a forward pass of one sequence
     layers: int
@@ -148,12 +148,19 @@ def algorithm(name: str, *, objectives: str = "any",
     return register
 
 
+def _candidate(facts: dict[str, Any]) -> Candidate:
+    """The six genes are always there: what no layer of a model has, as of a control without a mixer, is "none" or 0."""
+    without = {"similarity": "none", "normalization": "none", "gating": "none", "temperature": "none", "bias": "none",
+               "attention_dropout": 0.0}
+    return Candidate(**{**facts, "genes": {**without, **facts["genes"]}})
+
+
 def value(name: str, argument: str) -> float:
     """Calls an objective, for attnas._core."""
     own = objectives[name]
     facts = json.loads(argument)
     try:
-        return float(own.call(facts if own.source == "trained" else Candidate(**facts)))
+        return float(own.call(facts if own.source == "trained" else _candidate(facts)))
     except Exception as error:
         of = facts["candidate" if own.source == "trained" else "name"]
         raise Error(f"objective {name} of {of}: {type(error).__name__}: {error}") from error

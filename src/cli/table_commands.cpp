@@ -201,8 +201,10 @@ int pack_command(Words words) {
   write_table(packed.content, file);
 
   const Table table(file);
-  print_list("left out, since a table holds mechanisms without attention dropout only",
-             packed.left_out);
+  print_list(
+      "left out, since a table holds mechanisms of the paper's six genes without attention dropout "
+      "only",
+      packed.left_out);
   print_list("not finished yet", packed.unfinished);
   print_list("missing cells", packed.missing);
   std::cout << file.string() << ": " << size_text(table) << ", "

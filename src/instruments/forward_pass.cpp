@@ -109,7 +109,14 @@ const Mechanism& first_attention(const Architecture& architecture) {
   throw InputError("part = attention: no layer of the model is one of attention");
 }
 
+/// Whether no layer mixes positions: attention takes no time, as of the control without a mixer.
+bool mixes_nothing(const Architecture& architecture) {
+  return std::all_of(architecture.stack.begin(), architecture.stack.end(),
+                     [](const Mechanism& layer) { return layer.mixer == "none"; });
+}
+
 Calls attention_pass(const Architecture& architecture, const PassSettings& settings) {
+  if (mixes_nothing(architecture)) return {[] {}};
   const torch::Device device(settings.device);
   set_float_products(device, settings.numerical_mode);
   std::vector<Parameter> parameters;

@@ -34,6 +34,7 @@ struct Compared {
 };
 
 std::string percent_text(double percent) {
+  if (std::abs(percent) >= 1e6) return number_text(percent);
   return fixed_text(percent, std::abs(percent) < 0.095 ? 2 : 1);
 }
 
@@ -401,10 +402,11 @@ std::string unlearned_text(const RunSummary& run) {
 
 namespace {
 
-/// The first objective that comes from training.
+/// The first objective that says how well a model does, not what it costs.
 std::optional<std::size_t> trained_objective(const RunSummary& run) {
   for (std::size_t i = 0; i < run.objectives.size(); ++i) {
-    if (run.objectives[i].source == "trained") return i;
+    const auto& one = run.objectives[i];
+    if (one.source == "trained" && one.key != "peak_memory" && one.key != "train_seconds") return i;
   }
   return std::nullopt;
 }

@@ -66,7 +66,9 @@ class Packer {
 
   void take(const fs::path& given) {
     const Store store(store_file(given), Store::Mode::read_only);
-    const auto evaluations = cells_of(of_the_search(store));
+    const auto searched = of_the_search(store);
+    num_further_ += store.num_evaluations() - std::ssize(searched);
+    const auto evaluations = cells_of(searched);
     if (evaluations.empty()) return;
     require_agreement(given, store, evaluations);
     if (schema_.is_null()) schema_ = store.meta("schema").value_or(nullptr);
@@ -126,7 +128,10 @@ class Packer {
       throw InputError(
           "no run holds a training of a mechanism that a table can have, of the paper's six genes "
           "and with attention_dropout 0: nothing to pack" +
-          (left_out_.empty() ? std::string() : "; they have " + *left_out_.begin()));
+          (left_out_.empty() ? std::string() : "; they have " + *left_out_.begin()) +
+          (num_further_ == 0 ? std::string()
+                             : "; and " + std::to_string(num_further_) +
+                                   " that no search made, by the seeds of nas-train or a re-test"));
     }
     list_missing();
     packed_.left_out = {left_out_.begin(), left_out_.end()};
@@ -226,7 +231,8 @@ class Packer {
   std::map<std::pair<std::string, std::int64_t>, Cell> cells_;
   std::set<std::string> differences_;
   std::set<std::string> left_out_;
-  nlohmann::json schema_;  ///< of the first run that has one
+  std::int64_t num_further_ = 0;  ///< evaluations that no search made
+  nlohmann::json schema_;         ///< of the first run that has one
 };
 
 /// Keys in which a cell differs from the evaluation that it was made from.

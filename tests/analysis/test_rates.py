@@ -4,6 +4,7 @@ import csv
 import pathlib
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 from attnas.analysis.commands import rates
@@ -96,6 +97,16 @@ class Numbers(Settings):
         self.assertIn("1 at 0.001 and 4 at 0.002", said[3])
         self.assertIn(f"{names[3]} is first, better than the baseline by +0.300", said[4])
         self.assertIn("end of the rates tried, 0.001 and 0.002", said[5])
+
+    def test_controls_are_left_out(self):
+        names = [self.others[0], self.others[1], self.others[9], self.others[12], VANILLA]
+        plain = rates.read(self.table, self.runs(names))
+        runs = self.runs(["2*none", *names])
+        real = tables.genes
+        with mock.patch.object(tables, "genes", lambda names, schema: real([name if "|" in name else "|" * 5 for name in names], schema)):
+            found = rates.read(self.table, runs)
+        self.assertEqual((found.names, found.vanilla), (plain.names, plain.vanilla))
+        self.assertEqual(found.valid.shape, plain.valid.shape)
 
     def test_who_fails_at_a_rate_is_said_and_goes_on(self):
         names = [self.others[0], self.others[9], VANILLA]

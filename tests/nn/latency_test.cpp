@@ -104,6 +104,13 @@ TEST(ForwardPass, OfAttentionIsNotOfARecurrentLayer) {
             "part = attention: no layer of the model is one of attention");
 }
 
+// As the control without a mixer, which has no attention to wait for.
+TEST(ForwardPass, OfAttentionIsNothingWhereNothingIsMixed) {
+  const auto architecture = canonical(parse_model("none", small_model()));
+  ForwardPass pass(architecture, {.part = Part::attention});
+  EXPECT_NO_THROW(pass());
+}
+
 TEST(ForwardPass, RefusesStepsOfWhatSeesLaterTokens) {
   auto architecture = small_model(Semantics::published);
   architecture.stack.front().temperature = "sequence_mean";

@@ -183,6 +183,16 @@ class Objectives(Case):
         (self.folder / "x" / "results.json").unlink()
         self.same(attnas.load(self.folder / "x"), run)  # by nas-export, which knows no such function
 
+    def test_a_gene_that_no_layer_has_is_none(self):
+        def gated(candidate):
+            """Whether there are gates."""
+            return candidate.genes["gating"] != "none"
+
+        attnas.objective("gated", range=(0, 1), version="1")(gated)
+        facts = {"name": "2*none", "genes": {"mixer": "none"}, "parameters": 9, "flops": 9.0, "layers": 2, "width": 8, "heads": 2,
+                 "context": 8, "vocabulary": 9, "device": "cpu", "threads": 1}
+        self.assertEqual(attnas.functions.value("gated", json.dumps(facts)), 0.0)
+
     def test_none_has_the_name_of_anything_else_that_is_recorded(self):
         for name in ("status", "id", "steps", "peak_bytes", "test_perplexity", "similarity", "worker", "perplexity"):
             with self.subTest(name), self.assertRaisesRegex(attnas.InputError, f"objective '{name}': .*must have another"):

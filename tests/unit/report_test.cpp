@@ -78,6 +78,9 @@ TEST_F(ReportTest, ControlsAreRowsAndABaselineBehindOneIsSaid) {
             "The baseline is behind a control: window 2 has 70.00 in perplexity, the baseline "
             "100.00 (n = 1). What is better than the baseline here may be so by attending less. "
             "Nothing that the search found is better than that control.");
+  auto by_memory = shown(nlohmann::json::array({control("window 2", "w", 70)}));
+  by_memory.objectives.front().key = "peak_memory";
+  EXPECT_EQ(behind_control_text(by_memory), "") << "of what a model costs";
   const auto one = text_with(control("no mixer", "n", 95));
   EXPECT_THAT(one, HasSubstr("no mixer has 95.00"));
   EXPECT_THAT(one, Not(HasSubstr("Nothing that the search")));

@@ -115,6 +115,7 @@ def read(table: Table, runs: Sequence[str]) -> Rates:
         if _training(one) != _training(table):
             raise TableError(f"{one.path}: differs from {table.path} in training beside the rate")
     first = loaded[0]
+    rows = [row for row, name in enumerate(first.mechanisms) if "|" in name]  # controls are in no table
     for one in loaded[1:]:
         if one.mechanisms != first.mechanisms or one.numbers != first.numbers:
             raise TableError(f"{one.path}: has not the mechanisms and seeds of {first.path}")
@@ -124,17 +125,19 @@ def read(table: Table, runs: Sequence[str]) -> Rates:
         raise TableError(f"{first.path}: its seeds are those of {table.path}, by which the best were chosen; nas-train's are others")
     if len(first.numbers) < FEWEST_SEEDS:
         raise TableError(f"{first.path}: {counted(len(first.numbers), 'seed')}, must be at least {FEWEST_SEEDS}")
-    names = first.mechanisms
+    names = [first.mechanisms[row] for row in rows]
     ranked = [table.mechanisms[row] for row in order(table)]
     vanilla = table.baseline()
     if missing := [name for name in (vanilla, *names) if name not in ranked or name not in names]:
         raise TableError(f"{first.path}: {listed(missing)}: must be in the runs and in {table.path}")
     own = rates.index(_rate(table))
-    if troubles := loaded[own].troubles():
+    cells = np.zeros(loaded[own].usable.shape, bool)
+    cells[rows] = True
+    if troubles := loaded[own].troubles(cells):
         raise TableError(f"{loaded[own].path}: {listed(troubles)}: at the table's rate all must be trained to the end")
-    usable = np.stack([one.usable for one in loaded], axis=1)
-    valid = np.stack([one.valid_nll[..., -1] for one in loaded], axis=1)
-    test = np.stack([one.test_nll for one in loaded], axis=1)
+    usable = np.stack([one.usable[rows] for one in loaded], axis=1)
+    valid = np.stack([one.valid_nll[rows, ..., -1] for one in loaded], axis=1)
+    test = np.stack([one.test_nll[rows] for one in loaded], axis=1)
     judged = np.where(usable, valid if np.isnan(test[usable]).any() else test, np.inf)
     valid = np.where(usable.all(axis=2, keepdims=True), valid, np.inf)
     places = {name: place for place, name in enumerate(name for name in ranked if name != vanilla)}
