@@ -126,15 +126,20 @@ DiskNeed disk_need(const Experiment& experiment, const Problem& problem,
                          control_trainings(experiment, problem)};
 }
 
-/// Whether the search, its list or its baseline, not what follows them, caused an evaluation.
-bool of_search(const Evaluation& evaluation, const RunSummary& run, const Problem& problem) {
+/// Whether the search or its baseline, not what follows them, caused an evaluation.
+bool of_search(const Evaluation& evaluation, const Problem& problem) {
+  const auto training = evaluation.identity.find("training");
+  return training == evaluation.identity.end() || *training == problem.identity().at("training");
+}
+
+/// Whether a run keeps the model of such a training run: controls' and a search's re-test's it does not.
+bool is_kept(const Evaluation& evaluation, const RunSummary& run, const Problem& problem) {
   const auto is_control = [&](const ControlSummary& one) {
     return one.measured.candidate == evaluation.candidate;
   };
-  if (std::any_of(run.controls.begin(), run.controls.end(), is_control)) return false;
-  if (!run.listed() && evaluation.replicate >= kFirstHeldOutReplicate) return false;
-  const auto training = evaluation.identity.find("training");
-  return training == evaluation.identity.end() || *training == problem.identity().at("training");
+  return of_search(evaluation, problem) &&
+         (run.listed() || evaluation.replicate < kFirstHeldOutReplicate) &&
+         std::none_of(run.controls.begin(), run.controls.end(), is_control);
 }
 
 /// Warns where a run could not keep as many models as it was asked to: weights are saved when a
@@ -146,7 +151,7 @@ void warn_of_missing_models(const Experiment& experiment, const RunSummary& run,
   const auto trained =
       std::count_if(run.evaluations.begin(), run.evaluations.end(), [&](const auto& evaluation) {
         return evaluation.status == Status::ok && !evaluation.curve.empty() &&
-               of_search(evaluation, run, problem);
+               is_kept(evaluation, run, problem);
       });
   std::int64_t kept = 0;
   const auto models = folder / "models";
