@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,7 +12,7 @@ from attnas.analysis.columns import columns
 from attnas.analysis.digest import perplexity
 from attnas.analysis.exports import ask_columns, ask_rows
 from attnas.analysis.genes import choices_by_label
-from attnas.analysis.run import Ask, Evaluation, Run, finite_or
+from attnas.analysis.run import Evaluation, Run, finite_or
 
 
 class _Table:
@@ -54,10 +54,14 @@ def candidates(run: Run) -> pd.DataFrame:
     for record in _records(own["ranking"], "candidate", *_OF_A_CANDIDATE):
         known.add(record["candidate"])
         add(_candidate(run, record, seconds))
-    for record in (own["baseline"], *(own.get("controls") or [])):
-        if record and record["candidate"] not in known:
-            known.add(record["candidate"])
-            add(_candidate(run, record, seconds))
+    others = [record for record in (own["baseline"], *(own.get("controls") or [])) if record]
+    asked = _asked(run, (record["candidate"] for record in others))
+    for record in others:
+        name, ids = record["candidate"], record["evaluations"]
+        if name not in known:
+            known.add(name)
+            replicates = [run.by_id[id_] for id_ in ids] if record["n"] < len(ids) else []  # where some failed
+            add(_candidate(run, record, seconds) | _judged(run, replicates, asked[name]))
     for row in _others(run, known):
         add(row)
     if run.listed:  # which nothing has ranked
@@ -102,15 +106,32 @@ def _others(run: Run, known: set[str]) -> list[dict[str, Any]]:
     for evaluation in run.evaluations:
         if evaluation.candidate not in known:
             others.setdefault(evaluation.candidate, []).append(evaluation)
-    asked: dict[str, list[Ask]] = {}
-    for ask in run.asks:
-        asked.setdefault(ask.candidate, []).append(ask)
-    return [{"mechanism": run.label(name), "candidate": name,
-             "status": asked[name][-1].status if name in asked else own[0].status,
-             "on_front": False, "n": sum(each.usable for each in own),
-             "first_ask": min((ask.number + 1 for ask in asked.get(name, ())), default=None),
-             "times_asked": len(asked.get(name, ())), "train_seconds": sum(each.seconds for each in own),
-             **(_listed(run, name, own) if run.listed else {})} for name, own in others.items()]
+    asked = _asked(run, others)
+    return [{"mechanism": run.label(name), "candidate": name, "on_front": False, "n": sum(each.usable for each in own),
+             "first_ask": None, "times_asked": 0, "train_seconds": sum(each.seconds for each in own),
+             **_judged(run, own, asked[name]), **(_listed(run, name, own) if run.listed else {})}
+            for name, own in others.items()]
+
+
+def _asked(run: Run, names: Iterable[str]) -> dict[str, list[tuple[int, str]]]:
+    """Number and status of each ask for some candidates."""
+    found: dict[str, list[tuple[int, str]]] = {name: [] for name in names}
+    for block in columns(run.digest["asks"], "candidate", "number", "status"):
+        for name, number, status in zip(*block):
+            if name in found:
+                found[name].append((number, status))
+    return found
+
+
+def _judged(run: Run, own: list[Evaluation], asked: list[tuple[int, str]]) -> dict[str, Any]:
+    """What became of a candidate outside the ranking: as its last ask was judged; else the worst status of its replicates, of the
+    usable ones where divergence_rate judges failures."""
+    if asked:
+        return {"status": asked[-1][1], "first_ask": min(asked)[0] + 1, "times_asked": len(asked)}
+    judges = [*(objective.key for objective in run.objectives), *map(str, run.config.get("constraints") or [])]
+    if any(one.startswith("divergence_rate") for one in judges):
+        own = [each for each in own if each.usable] or own
+    return {"status": max((each.status for each in own), key=run.schema.statuses.index)} if own else {}
 
 
 def evaluations(run: Run) -> pd.DataFrame:

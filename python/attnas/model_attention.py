@@ -271,7 +271,7 @@ def newest_of_hash(layer, k, distances, places):
     turned = k.detach().double().unsqueeze(2) @ layer.rotations.double()
     hashes = torch.cat([turned, -turned], -1).argmax(-1)  # (B, H, rounds, S)
     same = (hashes[..., -distances.shape[0]:].unsqueeze(-1) == hashes.unsqueeze(-2)) & (distances > 0)
-    shown = (same & (same.flip(-1).cumsum(-1).flip(-1) <= layer.block)).any(2)
+    shown = (same & (same.flip(-1).long().cumsum(-1).flip(-1) <= layer.block)).any(2)
     return shown | ((distances == 0) & ~shown.any(-1, keepdim=True))
 
 

@@ -10,16 +10,17 @@ let skew = 0;  // milliseconds that the other machine's clock is ahead
 
 // --- Words ---
 
-function number(value) {
+/// @param more  digits, above the usual ones.
+function number(value, more = 0) {
   if (value === null || value === undefined) return "";
   const size = Math.abs(value);
   if (size >= 1e5) {
     const prefixes = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
     const [unit, name] = prefixes.find(([least]) => size >= .9995 * least);
-    if (size >= 999.5e15) return value.toExponential(2);
-    return `${Number((value / unit).toPrecision(3))} ${name}`;
+    if (size >= 999.5e15) return value.toExponential(2 + more);
+    return `${Number((value / unit).toPrecision(3 + more))} ${name}`;
   }
-  return size >= 1 || size === 0 ? String(Number(value.toFixed(2))) : String(Number(value.toPrecision(3)));
+  return size >= 1 || size === 0 ? String(Number(value.toFixed(2 + more))) : String(Number(value.toPrecision(3 + more)));
 }
 
 function duration(seconds) {
@@ -90,6 +91,14 @@ function ticks(low, high, count) {
   return found;
 }
 
+/// Texts of ticks, with as many digits as tell them apart and round none of them.
+function tickTexts(values) {
+  const texts = (more) => values.map((value) => number(value, more));
+  let more = 0;
+  while (more < 12 && (new Set(texts(more)).size < values.length || texts(more).join() !== texts(more + 1).join())) ++more;
+  return texts(more);
+}
+
 function logTicks(low, high) {
   const found = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); ++power) {
@@ -129,7 +138,8 @@ function frame(canvas, x, y, titles) {
   pen.scale(ratio, ratio);
   pen.font = "12px system-ui, Helvetica, Arial, sans-serif";
   const marksUp = y.marks(5), marksAcross = x.marks(width < 420 ? 4 : 7);
-  const left = 14 + Math.max(...marksUp.map((mark) => pen.measureText(number(mark)).width), 20);
+  const [textsUp, textsAcross] = [tickTexts(marksUp), tickTexts(marksAcross)];
+  const left = 14 + Math.max(...textsUp.map((text) => pen.measureText(text).width), 20);
   const [top, right, bottom] = [22, 12, 40];
   const across = (value) => left + x.place(value) * (width - left - right);
   const up = (value) => height - bottom - y.place(value) * (height - top - bottom);
@@ -137,17 +147,17 @@ function frame(canvas, x, y, titles) {
   pen.strokeStyle = colour("grid");
   pen.textBaseline = "middle";
   pen.textAlign = "right";
-  for (const mark of marksUp) {
+  for (const [i, mark] of marksUp.entries()) {
     pen.beginPath();
     pen.moveTo(left, up(mark));
     pen.lineTo(width - right, up(mark));
     pen.stroke();
-    pen.fillText(number(mark), left - 6, up(mark));
+    pen.fillText(textsUp[i], left - 6, up(mark));
   }
   pen.textAlign = "center";
-  for (const mark of marksAcross) {
-    const half = pen.measureText(number(mark)).width / 2;
-    pen.fillText(number(mark), Math.min(across(mark), width - half), height - bottom + 14);
+  for (const [i, mark] of marksAcross.entries()) {
+    const half = pen.measureText(textsAcross[i]).width / 2;
+    pen.fillText(textsAcross[i], Math.min(across(mark), width - half), height - bottom + 14);
   }
   pen.fillText(titles[0], (left + width - right) / 2, height - 10);
   pen.textAlign = "left";

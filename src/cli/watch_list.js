@@ -51,7 +51,7 @@ function rowOf(row, oneObjective) {
   const made = element("tr", {"data-run": row.number, class: row.number === hot ? "hot" : null}, name);
   if (!row.phase) {
     name.append(row.run);
-    made.append(element("td", {class: "left warn reason", colspan: 7}, row.error));
+    made.append(element("td", {class: "left warn reason", colspan: 7}, element("div", {}, row.error)));
     return made;
   }
   name.append(element("a", {href: `run/${row.number}/${location.search}`, title: row.title},

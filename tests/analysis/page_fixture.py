@@ -211,7 +211,8 @@ class RunFixture:
         values = {o["name"]: -value if o["maximise"] else value
                   for o, value in zip(self.objectives, fitness)}
         return {"candidate": name, "mechanism": self.further["labels"].get(name, name),
-                "values": values, "evaluations": ids, "on_front": False,
+                "values": values, "evaluations": ids, "on_front": False, "facts": {},
+                "standard_errors": dict.fromkeys(values),
                 "n": sum(each["usable"] for each in own), "replicates": self.replicates,
                 "first_ask": min(asks, default=-1), "times_asked": len(asks),
                 "stopped_at": min((each["stopped_at"] for each in own if each["stopped_at"]),

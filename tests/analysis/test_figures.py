@@ -30,6 +30,13 @@ class Axes(unittest.TestCase):
         self.assertEqual([words for _, words in axis.ticks()],
                          ["0.001", "0.01", "0.1", "1", "10"])
 
+    def test_ticks_have_as_many_digits_as_their_step(self):
+        for low, high, expected in ((14_890.0, 15_010.0, ["14.9 k", "14.92 k", "14.94 k", "14.96 k", "14.98 k", "15 k"]),
+                                    (2_783_400.0, 2_783_420.0, ["2.7834 M", "2.783405 M", "2.78341 M", "2.783415 M",
+                                                                "2.78342 M"]),
+                                    (0.0, 4e6, ["0", "1 M", "2 M", "3 M", "4 M"])):
+            self.assertEqual([words for _, words in Axis(low, high).ticks()], expected)
+
 
 class Files(unittest.TestCase):
     def test_a_picture_that_is_a_file_says_what_it_is_in_its_own_colours(self):

@@ -6,6 +6,7 @@ import json
 import pathlib
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 from attnas.analysis import tuned
@@ -152,10 +153,14 @@ class Front(Runs):
         self.assertNotIn("at an end", words)
         page = (self.folder / "out/front.md").read_text()
         self.assertIn("| in reach |", page)
+        self.assertIn("- in reach: of answers", page)
         self.assertIn("- found 1: gdn\n", page)
         with open(self.folder / "out/front.csv", encoding="utf-8", newline="") as file:
             self.assertEqual(len([*csv.DictReader(file)]), 3 * 3 * 3)
         self.assertIn("\u2605", (self.folder / "out/front.svg").read_text())
+        with mock.patch.object(mixers, "_reach", lambda *_: {}):
+            self.script("front", *self.runs())
+        self.assertNotIn("in reach", (self.folder / "out/front.md").read_text())
 
     def test_what_was_found_is_compared_with_the_best_that_is_no_larger(self):
         found = tuned.read(self.runs(), "accuracy")

@@ -286,6 +286,18 @@ class Onnx(Folders):
         with self.assertRaisesRegex(BadInput, "logits of the graph differ from the model's by .* at most 1e-05, at batch 1"):
             model_forms._compare(torch, model, config, graph, 24)
 
+    def test_a_graph_with_drawn_blocks_goes_up_to_the_context(self):
+        import onnxruntime
+        folder = self.write(None, {"pattern": "bigbird", "pattern_block": 4, "globals": 1})
+        session = onnxruntime.InferenceSession(self.export("onnx", folder).read_bytes(), providers=["CPUExecutionProvider"])
+        tokens = test_traces.tokens(1, 25)  # the context is 24
+        self.assertEqual(session.run(None, {"tokens": tokens[:, :24].numpy()})[0].shape[:2], (1, 24))
+        with self.assertRaises(Exception):
+            session.run(None, {"tokens": tokens.numpy()})
+        model, config = exported.load(str(folder)), exported.read_config(str(folder))
+        with self.assertRaisesRegex(BadInput, "onnxruntime .* cannot run the graph at batch 2 and length 64: "):
+            model_forms._compare(torch, model, config, model_forms.graph_of(torch, exported.load(str(folder)), tokens), 64)
+
     def test_a_loop_over_tokens_is_refused_by_name(self):
         code, _, error = said(export.main, self.write(None, {"mixer": "recurrent"}), "--format", "onnx", "-o", self.folder / "out")
         self.assertEqual((code, (self.folder / "out").exists()), (2, False))

@@ -299,8 +299,15 @@ class Verdicts(PageTest):
         fixture = self.fixture(replicates=1)
         for evaluation in fixture.evaluations.values():
             evaluation["curve"] = []
-        fixture.write()
+        fixture.set("objectives", [{**own, "source": "analytic"} for own in fixture.objectives])
         self.assertIn("computed, not measured: there is no noise between seeds", self.words())
+
+    def test_what_a_loop_told_of_training_has_noise(self):
+        fixture = self.fixture(replicates=1)
+        for evaluation in fixture.evaluations.values():
+            evaluation["curve"] = []
+        fixture.write()
+        self.assertIn("With one seed each no two mechanisms can be distinguished", self.words())
 
 
 class Arrivals(PageTest):

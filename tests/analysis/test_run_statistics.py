@@ -6,6 +6,7 @@ import unittest
 from unittest import mock
 
 import numpy as np
+from attnas import frames
 from page_fixture import BASELINE, PageTest
 from scipy import stats
 
@@ -146,6 +147,25 @@ class Statistics(PageTest):
         self.assertAlmostEqual(each.hamming, np.mean(pairs))
         self.assertAlmostEqual(each.distinct, len({tuple(m) for m in members}) / 8)
         self.assertTrue(all(0 <= value <= 1 for value in each.entropy))
+
+
+class Frames(PageTest):
+    def baseline(self) -> list:
+        found = frames.candidates(Run(self.folder))
+        return found[found.candidate == BASELINE][["status", "n", "first_ask", "times_asked"]].fillna(0).values.tolist()
+
+    def test_a_baseline_of_which_a_replicate_failed_is_what_it_was_judged_to_be(self):
+        made = self.fixture(objectives=1, replicates=2)
+        self.assertEqual(self.baseline(), [["ok", 2, 0, 0]])
+        made.evaluations[made.baseline[1]].update(status="diverged", usable=False)
+        made.write()
+        self.assertEqual(self.baseline(), [["diverged", 1, 0, 0]])
+        made.further["config"]["constraints"] = ["divergence_rate <= 0.5"]
+        made.write()
+        self.assertEqual(self.baseline(), [["ok", 1, 0, 0]], "failures are judged by their share")
+        made.answer(BASELINE, made.baseline, made.penalty())
+        made.write()
+        self.assertEqual(self.baseline(), [["diverged", 1, 41, 1]])
 
 
 class Words(unittest.TestCase):

@@ -183,6 +183,23 @@ class Browser(unittest.TestCase):
         self.assertIn("Learning curves", run)
         self.assertRegex(run, r'id="back"><a href="../../\?token=\w+"')
 
+    def test_the_error_of_one_run_wraps_and_leaves_the_columns_of_all_on_the_page(self):
+        page = self.copy(self.show_runs(2), """setTimeout(() => {
+            const row = {number: 9, run: "damaged", error: `${"a long/path".repeat(40)}: ${"is damaged and ".repeat(30)}`};
+            take({...shown, runs: rows.map((one, i) => ({...one, run: `run ${i}`})).concat(row)});
+            const {scrollWidth, clientWidth} = document.querySelector("#list .scroll");
+            document.body.append(`${document.querySelectorAll("td.reason").length} reason, ${scrollWidth - clientWidth} beyond`);
+        }, 1000);""", "watch_list", "runs.json")
+        self.assertIn("1 reason, 0 beyond", self.dom(page, 1300))
+
+    def test_ticks_have_as_many_digits_as_tell_them_apart(self):
+        page = self.copy(self.show_runs(1), """document.body.append(`ticks: ${[[1.155, 1.1555, 1.156], [1.004, 1.006],
+            [14900, 14950], [2783400, 2783405], [0, 0.5, 1], [1e5, 2e5, 1e6]]
+            .map((marks) => tickTexts(marks).join(" ")).join("; ")}.`);""",
+                         "watch_list", "runs.json")
+        self.assertIn("ticks: 1.155 1.1555 1.156; 1.004 1.006; 14900 14950; 2.7834 M 2.783405 M; 0 0.5 1; 100 k 200 k 1 M.",
+                      self.dom(page))
+
     def test_of_many_runs_the_one_that_is_pointed_at_stands_out(self):
         address = self.show_runs(22)
         unread = 22

@@ -38,9 +38,10 @@ def _load(folder: Path) -> tuple[Any, dict[str, Any], Any]:
 # ONNX
 
 def onnx_file(folder: Path) -> bytes:
-    """A graph from `tokens` (batch, length), int64, to `logits` (batch, length, V), of any batch and length; of learned positions up
-    to the context. Of another batch and lengths than those that it was made with, onnxruntime must compute the model's logits to
-    TOLERANCE of the largest; without onnxruntime, standard error says that nothing was compared.
+    """A graph from `tokens` (batch, length), int64, to `logits` (batch, length, V), of any batch and length; of learned
+    positions, and of pattern bigbird, whose blocks are drawn beforehand, up to the context. Of another batch and lengths than
+    those that it was made with, onnxruntime must compute the model's logits to TOLERANCE of the largest; without onnxruntime,
+    standard error says that nothing was compared.
 
     @throws BadInput  where the folder holds no model, a package is missing, or torch cannot export the model.
     """
@@ -52,9 +53,11 @@ def onnx_file(folder: Path) -> bytes:
     if any(layer["mixer"] == "recurrent" for layer in config["layers"]):
         raise BadInput("--format onnx: mixer = recurrent, must be another one: its loop over the tokens has no graph of every length; "
                        "--format huggingface takes any mixer")
-    longest = config["model"]["context"] if model.positions == "learned" else 64
+    bounded = model.positions == "learned" or any(layer.get("pattern") == "bigbird" for layer in config["layers"])
+    longest = config["model"]["context"] if bounded else 64
     if longest < 2:
-        raise BadInput(f"{folder}: context = {longest} of learned positions, must be at least 2: a graph's length could not vary")
+        raise BadInput(f"{folder}: context = {longest} of learned positions or pattern bigbird, must be at least 2: a graph's "
+                       "length could not vary")
     example = torch.arange(2 * min(longest, 8)).view(2, -1) % config["model"]["vocabulary"]
     try:
         with torch.no_grad(), warnings.catch_warnings():
@@ -99,7 +102,11 @@ def _compare(torch: Any, model: Any, config: dict[str, Any], graph: bytes, longe
         tokens = torch.randint(config["model"]["vocabulary"], (batch, length), generator=generator)
         with torch.no_grad():
             expected = model(tokens)
-        found = torch.from_numpy(session.run(None, {"tokens": tokens.numpy()})[0])
+        try:
+            found = torch.from_numpy(session.run(None, {"tokens": tokens.numpy()})[0])
+        except Exception as error:  # of any operation at a length that it does not fit
+            raise BadInput(f"{config['mechanism']}: onnxruntime {onnxruntime.__version__} cannot run the graph at batch {batch} "
+                           f"and length {length}: {(str(error).strip().splitlines() or [''])[0][:200]}") from error
         error = ((found - expected).abs().max() / expected.abs().max()).item() if found.shape == expected.shape else float("nan")
         if not error <= TOLERANCE:
             raise BadInput(f"{config['mechanism']}: logits of the graph differ from the model's by {error:.2g} of the largest, must "

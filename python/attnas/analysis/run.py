@@ -294,12 +294,14 @@ class Run:
     @cached_property
     def noisy(self) -> int | None:
         """The objective whose noise matters: that of the re-test; else the first that training determines, or whose source is not
-        recorded; else the first that was measured, see measured_once(). None where formulas give all."""
+        recorded; else the first that was measured, see measured_once(). None where formulas give all. Values that a loop of the
+        user's told have no curves: training determines them all the same."""
         for i, objective in enumerate(self.objectives):
             if objective.name == self.retest.get("objective"):
                 return i
-        sources = [objective.source for objective in self.objectives] if self.trained else []
-        return next((sources.index(source) for source in ("trained", "", "measured") if source in sources), None)
+        sources = [objective.source for objective in self.objectives]
+        noisy = ("trained", "", "measured") if self.trained else ("trained",)
+        return next((sources.index(source) for source in noisy if source in sources), None)
 
     def measured_once(self, objective: int) -> bool:
         """Whether an objective is measured of a mechanism itself, as latency: one measurement is in all its replicates, which

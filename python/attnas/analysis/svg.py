@@ -84,9 +84,10 @@ def _nice_step(least: float) -> float:
 
 
 def _tick(value: float, step: float) -> str:
+    place = math.floor(math.log10(abs(step)) + 1e-9) if step else 0  # of the last digit that differs
     if abs(value) >= 1e4:
-        return count(value)
-    decimals = max(0, -math.floor(math.log10(abs(step)) + 1e-9)) if step else 0
+        return count(value, max(3, math.floor(math.log10(abs(value)) + 1e-9) - place + 1))
+    decimals = max(0, -place)
     return f"{value:.{decimals}f}".replace("-", MINUS)
 
 
@@ -217,9 +218,10 @@ class Picture:
         if lowest:
             ticks = [tick for tick in ticks if abs(axis(tick[0]) - frame.bottom) > 14]
             ticks.append((axis.low, lowest))
+        end = max([frame.left - 7, *(7 * len(words) for _, words in ticks)])  # so that long ones are wholly on the picture
         for value, words in ticks:
             self.line(frame.left, axis(value), frame.right, axis(value), "grid")
-            self.text(frame.left - 7, axis(value) + 4, words, "tick", "end")
+            self.text(end, axis(value) + 4, words, "tick", "end")
         self.text(4, frame.top - 12, _named(axis, name), "name")
 
     def bottom_axis(self, frame: Frame, axis: Axis, name: str, most: int = 8,

@@ -18,15 +18,15 @@ def is_number(text: str) -> bool:
     return True
 
 
-def count(value: float) -> str:
-    """Three digits and a prefix: 2.5 M; an exponent beyond these."""
+def count(value: float, most: int = 3) -> str:
+    """Three digits, or so many, and a prefix: 2.5 M; an exponent beyond these."""
     if abs(value) >= 999.5e15:
-        return f"{value:.2e}".replace("-", MINUS)
+        return f"{value:.{most - 1}e}".replace("-", MINUS)
     prefixes = ["", " k", " M", " G", " T", " P"]
     while abs(value) >= 999.5 and len(prefixes) > 1:
         value /= 1000
         prefixes.pop(0)
-    return f"{value:.3g}{prefixes[0]}".replace("-", MINUS)
+    return f"{value:.{most}g}{prefixes[0]}".replace("-", MINUS)
 
 
 def number(value: float | None) -> str:

@@ -186,13 +186,14 @@ def front_page(options: argparse.Namespace, command: str) -> tuple[list[str], Re
         + (f" At the left end stands what has no {options.against.replace('_', ' ')}." if (sizes == 0).any() else ""),
         options.against.replace("_", " "), found.value, points, dataclasses.replace(front, x=np.maximum(front.x, least)),
         tuned.VALUES[found.value])
+    reach = _reach(found, options.runs[0])
     chapter = Chapter("rows", "Row by row", [
         Pictures({"front.svg": picture}), Paragraph(f"By the mean {found.split} {found.value}:"),
-        rows_table(found, options.against, _reach(found, options.runs[0])),
+        rows_table(found, options.against, reach),
         Bullets(["to the baseline: the mean difference of pairs of equal seeds; p of a t test by Holm over the rows.",
                  "The front takes the best of many means, which flatters it a little.",
-                 "in reach: of answers, those whose value lies within one layer's window of the query: what one layer of it can "
-                 "know. A second layer, and convolutions, reach further."]),
+                 *(["in reach: of answers, those whose value lies within one layer's window of the query: what one layer of it "
+                    "can know. A second layer, and convolutions, reach further."] if reach else [])]),
         *([Bullets([f"{short}: {label}" for short, label in searched.items()])] if searched else [])])
     title = f"{found.value.capitalize()} against {options.against.replace('_', ' ')}"
     return sentences, Report.of_findings(title, sentences, [chapter], command), {"front.csv": trials(found)}
