@@ -676,15 +676,6 @@ TEST_F(CommandTest, NoModelOfTheFrontIsLost) {
   EXPECT_GT(members, 1) << "or nothing was tested";
 }
 
-TEST_F(CommandTest, ControlsAndRetestsKeepNoModels) {
-  ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", (folder_ / "run").string(),
-                            "controls=true", "evaluation.keep_models=1000",
-                            "training.score_test=true", "retest.replicates=2", "--no-report"}),
-            0)
-      << text();
-  EXPECT_EQ(text().find("keep_models"), std::string::npos) << text();
-}
-
 TEST_F(CommandTest, WarnsOfModelsThatCanNoLongerBeSaved) {
   const auto out = folder_ / "run";
   ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(),

@@ -96,6 +96,15 @@ TEST_F(ControlsTest, ListedMechanismsHaveThemAndKeepTheirModels) {
   }
 }
 
+TEST_F(ControlsTest, AndRetestsOfASearchKeepNoModels) {
+  ASSERT_EQ(
+      run("nas-run", search(folder_ / "run", {"evaluation.keep_models=1000",
+                                              "training.score_test=true", "retest.replicates=2"})),
+      0)
+      << text();
+  EXPECT_EQ(text().find("keep_models"), std::string::npos) << text();
+}
+
 TEST_F(ControlsTest, ThePublishedCodeHasNone) {
   ASSERT_EQ(run("nas-run", search(folder_ / "run", {"semantics=published"})), 0) << text();
   EXPECT_TRUE(results_of(folder_ / "run")["controls"].empty());
