@@ -145,7 +145,7 @@ __device__ void keep_biases(const Place<Real>& place, const Memory<Real>& memory
   const Mechanism& mechanism = place.mechanism();
   if (mechanism.distance_biases < 0 && mechanism.sums < 0) return;
   Real* by_query = memory.direction;
-  for (int n = 0; n < kRows; ++n) {
+  for (int n = 0; n < kRows && mechanism.sums >= 0; ++n) {
     const Real* row = memory.left + row_index(n) * memory.left_stride;
     Real sum = 0;
     for_keys(place.first + kTile, [&](int j) { sum += row[j]; });

@@ -477,6 +477,8 @@ class _Redrawn:
     def __init__(self, searches: stores.Searches, cells: np.ndarray):
         self._searches, self._cells = searches, cells
         self._reference = np.full(cells.shape[2], searches.reference_point)
+        # The same for all candidates: what a seed does to all of them alike leaves their gaps.
+        self._draws = np.random.default_rng(0).integers(cells.shape[1], size=(self.TABLES, 20 * cells.shape[1]))
         self._means: dict[tuple, np.ndarray] = {}
         self._scores: dict[tuple, int] = {}
         self._values: list[np.ndarray] = []
@@ -548,9 +550,7 @@ class _Redrawn:
             mask = np.isfinite(values).all(axis=1)
             if allowed is not None:
                 mask &= np.isin(np.arange(len(values)), allowed)
-            # The same for all candidates: what a seed does to all of them alike leaves their gaps.
-            draws = np.random.default_rng(0).integers(len(values), size=(self.TABLES, 20 * len(values)))
-            self._means[key] = replay.redrawn_means(values, mask, draws)
+            self._means[key] = replay.redrawn_means(values, mask, self._draws)
         return self._means[key]
 
 
