@@ -54,7 +54,7 @@ class Domains(unittest.TestCase):
         table = self.table(*self.two())
         names = [table.brief(name) for name in table.mechanisms]
         said_ = domains.verdict(table)
-        self.assertEqual(said_[0], f"4 mechanisms beside {BASELINE} on 2 kinds of data: english and chinese.")
+        self.assertEqual(said_[0], f"At one learning rate: 4 mechanisms beside {BASELINE} on 2 kinds of data: english and chinese.")
         self.assertEqual(said_[1], f"Better on some and shown to be worse on none: {names[0]} (better on english and chinese) "
                                    f"and {names[2]} (better on english).")
         self.assertEqual(said_[2], f"Better on some and worse on others: {names[1]} (better on chinese and worse on english).")
@@ -84,6 +84,10 @@ class Domains(unittest.TestCase):
             self.assertAlmostEqual(value, 100 * math.expm1(expected), places=9)
         self.assertAlmostEqual(p, 0.0741799, places=6)
         self.assertEqual(len(domains.beside(table, rival).splitlines()), 2)
+        tests = list(csv.DictReader(domains.tests(table).splitlines()))
+        self.assertEqual([(row["domain"], int(row["replicate"])) for row in tests if row["candidate"] == rival],
+                         [(name, seed) for name in ("english", "chinese") for seed in (0, 1, 2, 7)])
+        self.assertAlmostEqual(float(next(row["test"] for row in tests if row["candidate"] == name)), 0.9)
         with self.assertRaisesRegex(BadInput, "--beside rope, must be one of dot"):
             table.called("rope")
 

@@ -60,8 +60,8 @@ class Numbers(Settings):
         made = cells(range(1, 13), seeds=1, noise=0)
         turned = cells(range(12, 0, -1), seeds=1, noise=0)
         alike = cells(range(2, 14), seeds=1, noise=0)
-        self.assertIn("does not guide", self.said(made, alike)[0])
-        self.assertIn("does not guide", self.said(made, turned)[0])
+        self.assertIn("is not shown to guide", self.said(made, alike)[0])
+        self.assertIn("is not shown to guide", self.said(made, turned)[0])
 
     def test_few_mechanisms_by_hand(self):
         # Six, two neighbours exchanged: 14 of 15 pairs alike.
@@ -224,7 +224,7 @@ class Families(Settings):
         self.assertEqual((found.tau.sign, found.tau.families), (0, 16))
         self.assertLess(found.corrected.low, found.tau.interval.low)
         words = command.guidance(found)
-        self.assertTrue(words.startswith("first does not guide a search on second beyond noise, and the "))
+        self.assertTrue(words.startswith("first is not shown to guide a search on second, and the "))
         self.assertRegex(words, r"\(Kendall's tau \S+ \[\S+, \S+\] over 16 families\)")
 
     def test_families_ordered_alike_may_guide_and_opposed_ones_mislead(self):
@@ -243,7 +243,7 @@ class Families(Settings):
         found = transfer.Transfer(sides, 4, redraws=10, families=np.repeat(range(8), 3))
         self.assertLess(found.tau.of_families.point, -0.1)
         self.assertEqual(found.tau.sign, 0)
-        self.assertIn("a does not guide a search on b beyond noise", command.guidance(found))
+        self.assertIn("a is not shown to guide a search on b", command.guidance(found))
 
     def test_too_few_families_of_the_better_half_are_no_evidence(self):
         families = np.repeat(range(6), 4)
@@ -286,7 +286,7 @@ class Words(Settings):
         order = np.random.default_rng(3).permutation(40)
         said = self.said(cells(np.arange(40.0)), cells(order / 10))
         self.assertTrue(said[0].startswith(
-            "first does not guide a search on second beyond noise, and the other way round: "))
+            "first is not shown to guide a search on second, and the other way round: "))
 
     def test_what_is_bad_may_transfer_and_what_is_good_not(self):
         # The worse half keeps its order, the better one is opposed.

@@ -5,7 +5,7 @@
 RUN is the folder of a run of nas-train on one kind of data, which is called as the folder is: at least two, with the same baseline
 and mechanisms. FOLDER receives domains.html, domains.md with the picture, and domains.csv, a row for each mechanism and kind of data.
 --beside compares with one of the mechanisms, too, as domains.csv calls it: is more than a simpler change does shown? beside.csv has
-these rows, in percent of perplexity on the test split, paired by seed.
+these rows, in percent of perplexity on the test split, paired by seed. tests.csv has the nll of every training run on that split.
 """
 
 import argparse
@@ -190,7 +190,7 @@ def verdict(table: Table) -> list[str]:
         told += [f"worse on {listed(down, 9)}"] if down else []
         kind.append(f"{table.brief(name)} ({' and '.join(told)})" if told else table.brief(name))
     names = listed([domain.name for domain in table.domains], 9)
-    items = [f"{counted(len(table.mechanisms), 'mechanism')} beside {table.baseline} on {counted(len(table.domains), 'kind')} of data: "
+    items = [f"At one learning rate: {counted(len(table.mechanisms), 'mechanism')} beside {table.baseline} on {counted(len(table.domains), 'kind')} of data: "
              f"{names}."]
     for words, found in (("Better on some and shown to be worse on none", better), ("Better on some and worse on others", both),
                          ("Worse on some and shown to be better on none", worse),
@@ -259,8 +259,8 @@ def numbers(table: Table) -> list[Chapter]:
             "Counts: of up to six tokens of what the baseline was trained on. Their perplexity is of the validation split.",
             "=: no difference is shown by a paired t-test, which is not that there is none. The interval says how large it may be.",
             "Tau's interval is for other mechanisms like these, which count as independent.",
-            "All kinds of data have one model, one length of training and one learning rate, which need not suit all mechanisms "
-            "alike."])])]
+            "All have one model, one length of training and one learning rate: a mechanism that learns faster at it may not be ahead "
+            "at its own."])])]
 
 
 def summary(table: Table) -> str:
@@ -270,6 +270,14 @@ def summary(table: Table) -> str:
     return csv_text(["mechanism", "candidate", "role", "domain", *columns],
                     ([table.brief(name), name, domain.rows[name]["role"], domain.name, *(domain.rows[name][key] for key in columns)]
                      for name in [*table.mechanisms, *table.controls] for domain in table.domains if name in domain.rows))
+
+
+def tests(table: Table) -> str:
+    """tests.csv: of every training run its test nll, or the share of wrong answers."""
+    return csv_text(["domain", "candidate", "replicate", "test"],
+                    ([domain.name, name, replicate, value] for domain in table.domains
+                     for name in [domain.baseline["candidate"], *table.mechanisms, *table.controls]
+                     for replicate, value in sorted(domain.of_seeds(name).items())))
 
 
 def beside(table: Table, rival: str) -> str:
@@ -288,7 +296,7 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     table = Table([read(path) for path in options.runs])
     sentences = verdict(table)
-    files = {"domains.csv": summary(table)}
+    files = {"domains.csv": summary(table), "tests.csv": tests(table)}
     if options.beside is not None:
         files["beside.csv"] = beside(table, table.called(options.beside))
     page = Report.of_findings("Does it help elsewhere?", sentences, numbers(table), f"analysis/domains.py {shlex.join(arguments)}")

@@ -278,7 +278,7 @@ def verdict(study: Study) -> list[str]:
     plain, genes = " ".join(study.plain.values()), listed(study.genes)
     have = "have" if len(study.genes) > 1 else "has"
     shares = listed([f"{_share(share)} on {task.name}" for share, task in zip(study.explained(study.genes), study.tasks)])
-    items = [f"Of the variance between mechanisms {genes} {have} {shares}, {'their interactions included' if have == 'have' else 'alone'}."]
+    items = [f"At one learning rate for all: of the variance between mechanisms {genes} {have} {shares}, {'their interactions included' if have == 'have' else 'alone'}."]
     if alike := [task.name for task in study.tasks if not task.differ]:
         items.append(f"Mechanisms do not differ beyond the noise of their seeds on {listed(alike)}: there is nothing to choose from.")
     averaged = " Averaged over the other genes," if study.others else ""

@@ -59,7 +59,7 @@ def _guides(found: Transfer, guide: int) -> str:
     """What may be said of one setting as a guide to the other, {}."""
     sign, seeds = found.tau.sign, found.tau_of_seeds
     if sign == 0 or not min(sign * seeds.low, sign * seeds.high) > 0:  # NaN: the noise is not known
-        return "does not guide a search on {} beyond noise"
+        return "is not shown to guide a search on {}"
     if sign < 0:
         return "misleads a search on {} beyond noise"
     half = found.better_half[guide]
