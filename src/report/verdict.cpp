@@ -531,4 +531,24 @@ std::vector<std::string> warnings(const RunSummary& run) {
   return texts;
 }
 
+std::string progress_text(const RetestOutcome& outcome, const RetestedCandidate& candidate,
+                          bool more) {
+  const auto& contrast = candidate.against_baseline;
+  if (!contrast) {
+    Texts why;
+    add_failures({.objective = {}, .candidates = {candidate}}, why);
+    return why.empty() ? candidate.label + ": nothing to compare" : why.front();
+  }
+  const auto decision = outcome.decision(candidate);
+  const auto& difference = contrast->paired.difference;
+  std::string end = more ? "goes on" : "not decided";
+  if (decision == Decision::better) end = "decided: better";
+  if (decision == Decision::worse) end = "decided: worse";
+  if (decision == Decision::within) {
+    end = "decided: within " + percent_text(100.0 * *outcome.until) + unit(contrast->measure);
+  }
+  return candidate.label + ": " + between_text(contrast->measure, difference) + " after " +
+         counted(difference.n, "seed") + ", " + end;
+}
+
 }  // namespace nas

@@ -68,6 +68,9 @@ class OneAtATime final : public Observer {
     tell(&Observer::stage_progressed, progress);
   }
   void stage_ended() override { tell(&Observer::stage_ended); }
+  void sequence_begins(const Stage& whole) override { tell(&Observer::sequence_begins, whole); }
+  void group_ended(const Group& group) override { tell(&Observer::group_ended, group); }
+  void sequence_ended() override { tell(&Observer::sequence_ended); }
 
  private:
   template <class Function, class... Arguments>

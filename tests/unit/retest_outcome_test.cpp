@@ -298,6 +298,16 @@ TEST(RetestOutcome, SeedsThatAreAddedUntilADecisionHaveItsIntervals) {
   EXPECT_THAT(text, Not(HasSubstr("failed")));
   EXPECT_GT(to_record(outcome)["seeds_needed"], 20);
   EXPECT_EQ(to_record(outcome)["until"], 0.03);
+  const auto so_far = [&](std::size_t i) {
+    return progress_text(outcome, outcome.candidates[i], true);
+  };
+  EXPECT_THAT(so_far(0), ::testing::MatchesRegex("the good: between [0-9.]+ % better and [0-9.]+ % "
+                                                 "better after 6 seeds, decided: better"));
+  EXPECT_THAT(so_far(1), ::testing::EndsWith(" after 20 seeds, decided: within 3.0 %"));
+  EXPECT_THAT(so_far(2), ::testing::MatchesRegex("the open: between [0-9.]+ % better and [0-9.]+ % "
+                                                 "worse after 20 seeds, goes on"));
+  EXPECT_THAT(progress_text(outcome, outcome.candidates[2], false),
+              ::testing::EndsWith(" after 20 seeds, not decided"));
 }
 
 TEST(RetestOutcome, AllComparisonsOfAVerdictAreCorrectedTogether) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/visibility.hpp"
 #include "evaluation/recording_evaluator.hpp"
@@ -35,6 +36,11 @@ class Observer {
     const Problem& problem;
     std::string baseline{};  ///< the experiment's; empty: none
   };
+  /// What a group of seeds says, where seeds are added until every mechanism is decided.
+  struct Group {
+    std::vector<std::string> lines;  ///< one a mechanism: progress_text()
+    std::int64_t total = 0;          ///< training runs of the whole from now on: at most so many
+  };
 
   Observer() = default;
   virtual ~Observer() = default;
@@ -59,6 +65,12 @@ class Observer {
   virtual void stage_begins(const Stage& /*stage*/) {}
   virtual void stage_progressed(const Progress& /*progress*/) {}
   virtual void stage_ended() {}
+
+  /// Stages that are one to whoever looks on begin: those until sequence_ended().
+  /// @param whole  its total is the most that there may be.
+  virtual void sequence_begins(const Stage& /*whole*/) {}
+  virtual void group_ended(const Group& /*group*/) {}
+  virtual void sequence_ended() {}
 };
 
 /// Tells an observer of an end when it goes, however that happens.

@@ -214,8 +214,8 @@ RetestOutcome judged(const FurtherWork& work, const std::vector<Wanted>& wanted)
                until > 0.0 ? std::optional(until) : std::nullopt);
 }
 
-void record(const FurtherWork& work, const std::vector<Wanted>& wanted) {
-  work.store.set_meta("retest", to_record(judged(work, wanted)));
+void record(const FurtherWork& work, const RetestOutcome& outcome) {
+  work.store.set_meta("retest", to_record(outcome));
   if (work.store.meta(kSeedsBefore)) work.store.set_meta(kSeedsBefore, nullptr);
 }
 
@@ -225,7 +225,7 @@ void train_and_judge(const FurtherWork& work, std::vector<Wanted>& wanted, Integ
                      const std::string& stage) {
   train_some(work, wanted, replicates, stage, std::not_fn(is_control));
   train_some(work, wanted, replicates, "controls", is_control);
-  record(work, wanted);
+  record(work, judged(work, wanted));
 }
 
 /// Adds seeds in groups until all mechanisms are decided, and records what these say. What is decided
@@ -236,23 +236,43 @@ void train_until_decided(const FurtherWork& work, std::vector<Wanted>& wanted, I
   const auto is_open = [&decided](const Wanted& one) {
     return !is_control(one) && !decided.contains(one.retested.candidate);
   };
+  const auto total = [&](bool goes_on) {
+    Integer sum = 0;
+    for (const auto& one : wanted) {
+      sum += is_control(one)           ? std::min(kFirstSeeds, most)
+             : goes_on && is_open(one) ? most
+                                       : std::ssize(one.retested.evaluations);
+    }
+    return sum;
+  };
+  work.observer.sequence_begins({.name = "training",
+                                 .total = total(true),
+                                 .problem = *wanted.front().problem,
+                                 .baseline = work.experiment.baseline});
+  const ToldEnd end(work.observer, &Observer::sequence_ended);
   for (auto seeds = std::min(kFirstSeeds, most);; seeds = next_seeds(seeds, most)) {
     train_some(work, wanted, seeds, "training", is_open);
     decided.clear();
     const auto outcome = judged(work, wanted);
     bool any = false;
+    Observer::Group group;
     for (const auto& candidate : outcome.candidates) {
       if (candidate.role != Role::listed) continue;
+      group.lines.push_back(progress_text(outcome, candidate, seeds < most));
       // What failed is compared with nothing, however many seeds come.
       const bool is_decided =
           !candidate.against_baseline || outcome.decision(candidate) != Decision::open;
       if (is_decided) decided.insert(candidate.candidate);
       any |= !is_decided;
     }
-    if (!any || seeds == most) break;
+    record(work, outcome);  // a run that is stopped has what it has
+    const bool goes_on = any && seeds < most;
+    group.total = total(goes_on);
+    work.observer.group_ended(group);
+    if (!goes_on) break;
   }
   train_some(work, wanted, std::min(kFirstSeeds, most), "controls", is_control);
-  record(work, wanted);
+  record(work, judged(work, wanted));
 }
 
 }  // namespace
