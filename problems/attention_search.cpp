@@ -127,11 +127,17 @@ class AttentionSearch final : public Problem {
   [[nodiscard]] std::string label_beside(const std::string& candidate,
                                          const std::string& baseline) const override {
     if (baseline.empty()) return label(candidate);
-    const auto model = parse_unchecked(candidate, architecture_);
-    const auto base = nas::canonical(parse_unchecked(baseline, architecture_));
-    const auto whole = nas::label(model);
-    const auto shorthand = shorthand_of(model, base).value_or(whole);
+    const auto whole = label(candidate);
+    const auto shorthand =
+        shorthand_of(function_named(candidate), function_named(baseline)).value_or(whole);
     return shorthand.size() < whole.size() ? shorthand : whole;
+  }
+
+  [[nodiscard]] std::string differences_from_baseline(const std::string& candidate,
+                                                      const std::string& baseline) const override {
+    // Shorthand says all.
+    if (baseline.empty() || label_beside(candidate, baseline) != label(candidate)) return {};
+    return join(unsaid_differences(function_named(candidate), function_named(baseline)));
   }
 
   [[nodiscard]] nlohmann::json identity() const override {
@@ -320,6 +326,7 @@ class AttentionSearch final : public Problem {
         {"valid_windows", corpus_->valid.size()},
         {"valid_targets", corpus_->valid.num_scored()},
         {"valid_unknown_targets", count_targets(corpus_->valid, corpus_->special.unknown)},
+        {"unknown_shares", unknown_shares(*corpus_)},
         {"unigram_perplexity", corpus_->unigram_perplexity},
         {"bytes_per_token", corpus_->bytes_per_token},
         {"test_bytes_per_token", corpus_->test_bytes_per_token},
@@ -400,6 +407,11 @@ class AttentionSearch final : public Problem {
   [[nodiscard]] static const Architecture& architecture_of(const Candidate& candidate) {
     if (candidate.refusal.empty()) return *candidate.architecture;
     throw InputError("model '" + candidate.name + "': " + candidate.refusal);
+  }
+
+  /// What a recorded name means, whether or not there is such a model.
+  [[nodiscard]] Architecture function_named(const std::string& name) const {
+    return *candidate_of(parse_unchecked(name, architecture_)).architecture;
   }
 
   /// The name under which measured values of a candidate are remembered: attention dropout does

@@ -18,16 +18,6 @@ namespace nas {
 namespace {
 
 using Words = std::vector<std::string>;
-bool is_built(const Alias& alias) {
-  return is_built(slot("mixer"), alias.mixer) &&
-         std::all_of(alias.genes.begin(), alias.genes.end(), [](const Written& gene) {
-           const auto found =
-               std::find_if(layer_slots().begin(), layer_slots().end(),
-                            [&](const Slot* slot) { return slot->written == gene.first; });
-           const bool chosen = (*found)->is_component() || (*found)->is_word();
-           return !chosen || is_built(**found, gene.second);
-         });
-}
 
 /// Where a word that is no mixer belongs: "; sparsemax is an option of normalization: ..."; empty:
 /// nowhere.
@@ -160,12 +150,18 @@ std::string layered_text(const Architecture& architecture, bool for_people) {
   return name;
 }
 
+/// What a full name begins with, unless it has six fields.
+constexpr std::string_view kHead = "model{";
+bool is_headed(std::string_view name) { return name.starts_with(kHead); }
+
 /// Reads the grammar of layered names from left to right.
 class NameReader {
  public:
-  NameReader(std::string_view name, Architecture frame)
-      : name_(name), rest_(name), architecture_(std::move(frame)) {
-    architecture_.genes = {};
+  /// @param base  what layers leave out comes from, but of a name with a head; nullptr: the paper's model.
+  NameReader(std::string_view name, Architecture frame, const Architecture* base)
+      : name_(name), rest_(name), architecture_(std::move(frame)), base_(base) {
+    if (is_headed(name)) base_ = nullptr;
+    architecture_.genes = base_ != nullptr ? base_->genes : ModelGenes{};
     architecture_.stack.clear();
   }
 
@@ -173,9 +169,13 @@ class NameReader {
     if (architecture_.semantics == Semantics::published) {
       fail("semantics published knows names of six fields alone, similarity|normalization|...");
     }
-    if (rest_.substr(0, 6) == "model{") {
-      rest_.remove_prefix(5);
-      read_model_genes();
+    if (is_headed(rest_)) {
+      rest_.remove_prefix(kHead.size() - 1);
+      if (rest_.starts_with("{}")) {
+        rest_.remove_prefix(2);
+      } else {
+        read_model_genes();
+      }
       if (!take('/')) fail_at("'/' and the layers must follow the genes of the model");
     }
     do {
@@ -285,11 +285,14 @@ class NameReader {
   void read_item() {
     std::int64_t count = 1;
     if (!rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9') count = read_count();
-    const auto layer = read_layer();
     if (std::ssize(architecture_.stack) + count > kMostLayers) {
       fail_at("more than " + std::to_string(kMostLayers) + " layers");
     }
-    architecture_.stack.insert(architecture_.stack.end(), static_cast<std::size_t>(count), layer);
+    const auto text = rest_;
+    for (std::int64_t i = 0; i < count; ++i) {  // each beside another layer of the base
+      rest_ = text;
+      architecture_.stack.push_back(read_layer());
+    }
   }
 
   std::int64_t read_count() {
@@ -304,28 +307,30 @@ class NameReader {
   }
 
   Mechanism read_layer() {
-    const auto word = take_until("{+/,}*=(|");
-    if (word == "pair" && !rest_.empty() && rest_.front() == '(') {
-      fail_at(word, "pair: no module computes it");
-    }
-    std::vector<Written> genes;
-    auto mixer = std::string(word);
-    if (!mixer_kinds().contains(word)) {
-      const auto alias = std::find_if(aliases().begin(), aliases().end(),
-                                      [&](const Alias& other) { return other.name == word; });
-      if (alias == aliases().end()) {
-        fail_unknown_mixer(word);
-      }
-      mixer = alias->mixer;
-      genes = alias->genes;
-    }
-    auto layer = default_layer(architecture_, mixer);
-    for (const auto& [gene, value] : genes) choose_layer_gene(gene, value, layer);
+    const auto begin = rest_;
+    auto layer = take('=') ? layer_of_base(begin) : named_layer(take_until("{+/,}*=(|"));
     read_genes([&](std::string_view gene, std::string_view value) {
       choose_layer_gene(gene, value, layer);
     });
     if (take('+')) read_feed_forward(layer);
     return layer;
+  }
+
+  Mechanism layer_of_base(std::string_view begin) {
+    if (base_ != nullptr) return base_->layer(std::ssize(architecture_.stack));
+    fail_at(begin, "'=' is the baseline's layer, must be written out in a full name");
+  }
+
+  Mechanism named_layer(std::string_view word) {
+    if (word == "pair" && !rest_.empty() && rest_.front() == '(') {
+      fail_at(word, "pair: no module computes it");
+    }
+    const auto* alias = alias_named(word);
+    if (alias == nullptr && !mixer_kinds().contains(word)) fail_unknown_mixer(word);
+    const auto mixer = alias != nullptr ? alias->mixer : std::string(word);
+    const auto below = base_ != nullptr ? base_->layer(std::ssize(architecture_.stack))
+                                        : default_layer(architecture_, mixer);
+    return changed_layer(base_ != nullptr ? *base_ : architecture_, below, word);
   }
 
   void read_feed_forward(Mechanism& layer) {
@@ -344,6 +349,7 @@ class NameReader {
 
   std::string_view name_, rest_;
   Architecture architecture_;
+  const Architecture* base_;
 };
 
 std::string_view trimmed(std::string_view text) {
@@ -410,6 +416,15 @@ bool is_layered(std::string_view name) {
   return name.find('|') == std::string_view::npos || name.find("pair(") != std::string_view::npos;
 }
 
+Architecture read_name(std::string_view name, const Architecture& frame, const Architecture* base) {
+  if (is_layered(name)) return NameReader(trimmed(name), frame, base).read();
+  auto architecture = frame;
+  architecture.genes = {};
+  architecture.stack = {parse_mechanism(name, frame.semantics)};
+  architecture.genes.bias = architecture.stack.front().bias;
+  return architecture;
+}
+
 /// "slot3.position" -> 3, "position"; "position" -> -1, "position".
 std::pair<std::int64_t, std::string> place_of(const std::string& gene) {
   constexpr std::string_view kPrefix = "slot";
@@ -456,8 +471,9 @@ std::string label(const Architecture& architecture) {
                                    : layered_text(shortened, true);
 }
 
-Architecture parse_model(std::string_view name, const Architecture& frame) {
-  auto architecture = parse_unchecked(name, frame);
+Architecture parse_model(std::string_view name, const Architecture& frame,
+                         const Architecture* base) {
+  auto architecture = read_name(name, frame, base);
   if (!is_layered(name) && !frame.match_parameters) return architecture;
   try {
     architecture.hidden = canonical(architecture).hidden;  // refuses what cannot be
@@ -468,12 +484,11 @@ Architecture parse_model(std::string_view name, const Architecture& frame) {
 }
 
 Architecture parse_unchecked(std::string_view name, const Architecture& frame) {
-  if (is_layered(name)) return NameReader(trimmed(name), frame).read();
-  auto architecture = frame;
-  architecture.genes = {};
-  architecture.stack = {parse_mechanism(name, frame.semantics)};
-  architecture.genes.bias = architecture.stack.front().bias;
-  return architecture;
+  return read_name(name, frame, nullptr);
+}
+
+std::string full_name(std::string name) {
+  return is_layered(name) && !is_headed(name) ? std::string(kHead) + "}/" + name : name;
 }
 
 Architecture canonical(Architecture architecture) {

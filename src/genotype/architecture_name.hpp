@@ -16,7 +16,7 @@
 /// with defaults besides the paper's six choices has the name of those six,
 /// "dot|softmax|none|fixed|bias|0.1", and its number of layers is a setting. Any other is written
 ///
-///   genotype := [ "model{" genes "}/" ] item ( "/" item )*      item := [ count "*" ] layer
+///   genotype := [ "model{" [ genes ] "}/" ] item ( "/" item )*  item := [ count "*" ] layer
 ///   layer    := mixer [ "{" genes "}" ] [ "+" ffn [ "{" genes "}" ] ]
 ///   genes    := gene "=" value ( "," gene "=" value )*          mixer := attn|recurrent|conv|none
 ///
@@ -45,7 +45,13 @@ std::string label(const Architecture& architecture);
 /// layers that repeat only one period is held. Model genes and layers are the text's, but for the
 /// number of layers of a six-field name; everything else is the frame's, or fitted() to it.
 /// @throws InputError naming the place, what was given and what is allowed.
-Architecture parse_model(std::string_view name, const Architecture& frame);
+/// @param base  what a layered name without head is read beside: the model's genes are the base's, and what
+///              layer i leaves out is what the base's layer i says of it; "=" is that layer. nullptr: as the
+///              paper's model has it, as of every stored name.
+Architecture parse_model(std::string_view name, const Architecture& frame,
+                         const Architecture* base = nullptr);
+/// A stored name so that it is read in full beside any base, with a head: "model{}/2*conv".
+std::string full_name(std::string name);
 /// The same of a recorded name, whether or not there is such a model (Candidate::refusal); not
 /// fitted().
 Architecture parse_unchecked(std::string_view name, const Architecture& frame);

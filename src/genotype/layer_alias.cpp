@@ -1,6 +1,19 @@
 #include "genotype/layer_alias.hpp"
 
+#include <algorithm>
+
+#include "genotype/layer_rules.hpp"
+
 namespace nas {
+
+namespace {
+
+const Slot& written_slot(const std::string& name) {
+  return **std::find_if(layer_slots().begin(), layer_slots().end(),
+                        [&](const Slot* slot) { return slot->written == name; });
+}
+
+}  // namespace
 
 const std::vector<Alias>& aliases() {
   static const std::vector<Alias> kAliases{
@@ -40,6 +53,48 @@ const std::vector<Alias>& aliases() {
       {"mqa", "attn", {{"kv_heads", "1"}}},
   };
   return kAliases;
+}
+
+const Alias* alias_named(std::string_view word) {
+  const auto found = std::find_if(aliases().begin(), aliases().end(),
+                                  [&](const Alias& alias) { return alias.name == word; });
+  return found == aliases().end() ? nullptr : &*found;
+}
+
+bool is_built(const Alias& alias) {
+  return is_built(slot("mixer"), alias.mixer) &&
+         std::all_of(alias.genes.begin(), alias.genes.end(), [](const Written& gene) {
+           const auto& slot = written_slot(gene.first);
+           return (!slot.is_component() && !slot.is_word()) || is_built(slot, gene.second);
+         });
+}
+
+Mechanism changed_layer(const Architecture& base, const Mechanism& layer, std::string_view word) {
+  const auto* alias = alias_named(word);
+  const auto mixer = alias == nullptr ? std::string(word) : alias->mixer;
+  const auto standard = default_layer(base, mixer);
+  auto changed = layer;
+  const auto like = std::find_if(base.stack.begin(), base.stack.end(),
+                                 [&](const Mechanism& other) { return other.mixer == mixer; });
+  if (layer.mixer != mixer) {
+    changed = like == base.stack.end() ? standard : *like;
+    const auto before = default_layer(base, layer.mixer);
+    for (const auto* slot : layer_slots()) {
+      const auto value = text(*slot, layer);
+      const bool of_place = slot->name == "ffn" || slot->name == "ratio";
+      const bool shared = like == base.stack.end() && slot->name != "mixer" &&
+                          value != text(*slot, before) && has_option(mixer, *slot, value);
+      if (of_place || shared) copy(*slot, layer, changed);
+    }
+  }
+  if (alias == nullptr) return changed;
+  if (mixer == "recurrent") {
+    for (const auto* gene : {"update", "decay", "feature"}) copy(slot(gene), standard, changed);
+  }
+  for (const auto& [gene, value] : alias->genes) {
+    choose(written_slot(gene), value, base.semantics, changed);
+  }
+  return changed;
 }
 
 }  // namespace nas

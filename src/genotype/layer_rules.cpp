@@ -17,7 +17,9 @@ bool holds(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-void set(const Slot& slot, const Mechanism& from, Mechanism& to) {
+}  // namespace
+
+void copy(const Slot& slot, const Mechanism& from, Mechanism& to) {
   std::visit(
       [&](auto member) {
         if constexpr (!std::is_same_v<decltype(member), std::string ModelGenes::*>) {
@@ -26,8 +28,6 @@ void set(const Slot& slot, const Mechanism& from, Mechanism& to) {
       },
       slot.member);
 }
-
-}  // namespace
 
 LayerRules::LayerRules(const Architecture& architecture, Mechanism& layer,
                        const std::function<void(const Slot&)>& voided)
@@ -59,11 +59,11 @@ void LayerRules::clear(std::initializer_list<std::string_view> genes) {
 }
 
 void LayerRules::clear(const Slot& slot) {
-  set(slot, default_, layer_);
+  copy(slot, default_, layer_);
   voided_(slot);
 }
 
-void LayerRules::set_default(std::string_view gene) { set(slot(gene), default_, layer_); }
+void LayerRules::set_default(std::string_view gene) { copy(slot(gene), default_, layer_); }
 
 void LayerRules::set_default_by_sizes(std::string_view gene) {
   set_default(gene);
@@ -76,7 +76,7 @@ void LayerRules::what_the_mixer_lacks() {
       clear(*slot);
     } else if (std::holds_alternative<std::string Mechanism::*>(slot->member) &&
                slot->name != "mixer" && !has_option(layer_.mixer, *slot, text(*slot, layer_))) {
-      set(*slot, default_, layer_);
+      copy(*slot, default_, layer_);
     }
   }
 }
@@ -96,7 +96,7 @@ void LayerRules::sizes() {
     if (slot->owner.empty()) continue;
     if (holds(slot->owner_options, text(nas::slot(slot->owner), layer_))) continue;
     if (slot->owner == default_by_sizes_) {
-      set(*slot, default_, layer_);
+      copy(*slot, default_, layer_);
     } else {
       clear(*slot);
     }

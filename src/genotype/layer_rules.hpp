@@ -19,6 +19,9 @@ bool has_gene(std::string_view mixer, const Slot& slot);
 /// words belongs to attention.
 bool has_option(std::string_view mixer, const Slot& slot, std::string_view option);
 
+/// Gives a layer another's choice of a slot of layers.
+void copy(const Slot& slot, const Mechanism& from, Mechanism& to);
+
 /// What a layer of a mixer has where nothing is said, but for the bias, which is the model's.
 Mechanism default_layer(const Architecture& architecture, std::string_view mixer);
 

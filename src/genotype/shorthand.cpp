@@ -1,6 +1,7 @@
 #include "genotype/shorthand.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -36,13 +37,6 @@ bool holds(const Words& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-const LayerAlias* alias_named(std::string_view word) {
-  static const auto kAliases = layer_aliases();
-  const auto found = std::find_if(kAliases.begin(), kAliases.end(),
-                                  [&](const auto& alias) { return alias.name == word; });
-  return found == kAliases.end() ? nullptr : &*found;
-}
-
 /// What names and labels of a choice can be built.
 Words options_by_name(const Slot& slot) {
   auto words = options(slot);
@@ -70,7 +64,7 @@ struct Meaning {
 
 std::vector<Meaning> meanings(std::string_view word) {
   // A layer's word is that layer's.
-  if (const auto* alias = alias_named(word); alias != nullptr && alias->built) {
+  if (const auto* alias = alias_named(word); alias != nullptr && is_built(*alias)) {
     return {{nullptr, std::string(word)}};
   }
   std::vector<Meaning> found;
@@ -98,36 +92,22 @@ Words known_words() {
     }
     if (is_switch(slot)) words.insert(slot.name);
   }
-  for (const auto& alias : layer_aliases()) {
-    if (alias.built) words.insert(alias.name);
+  for (const auto& alias : aliases()) {
+    if (is_built(alias)) words.insert(alias.name);
   }
   return {words.begin(), words.end()};
 }
 
-void copy(const Slot& slot, const Mechanism& from, Mechanism& to) {
-  std::visit(
-      [&](auto member) {
-        if constexpr (!std::is_same_v<decltype(member), std::string ModelGenes::*>) {
-          to.*member = from.*member;
-        }
-      },
-      slot.member);
-}
+/// "gdn@1,3": what is changed, and in which layers; none are named: in all.
+struct Part {
+  std::string_view word, places{};
+};
 
-/// A layer of another mixer that says what the layer says of genes and options that both have.
-Mechanism with_mixer(const Architecture& model, const Mechanism& layer, const std::string& mixer) {
-  if (layer.mixer == mixer) return layer;
-  auto changed = default_layer(model, mixer);
-  const auto standard = default_layer(model, layer.mixer);
-  for (const auto* slot : layer_slots()) {
-    const auto value = text(*slot, layer);
-    if (slot->name == "mixer" || value == text(*slot, standard)) continue;
-    const bool chosen = slot->is_component() || slot->is_word();
-    if (chosen ? has_option(mixer, *slot, value) : has_gene(mixer, *slot)) {
-      copy(*slot, layer, changed);
-    }
-  }
-  return changed;
+Part part_of(std::string_view text) {
+  const auto at = text.rfind('@');
+  const bool places = at != std::string_view::npos &&
+                      text.find_first_not_of("0123456789,", at + 1) == std::string_view::npos;
+  return places ? Part{text.substr(0, at), text.substr(at)} : Part{text};
 }
 
 /// Reads shorthand from left to right, and then changes mixers before their genes.
@@ -137,55 +117,88 @@ class ShorthandReader {
       : text_(text), model_(std::move(base)) {}
 
   Architecture read() {
-    std::set<std::string> given;
-    for (const auto word : split(text_)) {
-      auto meaning = meaning_of(word);
-      const auto gene = meaning.slot == nullptr ? "mixer" : meaning.slot->name;
-      if (!given.insert(gene).second) fail(word, "gene " + gene + " is given twice");
-      changes_.emplace_back(word, std::move(meaning));
+    if (text_.find('@') != std::string_view::npos) write_out_layers();
+    std::set<std::pair<std::string, std::size_t>> given;
+    for (const auto text : split(text_)) {
+      const auto part = part_of(text);
+      Change change{part.word, meaning_of(part.word), layers_of(part)};
+      const auto gene = change.slot() == nullptr ? "mixer" : change.slot()->name;
+      for (const auto layer : change.layers) {
+        if (!given.emplace(gene, layer).second) fail(text, "gene " + gene + " is given twice");
+      }
+      changes_.push_back(std::move(change));
     }
-    const auto base = model_;
-    auto whole = changed(base, [](const Change&) { return true; });
-    require_effects(base, whole);
+    base_ = model_;
+    auto whole = changed([](const Change&) { return true; });
+    require_effects(whole);
     return whole;
   }
 
  private:
-  using Change = std::pair<std::string_view, Meaning>;
+  struct Change {
+    std::string_view word;
+    Meaning meaning;
+    std::vector<std::size_t> layers;  ///< places in the stack
 
-  static bool is_mixer(const Meaning& meaning) {
-    return meaning.slot == nullptr || meaning.slot->name == "mixer";
+    [[nodiscard]] const Slot* slot() const { return meaning.slot; }
+    [[nodiscard]] bool is_mixer() const { return slot() == nullptr || slot()->name == "mixer"; }
+  };
+
+  void write_out_layers() {
+    const auto base = model_;
+    for (auto i = std::ssize(base.stack); i < base.layers; ++i)
+      model_.stack.push_back(base.layer(i));
+  }
+
+  [[nodiscard]] std::vector<std::size_t> layers_of(const Part& part) const {
+    std::vector<std::size_t> layers;
+    if (part.places.empty()) {
+      for (std::size_t i = 0; i < model_.stack.size(); ++i) layers.push_back(i);
+    }
+    for (auto rest = part.places; !rest.empty();) {
+      rest.remove_prefix(1);
+      const auto number = rest.substr(0, rest.find(','));
+      rest.remove_prefix(number.size());
+      std::size_t layer = model_.stack.size();
+      (void)std::from_chars(number.data(), number.data() + number.size(), layer);
+      if (number.empty() || layer >= model_.stack.size()) {
+        fail(number, "layer '" + std::string(number) + "', must be a number from 0 to " +
+                         std::to_string(model_.stack.size() - 1));
+      }
+      layers.push_back(layer);
+    }
+    return layers;
   }
 
   /// The base with those changes that are chosen, mixers first.
   template <class Chosen>
-  Architecture changed(const Architecture& base, const Chosen& chosen) {
-    model_ = base;
+  Architecture changed(const Chosen& chosen) {
+    model_ = base_;
     for (const bool mixers : {true, false}) {
       for (const auto& change : changes_) {
-        if (is_mixer(change.second) == mixers && chosen(change)) apply(change.first, change.second);
+        if (change.is_mixer() == mixers && chosen(change)) apply(change);
       }
     }
     return model_;
   }
 
   /// Refuses a part that the canonical form drops beside the others.
-  void require_effects(const Architecture& base, const Architecture& whole) {
+  void require_effects(const Architecture& whole) {
     const auto kept = canonical(whole);
     for (const auto& change : changes_) {
-      const auto* slot = change.second.slot;
-      if (changes_.size() == 1 || is_mixer(change.second) || slot->model) continue;
-      bool stands = false;
-      for (std::int64_t i = 0; i < std::ssize(whole.stack); ++i) {
-        const auto& layer = kept.layer(i);  // of a stack that may be shorter
-        stands |= has_gene(layer.mixer, *slot) &&
-                  nas::text(*slot, whole.layer(i)) == nas::text(*slot, layer);
-      }
+      const auto* slot = change.slot();
+      if (changes_.size() == 1 || change.is_mixer() || slot->model) continue;
+      const bool stands =
+          std::any_of(change.layers.begin(), change.layers.end(), [&](std::size_t i) {
+            const auto& layer = kept.layer(static_cast<std::int64_t>(i));  // of a shorter stack
+            return has_gene(layer.mixer, *slot) &&
+                   nas::text(*slot, whole.stack[i]) == nas::text(*slot, layer);
+          });
       if (stands) continue;
       const auto others =
-          changed(base, [&](const Change& one) { return one.first.data() != change.first.data(); });
+          changed([&](const Change& one) { return one.word.data() != change.word.data(); });
       if (to_string(canonical(others)) == to_string(kept)) {
-        fail(change.first, "has no effect beside the other parts, must be left out");
+        fail(change.word, "has no effect beside the other parts, must be left out");
       }
     }
   }
@@ -235,7 +248,7 @@ class ShorthandReader {
     }
     if (found->name == "mixer" && !mixer_kinds().contains(value)) {
       const auto* alias = alias_named(value);
-      if (alias != nullptr && alias->built) return {nullptr, value};
+      if (alias != nullptr && is_built(*alias)) return {nullptr, value};
     }
     return {found, value};
   }
@@ -264,57 +277,47 @@ class ShorthandReader {
                    join(file->registers));
   }
 
-  void apply(std::string_view word, const Meaning& meaning) {
+  void apply(const Change& change) {
+    const auto& value = change.meaning.value;
+    const auto* slot = change.slot();
     try {
-      if (meaning.slot == nullptr) return apply_alias(meaning.value);
-      const auto& slot = *meaning.slot;
-      if (slot.model) return choose(slot, meaning.value, model_.genes);
-      if (slot.name == "mixer") {
-        (void)mixer_kinds().at(meaning.value);
-        for (auto& layer : model_.stack) layer = with_mixer(model_, layer, meaning.value);
-        return;
-      }
-      apply_to_layers(slot, meaning.value);
-    } catch (const InputError& error) {
-      fail(word, error.what());
-    }
-  }
-
-  void apply_alias(const std::string& name) {
-    const auto found = std::find_if(aliases().begin(), aliases().end(),
-                                    [&](const Alias& alias) { return alias.name == name; });
-    for (auto& layer : model_.stack) {
-      layer = with_mixer(model_, layer, found->mixer);
-      for (const auto& [gene, value] : found->genes) {
-        for (const auto* slot : layer_slots()) {
-          if (slot->written == gene) choose(*slot, value, model_.semantics, layer);
+      if (slot != nullptr && slot->model) {
+        if (change.layers.size() < model_.stack.size()) {
+          throw InputError(slot->name + " is of the whole model, must be without '@'");
         }
+        return choose(*slot, value, model_.genes);
       }
+      if (!change.is_mixer()) return apply_to_layers(*slot, value, change.layers);
+      if (slot != nullptr) (void)mixer_kinds().at(value);
+      for (const auto i : change.layers) {
+        model_.stack[i] = changed_layer(base_, model_.stack[i], value);
+      }
+    } catch (const InputError& error) {
+      fail(change.word, error.what());
     }
   }
 
-  void apply_to_layers(const Slot& slot, const std::string& value) {
-    const bool chosen = slot.is_component() || slot.is_word();
+  void apply_to_layers(const Slot& slot, const std::string& value,
+                       const std::vector<std::size_t>& layers) {
     bool changed = false;
-    for (auto& layer : model_.stack) {
-      auto other = layer;
+    for (const auto i : layers) {
+      auto other = model_.stack[i];
       choose(slot, value, model_.semantics, other);
-      const bool has =
-          chosen ? has_option(layer.mixer, slot, text(slot, other)) : has_gene(layer.mixer, slot);
-      if (has) layer = std::move(other);
-      changed |= has;
+      if (!has_option(other.mixer, slot, text(slot, other))) continue;
+      model_.stack[i] = std::move(other);
+      changed = true;
     }
     if (changed) return;
     Words mixers;
     for (const auto& mixer : mixer_kinds().keys()) {
-      if (chosen ? has_option(mixer, slot, value) : has_gene(mixer, slot)) mixers.push_back(mixer);
+      if (has_option(mixer, slot, value)) mixers.push_back(mixer);
     }
     throw InputError(slot.name + " = " + value + ", must be one of a layer's mixer, which is " +
-                     model_.stack.front().mixer + "; it belongs to mixer " + join(mixers));
+                     model_.stack[layers.front()].mixer + "; it belongs to mixer " + join(mixers));
   }
 
   std::string_view text_;
-  Architecture model_;
+  Architecture model_, base_;
   std::vector<Change> changes_;
 };
 
@@ -353,7 +356,8 @@ std::string_view trimmed(std::string_view text) {
 bool is_shorthand(std::string_view text, const Architecture& frame) {
   const auto words = split(trimmed(text));
   if (words.front().empty()) return false;
-  for (const auto word : words) {
+  for (const auto part : words) {
+    const auto word = part_of(part).word;
     if (!is_file(word) && word.find_first_of("|{}*/(, ") != std::string_view::npos) return false;
   }
   const bool is_layer = mixer_kinds().contains(words.front()) || alias_named(words.front());
@@ -364,12 +368,11 @@ bool is_shorthand(std::string_view text, const Architecture& frame) {
 
 Architecture named_model(std::string_view text, const Architecture& frame,
                          const Architecture& base) {
-  if (!is_shorthand(text, frame)) return parse_model(text, frame);
+  if (!is_shorthand(text, frame)) return parse_model(text, frame, &base);
   return ShorthandReader(trimmed(text), base).read();
 }
 
 Architecture named_model(std::string_view text, const Architecture& frame) {
-  if (!is_shorthand(text, frame)) return parse_model(text, frame);
   return named_model(text, frame, vanilla_architecture(frame));
 }
 
@@ -387,8 +390,8 @@ std::string shorthand_part(const Slot& slot, const std::string& value) {
 std::optional<std::string> shorthand_of(const Architecture& model, const Architecture& base) {
   const auto name = to_string(model);
   if (name == to_string(base)) return std::nullopt;
-  for (const auto& alias : layer_aliases()) {
-    if (alias.built && means({alias.name}, name, base)) return alias.name;
+  for (const auto& alias : aliases()) {
+    if (is_built(alias) && means({alias.name}, name, base)) return alias.name;
   }
   auto parts = parts_of(model, base);
   // What is void beside other parts is refused there: it is left out where that means the same.
@@ -399,6 +402,37 @@ std::optional<std::string> shorthand_of(const Architecture& model, const Archite
   }
   if (!means(parts, name, base)) return std::nullopt;
   return join(parts, "+");
+}
+
+std::vector<std::string> unsaid_differences(const Architecture& model, const Architecture& base) {
+  const bool six = to_string(model).find('|') != std::string::npos;
+  auto said = model;
+  said.stack.clear();
+  for (const auto* slot : model_slots()) {
+    const auto value = text(*slot, model.genes);
+    if (value == text(*slot, ModelGenes{})) choose(*slot, text(*slot, base.genes), said.genes);
+  }
+  for (std::int64_t i = 0; i < model.layers; ++i) {
+    const auto& own = model.layer(i);
+    const auto standard = default_layer(model, own.mixer);
+    auto& layer = said.stack.emplace_back(changed_layer(base, base.layer(i), own.mixer));
+    for (const auto* slot : layer_slots()) {
+      const bool of_model = slot->name == "bias" && own.bias != ModelGenes{}.bias;
+      const bool written =
+          (six && slot->paper) || of_model || text(*slot, own) != text(*slot, standard);
+      if (written) copy(*slot, own, layer);
+    }
+  }
+  Words differences;
+  const auto read = *candidate_of(said).architecture;
+  for (const auto& slot : slots()) {
+    bool differs = slot.model && text(slot, model.genes) != text(slot, read.genes);
+    for (std::int64_t i = 0; !slot.model && i < model.layers; ++i) {
+      differs |= text(slot, model.layer(i)) != text(slot, read.layer(i));
+    }
+    if (differs) differences.push_back(slot.written);
+  }
+  return differences;
 }
 
 void require_layers(std::string_view name, const Architecture& model, std::int64_t layers) {

@@ -62,6 +62,12 @@ class Problem : public Measurement {
                                                  const std::string& /*baseline*/) const {
     return label(candidate);
   }
+  /// The genes in which a candidate differs from the baseline beyond what label_beside() says, "dropout, conv"; empty:
+  /// there are none.
+  [[nodiscard]] virtual std::string differences_from_baseline(
+      const std::string& /*candidate*/, const std::string& /*baseline*/) const {
+    return {};
+  }
   /// Names of the genes of a genotype that have an effect: another value of any other gene is the
   /// same candidate. All of them, unless the problem knows better.
   [[nodiscard]] virtual std::vector<std::string> active(const Genotype& genotype) const {

@@ -18,8 +18,12 @@ namespace nas {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
+
+using Words = std::vector<std::string>;
 
 const Architecture kFrame{};  // of 2 layers
 
@@ -28,8 +32,11 @@ const Architecture kFrame{};  // of 2 layers
   components().add({.gene = "mixer", .key = "recurrent", .summary = "mixer recurrent"});
   components().add({.gene = "mixer", .key = "conv", .summary = "mixer conv"});
   components().add({.gene = "decay", .key = "scalar", .summary = "decay scalar"});
-  for (const auto& [gene, key] : std::vector<std::pair<std::string, std::string>>{
-           {"decay", "fixed"}, {"feature", "elu1"}, {"gating", "swish_gate"}}) {
+  for (const auto& [gene, key] :
+       std::vector<std::pair<std::string, std::string>>{{"decay", "fixed"},
+                                                        {"decay", "channel"},
+                                                        {"feature", "elu1"},
+                                                        {"gating", "swish_gate"}}) {
     components().add({.gene = gene, .key = key, .summary = gene + " " + key, .mixer = "recurrent"});
   }
   return true;
@@ -118,10 +125,11 @@ TEST(Shorthand, NothingIsKnownThatNoModuleComputes) {
 
 TEST(Shorthand, NamesStayNames) {
   for (const auto* name : {"dot|softmax|none|fixed|bias|0.1", "2*mqa", "attn/conv", "mqa{conv=4}",
-                           "model{norm=rms}/2*attn", "", "+gelu"}) {
+                           "model{norm=rms}/2*attn", "=/gdn", "2*={conv=0}", "", "+gelu"}) {
     EXPECT_FALSE(is_shorthand(name, kFrame)) << name;
   }
   EXPECT_TRUE(is_shorthand("mqa", kFrame));
+  EXPECT_TRUE(is_shorthand("gdn@0,1+mine.so@1", kFrame));
   EXPECT_TRUE(is_shorthand("../lib/mine.so+rope", kFrame));
   auto one = kFrame;
   one.layers = 1;
@@ -129,6 +137,93 @@ TEST(Shorthand, NamesStayNames) {
   EXPECT_FALSE(is_shorthand("attn+swiglu", one));
   EXPECT_TRUE(is_shorthand("sparsemax", one));
   EXPECT_TRUE(is_shorthand("mqa+sparsemax", one));
+}
+
+constexpr const char* kConvolved = "2*attn{conv=4,dropout=0}";
+constexpr const char* kModern =
+    "model{position_embedding=none,norm=rms,bias=none}/attn{conv=4,dropout=0}+swiglu{ratio=3}/"
+    "gla+none";
+
+TEST(LayeredName, KeepsTheBaselinesFrame) {
+  const std::string gdn = "recurrent{gating=swish_gate,decay=scalar,conv=4,update=delta}";
+  const std::string attn = "attn{dropout=0,conv=4}";
+  EXPECT_EQ(meant("gdn/attn", kConvolved), gdn + "/" + attn);
+  EXPECT_EQ(meant("attn/gdn", kConvolved), attn + "/" + gdn);
+  EXPECT_EQ(meant("2*attn", kConvolved), "2*" + attn);
+  EXPECT_EQ(meant("attn/attn", kConvolved), "2*" + attn);
+  EXPECT_EQ(meant("2*swa{window=16}", kConvolved),
+            "2*attn{dropout=0,pattern=window,window=16,conv=4}");
+  EXPECT_EQ(meant("conv/none", kConvolved), "conv{conv=4}/none");
+  EXPECT_EQ(meant("attn{conv=0}/attn{dropout=0.1}", kConvolved), "attn{dropout=0}/attn{conv=4}");
+  EXPECT_EQ(meant("deltanet/attn", kModern),
+            "model{position_embedding=none,norm=rms,bias=none}/recurrent{gating=swish_gate,conv=4,"
+            "update=delta}+swiglu{ratio=3}/attn{dropout=0,conv=4}+none")
+      << "genes of the baseline's layer of that mixer, the feed-forward layer of the place";
+}
+
+TEST(LayeredName, HasTheBaselinesLayer) {
+  EXPECT_EQ(meant("=/gdn", kConvolved), meant("attn/gdn", kConvolved));
+  EXPECT_EQ(meant("2*=", kConvolved), meant("2*attn", kConvolved));
+  EXPECT_EQ(meant("={conv=0}+swiglu/=", kConvolved),
+            "attn{dropout=0}+swiglu/attn{dropout=0,conv=4}");
+  EXPECT_EQ(meant("2*=", kModern), meant(kModern, kConvolved)) << "which a head makes full";
+  EXPECT_THAT(refusal("model{norm=rms}/=/gdn"),
+              HasSubstr("character 17: '=' is the baseline's layer, must be written out in a full "
+                        "name"));
+}
+
+TEST(LayeredName, IsFullWithAHeadOrSixFields) {
+  EXPECT_EQ(meant("model{}/attn/gdn", kModern), meant("attn/gdn"));
+  EXPECT_EQ(meant("model{norm=rms}/2*attn", kModern), "model{norm=rms}/2*attn");
+  EXPECT_EQ(meant("dot|sparsemax|none|fixed|bias|0.1", kConvolved),
+            "dot|sparsemax|none|fixed|bias|0.1");
+  // As stored: beside no baseline.
+  EXPECT_EQ(to_string(canonical(parse_model("attn/conv", kFrame))), "attn/conv");
+  EXPECT_EQ(full_name("attn/conv"), "model{}/attn/conv");
+  EXPECT_EQ(full_name("model{norm=rms}/2*attn"), "model{norm=rms}/2*attn");
+  EXPECT_EQ(full_name("dot|softmax|none|fixed|bias|0.1"), "dot|softmax|none|fixed|bias|0.1");
+}
+
+TEST(Shorthand, ChangesSingleLayers) {
+  EXPECT_EQ(meant("gdn@1", kConvolved), meant("=/gdn", kConvolved));
+  EXPECT_EQ(meant("gdn@0,1", kConvolved), meant("gdn", kConvolved));
+  EXPECT_EQ(meant("sparsemax@0+conv=0@1", kConvolved),
+            "attn{normalization=sparsemax,dropout=0,conv=4}/attn{dropout=0}");
+  EXPECT_EQ(meant("gdn@0+gla@1+swiglu", kConvolved), meant("gdn+swiglu/gla+swiglu", kConvolved));
+  EXPECT_EQ(meant("neg_eigen@1", kModern), meant("=/={neg_eigen=1}", kModern))
+      << "of a baseline whose layers differ";
+  EXPECT_EQ(refusal("gdn@2"),
+            "model 'gdn@2': character 5: layer '2', must be a number from 0 to 1");
+  EXPECT_THAT(refusal("gdn@0,"), HasSubstr("character 7: layer '', must be a number from 0 to 1"));
+  EXPECT_THAT(refusal("gdn@0+gla@1,0"), HasSubstr("gene mixer is given twice"));
+  EXPECT_THAT(refusal("post@1"),
+              HasSubstr("norm_place is of the whole model, must be without '@'"));
+  EXPECT_THAT(refusal("gdn@0+swish_gate@1"), HasSubstr("a layer's mixer, which is attn"));
+}
+
+TEST(Shorthand, ARecurrentLayerIsWhatItsNameSays) {
+  EXPECT_EQ(meant("gla", "2*gdn"), "2*recurrent{gating=swish_gate,decay=channel,conv=4}");
+  EXPECT_EQ(meant("linear/=", "2*gdn"), "recurrent{gating=swish_gate,conv=4,feature=elu1}/" +
+                                            meant("gdn@0", "2*gdn").substr(2));
+}
+
+Words unsaid(const std::string& model, const std::string& baseline) {
+  const auto of = [](const std::string& name) { return canonical(parse_model(name, kFrame)); };
+  return unsaid_differences(of(model), of(baseline));
+}
+
+TEST(Shorthand, SaysWhatANameLeavesOutOfABaseline) {
+  EXPECT_THAT(unsaid("attn/gdn", kConvolved), ElementsAre("dropout", "conv"));
+  EXPECT_THAT(unsaid("attn{conv=4,dropout=0}/gdn", kConvolved), IsEmpty());
+  EXPECT_THAT(unsaid("2*mqa", "2*attn{dropout=0}"), ElementsAre("dropout"));
+  EXPECT_THAT(unsaid("dot|sparsemax|none|fixed|bias|0.1", kConvolved), ElementsAre("conv"))
+      << "of six fields it says the dropout";
+  EXPECT_THAT(unsaid("gdn/attn{conv=4,dropout=0}", kModern),
+              ElementsAre("bias", "position_embedding", "norm", "ffn", "ratio"));
+  EXPECT_THAT(unsaid("model{bias=none}/2*attn", "2*attn"), IsEmpty());
+  EXPECT_THAT(unsaid("2*attn{normalization=relu_norm}", "2*attn{temperature=learned}"), IsEmpty())
+      << "without effect in both";
+  EXPECT_THAT(unsaid(kConvolved, kConvolved), IsEmpty());
 }
 
 TEST(Shorthand, RefusesAPartWithoutEffect) {
