@@ -1,4 +1,4 @@
-"""Pictures of comparisons of mixers: a value against a size with the front, and a table of tasks in colours."""
+"""Pictures of comparisons of mixers: a value against a size with the front."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from attnas.analysis.statistics import Interval
-from attnas.analysis.svg import HALF, WIDE, Axis, Figure, Frame, Picture, linear, stepped, tip
+from attnas.analysis.svg import WIDE, Axis, Figure, Frame, Picture, linear, stepped, tip
 from attnas.analysis.words import digits, shortened
 
 KINDS = (("attention", "c0"), ("recurrent, adds", "c1"), ("recurrent, erases", "c2"), ("hybrid", "c3"),
@@ -101,34 +101,3 @@ def _room_for(name: str, x: float, y: float, frame: Frame, taken: list[Box]) -> 
                 taken.append(box)
                 return anchor, below
     return "start", -5
-
-
-def heat(title: str, below: str, rows: list[str], columns: list[str], values: np.ndarray, shade: np.ndarray,
-         tied: np.ndarray) -> Figure:
-    """A cell for each row and column with its number; the darker the nearer to the best of its column, a dot where it is not shown
-    to be worse than that.
-
-    @param values  (rows, columns), NaN where there is nothing.
-    @param shade   the same in [0, 1].
-    """
-    def draw(width: float) -> Picture:
-        room = min(190.0, 0.34 * width)
-        cell, high = (width - room - 8) / len(columns), 22.0
-        picture = Picture(width, 64 + high * len(rows), title)
-        for j, name in enumerate(columns):
-            picture.text(room + cell * (j + 0.5), 40 if j % 2 else 22, shortened(name, int(2 * cell / 7.5)), "muted tiny", "middle")
-        for i, name in enumerate(rows):
-            y = 50 + high * i
-            picture.text(room - 8, y + 15, shortened(name, int(room / 7.5)), "", "end")
-            for j in range(len(columns)):
-                if np.isnan(values[i, j]):
-                    continue
-                x = room + cell * j
-                picture.rectangle(x + 0.5, y + 0.5, cell - 1, high - 1, "fill c0", f"{name}, {columns[j]}: {digits(values[i, j])}",
-                                  fill_opacity=0.04 + 0.5 * float(shade[i, j]))
-                picture.text(x + cell / 2, y + 15, digits(values[i, j]), "small label", "middle", pointer_events="none")
-                if tied[i, j]:
-                    picture.dot(x + cell - 6, y + 6, 2, "ink")
-        return picture
-
-    return Figure(draw, below, title, WIDE if len(columns) > 5 else HALF)

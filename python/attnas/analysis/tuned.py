@@ -15,9 +15,7 @@ from attnas.analysis.statistics import Interval
 from attnas.analysis.tables import Table, TableError
 
 FEWEST_SEEDS = 2  # one to choose by, one to judge by
-# What a row is judged by, and whether more is better. learning: the mean accuracy of a run's validations, chosen and judged on the
-# validation split; it tells how soon a row learns what it learns.
-VALUES = {"accuracy": True, "learning": True, "perplexity": False}
+VALUES = {"accuracy": True, "perplexity": False}  # what a row is judged by, and whether more is better
 SAME = ("corpus_hash", "model", "numerical_mode", "results_version", "semantics", "run_seed")
 SIZES = ("window", "globals", "stride", "block", "key_width", "favor_features")
 
@@ -54,11 +52,6 @@ class Tuned:
     baseline: str  # name of its row
     facts: dict
     left_out: list[str]  # labels of rows with fewer seeds than can be judged
-
-    @property
-    def split(self) -> str:
-        """Of what rows are judged by."""
-        return "validation" if self.value == "learning" else "test"
 
     @property
     def better(self) -> int:
@@ -153,8 +146,6 @@ def _row(name: str, label_: str, loaded: Sequence[Table], value: str) -> Row:
         if value == "accuracy":
             valid[k] = np.where(usable, one.valid_accuracy[place, cells, -1], -np.inf)
             test[k] = np.where(usable, found["test_correct"] / np.maximum(found["test_tokens"], 1.0), 0.0)
-        elif value == "learning":
-            valid[k] = test[k] = np.where(usable, one.valid_accuracy[place, cells].mean(axis=-1), 0.0)
         else:
             valid[k] = np.where(usable, np.exp(one.valid_nll[place, cells, -1]), np.inf)
             test[k] = np.where(usable, np.exp(found["test_nll"]), np.inf)

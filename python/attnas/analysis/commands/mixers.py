@@ -1,24 +1,21 @@
 """Compares mixers that were trained at several learning rates, each at the best of its own.
 
     analysis/mixers.py front RUN RUN... [--against state_bytes] [--value accuracy] [--searched NAME]... [-o FOLDER]
-    analysis/mixers.py placement RUN RUN... [--value accuracy] [-o FOLDER]
-    analysis/mixers.py tasks NAME=RUN,RUN... NAME=RUN,RUN... [--value accuracy] [-o FOLDER]
+    analysis/mixers.py survival RUN RUN... [-o FOLDER]
 
 RUN are runs of nas-train (folders, their store.sqlite or results.json) of the same mechanisms with the same seeds, which
 differ in the learning rate. A rate is chosen for each seed by the row's other seeds on the validation split; judged is the test
-split. Runs that go on count with what they have. --value: accuracy, perplexity, or learning, the mean accuracy of all validations
-of a run: how soon it learns, where accuracy at the end tells rows no longer apart.
+split. Runs that go on count with what they have.
 
 front: the value (accuracy or perplexity) against a size (state_bytes, flops, parameters or a measured one such as
 decode_latency), with the front over all rows and its interval; mechanisms named by --searched are marked as found by a search.
-placement: of models that differ in which of their layers have which of two mixers, what each place of the first one is worth.
-tasks: rows by tasks, a table in colours. FOLDER receives KIND.html, KIND.md, KIND.csv and pictures. scripts/mixers makes the
-runs.
+survival: whether and how soon placements solve a task, of runs that each have the rows whose
+own rate is theirs (or of survival.csv); what has not is censored. FOLDER receives KIND.html, KIND.md, KIND.csv and pictures.
+scripts/mixers makes the runs.
 """
 
 import argparse
 import dataclasses
-import itertools
 import pathlib
 import re
 import shlex
@@ -26,7 +23,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnas.analysis import digest, figures, mixer_figures, statistics, tuned
+from attnas.analysis import digest, mixer_figures, statistics, survival, tuned
 from attnas.analysis.arguments import program
 from attnas.analysis.files import csv_text
 from attnas.analysis.mixer_figures import Front, Point
@@ -117,7 +114,7 @@ def frame_sentences(found: Tuned) -> list[str]:
              "Intervals are Student's, of 95 %, for other seeds."]
     vanilla = found.row(found.baseline)
     if vanilla is not None:
-        items.append(f"The baseline, {vanilla.label}, has a {found.split} {found.value} of {_text(found.mean(vanilla))}.")
+        items.append(f"The baseline, {vanilla.label}, has a test {found.value} of {_text(found.mean(vanilla))}.")
     controls = [row for row in found.rows if kind(row) == "convolution, none"]
     if controls:
         items.append("Without the thing: " + ", ".join(f"{row.label} {_text(found.mean(row))}" for row in controls) + ".")
@@ -138,14 +135,14 @@ def rows_table(found: Tuned, size: str | None, more: dict[str, list[str]]) -> Co
     """Row by row. @param more  further columns: head -> a text for each row."""
     tests = against_baseline(found)
     unit = {"state_bytes": "state, bytes"}
-    head = ["row", *([unit.get(size, size)] if size else []), "parameters", f"{found.split} {found.value} [95 %]", "n",
-            *([f"reach {SOLVED}"] if found.value == "accuracy" else []), "best rate", "to the baseline", "p (Holm)", *more]
+    head = ["row", *([unit.get(size, size)] if size else []), "parameters", f"test {found.value} [95 %]", "n",
+            *([f"reach {SOLVED} [95 %]"] if found.value == "accuracy" else []), "best rate", "to the baseline", "p (Holm)", *more]
     order = sorted(range(len(found.rows)), key=lambda i: -found.better * float(found.own(found.rows[i]).mean()))
     rows = []
     for i in order:
         row = found.rows[i]
         difference, p = tests.get(row.name, (None, None))
-        reached = [f"{int((found.own(row) >= SOLVED).sum())} of {row.seeds}"] if found.value == "accuracy" else []
+        reached = [survival.share_text(int((found.own(row) >= SOLVED).sum()), row.seeds)] if found.value == "accuracy" else []
         rows.append([row.label, *([digits(row.sizes.get(size, np.nan))] if size else []),
                      digits(row.sizes.get("parameters", np.nan)), _text(found.mean(row)), str(row.seeds), *reached,
                      f"{found.rates[found.favourite(row)]:g}" + (" (end)" if found.at_an_end(row) else ""),
@@ -181,14 +178,14 @@ def front_page(options: argparse.Namespace, command: str) -> tuple[list[str], Re
                  *frame_sentences(found)]
     picture = mixer_figures.against_size(
         f"{found.value.capitalize()} against {options.against.replace('_', ' ')}",
-        f"Means of {_seeds(found)} on the {found.split} split, each row at the best of {counted(len(found.rates), 'learning rate')}, with "
+        f"Means of {_seeds(found)} on the test split, each row at the best of {counted(len(found.rates), 'learning rate')}, with "
         "Student's intervals of 95 %. Steps: the best of all rows that are no larger; its band, of 95 %, is over seeds."
         + (f" At the left end stands what has no {options.against.replace('_', ' ')}." if (sizes == 0).any() else ""),
         options.against.replace("_", " "), found.value, points, dataclasses.replace(front, x=np.maximum(front.x, least)),
         tuned.VALUES[found.value])
     reach = _reach(found, options.runs[0])
     chapter = Chapter("rows", "Row by row", [
-        Pictures({"front.svg": picture}), Paragraph(f"By the mean {found.split} {found.value}:"),
+        Pictures({"front.svg": picture}), Paragraph(f"By the mean test {found.value}:"),
         rows_table(found, options.against, reach),
         Bullets(["to the baseline: the mean difference of pairs of equal seeds; p of a t test by Holm over the rows.",
                  "The front takes the best of many means, which flatters it a little.",
@@ -219,7 +216,7 @@ def _front_sentences(found: Tuned, against: str, front: Front) -> list[str]:
     on_front = [row.label for row in found.rows
                 if found.own(row).mean() == front.best[np.flatnonzero(front.x == row.sizes[against])[0]]]
     by_size = {row.label: row.sizes[against] for row in found.rows}
-    items = [f"On the front of {found.split} {found.value} and {against.replace('_', ' ')} lie, from the smallest: "
+    items = [f"On the front of test {found.value} and {against.replace('_', ' ')} lie, from the smallest: "
              + _listed(sorted(on_front, key=by_size.__getitem__)) + "."]
     if vanilla is None:
         return items
@@ -252,7 +249,7 @@ def searched_sentences(found: Tuned, names: Sequence[str], against: str) -> list
             tests[row.label] = (rival.label, *statistics.paired_test(own - other, statistics.rounding(own, other)))
     corrected = statistics.holm([p for _, _, p in tests.values()]) if tests else []
     return items + [f"{label} against {rival}, the best other row that has no more {against.replace('_', ' ')}: "
-                    f"{_text(difference)} in {found.split} {found.value}, {p_value(float(p))} by Holm."
+                    f"{_text(difference)} in test {found.value}, {p_value(float(p))} by Holm."
                     for (label, (rival, difference, _)), p in zip(tests.items(), corrected)]
 
 
@@ -270,151 +267,7 @@ def _reach(found: Tuned, run: str) -> dict[str, list[str]]:
     return {"in reach": texts}
 
 
-def placements_of(found: Tuned) -> tuple[list[str], np.ndarray]:
-    """The two mixers of a placement, the first one's place first asked about, and (rows, layers): whether a layer has the first.
-
-    @throws TableError  where rows have other mixers, or not every placement is there.
-    """
-    vanilla = found.row(found.baseline)
-    split = [row.label.split("/") for row in found.rows]
-    depth = max(map(len, split))
-    split = [parts if len(parts) == depth else parts * depth for parts in split]
-    mixers = sorted({mixer for parts in split for mixer in parts},
-                    key=lambda mixer: (vanilla is None or mixer != vanilla.label, mixer))
-    if len(mixers) != 2 or any(len(parts) != depth for parts in split):
-        raise TableError(f"the layers of the rows have the mixers {listed(mixers, 20)}, must be two")
-    return mixers, np.array([[mixer == mixers[0] for mixer in parts] for parts in split])
-
-
-def by_alias(found: Tuned) -> tuple[Tuned, list[str]]:
-    """Rows without the genes of their mixers where two mixers differ by name alone, and a sentence of what the names mean there."""
-    mixers = sorted({mixer for row in found.rows for mixer in row.label.split("/")})
-    short = {mixer: mixer.split("{")[0] for mixer in mixers}
-    if len(mixers) != 2 or len({*short.values()}) != 2 or all(name == mixer for mixer, name in short.items()):
-        return found, []
-    rows = [dataclasses.replace(row, label="/".join(short[mixer] for mixer in row.label.split("/"))) for row in found.rows]
-    return dataclasses.replace(found, rows=rows), [f"Here {listed([f'{name} is {mixer}' for mixer, name in short.items()])}."]
-
-
-def placement_p(judged: np.ndarray, counts: np.ndarray) -> float:
-    """Whether it matters where the layers stand, where their number is given: p of a permutation test, rows of equal counts
-    exchanged within each seed; the statistic is the variance of rows' means within counts.
-
-    @param judged  (rows, n) one column for each seed. @param counts  (rows,)
-    """
-    generator = np.random.default_rng(0)
-    groups = [np.flatnonzero(counts == count) for count in np.unique(counts) if (counts == count).sum() > 1]
-
-    def statistic(values: np.ndarray) -> float:
-        return float(sum(((values[group].mean(axis=1) - values[group].mean()) ** 2).sum() for group in groups))
-
-    own, reached = statistic(judged), 0
-    for _ in range(RESAMPLES):
-        drawn = judged.copy()
-        for group, seed in itertools.product(groups, range(judged.shape[1])):
-            drawn[group, seed] = judged[generator.permutation(group), seed]
-        reached += statistic(drawn) >= own * (1 - 1e-12)
-    return (1 + reached) / (1 + RESAMPLES)
-
-
-def placement_page(options: argparse.Namespace, command: str) -> tuple[list[str], Report, dict[str, str]]:
-    found, meaning = by_alias(tuned.read(options.runs, options.value))
-    mixers, has = placements_of(found)
-    n = min(row.seeds for row in found.rows)
-    judged = np.array([found.own(row)[:n] for row in found.rows])
-    if not np.isfinite(judged).all():
-        raise TableError(f"{options.runs[0]}: a row was not trained to the end at any rate, which has no {found.value}")
-    counts = has.sum(axis=1)
-    effects, complete = [], len({tuple(row) for row in has}) == 2 ** has.shape[1]
-    for layer in range(has.shape[1]):
-        pairs = [(i, j) for i in range(len(has)) for j in range(len(has))
-                 if has[i, layer] and not has[j, layer] and (np.delete(has[i], layer) == np.delete(has[j], layer)).all()]
-        if pairs:
-            worth = np.mean([judged[i] - judged[j] for i, j in pairs], axis=0)
-            effects.append((layer, statistics.mean_interval(worth), len(pairs)))
-    p = placement_p(judged, counts)
-    solved = solved_sentences(found, mixers[0], counts, judged)
-    one = [i for i in np.flatnonzero(counts == 1)]
-    sentences = [*solved, f"Where their number is given, it {'matters' if p < LEVEL else 'is not shown to matter'} in which of the "
-                 f"{has.shape[1]} layers {mixers[0]} stands: {p_value(p)} (permutations within seeds, {counted(n, 'seed')})."]
-    if one:
-        means = {found.rows[i].label: _bounded(found, judged[i]) for i in one}
-        sentences.append(f"One layer of {mixers[0]} and the others {mixers[1]}: "
-                         + "; ".join(f"{label} {_text(interval)}" for label, interval in means.items()) + ".")
-    sentences += [f"{mixers[0]} in place of {mixers[1]} in layer {layer + 1} is worth {_text(interval)} in {found.split} {found.value}, the "
-                  f"mean of {counted(pairs, 'pair')} of models that differ in it alone." for layer, interval, pairs in effects]
-    sentences += [*meaning, *([] if complete else [f"{len(found.rows)} of {2 ** has.shape[1]} placements are there."]),
-                  *frame_sentences(found)]
-    letters = [" ".join(mixers[0][:1].upper() if one else mixers[1][:1].lower() for one in row) for row in has]
-    order = sorted(range(len(has)), key=lambda i: (counts[i], letters[i]))
-    picture = figures.intervals(
-        "Where attention stands", f"{found.split.capitalize()} {found.value} of every placement, {mixers[0][:1].upper()} {mixers[0]}, "
-        f"{mixers[1][:1].lower()} {mixers[1]}, first layer first; {counted(n, 'seed')} each, each at the best of "
-        f"{counted(len(found.rates), 'learning rate')}; means with Student's intervals of 95 %, small dots are seeds.",
-        f"{found.split} {found.value}",
-        [figures.Row(letters[i], f"c{counts[i] % figures.NUM_COLOURS}", *_bounded(found, judged[i]), singles=tuple(map(float, judged[i])))
-         for i in order])
-    chapter = Chapter("rows", "Placement by placement", [Pictures({"placement.svg": picture}),
-                                                         rows_table(found, "state_bytes", {})])
-    report = Report.of_findings("Does it matter where attention stands?", sentences, [chapter], command)
-    return sentences, report, {"placement.csv": trials(found)}
-
-
-def solved_sentences(found: Tuned, mixer: str, counts: np.ndarray, judged: np.ndarray) -> list[str]:
-    """Where every placement with the mixer solves the task: that its place cannot show."""
-    having = judged[counts > 0]
-    if found.value != "accuracy" or not len(having) or having.min() < SOLVED:
-        return []
-    return [f"Every placement with {mixer} reaches {SOLVED} with every seed: the task is solved, so that accuracy cannot tell where "
-            f"{mixer} should stand. How soon it is learnt (--value learning), or a harder task, may."]
-
-
-def _bounded(found: Tuned, judged: np.ndarray) -> Interval:
-    interval = statistics.mean_interval(judged)
-    return interval.within(0.0, 1.0) if tuned.VALUES[found.value] else interval
-
-
-def tasks_page(options: argparse.Namespace, command: str) -> tuple[list[str], Report, dict[str, str]]:
-    parts = [one.partition("=") for one in options.runs]
-    if bad := [name for name, sign, runs in parts if not (name and sign and runs)]:
-        raise TableError(f"{bad[0]}: must be NAME=RUN,RUN...")
-    found = {name: tuned.read(runs.split(","), options.value) for name, _, runs in parts}
-    labels = list(dict.fromkeys(row.label for one in found.values() for row in one.rows))
-    values, shade, tied = (np.full((len(labels), len(found)), fill) for fill in (np.nan, 0.0, False))
-    sentences = []
-    for j, (name, one) in enumerate(found.items()):
-        own = {row.label: one.own(row) for row in one.rows}
-        best = max(own, key=lambda label: one.better * own[label].mean())
-        far = max(abs(float(own[best].mean() - each.mean())) for each in own.values() if np.isfinite(each).all()) or 1.0
-        alike = _not_worse(one, own, best)
-        for label, each in own.items():
-            i = labels.index(label)
-            values[i, j], tied[i, j] = each.mean(), label in alike
-            shade[i, j] = max(0.0, 1.0 - abs(float(own[best].mean() - each.mean())) / far) if np.isfinite(each).all() else 0.0
-        others = [label for label in labels if label in alike and label != best]
-        sentences.append(f"{name}: {best} is best with {_text(_bounded(one, own[best]))}; not shown to be worse: "
-                         f"{_listed(others)} (n {min(map(len, own.values()))}).")
-    chapter = Chapter("tasks", "Rows by tasks", [Pictures({"tasks.svg": mixer_figures.heat(
-        "Rows by tasks", f"Mean {next(iter(found.values())).split} {options.value}, each row at the best of its rates; the darker, the nearer to the best of a "
-        "task. Dots: not shown to be worse than that (paired t tests, Holm).", labels, list(found), values, shade, tied)})])
-    numbers = [Chapter(f"task-{name}", name, [Bullets(frame_sentences(one)), rows_table(one, None, {})])
-               for name, one in found.items()]
-    report = Report.of_findings("Which mixer for which task?", sentences, [chapter, *numbers], command)
-    return sentences, report, {f"{name}.csv": trials(one) for name, one in found.items()}
-
-
-def _not_worse(found: Tuned, own: dict[str, np.ndarray], best: str) -> set[str]:
-    """Labels that are not shown to be worse than the best one."""
-    tests = {}
-    for label, each in own.items():
-        n = min(len(each), len(own[best]))
-        if label != best and np.isfinite(each[:n]).all():
-            tests[label] = statistics.paired_test(each[:n] - own[best][:n], statistics.rounding(each[:n], own[best][:n]))[1]
-    corrected = statistics.holm(list(tests.values())) if tests else []
-    return {best, *(label for label, p in zip(tests, corrected) if p >= LEVEL)}
-
-
-PAGES = {"front": front_page, "placement": placement_page, "tasks": tasks_page}
+PAGES = {"front": front_page, "survival": survival.page_of}
 
 
 @program
