@@ -18,6 +18,7 @@
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
+#include "genotype/layer_alias.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "genotype/shorthand.hpp"
@@ -261,12 +262,7 @@ std::vector<Section> sections() {
        cluster_settings()},
       {"retest", "trains the search's result again, on fresh seeds and with the test split scored",
        retest_settings()},
-      {"baseline",
-       "a mechanism, or a map of this setting and `tune`, which is false or a map (baseline.tune)",
-       baseline_settings()},
-      {"baseline.tune",
-       "other settings of training that are tried for the baseline, beside the search",
-       tuning_settings()},
+      {"baseline", "a mechanism, or a map of this setting", baseline_settings()},
       {"objectives",
        "a list of what is searched for, each a name or a map with its name, settings and these",
        objective_settings()},
@@ -467,9 +463,10 @@ Texts word_texts(const std::string& name) {
       texts.push_back("option " + name + " of gene " + slot.name + ", " + slot.summary + "\n");
     }
   }
-  for (const auto& alias : layer_aliases()) {
+  for (const auto& alias : aliases()) {
     if (alias.name != name) continue;
-    texts.push_back("layer " + name + ": " + alias.layer + (alias.built ? "\n" : unbuilt) +
+    texts.push_back("layer " + name + ": " + alias.mixer + braces(alias.genes) +
+                    (is_built(alias) ? "\n" : unbuilt) +
                     (alias.differs.empty() ? "" : "  the published layer " + alias.differs + "\n"));
   }
   return texts;

@@ -12,6 +12,7 @@
 #include "genotype/layer_rules.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "genotype/slots.hpp"
+#include "genotype/words.hpp"
 
 namespace nas {
 
@@ -78,16 +79,6 @@ void shorten(Architecture& architecture) {
     break;
   }
   architecture.stack = std::move(layers);
-}
-
-std::string braces(const std::vector<Written>& genes) {
-  if (genes.empty()) return "";
-  std::string text;
-  for (const auto& [name, value] : genes) {
-    if (!text.empty()) text += ",";
-    text.append(name).append("=").append(value);
-  }
-  return "{" + text + "}";
 }
 
 /// Genes of a layer that are not as the mixer's default, in their order.
@@ -352,12 +343,6 @@ class NameReader {
   const Architecture* base_;
 };
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 /// The bias that most layers of attention and recurrent ones have: what the model's default means.
 std::string commonest_bias(const Architecture& architecture) {
   std::map<std::string, std::int64_t> layers;
@@ -454,14 +439,6 @@ std::string to_string(const Architecture& architecture) {
   shorten(shortened);
   return has_six_fields(shortened) ? to_string(shortened.stack.front())
                                    : layered_text(shortened, false);
-}
-
-std::vector<LayerAlias> layer_aliases() {
-  std::vector<LayerAlias> all;
-  for (const auto& alias : aliases()) {
-    all.push_back({alias.name, alias.mixer + braces(alias.genes), is_built(alias), alias.differs});
-  }
-  return all;
 }
 
 std::string label(const Architecture& architecture) {

@@ -26,16 +26,6 @@
 
 namespace NAS_PUBLIC nas {
 
-/// A word of names that is read for a layer.
-struct LayerAlias {
-  std::string name;    ///< "mqa"
-  std::string layer;   ///< "attn{kv_heads=1}"
-  bool built = false;  ///< whether modules compute it
-  /// What the published layer of that name has or does, and this one does not; empty: nothing.
-  std::string differs{};
-};
-std::vector<LayerAlias> layer_aliases();
-
 /// The name. Identity if the architecture is canonical.
 std::string to_string(const Architecture& architecture);
 /// The name for people: layers by their aliases; the name itself where it has six fields.

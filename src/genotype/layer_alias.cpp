@@ -61,6 +61,12 @@ const Alias* alias_named(std::string_view word) {
   return found == aliases().end() ? nullptr : &*found;
 }
 
+std::string braces(const std::vector<Written>& genes) {
+  std::string text;
+  for (const auto& [name, value] : genes) text += (text.empty() ? "{" : ",") + name + "=" + value;
+  return genes.empty() ? "" : text + "}";
+}
+
 bool is_built(const Alias& alias) {
   return is_built(slot("mixer"), alias.mixer) &&
          std::all_of(alias.genes.begin(), alias.genes.end(), [](const Written& gene) {

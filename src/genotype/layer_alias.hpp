@@ -12,6 +12,9 @@ namespace nas {
 /// A gene as names write it, and its value.
 using Written = std::pair<std::string, std::string>;
 
+/// "{gene=value,...}"; empty of none.
+std::string braces(const std::vector<Written>& genes);
+
 /// A word that stands for a mixer with some genes.
 struct Alias {
   std::string name, mixer;

@@ -8,16 +8,9 @@
 #include "core/format.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mixer_kind.hpp"
+#include "genotype/words.hpp"
 
 namespace nas {
-
-namespace {
-
-bool holds(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-}  // namespace
 
 void copy(const Slot& slot, const Mechanism& from, Mechanism& to) {
   std::visit(

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "genotype/component.hpp"
 #include "genotype/slots.hpp"
+#include "genotype/words.hpp"
 
 namespace nas {
 
@@ -39,19 +40,6 @@ constexpr std::array<Label, 15> kLabels{{
 
 std::string_view key_of(const Label& row, Semantics semantics) {
   return semantics == Semantics::published ? row.published : row.corrected;
-}
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> fields;
-  while (true) {
-    const auto end = text.find(separator);
-    auto field = text.substr(0, end);
-    while (!field.empty() && field.front() == ' ') field.remove_prefix(1);
-    while (!field.empty() && field.back() == ' ') field.remove_suffix(1);
-    fields.emplace_back(field);
-    if (end == std::string_view::npos) return fields;
-    text.remove_prefix(end + 1);
-  }
 }
 
 template <class TextOf>
@@ -136,8 +124,8 @@ Mechanism parse_mechanism(std::string_view text, Semantics semantics) {
     try {
       // A name of six fields has no third word.
       if (slot.is_flag() && fields[i] != slot.words[0] && fields[i] != slot.words[1]) {
-        throw InputError(slot.name + " = " + fields[i] + ", must be one of " + slot.words[0] +
-                         ", " + slot.words[1]);
+        throw InputError(slot.name + " = " + std::string(fields[i]) + ", must be one of " +
+                         slot.words[0] + ", " + slot.words[1]);
       }
       choose(slot, fields[i], semantics, mechanism);
     } catch (const InputError& error) {

@@ -14,6 +14,7 @@
 #include "genotype/layer_rules.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "genotype/slots.hpp"
+#include "genotype/words.hpp"
 
 namespace nas {
 
@@ -22,20 +23,6 @@ namespace {
 using Words = std::vector<std::string>;
 
 bool is_file(std::string_view word) { return word.ends_with(".so"); }
-
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (true) {
-    const auto end = text.find('+');
-    words.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return words;
-    text.remove_prefix(end + 1);
-  }
-}
-
-bool holds(const Words& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 /// What names and labels of a choice can be built.
 Words options_by_name(const Slot& slot) {
@@ -119,7 +106,7 @@ class ShorthandReader {
   Architecture read() {
     if (text_.find('@') != std::string_view::npos) write_out_layers();
     std::set<std::pair<std::string, std::size_t>> given;
-    for (const auto text : split(text_)) {
+    for (const auto text : split(text_, '+')) {
       const auto part = part_of(text);
       Change change{part.word, meaning_of(part.word), layers_of(part)};
       const auto gene = change.slot() == nullptr ? "mixer" : change.slot()->name;
@@ -345,16 +332,10 @@ bool means(const Words& parts, const std::string& name, const Architecture& base
   }
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 bool is_shorthand(std::string_view text, const Architecture& frame) {
-  const auto words = split(trimmed(text));
+  const auto words = split(text, '+');
   if (words.front().empty()) return false;
   for (const auto part : words) {
     const auto word = part_of(part).word;

@@ -13,6 +13,7 @@
 #include "genotype/component.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/mixer_kind.hpp"
+#include "genotype/words.hpp"
 
 namespace nas {
 
@@ -268,10 +269,6 @@ std::vector<Slot> make_layer_slots() {
   };
 }
 
-bool holds(const Words& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 [[noreturn]] void refuse(const Slot& slot, std::string_view text, const std::string& allowed,
                          const Words& words = {}) {
   throw InputError(slot.name + " = " + std::string(text) + ", must be " + allowed +
@@ -289,12 +286,8 @@ Words known(const Slot& slot) {
 }
 
 std::string checked_word(const Slot& slot, std::string_view text) {
-  const auto words = known(slot);
-  if (holds(words, text)) return std::string(text);
-  Words built;
-  std::copy_if(words.begin(), words.end(), std::back_inserter(built),
-               [&](const auto& word) { return is_built(slot, word); });
-  refuse(slot, text, "one of " + join(built), built);
+  if (holds(known(slot), text)) return std::string(text);
+  refuse(slot, text, "one of " + join(options(slot)), options(slot));
 }
 
 std::int64_t checked_integer(const Slot& slot, std::string_view text) {
@@ -425,14 +418,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> mixers_of(const Sl
 
 std::vector<std::string> options(const Slot& slot) {
   if (slot.is_number() || slot.is_integer()) return {};
-  if (!slot.is_component()) {
-    std::vector<std::string> options;
-    for (const auto& word : slot.words) {
-      if (!holds(slot.unbuilt, word)) options.push_back(word);
-    }
-    return options;
-  }
-  if (!slot.paper) {
+  if (!slot.is_component() || !slot.paper) {
     std::vector<std::string> options;
     for (const auto& key : known(slot)) {
       if (is_built(slot, key)) options.push_back(key);

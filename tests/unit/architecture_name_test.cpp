@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "genotype/layer_alias.hpp"
 #include "genotype/slots.hpp"
 #include "unit/message_of.hpp"
 #include "unit/paper_components.hpp"
@@ -140,10 +141,10 @@ TEST(LayeredNames, SayWhereTheyAreWrong) {
   EXPECT_THAT(refusal("atn"),
               StartsWith("model 'atn': character 1: unknown mixer 'atn', known: attn, "));
   EXPECT_THAT(refusal("atn"), HasSubstr("mqa; did you mean attn?"));
-  for (const auto& alias : layer_aliases()) {
+  for (const auto& alias : aliases()) {
     const bool named = refusal("atn").find(" " + alias.name) != std::string::npos;
-    EXPECT_EQ(named, alias.built) << alias.name;
-    EXPECT_FALSE(alias.built && alias.layer.starts_with("recurrent")) << alias.name;
+    EXPECT_EQ(named, is_built(alias)) << alias.name;
+    EXPECT_FALSE(is_built(alias) && alias.mixer == "recurrent") << alias.name;
   }
   EXPECT_THAT(refusal("2*sparsemax"), HasSubstr("; sparsemax is an option of normalization: "
                                                 "attn{normalization=sparsemax}"));
