@@ -6,12 +6,14 @@ test allows a method that is known to be too short or too long for few runs.
 --full: ten times as many simulations (label slow).
 """
 
+import pathlib
 import sys
 import unittest
 
 import numpy as np
-from attnas.analysis.statistics import (iqm, kendall, mean_interval, probability_of_improvement, stratified_bootstrap,
-                                        vargha_delaney)
+from attnas.analysis.statistics import (failure_line, iqm, kendall, mean_interval, mean_with_failures, probability_of_improvement,
+                                        share_interval, stratified_bootstrap, vargha_delaney)
+from attnas.analysis.tables import load
 from scipy import stats
 
 NOMINAL = 0.95
@@ -32,6 +34,26 @@ class Coverage(unittest.TestCase):
         for size in (3, 5, 30):
             intervals = [mean_interval(generator.normal(size=size)) for _ in range(400 * TIMES)]
             self.assert_covers(f"mean, {size} normal values", intervals, 0.0)
+
+    def test_failures(self):
+        """Of recall, of which runs fail: intervals of few accuracies hold the mean of all 20 seeds, and shares the share that solves."""
+        table = load([str(pathlib.Path(__file__).resolve().parents[2] / "problems/tables/recall.table")])
+        accuracies = (table.values["test_correct"] / table.values["test_tokens"])[:, :20]
+        rows = [row for row in accuracies if np.isfinite(row).all()]
+        self.assertEqual(len(rows), 87)
+        chance, generator = table.facts["chance"]["accuracy"], np.random.default_rng(7)
+        for size in (5, 8, 15):
+            found = []
+            for row in rows * (4 * TIMES):
+                drawn, solves = generator.permutation(row)[:size], row >= 1.0 - failure_line([1.0 - row], 1.0 - chance)
+                fails = 1.0 - drawn > failure_line([1.0 - drawn], 1.0 - chance)
+                shares = share_interval((drawn >= row[solves].min(initial=1.0)).sum(), size)
+                found.append([low <= true <= high for (_, low, high), true in (
+                    (mean_with_failures(drawn, fails, chance), row.mean()), (shares, solves.mean()), (mean_interval(drawn), row.mean()))])
+            means, shares, students = np.mean(found, axis=0)
+            print(f"{size} seeds of recall: {means:.3f} of means, {shares:.3f} of shares, {students:.3f} by Student's t")
+            self.assertGreater(min(means, shares), 0.93)
+            self.assertLess(students, 0.93, "what it is for")
 
     def test_bootstrap_of_iqm(self):
         """A percentile bootstrap of few runs is too short."""

@@ -7,9 +7,9 @@ import unittest
 import numpy as np
 from attnas.analysis.differences import difference
 from attnas.analysis.statistics import (another_group, cliques, clustered_improvement, clustered_iqm, critical_difference,
-                                        friedman, held_out_coverage, holm, improvement_by_group, iqm, kendall, mann_whitney,
-                                        mean_interval, paired_test, probability_of_improvement, rounding, signed_rank_sum,
-                                        stratified_bootstrap, vargha_delaney, wilcoxon)
+                                        failure_line, friedman, held_out_coverage, holm, improvement_by_group, iqm, kendall,
+                                        mann_whitney, mean_interval, mean_with_failures, paired_test, probability_of_improvement,
+                                        rounding, signed_rank_sum, stratified_bootstrap, vargha_delaney, wilcoxon)
 from scipy import stats
 
 try:
@@ -504,6 +504,18 @@ class MeanInterval(unittest.TestCase):
         mean, low, high = mean_interval([2.5])
         self.assertEqual(mean, 2.5)
         self.assertTrue(np.isnan([low, high]).all())
+
+    def test_of_some_that_fail(self):
+        """As tests/unit/failures_test.cpp has them."""
+        self.assertAlmostEqual(failure_line([[0.0, 0.01, 0.02, 0.03, 0.7], [0.2, 0.3, 0.7, np.nan]], 0.61), 0.31)
+        runs = [2.00, 2.01, 2.02, 2.03]  # standard deviation 0.013
+        self.assertAlmostEqual(failure_line([runs], 2.12), 2.06)
+        for plateau in (2.10, 1.9, np.nan):  # 3.5 deviations; what needs no attention is better; not known
+            self.assertEqual(failure_line([runs], plateau), np.inf)
+        point, low, high = mean_with_failures([1.0] * 5, [False] * 5, 0.5)
+        np.testing.assert_allclose((point, low, high), (1.0, 1.0 - 0.5 * (1.0 - 0.025 ** 0.2), 1.0))
+        for fails, plateau in (([False] * 4, np.nan), ([True] * 3 + [False], 0.5)):  # of which nothing is known; one alone solves
+            self.assertEqual(mean_with_failures(runs, fails, plateau), mean_interval(runs))
 
 
 if __name__ == "__main__":

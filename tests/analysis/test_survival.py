@@ -10,6 +10,7 @@ from unittest import mock
 import numpy as np
 from attnas.analysis import survival
 from attnas.analysis.commands import mixers
+from attnas.analysis.statistics import share_interval
 from attnas.analysis.survival import Training
 from scripts import said
 
@@ -26,9 +27,9 @@ def training(placement, step, solved=True, seed=1, place="nowhere", rate=5e-3):
 class Numbers(unittest.TestCase):
     def test_exact_shares(self):
         # 0.025^(1/5) and (0.025 / 2)... of all or none of five; 1 of 2 by hand: 1 - sqrt(0.975), sqrt(0.975).
-        np.testing.assert_allclose(survival.share(5, 5), (1.0, 0.025 ** 0.2, 1.0))
-        np.testing.assert_allclose(survival.share(0, 5), (0.0, 0.0, 1 - 0.025 ** 0.2))
-        np.testing.assert_allclose(survival.share(1, 2), (0.5, 1 - 0.975 ** 0.5, 0.975 ** 0.5))
+        np.testing.assert_allclose(share_interval(5, 5), (1.0, 0.025 ** 0.2, 1.0))
+        np.testing.assert_allclose(share_interval(0, 5), (0.0, 0.0, 1 - 0.025 ** 0.2))
+        np.testing.assert_allclose(share_interval(1, 2), (0.5, 1 - 0.975 ** 0.5, 0.975 ** 0.5))
         self.assertEqual(survival.share_text(4, 40), "4 of 40 (0.03 to 0.24)")
 
     def test_what_is_censored_leaves_without_having_solved(self):

@@ -6,7 +6,7 @@ number of axes in front and keep them, which is how the bootstrap calls them. Na
 search without a score has to be given one, or be left out, by who knows why.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -107,7 +107,7 @@ def probability_of_improvement(a: ArrayLike, b: ArrayLike, confidence: float = 0
     variance = variances.sum()
     tail = (1.0 - confidence) / 2.0
     if variance == 0.0:
-        unseen = 1.0 - tail ** (1.0 / (fewest * num_tasks))
+        unseen = share_interval(0, fewest * num_tasks, confidence).high
         margin = np.hypot(unseen, stats.norm.ppf(1.0 - tail) * np.sqrt(shared))
         return Interval(point, float(max(point - margin, 0.0)), float(min(point + margin, 1.0)))
     variance += shared
@@ -161,7 +161,7 @@ def clustered_improvement(a: ArrayLike, b: ArrayLike, noise_of_a: ArrayLike, noi
     if k < 2:
         return Interval(point, np.nan, np.nan), np.nan
     if np.ptp(each) == 0.0:
-        margin = np.hypot(1.0 - 0.025 ** (1.0 / k), stats.norm.ppf(0.975) * np.sqrt(shared))
+        margin = np.hypot(share_interval(0, k).high, stats.norm.ppf(0.975) * np.sqrt(shared))
         p = 1.0 if point == 0.5 else 2.0 ** (1 - k)
         return Interval(point, float(max(point - margin, 0.0)), float(min(point + margin, 1.0))), p
     logit = np.log(point / (1.0 - point))
@@ -381,12 +381,8 @@ def kendall(a: ArrayLike, b: ArrayLike, confidence: float = 0.95,
 
     The interval is for another sample of such things: Student's of the jackknife's pseudo-values, on
     the scale of Fisher's z. Where tau is the same whichever thing is left out, as where all pairs are ordered alike, the jackknife says
-    nothing of other samples. The interval is then that of Clopper & Pearson for n / 2 disjoint pairs of which the share (1 + tau) / 2 is
-    ordered alike, by the beta distribution, since that count need not be whole:
-
-        low  = 2 B(0.025; x, m - x + 1) - 1,   high = 2 B(0.975; x + 1, m - x) - 1,   m = floor(n / 2),  x = m (1 + tau) / 2
-
-    B(q; a, b) is the quantile. Without ties tau is the mean over all ways to divide things into pairs, which varies no more than what one
+    nothing of other samples. The interval is then 2 share_interval(m (1 + tau) / 2, m) - 1 of m = floor(n / 2) disjoint pairs, so many of
+    which are ordered alike. Without ties tau is the mean over all ways to divide things into pairs, which varies no more than what one
     of them gives (Hoeffding 1963, section 5), so that this is wider than it must be. NaN where one of the measurements does not vary, NaN
     bounds for fewer than 4 things. Where things are alike in groups, the interval is for other groups: the jackknife leaves out one group
     each, and groups take the place of things in all that is counted.
@@ -416,11 +412,8 @@ def kendall(a: ArrayLike, b: ArrayLike, confidence: float = 0.95,
     with np.errstate(invalid="ignore"):
         left_out = np.nan_to_num(without[:, 0] / np.sqrt(without[:, 1] * without[:, 2]))
     if abs(tau) > 1.0 - 1e-12 or np.ptp(left_out) < 1e-12:
-        pairs = k // 2
-        alike = pairs * (1.0 + round(tau, 12)) / 2.0
-        low = stats.beta.ppf(tail, alike, pairs - alike + 1.0) if alike > 0.0 else 0.0
-        high = stats.beta.ppf(1.0 - tail, alike + 1.0, pairs - alike) if alike < pairs else 1.0
-        return Interval(tau, float(2.0 * low - 1.0), float(2.0 * high - 1.0))
+        _, low, high = share_interval(k // 2 * (1.0 + round(tau, 12)) / 2.0, k // 2, confidence)
+        return Interval(tau, 2.0 * low - 1.0, 2.0 * high - 1.0)
     pseudo = k * tau - (k - 1) * left_out
     margin = (stats.t.ppf(1.0 - tail, k - 1) * pseudo.std(ddof=1) / np.sqrt(k)) / (1.0 - tau**2)
     low, high = np.tanh(np.arctanh(tau) + np.array([-margin, margin]))
@@ -436,6 +429,50 @@ def mean_interval(x: ArrayLike, confidence: float = 0.95) -> Interval:
     quantile = stats.t.ppf((1.0 + confidence) / 2.0, len(x) - 1)
     margin = float(quantile * x.std(ddof=1) / np.sqrt(len(x)))
     return Interval(mean, mean - margin, mean + margin)
+
+
+def share_interval(count: float, of: float, confidence: float = 0.95) -> Interval:
+    """count / of, of > 0, with the exact interval of Clopper & Pearson (1934), by the beta distribution, so that counts need not be whole."""
+    tail = (1.0 - confidence) / 2.0
+    return Interval(count / of, float(stats.beta.ppf(tail, count, of - count + 1.0)) if count > 0 else 0.0,
+                    float(stats.beta.ppf(1.0 - tail, count + 1.0, of - count)) if count < of else 1.0)
+
+
+def failure_line(rows: Iterable[ArrayLike], plateau: float) -> float:
+    """The loss or share of errors above which a training run fails, as failures_of() of src/statistics/failures.hpp has it: half of the
+    way from what solves a task, the least lower quartile of the rows, to the plateau. Infinite where that is not known, or is less than
+    four deviations of the runs below it: then runs differ continuously.
+
+    rows: (n,) of each model, NaN where a run came to nothing. plateau: mean of what needs no attention, or chance; NaN: not known.
+    """
+    rows = [np.where(np.isfinite(row), row, np.inf) for row in rows]
+    solved = min((np.sort(row)[(len(row) - 1) // 4] for row in rows if len(row)), default=np.inf)
+    if not solved < plateau < np.inf:
+        return np.inf
+    line = (solved + plateau) / 2.0
+    below = [row[row <= line] for row in rows]
+    freedom = sum(len(row) - 1 for row in below if len(row))
+    deviation = np.sqrt(sum(row.var() * len(row) for row in below if len(row)) / max(freedom, 1))
+    return float(line) if line - solved >= 4.0 * deviation else np.inf
+
+
+def mean_with_failures(x: ArrayLike, fails: ArrayLike, plateau: float, confidence: float = 0.95) -> Interval:
+    """Mean of values of which some fail, as estimate_with_failures() of src/statistics/failures.hpp has it: the share of failures has the
+    interval of Clopper & Pearson, the mean of the others Student's; what fails counts as those seen do, or as the plateau, whichever
+    is farther. Student's alone where fewer than two do not fail, or nothing is known of what a failure has.
+
+    x: (n,) in any sense. fails: (n,) booleans. plateau: in the same sense; NaN: not known.
+    """
+    x, fails = np.asarray(x, dtype=float), np.asarray(fails, dtype=bool)
+    plain, costs = mean_interval(x, confidence), [plateau] if np.isfinite(plateau) else []
+    if fails.any():
+        costs.append(x[fails].mean())
+    if (~fails).sum() < 2 or not costs:
+        return plain
+    others = mean_interval(x[~fails], confidence)
+    ends = [(1.0 - share) * other + share * cost for share in share_interval(fails.sum(), len(x), confidence)[1:]
+            for cost in costs for other in others[1:]]
+    return Interval(plain.point, min(ends), max(ends))
 
 
 def rounding(*samples: ArrayLike) -> float:

@@ -18,8 +18,8 @@ from attnas.analysis import digest, figures, tuned
 from attnas.analysis.digest import BadInput
 from attnas.analysis.files import csv_text
 from attnas.analysis.page import Bullets, Chapter, Columns, Pictures, Report
-from attnas.analysis.statistics import Interval, holm, mean_interval
-from attnas.analysis.words import counted, joined, p_value
+from attnas.analysis.statistics import Interval, holm, mean_interval, share_interval
+from attnas.analysis.words import counted, joined, p_value, solved_text
 
 ACCURACY = 0.9
 PLACES = ("nowhere", "in attention", "in gdn", "everywhere")  # of short convolutions

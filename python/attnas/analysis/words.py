@@ -129,3 +129,13 @@ def shortened(label: str, width: int) -> str:
 def range_text(low: float, high: float) -> str:
     """An interval in words."""
     return f"{number(low)} to {number(high)}"
+
+
+def solved_text(count: int, of: int, low: float, high: float) -> str:
+    """Of training runs that solve a task, with the interval of their share: 4 of 5 (0.28 to 0.99)."""
+    return f"{count} of {of} ({low:.2f} to {high:.2f})"
+
+
+def rate_text(rate: float, at_end: bool) -> str:
+    """A learning rate, marked where it is the lowest or the highest that was tried; a dash where it is nobody's own."""
+    return NOTHING if math.isnan(rate) else f"{rate:g}" + " (end)" * at_end
