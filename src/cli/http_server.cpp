@@ -1,19 +1,17 @@
 #include "cli/http_server.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <exception>
 #include <optional>
 #include <utility>
 
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <poll.h>
 
 #include "core/error.hpp"
 #include "core/stop.hpp"
@@ -28,52 +26,17 @@ namespace http = beast::http;
 using Tcp = asio::ip::tcp;
 using Error = beast::error_code;
 
-constexpr std::chrono::seconds kPatience{60};         ///< with a connection that is silent
-constexpr std::chrono::milliseconds kStalled{10000};  ///< with one that does not read its parts
-constexpr std::chrono::milliseconds kPause{200};      ///< after a connection that failed
-constexpr std::chrono::milliseconds kOften{100};      ///< between two looks at end_when()
+constexpr std::chrono::seconds kPatience{60};     ///< with a connection that is silent
+constexpr std::chrono::milliseconds kPause{200};  ///< after a connection that failed
 constexpr std::uint32_t kLongestHeader = 16384;
 constexpr std::chrono::seconds kFarewell{5};  ///< until a connection that has ended is closed
 constexpr std::size_t kLongestRest = std::size_t{1} << 26;  ///< bytes that are read until then
 
-/// Writes that wait for a reader, but not for ever, since nobody else is answered meanwhile; a signal ends
-/// them, too.
-class PatientWrites {
- public:
-  explicit PatientWrites(Tcp::socket& socket) : socket_(socket) {}
-
-  template <class Buffers>
-  std::size_t write_some(const Buffers& buffers, Error& error) {
-    socket_.non_blocking(true, error);
-    while (!error) {
-      const auto written = socket_.write_some(buffers, error);
-      if (error != asio::error::would_block) return written;
-      pollfd wanted{.fd = socket_.native_handle(), .events = POLLOUT, .revents = 0};
-      error = {};
-      if (poll(&wanted, 1, static_cast<int>(kStalled.count())) <= 0) {
-        error = asio::error::timed_out;
-      }
-    }
-    return 0;
-  }
-  template <class Buffers>
-  std::size_t write_some(const Buffers& buffers) {
-    Error error;
-    const auto written = write_some(buffers, error);
-    if (error) throw beast::system_error(error);
-    return written;
-  }
-
- private:
-  Tcp::socket& socket_;
-};
-
 /// One connection: requests and answers in turns, until one side ends it.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Tcp::socket socket, const HttpServer::Handler& handler,
-             const HttpServer::Refusal& refusal, std::uint64_t longest)
-      : stream_(std::move(socket)), handler_(&handler), refusal_(&refusal), longest_(longest) {}
+  Connection(Tcp::socket socket, const HttpServer::Handler& handler, std::uint64_t longest)
+      : stream_(std::move(socket)), handler_(&handler), longest_(longest) {}
 
   void read() {
     parser_.emplace();
@@ -96,57 +59,38 @@ class Connection : public std::enable_shared_from_this<Connection> {
     } catch (const std::exception& error) {
       refuse(http::status::internal_server_error, error.what());
     }
-    answer_.response.version(request.version());
-    answer_.response.keep_alive(request.keep_alive());
-    if (answer_.parts) return write_parts();
+    answer_.version(request.version());
+    answer_.keep_alive(request.keep_alive());
     send(request.method() == http::verb::head);
   }
 
   void refuse(http::status status, const std::string& message) {
     answer_ = {};
-    answer_.response.result(status);
-    (*refusal_)(answer_.response, message);
+    answer_.result(status);
+    answer_.body() = message + '\n';
   }
 
   void refuse_body() {
     refuse(http::status::payload_too_large,
            "a request has at most " + std::to_string(longest_) + " bytes");
-    answer_.response.keep_alive(false);
+    answer_.keep_alive(false);
     send(false);
   }
 
   void send(bool header_alone) {
-    answer_.response.prepare_payload();
-    const bool close = answer_.response.need_eof();
+    answer_.prepare_payload();
+    const bool close = answer_.need_eof();
     const auto then = [self = shared_from_this(), close](Error error, std::size_t) {
       if (error) return;
       if (!close) return self->read();
       self->end();
     };
     if (header_alone) {  // the header says what the body would be
-      serializer_.emplace(answer_.response);
+      serializer_.emplace(answer_);
       http::async_write_header(stream_, *serializer_, then);
     } else {
-      http::async_write(stream_, answer_.response, then);
+      http::async_write(stream_, answer_, then);
     }
-  }
-
-  void write_parts() {
-    answer_.response.chunked(true);
-    serializer_.emplace(answer_.response);
-    Error error;
-    PatientWrites out(stream_.socket());
-    http::write_header(out, *serializer_, error);
-    answer_.parts([&](std::string_view part) {
-      if (!error && !part.empty()) {
-        asio::write(out, http::make_chunk(asio::buffer(part.data(), part.size())), error);
-      }
-      return !error;
-    });
-    if (!error) asio::write(out, http::make_chunk_last(), error);
-    if (error) return;
-    if (answer_.response.keep_alive()) return read();
-    end();
   }
 
   void end() {
@@ -169,10 +113,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
-  HttpAnswer answer_;
+  HttpResponse answer_;
   std::optional<http::response_serializer<http::string_body>> serializer_;
   const HttpServer::Handler* handler_;
-  const HttpServer::Refusal* refusal_;
   std::uint64_t longest_;
 };
 
@@ -195,20 +138,14 @@ asio::ip::address address_of(asio::io_context& context, const std::string& host)
 
 struct HttpServer::State {
   Handler handler;
-  Refusal refusal = [](HttpResponse& response, const std::string& message) {
-    response.body() = message + '\n';
-  };
   std::uint64_t longest = 0;
-  std::function<bool()> ended;
   asio::io_context context{1};
   Tcp::acceptor acceptor{context};
   asio::steady_timer pause{context};
-  asio::steady_timer look{context};
   asio::signal_set signals{context};
 
   void listen(const std::string& host, std::uint16_t port);
   void accept();
-  void look_at_end();
 };
 
 void HttpServer::State::listen(const std::string& host, std::uint16_t port) {
@@ -228,7 +165,7 @@ void HttpServer::State::listen(const std::string& host, std::uint16_t port) {
 void HttpServer::State::accept() {
   acceptor.async_accept([this](Error error, Tcp::socket socket) {
     if (!error) {
-      std::make_shared<Connection>(std::move(socket), handler, refusal, longest)->read();
+      std::make_shared<Connection>(std::move(socket), handler, longest)->read();
       return accept();
     }
     // No descriptor is left, until a connection ends.
@@ -237,16 +174,13 @@ void HttpServer::State::accept() {
   });
 }
 
-void HttpServer::State::look_at_end() {
-  if (ended()) return context.stop();
-  look.expires_after(kOften);
-  look.async_wait([this](Error) { look_at_end(); });
-}
-
 HttpServer::HttpServer(const std::string& host, std::uint16_t port, std::uint64_t longest)
     : state_(new State) {
   state_->longest = longest;
   state_->listen(host, port);
+  state_->signals.add(SIGINT);
+  state_->signals.add(SIGTERM);
+  if (!is_ignored(SIGHUP)) state_->signals.add(SIGHUP);
 }
 
 HttpServer::~HttpServer() = default;
@@ -258,23 +192,11 @@ std::string HttpServer::address() const {
          std::to_string(end.port());
 }
 
-void HttpServer::heed_signals() {
-  state_->signals.add(SIGINT);
-  state_->signals.add(SIGTERM);
-  if (!is_ignored(SIGHUP)) state_->signals.add(SIGHUP);
-}
-
-void HttpServer::end_when(std::function<bool()> ended) { state_->ended = std::move(ended); }
-
-void HttpServer::refuse_by(Refusal refusal) { state_->refusal = std::move(refusal); }
-
 void HttpServer::serve(const Handler& handler) {
   state_->handler = handler;
-  // Waits on no signal where none is heeded.
   state_->signals.async_wait([this](Error error, int) {
     if (!error) state_->context.stop();
   });
-  if (state_->ended) state_->look_at_end();
   state_->accept();
   state_->context.run();
 }

@@ -13,7 +13,6 @@
 
 #include <boost/program_options.hpp>
 
-#include "cli/model_server.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "core/error.hpp"
@@ -186,16 +185,6 @@ int attention(const std::string& path, const Options& options) {
   return nas::kDone;
 }
 
-int serve(const std::string& path, const Options& options) {
-  if (options.port < 0 || options.port > 65535) {
-    refuse("--port " + std::to_string(options.port) + ", must be in [0, 65535]");
-  }
-  auto folder = nas::read_model_folder(path);
-  const auto name = fs::absolute(trimmed(path)).lexically_normal().filename().string();
-  nas::serve_model(std::move(folder), name, static_cast<std::uint16_t>(options.port));
-  return nas::kDone;
-}
-
 int genes(const std::string& name, const Options& options) {
   if (options.width == Options::kNotGiven || options.heads == Options::kNotGiven) {
     refuse("genes needs --width and --heads");
@@ -219,7 +208,6 @@ int nas::use_model(const std::string& command, const std::string& of, const Mode
                    const po::variables_map& given) {
   if (command == "evaluate") return ::evaluate(of, options);
   if (command == "generate") return ::generate(of, options, given);
-  if (command == "serve") return ::serve(of, options);
   if (command == "attention") return ::attention(of, options);
   return ::genes(of, options);
 }

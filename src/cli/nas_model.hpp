@@ -16,7 +16,6 @@ struct ModelOptions {
 
   std::vector<std::string> text{};
   std::string split{}, output{};
-  std::int64_t port = 8000;
   std::string prompt{};
   std::int64_t tokens = 20;
   double temperature = 0.8, top_p = 1.0;

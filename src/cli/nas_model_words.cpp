@@ -25,8 +25,6 @@ constexpr const char* kUsage =
     "  generate FOLDER [--prompt TEXT] [--tokens N] [--temperature T] [--top-k K]\n"
     "           [--top-p P] [--seed S] [--greedy]\n"
     "      what it takes to follow: tokens that are drawn, or with --greedy the likeliest ones\n"
-    "  serve FOLDER [--port P]\n"
-    "      answers on this machine alone in the form of OpenAI's completions, until Ctrl-C\n"
     "  attention FOLDER --text TEXT... [-o FOLDER]\n"
     "      what each head looks at in sentences: attention.json, and a page to choose from\n"
     "  genes NAME --width D --heads H [--context L] [--semantics S]\n"
@@ -36,7 +34,6 @@ constexpr const char* kUsage =
     "  $ nas-model evaluate best --text mytext.txt\n"
     "  $ nas-model generate best --prompt \"The jury\" --tokens 40 --seed 3\n"
     "  $ nas-model attention best --text \"The jury said that it was done\"\n"
-    "  $ nas-model serve best --port 8000\n"
     "\n";
 
 [[noreturn]] void refuse(const std::string& message) {
@@ -50,8 +47,6 @@ po::options_description options_of(Options& options) {
        "evaluate: a file of text; attention: a sentence, may be given several times")(
           "output,o", po::value(&options.output),
           "attention: folder of what is written (default: FOLDER-attention)")(
-          "port", po::value(&options.port),
-          "serve: where to listen (default: 8000); 0 takes any that is free")(
           "split", po::value(&options.split), "evaluate: valid or test (default: test)")  //
       ("prompt", po::value(&options.prompt),
        "generate: the beginning (default: that of a text)")                              //
@@ -80,11 +75,11 @@ po::options_description options_of(Options& options) {
 /// Refuses options that another command has.
 void require_own(const std::string& command, const po::variables_map& given) {
   static const std::map<std::string, std::string> kCommands{
-      {"split", "evaluate"},       {"prompt", "generate"}, {"output", "attention"},
-      {"port", "serve"},           {"tokens", "generate"}, {"seed", "generate"},
-      {"temperature", "generate"}, {"greedy", "generate"}, {"width", "genes"},
-      {"top-k", "generate"},       {"top-p", "generate"},  {"heads", "genes"},
-      {"context", "genes"},        {"semantics", "genes"}};
+      {"split", "evaluate"},  {"prompt", "generate"}, {"output", "attention"},
+      {"tokens", "generate"}, {"seed", "generate"},   {"temperature", "generate"},
+      {"greedy", "generate"}, {"width", "genes"},     {"top-k", "generate"},
+      {"top-p", "generate"},  {"heads", "genes"},     {"context", "genes"},
+      {"semantics", "genes"}};
   if (given.count("text") > 0 && command != "evaluate" && command != "attention") {
     refuse("--text belongs to nas-model evaluate and attention");
   }
@@ -107,7 +102,7 @@ int run(int argc, char** argv, const nas::WithTorch& torch) {
     refuse("give a command and a folder, or a name; nas-model --help lists them");
   const auto& command = words.front();
   const auto& of = words.back();
-  if (const std::vector<std::string> known{"evaluate", "generate", "serve", "attention", "genes"};
+  if (const std::vector<std::string> known{"evaluate", "generate", "attention", "genes"};
       std::find(known.begin(), known.end(), command) == known.end()) {
     refuse("unknown command '" + command + "', known: " + nas::join(known) +
            nas::did_you_mean(command, known));

@@ -196,9 +196,7 @@ HttpResponse WatchServer::State::answer(const HttpRequest& request) {
 }
 
 WatchServer::WatchServer(const std::string& host, std::uint16_t port)
-    : state_(new State(host, port)) {
-  state_->server.heed_signals();
-}
+    : state_(new State(host, port)) {}
 
 WatchServer::~WatchServer() = default;
 
@@ -217,8 +215,7 @@ void WatchServer::serve(WatchList& list) {
 }
 
 void WatchServer::serve() {
-  state_->server.serve(
-      [this](const HttpRequest& request) { return HttpAnswer{state_->answer(request)}; });
+  state_->server.serve([this](const HttpRequest& request) { return state_->answer(request); });
 }
 
 }  // namespace nas

@@ -75,13 +75,12 @@ std::int64_t draw(const torch::Tensor& logits, double temperature, RandomEngine&
 }  // namespace
 
 std::vector<std::int64_t> generate(nn::Transformer& model, std::vector<std::int64_t> ids,
-                                   std::int64_t tokens, const Choice& choice, const SeeToken& see) {
+                                   std::int64_t tokens, const Choice& choice) {
   const at::NoGradGuard no_grad;
   NextLogits next(model);
   RandomEngine random(choice.seed);
   for (std::int64_t i = 0; i < tokens; ++i) {
-    const auto computed = next(ids);
-    auto logits = computed.clone();
+    auto logits = next(ids).clone();
     if (!logits.isfinite().all().item<bool>()) {
       throw InputError(
           "a logit is infinite or no number: the weights are damaged, or of a training run that "
@@ -91,7 +90,6 @@ std::vector<std::int64_t> generate(nn::Transformer& model, std::vector<std::int6
     if (choice.temperature > 0.0) keep_likeliest(logits, choice);
     ids.push_back(choice.temperature > 0.0 ? draw(logits, choice.temperature, random)
                                            : logits.argmax().item<std::int64_t>());
-    if (see && !see({ids.back(), computed})) break;
   }
   return ids;
 }

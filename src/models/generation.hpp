@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "nn/transformer.hpp"
@@ -17,25 +16,16 @@ struct Choice {
   double top_p = 1.0;  ///< and of these from the fewest likeliest ones that have this share, (0, 1]
 };
 
-/// A token that was chosen, and the model's logits (V) from which.
-struct ChosenToken {
-  std::int64_t id;
-  const torch::Tensor& logits;
-};
-/// @return whether there are to be more tokens.
-using SeeToken = std::function<bool(const ChosenToken&)>;
-
 /// Goes on from some tokens as model.py does. A model of learned positions sees the last `context`
 /// tokens, any other all.
 ///
 /// Cost: a step of the decoder for each token, the prompt's too; once a model of learned positions
 /// has its context full, or where its options need the whole sequence (nn::require_decodable), a
 /// pass over all tokens that it sees for each.
-/// @param ids  at least one.   @param see  is shown each token.
-/// @return `ids` and `tokens` more, or fewer where `see` has ended it.
+/// @param ids  at least one.
+/// @return `ids` and `tokens` more.
 /// @throws InputError where a logit is infinite or no number.
 std::vector<std::int64_t> generate(nn::Transformer& model, std::vector<std::int64_t> ids,
-                                   std::int64_t tokens, const Choice& choice,
-                                   const SeeToken& see = {});
+                                   std::int64_t tokens, const Choice& choice);
 
 }  // namespace nas

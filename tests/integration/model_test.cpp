@@ -186,6 +186,34 @@ TEST_F(ModelTest, RefusesScoresThatAreNotFinite) {
   }
 }
 
+TEST_F(ModelTest, SaysWhatHeadsLookAtInASentence) {
+  export_model(of_words());
+  const auto to = (folder_ / "attention").string();
+  ASSERT_EQ(
+      run("nas-model", {"attention", model(), "--text", "w1 w2 w3", "--text", "w4", "-o", to}), 0)
+      << text();
+  const auto sentences =
+      nlohmann::json::parse(read_file(fs::path(to) / "attention.json")).at("sentences");
+  ASSERT_EQ(sentences.size(), 2U);
+  const auto& tokens = sentences[0].at("tokens");
+  EXPECT_EQ(tokens.back(), "w3");
+  for (const auto& layer : sentences[0].at("layers")) {
+    for (const auto& head : layer.at("maps")) {
+      ASSERT_EQ(head.size(), tokens.size());
+      for (std::size_t query = 0; query < head.size(); ++query) {
+        ASSERT_EQ(head[query].size(), query + 1) << "causal";
+        double sum = 0.0;
+        for (const double weight : head[query]) sum += weight;
+        EXPECT_NEAR(sum, 1.0, 0.01);
+      }
+    }
+  }
+  std::string longest;
+  for (int i = 0; i < 50; ++i) longest += "w1 ";
+  EXPECT_EQ(run("nas-model", {"attention", model(), "--text", longest}), 2);
+  EXPECT_THAT(text(), HasSubstr("tokens, must have at most "));
+}
+
 TEST_F(ModelTest, HasTheNamesOfItsFilesAlone) {
   export_model(of_words());
   EXPECT_THAT(read_file(folder_ / "model" / "config.json"), HasSubstr("\"train\": \"60.txt\""));
