@@ -49,7 +49,7 @@ constexpr const char* kUsage =
     "  table pack STORE|FOLDER ... --output FILE [--name NAME] [--measured STORE|FOLDER]\n"
     "             [--gates FILE]\n"
     "                          packs the training runs of searches into one table;\n"
-    "                          --measured: latency and energy from another search;\n"
+    "                          --measured: latency from another search;\n"
     "                          --gates: keeps the record of its task's gates\n"
     "  table verify FILE [STORE|FOLDER ...]\n"
     "                          checksum; whether it says what the runs say, and which of\n"

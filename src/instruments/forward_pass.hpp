@@ -5,9 +5,11 @@
 #include <string>
 
 #include "core/numerical_mode.hpp"
+#include "core/visibility.hpp"
 #include "genotype/architecture.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// What of a model is run: all of it, from tokens to logits; one attention layer alone; or the model
 /// for the last token of a sequence alone, with the state of the tokens before (nn/decoder.hpp).
@@ -68,4 +70,5 @@ class ThreadScope {
   int before_;
 };
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

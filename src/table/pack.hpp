@@ -25,7 +25,7 @@ struct Packed {
 /// must agree in everything that determines their results but candidate and replicate. A cell that
 /// several runs have must be the same in all of them in its comparable part; the first one is kept.
 /// What a run's tuning and re-test trained is left out.
-/// @param measured  a run from which the measured objectives (latency, energy) that it has are
+/// @param measured  a run from which the measured objectives (latency) that it has are
 /// taken instead, for every mechanism: one of the same model, however short its training runs, on
 /// another device or in a quieter moment; empty: none.
 /// @throws InputError naming every key in which the runs differ; the cell of which they hold two; a

@@ -170,8 +170,8 @@ TEST_F(TabularRunTest, MoreReplicatesThanItHoldsAreRefused) {
 }
 
 TEST_F(TabularRunTest, WhatTheTableLacksIsRefusedBeforeAnythingIsWritten) {
-  EXPECT_EQ(run("nas-run", search("a", {"objectives=[perplexity, energy]"})), 2);
-  EXPECT_NE(text().find("energy was not measured for this table, measured: latency"),
+  EXPECT_EQ(run("nas-run", search("a", {"objectives=[perplexity, decode_latency]"})), 2);
+  EXPECT_NE(text().find("decode_latency was not measured for this table, measured: latency"),
             std::string::npos)
       << text();
   EXPECT_EQ(run("nas-run", search("a", {"problem.table=no.table"})), 2);
