@@ -193,8 +193,9 @@ def comparison(run: Run) -> pd.DataFrame:
     ends = ("", "_low", "_high")
     columns = [*latex.COLUMNS, *(each.name + end for each in run.objectives for end in ends)]
     frame = pd.DataFrame(latex.rows(run), columns=columns)
-    words = ("mechanism", "candidate", "role", "unit", "decision")
-    types = {name: float for name in columns if name not in words} | {"n": "Int64", "distinguished": bool}
+    words = ("mechanism", "candidate", "role", "unit", "decision", "differs")
+    types = {name: float for name in columns if name not in words}
+    types |= dict.fromkeys(("n", "solved", "runs"), "Int64") | dict.fromkeys(("distinguished", "rate_at_end"), bool)
     return frame.astype(types)
 
 

@@ -9,13 +9,14 @@ from typing import Any
 from attnas.analysis.digest import BadInput
 from attnas.analysis.measures import Measure, measure_of
 from attnas.analysis.run import Run, finite_or
-from attnas.analysis.words import MINUS, NOTHING, counted, number, p_column
+from attnas.analysis.words import MINUS, NOTHING, counted, number, p_column, rate_text, solved_text
 
 NAN = math.nan
 _OF_CONTRASTS = ("difference", "low", "high", "p", "p_holm", "effect_size")
 COLUMNS = ("mechanism", "candidate", "role", *_OF_CONTRASTS[:3], "unit", "percent", "percent_low", "percent_high",
            *_OF_CONTRASTS[3:], "n", "distinguished", "decision", "test_perplexity", "test_perplexity_low",
-           "test_perplexity_high", "probability")
+           "test_perplexity_high", "solved", "runs", "solved_low", "solved_high", "solved_median", "p_shares", "probability",
+           "learning_rate", "rate_at_end", "differs")
 
 
 def rows(run: Run) -> list[dict[str, Any]]:
@@ -34,10 +35,15 @@ def _row(run: Run, record: dict[str, Any], level: float) -> dict[str, Any]:
     low, high = measure.interval(row["low"], row["high"])
     row |= {"percent": measure.shown(row["difference"]), "percent_low": low, "percent_high": high}
     row["distinguished"] = row["p_holm"] <= level
-    row["decision"] = _decision(run.retest.get("until"), row, measure) if contrast else ""
+    told = ("better" if row["difference"] < 0 else "worse") if row["distinguished"] else "open"
+    row["decision"] = record.get("decision", told) if contrast else ""
     row |= {name: finite_or(test.get(key), NAN) for name, key in (
         ("test_perplexity", "mean"), ("test_perplexity_low", "low"), ("test_perplexity_high", "high"))}
-    row["probability"] = finite_or(record.get("non_dominated_probability"), NAN)
+    solved = record.get("solved") or {}
+    row |= {"solved": solved.get("count"), "runs": solved.get("of"), "p_shares": finite_or(contrast.get("p_shares"), NAN)}
+    row |= {f"solved_{key}": finite_or(solved.get(key), NAN) for key in ("low", "high", "median")}
+    row |= {"probability": finite_or(record.get("non_dominated_probability"), NAN), "differs": record.get("differs", ""),
+            "learning_rate": finite_or(record.get("learning_rate"), NAN), "rate_at_end": bool(record.get("rate_at_end"))}
     for objective, found in zip(run.objectives, record["retest"]):
         found = found or {}
         row |= {name: finite_or(found.get(key), NAN) for name, key in (
@@ -45,12 +51,32 @@ def _row(run: Run, record: dict[str, Any], level: float) -> dict[str, Any]:
     return row
 
 
-def _decision(until: float | None, row: dict[str, Any], measure: Measure) -> str:
-    """As decide() of src/statistics/sequential.hpp has it, `until` being the bound, where there is one."""
-    if row["distinguished"]:
-        return "better" if row["difference"] < 0 else "worse"
-    bound = (until or 0.0) if measure.accuracy else math.log1p(until or 0.0)
-    return "within" if until and row["n"] >= 4 and -bound <= row["low"] and row["high"] <= bound else "open"
+def columns_of_runs(found: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
+    """Heads and cells of what single runs and their rates say, of rows(): which solve the task, their median where any fails but a
+    control's, and each row's learning rate; those that say something."""
+    known = [row for row in found if row["solved"] is not None]
+    fail = any(row["solved"] < row["runs"] for row in known if row["role"] != "control")
+    solved = [solved_text(*(row[key] for key in ("solved", "runs", "solved_low", "solved_high"))) if row in known else NOTHING for row in found]
+    medians = [number(row["solved_median"]) if fail else NOTHING for row in found]
+    rates = [rate_text(row["learning_rate"], row["rate_at_end"]) for row in found]
+    return [(head, cells) for head, cells in (("solved", solved), ("median of solved", medians), ("rate", rates)) if {*cells} != {NOTHING}]
+
+
+def note_of_runs(found: list[dict[str, Any]]) -> str:
+    """How columns_of_runs() are read."""
+    heads = [head for head, _ in columns_of_runs(found)]
+    return (("Solved: runs, with the Clopper-Pearson interval of their share, which intervals of means include. " if "solved" in heads else "")
+            + ("Rate: learning rate, (end) the lowest or the highest that was tried. " if "rate" in heads else "")
+            + "".join(f"{row['mechanism']} differs also in {row['differs']}. " for row in found if row["differs"]))
+
+
+def one_rate(run: Run) -> str:
+    """"At one learning rate, 0.002." where that holds of all that was compared; else empty."""
+    records = run.retest.get("candidates") or []
+    if not run.trained or not records or any("learning_rate" in each or each["role"] == "tuned" for each in records):
+        return ""
+    rate = (run.config.get("training") or {}).get("learning_rate")
+    return f"At one learning rate{f', {rate:g}' if isinstance(rate, float) else ''}: a mechanism may do better at its own."
 
 
 _ESCAPED = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
@@ -68,7 +94,8 @@ def escaped(text: str) -> str:
 def table(run: Run) -> str:
     """The table of a paper, for a preamble with \\usepackage[T1]{fontenc} and \\usepackage{textcomp,booktabs,graphicx}: a line per
     mechanism with the mean of each objective on the validation split, perplexity on the test split, its change from the baseline with p and the
-    number of pairs. What is distinguished from the baseline is bold; the caption says by which test.
+    number of pairs. Where runs fail, the share that solves and the median of these; learning rates where rows have their own. What is better
+    than the baseline is bold, what is worse italic; the caption says by which test, and how intervals are made.
 
     @throws BadInput  where the run compares nothing.
     """
@@ -80,7 +107,9 @@ def table(run: Run) -> str:
     heads = ["Mechanism", *(_heading(objective.title) for objective in run.objectives)]
     if tested:
         heads += ["Test", "Change (points)" if measure_of(run.retest).accuracy else r"Change (\%)", "$p$", "$n$"]
-    lines = [" & ".join(cells) + r" \\" for cells in (_cells(run, row, tested) for row in found)]
+    more = columns_of_runs(found)
+    heads += [_heading(head) for head, _ in more]
+    lines = [" & ".join([*_cells(run, row, tested), *(escaped(cells[i]) for _, cells in more)]) + r" \\" for i, row in enumerate(found)]
     slug = re.sub(r"[^A-Za-z0-9]+", "-", run.name).strip("-").lower() or "run"
     return "\n".join([
         r"% \usepackage[T1]{fontenc} \usepackage{textcomp,booktabs,graphicx}", r"\begin{table}",
@@ -108,7 +137,8 @@ def _cells(run: Run, row: dict[str, Any], tested: bool) -> list[str]:
         return [*cells, "--", "--", "--"]
     value, low, high = (_two_decimals(row[name]) for name in ("percent", "percent_low", "percent_high"))
     change = escaped(f"{'+' if row['percent'] > 0 else ''}{value} ({low} to {high})")
-    return [*cells, rf"\textbf{{{change}}}" if row["distinguished"] else change, escaped(p_column(row["p_holm"])), str(row["n"])]
+    marked = {"better": rf"\textbf{{{change}}}", "worse": rf"\textit{{{change}}}"}.get(row["decision"], change)
+    return [*cells, marked, escaped(p_column(row["p_holm"])), str(row["n"])]
 
 
 def _two_decimals(value: float) -> str:
@@ -131,9 +161,11 @@ def _caption(run: Run, found: list[dict[str, Any]], tested: bool) -> str:
     confidence = run.retest["confidence"]
     accuracy = measure_of(run.retest).accuracy
     judged = "share of right answers" if accuracy else "mean negative log-likelihood of a target"
-    return (rf"{text}; {'accuracy' if accuracy else 'perplexity'} on the test split and its change from the baseline, "
+    one = "all at one learning rate; " if one_rate(run) else ""
+    return (rf"{text}; {one}{'accuracy' if accuracy else 'perplexity'} on the test split and its change from the baseline, "
             rf"with {100 * confidence:g}\,\% intervals. $p$: "
             rf"{'anytime-valid $t$-test (of controls: paired $t$-test)' if added else 'paired $t$-test'} of the {judged} of the test "
             "split, $n$ pairs of equal seeds, corrected by Holm. "
             rf"{_added(added)}"
-            rf"Bold: distinguished from the baseline, $p \leq {1 - confidence:.3g}$.")
+            rf"{escaped(note_of_runs(found))}"
+            rf"Bold: better than the baseline, italic: worse, $p \leq {1 - confidence:.3g}$.")

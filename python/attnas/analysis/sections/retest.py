@@ -4,9 +4,11 @@ was listed in place of a search, on such seeds."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from attnas.analysis import latex
 from attnas.analysis.digest import Objective, seed_number
 from attnas.analysis.html import Html, element, join, mechanism
 from attnas.analysis.measures import Measure, measure_of
@@ -146,15 +148,19 @@ def _probability(run: Run) -> str:
 
 
 def _reading(run: Run) -> Html:
+    compared = latex.rows(run)
     held = " Intervals and p hold however often one looks, but those of controls." if run.retest.get("until") else ""
     what = ("test accuracy, in points" if measure_of(run.retest).accuracy else
             "test perplexity (that of nll d, in nats, is exp(d) - 1)")
+    shares = " p of shares: of an exact test of pairs of which one fails, by Holm, too." if any(
+        row["p_shares"] == row["p_shares"] for row in compared) else ""
+    best = (f" {_probability(run)}: the probability that the mechanism is {'on the front' if run.several else 'the best'}, given the "
+            f"noise, by values of the {run.retest['probability_split']} split." if any(
+                row["probability"] == row["probability"] for row in compared) else "")
     return note(f"Differences are in {what}, paired over seeds; "
                 "intervals stand each for itself, p is corrected by Holm over all comparisons of "
                 "the verdict. Effect size: standardised mean difference of the pairs, "
-                f"Hedges-corrected; below zero is better. {_probability(run)}: the probability that "
-                f"the mechanism is {'on the front' if run.several else 'the best'}, given the noise, "
-                f"by values of the {run.retest['probability_split']} split.{held}")
+                f"Hedges-corrected; below zero is better. {latex.note_of_runs(compared)}{shares}{best}{held}")
 
 
 def _differences(run: Run, records: list[dict]) -> Html | None:
@@ -168,7 +174,7 @@ def _differences(run: Run, records: list[dict]) -> Html | None:
             low, high = (finite_or(found[key], NAN) for key in ("low", "high"))
             rows.append([
                 Cell(mechanism(run.label(record["candidate"]), record["label"]), left=True), Cell(objective.title, left=True),
-                Cell(_with_range(found["difference"], low, high)),
+                Cell(_ranged(signed(found["difference"]), range_text(low, high))),
                 Cell(p_value(found["p_holm"])), Cell(str(found["n"]))])
     if not rows:
         return None
@@ -179,9 +185,9 @@ def _differences(run: Run, records: list[dict]) -> Html | None:
              f"{'' if run.retest.get('until') else 't-tests of '}pairs of equal seeds; p by Holm over the mechanisms of each objective."))
 
 
-def _with_range(value: float, low: float, high: float) -> Html:
-    """A difference with its interval, which may stand below it."""
-    return element("span", signed(value), " ", element("span", f"({range_text(low, high)})"), class_="ranged")
+def _ranged(value: str, interval: str) -> Html:
+    """A value with its interval, which may stand below it."""
+    return element("span", value, " ", element("span", f"({interval})"), class_="ranged")
 
 
 def _interval(retest: dict[str, Any]) -> str:
@@ -273,31 +279,27 @@ def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
 
 
 def _table(run: Run, records: list[dict]) -> Html:
-    scores = [o.title for o in run.objectives] if run.listed else ["search", "re-test"]
-    measure = measure_of(run.retest)
-    header = ["mechanism", "role", f"difference, {measure.unit} ({_interval(run.retest)})", "p (Holm)", "n", *scores, measure.title,
-              f"{_probability(run)}, {run.retest['probability_split']}", "effect size"]
-    rows = []
-    for record in records:
-        shown = ([finite_or(found["mean"], NAN) for found in record["retest"]] if run.listed
-                 else _scores(run, record)[:2])
-        test = record.get("test") or {}
-        against = record.get("against_baseline") or {}
-        probability = record.get("non_dominated_probability")
+    measure, compared = measure_of(run.retest), latex.rows(run)
+    more = dict(latex.columns_of_runs(compared))
+    scores = [[row[objective.name] for row in compared] for objective in run.objectives]
+    titles = [objective.title for objective in run.objectives]
+    if not run.listed:
+        scores, titles = zip(*(_scores(run, record)[:2] for record in records)), ["search", "re-test"]
 
-        def cell(key: str) -> float:
-            return finite_or(against.get(key), NAN)
+    def cells(key: str, text: Callable[[float], object]) -> list[object]:
+        return [NOTHING if row[key] is None or row[key] != row[key] else text(row[key]) for row in compared]
 
-        rows.append([
-            Cell(mechanism(run.label(record["candidate"]), record["label"]), left=True),
-            Cell(record["role"], left=True),
-            Cell(_with_range(measure.shown(cell("difference")), *measure.interval(cell("low"), cell("high")))
-                 if against else NOTHING),
-            Cell(p_value(cell("p_holm")) if against else NOTHING),
-            Cell(str(against.get("n", NOTHING))),
-            *(Cell(number(each)) for each in shown),
-            Cell(number(finite_or(test.get("mean"), NAN))),
-            Cell(NOTHING if probability is None else percent(finite_or(probability, NAN))),
-            Cell(signed(cell("effect_size")) if against else NOTHING),
-        ])
-    return table(header, rows)
+    columns = [
+        ("mechanism", [mechanism(run.label(row["candidate"]), row["mechanism"]) for row in compared]),
+        ("role", [row["role"] for row in compared]),
+        (f"difference, {measure.unit} ({_interval(run.retest)})",
+         [_ranged(signed(row["percent"]), range_text(row["percent_low"], row["percent_high"])) if row["n"] else NOTHING for row in compared]),
+        ("p (Holm)", cells("p_holm", p_value)), ("n", cells("n", str)),
+        ("solved", [_ranged(*cell[:-1].split(" (")) if "(" in cell else cell for cell in more.get("solved", [])]),
+        ("rate", more.get("rate", [])),
+        *((title, [*map(number, own)]) for title, own in zip(titles, scores)),
+        (measure.title, cells("test_perplexity", number)), ("median of solved", more.get("median of solved", [])),
+        ("p of shares", cells("p_shares", p_value)), (f"{_probability(run)}, {run.retest['probability_split']}", cells("probability", percent)),
+        ("effect size", cells("effect_size", signed))]
+    said = [(head, own) for head, own in columns if {*own} - {NOTHING}]
+    return table([head for head, _ in said], [[Cell(cell, left=i < 2) for i, cell in enumerate(row)] for row in zip(*(own for _, own in said))])

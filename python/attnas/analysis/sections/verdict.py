@@ -5,6 +5,7 @@ from __future__ import annotations
 from attnas.analysis.differences import Difference, from_baseline, one_measurement
 from attnas.analysis.effects import effects
 from attnas.analysis.html import Html, element, join, mechanism, prose
+from attnas.analysis.latex import one_rate
 from attnas.analysis.page import Section, note, paragraph
 from attnas.analysis.run import Candidate, Run, finite_or
 from attnas.analysis.words import counted, duration, listed, number, p_value, percent, range_text, signed
@@ -16,10 +17,15 @@ def section(run: Run) -> Section:
 
 
 def words(run: Run) -> list[Html]:
-    """Paragraphs: what has to be known first, as that the baseline is behind a control or failed, then
+    """Paragraphs: what has to be known first, as that all is at one learning rate, or the baseline is behind a control or failed, then
     the verdict of the re-test where there is one, else what the search alone can say."""
-    failed = _failed_baseline(run)
-    return [*map(paragraph, run.warnings), *([paragraph(failed)] if failed else []), *_found(run)]
+    first = [one_rate(run), *run.warnings, _failed_baseline(run)]
+    return [*map(paragraph, filter(None, first)), *_found(run)]
+
+
+def _of_retest(run: Run) -> str:
+    """Its sentences, but that which words() begin with."""
+    return (run.retest.get("verdict") or "").replace("All are trained at one learning rate. ", "")
 
 
 def _failed_baseline(run: Run) -> Html | None:
@@ -54,8 +60,8 @@ def _found(run: Run) -> list[Html]:
         return [paragraph(f"No mechanism {what}: ", ", ".join(why), ".")]
     parts = [paragraph(running)] if running else []
     found = paragraph(_several(run) if run.several else _one(run))
-    if run.retest.get("verdict"):
-        parts += [paragraph(run.retest["verdict"]), found]
+    if _of_retest(run):
+        parts += [paragraph(_of_retest(run)), found]
         flattered = finite_or(run.retest["flattery"], 1.0) > 0
         parts.append(note(
             f"The paragraph of the re-test rests on {run.retest['replicates']} held-out seeds "
@@ -69,14 +75,17 @@ def _found(run: Run) -> list[Html]:
 def _listed(run: Run, running: str) -> list[Html]:
     """What the training runs of listed mechanisms say; nothing was searched for."""
     parts = [paragraph(running)] if running else []
-    if run.retest.get("verdict"):
-        parts.append(paragraph(run.retest["verdict"]))
+    if _of_retest(run):
+        parts.append(paragraph(_of_retest(run)))
     if run.retest:
         seeds = counted(run.retest["replicates"], "seed")
         until = run.retest.get("until")
-        how = f"at most {seeds}, added until each was decided to {100 * until:g} %, the same for all" if until else f"the same {seeds}"
-        parts.append(note(f"Every mechanism and the baseline were trained on {how}, which "
-                          "no search uses, and nothing was selected by its score."))
+        who, how = "Every mechanism and the baseline", f"the same {seeds}"
+        if run.retest.get("voided"):
+            who = "The baseline and its controls alone"
+        elif until:
+            how = f"at most {seeds}, added until each was decided to {100 * until:g} %, the same for all"
+        parts.append(note(f"{who} were trained on {how}, which no search uses, and nothing was selected by its score."))
     return parts
 
 
