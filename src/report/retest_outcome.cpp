@@ -46,15 +46,45 @@ double value_named(const Evaluation& evaluation, const char* name) {
 /// A value of a single training run, NaN where it has none.
 using ValueOf = std::function<double(const Evaluation&)>;
 
-/// Finite ones of a value of each evaluation, as a mean.
-std::optional<Estimate> mean_of(const std::vector<Evaluation>& evaluations, double confidence,
-                                const Limits& limits, const ValueOf& value_of) {
+/// Finite ones of a value of each evaluation.
+std::vector<double> values_of(const std::vector<Evaluation>& evaluations, const ValueOf& value_of) {
   std::vector<double> values;
   for (const auto& evaluation : evaluations) {
     if (const double value = value_of(evaluation); std::isfinite(value)) values.push_back(value);
   }
+  return values;
+}
+
+/// What the rows of a re-test are judged in.
+struct Frame {
+  double confidence = 0.95;
+  ValueOf compared;  ///< the measure of a run
+  Failures failures{};
+  const Retested* plateau = nullptr;  ///< the control whose mean it is
+
+  [[nodiscard]] bool fails(const Evaluation& evaluation) const {
+    return compared(evaluation) > failures.line;
+  }
+};
+
+/// The same as a mean. @param quality  whether failures show in it.
+std::optional<Estimate> mean_of(const Retested& retested, const Frame& frame, const Limits& limits,
+                                const ValueOf& value_of, bool quality) {
+  const auto values = values_of(retested.evaluations, value_of);
   if (values.empty()) return std::nullopt;
-  return within(limits.least, limits.most, estimate(values, confidence));
+  if (!quality || !std::isfinite(frame.failures.line)) {
+    return within(limits.least, limits.most, estimate(values, frame.confidence));
+  }
+  std::vector<bool> failed;
+  for (const auto& evaluation : retested.evaluations) {
+    if (std::isfinite(value_of(evaluation))) failed.push_back(frame.fails(evaluation));
+  }
+  std::vector<double> plateau;
+  if (frame.plateau != nullptr) plateau = values_of(frame.plateau->evaluations, value_of);
+  return within(
+      limits.least, limits.most,
+      estimate_with_failures(values, failed, plateau.empty() ? kNone : estimate(plateau).mean,
+                             frame.confidence));
 }
 
 /// The value of an objective over all seeds of a candidate, at least one of them usable.
@@ -75,11 +105,12 @@ double test_accuracy(const Evaluation& evaluation) {
 }
 
 std::optional<Estimate> retested_value(const ChosenObjective& objective, const Retested& retested,
-                                       std::int64_t n, double confidence) {
+                                       std::int64_t n, const Frame& frame) {
   if (n == 0) return std::nullopt;
   if (!objective.objective.across) {
-    return mean_of(retested.evaluations, confidence, objective.objective.limits,
-                   values_of(objective));
+    const bool quality = objective.needs_training() && objective.key != "peak_memory" &&
+                         objective.key != "train_seconds";
+    return mean_of(retested, frame, objective.objective.limits, values_of(objective), quality);
   }
   const double value = value_across(objective, retested.evaluations);
   if (!std::isfinite(value)) return std::nullopt;
@@ -105,6 +136,9 @@ Points points_of(const Retested& retested, const ObjectiveSet& objectives) {
   return points;
 }
 
+/// With fewer seeds a bootstrap says 0 or 1 too often: of two equal candidates in 26 % of cases at 3.
+constexpr std::size_t kFewestForProbability = 8;
+
 /// Among the candidates that a search may return: none that tuning made or a constraint rejects,
 /// and no control.
 void find_probabilities(const std::vector<Retested>& retested, const ObjectiveSet& objectives,
@@ -121,6 +155,7 @@ void find_probabilities(const std::vector<Retested>& retested, const ObjectiveSe
   // By the seeds that all have.
   std::size_t seeds = std::numeric_limits<std::size_t>::max();
   for (const auto& points : samples) seeds = std::min(seeds, points.size());
+  if (seeds < kFewestForProbability) return;
   for (auto& points : samples) points.resize(seeds);
   const auto probabilities = front_probability(samples, objectives.judges_failures());
   if (!probabilities) return;
@@ -153,7 +188,11 @@ std::optional<Contrast> contrast(const Retested& candidate, const Retested& refe
   }
   if (same || a.empty()) return std::nullopt;
   const auto compare = sequence ? compare_anytime : compare_paired;
-  return Contrast{.paired = compare(a, b, outcome.confidence), .measure = outcome.measure};
+  Contrast contrast{.paired = compare(a, b, outcome.confidence), .measure = outcome.measure};
+  if (sequence) {
+    contrast.p_beyond = p_beyond(contrast.paired.difference, outcome.bound(*outcome.until));
+  }
+  return contrast;
 }
 
 /// Comparisons that are corrected together, by the ids of the evaluations that they compare: what
@@ -191,15 +230,33 @@ void find_contrasts(const std::vector<Retested>& retested, std::size_t reference
 }
 
 /// Corrects all comparisons of a family together, since a reader makes all of them.
-void correct(const Family& family) {
+/// @param p_of, corrected  where a comparison has a p, and where its corrected one goes.
+template <class From, class To>
+void correct(const Family& family, From p_of, To corrected) {
   std::vector<double> p_values;
-  for (const auto& [ids, equal] : family) p_values.push_back(equal.front()->paired.p);
-  const auto corrected = holm(p_values);
-  auto p = corrected.begin();
+  for (const auto& [ids, equal] : family) p_values.push_back(p_of(*equal.front()));
+  const auto all = holm(p_values);
+  auto p = all.begin();
   for (const auto& [ids, equal] : family) {
-    for (auto* one : equal) one->p_holm = *p;
+    for (auto* one : equal) corrected(*one) = *p;
     ++p;
   }
+}
+
+void correct(const Family& family) {
+  correct(
+      family, [](const Contrast& one) { return one.paired.p; },
+      [](Contrast & one) -> auto& { return one.p_holm; });
+  correct(
+      family, [](const Contrast& one) { return one.p_beyond; },
+      [](Contrast & one) -> auto& { return one.p_beyond; });
+  const bool shares = std::any_of(family.begin(), family.end(), [](const auto& member) {
+    return member.second.front()->p_shares.has_value();
+  });
+  if (!shares) return;
+  correct(
+      family, [](const Contrast& one) { return one.p_shares.value_or(1.0); },
+      [](Contrast & one) -> auto& { return one.p_shares; });
 }
 
 /// Which constraint a candidate breaks, and how; empty if none, or where that is not known.
@@ -334,11 +391,93 @@ const RetestedCandidate* RetestOutcome::best_control() const {
 Decision RetestOutcome::decision(const RetestedCandidate& candidate) const {
   const auto& contrast = candidate.against_baseline;
   if (!until || !contrast) return Decision::open;
-  return decide(contrast->paired.difference, contrast->p_holm, 1.0 - confidence, bound(*until));
+  const auto& difference = contrast->paired.difference;
+  const auto decision = decide(difference, contrast->p_holm, contrast->p_beyond, 1.0 - confidence);
+  if (decision != Decision::within) return decision;
+  const auto runs = runs_for_within();
+  return runs && difference.n >= *runs ? Decision::within : Decision::open;
+}
+
+namespace {
+
+/// The measure of single runs.
+ValueOf compared_by(Measure measure) {
+  if (measure == Measure::accuracy) {
+    return [](const Evaluation& evaluation) { return 1.0 - test_accuracy(evaluation); };
+  }
+  return [](const Evaluation& evaluation) { return value_named(evaluation, "test_nll"); };
+}
+
+/// Where runs fail: by the best control that needs no attention, else by chance.
+Frame frame_of(const std::vector<Retested>& retested, Measure measure, double confidence,
+               double chance) {
+  Frame frame{.confidence = confidence, .compared = compared_by(measure)};
+  std::vector<std::vector<double>> rows;
+  double best = kNone;
+  for (const auto& one : retested) {
+    if (!is_control(one)) {
+      auto& row = rows.emplace_back();
+      for (const auto& run : one.evaluations) row.push_back(frame.compared(run));
+      continue;
+    }
+    const auto values = values_of(one.evaluations, frame.compared);
+    const bool bare =
+        std::find(std::begin(kPlateaus), std::end(kPlateaus), one.label) != std::end(kPlateaus);
+    if (!bare || values.empty()) continue;
+    const double mean = estimate(values).mean;
+    if (best <= mean) continue;
+    best = mean;
+    frame.plateau = &one;
+  }
+  frame.failures = failures_of(rows, std::isnan(best) ? chance : best);
+  return frame;
+}
+
+/// What single runs of a candidate say of whether it solves the task.
+void find_solved(const Retested& one, const Frame& frame, Measure measure,
+                 RetestedCandidate& candidate) {
+  std::vector<double> solved;
+  for (const auto& run : one.evaluations) {
+    candidate.runs.push_back(frame.compared(run));
+    if (!frame.failures.fails(candidate.runs.back())) solved.push_back(candidate.runs.back());
+  }
+  if (!std::isfinite(frame.failures.line)) return;
+  candidate.solved = share_solved(candidate.runs, frame.failures);
+  if (solved.empty()) return;
+  const double middle = median(solved);
+  candidate.median_solved = measure == Measure::accuracy ? 1.0 - middle : std::exp(middle);
+}
+
+/// How shares of failures compare with those of a reference, where any fails at a seed that both have.
+void compare_failures(const RetestedCandidate& reference, const Failures& failures,
+                      RetestedCandidate& candidate) {
+  auto& contrast = candidate.against_baseline;
+  if (!contrast || !candidate.solved || !reference.solved) return;
+  const auto fail = [](const Share& share) { return share.count < share.of; };
+  if (!fail(*candidate.solved) && !fail(*reference.solved)) return;
+  contrast->p_shares = compare_shares(candidate.runs, reference.runs, failures);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> RetestOutcome::runs_for_within() const {
+  if (!until) return std::nullopt;
+  const double cost = failures.cost();
+  const auto needed = cost > 0.0 ? runs_to_exclude(bound(*until) / cost) : std::optional(1L);
+  if (!needed) return std::nullopt;
+  std::int64_t runs = 0;
+  bool any_fails = false;
+  for (const auto& candidate : candidates) {
+    if (candidate.role == Role::control) continue;
+    runs += std::ssize(candidate.runs);
+    any_fails |= std::any_of(candidate.runs.begin(), candidate.runs.end(),
+                             [this](double value) { return failures.fails(value); });
+  }
+  return any_fails || runs < *needed ? needed : std::min(*needed, kFewestWithin);
 }
 
 RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& objectives,
-                    double confidence, std::optional<double> until) {
+                    double confidence, std::optional<double> until, double chance) {
   const auto& most =
       *std::max_element(retested.begin(), retested.end(), [](const auto& one, const auto& other) {
         return one.evaluations.size() < other.evaluations.size();
@@ -353,6 +492,8 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
   outcome.objective_index = first_trained(objectives);
   outcome.objective = all[outcome.objective_index].name;
   const bool by_accuracy = outcome.measure == Measure::accuracy;
+  const auto frame = frame_of(retested, outcome.measure, confidence, chance);
+  outcome.failures = frame.failures;
   for (const auto& one : retested) {
     RetestedCandidate candidate{.role = one.role,
                                 .candidate = one.candidate,
@@ -360,36 +501,41 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
                                 .evaluations = {},
                                 .search = one.search,
                                 .search_n = one.search_n,
-                                .retest = {}};
+                                .retest = {},
+                                .rate = one.rate,
+                                .differs = one.differs};
     for (const auto& evaluation : one.evaluations) {
       candidate.evaluations.push_back(evaluation.id);
       candidate.n += is_usable(evaluation) ? 1 : 0;
     }
     for (const auto& objective : all) {
-      candidate.retest.push_back(retested_value(objective, one, candidate.n, confidence));
+      candidate.retest.push_back(retested_value(objective, one, candidate.n, frame));
     }
     candidate.differences.resize(all.size());
     candidate.rejected = rejection(one, candidate.n, objectives);
-    candidate.test = by_accuracy ? mean_of(one.evaluations, confidence, {.least = 0.0, .most = 1.0},
-                                           test_accuracy)
-                                 : mean_of(one.evaluations, confidence, {.least = 1.0},
-                                           [](const Evaluation& evaluation) {
-                                             return value_named(evaluation, "test_perplexity");
-                                           });
+    find_solved(one, frame, outcome.measure, candidate);
+    candidate.test =
+        by_accuracy
+            ? mean_of(one, frame, {.least = 0.0, .most = 1.0}, test_accuracy, true)
+            : mean_of(
+                  one, frame, {.least = 1.0},
+                  [](const Evaluation& run) { return value_named(run, "test_perplexity"); }, true);
     outcome.candidates.push_back(std::move(candidate));
   }
   find_probabilities(retested, objectives, outcome);
   const auto baseline = index_of(outcome, outcome.baseline());
   const auto tuned = index_of(outcome, outcome.tuned_baseline());
   Family family;
-  const auto compared = [by_accuracy](const Evaluation& evaluation) {
-    return by_accuracy ? 1.0 - test_accuracy(evaluation) : value_named(evaluation, "test_nll");
-  };
   const auto compare = [&](std::optional<std::size_t> reference, const Chosen& chosen,
                            std::optional<Contrast> RetestedCandidate::*place, Family& to) {
     if (!reference) return;
-    find_contrasts(retested, *reference, chosen, objectives.judges_failures(), compared,
+    find_contrasts(retested, *reference, chosen, objectives.judges_failures(), frame.compared,
                    std::mem_fn(place), outcome, to);
+    for (auto& candidate : outcome.candidates) {
+      if (reference == baseline && place == &RetestedCandidate::against_baseline) {
+        compare_failures(outcome.candidates[*baseline], outcome.failures, candidate);
+      }
+    }
   };
   compare(baseline, is_no_control, &RetestedCandidate::against_baseline, family);
   compare(
@@ -420,6 +566,22 @@ nlohmann::json record_of(const std::optional<Estimate>& estimate) {
           {"high", json_number(known.high)}};
 }
 
+nlohmann::json record_of(const RetestedCandidate& candidate) {
+  if (!candidate.solved) return nullptr;
+  const auto& [count, of, low, high] = *candidate.solved;
+  return {{"count", count},
+          {"of", of},
+          {"low", low},
+          {"high", high},
+          {"median", json_number(candidate.median_solved)}};
+}
+
+nlohmann::json record_of(const Failures& failures) {
+  return {{"solved", json_number(failures.solved)},
+          {"plateau", json_number(failures.plateau)},
+          {"line", json_number(failures.line)}};
+}
+
 nlohmann::json record_of(const std::optional<Contrast>& contrast) {
   if (!contrast) return nullptr;
   const auto& [difference, p, effect_size] = contrast->paired;
@@ -428,6 +590,8 @@ nlohmann::json record_of(const std::optional<Contrast>& contrast) {
           {"high", json_number(difference.high)},
           {"p", p},
           {"p_holm", contrast->p_holm},
+          {"p_beyond", contrast->p_beyond},
+          {"p_shares", json_number(contrast->p_shares)},
           {"effect_size", json_number(effect_size)},
           {"n", difference.n}};
 }
@@ -450,16 +614,25 @@ nlohmann::json to_record(const RetestOutcome& outcome) {
          {"search_n", candidate.search_n},
          {"retest", retest},
          {"test", record_of(candidate.test)},
+         {"solved", record_of(candidate)},
+         {"differs", candidate.differs},
          {"non_dominated_probability", json_number(candidate.non_dominated_probability)},
          {"against_baseline", record_of(candidate.against_baseline)},
          {"against_tuned_baseline", record_of(candidate.against_tuned_baseline)},
          {"against_control", record_of(candidate.against_control)},
          {"differences", differences},
          {"rejected", candidate.rejected}});
+    if (candidate.rate.is_object()) candidates.back().update(candidate.rate);
+    if (outcome.until) {
+      constexpr const char* kDecisions[] = {"open", "better", "worse", "within"};
+      candidates.back()["decision"] =
+          kDecisions[static_cast<std::size_t>(outcome.decision(candidate))];
+    }
   }
   nlohmann::json record{{"replicates", outcome.replicates},
                         {"confidence", outcome.confidence},
                         {"objective", outcome.objective},
+                        {"failures", record_of(outcome.failures)},
                         {"candidates", candidates},
                         {"optimism", json_number(outcome.optimism)},
                         {"baseline_optimism", json_number(outcome.baseline_optimism)},
@@ -471,6 +644,8 @@ nlohmann::json to_record(const RetestOutcome& outcome) {
                         {"verdict", verdict(outcome)}};
   if (outcome.measure != Measure::perplexity) record["measure"] = title(outcome.measure);
   if (outcome.until) record["until"] = *outcome.until;
+  if (outcome.at_one_rate) record["at_one_rate"] = true;
+  if (outcome.voided) record["voided"] = true;
   if (const auto seeds = seeds_needed(outcome)) record["seeds_needed"] = *seeds;
   return record;
 }

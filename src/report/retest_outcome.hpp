@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "search/objective_set.hpp"
+#include "statistics/failures.hpp"
 #include "statistics/sequential.hpp"
 #include "statistics/statistics.hpp"
 #include "store/evaluation.hpp"
@@ -30,6 +32,10 @@ struct Retested {
   /// empty where it saw nothing.
   std::vector<double> search{};
   std::int64_t search_n = 0;  ///< usable evaluations behind it
+  /// {learning_rate, rate_at_end, rates}: what it is trained at, whether that is an end of those that
+  /// were tried, and what these had. Null: the configuration's.
+  nlohmann::json rate{};
+  std::string differs{};  ///< in what else than its label says it differs from the baseline
   /// One per seed, seeds in one order for all candidates; the baseline has the most.
   std::vector<Evaluation> evaluations;
 };
@@ -59,6 +65,10 @@ struct Contrast {
   /// Corrected for all comparisons of its family, each pair of equal evaluations once; the interval
   /// is not.
   double p_holm = 1.0;
+  /// That the mean lies beyond RetestOutcome::until (p_beyond), corrected among its like.
+  double p_beyond = 1.0;
+  /// Of equal shares of failures (compare_shares), corrected likewise; nothing where none fails.
+  std::optional<double> p_shares{};
 };
 
 /// What the fresh seeds say of one candidate.
@@ -74,7 +84,14 @@ struct RetestedCandidate {
   /// seed was usable. An objective over all replicates (seed_sd) has no error.
   std::vector<std::optional<Estimate>> retest;
   std::optional<Estimate> test{};  ///< of title(measure); nothing without a test split
-  /// See front_probability; nothing for fewer than two seeds, and for those that take no part: tuned
+  /// Its runs by the measure (nll, share of errors), NaN where one came to nothing; those that solved
+  /// the task (Failures), and the median of title(measure) of these.
+  std::vector<double> runs{};
+  std::optional<Share> solved{};
+  std::optional<double> median_solved{};
+  nlohmann::json rate{};  ///< see Retested
+  std::string differs{};
+  /// See front_probability; nothing for fewer than 8 seeds, and for those that take no part: tuned
   /// ones, which are no members of the front that the search found, and rejected ones.
   std::optional<double> non_dominated_probability{};
   /// By the measure, on the test split; all of a re-test are one family, its controls another. Nothing where one of its seeds
@@ -98,7 +115,13 @@ struct RetestOutcome {
   /// Share of the baseline's perplexity, or of all answers, within which a mechanism is taken for as good, where seeds
   /// are added until all are decided; nothing where their number is given.
   std::optional<double> until{};
-  std::string objective;            ///< the first that training determines
+  /// By the measure, of all but controls: the plateau is the best mean of controls that need no
+  /// attention (kPlateaus), or chance.
+  Failures failures{};
+  bool at_one_rate = false;  ///< whether all are trained at the configuration's learning rate
+  bool voided = false;  ///< whether a control was better, and listed mechanisms were not trained
+  std::string seen_before{};  ///< which of its seeds something was chosen by; empty: none known
+  std::string objective;      ///< the first that training determines
   std::size_t objective_index = 0;  ///< of it
   std::vector<RetestedCandidate> candidates;
   /// By how much the search's scores of that objective were better than those of the fresh seeds,
@@ -118,9 +141,19 @@ struct RetestOutcome {
   [[nodiscard]] const RetestedCandidate* best_control() const;
   /// A share as a difference of the measure: of errors, or in nats.
   [[nodiscard]] double bound(double share) const;
-  /// What the seeds of a candidate have come to against the baseline; open where nothing is compared.
+  /// What the seeds of a candidate have come to against the baseline; open where nothing is compared,
+  /// and where failures may still come that would move the mean (runs_for_within).
   [[nodiscard]] Decision decision(const RetestedCandidate& candidate) const;
+  /// Runs of a candidate without which "within" is not said: as many as exclude a share of failures
+  /// that moves the mean by the bound, bound / cost. Where none of all rows has failed in so many
+  /// runs, the task is one whose runs do not fail, and kFewestWithin are enough. Nothing where no number is, or nothing
+  /// is decided.
+  [[nodiscard]] std::optional<std::int64_t> runs_for_within() const;
 };
+
+/// Controls that need no attention, by their names.
+inline constexpr std::string_view kPlateaus[] = {"no mixer", "window 2", "window 4"};
+inline constexpr std::int64_t kFewestWithin = 12;
 
 /// Turns the evaluations of a re-test into what they say.
 ///
@@ -129,8 +162,10 @@ struct RetestOutcome {
 /// @param retested  at least one, all with equally many evaluations, at least one; with `until` some
 ///                  may have fewer: those of the first seeds.
 /// @param until     see RetestOutcome.
+/// @param chance    nll or share of errors of guessing, where no control says what failures have.
 RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& objectives,
-                    double confidence, std::optional<double> until = {});
+                    double confidence, std::optional<double> until = {},
+                    double chance = std::numeric_limits<double>::quiet_NaN());
 
 /// The record of a re-test: objects with JSON null in place of what is unknown or not finite.
 nlohmann::json to_record(const RetestOutcome& outcome);

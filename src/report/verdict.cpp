@@ -119,19 +119,42 @@ std::string between_text(Measure measure, const Estimate& difference) {
          effect_text(measure, difference.high);
 }
 
+/// Whether a mean is near enough to be "within", for which there are too few runs: some may fail.
+bool may_fail(const RetestOutcome& outcome, const Contrast& contrast) {
+  return outcome.until && contrast.p_beyond <= 1.0 - outcome.confidence;
+}
+
 /// Seeds with which a comparison would tell more.
 /// @param compared  comparisons that are corrected together.
 std::optional<std::int64_t> seeds_of(const RetestOutcome& outcome, const Contrast& contrast,
                                      std::size_t compared) {
   const auto& difference = contrast.paired.difference;
   const double alpha = (1.0 - outcome.confidence) / static_cast<double>(compared);
+  if (may_fail(outcome, contrast)) return outcome.runs_for_within();
   return outcome.until ? seeds_to_decide(difference, alpha, outcome.bound(*outcome.until))
                        : seeds_to_show(difference, alpha);
+}
+
+/// "no failure in 8 runs: up to 31 % of them may fail, and one costs 98 %; about 60 more seeds would tell".
+std::string may_fail_text(const RetestOutcome& outcome, const Compared& one,
+                          std::optional<std::int64_t> seeds) {
+  const auto& runs = one.candidate->runs;
+  const auto failed = std::count_if(runs.begin(), runs.end(),
+                                    [&](double value) { return outcome.failures.fails(value); });
+  if (failed > 0)
+    return counted(failed, "run fails", "runs fail") + " of " + std::to_string(std::ssize(runs));
+  const auto text = "no failure in " + counted(std::ssize(runs), "run") + ": up to " +
+                    percent_text(100.0 * share_not_excluded(std::ssize(runs))) +
+                    " % of them may fail";
+  if (!seeds) return text + ", and without controls nothing says what that costs";
+  return text + "; about " + counted(std::max<std::int64_t>(1, *seeds - one.pairs()), "more seed") +
+         " would tell";
 }
 
 std::string seeds_text(const RetestOutcome& outcome, const Compared& one, std::size_t compared) {
   const auto most = "more than " + grouped(kMostSeedsNeeded);
   const auto seeds = seeds_of(outcome, *one.contrast, compared);
+  if (may_fail(outcome, *one.contrast)) return may_fail_text(outcome, one, seeds);
   if (outcome.until) {
     return seeds ? "about " + counted(*seeds - one.pairs(), "more seed") + " would decide"
                  : most + " seeds would be needed";
@@ -182,6 +205,49 @@ void add_within(const RetestOutcome& outcome, const std::vector<Compared>& group
                         between_text(outcome.measure, difference) +
                         ", n = " + std::to_string(difference.n) + ".");
   }
+}
+
+/// "16 of 20 (0.56 to 0.94)".
+std::string share_text(const Share& share) {
+  return std::to_string(share.count) + " of " + std::to_string(share.of) + " (" +
+         fixed_text(share.low, 2) + " to " + fixed_text(share.high, 2) + ")";
+}
+
+/// How many runs solve the task, where some do not; else how many may fail unseen.
+void add_shares(const RetestOutcome& outcome, Texts& sentences) {
+  const double line = outcome.failures.line;
+  if (!std::isfinite(line)) return;
+  std::vector<const RetestedCandidate*> rows;
+  bool fails = false;
+  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+  for (const auto& candidate : outcome.candidates) {
+    if (candidate.role == Role::control || !candidate.solved) continue;
+    rows.insert(candidate.role == Role::baseline ? rows.begin() : rows.end(), &candidate);
+    fails |= candidate.solved->count < candidate.solved->of;
+    fewest = std::min(fewest, candidate.solved->of);
+  }
+  if (rows.empty()) return;
+  const bool by_accuracy = outcome.measure == Measure::accuracy;
+  const auto where = title(outcome.measure) + (by_accuracy ? " below " : " above ") +
+                     number_text(by_accuracy ? 1.0 - line : std::exp(line));
+  if (!fails) {
+    sentences.push_back("No run fails (" + where + "); of " + counted(fewest, "run") + " up to " +
+                        percent_text(100.0 * share_not_excluded(fewest)) + " % may.");
+    return;
+  }
+  std::string text = "Some runs fail (" + where + "). The task is solved in";
+  std::string differing;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto& row = *rows[i];
+    const auto p =
+        row.against_baseline && !outcome.until ? row.against_baseline->p_shares : std::nullopt;
+    const bool differs = p && *p <= 1.0 - outcome.confidence;
+    if (i > kNamed && !differs) continue;
+    text += (i == 0 ? " " : ", ") + share_text(*row.solved) + " runs of " +
+            (row.role == Role::baseline ? "the baseline" : row.label) +
+            (p ? differs ? ", which differs, " + p_text(*p) : ", " + p_text(*p) : "");
+  }
+  sentences.push_back(text + ".");
 }
 
 void add_too_few(const std::vector<Compared>& group, std::size_t compared,
@@ -295,6 +361,22 @@ void add_tuning(const RetestOutcome& outcome, Texts& sentences) {
                   "the tuned baseline", sentences);
 }
 
+/// What a name does not say of a row: further differences, and that its learning rate may not be the best.
+void add_conditions(const RetestOutcome& outcome, Texts& sentences) {
+  for (const auto& candidate : outcome.candidates) {
+    if (candidate.role == Role::control) continue;
+    if (!candidate.differs.empty()) {
+      sentences.push_back(candidate.label + " differs from the baseline also in " +
+                          candidate.differs + ".");
+    }
+    if (candidate.rate.is_object() && candidate.rate.value("rate_at_end", false)) {
+      sentences.push_back("The best learning rate of " + candidate.label + ", " +
+                          number_text(candidate.rate.at("learning_rate").get<double>()) +
+                          ", is an end of those that were tried.");
+    }
+  }
+}
+
 void add_failures(const RetestOutcome& outcome, Texts& sentences) {
   for (const auto& candidate : outcome.candidates) {
     if (!candidate.rejected.empty()) {
@@ -347,11 +429,22 @@ std::string verdict(const RetestOutcome& outcome) {
   if (baseline != nullptr && baseline->n > 0 && !baseline->test) {
     sentences.emplace_back("Without a test split nothing is compared with the baseline.");
   }
+  if (outcome.at_one_rate) sentences.emplace_back("All are trained at one learning rate.");
   add_controls(outcome, sentences);
+  if (outcome.voided) {
+    sentences.emplace_back(
+        "No mechanism was trained, since nothing here could be said of attention: train longer, at "
+        "other "
+        "learning rates, or on a task that asks for attention (nas-data gates tells). --anyway "
+        "trains all.");
+  }
+  add_shares(outcome, sentences);
   add_comparisons(outcome, compared_by(outcome, &RetestedCandidate::against_baseline, false),
                   "the baseline", sentences);
   add_tuning(outcome, sentences);
   add_failures(outcome, sentences);
+  add_conditions(outcome, sentences);
+  if (!outcome.seen_before.empty()) sentences.push_back(outcome.seen_before);
   add_optimism(outcome, sentences);
   return join(sentences, " ");
 }

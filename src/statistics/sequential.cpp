@@ -64,10 +64,18 @@ PairedComparison compare_anytime(std::span<const double> a, std::span<const doub
   return result;
 }
 
-Decision decide(const Estimate& difference, double p, double alpha, double bound) {
+double p_beyond(const Estimate& difference, double bound) {
+  const double left = bound - std::abs(difference.mean);
+  if (difference.n < 2 || !(left > 0.0)) return 1.0;
+  if (difference.standard_error == 0.0) return std::exp2(1.0 - static_cast<double>(difference.n));
+  const double t = left / difference.standard_error;
+  return std::min(1.0, std::exp(-log_evidence(difference.n, t)));
+}
+
+Decision decide(const Estimate& difference, double p, double p_beyond, double alpha) {
   if (p <= alpha) return difference.mean < 0.0 ? Decision::better : Decision::worse;
-  const bool inside = difference.low >= -bound && difference.high <= bound;
-  return inside && difference.n >= kFirstSeeds ? Decision::within : Decision::open;
+  const bool within = p_beyond <= alpha && difference.n >= kFirstSeeds;
+  return within ? Decision::within : Decision::open;
 }
 
 std::int64_t next_seeds(std::int64_t seeds, std::int64_t most) {

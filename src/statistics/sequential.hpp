@@ -35,12 +35,17 @@ double anytime_quantile(std::int64_t n, double alpha);
 PairedComparison compare_anytime(std::span<const double> a, std::span<const double> b,
                                  double confidence = 0.95);
 
-/// What a sequence has come to. Within: the whole interval is nearer to 0 than the bound.
+/// p-value of the sequence for a mean at least `bound` from 0, > 0, in the unit of the differences: the
+/// alpha at which the interval reaches the bound; 1 where the mean itself does. Of pairs that all
+/// differ by the same, 2^(1 - n).
+double p_beyond(const Estimate& difference, double bound);
+
+/// What a sequence has come to. Within: nearer to 0 than the bound.
 enum class Decision { open, better, worse, within };
 
-/// @param difference  lower is better. @param p  corrected for what else is decided.
-/// @param bound       > 0, in the unit of the differences.
-Decision decide(const Estimate& difference, double p, double alpha, double bound);
+/// @param difference  lower is better.
+/// @param p, p_beyond  corrected for what else is decided, each among its like.
+Decision decide(const Estimate& difference, double p, double p_beyond, double alpha);
 
 /// Groups in which seeds are added: 4, 6, 8, 10, 12, 15, 18, 22, ..., a quarter each, never more
 /// than `most`.

