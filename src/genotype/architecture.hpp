@@ -56,14 +56,12 @@ std::int64_t num_non_embedding_parameters(const Architecture& architecture);
 /// Whether a layer has value embeddings, of which the model has one table.
 bool embeds_values(const Architecture& architecture);
 
-/// Hidden width F of a layer's feed-forward layer, 0 if it has none: architecture.hidden if that is
-/// set, else by the layer's ratio r, r D, and 8 ceil(r D / 12) for swiglu, whose three matrices then
-/// have about as many parameters.
+/// Hidden width F of a layer's feed-forward layer, 0 if it has none: architecture.hidden if that is set, else by the
+/// layer's ratio r, r D, and 8 ceil(r D / 12) for swiglu, whose three matrices then have about as many parameters.
 std::int64_t hidden_width(const Architecture& architecture, const Mechanism& mechanism);
 
-/// The hidden width F that all feed-forward layers must have so that the model has as many
-/// parameters as the vanilla model of the same layers, width and vocabulary: the multiple of 8 that
-/// comes nearest, of equals the smaller.
+/// The hidden width F that all feed-forward layers must have so that the model has as many parameters as the vanilla
+/// model of the same layers, width and vocabulary: the multiple of 8 that comes nearest, of equals the smaller.
 /// @throws InputError saying why, if F < D / 2, or if no layer has a feed-forward layer: nothing can
 /// then make up for what the mixers have more or less.
 std::int64_t matched_hidden(const Architecture& architecture);

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/words.hpp"
 #include "genotype/layer_alias.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "genotype/slots.hpp"
-#include "genotype/words.hpp"
 
 namespace nas {
 
@@ -20,8 +20,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Where a word that is no mixer belongs: "; sparsemax is an option of normalization: ..."; empty:
-/// nowhere.
+/// Where a word that is no mixer belongs: "; sparsemax is an option of normalization: ..."; empty: nowhere.
 std::string place_of_option(std::string_view word) {
   for (const auto* slot : layer_slots()) {
     const bool named =
@@ -162,11 +161,7 @@ class NameReader {
     }
     if (is_headed(rest_)) {
       rest_.remove_prefix(kHead.size() - 1);
-      if (rest_.starts_with("{}")) {
-        rest_.remove_prefix(2);
-      } else {
-        read_model_genes();
-      }
+      read_model_genes();
       if (!take('/')) fail_at("'/' and the layers must follow the genes of the model");
     }
     do {
@@ -204,8 +199,8 @@ class NameReader {
     for (const auto& alias : aliases()) {
       if (is_built(alias)) known.push_back(alias.name);
     }
-    const auto place = place_of_option(word);
-    if (place.empty()) fail_unknown(word, "mixer", known);
+    auto place = place_of_option(word);
+    if (place.empty()) place = did_you_mean(word, known);
     fail_at(word, "unknown mixer '" + std::string(word) + "', known: " + join(known) + place);
   }
 
@@ -220,10 +215,10 @@ class NameReader {
     return word;
   }
 
-  /// Reads "{gene=value,...}", if it is there.
+  /// Reads "{gene=value,...}", if it is there; braces may be empty.
   template <class Choose>
   void read_genes(Choose choose) {
-    if (!take('{')) return;
+    if (!take('{') || take('}')) return;
     std::set<std::string_view> given;
     do {
       const auto gene = take_until("=,{}/+");
@@ -575,11 +570,6 @@ std::optional<Architecture> largest_candidate(
     }
   }
   return largest;
-}
-
-bool is_causal(const Architecture& architecture) {
-  return std::all_of(architecture.stack.begin(), architecture.stack.end(),
-                     [](const Mechanism& layer) { return is_causal(layer); });
 }
 
 std::vector<std::string> active(const std::vector<std::string>& genes, Architecture architecture) {

@@ -16,9 +16,9 @@
 /// with defaults besides the paper's six choices has the name of those six,
 /// "dot|softmax|none|fixed|bias|0.1", and its number of layers is a setting. Any other is written
 ///
-///   genotype := [ "model{" [ genes ] "}/" ] item ( "/" item )*  item := [ count "*" ] layer
+///   genotype := [ "model{" genes "}/" ] item ( "/" item )*      item := [ count "*" ] layer
 ///   layer    := mixer [ "{" genes "}" ] [ "+" ffn [ "{" genes "}" ] ]
-///   genes    := gene "=" value ( "," gene "=" value )*          mixer := attn|recurrent|conv|none
+///   genes    := [ gene "=" value ( "," gene "=" value )* ]      mixer := attn|recurrent|conv|none
 ///
 /// e.g. "model{norm=rms}/3*attn{pattern=window}+swiglu/attn{kv_heads=1}+swiglu". What is not written
 /// is as in the paper's model. Besides mixers, `linear`, `performer`, `retnet`, `ssd`, `gla`,
@@ -31,23 +31,20 @@ std::string to_string(const Architecture& architecture);
 /// The name for people: layers by their aliases; the name itself where it has six fields.
 std::string label(const Architecture& architecture);
 
-/// Parses a name of either form; fields of six may be surrounded by blanks. Not canonical, but of
-/// layers that repeat only one period is held. Model genes and layers are the text's, but for the
-/// number of layers of a six-field name; everything else is the frame's, or fitted() to it.
-/// @throws InputError naming the place, what was given and what is allowed.
-/// @param base  what a layered name without head is read beside: the model's genes are the base's, and what
-///              layer i leaves out is what the base's layer i says of it; "=" is that layer. nullptr: as the
-///              paper's model has it, as of every stored name.
+/// Parses a name of either form; fields of six may be surrounded by blanks. Not canonical, but of layers that repeat
+/// only one period is held. Model genes and layers are the text's, but for the number of layers of a six-field name;
+/// everything else is the frame's, or fitted() to it. @throws InputError naming the place, what was given and what is allowed.
+/// @param base  what a layered name without head is read beside: the model's genes are the base's, and what layer i
+///              leaves out is what the base's layer i says of it; "=" is that layer. nullptr, as for stored names: the
+///              paper's model.
 Architecture parse_model(std::string_view name, const Architecture& frame,
                          const Architecture* base = nullptr);
+/// The same of a recorded name, whether or not there is such a model (Candidate::refusal); not fitted().
+Architecture parse_unchecked(std::string_view name, const Architecture& frame);
 /// A stored name so that it is read in full beside any base, with a head: "model{}/2*conv".
 std::string full_name(std::string name);
-/// The same of a recorded name, whether or not there is such a model (Candidate::refusal); not
-/// fitted().
-Architecture parse_unchecked(std::string_view name, const Architecture& frame);
 
-/// The canonical form (function identity): what has no effect is set to its default; fitted().
-/// Idempotent.
+/// The canonical form (function identity): what has no effect is set to its default; fitted(). Idempotent.
 /// @throws InputError naming the gene, its value and the rule if there is no such model.
 Architecture canonical(Architecture architecture);
 
@@ -55,9 +52,8 @@ Architecture canonical(Architecture architecture);
 /// model genes say; fitted().
 Architecture vanilla_architecture(const Architecture& frame);
 
-/// The architecture that a genotype means, not canonical. What the genotype has no gene of is the
-/// frame's. "slot1.position" is the gene of layers 1, 1 + p, 1 + 2 p, ... of a stack of p slots;
-/// "position" that of all layers.
+/// The architecture that a genotype means, not canonical. What the genotype has no gene of is the frame's.
+/// "slot1.position" is the gene of layers 1, 1 + p, 1 + 2 p, ... of a stack of p slots; "position" that of all layers.
 Architecture architecture_of(const Genotype& genotype, const Architecture& frame);
 /// An architecture gene by gene, components by their keys: of a model with a six-field name exactly
 /// these six; else the model genes that are not default, then of each slot of the stack the genes
@@ -68,21 +64,16 @@ Genotype genotype_of(const Architecture& architecture);
 /// @throws InputError if the sizes of the model are wrong.
 Candidate candidate_of(const Architecture& architecture);
 
-/// The candidate of a space whose training takes the most memory (least_training_bytes), as found
-/// gene by gene: each takes its most expensive option beside the others' until none grows. Cost: a
-/// canonical form per option, a few times.
+/// The candidate of a space whose training takes the most memory (least_training_bytes), as found gene by gene: each
+/// takes its most expensive option beside the others' until none grows. Cost: a canonical form per option, a few times.
 /// @param counts  whether a candidate, in its canonical form, is trained at all.
 /// @return in its canonical form; nothing where no such candidate is found.
 std::optional<Architecture> largest_candidate(
     const SearchSpace& space, const Architecture& frame, std::int64_t batch_size,
     const std::function<bool(const Architecture&)>& counts);
 
-/// @return whether all components of all layers are causal.
-bool is_causal(const Architecture& architecture);
-
-/// Those of some genes whose value has an effect in an architecture, in their order: the rules of the
-/// canonical form do not void them. "position" is of all layers, "slot1.position" of layers 1, 1 +
-/// period and so on.
+/// Those of some genes whose value has an effect in an architecture, in their order: the rules of the canonical form do
+/// not void them. "position" is of all layers, "slot1.position" of layers 1, 1 + period and so on.
 std::vector<std::string> active(const std::vector<std::string>& genes, Architecture architecture);
 /// The same of a genotype's.
 std::vector<std::string> active(const Genotype& genotype, const Architecture& frame);

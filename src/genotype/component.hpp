@@ -45,9 +45,8 @@ struct AttentionShape {
   [[nodiscard]] std::int64_t kept() const { return cap > 0 && cap < context ? cap : context; }
 };
 
-/// Torch-free description of one option of an attention gene: what the search, the plan and the
-/// documentation need to know. The module that computes it is registered beside it, in the same
-/// file, in nn/attention.hpp's registries.
+/// Torch-free description of one option of an attention gene: what the search, the plan and the documentation need to
+/// know. The module that computes it is registered beside it, in the same file, in nn/attention.hpp's registries.
 struct Component {
   std::string gene;     ///< "similarity", "position", "ffn", ...: a slot that is_component()
   std::string key;      ///< what it computes; unique within the gene; = file stem

@@ -14,9 +14,8 @@ enum class Encoding {
   /// A categorical gene is a real in [0, k], option min(k - 1, floor(x)): for algorithms that know
   /// no integers. It puts the options in an order that they do not have.
   relaxed,
-  /// A categorical gene is k reals in [0, 1], the option with the largest (the first of equals):
-  /// for
-  /// algorithms that adapt a distribution. No order among the options.
+  /// A categorical gene is k reals in [0, 1], the option with the largest (the first of equals): for algorithms that
+  /// adapt a distribution. No order among the options.
   scores,
 };
 

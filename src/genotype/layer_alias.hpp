@@ -31,9 +31,8 @@ const Alias* alias_named(std::string_view word);
 bool is_built(const Alias& alias);
 
 /// A layer of a base that becomes a mixer, or what an alias stands for. Of another mixer it takes the genes of the
-/// base's first layer that has that mixer, with its own feed-forward layer; where there is none, it keeps what it says
-/// of genes and options that both mixers have. An alias of a recurrent layer says all of what makes that out: update,
-/// decay and feature.
+/// base's first layer with that mixer, but for the feed-forward layer; where there is none, it keeps what it says of
+/// genes and options that both mixers have. An alias of a recurrent layer says all of update, decay and feature.
 /// @throws InputError if there is no such mixer.
 Mechanism changed_layer(const Architecture& base, const Mechanism& layer, std::string_view word);
 

@@ -6,9 +6,9 @@
 
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/words.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mixer_kind.hpp"
-#include "genotype/words.hpp"
 
 namespace nas {
 

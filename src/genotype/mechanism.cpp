@@ -6,9 +6,9 @@
 #include <stdexcept>
 
 #include "core/error.hpp"
+#include "core/words.hpp"
 #include "genotype/component.hpp"
 #include "genotype/slots.hpp"
-#include "genotype/words.hpp"
 
 namespace nas {
 

@@ -81,10 +81,9 @@ struct ModelGenes {
   friend bool operator==(const ModelGenes&, const ModelGenes&) = default;
 };
 
-/// The paper's six choices in component keys, e.g.
-/// "dot|topk_quarter|output_gate|shifted_abs|bias|0.1"; dropout is the shortest decimal that reads
-/// back equal. It is the identity of mechanisms that have the default of every other gene; others
-/// are written by genotype/architecture_name.hpp.
+/// The paper's six choices in component keys, e.g. "dot|topk_quarter|output_gate|shifted_abs|bias|0.1"; dropout is the
+/// shortest decimal that reads back equal. It is the identity of mechanisms that have the default of every other gene;
+/// others are written by genotype/architecture_name.hpp.
 std::string to_string(const Mechanism& mechanism);
 /// The same in the paper's labels, e.g. "dot|sparsemax|output_gate|learned|bias|0.1": for input.
 std::string label(const Mechanism& mechanism, Semantics semantics);
@@ -93,9 +92,8 @@ std::string label(const Mechanism& mechanism, Semantics semantics);
 /// @throws InputError naming the field, what was given and what is allowed (component registry).
 Mechanism parse_mechanism(std::string_view text, Semantics semantics);
 
-/// The canonical form of the paper's six choices (function identity): slots that a component voids
-/// get what the vanilla transformer has, so that mechanisms that compute the same function are
-/// equal. Idempotent.
+/// The canonical form of the paper's six choices (function identity): slots that a component voids get what the vanilla
+/// transformer has, so that mechanisms that compute the same function are equal. Idempotent.
 Mechanism canonical(Mechanism mechanism, Semantics semantics);
 
 /// @return whether every component is causal (never so for sequence_mean with a normalization that

@@ -65,10 +65,9 @@ std::string key_of_genes(const Mechanism& layer);
 /// Numbers that a mixer without projections keeps: 0.
 double no_values(const Architecture& architecture, const Mechanism& layer);
 
-/// What is known of a mixer without building it: which genes its layers have, which of these have no
-/// effect beside others, which layers there cannot be, and what a layer costs. What computes it has
-/// the same key (nn/mixers.hpp). A kind that nothing computes has names and costs, so that its models
-/// can be planned.
+/// What is known of a mixer without building it: which genes its layers have, which of these have no effect beside
+/// others, which layers there cannot be, and what a layer costs. What computes it has the same key (nn/mixers.hpp). A
+/// kind that nothing computes has names and costs, so that its models can be planned.
 struct MixerKind {
   /// Genes by the names of their slots, each with the options that the mixer has; none named: all.
   using Genes = std::vector<std::pair<std::string, std::vector<std::string>>>;
@@ -85,9 +84,8 @@ struct MixerKind {
 
   /// Sets what a layer has where nothing is said, where it is not what a Mechanism begins with.
   void (*set_defaults)(Mechanism& layer) = [](Mechanism&) {};
-  /// Voids genes that have no effect beside others. Called when genes and options that the mixer
-  /// does not have, and genes that components void, are at their defaults already; sizes whose owner
-  /// is not chosen are voided afterwards.
+  /// Voids genes that have no effect beside others. Called when genes and options that the mixer does not have, and
+  /// genes that components void, are at their defaults already; sizes whose owner is not chosen are voided afterwards.
   void (*apply_rules)(LayerRules& rules) = [](LayerRules&) {};
   /// @throws InputError naming gene, value and rule if there is no such layer, which is canonical.
   void (*require_valid)(const Architecture& architecture,

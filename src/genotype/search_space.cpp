@@ -144,8 +144,7 @@ double with_digits(double x, int digits) {
   return x;
 }
 
-/// What an entry stands for: within the bounds, and at the nearest decimal fraction as the double
-/// that it is read as.
+/// What an entry stands for: within the bounds, and at the nearest decimal fraction as the double that it is read as.
 double real_value(const Gene& gene, double x) {
   constexpr int kDigits = 12;
   if (gene.log) x = with_digits(std::exp(x), kDigits);

@@ -30,8 +30,7 @@ struct Gene {
 
 using GeneValue = std::variant<std::string, double>;
 
-/// Gene values by name, in the order of the search space. What an algorithm proposes, before
-/// canonicalisation.
+/// Gene values by name, in the order of the search space. What an algorithm proposes, before canonicalisation.
 class Genotype {
  public:
   Genotype() = default;
@@ -54,10 +53,9 @@ class Genotype {
 
 /// The ordered genes of one problem, and the codec between decision vectors and genotypes.
 ///
-/// Decision vector: first the real genes, then the categorical ones, each group in the order of the
-/// genes; genes that do not vary are left out (pagmo's algorithms refuse equal bounds). Of a gene with
-/// Gene::log the entry is the natural logarithm; its values have 12 significant digits, so that they
-/// are the same after a logarithm and back.
+/// Decision vector: first the real genes, then the categorical ones, each group in the order of the genes; genes that
+/// do not vary are left out (pagmo's algorithms refuse equal bounds). Of a gene with Gene::log the entry is the natural
+/// logarithm; its values have 12 significant digits, so that they are the same after a logarithm and back.
 class SearchSpace {
  public:
   SearchSpace() = default;

@@ -3,18 +3,19 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/plugin.hpp"
+#include "core/words.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/layer_alias.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "genotype/slots.hpp"
-#include "genotype/words.hpp"
 
 namespace nas {
 
@@ -85,37 +86,33 @@ Words known_words() {
   return {words.begin(), words.end()};
 }
 
-/// "gdn@1,3": what is changed, and in which layers; none are named: in all.
-struct Part {
-  std::string_view word, places{};
-};
-
-Part part_of(std::string_view text) {
-  const auto at = text.rfind('@');
-  const bool places = at != std::string_view::npos &&
-                      text.find_first_not_of("0123456789,", at + 1) == std::string_view::npos;
-  return places ? Part{text.substr(0, at), text.substr(at)} : Part{text};
+/// Of "gdn@1,3" what is changed, "gdn", and "@1,3", in which layers; empty: in all.
+std::pair<std::string_view, std::string_view> part_of(std::string_view text) {
+  const auto at = std::min(text.rfind('@'), text.size());
+  const bool places = text.find_first_not_of("0123456789,", at + 1) == std::string_view::npos;
+  return places ? std::pair(text.substr(0, at), text.substr(at))
+                : std::pair(text, text.substr(text.size()));
 }
 
 /// Reads shorthand from left to right, and then changes mixers before their genes.
 class ShorthandReader {
  public:
-  ShorthandReader(std::string_view text, Architecture base)
-      : text_(text), model_(std::move(base)) {}
+  ShorthandReader(std::string_view text, const Architecture& base) : text_(text), base_(base) {
+    base_.stack.clear();
+    for (std::int64_t i = 0; i < base.layers; ++i) base_.stack.push_back(base.layer(i));
+  }
 
   Architecture read() {
-    if (text_.find('@') != std::string_view::npos) write_out_layers();
     std::set<std::pair<std::string, std::size_t>> given;
     for (const auto text : split(text_, '+')) {
-      const auto part = part_of(text);
-      Change change{part.word, meaning_of(part.word), layers_of(part)};
+      const auto [word, places] = part_of(text);
+      Change change{word, meaning_of(word), layers_of(places)};
       const auto gene = change.slot() == nullptr ? "mixer" : change.slot()->name;
       for (const auto layer : change.layers) {
         if (!given.emplace(gene, layer).second) fail(text, "gene " + gene + " is given twice");
       }
       changes_.push_back(std::move(change));
     }
-    base_ = model_;
     auto whole = changed([](const Change&) { return true; });
     require_effects(whole);
     return whole;
@@ -131,26 +128,17 @@ class ShorthandReader {
     [[nodiscard]] bool is_mixer() const { return slot() == nullptr || slot()->name == "mixer"; }
   };
 
-  void write_out_layers() {
-    const auto base = model_;
-    for (auto i = std::ssize(base.stack); i < base.layers; ++i)
-      model_.stack.push_back(base.layer(i));
-  }
-
-  [[nodiscard]] std::vector<std::size_t> layers_of(const Part& part) const {
-    std::vector<std::size_t> layers;
-    if (part.places.empty()) {
-      for (std::size_t i = 0; i < model_.stack.size(); ++i) layers.push_back(i);
-    }
-    for (auto rest = part.places; !rest.empty();) {
-      rest.remove_prefix(1);
-      const auto number = rest.substr(0, rest.find(','));
-      rest.remove_prefix(number.size());
-      std::size_t layer = model_.stack.size();
+  [[nodiscard]] std::vector<std::size_t> layers_of(std::string_view places) const {
+    const auto size = base_.stack.size();
+    std::vector<std::size_t> layers(places.empty() ? size : 0);
+    std::iota(layers.begin(), layers.end(), std::size_t{0});
+    if (places.empty()) return layers;
+    for (const auto number : split(places.substr(1), ',')) {
+      auto layer = size;
       (void)std::from_chars(number.data(), number.data() + number.size(), layer);
-      if (number.empty() || layer >= model_.stack.size()) {
+      if (layer >= size) {
         fail(number, "layer '" + std::string(number) + "', must be a number from 0 to " +
-                         std::to_string(model_.stack.size() - 1));
+                         std::to_string(size - 1));
       }
       layers.push_back(layer);
     }
@@ -269,7 +257,7 @@ class ShorthandReader {
     const auto* slot = change.slot();
     try {
       if (slot != nullptr && slot->model) {
-        if (change.layers.size() < model_.stack.size()) {
+        if (change.layers.size() < base_.stack.size()) {
           throw InputError(slot->name + " is of the whole model, must be without '@'");
         }
         return choose(*slot, value, model_.genes);
@@ -286,21 +274,24 @@ class ShorthandReader {
 
   void apply_to_layers(const Slot& slot, const std::string& value,
                        const std::vector<std::size_t>& layers) {
-    bool changed = false;
+    std::vector<std::size_t> without;
     for (const auto i : layers) {
       auto other = model_.stack[i];
       choose(slot, value, model_.semantics, other);
-      if (!has_option(other.mixer, slot, text(slot, other))) continue;
-      model_.stack[i] = std::move(other);
-      changed = true;
+      if (has_option(other.mixer, slot, text(slot, other))) {
+        model_.stack[i] = std::move(other);
+      } else {
+        without.push_back(i);
+      }
     }
-    if (changed) return;
+    const bool all = layers.size() == base_.stack.size();
+    if (without.empty() || (all && without.size() < layers.size())) return;
     Words mixers;
     for (const auto& mixer : mixer_kinds().keys()) {
       if (has_option(mixer, slot, value)) mixers.push_back(mixer);
     }
     throw InputError(slot.name + " = " + value + ", must be one of a layer's mixer, which is " +
-                     model_.stack[layers.front()].mixer + "; it belongs to mixer " + join(mixers));
+                     model_.stack[without.front()].mixer + "; it belongs to mixer " + join(mixers));
   }
 
   std::string_view text_;
@@ -338,7 +329,7 @@ bool is_shorthand(std::string_view text, const Architecture& frame) {
   const auto words = split(text, '+');
   if (words.front().empty()) return false;
   for (const auto part : words) {
-    const auto word = part_of(part).word;
+    const auto word = part_of(part).first;
     if (!is_file(word) && word.find_first_of("|{}*/(, ") != std::string_view::npos) return false;
   }
   const bool is_layer = mixer_kinds().contains(words.front()) || alias_named(words.front());
@@ -387,33 +378,29 @@ std::optional<std::string> shorthand_of(const Architecture& model, const Archite
 
 std::vector<std::string> unsaid_differences(const Architecture& model, const Architecture& base) {
   const bool six = to_string(model).find('|') != std::string::npos;
-  auto said = model;
-  said.stack.clear();
+  const bool says_bias = six || model.genes.bias != ModelGenes{}.bias;
+  Words found;
   for (const auto* slot : model_slots()) {
-    const auto value = text(*slot, model.genes);
-    if (value == text(*slot, ModelGenes{})) choose(*slot, text(*slot, base.genes), said.genes);
+    const auto own = text(*slot, model.genes);
+    const bool said = own != text(*slot, ModelGenes{});
+    if (!said && own != text(*slot, base.genes)) found.push_back(slot->written);
   }
+  std::vector<Mechanism> below;
   for (std::int64_t i = 0; i < model.layers; ++i) {
-    const auto& own = model.layer(i);
-    const auto standard = default_layer(model, own.mixer);
-    auto& layer = said.stack.emplace_back(changed_layer(base, base.layer(i), own.mixer));
-    for (const auto* slot : layer_slots()) {
-      const bool of_model = slot->name == "bias" && own.bias != ModelGenes{}.bias;
-      const bool written =
-          (six && slot->paper) || of_model || text(*slot, own) != text(*slot, standard);
-      if (written) copy(*slot, own, layer);
+    below.push_back(changed_layer(base, base.layer(i), model.layer(i).mixer));
+  }
+  for (const auto* slot : layer_slots()) {
+    const bool in_six = slot->name == "bias" ? says_bias : six && slot->paper;
+    for (std::size_t i = 0; !in_six && i < below.size(); ++i) {
+      const auto& own = model.layer(static_cast<std::int64_t>(i));
+      const auto value = text(*slot, own);
+      const bool said = value != text(*slot, default_layer(model, own.mixer));
+      if (said || value == text(*slot, below[i]) || !is_active(*slot, own)) continue;
+      found.push_back(slot->written);
+      break;
     }
   }
-  Words differences;
-  const auto read = *candidate_of(said).architecture;
-  for (const auto& slot : slots()) {
-    bool differs = slot.model && text(slot, model.genes) != text(slot, read.genes);
-    for (std::int64_t i = 0; !slot.model && i < model.layers; ++i) {
-      differs |= text(slot, model.layer(i)) != text(slot, read.layer(i));
-    }
-    if (differs) differences.push_back(slot.written);
-  }
-  return differences;
+  return found;
 }
 
 void require_layers(std::string_view name, const Architecture& model, std::int64_t layers) {

@@ -10,10 +10,10 @@
 
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/words.hpp"
 #include "genotype/component.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/mixer_kind.hpp"
-#include "genotype/words.hpp"
 
 namespace nas {
 
@@ -23,8 +23,7 @@ using Words = std::vector<std::string>;
 using Kind = Slot::Kind;
 
 constexpr double kUnbounded = 9007199254740992.0;  // 2^53: integers are exact below
-// Of sizes that memory and time grow with: beyond what any model has, so that a typo is refused by
-// name.
+// Of sizes that memory and time grow with: beyond what any model has, so that a typo is refused by name.
 constexpr double kLargestSize = 65536.0;
 constexpr double kLargestRatio = 64.0;
 // In small models: any size will do, or the mixer chooses it (MixerKind::shrink).

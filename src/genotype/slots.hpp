@@ -18,10 +18,9 @@
 
 namespace NAS_PUBLIC nas {
 
-/// One choice that a model is made of, of a layer or of the whole model. slots() is the one list of
-/// them: the reader of the section `space`, decision vectors, names, columns of files, `nas-run
-/// describe` and records follow from it. A Gene is what a search space offers of a slot, under the
-/// slot's name.
+/// One choice that a model is made of, of a layer or of the whole model. slots() is the one list of them: the reader of
+/// the section `space`, decision vectors, names, columns of files, `nas-run describe` and records follow from it. A
+/// Gene is what a search space offers of a slot, under the slot's name.
 struct Slot {
   enum class Kind { component, word, integer, real };
   /// Where a mechanism or the model genes have the choice.
@@ -62,8 +61,7 @@ struct Slot {
   [[nodiscard]] bool is_flag() const { return paper && is_word(); }
 };
 
-/// All slots: the paper's six in the order of their name, then the other genes of models and of
-/// layers.
+/// All slots: the paper's six in the order of their name, then the other genes of models and of layers.
 const std::vector<Slot>& slots();
 /// The first six.
 const std::vector<Slot>& paper_slots();
@@ -85,8 +83,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> mixers_of(const Sl
 /// but those that no module computes; nothing of a number.
 std::vector<std::string> options(const Slot& slot);
 
-/// Whether a choice needs no module that is not there: its component is registered, or it is none or
-/// the default.
+/// Whether a choice needs no module that is not there: its component is registered, or it is none or the default.
 bool is_built(const Slot& slot, const std::string& option);
 
 /// Whether a configuration may list it: a size has an effect in some model that can be built, since a
@@ -105,9 +102,8 @@ std::string text(const Slot& slot, const Mechanism& mechanism);
 /// The choice as a gene's value: of a real number the number, else its text.
 GeneValue value_of(const Slot& slot, const Mechanism& mechanism);
 
-/// Takes a label, a component key, a word or a number for a choice. @throws InputError naming the
-/// slot, what was given and what is allowed. A key that is known, but that no module computes, is
-/// taken (require_built refuses it).
+/// Takes a label, a component key, a word or a number for a choice. @throws InputError naming the slot, what was given
+/// and what is allowed. A key that is known, but that no module computes, is taken (require_built refuses it).
 void choose(const Slot& slot, std::string_view text, Semantics semantics, Mechanism& mechanism);
 
 /// The same of a gene of the whole model.
@@ -121,9 +117,8 @@ void assign(const Slot& slot, const GeneValue& value, Semantics semantics, Mecha
 /// Whether a mechanism's choice has an effect: no other choice of the layer voids the slot.
 bool is_active(const Slot& slot, const Mechanism& mechanism);
 
-/// The condition of a slot: the component keys that say that it has no effect beside them, by the
-/// gene of the component; of a size those that it is no size of. Genes that never void it are left
-/// out.
+/// The condition of a slot: the component keys that say that it has no effect beside them, by the gene of the
+/// component; of a size those that it is no size of. Genes that never void it are left out.
 std::map<std::string, std::vector<std::string>> voided_by(const Slot& slot);
 
 /// The paper's space: what is searched where a configuration says nothing.

@@ -37,8 +37,7 @@ struct ProblemInputs {
   std::string baseline{};  ///< name of what the search is compared with; may be empty
   std::filesystem::path
       folder;  ///< the run's folder, for checkpoints and models; empty: write nothing
-  /// Bytes that checkpoints of paused training runs may take in the folder; of what is beyond, the
-  /// least promising go.
+  /// Bytes that checkpoints of paused training runs may take in the folder; of what is beyond, the least promising go.
   std::int64_t checkpoint_space = std::int64_t{20} << 30U;
 };
 
@@ -62,8 +61,7 @@ class Problem : public Measurement {
                                                  const std::string& /*baseline*/) const {
     return label(candidate);
   }
-  /// The genes in which a candidate differs from the baseline beyond what label_beside() says, "dropout, conv"; empty:
-  /// there are none.
+  /// Genes in which a candidate differs from the baseline beyond what label_beside() says, "dropout, conv", or none.
   [[nodiscard]] virtual std::string differences_from_baseline(
       const std::string& /*candidate*/, const std::string& /*baseline*/) const {
     return {};
@@ -95,8 +93,7 @@ class Problem : public Measurement {
   [[nodiscard]] virtual nlohmann::json counts() const { return nullptr; }
   /// Trainings at once that `evaluation.workers` means here.
   [[nodiscard]] virtual int num_workers() const = 0;
-  /// Seconds that one evaluation of `candidate` is expected to take, from a short calibration; 0 if
-  /// unknown.
+  /// Seconds that one evaluation of `candidate` is expected to take, from a short calibration; 0 if unknown.
   virtual double calibrate_seconds(const Candidate& candidate) = 0;
   /// What measures an objective of a task (Objective::measured) in place of this process, on the
   /// device that trains. @return the objective's record. @throws as Objective::measured.
@@ -107,9 +104,8 @@ class Problem : public Measurement {
   virtual void do_without_checkpoints() {}
   /// Ground truth where the problem knows it, as a table does.
   [[nodiscard]] virtual GroundTruth truth() const { return {}; }
-  /// The same problem with another section `training`, sharing what it has loaded; it keeps no
-  /// models. Each of the two measures the tasks of the other, too, as these say. nullptr where
-  /// nothing is trained.
+  /// The same problem with another section `training`, sharing what it has loaded; it keeps no models. Each of the two
+  /// measures the tasks of the other, too, as these say. nullptr where nothing is trained.
   [[nodiscard]] virtual std::shared_ptr<Problem> with_training(
       const Parameters& /*training*/) const {
     return nullptr;
@@ -133,8 +129,7 @@ struct ProblemKind {
 using ProblemRegistry = Registry<ProblemKind()>;
 ProblemRegistry& problems();
 
-/// Registers a problem from its own .cpp in problems/: `NAS_REGISTER_PROBLEM(description,
-/// function);`
+/// Registers a problem from its own .cpp in problems/: `NAS_REGISTER_PROBLEM(description, function);`
 #define NAS_REGISTER_PROBLEM(...) \
   [[maybe_unused]] static const bool nas_registered_problem = ::nas::problems().add(__VA_ARGS__)
 

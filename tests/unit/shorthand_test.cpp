@@ -198,6 +198,8 @@ TEST(Shorthand, ChangesSingleLayers) {
   EXPECT_THAT(refusal("gdn@0+gla@1,0"), HasSubstr("gene mixer is given twice"));
   EXPECT_THAT(refusal("post@1"),
               HasSubstr("norm_place is of the whole model, must be without '@'"));
+  EXPECT_EQ(meant("sparsemax", kModern), meant("sparsemax@0", kModern));
+  EXPECT_THAT(refusal("window@1", kModern), HasSubstr("which is recurrent; it belongs to mixer"));
   EXPECT_THAT(refusal("gdn@0+swish_gate@1"), HasSubstr("a layer's mixer, which is attn"));
 }
 
@@ -219,7 +221,7 @@ TEST(Shorthand, SaysWhatANameLeavesOutOfABaseline) {
   EXPECT_THAT(unsaid("dot|sparsemax|none|fixed|bias|0.1", kConvolved), ElementsAre("conv"))
       << "of six fields it says the dropout";
   EXPECT_THAT(unsaid("gdn/attn{conv=4,dropout=0}", kModern),
-              ElementsAre("bias", "position_embedding", "norm", "ffn", "ratio"));
+              ElementsAre("position_embedding", "norm", "bias", "ffn", "ratio"));
   EXPECT_THAT(unsaid("model{bias=none}/2*attn", "2*attn"), IsEmpty());
   EXPECT_THAT(unsaid("2*attn{normalization=relu_norm}", "2*attn{temperature=learned}"), IsEmpty())
       << "without effect in both";
