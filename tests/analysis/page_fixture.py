@@ -240,17 +240,6 @@ class RunFixture:
                             "candidates": records, "confidence": 0.95, "probability_split": "test", "flattery": 1.5,
                             "verdict": "The best mechanism beats the baseline on unseen seeds."})
 
-    def tuning(self) -> None:
-        """A map of three learning rates and three weight decays, one trial failed."""
-        rates, decays = (1e-3, 3e-3, 1e-2), (0.0, 0.01, 0.1)
-        trials = [
-            {"learning_rate": rate, "weight_decay": decay, "evaluations": ["x"],
-             "value": None if (rate, decay) == (1e-2, 0.1) else 80 + 3 * i + j}
-            for i, rate in enumerate(rates) for j, decay in enumerate(decays)
-        ]
-        self.set("tuning", [{"candidate": BASELINE, "label": BASELINE, "trials": trials,
-                             "best": 0}])
-
 
 def words_of(page: str) -> str:
     """What a reader sees, without markup."""

@@ -103,7 +103,6 @@ class Pages(Hostile):
         made.set("ended_by", MARKUP)
         made.set("sessions", [{"environment": {"processor": MARKUP, "attnas": LABEL}, "host": MARKUP}])
         made.retest()
-        made.tuning()
         with contextlib.redirect_stdout(io.StringIO()):
             self.assertEqual(report([str(self.folder), "--svg", str(self.folder / "svg")]), 0)
         self.check(self.folder / "report.html", MARKUP, LABEL)

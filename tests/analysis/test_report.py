@@ -235,26 +235,21 @@ class Verdicts(PageTest):
         fixture = self.fixture(objectives=1)
         config = Run(self.folder).config
         goes_on = "The re-test, which trains the best mechanisms and the baseline again on held-out seeds, is not finished"
-        for own, stages in (({"retest": {"replicates": 5, "top": 3}}, "re-test is"), ({"retest": 5}, "re-test is"),
-                            ({"baseline": {"mechanism": BASELINE, "tune": {"trials": 9}}}, "tuning is"),
-                            ({"baseline": {"mechanism": BASELINE, "tune": True}, "retest": 5}, "tuning and re-test are")):
-            fixture.set("config", {**config, **own})
+        for own in ({"replicates": 5, "top": 3}, 5):
+            fixture.set("config", {**config, "retest": own})
             words = self.words()
-            self.assertIn(f"The search has ended; its {stages} not finished: the same command continues.", words)
-            self.assertEqual(f"{goes_on}: the same command continues." in words, "retest" in own)
-            self.assertEqual("the re-test on held-out seeds, which is not finished, will say more." in words, "retest" in own)
+            self.assertIn("The search has ended; its re-test is not finished: the same command continues.", words)
+            self.assertIn(f"{goes_on}: the same command continues.", words)
+            self.assertIn("the re-test on held-out seeds, which is not finished, will say more.", words)
         fixture.set("at_work", {"arrays": [{"trainings": [{}, {}]}]})
         words = self.words()
-        self.assertIn("its tuning and re-test are not finished, 2 at work.", words)
+        self.assertIn("its re-test is not finished, 2 at work.", words)
         self.assertIn(f"{goes_on}.", words)
         fixture.retest()
-        fixture.tuning()
         words = self.words()
         self.assertNotIn("not finished", words)
         fixture.set("retest", None)
-        fixture.set("tuning", None)
-        fixture.set("config", {**config, "retest": {"replicates": 0},
-                               "baseline": {"mechanism": BASELINE, "tune": False}})
+        fixture.set("config", {**config, "retest": {"replicates": 0}})
         words = self.words()
         self.assertIn("re-test the best on held-out seeds", words)
         self.assertNotIn("not finished", words)
@@ -373,8 +368,6 @@ class Pages(PageTest):
         fixture.set("ended_by", HOSTILE)
         fixture.set("sessions", [{"environment": {"processor": HOSTILE}}])
         fixture.retest()
-        fixture.set("tuning", [{"label": HOSTILE, "best": 0, "trials": [
-            {"learning_rate": 1.0, "weight_decay": 0.0, "evaluations": [], "value": 1.0}]}])
         page = report(Run(self.folder))
         self.assertEqual(page.count("<script>"), 1)
         self.assertNotIn("</title><script", page)
@@ -407,11 +400,7 @@ class Pages(PageTest):
                    "diversity", "distribution", "time", "health", "reproducibility"]
         self.assertEqual(keys(), without)
         fixture.retest()
-        fixture.tuning()
-        self.assertEqual(keys(), ["verdict", "retest", *without[1:5], "tuning", *without[5:]],
-                         "what fresh seeds say comes first")
-        self.assertIn("It lies at the edge of the tried learning rate and weight decay.",
-                      self.words())
+        self.assertEqual(keys(), ["verdict", "retest", *without[1:]], "what fresh seeds say comes first")
 
     def test_one_objective_is_ranked_and_three_are_paired(self):
         self.fixture(objectives=1)

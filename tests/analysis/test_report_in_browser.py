@@ -62,7 +62,6 @@ class Browser(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             fixture = RunFixture(Path(name) / "run", **settings)
             fixture.retest()
-            fixture.tuning()
             return self.seen(report(Run(Path(name) / "run")), VISIT, width, dark)
 
     def seen(self, page: str, visit: str, width: int, dark: bool = False) -> dict[str, str]:

@@ -172,7 +172,6 @@ class Run:
         self.listed = "mechanisms" in self.config
         self.retest: dict[str, Any] = own["retest"] or {}
         self._short_names = digest.short_names(own)
-        self.tuning: list[dict[str, Any]] = own["tuning"] or []
         self.ended_by: str = own["ended_by"] or ""
         self.at_work: dict[str, Any] | None = own.get("at_work")  # while a process writes the run
         self.reference_point: float = own["reference_point"]

@@ -24,10 +24,10 @@ from attnas.analysis.files import write_whole
 from attnas.analysis.page import page
 from attnas.analysis.run import Run
 from attnas.analysis.sections import (components, controls, curves, distribution, diversity, effort, failures, front, health,
-                                      progress, replicates, reproducibility, retest, rungs, tuning, verdict)
+                                      progress, replicates, reproducibility, retest, rungs, verdict)
 from attnas.analysis.words import counted, listed
 
-SECTIONS = (verdict, retest, controls, front, progress, rungs, curves, replicates, tuning, components, failures, diversity,
+SECTIONS = (verdict, retest, controls, front, progress, rungs, curves, replicates, components, failures, diversity,
             distribution, effort, health, reproducibility)
 
 CONVERTER = "rsvg-convert"

@@ -15,7 +15,7 @@ from attnas.analysis.measures import Measure, measure_of
 from attnas.analysis.page import Cell, Section, note, paragraph, table
 from attnas.analysis.run import Run, finite_or
 from attnas.analysis.sections.controls import counts
-from attnas.analysis.sections.verdict import unfinished
+from attnas.analysis.sections.verdict import retest_lacks
 from attnas.analysis.svg import Figure, Frame, Picture, tip, value_axis
 from attnas.analysis.words import NOTHING, number, p_value, percent, range_text, shortened, signed
 
@@ -29,7 +29,7 @@ def section(run: Run) -> Section | None:
         return None
     if run.listed:
         return _comparison(run) if retest else None
-    if "re-test" in unfinished(run):
+    if retest_lacks(run):
         return Section("retest", "Re-test", paragraph(
             "The re-test, which trains the best mechanisms and the baseline again on held-out seeds, is not finished"
             + ("." if run.at_work else ": the same command continues.")))

@@ -89,25 +89,16 @@ def _listed(run: Run, running: str) -> list[Html]:
     return parts
 
 
-def unfinished(run: Run) -> list[str]:
-    """What is to follow the search and is not recorded: "tuning", "re-test"."""
-    if run.listed or not run.ranking:
-        return []
-    baseline, retest = run.config.get("baseline"), run.config.get("retest")
-    tune = baseline.get("tune") if isinstance(baseline, dict) else None
+def retest_lacks(run: Run) -> bool:
+    """Whether a re-test is to follow the search and is not recorded."""
+    retest = run.config.get("retest")
     replicates = retest.get("replicates") if isinstance(retest, dict) else retest
-    stages = []
-    if (tune is True or isinstance(tune, dict)) and not run.tuning:
-        stages.append("tuning")
-    if finite_or(replicates, 0.0) > 0 and not run.retest:
-        stages.append("re-test")
-    return stages
+    return not run.listed and bool(run.ranking) and finite_or(replicates, 0.0) > 0 and not run.retest
 
 
 def _running(run: Run) -> str:
     """How far a run has come that has not ended; an empty text for one that has."""
-    stages = unfinished(run)
-    if run.ended_by and not stages:
+    if run.ended_by and not retest_lacks(run):
         return ""
     if run.at_work:
         trained = sum(len(array["trainings"]) for array in run.at_work["arrays"])
@@ -117,8 +108,7 @@ def _running(run: Run) -> str:
     else:
         state = "; or interrupted, and the same command continues."
     if run.ended_by:
-        are = "is" if len(stages) == 1 else "are"
-        return f"The search has ended; its {listed(stages)} {are} not finished{state}"
+        return f"The search has ended; its re-test is not finished{state}"
     if run.listed:
         done = counted(run.num_trained, "training")
         return f"Running, {done} so far{state}"
@@ -199,7 +189,7 @@ def _certainty(run: Run) -> str:
     if run.measured_once(objective):
         return f"{one_measurement(run, objective)}."
     name = run.objectives[objective].name
-    retest = ("the re-test on held-out seeds, which is not finished, will say more." if "re-test" in unfinished(run)
+    retest = ("the re-test on held-out seeds, which is not finished, will say more." if retest_lacks(run)
               else "re-test the best on held-out seeds (`retest` in the configuration).")
     if len(run.comparable) < 2:
         return (f"{'One mechanism is' if run.comparable else 'What was stopped early allows'} no "
