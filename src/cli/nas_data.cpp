@@ -20,7 +20,8 @@
 #include "core/format.hpp"
 #include "core/stop.hpp"
 #include "core/terminal.hpp"
-#include "data/corpus.hpp"
+#include "core/warning.hpp"
+#include "data/corpus_facts.hpp"
 #include "data/count_models.hpp"
 #include "data/data_set.hpp"
 #include "data/text.hpp"
@@ -46,6 +47,7 @@ constexpr const char* kUsage =
     "  gates CONFIG [KEY.PATH=VALUE ...] [--output FOLDER] [--record FILE]\n"
     "                          whether attention matters on a task: a pilot that trains\n"
     "                          (nas-train --gates), a verdict and a record; 3 if not\n"
+    "  gates --judge FILE      judges such a record again, by the rules of this version\n"
     "  table pack STORE|FOLDER ... --output FILE [--name NAME] [--measured STORE|FOLDER]\n"
     "             [--gates FILE]\n"
     "                          packs the training runs of searches into one table;\n"
@@ -233,7 +235,7 @@ void print_counts(const Corpus& corpus) {
   }
 }
 
-void print_corpus(const Corpus& corpus) {
+void print_corpus(const Corpus& corpus, const Parameters& settings) {
   std::cout << corpus.description << '\n';
   print_line("vocabulary", grouped(corpus.vocabulary));
   if (corpus.tokenizer) {
@@ -243,13 +245,14 @@ void print_corpus(const Corpus& corpus) {
     }
     print_line("tokenizer", text);
   }
-  const auto print_windows = [](const std::string& name, const Windows& windows) {
-    print_line(name, grouped(windows.size()) + " windows, " + grouped(windows.num_scored()) +
+  for (const auto& [name, windows] :
+       {std::pair("train", &corpus.train), {"valid", &corpus.valid}, {"test", &corpus.test}}) {
+    print_line(name, grouped(windows->size()) + " windows, " + grouped(windows->num_scored()) +
                          " scored targets");
-  };
-  print_windows("train", corpus.train);
-  print_windows("valid", corpus.valid);
-  print_windows("test", corpus.test);
+  }
+  const auto unknown = unknown_shares(corpus);
+  if (!unknown.empty()) print_line("unknown", unknown_text(unknown));
+  if (const auto text = unknown_warning(unknown, settings); !text.empty()) warn(text);
   if (corpus.unigram_perplexity > 0) print_counts(corpus);
   if (corpus.chance) {
     print_line("chance", corpus.chance->by + ": nll " + fixed_text(corpus.chance->nll, 3) +
@@ -274,12 +277,12 @@ int info(Words words) {
   // Both layouts of the corpora of the paper; not every text has lines for the published one.
   const bool is_text = settings.contains("unit");
   if (chosen || data_set == nullptr || !is_text || !tokenizer_kind(settings).published) {
-    print_corpus(corpus.make(settings, context, default_data_location()));
+    print_corpus(corpus.make(settings, context, default_data_location()), settings);
     return 0;
   }
   for (const char* layout : {"standard", "published"}) {
     settings.set("layout", std::string(layout));
-    print_corpus(corpus.make(settings, context, default_data_location()));
+    print_corpus(corpus.make(settings, context, default_data_location()), settings);
   }
   return 0;
 }

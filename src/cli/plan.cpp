@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/format.hpp"
+#include "data/corpus_facts.hpp"
 #include "report/text.hpp"
 #include "search/algorithm.hpp"
 #include "study/reader/engines.hpp"
@@ -22,6 +23,8 @@ void training_lines(const Experiment& experiment, const nlohmann::json& facts,
   const auto count = [](double value) { return human_count(value); };
   line("corpus", facts.value("corpus_description", facts.value("corpus", "")) + ", " +
                      count(facts.value("train_windows", 0.0)) + " training windows");
+  const auto unknown = facts.value("unknown_shares", UnknownShares{});
+  if (!unknown.empty()) line("unknown", unknown_text(unknown));
   line("model", std::string(to_string(experiment.semantics)) + " semantics, " +
                     count(facts.value("vanilla_parameters", 0.0)) + " parameters, " +
                     count(facts.value("vanilla_flops", 0.0)) +

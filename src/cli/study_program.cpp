@@ -14,6 +14,7 @@
 #include "core/format.hpp"
 #include "core/stop.hpp"
 #include "core/terminal.hpp"
+#include "data/corpus_facts.hpp"
 #include "evaluation/outcomes.hpp"
 #include "report/files.hpp"
 #include "report/text.hpp"
@@ -28,9 +29,11 @@ namespace {
 bool present(const Study& study, const RunSummary& run) {
   const auto& folder = study.folder();
   write_results(folder, run);
+  auto unknown = unknown_text(run.facts.value("unknown_shares", UnknownShares{}));
+  if (!unknown.empty()) unknown = '\n' + wrapped(unknown + '\n', line_width());
   std::cout << '\n'
-            << printable(closing_table(run, line_width())) << "\nwritten to " << folder.string()
-            << ": results.json, evaluations.csv, store.sqlite\n";
+            << printable(closing_table(run, line_width())) << unknown << "\nwritten to "
+            << folder.string() << ": results.json, evaluations.csv, store.sqlite\n";
   const auto& all = run.evaluations;
   const bool found = run.listed() ? std::any_of(all.begin(), all.end(),
                                                 [](const auto& one) { return is_usable(one); })

@@ -17,8 +17,8 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/terminal.hpp"
-#include "data/corpus_facts.hpp"
 #include "data/data_set.hpp"
+#include "data/drawn_corpus.hpp"
 #include "report/text.hpp"
 #include "statistics/agreement.hpp"
 #include "statistics/statistics.hpp"
@@ -420,7 +420,7 @@ std::optional<ChanceLevel> chance_level(const nlohmann::json& facts) {
   std::smatch pairs;
   if (facts.value("corpus", "") == "mqar" &&
       std::regex_search(description, pairs, std::regex("\\b([1-9][0-9]{0,5}) pairs in "))) {
-    return recall_chance(std::stoll(pairs[1]));
+    return uniform_chance("the values shown", std::stoll(pairs[1]));
   }
   return std::nullopt;
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/seed.hpp"
-#include "data/corpus.hpp"
+#include "data/corpus_facts.hpp"
 #include "data/drawn_corpus.hpp"
 
 namespace nas {
@@ -95,7 +95,7 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
   draw_splits(corpus, settings, context, [&](RandomEngine& random, const Example& example) {
     draw_example(random, size, min_length, example);
   });
-  corpus.chance = class_prior(corpus.train, 10);
+  corpus.chance = label_chance(corpus.train, 10);
   return corpus;
 }
 

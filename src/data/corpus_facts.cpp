@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/hash.hpp"
 
 namespace nas {
@@ -81,17 +83,50 @@ std::int64_t count_targets(const Windows& windows, std::int64_t id) {
   return count;
 }
 
-ChanceLevel recall_chance(std::int64_t num_values) {
-  const auto values = static_cast<double>(num_values);
-  return {
-      .by = "guessing among the values shown", .nll = std::log(values), .accuracy = 1.0 / values};
+UnknownShares unknown_shares(const Corpus& corpus) {
+  UnknownShares shares;
+  if (corpus.special.unknown < 0) return shares;
+  for (const auto& [split, windows] :
+       {std::pair("train", &corpus.train), {"valid", &corpus.valid}, {"test", &corpus.test}}) {
+    if (const auto scored = static_cast<double>(windows->num_scored()); scored > 0) {
+      const auto unknown = count_targets(*windows, corpus.special.unknown);
+      shares[split] = static_cast<double>(unknown) / scored;
+    }
+  }
+  return shares;
+}
+
+std::string unknown_text(const UnknownShares& shares) {
+  std::string text;
+  for (const auto* split : {"train", "valid", "test"}) {
+    const auto share = shares.find(split);
+    if (share == shares.end()) continue;
+    text += (text.empty() ? "" : ", ") + shortest(std::round(1e4 * share->second) / 100.0) +
+            " % of " +
+            (text.empty() ? "the targets of " + share->first + " are <unk>" : share->first);
+  }
+  return text;
+}
+
+std::string unknown_warning(const UnknownShares& shares, const Parameters& settings) {
+  constexpr double kMost = 0.05;
+  const bool many = std::any_of(shares.begin(), shares.end(),
+                                [&](const auto& share) { return share.second > kMost; });
+  if (!many || !settings.contains("tokenizer")) return {};
+  constexpr std::int64_t kPairs = 2000;
+  const auto size = settings.get<std::int64_t>("vocabulary");
+  const bool published = settings.get<std::string>("layout") != "standard";
+  return unknown_text(shares) +
+         ": what a model gets right there is no text. Pairs of bytes know all: data: "
+         "{tokenizer: bpe, vocabulary: " +
+         std::to_string(size > 256 ? size : kPairs) + (published ? ", layout: standard}" : "}");
 }
 
 ChanceLevel label_chance(const Windows& windows, std::int64_t labels) {
-  ChanceLevel chance{.by = "guessing the most frequent label"};
+  ChanceLevel chance{.by = "guessing by how frequent the answers are"};
+  const auto scored = static_cast<double>(windows.num_scored());
   for (std::int64_t label = 0; label < labels; ++label) {
-    const double share =
-        static_cast<double>(count_targets(windows, label)) / static_cast<double>(windows.size());
+    const double share = static_cast<double>(count_targets(windows, label)) / scored;
     if (share > 0.0) chance.nll -= share * std::log(share);
     chance.accuracy = std::max(chance.accuracy, share);
   }

@@ -191,25 +191,8 @@ std::vector<std::int32_t> draw_distinct(RandomEngine& random, std::int64_t begin
 }
 
 ChanceLevel uniform_chance(const std::string& what, std::int64_t num) {
-  ChanceLevel chance = recall_chance(num);
-  chance.by = "guessing among " + what;
-  return chance;
-}
-
-ChanceLevel class_prior(const Windows& windows, std::int64_t num_classes) {
-  std::vector<double> counts(static_cast<std::size_t>(num_classes));
-  double all = 0.0;
-  for (const auto target : windows.targets) {
-    if (target == kNotScored) continue;
-    ++counts[static_cast<std::size_t>(target)];
-    ++all;
-  }
-  ChanceLevel chance{.by = "guessing by how frequent the answers are"};
-  for (const double count : counts) {
-    chance.accuracy = std::max(chance.accuracy, count / all);
-    if (count > 0.0) chance.nll -= count / all * std::log(count / all);
-  }
-  return chance;
+  const auto values = static_cast<double>(num);
+  return {.by = "guessing among " + what, .nll = std::log(values), .accuracy = 1.0 / values};
 }
 
 Corpus draw_running_counts(const std::string& key, const Parameters& settings, std::int64_t context,

@@ -58,10 +58,6 @@ std::vector<std::int32_t> draw_distinct(RandomEngine& random, std::int64_t begin
 /// 1/num of them right. @param what  the answers, for people: "the values".
 ChanceLevel uniform_chance(const std::string& what, std::int64_t num);
 
-/// @return what always answering by the frequencies f_c of the scored targets reaches:
-/// -sum_c f_c ln f_c nats per target and max_c f_c of them right.
-ChanceLevel class_prior(const Windows& windows, std::int64_t num_classes);
-
 /// State tracking: tokens 0 and 1, each with probability 1/2, and at every position t the number of
 /// ones among tokens 0 .. t, modulo `modulus`. Ids are 0 .. modulus - 1. Chance is what knows its own
 /// token and place: with p_t the distribution of the count before t, accuracy = mean_t max p_t and

@@ -73,6 +73,10 @@ void check_facts(const json& facts) {
         "vanilla_parameters", "vanilla_flops", "epochs"}) {
     optional(facts, key, kNumber);
   }
+  optional(facts, "unknown_shares", kObject);
+  for (const auto& [split, share] : facts.value("unknown_shares", json::object()).items()) {
+    require("meta: unknown_shares." + split, share, kNumber);
+  }
   if (!facts.contains("chance")) return;
   const auto chance = required(facts, "meta: ", "chance", kObject);
   (void)required(chance, "meta: chance.", "by", kText);

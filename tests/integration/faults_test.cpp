@@ -163,51 +163,47 @@ TEST_F(FaultsTest, TooLittleAddressSpaceIsSaidBeforeAnythingIsTrained) {
   EXPECT_FALSE(fs::exists(folder));
 }
 
-TEST_F(FaultsTest, ATextFromWhichNothingCanBeLearnedIsSaid) {
-  const auto file = folder_ / "a.txt";
-  const auto said = [&](const std::string& line, int lines, int code = 0) {
-    std::ofstream stream(file, std::ios::binary);
-    for (int i = 0; i < lines; ++i) stream << line << '\n';
+class FaultsOfATextTest : public FaultsTest {
+ protected:
+  /// What is said of a text of so many pieces. @param data  of the configuration, but for the corpus.
+  std::string said(const std::string& data, const std::string& piece, int number, int code = 0) {
+    std::ofstream stream(file_, std::ios::binary);
+    for (int i = 0; i < number; ++i) stream << piece;
     stream.close();
-    EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--dry-run",
-                              "data={corpus: text_file, path: " + file.string() + "}"}),
+    EXPECT_EQ(run("nas-run",
+                  {config("smoke.yaml"), "--dry-run", "data={corpus: text_file, " + data + "}"}),
               code)
         << text();
     return text();
-  };
+  }
+
+  const std::string file_ = (folder_ / "a.txt").string();
+};
+
+TEST_F(FaultsOfATextTest, FromWhichNothingCanBeLearnedIsSaid) {
+  const auto path = "path: " + file_;
   const auto is_refused = [&](const std::string& what) {
-    return HasSubstr("data.path = " + file.string() + what);
+    return HasSubstr("data.path = " + file_ + what);
   };
-  EXPECT_THAT(said("a few words and another", 300), Not(HasSubstr("warning")));
-  EXPECT_THAT(said("a caf\xe9 and another", 300, 2),
+  EXPECT_THAT(said(path, "a few words and another\n", 300), Not(HasSubstr("warning")));
+  EXPECT_THAT(said(path, "a caf\xe9 and another\n", 300, 2),
               is_refused(" is no UTF-8 (byte 0xE9 in line 1), but probably LATIN1; must be UTF-8"));
-  EXPECT_THAT(said(std::string("a\0b and another", 15), 300, 2), is_refused(" has 300 NUL bytes"));
-  EXPECT_THAT(said("two words", 60),
+  EXPECT_THAT(said(path, std::string("a\0b and another\n", 16), 300, 2),
+              is_refused(" has 300 NUL bytes"));
+  EXPECT_THAT(said(path, "two words\n", 60),
               HasSubstr("the valid split has 2 windows of 16 tokens, fewer than a batch of "
                         "training (training.batch_size = 8): results say little"));
 }
 
-TEST_F(FaultsTest, ATextWithoutEndsOfLinesIsLookedAtToo) {
-  const auto file = folder_ / "a.txt";
-  const auto said = [&](const std::string& words, std::size_t bytes, int code = 0) {
-    std::ofstream stream(file, std::ios::binary);
-    for (std::size_t size = 0; size < bytes; size += words.size()) stream << words;
-    stream.close();
-    const auto name = file.string();
-    EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--dry-run",
-                              "data={corpus: text_file, train: " + name + ", valid: " + name +
-                                  ", test: " + name + "}"}),
-              code)
-        << text();
-    return text();
-  };
-  constexpr std::size_t kLong = 1'100'000;
-  EXPECT_THAT(said("caf\xc3\xa9 an ", kLong), Not(HasSubstr("a.txt has")));
-  EXPECT_THAT(said("caf\xe9 an ", kLong, 2), HasSubstr("a.txt is no UTF-8 (byte 0xE9 in line 1)"));
-  EXPECT_THAT(said("a few words\r", 5000, 2),
+TEST_F(FaultsOfATextTest, WithoutEndsOfLinesIsLookedAtToo) {
+  const auto splits = "train: " + file_ + ", valid: " + file_ + ", test: " + file_;
+  EXPECT_THAT(said(splits, "caf\xc3\xa9 an ", 125'000), Not(HasSubstr("a.txt has")));
+  EXPECT_THAT(said(splits, "caf\xe9 an ", 140'000, 2),
+              HasSubstr("a.txt is no UTF-8 (byte 0xE9 in line 1)"));
+  EXPECT_THAT(said(splits, "a few words\r", 420, 2),
               HasSubstr("a.txt ends its lines with \\r alone, must end them with \\n"));
   EXPECT_THAT(
-      said("a few words\r\n", 5000),
+      said(splits, "a few words\r\n", 400),
       AllOf(Not(HasSubstr("a.txt has")), HasSubstr("data.train and data.valid are one text"),
             HasSubstr("data.train and data.test are one text")));
 }

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/corpus_facts.hpp"
 #include "data/drawn_corpus.hpp"
 #include "data_fixture.hpp"
 
@@ -369,7 +370,7 @@ TEST(DrawnCorpora, ChanceIsTheFormulaAndWhatIsMeasured) {
     EXPECT_NEAR(corpus.chance->nll, std::log(answers), 1e-12) << key;
     EXPECT_NEAR(corpus.chance->accuracy, 1 / answers, 1e-12) << key;
     EXPECT_EQ(corpus.chance->by, by);
-    const auto measured = class_prior(corpus.valid, corpus.vocabulary);
+    const auto measured = label_chance(corpus.valid, corpus.vocabulary);
     EXPECT_NEAR(measured.nll, corpus.chance->nll, 0.01) << key;
     EXPECT_NEAR(measured.accuracy, corpus.chance->accuracy, 0.01) << key;
   }

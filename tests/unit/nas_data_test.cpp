@@ -140,8 +140,14 @@ TEST_F(NasData, GetFromAFolderThenListAndInfo) {
   EXPECT_THAT(info.text, HasSubstr("train     4 tokens in 1 lines"));
   EXPECT_THAT(info.text, HasSubstr("types     5 in train"));
   EXPECT_THAT(info.text, HasSubstr("valid     2 windows, 3 scored targets"));
+  EXPECT_THAT(info.text, HasSubstr("unknown   0 % of the targets of train are <unk>, 0 % of"));
+  EXPECT_THAT(info.text, Not(HasSubstr("warning")));
   EXPECT_THAT(info.text, HasSubstr("source    " + (folder_.path() / "own").string()));
   EXPECT_THAT(info.text, HasSubstr("licence   CC BY-SA"));
+  // Of two windows a, <unk>, a, <unk>.
+  EXPECT_THAT(run("info wikitext-2 --context 2 layout=standard vocabulary=3").text,
+              AllOf(HasSubstr("unknown   50 % of the targets of train are <unk>, 33.33 % of valid"),
+                    HasSubstr("warning: 50 % of the targets of train are <unk>, ")));
 }
 
 TEST_F(NasData, FailedGetWritesNothing) {

@@ -18,7 +18,9 @@ constexpr auto kNone = kNotScored;
 
 Corpus corpus_of(const SplitTexts& texts, std::int64_t context,
                  std::initializer_list<std::pair<std::string, Value>> changes = {}) {
-  Parameters settings(text_settings());
+  auto all = text_settings();
+  for (auto& setting : tokenizer_settings()) all.push_back(std::move(setting));
+  Parameters settings(all);
   for (const auto& [name, value] : changes) settings.set(name, value);
   return text_corpus("test", "a text", texts, settings, context);
 }
@@ -75,6 +77,36 @@ TEST(StandardLayout, BytesPerTokenIsOfTheValidationText) {
   EXPECT_EQ(count_targets(corpus.valid, corpus.special.unknown), 0);
   EXPECT_EQ(count_targets(corpus.test, corpus.special.unknown), 1);
   EXPECT_EQ(count_targets(corpus.test, -1), 0);
+}
+
+TEST(UnknownTokens, AreSaidBySplitAndTooManyWithWhatHasNone) {
+  // Words of <unk>, <eos> and a; characters of <unk>, a and the blank; X is no amino acid.
+  const SplitTexts texts{"a b a c\n", "a b\n", "c\n"};
+  const auto shares = [&](const std::string& unit) {
+    return unknown_shares(corpus_of(texts, 5, {{"unit", unit}, {"vocabulary", std::int64_t{3}}}));
+  };
+  using testing::Pair;
+  EXPECT_THAT(shares("word"), ElementsAre(Pair("test", 0.5), Pair("train", 0.4),
+                                          Pair("valid", testing::DoubleEq(1.0 / 3))));
+  EXPECT_THAT(shares("char"), ElementsAre(Pair("test", 1.0), Pair("train", 0.2),  // "a b a"
+                                          Pair("valid", 0.5)));
+  EXPECT_EQ(
+      unknown_shares(corpus_of({"ACX\nAC\n", "X\n", "A\n"}, 7, {{"unit", "residue"}})).at("train"),
+      1.0 / 7);
+  EXPECT_TRUE(unknown_shares(corpus_of(texts, 5, {{"unit", "byte"}})).empty());
+
+  EXPECT_EQ(unknown_text(shares("word")),
+            "40 % of the targets of train are <unk>, 33.33 % of valid, 50 % of test");
+  EXPECT_EQ(unknown_text({}), "");
+  Parameters settings(text_settings());
+  EXPECT_EQ(unknown_warning({{"train", 0.0}, {"valid", 0.05}}, settings), "");
+  EXPECT_THAT(unknown_warning({{"train", 0.0}, {"valid", 0.051}}, settings),
+              AllOf(testing::StartsWith("0 % of the targets of train are <unk>, 5.1 % of valid: "),
+                    testing::EndsWith(": data: {tokenizer: bpe, vocabulary: 10000}")));
+  settings.set("vocabulary", std::int64_t{256});
+  settings.set("layout", std::string("published"));
+  EXPECT_THAT(unknown_warning({{"test", 1.0}}, settings),
+              testing::EndsWith("{tokenizer: bpe, vocabulary: 2000, layout: standard}"));
 }
 
 TEST(TextForm, PromptsAndTextsOfWords) {

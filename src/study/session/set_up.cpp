@@ -8,6 +8,7 @@
 #include "core/plugin.hpp"
 #include "core/version.hpp"
 #include "core/warning.hpp"
+#include "data/corpus_facts.hpp"
 #include "instruments/environment.hpp"
 #include "ops/memory.hpp"
 #include "report/record_schema.hpp"
@@ -67,6 +68,9 @@ nlohmann::json environment_json(const nlohmann::json& facts) {
 }
 
 void warn_of_text(const Experiment& experiment, const nlohmann::json& facts) {
+  if (facts.contains("table")) return;
+  const auto shares = facts.value("unknown_shares", UnknownShares{});
+  if (const auto text = unknown_warning(shares, experiment.data); !text.empty()) warn(text);
   if (experiment.corpus != "text_file") return;
   for (const auto& [one, other] : {std::pair{"train", "valid"}, {"train", "test"}}) {
     const auto& file = experiment.data.get<std::string>(other);
