@@ -133,10 +133,6 @@ void write_entry(const fs::path& file, archive* reader, const fs::path& folder,
   if (std::fflush(out.get()) != 0) fail_to_write(file, destination, errno);
 }
 
-}  // namespace
-
-namespace {
-
 /// Puts in place of a package's three files what it installs.
 void unpack_package(const fs::path& folder, std::int64_t always) {
   std::vector<fs::path> parts;

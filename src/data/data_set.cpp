@@ -236,10 +236,7 @@ Prepared download_any(const DataSet& data_set, const DataLocation& location, con
     }
   }
   throw InputError(data_set.name + " could not be had from any of " +
-                   std::to_string(data_set.sources.size()) + " sources:" + failures +
-                   "\nTake it from a folder or an archive with: nas-data get " + data_set.name +
-                   " --from PATH, or put train.txt, valid.txt and test.txt into " +
-                   (location.folder / data_set.name).string());
+                   std::to_string(data_set.sources.size()) + " sources:" + failures + '\n' + how);
 }
 
 }  // namespace

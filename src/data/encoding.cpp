@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/warning.hpp"
+#include "data/unicode.hpp"
 #include "data/vocabulary.hpp"
 
 namespace nas {
@@ -90,8 +91,6 @@ std::string byte_encoding(std::string_view text, double high) {
   return share(0xC0, 0xDF) > share(0xE0, 0xFF) ? "KOI8-R" : "WINDOWS-1251";
 }
 
-bool is_mark(std::string_view text, std::string_view mark) { return text.starts_with(mark); }
-
 /// A script that puts no blanks between its words, and how many characters a word of it has at most
 /// on average where they are separated.
 struct Script {
@@ -121,8 +120,7 @@ const Script* script_without_blanks(char32_t c) {
 bool ends_line(char32_t c) { return c == 0x85 || c == 0x2028 || c == 0x2029; }
 
 bool is_blank(char32_t c) {
-  return c == 0xA0 || c == 0x1680 || (0x2000 <= c && c <= 0x200B) || c == 0x202F || c == 0x205F ||
-         c == 0x3000;
+  return c == 0x200B || (!ends_line(c) && character_class(c) == CharacterClass::space);
 }
 
 /// A kind of character: how many there are, and the first.
@@ -189,11 +187,14 @@ void scan_words(std::string_view text, Scan& scan) {
   end_word();
 }
 
-std::string name_of(char32_t character) {
-  if (character == '\r') return "\\r";
+std::string hexadecimal(const char* form, unsigned value) {
   std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "U+%04X", static_cast<unsigned>(character));
+  std::snprintf(text.data(), text.size(), form, value);
   return text.data();
+}
+
+std::string name_of(char32_t character) {
+  return character == '\r' ? "\\r" : hexadecimal("U+%04X", static_cast<unsigned>(character));
 }
 
 std::string place_of(std::string_view text, std::size_t position) {
@@ -201,15 +202,9 @@ std::string place_of(std::string_view text, std::size_t position) {
   return "line " + std::to_string(1 + std::count(before.begin(), before.end(), '\n'));
 }
 
-std::string byte_name(unsigned value) {
-  std::array<char, 8> text{};
-  std::snprintf(text.data(), text.size(), "0x%02X", value);
-  return text.data();
-}
-
 /// What is no UTF-8, in words.
 std::string foreign_text(std::string_view text, std::size_t position) {
-  return "is no UTF-8 (byte " + byte_name(byte_at(text, position)) + " in " +
+  return "is no UTF-8 (byte " + hexadecimal("0x%02X", byte_at(text, position)) + " in " +
          place_of(text, position) + "), but probably " + probable_encoding(text);
 }
 
@@ -311,10 +306,10 @@ std::optional<std::size_t> first_foreign_byte(std::string_view text) {
 
 std::string wide_encoding(std::string_view text) {
   using namespace std::string_view_literals;
-  if (is_mark(text, "\xFF\xFE\0\0"sv)) return "UTF-32LE";
-  if (is_mark(text, "\0\0\xFE\xFF"sv)) return "UTF-32BE";
-  if (is_mark(text, "\xFF\xFE"sv)) return "UTF-16LE";
-  if (is_mark(text, "\xFE\xFF"sv)) return "UTF-16BE";
+  if (text.starts_with("\xFF\xFE\0\0"sv)) return "UTF-32LE";
+  if (text.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32BE";
+  if (text.starts_with("\xFF\xFE"sv)) return "UTF-16LE";
+  if (text.starts_with("\xFE\xFF"sv)) return "UTF-16BE";
   text = text.substr(0, kLooked);
   // By place in four bytes: control bytes, which no other text has, and those that begin Han and hangul.
   std::array<double, 4> control{};

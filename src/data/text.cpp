@@ -62,14 +62,6 @@ Windows published_windows(std::string_view text, const Tokenizer& tokenizer, std
   return windows;
 }
 
-std::string windows_missing(std::string_view name, std::string_view split, bool published,
-                            std::int64_t context) {
-  return std::string(name) + ": the " + std::string(split) + " split has " +
-         (published ? "no line of more than " + std::to_string(context) +
-                          " words (the context), which layout = published needs"
-                    : "no text");
-}
-
 /// Refuses texts whose tokens find no memory beside them. How many words there are is not known
 /// before they are read.
 void require_room(const std::string& what, const SplitTexts& texts, const TokenizerKind& kind,
@@ -117,14 +109,14 @@ void fill(Corpus& corpus, const SplitTexts& texts, const TextForm& form, bool pu
   corpus.train = form.windows(texts.train, context, true);
   corpus.valid = form.windows(texts.valid, context, false);
   corpus.test = form.windows(texts.test, context, false);
-  const auto require_windows = [&](const Windows& windows, std::string_view split) {
-    if (windows.size() == 0) {
-      throw InputError(windows_missing(corpus.name, split, published, context));
-    }
-  };
-  require_windows(corpus.train, "train");
-  require_windows(corpus.valid, "valid");
-  require_windows(corpus.test, "test");
+  for (const auto& [split, windows] :
+       {std::pair("train", &corpus.train), {"valid", &corpus.valid}, {"test", &corpus.test}}) {
+    if (windows->size() > 0) continue;
+    throw InputError(corpus.name + ": the " + split + " split has " +
+                     (published ? "no line of more than " + std::to_string(context) +
+                                      " words (the context), which layout = published needs"
+                                : "no text"));
+  }
 }
 
 }  // namespace

@@ -42,16 +42,16 @@ def decompositions():
 
 
 def table(name, what, found):
-    cells = [f"{{0x{first:X}, 0x{last:X}, '{kind}'}}," for first, last, kind in found]
+    cells = [f"{{0x{first:X},0x{last:X},'{kind}'}}," for first, last, kind in found]
     return "\n".join([f"/// {what}", f"inline constexpr std::array<UnicodeRange, {len(found)}> {name}{{{{", *wrapped("   ", cells), "}};"])
 
 
 def text(name, what, found):
     return "\n".join([f"/// {what}", f"inline constexpr std::string_view {name} =",
-                      *(f'    "{line.strip()} "' for line in wrapped("", found, 118)), "    ;"])
+                      *(f'    "{line.strip()} "' for line in wrapped("", found)), "    ;"])
 
 
-def wrapped(line, cells, width=99):
+def wrapped(line, cells, width=118):
     start, lines = line, []
     for cell in cells:
         if len(line) + len(cell) > width:
