@@ -25,10 +25,6 @@ struct Task {
   [[nodiscard]] std::int64_t num_gaps() const { return (length - context()) / 2; }
 };
 
-[[noreturn]] void refuse(const std::string& name, std::int64_t value, const std::string& allowed) {
-  refuse_setting("mqar", name, value, allowed);
-}
-
 Task read_task(const Parameters& settings, std::int64_t context) {
   const Task task{.vocabulary = settings.get<std::int64_t>("vocabulary"),
                   .length = context,
@@ -38,22 +34,23 @@ Task read_task(const Parameters& settings, std::int64_t context) {
                   .random_non_queries = settings.get<bool>("random_non_queries")};
   const auto length = settings.get<std::int64_t>("length");
   if (length != 0 && length != context) {
-    refuse("data.length", length, "0 or equal to model.context (" + std::to_string(context) + ")");
+    refuse_setting("mqar", "data.length", length,
+                   "0 or equal to model.context (" + std::to_string(context) + ")");
   }
-  if (context % 2 != 0) refuse("model.context", context, "even");
+  if (context % 2 != 0) refuse_setting("mqar", "model.context", context, "even");
   if (task.pairs > context / 4) {
-    refuse("data.pairs", task.pairs,
-           "at most a quarter of model.context (" + std::to_string(context) + ")");
+    refuse_setting("mqar", "data.pairs", task.pairs,
+                   "at most a quarter of model.context (" + std::to_string(context) + ")");
   }
   if (task.updates > std::min(task.pairs, context / 2 - 2 * task.pairs)) {
-    refuse("data.updates", task.updates,
-           "at most data.pairs (" + std::to_string(task.pairs) +
-               ") and leave two tokens of model.context (" + std::to_string(context) +
-               ") for each query");
+    refuse_setting("mqar", "data.updates", task.updates,
+                   "at most data.pairs (" + std::to_string(task.pairs) +
+                       ") and leave two tokens of model.context (" + std::to_string(context) +
+                       ") for each query");
   }
   if (task.vocabulary <= context) {
-    refuse("data.vocabulary", task.vocabulary,
-           "greater than model.context (" + std::to_string(context) + ")");
+    refuse_setting("mqar", "data.vocabulary", task.vocabulary,
+                   "greater than model.context (" + std::to_string(context) + ")");
   }
   return task;
 }

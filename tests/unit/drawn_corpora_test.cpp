@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/format.hpp"
 #include "data/corpus_facts.hpp"
 #include "data/drawn_corpus.hpp"
 #include "data_fixture.hpp"
@@ -256,29 +257,42 @@ TEST(FuzzyRecall, TrainingLearnsEveryNextToken) {
   }
 }
 
-TEST(Memorization, AKeyHasOneValueInAllSplitsAndNoExampleShowsIt) {
-  const Corpus corpus = make_corpus("memorization", 32, {{"train_examples", integer(300)}});
-  std::map<std::int64_t, std::int64_t> value_of;
-  std::set<std::int64_t> values;
+// The test's own account of the law: counts of what each urn gave before.
+TEST(Urns, DrawsFollowPolyasUrnsAndTheDescriptionSaysTheLeastPerplexity) {
+  const Corpus corpus = make_corpus("urns", 32, {});
+  double nll = 0.0;
+  double draws = 0.0;
+  std::array<double, 2> expected{};  // draws of values that came before, by half
+  std::array<double, 2> seen{};
   for (const Windows* windows : {&corpus.train, &corpus.valid, &corpus.test}) {
     for (std::int64_t i = 0; i < windows->size(); ++i) {
       const auto window = read_window(*windows, i);
+      std::map<std::int64_t, Ids> urns;
       for (std::size_t t = 0; t < window.input.size(); t += 2) {
-        EXPECT_LT(window.input[t], 127);
-        EXPECT_EQ(window.input[t + 1], 255);
-        EXPECT_EQ(window.target[t], kNone);
-        const auto value = window.target[t + 1];
-        EXPECT_TRUE(value >= 127 && value < 255);
-        EXPECT_EQ(value_of.try_emplace(window.input[t], value).first->second, value);
-        values.insert(value);
+        const auto value = window.input[t + 1];
+        ASSERT_TRUE(window.input[t] < 4 && value >= 4 && value < 12);
+        ASSERT_EQ(window.target[t], value);
+        ASSERT_EQ(window.target[t + 1], kNone);
+        auto& urn = urns[window.input[t]];
+        const auto n = static_cast<double>(urn.size());
+        const auto times = static_cast<double>(std::count(urn.begin(), urn.end(), value));
+        nll -= std::log((times + 0.05) / (n + 0.4));
+        ++draws;
+        const auto kinds =
+            static_cast<double>(std::set<std::int64_t>(urn.begin(), urn.end()).size());
+        const auto half = static_cast<std::size_t>(t >= 16);
+        expected[half] += (n + 0.05 * kinds) / (n + 0.4);
+        seen[half] += times > 0 ? 1.0 : 0.0;
+        urn.push_back(value);
       }
     }
   }
-  EXPECT_EQ(value_of.size(), 127U) << "training shows every key";
-  EXPECT_EQ(values.size(), 127U) << "keys have different values";
-  const Corpus other = make_corpus("memorization", 32, {{"seed", integer(2)}});
-  const auto window = read_window(other.train, 0);
-  EXPECT_NE(value_of.at(window.input[0]), window.target[1]) << "values are those of the seed";
+  for (const std::size_t half : {0U, 1U}) EXPECT_NEAR(seen[half] / expected[half], 1.0, 0.005);
+  const auto least = std::exp(nll / draws);
+  EXPECT_NEAR(least, 3.1358, 0.01);  // by formula, from the beta-binomial counts of each value
+  EXPECT_NEAR(corpus.chance->nll, std::log(8.0), 1e-12);
+  EXPECT_THAT(corpus.description, ::testing::EndsWith("least possible perplexity " +
+                                                      shortest(std::round(1e3 * least) / 1e3)));
 }
 
 struct Row {
@@ -299,7 +313,7 @@ const std::vector<Row>& rows() {
       {"fuzzy_recall", 128, "a9a4fa056c7573dadd7b119d17d4d0ccb7d4a940d6a06f3ddaa63253092e48c7"},
       {"selective_copying", 256,
        "f4131c57b31a587a41571d9bbdfc81620b4b435d2a93b4c8c041026093fe36d1"},
-      {"memorization", 32, "e8047aa48c09d61f02e2a9f91f613eba9fea6efcefeda9d6d22fcb93ac0e7817"},
+      {"urns", 32, "71a81387d59d65617c992a0be3a816fabfff12bb51a2e199b0c9cee144e94639"},
       {"listops", 128, "280786fdb8ca8973e541f5588c09cb30cb2befe643f3f4bc81e724ac151f3c6a"}};
   return kRows;
 }
@@ -364,8 +378,7 @@ TEST(DrawnCorpora, ChanceIsTheFormulaAndWhatIsMeasured) {
         Formula{"in_context_recall", 128, 8, "guessing among the values"},
         Formula{"noisy_recall", 128, 8, "guessing among the values"},
         Formula{"fuzzy_recall", 128, 8, "guessing among the tokens of values"},
-        Formula{"selective_copying", 256, 14, "guessing among the tokens"},
-        Formula{"memorization", 32, 127, "guessing among the values"}}) {
+        Formula{"selective_copying", 256, 14, "guessing among the tokens"}}) {
     const Corpus corpus = make_corpus(key, context, {});
     EXPECT_NEAR(corpus.chance->nll, std::log(answers), 1e-12) << key;
     EXPECT_NEAR(corpus.chance->accuracy, 1 / answers, 1e-12) << key;
@@ -484,7 +497,7 @@ TEST(DrawnCorpora, SettingsThatDoNotFitAreRefused) {
          "model.context = 23, must be at least four times data.key_motif + data.value_motif (24)");
   expect("selective_copying", 33, {},
          "data.tokens = 16, must be less than half of model.context - 1 (32)");
-  expect("memorization", 31, {}, "model.context = 31, must be even and at least 2");
+  expect("urns", 31, {}, "model.context = 31, must be even and at least 4");
   expect("listops", 31, {}, "data.min_length = 32, must be at most model.context (31)");
   expect("listops", 64, {{"depth", integer(2)}},
          "data.min_length = 32, must be what some expressions of data.depth = 2 and "
