@@ -72,7 +72,8 @@ class Study:
         @param on_progress  is called from another thread whenever an evaluation or a batch has
             finished, with a dict: "stage" ("search", then what follows it), "planned" asks (None: not
             known) or training runs, "asked", "trained", "rejected", "reused", "evaluation" (None after
-            a batch), "best" or "hypervolume". What it raises ends the run, resumably.
+            a batch), "best" or "hypervolume"; where seeds are added until mechanisms are decided, after each
+            group of them "decided", a text each, and "planned" falls. What it raises ends the run, resumably.
         @param retry_failed  train again what is recorded as failed, out of memory, timed out or crashed.
         @param force_device  continue on another kind of device than recorded.
         @throws  as attnas.run; what ends a function that is an objective or the algorithm comes as

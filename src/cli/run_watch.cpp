@@ -55,12 +55,8 @@ nlohmann::json curve_json(const std::vector<CurvePoint>& curve) {
 
 /// Whether what was to follow the search is still missing.
 bool lacks_stage(const RunSummary& run) {
-  const auto section = [&run](const char* name) {
-    const auto found = run.config.find(name);
-    return found != run.config.end() && found->is_object() ? *found : nlohmann::json::object();
-  };
-  return (section("retest").value("replicates", 0) > 0 && run.retest.is_null()) ||
-         (section("baseline").value("tune", nlohmann::json()).is_object() && run.tuning.is_null());
+  const auto retest = run.config.value("retest", nlohmann::json::object());
+  return retest.is_object() && retest.value("replicates", 0) > 0 && run.retest.is_null();
 }
 
 /// Mechanisms that are trained in place of a search, in their order.
@@ -74,21 +70,27 @@ std::vector<std::string> listed_mechanisms(const RunSummary& run) {
 }
 
 /// Asks that are answered, of how many, or training runs where these are what is known beforehand.
-nlohmann::json progress_of(const RunSummary& run) {
+/// @param planned   training runs of listed mechanisms and controls; null: not recorded.
+/// @param finished  what was done is then all.
+nlohmann::json progress_of(const RunSummary& run, const nlohmann::json& planned, bool finished) {
   if (run.listed()) {
-    // Controls, which are trained last, are counted nowhere beforehand.
     const auto retest = run.config.value("retest", nlohmann::json::object());
-    const auto most = (std::ssize(run.config.at("mechanisms")) + 1) *  // and the baseline
-                      retest.value("replicates", std::int64_t{0});
     const std::int64_t done = run.outside.evaluations;
+    const auto most = finished              ? done
+                      : planned.is_number() ? planned.get<std::int64_t>()
+                                            : (std::ssize(run.config.at("mechanisms")) + 1) *
+                                                  retest.value("replicates", std::int64_t{0});
     if (most == 0) return {{"done", done}, {"of", nullptr}, {"unit", "training run"}};
-    return {{"done", std::min(done, most)}, {"of", most}, {"unit", "training run"}};
+    return {{"done", std::min(done, most)},
+            {"of", most},
+            {"unit", "training run"},
+            {"at_most", !finished && retest.contains("until")}};
   }
   // Asks that need no training of their own are free where the budget counts training runs: there
   // may be more than were planned.
-  const auto& planned = run.further.at("planned_asks");
-  if (planned.is_number() && planned.get<double>() >= static_cast<double>(run.num_asked())) {
-    return {{"done", run.num_asked()}, {"of", planned}, {"unit", "ask"}};
+  const auto& asks = run.further.at("planned_asks");
+  if (asks.is_number() && asks.get<double>() >= static_cast<double>(run.num_asked())) {
+    return {{"done", run.num_asked()}, {"of", asks}, {"unit", "ask"}};
   }
   const auto budget = run.config.value("budget", nlohmann::json::object());
   if (const auto most = budget.value("evaluations", std::int64_t{0}); most > 0) {
@@ -177,16 +179,22 @@ nlohmann::json left_of(const RunSummary& run, const nlohmann::json& progress) {
     return a->measured.value("started", "") < b->measured.value("started", "");
   });
   for (const auto* one : latest) seconds.push_back(measured_number(*one, "train_seconds"));
+  double begun = 0.0;
   double running = 0.0;
   double elapsed = 0.0;
   for (const auto& array : run.at_work.at("arrays")) {
     const auto size = static_cast<double>(array.at("trainings").size());
     if (size == 0.0) continue;
     const double done = share_done(array.at("step"), array.at("steps"));
+    begun += size;
     running += size * (1.0 - done);
     const auto since = seconds_since(array.at("started"));
     elapsed += since;
     if (done > 0.0) seconds.push_back(since / done / size);
+  }
+  if (run.listed() && progress.at("of").is_number()) {  // beyond the seeds that are trained now
+    const double rest = progress.at("of").get<double>() - progress.at("done").get<double>() - begun;
+    trainings = std::max(trainings, rest);
   }
   trainings += running;
   const bool searching = run.at_work.value("stage", "") == "search";
@@ -208,7 +216,7 @@ nlohmann::json left_of(const RunSummary& run, const nlohmann::json& progress) {
                                time_left(running, workers, std::move(seconds)), workers);
   }
   if (!left) return nullptr;
-  return {left->low, left->high};
+  return {progress.value("at_most", false) ? left->high : left->low, left->high};
 }
 
 }  // namespace
@@ -275,6 +283,7 @@ void RunWatch::read_copy() {
       run_->asking = store.meta("asking").value_or(nullptr);
       run_->at_work = store.meta("at_work").value_or(nullptr);
     }
+    planned_trainings_ = store.meta("planned_trainings").value_or(nullptr);
     ++version_;
     if (!goes_on) {
       evaluations_.clear();
@@ -302,7 +311,7 @@ std::size_t RunWatch::number_of(const std::string& candidate) {
 
 void RunWatch::describe() {
   const auto& run = *run_;
-  const auto progress = progress_of(run);
+  const auto progress = progress_of(run, planned_trainings_, phase() == "finished");
   const auto text = [](const nlohmann::json& json, const char* key) {
     const auto found = json.find(key);
     return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();

@@ -69,7 +69,8 @@ class RunWatch {
 
   StoreCopy copy_;
   std::optional<RunSummary> run_;
-  bool whole_ = false;  ///< the last reading of it did not fail on the way
+  nlohmann::json planned_trainings_;  ///< of listed mechanisms and controls; null: not recorded
+  bool whole_ = false;                ///< the last reading of it did not fail on the way
   bool writer_ = false;
   std::string phase_;
   std::chrono::steady_clock::time_point looked_{};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/format.hpp"
+#include "report/text.hpp"
 #include "store/evaluation.hpp"
 
 namespace nas {
@@ -36,6 +37,18 @@ void StageDisplay::update(const Progress& progress) {
   lines_->show({times(progress), trains.empty() ? finished(*progress.evaluation) : trains});
 }
 
+void StageDisplay::group_ended(const Observer::Group& group) {
+  options_.total = group.total;
+  for (const auto& line : group.lines) {
+    if (!said_.insert(line).second) continue;
+    if (plain_) {
+      plain_->write(line);
+    } else {
+      lines_->leave(wrapped(line, lines_->columns()));
+    }
+  }
+}
+
 void StageDisplay::workforce(const Workforce& workforce) {
   workforce_ = workforce;
   options_.workers = std::max(1, workforce.slots);
@@ -43,13 +56,18 @@ void StageDisplay::workforce(const Workforce& workforce) {
 
 std::string StageDisplay::times(const Progress& progress) const {
   const auto done = progress.trained + progress.rejected + progress.reused;
-  const auto count =
-      options_.stage + " " + std::to_string(done) + "/" + std::to_string(options_.total) + ", ";
+  const auto count = options_.stage + " " + std::to_string(done) +
+                     (options_.at_most ? " of at most " : "/") + std::to_string(options_.total) +
+                     ", ";
   const auto elapsed = human_duration(options_.now() - started_) + " elapsed";
   const auto waiting = std::max<std::int64_t>(0, options_.total - done - trainings_.size());
-  const auto left = trainings_.left(static_cast<double>(waiting), options_.workers, options_.now());
-  return count + (left && done < options_.total ? left_text(*left) + ", " : "") + elapsed +
-         (workforce_ ? ", " + text_of(*workforce_) : "");
+  auto left = trainings_.left(static_cast<double>(waiting), options_.workers, options_.now());
+  std::string time;
+  if (left && done < options_.total) {
+    if (options_.at_most) left->low = left->high;
+    time = (options_.at_most ? "at most " : "") + left_text(*left) + ", ";
+  }
+  return count + time + elapsed + (workforce_ ? ", " + text_of(*workforce_) : "");
 }
 
 std::string StageDisplay::finished(const Evaluation& evaluation) const {

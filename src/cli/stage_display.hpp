@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 
 #include "cli/plain_lines.hpp"
@@ -12,6 +13,7 @@
 #include "core/terminal.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "evaluation/workforce.hpp"
+#include "study/session/observer.hpp"
 
 namespace nas {
 
@@ -24,15 +26,19 @@ class StageDisplay {
     std::function<int()> width = terminal_width;  ///< columns of the terminal
     std::string stage;                            ///< what the training runs are for: "re-test"
     std::int64_t total = 0;                       ///< training runs, known ones included
+    bool at_most = false;                         ///< whether they may be fewer
     int workers = 1;
     std::function<std::string(const std::string&)> label;  ///< of a candidate
     std::function<double()> now{};                         ///< seconds; default: the steady clock
   };
   StageDisplay(std::ostream& out, Options options);
 
-  /// "re-test 3/20, 3 to 4 min left, 41 s elapsed", and beneath it what trains; or all of it in one
+  /// "re-test 3/20, 3 to 4 min left, 41 s elapsed" or, where they may be fewer, "training 3 of at most
+  /// 60, at most 4 min left, 41 s elapsed", and beneath it what trains; or all of it in one
   /// line that ends in ": LABEL replicate 1000002".
   void update(const Progress& progress);
+  /// What a group of seeds says, a line each, but for what was said before.
+  void group_ended(const Observer::Group& group);
   /// The workers elsewhere, from now on.
   void workforce(const Workforce& workforce);
 
@@ -44,6 +50,7 @@ class StageDisplay {
   Options options_;
   double started_;
   RunningTrainings trainings_;
+  std::set<std::string> said_;
   std::optional<Workforce> workforce_;
   std::optional<StatusLines> lines_;  ///< of a terminal
   std::optional<PlainLines> plain_;   ///< else

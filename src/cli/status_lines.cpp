@@ -1,6 +1,7 @@
 #include "cli/status_lines.hpp"
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "core/error.hpp"
@@ -54,7 +55,20 @@ void StatusLines::show(const std::vector<std::string>& lines) {
     const auto& line = lines[i];
     shown_.push_back(shortened(printable(line.substr(0, line.find('\n'))), width));
   }
-  out_ << in_place(shown_) << '\r';
+  draw({});
+}
+
+void StatusLines::leave(const std::string& text) {
+  std::istringstream stream(printable(text));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  draw(std::move(lines));
+}
+
+void StatusLines::draw(std::vector<std::string> lines) {
+  lines.insert(lines.end(), shown_.begin(), shown_.end());
+  if (shown_.empty()) lines.emplace_back();
+  out_ << in_place(lines) << '\r';
   if (shown_.size() > 1) out_ << "\x1b[" << shown_.size() - 1 << 'A';
   out_ << std::flush;
 }

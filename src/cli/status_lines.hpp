@@ -32,8 +32,13 @@ class StatusLines {
   /// is longer than a row is cut and ends in "…", of one that goes on in a further line the first is
   /// shown.
   void show(const std::vector<std::string>& lines);
+  /// Writes a text above them, which stays there; none of its lines longer than columns().
+  void leave(const std::string& text);
 
  private:
+  /// Those that stay, and below them those that are shown.
+  void draw(std::vector<std::string> lines);
+
   std::ostream& out_;
   std::function<int()> width_;
   std::function<int()> height_;

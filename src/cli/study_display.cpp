@@ -73,6 +73,7 @@ void StudyDisplay::stage_begins(const Stage& stage) {
           .terminal = terminal_,
           .stage = stage.name,
           .total = stage.total,
+          .at_most = stage.at_most,
           .workers = problem.num_workers(),
           .label = [&problem, baseline = stage.baseline](
                        const std::string& name) { return problem.label_beside(name, baseline); },
@@ -82,6 +83,10 @@ void StudyDisplay::stage_begins(const Stage& stage) {
 
 void StudyDisplay::stage_progressed(const Progress& progress) {
   if (stage_) stage_->update(progress);
+}
+
+void StudyDisplay::group_ended(const Group& group) {
+  if (stage_) stage_->group_ended(group);
 }
 
 }  // namespace nas

@@ -28,6 +28,7 @@ class StudyDisplay final : public Observer {
   void stage_begins(const Stage& stage) override;
   void stage_progressed(const Progress& progress) override;
   void stage_ended() override { stage_.reset(); }
+  void group_ended(const Group& group) override;
 
  private:
   std::ostream& out_;

@@ -26,10 +26,7 @@ const mechanism = (c) => mechanismOf(nameOf(c), candidates.get(c)?.label);
 function stateWords() {
   const {phase, progress, at_work: work} = state;
   const words = phase === "silent" ? "Running, but nothing has been written for a while" : phase;
-  const done = progress.of !== null
-    ? `${progress.done.toLocaleString("en")} of ${plural(progress.of, progress.unit)}`
-    : plural(progress.done, progress.unit);
-  const parts = [`: ${done}`];
+  const parts = [`: ${progressText(progress)}`];
   if (work && work.stage !== "search") parts.push(`; ${work.stage}`);
   if (work && work.batch !== null) parts.push(`, generation ${work.batch + 1}`);
   if (phase === "finished" && state.ended_by) parts.push(`; ended by: ${state.ended_by}`);
@@ -70,12 +67,11 @@ function showHead() {
   }
   const tiles = [tile(duration(elapsed()), "elapsed")];
   if (phase === "running") {
-    tiles.push(tile(state.left ? range(state.left) : "unknown", work && work.stage !== "search"
-      ? `left of the ${work.stage}` : "left"));
+    tiles.push(tile(state.left ? range(state.left) : "unknown", progress.at_most ? "left at most"
+      : work && work.stage !== "search" && !state.listed ? `left of the ${work.stage}` : "left"));
   }
   const trained = counts.evaluated + counts.outside;
-  const planned = state.listed && progress.of >= trained ? ` of ${progress.of.toLocaleString("en")}` : "";
-  tiles.push(tile(trained.toLocaleString("en") + planned, "training runs done"));
+  tiles.push(tile(trained.toLocaleString("en"), "training runs done"));
   state.best.forEach(({c, value}, i) => {
     tiles.push(tile(number(value), `best ${state.objectives[i].title}`,
                     state.objectives.length === 1 ? mechanism(c) : null));

@@ -41,6 +41,11 @@ function range([low, high]) {
 }
 
 const plural = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+
+/// "7 of at most 60 training runs".
+function progressText({done, of, unit, at_most: most}) {
+  return of === null ? plural(done, unit) : `${done.toLocaleString("en")} of ${most ? "at most " : ""}${plural(of, unit)}`;
+}
 const seconds = (time) => (Date.now() + skew - Date.parse(time)) / SECOND;
 
 // --- Elements ---

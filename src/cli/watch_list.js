@@ -15,10 +15,6 @@ function elapsed(row) {
   return isLive(row) && row.started ? Math.max(recorded, seconds(row.started)) : recorded;
 }
 
-function progressText({done, of, unit}) {
-  return of === null ? plural(done, unit) : `${done.toLocaleString("en")} of ${plural(of, unit)}`;
-}
-
 /// How far the best is from the baseline; empty where that is unknown.
 function difference({best, baseline, objective}) {
   if (!best || best.value === null || baseline === null) return "";

@@ -56,12 +56,17 @@ std::vector<std::string> shortened(std::vector<std::string> names) {
   return names;
 }
 
+/// Also of a run that was stopped before it recorded it. Empty: the problem has none.
+std::string baseline_of(const RunSummary& run) {
+  return run.baseline ? run.baseline->candidate
+                      : run.config.value("/baseline/mechanism"_json_pointer, std::string());
+}
+
 /// The canonical name of what may be written otherwise, as nas-train takes it; empty of what is no
 /// model's name.
 std::string canonical_name(const RunSummary& run, const std::string& given) {
   try {
-    const auto base =
-        run.baseline ? recorded_architecture(run, run.baseline->candidate) : std::nullopt;
+    const auto base = recorded_architecture(run, baseline_of(run));
     if (base && is_shorthand(given, *base)) {
       return candidate_of(named_model(given, *base, *base)).name;
     }
@@ -72,16 +77,18 @@ std::string canonical_name(const RunSummary& run, const std::string& given) {
   }
 }
 
-/// Why a run has no baseline to return.
-std::string without_baseline(const RunSummary& run) {
-  const auto name = canonical_name(run, run.config.value("/baseline/mechanism"_json_pointer, ""));
+/// The baseline, or why there is none to return.
+std::string trained_baseline(const RunSummary& run) {
+  const auto name = canonical_name(run, baseline_of(run));
+  std::string why = "the run has none";
   for (const auto& evaluation : run.evaluations) {
-    if (evaluation.candidate != name || is_usable(evaluation)) continue;
-    return "that of the run, " + run.label(name) + ", is " +
-           std::string(to_string(evaluation.status)) +
-           (evaluation.reason.empty() ? "" : ": " + evaluation.reason);
+    if (evaluation.candidate != name) continue;
+    if (is_usable(evaluation)) return name;
+    why = "that of the run, " + run.label(name) + ", is " +
+          std::string(to_string(evaluation.status)) +
+          (evaluation.reason.empty() ? "" : ": " + evaluation.reason);
   }
-  return "the run has none";
+  throw InputError("mechanism = baseline, but " + why);
 }
 
 }  // namespace
@@ -93,10 +100,7 @@ std::string find_mechanism(const RunSummary& run, const std::string& given) {
                        join(shortened(labels_of(run))));
     return run.ranking.front().candidate;
   }
-  if (given == "baseline") {
-    if (!run.baseline) throw InputError("mechanism = baseline, but " + without_baseline(run));
-    return run.baseline->candidate;
-  }
+  if (given == "baseline") return run.baseline ? run.baseline->candidate : trained_baseline(run);
   for (const auto& evaluation : run.evaluations) {
     const auto& candidate = evaluation.candidate;
     if (candidate == given || run.label(candidate) == given ||

@@ -63,6 +63,10 @@ class Listener final : public Observer {
     stage(begun.name, begun.total);
   }
   void stage_progressed(const Progress& progress) override { progressed(progress); }
+  void group_ended(const Group& group) override {
+    tell("progressed",
+         {{"planned", group.total}, {"decided", group.lines}, {"evaluation", nullptr}});
+  }
 
  private:
   void stage(const std::string& name, const nlohmann::json& planned) {

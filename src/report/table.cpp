@@ -567,17 +567,29 @@ std::string tuning_text(const RunSummary& run) {
   return text.str();
 }
 
-/// What it takes to decide about what so many seeds do not.
+/// What it takes to decide about listed mechanisms that are undecided: of a given number of seeds to add
+/// them until it is done, else how many more.
 std::string deciding_text(const RunSummary& run) {
+  const auto is_open = [&run](const nlohmann::json& candidate) {
+    const auto& contrast = candidate.at("against_baseline");
+    return candidate.at("role") == "listed" && contrast.is_object() &&
+           contrast.at("p_holm").get<double>() > 1.0 - run.retest.at("confidence").get<double>();
+  };
+  const auto& candidates = run.retest.at("candidates");
+  if (!run.retest.contains("until")) {
+    if (!std::any_of(candidates.begin(), candidates.end(), is_open)) return {};
+    return "\nThe same with --until 3% adds seeds until each is decided, and to none more than it "
+           "takes\n";
+  }
   const auto seeds = run.retest.value("seeds_needed", std::int64_t{0});
   if (seeds == 0 || run.outside.evaluations == 0) return {};
   std::int64_t trainings = 0;
-  for (const auto& candidate : run.retest.at("candidates")) {
+  for (const auto& candidate : candidates) {
     const auto& role = candidate.at("role");
     if (role != "listed" && role != "baseline") continue;
     const auto& contrast = candidate.at("against_baseline");
     const bool decided =
-        run.retest.contains("until") && contrast.is_object() &&
+        contrast.is_object() &&
         std::ssize(candidate.at("evaluations")) < run.retest.at("replicates").get<std::int64_t>();
     if (!decided) trainings += seeds - std::ssize(candidate.at("evaluations"));
   }

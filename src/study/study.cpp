@@ -63,14 +63,34 @@ class OneAtATime final : public Observer {
   void progressed(const Progress& progress) override { tell(&Observer::progressed, progress); }
   void indicated(const Indicator& indicator) override { tell(&Observer::indicated, indicator); }
   void search_ended() override { tell(&Observer::search_ended); }
-  void stage_begins(const Stage& stage) override { tell(&Observer::stage_begins, stage); }
-  void stage_progressed(const Progress& progress) override {
-    tell(&Observer::stage_progressed, progress);
+  void stage_begins(const Stage& stage) override {
+    if (!in_sequence_) return tell(&Observer::stage_begins, stage);
+    before_ = sum_;
   }
-  void stage_ended() override { tell(&Observer::stage_ended); }
-  void sequence_begins(const Stage& whole) override { tell(&Observer::sequence_begins, whole); }
+  void stage_progressed(const Progress& progress) override {
+    const std::lock_guard lock(mutex_);
+    sum_ = progress;
+    sum_.asked += before_.asked;
+    sum_.trained += before_.trained;
+    sum_.rejected += before_.rejected;
+    sum_.reused += before_.reused;
+    tell(&Observer::stage_progressed, sum_);
+  }
+  void stage_ended() override {
+    if (!in_sequence_) sequence_ended();
+  }
+  void sequence_begins(const Stage& whole) override {
+    auto stage = whole;
+    stage.at_most = true;
+    tell(&Observer::stage_begins, stage);
+    in_sequence_ = true;
+  }
   void group_ended(const Group& group) override { tell(&Observer::group_ended, group); }
-  void sequence_ended() override { tell(&Observer::sequence_ended); }
+  void sequence_ended() override {
+    tell(&Observer::stage_ended);
+    in_sequence_ = false;
+    before_ = sum_ = {};
+  }
 
  private:
   template <class Function, class... Arguments>
@@ -81,7 +101,9 @@ class OneAtATime final : public Observer {
 
   Observer& observer_;
   std::recursive_mutex mutex_;  ///< an observer may warn
-  WarningListener warnings_;    ///< last: it uses what stands above
+  bool in_sequence_ = false;
+  Progress before_{}, sum_{};  ///< in the stages before of the sequence, and with the present one
+  WarningListener warnings_;   ///< last: it uses what stands above
 };
 
 /// An experiment's problem, and what is wanted of it.

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <set>
 
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "integration/program.hpp"
@@ -168,6 +169,9 @@ TEST_F(TrainTest, SeedsUntilADecisionAreThoseOfAnyWorkersAndOfAContinuedRun) {
   };
   const auto whole = folder_ / "whole";
   ASSERT_EQ(run("nas-train", command(whole, "1")), 0) << text();
+  EXPECT_THAT(text(),
+              ::testing::ContainsRegex(": between .* and .* after 4 seeds, (goes on|decided)"));
+  EXPECT_EQ(text().find("training 1/"), std::string::npos) << "one stage";
   const auto retest = results_of(whole)["retest"];
   EXPECT_EQ(retest["until"], 0.02);
   EXPECT_EQ(retest["candidates"][0]["candidate"], kSparse) << "the baseline with that changed";
@@ -178,12 +182,21 @@ TEST_F(TrainTest, SeedsUntilADecisionAreThoseOfAnyWorkersAndOfAContinuedRun) {
   const auto output = folder_ / "killed.txt";
   Program program("nas-train", command(killed, "2"), output);
   int code = -1;
-  while (read_file(output).find("training 5/12") == std::string::npos) {
+  while (read_file(output).find(" after 4 seeds, ") == std::string::npos) {
     ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code)) << read_file(output);
   }
   program.kill(SIGKILL);
   program.wait();
   EXPECT_FALSE(fs::exists(killed / "results.json")) << "killed too late";
+  const auto so_far = Store(killed / "store.sqlite", Store::Mode::read_only).meta("retest").value();
+  EXPECT_GE(so_far["replicates"], 4) << "those of the last whole group";
+  for (const auto* name : {"baseline", "sparsemax"}) {
+    const auto model = (folder_ / name).string();
+    EXPECT_EQ(run("nas-export",
+                  {killed.string(), "--format", "pytorch", "--mechanism", name, "--output", model}),
+              0)
+        << text();
+  }
   ASSERT_EQ(run("nas-train", {killed.string(), "--no-report"}), 0) << text();
   EXPECT_EQ(results_of(killed)["retest"], retest);
   EXPECT_EQ(canonical_export(killed), canonical_export(whole));

@@ -240,6 +240,23 @@ TEST_F(RunWatchTest, OfListedMechanismsAndTheBaselineThereAreSoManyTrainingRuns)
   }
 }
 
+TEST_F(RunWatchTest, SeedsUntilADecisionAreAtMostSoManyAndAtTheEndAll) {
+  store_->set_meta("config", {{"name", "list"},
+                              {"mechanisms", {"candidate 1"}},
+                              {"retest", {{"replicates", 20}, {"until", 3.0}}}});
+  store_->set_meta("planned_trainings", 24);
+  evaluate(1, {20.0, 5.0});
+  evaluate(2, {10.0, 5.0});
+  const auto progress = [this] { return RunWatch(folder_).state(-1).at("progress"); };
+  EXPECT_EQ(progress(),
+            (nlohmann::json{{"done", 2}, {"of", 24}, {"unit", "training run"}, {"at_most", true}}));
+  store_->set_meta("retest", {{"candidates", nlohmann::json::array()}, {"verdict", "equal"}});
+  store_->set_meta("ended_by", "the end of the list");
+  store_.reset();
+  EXPECT_EQ(progress(),
+            (nlohmann::json{{"done", 2}, {"of", 2}, {"unit", "training run"}, {"at_most", false}}));
+}
+
 /// Asks that known evaluations answer are free.
 TEST_F(RunWatchTest, AsksBeyondAPlanOfTrainingRunsAreNotCountedAsPartsOfIt) {
   store_->set_meta("config", {{"name", "x"}, {"budget", {{"evaluations", 2}}}});

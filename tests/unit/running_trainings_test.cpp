@@ -158,6 +158,21 @@ TEST(StatusLines, LeavesTheCursorAtTheBeginningOfTheFirst) {
   EXPECT_EQ(out.str(), "\ra line of more than thirty c\u2026\x1b[K\ntwo\x1b[J\n");
 }
 
+TEST(StatusLines, LeavesLinesAboveThem) {
+  std::ostringstream out;
+  {
+    StatusLines lines(out, [] { return 80; });
+    lines.leave("before any");
+    EXPECT_EQ(out.str(), "\rbefore any\x1b[K\n\x1b[J\r");
+    lines.show({"one", "two"});
+    out.str("");
+    lines.leave("stays\nas does this");
+    EXPECT_EQ(out.str(), "\rstays\x1b[K\nas does this\x1b[K\none\x1b[K\ntwo\x1b[J\r\x1b[1A");
+    out.str("");
+  }
+  EXPECT_EQ(out.str(), "\rone\x1b[K\ntwo\x1b[J\n");
+}
+
 /// Otherwise each call would scroll the screen.
 TEST(StatusLines, TakesNoMoreThanTheRowsAndColumnsThatThereAre) {
   for (const auto& [width, height, shown] :

@@ -99,6 +99,40 @@ TEST(StageDisplay, RewritesTwoLinesOfATerminalAndEndsThem) {
   EXPECT_EQ(out.str().back(), '\n');
 }
 
+TEST(StageDisplay, SaysAfterEachGroupOfSeedsWhatIsNew) {
+  std::ostringstream out;
+  double now = 0.0;
+  const auto ok = evaluation();
+  auto at_most = options(false, now);
+  at_most.stage = "training";
+  at_most.total = 20;
+  at_most.at_most = true;
+  StageDisplay display(out, at_most);
+  display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &ok});
+  now += 10;
+  display.update({.kind = Progress::Kind::evaluation_finished, .trained = 8, .evaluation = &ok});
+  display.group_ended({.lines = {"one: decided", "two: goes on"}, .total = 14});
+  display.update({.kind = Progress::Kind::evaluation_finished, .trained = 9, .evaluation = &ok});
+  display.group_ended({.lines = {"one: decided", "two: decided"}, .total = 9});
+  EXPECT_EQ(
+      out.str(),
+      "training 8 of at most 20, at most 2 min left, 10 s elapsed: the one seed 3\n"
+      "one: decided\ntwo: goes on\n"
+      "training 9 of at most 14, at most 50 s left, 10 s elapsed: the one seed 3\ntwo: decided\n");
+}
+
+TEST(StageDisplay, WrapsWhatAGroupSaysAboveTheLinesOfATerminal) {
+  std::ostringstream out;
+  double now = 0.0;
+  const auto ok = evaluation();
+  StageDisplay display(out, options(true, now, 30));
+  display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &ok});
+  out.str("");
+  display.group_ended({.lines = {"one: between 1 % better and 2 % worse, goes on"}, .total = 4});
+  EXPECT_THAT(out.str(), ::testing::StartsWith("\rone: between 1 % better and 2\x1b[K\n"));
+  EXPECT_THAT(out.str(), HasSubstr("\x1b[K\nre-test 0/4, 0 s elapsed\x1b[K\nthe one: training"));
+}
+
 TEST(StageDisplay, SaysWhoWorksElsewhere) {
   std::ostringstream out;
   double now = 0.0;

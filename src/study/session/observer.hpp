@@ -28,13 +28,14 @@ class Observer {
     const Problem& problem;
     const Rehearsal& rehearsal;  ///< what it is expected to ask for
   };
-  /// Training runs beside the search: the tuning of the baseline, or the re-test; or in its place,
+  /// Training runs beside the search: rates and the re-test; or in its place,
   /// those of listed mechanisms.
   struct Stage {
     std::string name;        ///< "re-test"
     std::int64_t total = 0;  ///< training runs, known ones included
     const Problem& problem;
     std::string baseline{};  ///< the experiment's; empty: none
+    bool at_most = false;    ///< whether the total may become less: group_ended()
   };
   /// What a group of seeds says, where seeds are added until every mechanism is decided.
   struct Group {
@@ -66,10 +67,11 @@ class Observer {
   virtual void stage_progressed(const Progress& /*progress*/) {}
   virtual void stage_ended() {}
 
-  /// Stages that are one to whoever looks on begin: those until sequence_ended().
-  /// @param whole  its total is the most that there may be.
-  virtual void sequence_begins(const Stage& /*whole*/) {}
+  /// Seeds were added to mechanisms that are not decided yet, in a stage whose total is at most.
   virtual void group_ended(const Group& /*group*/) {}
+
+  /// Observers of a Study hear one stage in place of this, its end, and all stages between.
+  virtual void sequence_begins(const Stage& /*whole*/) {}
   virtual void sequence_ended() {}
 };
 

@@ -250,6 +250,7 @@ void train_until_decided(const FurtherWork& work, std::vector<Wanted>& wanted, I
                                  .problem = *wanted.front().problem,
                                  .baseline = work.experiment.baseline});
   const ToldEnd end(work.observer, &Observer::sequence_ended);
+  work.store.set_meta("planned_trainings", total(true));
   for (auto seeds = std::min(kFirstSeeds, most);; seeds = next_seeds(seeds, most)) {
     train_some(work, wanted, seeds, "training", is_open);
     decided.clear();
@@ -268,6 +269,7 @@ void train_until_decided(const FurtherWork& work, std::vector<Wanted>& wanted, I
     record(work, outcome);  // a run that is stopped has what it has
     const bool goes_on = any && seeds < most;
     group.total = total(goes_on);
+    work.store.set_meta("planned_trainings", group.total);
     work.observer.group_ended(group);
     if (!goes_on) break;
   }
@@ -342,6 +344,7 @@ std::vector<Evaluation> train_listed(const FurtherWork& work,
   wanted.back().retested.role = Role::baseline;
   const auto baseline = wanted.size() - 1;
   add_controls(work, problem->with_training(work.experiment.training), wanted);
+  work.store.set_meta("planned_trainings", std::ssize(wanted) * replicates);
   if (work.experiment.retest.get<double>("until") > 0.0) {
     train_until_decided(work, wanted, replicates);
   } else {
