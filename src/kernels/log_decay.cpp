@@ -18,7 +18,7 @@ template <class Real>
 HWY_INLINE Vector<Wide<Real>> softplus(Vector<Wide<Real>> x) {
   const Wide<Real> d;
   const auto tail = hn::Log1p(d, exponential(d, hn::Neg(hn::Abs(x))));
-  return hn::Add(hn::Max(hn::Zero(d), x), tail);  // in this order NaN stays
+  return hn::Add(at_least(hn::Zero(d), x), tail);
 }
 
 /// Calls run(column, rate, part) for vectors of columns of one rate.
@@ -41,7 +41,7 @@ void forward_all(const LogDecay& decay, const Real* x, const Real* bias, const R
     for_columns(decay, rates, [&](std::int64_t i, auto rate, auto part) {
       const auto at = hn::Mul(sign, hn::Add(part.load(x + i), part.load(bias + i)));
       const auto value = hn::Neg(hn::Mul(rate, softplus<Real>(at)));
-      part.store(hn::Max(least, value), y + i);
+      part.store(at_least(least, value), y + i);
     });
   }
 }

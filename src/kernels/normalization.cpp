@@ -52,9 +52,7 @@ struct Lanes {
   friend HWY_INLINE Lanes exponential(Lanes x) { return exponential(D(), x.v); }
   friend HWY_INLINE Lanes logistic(Lanes x) { return logistic(D(), x.v); }
   friend HWY_INLINE Lanes root(Lanes x) { return hn::Sqrt(x.v); }
-  friend HWY_INLINE Lanes positive_part(Lanes x) {
-    return hn::Max(hn::Zero(D()), x.v);  // in this order NaN stays
-  }
+  friend HWY_INLINE Lanes positive_part(Lanes x) { return at_least(hn::Zero(D()), x.v); }
   friend HWY_INLINE Lanes plus_product(Lanes z, Lanes x, Lanes y) {
     return hn::MulAdd(x.v, y.v, z.v);
   }

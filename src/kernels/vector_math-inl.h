@@ -30,6 +30,13 @@ using Wide = hn::ScalableTag<Real>;
 template <class D>
 using Vector = hn::Vec<D>;
 
+/// The larger, and x where it is NaN: as x86's own (the second operand) and Arm's are.
+template <class V>
+HWY_INLINE V at_least(V least, V x) {
+  if constexpr (HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR) return hn::Max(least, x);
+  return hn::IfThenElse(hn::Lt(x, least), least, x);
+}
+
 /// e^x for x <= 88; 0 below -87.3, -inf included; NaN for NaN, which must not get lost: it shows
 /// that training diverges.
 template <class D>
@@ -38,7 +45,7 @@ float > HWY_INLINE Vector<D> exponential(D d, Vector<D> x) {
   const hn::RebindToSigned<D> integers;
   const auto lowest = hn::Set(d, -87.3F);
   // e^x = 2^n e^r, |r| <= ln(2) / 2; ln(2) in two parts, so that n ln(2) loses nothing.
-  const auto clamped = hn::Max(lowest, x);  // in this order NaN stays
+  const auto clamped = at_least(lowest, x);
   const auto n = hn::Round(hn::Mul(clamped, hn::Set(d, 1.44269504F)));
   auto r = hn::NegMulAdd(n, hn::Set(d, 0.693359375F), clamped);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4F), r);

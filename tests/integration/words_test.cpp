@@ -1,4 +1,4 @@
-// What programs say without LibTorch (cli/start.hpp): as with it, and in a fraction of its time.
+// What programs say without LibTorch (cli/start.hpp): as with it, which none of them loads.
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,9 +23,6 @@ namespace {
 using testing::ProgramTest;
 using testing::Start;
 using Words = std::vector<std::string>;
-
-/// Makes a program begin with its second stage.
-void with_torch() { setenv("NAS_SECOND_STAGE", "1", /*overwrite=*/1); }
 
 /// Names of what is described, of each kind some that LibTorch's library registers.
 Words names() {
@@ -69,24 +66,6 @@ class WordsTest : public ProgramTest {
     }
     EXPECT_FALSE(std::filesystem::is_empty(loaded));
     std::filesystem::remove_all(loaded);
-  }
-
-  /// CPU seconds of `nas-run list`, the least of five times.
-  double least_seconds(const std::function<void()>& prepare) {
-    double least = 1e9;
-    for (int i = 0; i < 5; ++i) {
-      rusage before{};
-      rusage after{};
-      getrusage(RUSAGE_CHILDREN, &before);
-      EXPECT_EQ(run("nas-run", {"list"}, prepare, Start::executed), 0);
-      getrusage(RUSAGE_CHILDREN, &after);
-      const auto seconds = [](const timeval& time) {
-        return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-      };
-      least = std::min(least, seconds(after.ru_utime) + seconds(after.ru_stime) -
-                                  seconds(before.ru_utime) - seconds(before.ru_stime));
-    }
-    return least;
   }
 };
 
@@ -135,15 +114,6 @@ TEST_F(WordsTest, MistakesAreFoundWithoutTorch) {
   expect_same("nas-export", {folder_.string(), "--format", "pytorh"});
   expect_same("nas-model", {"evalute", "best"});
   expect_same("nas-work", {"--foldr", "x"});
-}
-
-TEST_F(WordsTest, AnswersCostAFifthOfLoadingTorch) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "a sanitizer slows what is compiled with it, which LibTorch is not";
-#endif
-  const auto words = least_seconds({});
-  const auto whole = least_seconds(with_torch);
-  EXPECT_LT(words, 0.2 * whole) << whole;
 }
 
 TEST_F(WordsTest, WithoutAnEntireCatalogueTheAnswerIsThatOfTheWholeProgram) {

