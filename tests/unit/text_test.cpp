@@ -74,9 +74,6 @@ TEST(StandardLayout, BytesPerTokenIsOfTheValidationText) {
   EXPECT_DOUBLE_EQ(corpus_of(kTexts, 2).bytes_per_token, 7.0 / 6.0);
   const auto corpus = corpus_of({"a b\n", "a b\n", "a bbbb a\n"}, 2);
   EXPECT_DOUBLE_EQ(corpus.test_bytes_per_token, 9.0 / 4.0);
-  EXPECT_EQ(count_targets(corpus.valid, corpus.special.unknown), 0);
-  EXPECT_EQ(count_targets(corpus.test, corpus.special.unknown), 1);
-  EXPECT_EQ(count_targets(corpus.test, -1), 0);
 }
 
 TEST(UnknownTokens, AreSaidBySplitAndTooManyWithWhatHasNone) {
