@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "report/json_number.hpp"
 #include "report/text.hpp"
 
@@ -363,18 +364,20 @@ void add_tuning(const RetestOutcome& outcome, Texts& sentences) {
 
 /// What a name does not say of a row: further differences, and that its learning rate may not be the best.
 void add_conditions(const RetestOutcome& outcome, Texts& sentences) {
+  Texts at_end;
   for (const auto& candidate : outcome.candidates) {
     if (candidate.role == Role::control) continue;
     if (!candidate.differs.empty()) {
       sentences.push_back(candidate.label + " differs from the baseline also in " +
                           candidate.differs + ".");
     }
-    if (candidate.rate.is_object() && candidate.rate.value("rate_at_end", false)) {
-      sentences.push_back("The best learning rate of " + candidate.label + ", " +
-                          number_text(candidate.rate.at("learning_rate").get<double>()) +
-                          ", is an end of those that were tried.");
-    }
+    if (!candidate.rate.is_object() || !candidate.rate.value("rate_at_end", false)) continue;
+    at_end.push_back((candidate.role == Role::baseline ? "the baseline" : candidate.label) + " (" +
+                     shortest(candidate.rate.at("learning_rate").get<double>()) + ')');
   }
+  if (at_end.empty()) return;
+  sentences.push_back("A better learning rate may lie beyond those tried, for " + join(at_end) +
+                      ".");
 }
 
 void add_failures(const RetestOutcome& outcome, Texts& sentences) {

@@ -365,9 +365,10 @@ TEST(RetestOutcome, RatesAndFurtherDifferencesAreSaid) {
   good.rate = {{"learning_rate", 0.016}, {"rate_at_end", true}, {"rates", nlohmann::json::array()}};
   good.differs = "conv, dropout";
   auto outcome = judge({good, retested(Role::baseline, "plain", {}, kEight)}, objectives(), 0.95);
-  EXPECT_THAT(verdict(outcome),
-              HasSubstr("the good differs from the baseline also in conv, dropout. The best "
-                        "learning rate of the good, 0.0160, is an end of those that were tried."));
+  EXPECT_THAT(
+      verdict(outcome),
+      HasSubstr("the good differs from the baseline also in conv, dropout. A better learning "
+                "rate may lie beyond those tried, for the good (0.016)."));
   EXPECT_EQ(to_record(outcome)["candidates"][0]["learning_rate"], 0.016);
   outcome.at_one_rate = true;
   EXPECT_THAT(verdict(outcome), ::testing::StartsWith("All are trained at one learning rate."));
