@@ -118,6 +118,14 @@ class Placements(unittest.TestCase):
         self.assertEqual(of(f"4*{plain}", 0.1).places, ("nowhere", "in gdn"))
         self.assertEqual(of(f"{plain}/3*{gdn.replace('}', ',conv=4}')}", 0.1).places, ("in gdn",))
 
+    def test_of_a_run_that_goes_on_the_listed_models_are_read(self):
+        curve = [{"step": 50, "valid": {"correct": 1, "tokens": 10}}]
+        names = ["model{norm=rms}/4*attn{dropout=0,position=rope}+swiglu", "model{norm=rms}/4*attn{dropout=0,conv=4}+swiglu"]
+        run = {"config": {"mechanisms": names[:1]}, "baseline": None, "identities": [{"training": {"learning_rate": 1e-2}}], "evaluations": [
+            {"candidate": name, "identity": 0, "replicate": 1_000_000, "curve": own} for name in names for own in (curve, [])]}
+        with mock.patch.object(survival.digest, "read", lambda _: run):
+            self.assertEqual(survival.read("run"), [Training("AAAA", ("nowhere", "in gdn"), 1, 1e-2, 50, False, 0.1)])
+
 
 class Engine(unittest.TestCase):
     def measured(self, accuracies, most=float("inf"), kind="finished"):

@@ -177,7 +177,7 @@ def read(path: str) -> list[Training]:
     if not path.endswith(".csv"):
         run = digest.read(path)
         return [of_evaluation(one, run["identities"][one["identity"]]["training"]["learning_rate"])
-                for one in run["evaluations"] if one["curve"] and one["candidate"] != run["baseline"]["candidate"]]
+                for one in run["evaluations"] if one["curve"] and one["candidate"] in run["config"]["mechanisms"]]
     try:
         with open(path, encoding="utf-8", newline="") as file:
             return [Training(row["placement"], tuple(row["convolutions"].split("; ")), int(row["seed"]), float(row["rate"]),
