@@ -86,6 +86,16 @@ class OnATable(Comparing):
         self.assertEqual(rows["baseline"][1:], ["0.710 [0.583, 0.837]", "2"])  # 0.71 -+ 12.706 0.01
         self.assertEqual(rows["counts of order 2"], ["-", "0.310", "-"])
         self.assertTrue(rows["best of the table, b"][1].startswith("0.850 "))
+        gates["models"].append({"name": "no mixer", "learning_rate": 0.001, "test_accuracy": [0.2, 0.21]})
+        gates["models"][0]["test_accuracy"] = [0.85, 0.86, 0.25]
+        bullets, columns = task_controls.chapter(table).parts
+        self.assertIn("Solved: runs with a test accuracy above 0.552, with the Clopper-Pearson interval", str(bullets))  # (0.9 + 0.205) / 2
+        rows = {row[0]: row[1:] for row in columns.rows}
+        self.assertEqual(rows["baseline"][2:], ["2 of 3 (0.09 to 0.99)", "3"])
+        self.assertEqual(rows["no mixer"][2:], ["0 of 2 (0.00 to 0.84)", "2"])
+        low, high = map(float, rows["baseline"][1].split("[")[1].rstrip("]").split(", "))
+        self.assertLess(low, 0.27)  # 0.906 of all may be failures
+        self.assertGreater(high, 0.85)
 
     def test_a_table_without_noise_adds_nothing(self):
         for several in (False, True):
