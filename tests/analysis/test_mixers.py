@@ -86,6 +86,13 @@ class Labels(unittest.TestCase):
 
 
 class Choice(Runs):
+    def test_failures_may_still_come_where_chance_is_known(self):
+        solves = np.array([[0.99, 1.0, 0.98, 0.99, 1.0]])
+        row = tuned.Row("a", "a", solves, solves, {})
+        for facts, low in (({}, 0.98), ({"chance": {"accuracy": 0.5}}, 0.48 * 0.98 + 0.52 * 0.5)):  # 0.025^(1/5) = 0.478
+            found = tuned.Tuned([row], [0.001], "accuracy", "a", facts, []).mean(row)
+            np.testing.assert_allclose(found, (0.992, low, 1.0), atol=0.004)
+
     def test_a_rate_is_chosen_by_the_other_seeds_and_judged_on_the_test_split(self):
         low = self.run_at(1e-3, {BASELINE: [(0.8, 0.1), (0.1, 0.2), (0.1, 0.3)]})  # lucky with its first seed
         high = self.run_at(2e-3, {BASELINE: [(0.5, 0.6), (0.5, 0.7), (0.5, 0.8)]})

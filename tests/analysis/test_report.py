@@ -101,6 +101,16 @@ class Verdicts(PageTest):
         self.assertIn(">0.0<", picture)
         self.assertNotIn("\u2212", picture, "no hypervolume is below 0")
 
+    def test_replicates_may_come_to_chance_where_it_is_known(self):
+        fixture = self.fixture(objectives=1, replicates=5, noise=0.3)
+        page = html.unescape(report(Run(self.folder)))
+        ends = [float(each) for each in re.findall(r"95 % interval [\d.]+ to ([\d.]+)", page)]
+        self.assertLess(max(ends), 150)
+        fixture.set("facts", {**Run(self.folder).facts, "chance": {"accuracy": 0.01, "nll": math.log(500.0), "by": "guessing"}})
+        page = html.unescape(report(Run(self.folder)))
+        ends = [float(each) for each in re.findall(r"95 % interval [\d.]+ to ([\d.]+)", page)]
+        self.assertGreater(min(ends), 0.522 * 500, "0.522 of all may fail where five do not")
+
     def test_what_constraints_reject_is_neither_trained_nor_failed(self):
         fixture = self.fixture(objectives=1, replicates=2)
         before = Run(self.folder)

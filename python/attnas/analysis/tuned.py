@@ -77,9 +77,13 @@ class Tuned:
         return len(means) > 1 and bool(max(means[0], means[-1]) > inside)
 
     def mean(self, row: Row) -> Interval:
-        """The mean of own() for other seeds, Student's interval within what can be."""
-        found = statistics.mean_interval(self.own(row))
-        return found.within(0.0, 1.0) if VALUES[self.value] else found
+        """The mean of own() for other seeds: Student's interval; of accuracies that of mean_with_failures(), the plateau being chance."""
+        found = self.own(row)
+        if not VALUES[self.value]:
+            return statistics.mean_interval(found)
+        chance = (self.facts.get("chance") or {}).get("accuracy", np.nan)
+        line = statistics.failure_line([1.0 - self.own(one) for one in self.rows], 1.0 - chance)
+        return statistics.mean_with_failures(found, 1.0 - found > line, chance if np.isfinite(line) else np.nan).within(0.0, 1.0)
 
     def row(self, name: str) -> Row | None:
         """By its name."""

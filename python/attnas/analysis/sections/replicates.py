@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+import numpy as np
 from attnas.analysis.differences import from_baseline, one_measurement
 from attnas.analysis.digest import limits, seed_number
 from attnas.analysis.html import join, mechanism, prose
 from attnas.analysis.page import Cell, Section, note, paragraph, table
 from attnas.analysis.run import Candidate, Run
-from attnas.analysis.statistics import mean_interval
+from attnas.analysis.statistics import Interval, failure_line, mean_interval, mean_with_failures
 from attnas.analysis.svg import Frame, Picture, figure, tip, value_axis
 from attnas.analysis.words import number, p_value, range_text, shortened, signed
 
@@ -17,7 +19,7 @@ MOST_SHOWN = 15
 
 
 def section(run: Run) -> Section | None:
-    """Dots, means and t intervals, and differences from the baseline."""
+    """Dots, means and intervals, and differences from the baseline."""
     objective = run.noisy
     if objective is None or not run.ranking:
         return None
@@ -39,7 +41,7 @@ def section(run: Run) -> Section | None:
     rest = sum(len(run.replicates(c, objective)) >= 2 for c in run.comparable) - MOST_SHOWN
     return Section("replicates", "Replicates", join(
         figure(lambda width: _picture(run, shown, objective, width),
-               f"Dots: {name} of single trainings. Bar: mean with its 95 % t interval; an arrow "
+               f"Dots: {name} of single trainings. Bar: mean with its 95 % interval; an arrow "
                "where it goes beyond the axis. "
                + (f"{rest} further mechanisms are not shown." if rest > 0 else "")),
         _table(run, objective, {c.name for c in shown}),
@@ -56,6 +58,7 @@ def _picture(run: Run, shown: list[Candidate], objective: int, width: float) -> 
     values = [v for c in shown for v in run.replicates(c, objective).values()]
     x = value_axis(values, described.maximise, [c.values[objective] for c in shown])
     picture.bottom_axis(frame, x, described.title, grid=True)
+    interval = _interval(run, shown, objective)
     for i, candidate in enumerate(shown):
         y = frame.top + row * (i + 0.5) + (7 if narrow else 0)
         is_baseline = run.baseline is not None and candidate.name == run.baseline.name
@@ -64,7 +67,7 @@ def _picture(run: Run, shown: list[Candidate], objective: int, width: float) -> 
                      shortened(candidate.brief, 46 if narrow else 53),
                      "code small label" + colour)
         found = run.replicates(candidate, objective)
-        mean, low, high = mean_interval(list(found.values()), 0.95).within(*limits(described.key or described.name))
+        mean, low, high = interval(list(found.values())).within(*limits(described.key or described.name))
         if not math.isnan(low):
             picture.line(x(low), y, x(high), y, "baseline" if is_baseline else "interval")
             for end, sign in ((low, "\u25c2"), (high, "\u25b8")):
@@ -81,6 +84,20 @@ def _picture(run: Run, shown: list[Candidate], objective: int, width: float) -> 
                 picture.sign(x(value), y, "\u2192" if value > x.high else "\u2190", "edge-text",
                              single, candidate.rank)
     return picture
+
+
+def _interval(run: Run, shown: list[Candidate], objective: int) -> Callable[[list[float]], Interval]:
+    """Of a mean: Student's, or where runs of a mechanism may fail and chance is known, as mean_with_failures() has it."""
+    key = run.objectives[objective].key or run.objectives[objective].name
+    chance = run.facts.get("chance") or {}
+    if key == "accuracy":
+        plateau, loss = chance.get("accuracy", math.nan), lambda values: 1.0 - np.array(values)
+    elif key == "perplexity":
+        plateau, loss = math.exp(chance.get("nll", math.nan)), np.log
+    else:
+        return mean_interval
+    line = failure_line([loss(list(run.replicates(each, objective).values())) for each in shown], float(loss([plateau])[0]))
+    return lambda values: mean_with_failures(values, loss(values) > line, plateau) if math.isfinite(line) else mean_interval(values)
 
 
 def _table(run: Run, objective: int, shown: set[str]) -> object:
