@@ -74,10 +74,14 @@ bool are_broken(const std::vector<Column>& columns, const std::vector<std::size_
 std::string below_names(std::vector<Column> columns, std::size_t width) {
   const auto found = std::find_if(columns.begin(), columns.end(),
                                   [](const Column& column) { return column.name; });
-  const auto before = static_cast<std::size_t>(found - columns.begin());
+  auto before = static_cast<std::size_t>(found - columns.begin());
   const auto names = found->cells;
+  const auto spare_behind = static_cast<std::size_t>(
+      std::count_if(found, columns.end(), [](const Column& column) { return column.spare; }));
   columns.erase(found);
+  const auto all = columns.size();
   const auto widths = fitted_widths(columns, width);
+  before -= std::max(all - columns.size(), spare_behind) - spare_behind;  // the last ones go first
   std::vector<Column> head(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(before));
   std::vector<std::size_t> head_widths(widths.begin(),
                                        widths.begin() + static_cast<std::ptrdiff_t>(before));

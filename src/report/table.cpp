@@ -306,7 +306,6 @@ std::string outside_text(const RunSummary& run) {
   std::string stages = "baseline";
   if (run.further.contains("audit")) stages += ", audit";
   if (!run.controls.empty()) stages += ", controls";
-  if (!run.tuning.is_null()) stages += ", tuning";
   if (!run.retest.is_null()) stages += ", re-test";
   if (run.ended_by.ends_with(" of training")) stages += ", what time left unanswered";
   return "outside the search (" + stages + "): " + evaluated_text(run.outside) + ", " +
@@ -441,26 +440,36 @@ std::string corrected_p_text(const nlohmann::json& contrast) {
   return p < 0.001 ? "< 0.001" : fixed_text(p, 3);
 }
 
+/// "16 of 20 (0.56 to 0.94)": runs that solve the task, where that is known.
+std::string solved_text(const nlohmann::json& candidate) {
+  const auto solved = candidate.value("solved", nlohmann::json());
+  if (!solved.is_object()) return {};
+  return solved.at("count").dump() + " of " + solved.at("of").dump() + " (" +
+         fixed_text(solved.at("low"), 2) + " to " + fixed_text(solved.at("high"), 2) + ")";
+}
+
+/// Whether any of the runs that are compared fails: else a median over the others says nothing new.
+bool some_fail(const nlohmann::json& candidates) {
+  return std::any_of(candidates.begin(), candidates.end(), [](const auto& candidate) {
+    const auto solved = candidate.value("solved", nlohmann::json());
+    return candidate.at("role") != "control" && solved.is_object() &&
+           solved.at("count") < solved.at("of");
+  });
+}
+
+/// A learning rate of its own, "0.016 (end)" where it is an end of those that were tried.
+std::string rate_text(const nlohmann::json& candidate) {
+  const auto rate = number_at(candidate, "learning_rate");
+  if (!rate) return {};
+  return shortest(*rate) + (candidate.value("rate_at_end", false) ? " (end)" : "");
+}
+
 /// A column of what one of the re-tested candidates has.
 template <class Cell>
 Column retest_column(const nlohmann::json& candidates, std::string header, Cell cell) {
   Column made{.header = std::move(header)};
   for (const auto& candidate : candidates) made.cells.push_back(cell(candidate));
   return made;
-}
-
-void add_contrast_columns(Measure measure, const nlohmann::json& candidates, const char* field,
-                          std::string header, std::vector<Column>& columns) {
-  if (measure == Measure::accuracy) header += ", points";
-  const auto contrast = [field](const nlohmann::json& candidate) {
-    return candidate.value(field, nlohmann::json());
-  };
-  columns.push_back(retest_column(candidates, header, [&](const auto& candidate) {
-    return difference_text(measure, contrast(candidate));
-  }));
-  columns.push_back(retest_column(candidates, "p", [&](const auto& candidate) {
-    return corrected_p_text(contrast(candidate));
-  }));
 }
 
 std::string table_of(const RunSummary& run, std::size_t width) {
@@ -492,14 +501,29 @@ std::string table_of(const RunSummary& run, std::size_t width) {
   columns.push_back(retest_column(candidates, title(measure), [](const auto& candidate) {
     return estimate_text(candidate.at("test"));
   }));
+  columns.push_back(retest_column(candidates, "solved", solved_text));
+  if (some_fail(candidates)) {
+    columns.push_back(retest_column(candidates, "median of solved", [](const auto& candidate) {
+      const auto median = number_at(candidate.at("solved"), "median");
+      return median ? number_text(*median) : std::string();
+    }));
+    columns.back().spare = true;
+  }
   columns.push_back(retest_column(candidates, "n", [index](const auto& candidate) {
     const auto wanted = std::ssize(candidate.at("evaluations"));
     const auto n = candidate.at("retest").at(index).at("n").template get<std::int64_t>();
     return used_text(n, wanted);
   }));
   columns.back().spare = true;
-  add_contrast_columns(measure, candidates, "against_baseline", "to baseline", columns);
-  add_contrast_columns(measure, candidates, "against_tuned_baseline", "to tuned baseline", columns);
+  columns.push_back(retest_column(candidates, "rate", rate_text));
+  const std::string points = measure == Measure::accuracy ? ", points" : "";
+  columns.push_back(
+      retest_column(candidates, "to baseline" + points, [measure](const auto& candidate) {
+        return difference_text(measure, candidate.at("against_baseline"));
+      }));
+  columns.push_back(retest_column(candidates, "p", [](const auto& candidate) {
+    return corrected_p_text(candidate.at("against_baseline"));
+  }));
   columns.push_back(retest_column(candidates, run.several() ? "P(front)" : "P(best)",
                                   [](const auto& candidate) -> std::string {
                                     const auto& p = candidate.at("non_dominated_probability");
@@ -546,27 +570,6 @@ std::string differences_table(const RunSummary& run, std::size_t width) {
          aligned(std::move(columns), width);
 }
 
-std::string tuning_text(const RunSummary& run) {
-  std::ostringstream text;
-  text << "\ntuned by the validation split\n";
-  for (const auto& mechanism : run.tuning) {
-    const auto& trials = mechanism.at("trials");
-    text << "  " << mechanism.at("label").get<std::string>() << ": ";
-    if (mechanism.at("best").is_null()) {
-      text << "none of " << trials.size() << " trials could be trained\n";
-      continue;
-    }
-    const auto& best = trials.at(mechanism.at("best").get<std::size_t>());
-    text << "learning rate " << shortest(best.at("learning_rate")) << ", weight decay "
-         << shortest(best.at("weight_decay")) << ", the best of " << trials.size() << " trials ("
-         << number_text(best.at("value")) << ", the configuration's own "
-         << (trials.at(0).at("value").is_number() ? number_text(trials.at(0).at("value"))
-                                                  : "failed")
-         << ")\n";
-  }
-  return text.str();
-}
-
 /// What it takes to decide about listed mechanisms that are undecided: of a given number of seeds to add
 /// them until it is done, else how many more.
 std::string deciding_text(const RunSummary& run) {
@@ -599,29 +602,42 @@ std::string deciding_text(const RunSummary& run) {
          human_duration(each * static_cast<double>(trainings)) + " of training\n";
 }
 
-/// What came after the search: what tuning found, the re-tested candidates with what the search had
-/// seen beside what fresh seeds say, and the verdict. Empty where there was neither.
+/// What came after the search: the re-tested candidates with what the search had seen beside what
+/// fresh seeds say, and the verdict. Empty where there was nothing.
 std::string retest_table(const RunSummary& run, std::size_t width) {
+  if (run.retest.is_null()) return {};
   std::ostringstream text;
-  if (!run.tuning.is_null()) text << wrapped(tuning_text(run), width);
-  if (run.retest.is_null()) return text.str();
   const auto replicates = run.retest.at("replicates").get<std::int64_t>();
   std::ostringstream head;
-  const auto until = run.retest.value("until", 0.0);
-  head << (run.listed() ? "\ntrained on " : "\nre-test on ") << (until > 0.0 ? "at most " : "")
-       << counted(replicates, "fresh seed");
+  const bool voided = run.retest.value("voided", false);
+  const auto until = voided ? 0.0 : run.retest.value("until", 0.0);
+  head << (voided         ? "\nbaseline and controls alone trained on "
+           : run.listed() ? "\ntrained on "
+                          : "\nre-test on ")
+       << (until > 0.0 ? "at most " : "") << counted(replicates, "fresh seed")
+       << (run.retest.value("at_one_rate", false) ? " at one learning rate" : "");
   if (until > 0.0) {
     head << ", until each was decided to " << shortest(100.0 * until)
          << (measure_of(run.retest) == Measure::accuracy ? " points" : " %");
   }
+  const auto& candidates = run.retest.at("candidates");
+  const auto any_has = [&candidates](const char* key) {
+    return std::any_of(candidates.begin(), candidates.end(),
+                       [key](const auto& one) { return one.contains(key) && !one[key].is_null(); });
+  };
+  const bool shares = any_has("solved");
   if (replicates > 1) {
     head << "; " << shortest(100.0 * run.retest.at("confidence").get<double>()) << " % intervals"
-         << ", each for itself; differences in " << title(measure_of(run.retest))
-         << ", paired by seed, p by Holm over all of them"
+         << (shares ? ", failures included" : "") << ", each for itself; differences in "
+         << title(measure_of(run.retest)) << ", paired by seed, p by Holm over all of them"
          << (until > 0.0 ? "; those of differences hold at any number of seeds, but for controls"
-                         : "")
-         << "; " << (run.several() ? "P(front)" : "P(best)") << " by validation values";
+                         : "");
+    if (any_has("non_dominated_probability"))
+      head << "; " << (run.several() ? "P(front)" : "P(best)") << " by validation values";
   }
+  if (shares) head << "; solved: runs, and the Clopper-Pearson interval of their share";
+  if (any_has("learning_rate"))
+    head << "; rate: learning rate, (end) the lowest or the highest that was tried";
   head << '\n';
   text << wrapped(head.str(), width) << table_of(run, width);
   if (run.listed()) text << differences_table(run, width);

@@ -56,6 +56,16 @@ TEST(Aligned, PutsNamesAboveTheirRowsWhereTheyWouldBeBroken) {
             "  baseline  -\n"
             "                100.00       -\n")
       << "what was left out for their sake is there again";
+  named[0].spare = true;
+  EXPECT_EQ(aligned(named, 21),
+            "  mechanism\n"
+            "  perplexity  params\n"
+            "  sparsemax, highway,\n"
+            "  kv_heads=1\n"
+            "       81.50   154 k\n"
+            "  -\n"
+            "      100.00       -\n")
+      << "nothing else stands before a name";
 }
 
 TEST(Folded, DividesLongWordsOnlyIfItMay) {

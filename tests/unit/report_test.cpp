@@ -200,11 +200,11 @@ TEST_F(ReportTest, AFailedReplicateFailsTheCandidateAsItsFitnessSays) {
   EXPECT_EQ(run.asks[0].reason, "1 of 2 replicates failed, replicate 0 diverged: not finite");
 }
 
-TEST_F(ReportTest, BaselineTuningAndRetestCountApart) {
+TEST_F(ReportTest, WhatIsOutsideTheSearchCountsApart) {
   store_->add({evaluation("trial", 0), evaluation("fresh", 82)});
-  const auto run = run_with("tuning", nlohmann::json::array());
+  const RunSummary run(*store_);
   expect_words(closing_table(run),
-               {"outside the search (baseline, tuning): 3 evaluated, 1 failure; 8 s of training\n",
+               {"outside the search (baseline): 3 evaluated, 1 failure; 8 s of training\n",
                 "\nfailures\n  1 diverged", "\nfailures outside the search\n  1 diverged"});
   const auto json = results_json(run);
   expect_values(json, {{"/counts/failures", 1},
@@ -263,16 +263,9 @@ TEST_F(ReportTest, ARetestIsATableWithItsVerdict) {
                                {candidate("b", "top", 80.0, 84.0, 0.75, contrast),
                                 candidate("v", "baseline", 100.0, std::nullopt, 0.25, nullptr)}},
                               {"verdict", "b is better."}});
-  const auto run =
-      run_with("tuning", {{{"label", "v"},
-                           {"trials",
-                            {{{"learning_rate", 3e-4}, {"weight_decay", 0.01}, {"value", 100.0}},
-                             {{"learning_rate", 0.002}, {"weight_decay", 0.0}, {"value", 95.0}}}},
-                           {"best", 1}}});
+  const RunSummary run(*store_);
   const auto text = closing_table(run);
-  expect_words(text, {"v: learning rate 0.002, weight decay 0, the best of 2 trials (95.00, the "
-                      "configuration's own 100.00)",
-                      "re-test on 5 fresh seeds; 95 % intervals, each for itself; differences in "
+  expect_words(text, {"re-test on 5 fresh seeds; 95 % intervals, each for itself; differences in "
                       "test perplexity, paired by seed, p by Holm over all of them; P(best) by "
                       "validation values\n",
                       "\nb is better.\n"});
@@ -280,8 +273,8 @@ TEST_F(ReportTest, ARetestIsATableWithItsVerdict) {
                      "+5 +-10.0 % \\(-15.0 to -5.0\\)  0.004 +0.75\n",
                      "baseline  v +100.00 +- +- +0/5 +- +- +0.25\n"});
   // The re-test says more than "one training each".
-  expect_no_words(text, {"to tuned baseline", "n = 1: one training each"});
-  expect_values(results_json(run), {{"/retest/verdict", "b is better."}, {"/tuning/0/best", 1}});
+  expect_no_words(text, {"n = 1: one training each"});
+  expect_values(results_json(run), {{"/retest/verdict", "b is better."}});
 }
 
 TEST_F(ReportTest, ListedMechanismsAreComparedWithoutASearch) {
@@ -323,6 +316,60 @@ TEST_F(ReportTest, ListedMechanismsAreComparedWithoutASearch) {
                "  candidate m  -16.00 \\(-18.00 to -14.00\\)  0.004  3\n\n"});
   expect_no_words(text, {"asked", "search", "front,", "re-test"});
   EXPECT_THAT(canonical_export(run), Not(HasSubstr("mechanisms"))) << "more may be listed later";
+}
+
+TEST_F(ReportTest, SharesAndRatesStandBesideMeans) {
+  const auto candidate = [](const char* label, const char* role, const nlohmann::json& solved) {
+    return nlohmann::json{{"label", label},
+                          {"role", role},
+                          {"evaluations", {"1", "2", "3", "4", "5"}},
+                          {"search", nlohmann::json::array()},
+                          {"retest", {estimate_record(84.0, 1.0, 5)}},
+                          {"test", estimate_record(84.0, 1.0, 5)},
+                          {"solved", solved},
+                          {"non_dominated_probability", nullptr},
+                          {"against_baseline", nullptr},
+                          {"differences", {nullptr}}};
+  };
+  const auto solved = [](int count, double low, double high, const nlohmann::json& median) {
+    return nlohmann::json{
+        {"count", count}, {"of", 5}, {"low", low}, {"high", high}, {"median", median}};
+  };
+  auto mechanism = candidate("m", "listed", solved(4, 0.283, 0.995, 2.25));
+  mechanism.update({{"learning_rate", 0.016}, {"rate_at_end", true}});
+  auto baseline = candidate("v", "baseline", solved(5, 0.478, 1.0, 1.95));
+  baseline.update({{"learning_rate", 0.004}, {"rate_at_end", false}});
+  const auto table = [this](const nlohmann::json& rows, bool at_one_rate,
+                            std::size_t width = kAnyWidth) {
+    store_->set_meta("config", {{"name", "listed"}, {"mechanisms", {"m"}}});
+    return closing_table(run_with("retest", {{"replicates", 5},
+                                             {"confidence", 0.95},
+                                             {"until", 0.03},
+                                             {"voided", at_one_rate},
+                                             {"at_one_rate", at_one_rate},
+                                             {"objective", "perplexity"},
+                                             {"candidates", rows},
+                                             {"verdict", ""}}),
+                         width);
+  };
+  const auto text = table({mechanism, baseline}, false);
+  expect_rows(text, {"perplexity +solved +median of solved  n +rate\n",
+                     "\\) +4 of 5 \\(0.28 to 0.99\\) +2.25  5  0.016 \\(end\\)\n",
+                     "\\) +5 of 5 \\(0.48 to 1.00\\) +1.95  5 +0.004\n"});
+  expect_words(text, {"trained on at most 5 fresh seeds, until each was decided to 3 %; 95 % "
+                      "intervals, failures included, each for itself",
+                      "solved: runs, and the Clopper-Pearson interval of their share; rate: "
+                      "learning rate, (end) the lowest or the highest that was tried\n"});
+  expect_no_words(text, {"one learning rate", "P(best)"});
+  std::istringstream narrow(table({mechanism, baseline}, false, 80));
+  for (std::string line; std::getline(narrow, line);) EXPECT_LE(line.size(), 80U) << line;
+  baseline = candidate("v", "baseline", nullptr);
+  const auto plain = table({candidate("m", "listed", nullptr), baseline}, true);
+  expect_words(plain, {"\nbaseline and controls alone trained on 5 fresh seeds at one learning "
+                       "rate; 95 % intervals, each"});
+  expect_no_words(plain, {"solved", "median", "rate:", "  rate"});
+  expect_no_words(table({candidate("m", "listed", solved(5, 0.48, 1.0, 2.0)), baseline}, true),
+                  {"median"});
 }
 
 TEST_F(ReportTest, CsvQuotesAndHasOneLinePerEvaluation) {
@@ -528,7 +575,7 @@ TEST_F(ReportTest, NoResultDependsOnWhatIsWithoutEffect) {
                   "evaluation.retry_crashed", "evaluation.retry_failed", "evaluation.retry_lost",
                   "evaluation.retry_out_of_memory", "evaluation.retry_timed_out",
                   "evaluation.workers", "fidelity.audit", "fidelity.checkpoint_space", "name",
-                  "retest", "training.checkpoint_minutes"));
+                  "rates", "retest", "training.checkpoint_minutes"));
 }
 
 TEST_F(ReportTest, EveryColumnIsDocumented) {
