@@ -117,11 +117,8 @@ Words not_listed(const Words& mechanisms, const nas::Experiment& recorded) {
   const auto frame = nas::frame_of(recorded.model, recorded.semantics, recorded.match_parameters);
   const auto is_listed = [&](const std::string& name) {
     try {
-      const auto model =
-          nas::is_shorthand(name, frame)
-              ? nas::named_model(name, frame, nas::parse_model(recorded.baseline, frame))
-              : nas::parse_unchecked(name, frame);
-      const auto canonical = nas::candidate_of(model).name;
+      const auto base = nas::parse_model(recorded.baseline, frame);
+      const auto canonical = nas::candidate_of(nas::named_model(name, frame, base)).name;
       return std::find(recorded.mechanisms.begin(), recorded.mechanisms.end(), canonical) !=
              recorded.mechanisms.end();
     } catch (const nas::InputError&) {
@@ -144,7 +141,8 @@ nas::Experiment continued(const std::string& folder, const Words& mechanisms, Wo
   }
   nas::check_plugins(store.environments(), folder);
   const auto recorded = nas::recorded_experiment(config);
-  auto all = recorded.mechanisms;
+  Words all;
+  for (const auto& name : recorded.mechanisms) all.push_back(nas::full_name(name));
   const auto others = not_listed(mechanisms, recorded);
   all.insert(all.end(), others.begin(), others.end());
   overrides.push_back(listing(all));

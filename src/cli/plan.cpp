@@ -7,6 +7,9 @@
 
 #include "core/format.hpp"
 #include "data/corpus_facts.hpp"
+#include "evaluation/frame.hpp"
+#include "genotype/architecture_name.hpp"
+#include "genotype/shorthand.hpp"
 #include "report/text.hpp"
 #include "search/algorithm.hpp"
 #include "study/reader/engines.hpp"
@@ -33,6 +36,15 @@ void training_lines(const Experiment& experiment, const nlohmann::json& facts,
                        std::to_string(experiment.training.get<std::int64_t>("batch_size")) +
                        " windows: " + shortest(std::round(facts.value("epochs", 0.0) * 100) / 100) +
                        " epochs");
+}
+
+/// A listed mechanism with what its name does not say of how it differs from the baseline.
+std::string beside(const std::string& name, const Experiment& experiment) {
+  if (experiment.baseline.empty()) return name;
+  const auto frame = frame_of(experiment.model, experiment.semantics, experiment.match_parameters);
+  const auto differs = unsaid_differences(canonical(parse_model(name, frame)),
+                                          canonical(parse_model(experiment.baseline, frame)));
+  return name + (differs.empty() ? "" : ", differs from the baseline also in " + join(differs));
 }
 
 /// In full where each digit counts.
@@ -121,7 +133,7 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
   if (!plan.pilot.empty()) {
     line("pilot", plan.pilot);
   } else if (listed) {
-    for (const auto& name : experiment.mechanisms) line("mechanism", name);
+    for (const auto& name : experiment.mechanisms) line("mechanism", beside(name, experiment));
   } else {
     line("space", combinations_text(experiment.space.num_combinations()) +
                       " combinations of the categorical genes, " +

@@ -60,6 +60,7 @@ void load_plugins_of_names(const std::vector<std::string>& mechanisms) {
   for (const auto& name : mechanisms) {
     std::istringstream words(name);
     for (std::string word; std::getline(words, word, '+');) {
+      if (const auto at = word.find(".so@"); at != std::string::npos) word.resize(at + 3);
       if (!word.ends_with(".so")) continue;
       try {
         (void)load_plugin(located_plugin(word, {}), PluginSource::command_line);

@@ -63,13 +63,11 @@ std::string baseline_of(const RunSummary& run) {
 }
 
 /// The canonical name of what may be written otherwise, as nas-train takes it; empty of what is no
-/// model's name.
+/// model's name. Of a run without baseline names are read in full.
 std::string canonical_name(const RunSummary& run, const std::string& given) {
   try {
     const auto base = recorded_architecture(run, baseline_of(run));
-    if (base && is_shorthand(given, *base)) {
-      return candidate_of(named_model(given, *base, *base)).name;
-    }
+    if (base) return candidate_of(named_model(given, *base, *base)).name;
     const auto architecture = recorded_architecture(run, given);
     return architecture ? candidate_of(*architecture).name : "";
   } catch (const InputError&) {

@@ -367,6 +367,41 @@ TEST_F(TrainTest, AConfigurationMayListMechanisms) {
   EXPECT_EQ(ids(out).size(), 2U);
 }
 
+TEST_F(TrainTest, LayeredNamesAreThoseWrittenOut) {
+  const auto train = [this](std::vector<std::string> words, const std::string& folder) {
+    words.insert(words.end(), {config("smoke.yaml"), "--seeds", "2", "--no-report", "-o",
+                               (folder_ / folder).string(), "model.layers=2",
+                               "baseline=2*attn{conv=4,dropout=0}"});
+    return run("nas-train", words);
+  };
+  const auto trained = [this](const char* folder) {
+    std::vector<std::pair<std::string, nlohmann::json>> found;
+    const auto digest = results_of(folder_ / folder);
+    for (const auto& candidate : digest["retest"]["candidates"]) {
+      found.emplace_back(candidate["candidate"], candidate["evaluations"]);
+    }
+    return found;
+  };
+  ASSERT_EQ(train({"gdn/attn", "gdn@1", "=/swa{window=4}", "2*attn{conv=0}"}, "short"), 0)
+      << text();
+  const std::string attention = "attn{conv=4,dropout=0}";
+  ASSERT_EQ(train({"model{}/gdn/" + attention, attention + "/gdn",
+                   attention + "/swa{window=4,conv=4,dropout=0}", "model{}/2*attn{dropout=0}"},
+                  "whole"),
+            0)
+      << text();
+  auto found = trained("short");
+  EXPECT_EQ(found, trained("whole")) << "the same models, trained once more to the same values";
+  ASSERT_EQ(run("nas-train", {"mqa@0", (folder_ / "short").string(), "--no-report"}), 0) << text();
+  const auto more = trained("short");
+  ASSERT_EQ(more.size(), found.size() + 1);
+  for (const auto& one : found) {
+    EXPECT_EQ(std::count(more.begin(), more.end(), one), 1) << one.first << " is still that";
+  }
+  ASSERT_EQ(train({"model{}/attn/gdn", "attn/gdn", "--dry-run"}, "plan"), 0);
+  expect_text("differs from the baseline also in dropout, conv");
+}
+
 TEST_F(TrainTest, APlanSaysWhatIsTrained) {
   const auto out = folder_ / "run";
   ASSERT_EQ(run("nas-train", {kSparse, config("smoke.yaml"), "-o", out.string(), "--dry-run"}), 0)

@@ -489,6 +489,31 @@ TEST_F(ExperimentTest, ShorthandIsTheBaselineChanged) {
                     HasSubstr("did you mean sparsemax?")));
 }
 
+TEST_F(ExperimentTest, LayeredNamesKeepTheBaselinesFrame) {
+  const std::string file =
+      "baseline: model{norm=rms}/2*attn{dropout=0,position=rope}\n"
+      "mechanisms: ['mqa/=', 'sparsemax@1', '2*attn{position=none}', 'model{}/2*mqa']\n";
+  const auto listed = load(file);
+  EXPECT_EQ(listed.baseline, "model{norm=rms}/2*attn{dropout=0,position=rope}");
+  const std::string frame = "model{norm=rms}/";
+  EXPECT_EQ(listed.mechanisms,
+            (Texts{frame + "attn{kv_heads=1,dropout=0,position=rope}/attn{dropout=0,position=rope}",
+                   frame + "attn{dropout=0,position=rope}/"
+                           "attn{normalization=sparsemax,dropout=0,position=rope}",
+                   frame + "2*attn{dropout=0}", "2*attn{kv_heads=1}"}));
+  EXPECT_EQ(recorded_experiment(listed.resolved).mechanisms, listed.mechanisms)
+      << "a record's names are full, with or without a head";
+  EXPECT_EQ(load("baseline: 2*attn{dropout=0}\n"
+                 "algorithm: {informed_share: 0.5, informed: '2*attn{bias=no_bias}'}\n")
+                .informed,
+            Texts{"dot|softmax|none|fixed|no_bias|0"});
+  EXPECT_THAT(mistakes(file, {R"(mechanisms=["2*="])"}), HasSubstr("in effect it is the baseline"));
+  EXPECT_THAT(mistakes(file, {R"(mechanisms=["mqa/=/="])"}),
+              HasSubstr("has 3 layers, must have model.layers = 2"));
+  EXPECT_THAT(mistakes("baseline: =/mqa\n"),
+              HasSubstr("'=' is the baseline's layer, must be written out in a full name"));
+}
+
 TEST_F(ExperimentTest, MoreMechanismsMayBeListedAndNoneLeftOut) {
   const auto listed = [this](const std::string& names) {
     return load("mechanisms: [" + names + "]\n").resolved;

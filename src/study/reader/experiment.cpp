@@ -408,7 +408,7 @@ class Reader {
     diagnostics_.add(document_.origin_of(path), path + " = " + value + ", " + message);
   }
 
-  /// What shorthand changes: the baseline; of that, or where it is mistaken, the vanilla model.
+  /// What a name is read beside: the baseline; of that, or where it is mistaken, the vanilla model.
   [[nodiscard]] Architecture base_of(const std::string& path) const {
     const bool known = path != "baseline" && !mistaken_.contains("baseline");
     if (known) return parse_model(experiment_.baseline, frame_);
@@ -417,16 +417,19 @@ class Reader {
                 : vanilla_architecture(frame_);
   }
 
-  /// @param name  shorthand becomes the name that it stands for.
+  /// @param name  what is read beside another model becomes the name that it stands for.
   std::optional<Architecture> read_model(const std::string& path, std::string& name,
                                          const Origin& origin) {
     try {
-      const bool shorthand = has_sizes() && is_shorthand(name, frame_);
+      // A record's names are full, and so is that of a baseline, which is beside none.
+      const bool layered = path != "baseline" && full_name(name) != name;
+      const bool beside = has_sizes() && origin.source != kRecordedConfiguration &&
+                          (layered || is_shorthand(name, frame_));
       auto architecture =
-          shorthand ? named_model(name, frame_, base_of(path)) : parse_model(name, frame_);
+          beside ? named_model(name, frame_, base_of(path)) : parse_model(name, frame_);
       require_built(architecture);
-      if (shorthand) name = to_string(canonical(architecture));
       if (has_sizes()) require_layers(name, architecture, frame_.layers);
+      if (beside) name = to_string(canonical(architecture));
       // Wrong sizes are a mistake of the section `model`.
       if (has_sizes()) (void)canonical(architecture);
       return architecture;
