@@ -16,7 +16,6 @@ NEEDS = {
     "components": _FRAMES,
     "domains": _ARRAYS,
     "export": (),
-    "fleet": ("numpy",),
     "mixers": _FRAMES,
     "rates": _FRAMES,
     "report": _ARRAYS,
