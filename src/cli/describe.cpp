@@ -474,7 +474,7 @@ Texts word_texts(const std::string& name) {
 
 /// A mechanism that is named by more than a word; empty: it is none.
 std::string model_text(const std::string& name) {
-  if (name.find_first_of("+=|{*") == std::string::npos) return {};
+  if (name.find_first_of("+=|{*@") == std::string::npos) return {};
   const Architecture frame{};
   const auto model = canonical(named_model(name, frame));
   const auto layers = std::to_string(model.layers);

@@ -16,9 +16,8 @@
 ///
 /// e.g. "sparsemax", "rope+sparsemax", "gdn", "kv_heads=1", "mine.so". A word alone is an option, a label of the paper, a
 /// mixer, an alias or a gene that is 0 or 1, where one thing alone bears it; a file stands for the one option that its
-/// plug-ins register. A mixer keeps what changed_layer() says. "gdn@1,3" changes those layers alone, of which the first
-/// is layer 0. A layered name without the head model{...} is read beside the baseline as well (parse_model). Names of six
-/// fields and with a head are full. So is every stored name, which only parse_model() reads.
+/// plug-ins register. "gdn@1,3" changes those layers alone, of which the first is layer 0. A layered name without the head
+/// model{...} is read beside the baseline, too. Others are full, as every stored name is, which only parse_model() reads.
 
 namespace nas {
 

@@ -293,7 +293,8 @@ def main(arguments: list[str]) -> None:
     read = [_load(text) for text in (options.first, options.second) if text is not None]
     without = [*dict.fromkeys(map(read[0].schema.stored, options.without))]
     if options.spread:
-        print("\n".join(spread(*read, options.value, options.spread, without)))
+        named = spread(*read, options.value, options.spread, without)
+        print("\n".join(name if "|" in name or name.startswith("model{") else f"model{{}}/{name}" for name in named))
         return
     common = matched(*read, options.value, without)
     found = Transfer(common.sides, options.top, families=common.families)
