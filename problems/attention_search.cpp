@@ -343,6 +343,7 @@ class AttentionSearch final : public Problem {
                          {"nll", corpus_->chance->nll},
                          {"accuracy", corpus_->chance->accuracy}};
     }
+    if (corpus_->least_nll > 0.0) facts["least_nll"] = corpus_->least_nll;
     if (device() != "cpu") {
       facts["device_model"] = nn::device_model(device());
       facts["float32_products"] =

@@ -24,6 +24,7 @@
 #include "genotype/architecture_name.hpp"
 #include "genotype/shorthand.hpp"
 #include "report/text.hpp"
+#include "store/record_json.hpp"
 #include "store/store.hpp"
 #include "study/session/continuing.hpp"
 #include "study/stages/gates.hpp"
@@ -69,8 +70,9 @@ struct Arguments {
   Words words;
   std::string seeds;
   std::string until;
+  bool anyway = false;
   bool gates = false;
-  std::string record;
+  std::string record, judge;
 };
 
 po::options_description options(Arguments& arguments) {
@@ -83,10 +85,15 @@ po::options_description options(Arguments& arguments) {
       "until", po::value(&arguments.until),
       "e.g. 3%: seeds are added until each mechanism is shown to be better or worse, or within so "
       "much of the baseline's test perplexity; at most --seeds (default: 20)");
+  visible.add_options()(
+      "anyway", po::bool_switch(&arguments.anyway),
+      "trains all, as retest.anyway=true, also where a control is better than the baseline");
   visible.add_options()("gates", po::bool_switch(&arguments.gates),
                         "a pilot of CONFIG's task, in runs/NAME-gates");
   visible.add_options()("record", po::value(&arguments.record),
                         "with --gates: its record (default: gates.json in the run's folder)");
+  visible.add_options()("judge", po::value(&arguments.judge),
+                        "with --gates: judges such a record again and writes it, trains nothing");
   return visible;
 }
 
@@ -180,8 +187,10 @@ bool is_sequence(const std::string& folder) {
 
 /// Adds what --seeds and --until say.
 void add_seeds(const Arguments& arguments, const std::string& source, Words& overrides) {
-  const auto& [study, words, seeds, until, gates, record] = arguments;
+  const auto& seeds = arguments.seeds;
+  const auto& until = arguments.until;
   if (!seeds.empty()) nas::add_override(overrides, "--seeds", "retest.replicates", seeds);
+  if (arguments.anyway) nas::add_override(overrides, "--anyway", "retest.anyway", "true");
   if (until.empty()) return;
   const bool is_zero = percentage(until).find_first_not_of("0.") == std::string::npos;
   if (is_zero) {
@@ -235,6 +244,33 @@ nas::Study study_of(const Arguments& arguments) {
   return study;
 }
 
+/// Writes and prints a record of gates.
+int show_gates(const nlohmann::json& record, const fs::path& path) {
+  nas::write_durably(path, record.dump(1) + '\n');
+  for (const auto& gate : record.at("gates")) {
+    std::cout << nas::wrapped((gate.at("passed") ? "  passed  " : "  FAILED  ") +
+                                  gate.at("name").get<std::string>() + ": " +
+                                  gate.at("words").get<std::string>() + '\n',
+                              nas::line_width());
+  }
+  std::cout << '\n'
+            << nas::wrapped(record.at("verdict").get<std::string>() + '\n', nas::line_width())
+            << "\nfor the configuration: " << nas::rates_text(record) << "\nwritten to "
+            << path.string() << '\n';
+  return record.at("passed") ? nas::kDone : nas::kNotPassed;
+}
+
+/// A record of gates, judged again.
+int judge_gates_again(const Arguments& arguments) {
+  nlohmann::json record;
+  try {
+    record = nas::judge_again(nas::parse_record(nas::read_bytes(arguments.judge)));
+  } catch (const nlohmann::json::exception& error) {
+    throw nas::InputError(arguments.judge + ", must be a record of gates: " + error.what());
+  }
+  return show_gates(record, arguments.record.empty() ? arguments.judge : arguments.record);
+}
+
 /// A pilot of a configuration's task.
 int run_gates(const Arguments& arguments, char** argv, const nas::WithTorch& torch,
               std::string& kept) {
@@ -269,18 +305,8 @@ int run_gates(const Arguments& arguments, char** argv, const nas::WithTorch& tor
        .train = [&record](const nas::FurtherWork& work) { record = nas::train_gates(work); }},
       kept);
   if (record.is_null()) return code;
-  const auto path = arguments.record.empty() ? folder / "gates.json" : fs::path(arguments.record);
-  nas::write_durably(path, record.dump(1) + '\n');
-  for (const auto& gate : record.at("gates")) {
-    std::cout << nas::wrapped((gate.at("passed") ? "  passed  " : "  FAILED  ") +
-                                  gate.at("name").get<std::string>() + ": " +
-                                  gate.at("words").get<std::string>() + '\n',
-                              nas::line_width());
-  }
-  std::cout << '\n'
-            << nas::wrapped(record.at("verdict").get<std::string>() + '\n', nas::line_width())
-            << "\nwritten to " << path.string() << '\n';
-  return record.at("passed") ? nas::kDone : nas::kNotPassed;
+  return show_gates(record,
+                    arguments.record.empty() ? folder / "gates.json" : fs::path(arguments.record));
 }
 
 /// @param kept  receives the folder that keeps what is finished.
@@ -293,6 +319,7 @@ int run(int argc, char** argv, const nas::WithTorch& torch, std::string& kept) {
     return nas::kDone;
   }
   nas::begin_study_program(asked);
+  if (!arguments.judge.empty()) return judge_gates_again(arguments);
   if (arguments.gates) return run_gates(arguments, argv, torch, kept);
   return torch.run_study(study_of(arguments), arguments.study, argv, kept);
 }

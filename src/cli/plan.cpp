@@ -168,7 +168,6 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
                         : "; " + experiment.algorithm +
                               " asks for one candidate at a time, so that after the "
                               "initial population a single worker is busy"));
-    if (!plan.tuning.text.empty()) line("tuning", plan.tuning.text);
     if (!plan.retest.text.empty() && !listed) line("re-test", plan.retest.text);
     if (plan.controls > 0) {
       line("controls", counted(plan.controls, "training run") +

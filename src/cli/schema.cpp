@@ -194,11 +194,7 @@ Json objectives_schema() {
 }
 
 Json baseline_schema() {
-  auto properties = properties_of(baseline_settings());
-  properties["tune"] = described(
-      any_of({{{"const", false}}, map_of(properties_of(tuning_settings(), "baseline.tune"))}),
-      "other settings of training that are tried for the baseline, beside the search");
-  return any_of({{{"type", "string"}}, map_of(std::move(properties))});
+  return any_of({{{"type", "string"}}, map_of(properties_of(baseline_settings()))});
 }
 
 /// What nas-compare reads in place of `algorithm`.

@@ -42,10 +42,11 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
       example.target[t] = example.input[t + 1];
     }
   });
+  corpus.least_nll = least / draws;
   corpus.description = "draws of " + std::to_string(values) + " values from " +
                        std::to_string(keys) +
                        " urns of each example's own; least possible perplexity " +
-                       shortest(std::round(1e3 * std::exp(least / draws)) / 1e3);
+                       shortest(std::round(1e3 * std::exp(corpus.least_nll)) / 1e3);
   corpus.chance = uniform_chance("the values", values);
   return corpus;
 }

@@ -88,6 +88,8 @@ struct Corpus {
       0.0;  ///< of the validation text, for bits per byte; 0 where it has no meaning
   double test_bytes_per_token = 0.0;  ///< the same of the test text
   std::optional<ChanceLevel> chance;  ///< where it is known
+  double least_nll =
+      0.0;  ///< of the best answers that there are, nats per scored target; 0: not known
 };
 
 /// Where corpora look for files.

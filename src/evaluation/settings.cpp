@@ -110,6 +110,12 @@ std::vector<Setting> experiment_settings() {
                "of attention only where it is better than these, too; not where nothing is "
                "trained",
        .effect = Effect::further},
+      {.name = "rates",
+       .default_value = Texts{},
+       .help = "learning rates that are known, e.g. [baseline 0.004, window 4 0.008]: of the "
+               "baseline, controls (`no mixer`, `window 2`) and mechanisms, as nas-data gates "
+               "prints them; a re-test finds those of others",
+       .effect = Effect::further},
       plugins_setting(),
   };
 }
@@ -446,46 +452,29 @@ std::vector<Setting> retest_settings() {
            .min = 0,
            .max = 100,
            .max_exclusive = true},
-      });
-}
-
-std::vector<Setting> tuning_settings() {
-  constexpr double kLargestDecay = 100.0;
-  return with_effect(
-      Effect::further,
-      {
-          {.name = "trials",
-           .default_value = Integer{0},
-           .help = "settings tried per mechanism, the configuration's own among them; 0 = as many "
-                   "as the "
-                   "search had training runs",
+          {.name = "first_seed",
+           .default_value = std::int64_t{0},
+           .help = "fresh seeds that are left out, since something was chosen by them",
            .min = 0,
-           .max = 1e6},
-          {.name = "learning_rate",
-           .default_value = Numbers{1e-4, 1e-2},
-           .help = "[lowest, highest] learning rate; what is tried is uniform in the logarithm",
-           .min = 0,
-           .min_exclusive = true},
-          {.name = "weight_decay",
-           .default_value = Numbers{0.0, 0.01, 0.1},
-           .help = "weight decays to choose from",
-           .min = 0,
-           .max = kLargestDecay},
-          {.name = "winners",
-           .default_value = Integer{0},
-           .help = "number of the search's best mechanisms that get as many trials each",
-           .min = 0,
-           .max = 1e6},
+           .max = 900'000},
+          {.name = "anyway",
+           .default_value = false,
+           .help = "whether listed `mechanisms` are trained where a control is better than the "
+                   "baseline, so that nothing is said of attention"},
+          {.name = "tune",
+           .default_value = true,
+           .help = "whether each mechanism has a learning rate of its own, the best of three or "
+                   "more by two seeds that do not judge, unless `rates` gives it; false: "
+                   "training.learning_rate for all"},
       });
 }
 
 std::vector<SettingSection> setting_sections() {
-  return {{"", experiment_settings()},          {"baseline", baseline_settings()},
-          {"baseline.tune", tuning_settings()}, {"model", model_settings()},
-          {"training", training_settings()},    {"evaluation", evaluation_settings()},
-          {"algorithm", population_settings()}, {"budget", budget_settings()},
-          {"fidelity", fidelity_settings()},    {"retest", retest_settings()},
-          {"cluster", cluster_settings()}};
+  return {{"", experiment_settings()},           {"baseline", baseline_settings()},
+          {"model", model_settings()},           {"training", training_settings()},
+          {"evaluation", evaluation_settings()}, {"algorithm", population_settings()},
+          {"budget", budget_settings()},         {"fidelity", fidelity_settings()},
+          {"retest", retest_settings()},         {"cluster", cluster_settings()}};
 }
 
 std::vector<std::string> names_of(const std::vector<Setting>& settings) {

@@ -11,10 +11,8 @@ namespace nas {
 std::vector<Setting> experiment_settings();
 /// The one of these that is read before all others.
 Setting plugins_setting();
-/// Settings of the section `baseline`, its part `tune` apart.
+/// Settings of the section `baseline`.
 std::vector<Setting> baseline_settings();
-/// Settings of `baseline.tune`.
-std::vector<Setting> tuning_settings();
 /// Settings of the section `algorithm` that belong to the search, whatever the algorithm.
 std::vector<Setting> population_settings();
 /// The settings of an experiment's sections that belong to no plug-in: model, training and
@@ -32,7 +30,7 @@ std::vector<Setting> cluster_settings();
 std::vector<Setting> retest_settings();
 
 struct SettingSection {
-  std::string path;  ///< "training", "baseline.tune"; empty: the top of a configuration
+  std::string path;  ///< "training"; empty: the top of a configuration
   std::vector<Setting> settings;
 };
 

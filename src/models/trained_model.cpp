@@ -149,8 +149,8 @@ bool has_ended(const Evaluation& evaluation, const std::string& candidate) {
   return evaluation.candidate == candidate && evaluation.status == Status::ok;
 }
 
-/// The evaluations of a mechanism that have a trained model, by replicate: those of the search, not
-/// of a tuning or a re-test, which train otherwise, unless there are no others.
+/// The evaluations of a mechanism that have a trained model, by replicate: those of the search or list,
+/// not of a re-test or those that found learning rates, unless there are no others.
 std::vector<const Evaluation*> trained(const RunSummary& run, const std::string& candidate,
                                        const Problem& problem) {
   std::vector<const Evaluation*> found;
@@ -159,7 +159,9 @@ std::vector<const Evaluation*> trained(const RunSummary& run, const std::string&
   for (const auto& evaluation : run.evaluations) {
     // Another program (AskAndTell) measures without a curve, and trains no model of ours.
     if (!has_ended(evaluation, candidate) || evaluation.curve.empty()) continue;
-    const bool of_search = evaluation.identity.value("training", Json()) == identity.at("training");
+    const bool of_search =
+        run.listed() ? evaluation.replicate >= kFirstHeldOutReplicate
+                     : evaluation.identity.value("training", Json()) == identity.at("training");
     (of_search ? found : others).push_back(&evaluation);
   }
   if (found.empty()) found = std::move(others);

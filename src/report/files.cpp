@@ -15,6 +15,7 @@
 #include "core/format.hpp"
 #include "evaluation/settings.hpp"
 #include "report/digest.hpp"
+#include "report/json_number.hpp"
 #include "report/recorded_genes.hpp"
 #include "report/text.hpp"
 #include "search/algorithm.hpp"
@@ -72,6 +73,18 @@ Row mean_fields(const RankedCandidate& candidate) {
 
 }  // namespace
 
+namespace {
+
+/// Empty where its identity does not say it.
+std::string rate_of(const Evaluation& evaluation) {
+  const auto& identity = evaluation.identity;
+  if (!identity.is_object() || !identity.contains("training")) return {};
+  const auto rate = number_at(identity.at("training"), "learning_rate");
+  return rate ? shortest(*rate) : std::string();
+}
+
+}  // namespace
+
 std::string evaluations_csv(const RunSummary& run) {
   std::ostringstream text;
   write_evaluations(run, text);
@@ -84,6 +97,11 @@ void write_evaluations(const RunSummary& run, std::ostream& out) {
   Row header{"mechanism", "candidate"};
   header.insert(header.end(), genes.begin(), genes.end());
   header.insert(header.end(), {"replicate", "asks", "batch", "status", "reason"});
+  const auto& all = run.evaluations;
+  const bool rates = std::any_of(all.begin(), all.end(), [&all](const auto& one) {
+    return rate_of(one) != rate_of(all.front());
+  });
+  if (rates) header.emplace_back("learning_rate");
   header.insert(header.end(), quality_columns().begin(), quality_columns().end());
   header.insert(header.end(), {"parameters", "flops", "steps", "train_seconds", "peak_bytes"});
   const auto objectives = further_objectives(run, header);
@@ -93,7 +111,7 @@ void write_evaluations(const RunSummary& run, std::ostream& out) {
   header.emplace_back("id");
 
   out << csv_line(header);
-  for (const auto& evaluation : run.evaluations) {
+  for (const auto& evaluation : all) {
     Row row{run.label(evaluation.candidate), evaluation.candidate};
     const auto choices = choices_of(run, evaluation.candidate, genes);
     const auto cells = choices.value_or(Row(genes.size()));
@@ -103,6 +121,7 @@ void write_evaluations(const RunSummary& run, std::ostream& out) {
     const auto batch = numbers.empty() ? "" : std::to_string(asks[evaluation.id].front()->batch);
     row.insert(row.end(), {std::to_string(evaluation.replicate), join(numbers, " "), batch,
                            std::string(to_string(evaluation.status)), evaluation.reason});
+    if (rates) row.push_back(rate_of(evaluation));
     const auto quality = quality_fields(evaluation);
     row.insert(row.end(), quality.begin(), quality.end());
     for (const auto* name : {"parameters", "flops"}) {
@@ -179,7 +198,7 @@ nlohmann::json comparable_config(nlohmann::json config) {
 
 const std::set<std::string>& settings_without_effect() {
   static const std::set<std::string> kPaths = [] {
-    std::set<std::string> paths;
+    std::set<std::string> paths{"baseline.tune"};  // of earlier versions
     for (const auto& [section, settings] : setting_sections()) {
       const auto named = std::count_if(settings.begin(), settings.end(), is_without_effect);
       if (named == std::ssize(settings)) paths.insert(section);

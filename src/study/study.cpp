@@ -36,6 +36,7 @@
 #include "study/session/free_space.hpp"
 #include "study/session/ranges.hpp"
 #include "study/session/reuse.hpp"
+#include "study/session/seen_seeds.hpp"
 #include "study/session/session.hpp"
 #include "study/session/set_up.hpp"
 #include "study/stages/audit.hpp"
@@ -139,16 +140,15 @@ DiskNeed disk_need(const Experiment& experiment, const Problem& problem,
                    const nlohmann::json& facts, const Rehearsal& rehearsal) {
   const auto array = experiment.evaluation.get<std::string>("array");
   const auto widest = array == "auto" ? 1 : std::stoll(array);
-  const auto tuning = tuning_plan(experiment, rehearsal.trained, rehearsal.found());
   const auto retest = retest_plan(experiment, rehearsal.found());
   // A search's further training runs keep none.
   const auto wanted = experiment.evaluation.get<std::int64_t>("keep_models");
   const auto keeping = experiment.mechanisms.empty() ? rehearsal.trained : retest.trainings;
-  return {.parameters = facts.value("vanilla_parameters", std::int64_t{0}),
-          .at_once = problem.num_workers() * widest,
-          .kept_models = std::min(wanted == 0 ? 0 : wanted + 1, keeping),  // and the baseline's
-          .evaluations = rehearsal.trained + tuning.trainings + retest.trainings +
-                         control_trainings(experiment, problem)};
+  return {
+      .parameters = facts.value("vanilla_parameters", std::int64_t{0}),
+      .at_once = problem.num_workers() * widest,
+      .kept_models = std::min(wanted == 0 ? 0 : wanted + 1, keeping),  // and the baseline's
+      .evaluations = rehearsal.trained + retest.trainings + control_trainings(experiment, problem)};
 }
 
 /// Whether the search or its baseline, not what follows them, caused an evaluation.
@@ -162,8 +162,8 @@ bool is_kept(const Evaluation& evaluation, const RunSummary& run, const Problem&
   const auto is_control = [&](const ControlSummary& one) {
     return one.measured.candidate == evaluation.candidate;
   };
-  return of_search(evaluation, problem) &&
-         (run.listed() || evaluation.replicate < kFirstHeldOutReplicate) &&
+  const bool held_out = evaluation.replicate >= kFirstHeldOutReplicate;
+  return (run.listed() ? held_out : !held_out && of_search(evaluation, problem)) &&
          std::none_of(run.controls.begin(), run.controls.end(), is_control);
 }
 
@@ -455,7 +455,7 @@ void carry_out(const Experiment& experiment, StudySetup& setup, const Rehearsal&
   } else {
     audit(work, setup.problem);
     train_controls(work);
-    retest(work, tune(work));
+    retest(work);
   }
   record_counts(work);
   labels.complete();
@@ -603,11 +603,9 @@ Plan Study::plan(bool calibrate, Observer& given, const RunSettings& settings) c
     plan.training_seconds = calibrated_seconds(plan.rehearsal, *problem);
     if (plan.training_seconds > 0.0) cut_by_time(experiment_, *problem, plan);
   }
-  plan.tuning = tuning_plan(experiment_, plan.rehearsal.trained, plan.rehearsal.found());
   plan.controls = control_trainings(experiment_, *problem);
   if (!calibrate) return plan;
-  const auto further =
-      static_cast<double>(plan.tuning.trainings + plan.retest.trainings + plan.controls);
+  const auto further = static_cast<double>(plan.retest.trainings + plan.controls);
   if (!experiment_.mechanisms.empty()) {
     plan.seconds = plan.training_seconds * further / plan.workers;
     return plan;
@@ -656,6 +654,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
     observer.retried(store.forget_failures());
   }
   const bool finished = is_finished(store, experiment_, *problem);
+  note_seen_seeds(folder_, experiment_, store);
   store.set_meta("config", experiment_.resolved);
   store.set_meta("answering", kAnswering);
   store.set_meta("facts", setup->facts);

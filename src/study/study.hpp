@@ -18,7 +18,6 @@
 #include "study/session/rehearsal.hpp"
 #include "study/stages/further_trainings.hpp"
 #include "study/stages/retest.hpp"
-#include "study/stages/tuning.hpp"
 
 namespace NAS_PUBLIC nas {
 
@@ -34,7 +33,6 @@ struct Plan {
   std::int64_t array_width = 1;   ///< of training runs that advance together; 1: not calibrated
   double training_seconds = 0.0;  ///< of one training run, a mean; 0: not calibrated
   double seconds = 0.0;           ///< of all, races apart
-  TuningPlan tuning{};
   RetestPlan retest{};
   std::int64_t controls = 0;  ///< training runs of these
   std::string

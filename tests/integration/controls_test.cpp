@@ -5,7 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/error.hpp"
+#include "core/format.hpp"
 #include "integration/program.hpp"
+#include "places.hpp"
+#include "study/reader/experiment.hpp"
+#include "study/stages/gates.hpp"
 
 namespace nas::testing {
 namespace {
@@ -68,6 +73,21 @@ TEST_F(ControlsTest, ARetestHasThemOnItsOwnSeeds) {
   EXPECT_LT(verdict.find("control"), verdict.find("The search's scores")) << verdict;
 }
 
+TEST_F(ControlsTest, HaveTheRatesThatAreGiven) {
+  const auto folder = folder_ / "run";
+  ASSERT_EQ(run("nas-run", search(folder, {"rates=[no mixer 0.02]"})), 0) << text();
+  const auto found = results_of(folder);
+  std::map<std::string, double> rates;
+  for (const auto& one : found["evaluations"]) {
+    const auto& identity = found["identities"][one["identity"].get<std::size_t>()];
+    rates[one["candidate"]] = identity["training"]["learning_rate"];
+  }
+  EXPECT_EQ(rates.at("2*none"), 0.02);
+  for (const auto& row : found["controls"]) {
+    EXPECT_EQ(rates.at(row["candidate"]), row["name"] == "no mixer" ? 0.02 : 3e-3) << row;
+  }
+}
+
 TEST_F(ControlsTest, ListedMechanismsHaveThemAndKeepTheirModels) {
   const auto folder = folder_ / "run";
   ASSERT_EQ(run("nas-train", {"dot|sparsemax|none|fixed|bias|0.1", config("smoke.yaml"), "--output",
@@ -88,12 +108,15 @@ TEST_F(ControlsTest, ListedMechanismsHaveThemAndKeepTheirModels) {
   for (const auto& file : fs::directory_iterator(folder / "models")) {
     kept.insert(file.path().stem().string());
   }
+  EXPECT_FALSE(kept.empty());
   for (const auto& one : found["retest"]["candidates"]) {
-    if (one["role"] != "control") continue;
+    EXPECT_GE(one["rates"].size(), 3U) << one["label"];
     for (const auto& id : one["evaluations"]) {
-      EXPECT_FALSE(kept.contains(id)) << one["label"];
+      EXPECT_FALSE(one["role"] == "control" && kept.contains(id)) << one["label"];
+      kept.erase(id);
     }
   }
+  EXPECT_TRUE(kept.empty()) << "at its rate, none of those that find one";
 }
 
 TEST_F(ControlsTest, AndRetestsOfASearchKeepNoModels) {
@@ -126,6 +149,7 @@ TEST_F(ControlsTest, GatesAreJudgedByAccuracyWhereThatIsFirst) {
   planned.emplace_back("--dry-run");
   ASSERT_EQ(run("nas-train", planned), 0) << text();
   expect_text("pilot         69 training runs: baseline, no mixer, window 2 with 5 learning rates");
+  expect_text("more rates where the best is the first or the last");
   expect_text("judged by accuracy on the validation split");
   EXPECT_FALSE(fs::exists(folder)) << "a dry run writes nothing";
   EXPECT_EQ(run("nas-train", command), 3) << text();
@@ -144,6 +168,27 @@ TEST_F(ControlsTest, GatesAreJudgedByAccuracyWhereThatIsFirst) {
   EXPECT_EQ(record["gates"].dump().find("perplexity"), std::string::npos) << record["gates"];
 }
 
+/// The configurations that have a record of gates give the rates that it found.
+TEST_F(ControlsTest, ShippedConfigurationsGiveTheRatesOfTheirGates) {
+  const fs::path root = source_folder();
+  int compared = 0;
+  for (const auto& file : fs::directory_iterator(root / "analysis/results/task_gates")) {
+    const auto config = root / "configs" / file.path().stem().replace_extension(".yaml");
+    if (!fs::exists(config)) continue;
+    ++compared;
+    const auto record = nlohmann::json::parse(read_file(file.path()));
+    std::vector<std::string> given;
+    for (const auto* name :
+         {"baseline", "no mixer", "window 2", "window 4", "window 8", "window 16", "window 32"}) {
+      const auto rates = load_experiment(config, {}).rates;
+      const auto rate = rates.find(name);
+      if (rate != rates.end()) given.push_back(name + (' ' + shortest(rate->second)));
+    }
+    EXPECT_EQ("rates: [" + join(given) + "]", rates_text(record)) << config;
+  }
+  EXPECT_GE(compared, 5);
+}
+
 TEST_F(ControlsTest, GatesOfATaskAreTriedOnceAndRecorded) {
   const auto folder = folder_ / "gates";
   const Names command{"--gates", config("smoke.yaml"), "--output", folder.string()};
@@ -157,16 +202,24 @@ TEST_F(ControlsTest, GatesOfATaskAreTriedOnceAndRecorded) {
     rates[model["name"]] = model["tuning"].size();
     EXPECT_EQ(model["valid_nll"].size(), 8U);
   }
-  EXPECT_EQ(
-      rates,
-      (std::map<std::string, std::size_t>{
-          {"baseline", 5}, {"no mixer", 5}, {"window 2", 5}, {"window 4", 5}, {"window 8", 0}}));
-  EXPECT_EQ(record["models"][4]["learning_rate"], record["models"][0]["learning_rate"]);
+  EXPECT_EQ(rates.size(), 5U);
+  for (const auto& [name, number] : rates) {
+    EXPECT_GE(number, 5U) << name << ": longer windows, too";
+    EXPECT_LE(number, 7U) << name;
+  }
   EXPECT_EQ(record["count_models"].size(), 6U);
   expect_text(record["verdict"].get<std::string>().substr(0, 20));
   // The same command trains nothing again.
   ASSERT_EQ(run("nas-train", command), code) << text();
   EXPECT_EQ(nlohmann::json::parse(read_file(folder / "gates.json")), record);
+  expect_text("for the configuration: rates: [");
+  // And judged again it is the same.
+  const auto again = (folder_ / "again.json").string();
+  ASSERT_EQ(
+      run("nas-train", {"--gates", "--judge", (folder / "gates.json").string(), "--record", again}),
+      code);
+  EXPECT_EQ(nlohmann::json::parse(read_file(again)), record);
+  EXPECT_EQ(run("nas-train", {"--gates", "--judge", config("smoke.yaml")}), 2);
   EXPECT_EQ(run("nas-train",
                 {"--gates", config("cmaes_sphere.yaml"), "--output", (folder_ / "none").string()}),
             2);

@@ -1,6 +1,8 @@
-// What follows a search, with real trainings: tuning and re-test, killed and continued.
+// What follows a search, with real trainings: learning rates and re-test, killed and continued.
 
+#include <cmath>
 #include <map>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -11,7 +13,7 @@ namespace {
 
 class RetestTest : public ProgramTest {
  protected:
-  /// A search of a few tiny trainings, then 2 x 3 trials and 3 seeds for each of five candidates.
+  /// A search of a few tiny trainings, then three candidates: 3 rates or more by 2 seeds, and 3 seeds each.
   static std::vector<std::string> small_search(const std::filesystem::path& folder,
                                                int steps = 20) {
     return {config("smoke.yaml"),
@@ -19,7 +21,7 @@ class RetestTest : public ProgramTest {
             folder.string(),
             "training.steps=" + std::to_string(steps),
             "budget.evaluations=5",
-            "baseline.tune={trials: 3, winners: 1}",
+            "controls=false",
             "retest={replicates: 3, top: 2}",
             "evaluation.array=2",
             "--no-report",
@@ -29,12 +31,13 @@ class RetestTest : public ProgramTest {
 
 TEST_F(RetestTest, JudgesWhatWasFoundOnFreshSeedsAndTheTestSplit) {
   ASSERT_EQ(run("nas-run", small_search(folder_ / "run")), 0) << text();
-  expect_text("tuning ");
+  expect_text("learning rates ");
   expect_text("re-test on 3 fresh seeds");
-  expect_text("tuned by the validation split");
   expect_text("shown to differ from the baseline with 3 seeds");
   const auto found = results_of(folder_ / "run");
   EXPECT_EQ(found["counts"]["evaluated"], 5) << "nothing further is charged to the search";
+  std::map<std::string, nlohmann::json> by_id;
+  for (const auto& one : found["evaluations"]) by_id[one["id"]] = one;
   const auto& retest = found["retest"];
   EXPECT_EQ(retest["replicates"], 3);
   std::map<std::string, int> roles;
@@ -42,35 +45,67 @@ TEST_F(RetestTest, JudgesWhatWasFoundOnFreshSeedsAndTheTestSplit) {
     ++roles[candidate["role"]];
     EXPECT_EQ(candidate["evaluations"].size(), 3U);
     EXPECT_EQ(candidate["test"]["n"], 3);
-    EXPECT_NE(candidate["retest"][0]["mean"], candidate["search"][0]);
+    const auto& rates = candidate["rates"];
+    ASSERT_GE(rates.size(), 3U);
+    double least = INFINITY;
+    for (const auto& one : rates) {
+      ASSERT_EQ(one["valid_nll"].size(), 2U);
+      const double mean = one["valid_nll"][0].get<double>() + one["valid_nll"][1].get<double>();
+      if (mean >= least) continue;
+      least = mean;
+      EXPECT_LE(one["learning_rate"], candidate["learning_rate"]);
+    }
+    const bool first = candidate["learning_rate"] == rates.front()["learning_rate"];
+    const bool last = candidate["learning_rate"] == rates.back()["learning_rate"];
+    EXPECT_EQ(candidate["rate_at_end"], first || last);
+    if (last) {
+      EXPECT_EQ(rates.size(), 5U) << "the grid has grown as far as it may";
+    }
+    for (const auto& id : candidate["evaluations"]) {
+      const auto& judged = by_id.at(id);
+      EXPECT_GE(judged["replicate"], 1'000'000) << "seeds that choose a rate do not judge";
+      EXPECT_EQ(
+          found["identities"][judged["identity"].get<std::size_t>()]["training"]["learning_rate"],
+          candidate["learning_rate"]);
+    }
   }
-  EXPECT_EQ(roles, (std::map<std::string, int>{{"top", 2}, {"baseline", 1}, {"tuned", 2}}));
-  ASSERT_EQ(found["tuning"].size(), 2U);
-  const auto& trials = found["tuning"][0]["trials"];
-  ASSERT_EQ(trials.size(), 3U);
-  EXPECT_EQ(trials[0]["evaluations"], found["baseline"]["evaluations"])
-      << "the first trial is the search's own baseline";
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    const auto& other = found["tuning"][1]["trials"][i];
-    EXPECT_EQ(other["learning_rate"], trials[i]["learning_rate"]) << "the same for every mechanism";
-    EXPECT_EQ(other["weight_decay"], trials[i]["weight_decay"]);
+  EXPECT_EQ(roles, (std::map<std::string, int>{{"top", 2}, {"baseline", 1}}));
+  auto off = small_search(folder_ / "off");
+  off.emplace_back("retest.tune=false");
+  ASSERT_EQ(run("nas-run", off), 0) << text();
+  const auto at_one = results_of(folder_ / "off");
+  for (const auto& candidate : at_one["retest"]["candidates"]) {
+    EXPECT_EQ(candidate["learning_rate"], at_one["config"]["training"]["learning_rate"]);
+    EXPECT_TRUE(candidate["rates"].empty());
   }
-  auto fewer = small_search(folder_ / "run");
-  fewer[5] = "baseline.tune={trials: 2, winners: 1}";
-  ASSERT_EQ(run("nas-run", fewer), 0) << text();
-  expect_text("of each 1 more trials are recorded than baseline.tune asks for: all count");
-  EXPECT_EQ(results_of(folder_ / "run")["tuning"], found["tuning"]);
+}
+
+TEST_F(RetestTest, GivenRatesAreTakenAndNotSought) {
+  auto given = small_search(folder_ / "run");
+  given.emplace_back("rates=[baseline 0.016]");
+  given.emplace_back("retest.top=1");
+  ASSERT_EQ(run("nas-run", given), 0) << text();
+  const auto found = results_of(folder_ / "run");
+  std::map<std::string, nlohmann::json> by_role;
+  for (const auto& one : found["retest"]["candidates"]) by_role[one["role"]] = one;
+  EXPECT_EQ(by_role["baseline"]["learning_rate"], 0.016);
+  EXPECT_TRUE(by_role["baseline"]["rates"].empty());
+  EXPECT_EQ(by_role["baseline"]["rate_at_end"], false);
+  // Others begin there.
+  std::set<double> tried;
+  for (const auto& one : by_role["top"]["rates"]) tried.insert(one["learning_rate"].get<double>());
+  for (const double rate : {0.008, 0.016, 0.032}) EXPECT_TRUE(tried.contains(rate)) << rate;
 }
 
 TEST_F(RetestTest, KilledInBothStagesEndsLikeAnUninterruptedRunOfOneWorker) {
   constexpr int kSteps = 100;
-  const auto whole = folder_ / "whole";
+  const auto whole = folder_ / "whole" / "run";  // no neighbour, whose seeds would be seen
   auto one_worker = small_search(whole, kSteps);
   one_worker.back() = "evaluation.workers=1";
   one_worker.emplace_back("evaluation.array=1");
   ASSERT_EQ(run("nas-run", one_worker), 0) << text();
   const auto killed = folder_ / "killed";
-  for (const std::string moment : {"tuning 4/", "re-test 2/", "re-test 8/"}) {
+  for (const std::string moment : {"learning rates 4/", "re-test 2/", "re-test 8/"}) {
     const auto output = folder_ / "killed.txt";
     std::filesystem::remove(output);
     Program program("nas-run", small_search(killed, kSteps), output);
@@ -84,7 +119,6 @@ TEST_F(RetestTest, KilledInBothStagesEndsLikeAnUninterruptedRunOfOneWorker) {
   }
   ASSERT_EQ(run("nas-run", small_search(killed, kSteps)), 0) << text();
   EXPECT_EQ(results_of(killed)["retest"], results_of(whole)["retest"]);
-  EXPECT_EQ(results_of(killed)["tuning"], results_of(whole)["tuning"]);
   EXPECT_EQ(canonical_export(killed), canonical_export(whole));
 }
 
@@ -92,10 +126,8 @@ TEST_F(RetestTest, AFinishedSearchIsRetestedLaterAndWithMoreSeeds) {
   const auto out = folder_ / "run";
   auto search = small_search(out);
   search[6] = "retest={replicates: 0}";
-  search[5] = "baseline.tune=false";
   ASSERT_EQ(run("nas-run", search), 0) << text();
   EXPECT_TRUE(results_of(out)["retest"].is_null());
-  EXPECT_TRUE(results_of(out)["tuning"].is_null());
   const auto asks = results_of(out)["ranking"];
   search[6] = "retest={replicates: 1}";
   ASSERT_EQ(run("nas-run", search), 0) << text();
@@ -127,31 +159,27 @@ TEST_F(RetestTest, WhatIsThereStaysWhileMoreOfItIsMadeAndWhereNothingIsAskedFor)
   {
     Program program("nas-run", search, folder_ / "killed.txt");
     int code = -1;
-    while (read_file(folder_ / "killed.txt").find("/100,") == std::string::npos) {
+    while (read_file(folder_ / "killed.txt").find("/60,") == std::string::npos) {
       ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code))
           << read_file(folder_ / "killed.txt");
     }
     program.kill(SIGKILL);
     program.wait();
   }
-  search[5] = "baseline.tune=false";
   search[6] = "retest={replicates: 0}";
   ASSERT_EQ(run("nas-run", search), 0) << text();
   EXPECT_EQ(results_of(out)["retest"], before["retest"]);
-  EXPECT_EQ(results_of(out)["tuning"], before["tuning"]);
   search[6] = "retest={replicates: 2, top: 2}";
   ASSERT_EQ(run("nas-run", search), 0) << text();
   const auto more = results_of(out)["retest"];
   EXPECT_EQ(more["replicates"], 2);
-  EXPECT_EQ(more["candidates"].size(), before["retest"]["candidates"].size())
-      << "what was tuned is among them";
+  EXPECT_EQ(more["candidates"].size(), before["retest"]["candidates"].size());
 }
 
 TEST_F(RetestTest, ARetestOfOtherWinnersIsNotShown) {
   const auto out = folder_ / "run";
   auto search = small_search(out);
   search[4] = "budget.evaluations=2";
-  search[5] = "baseline.tune=false";
   search[6] = "retest={replicates: 1, top: 5}";
   ASSERT_EQ(run("nas-run", search), 0) << text();
   const auto before = results_of(out)["retest"]["candidates"].size();
@@ -174,7 +202,6 @@ TEST_F(RetestTest, AFrontIsRetestedWhole) {
                             "--no-report"}),
             0)
       << text();
-  expect_text("P(front)");
   const auto found = results_of(out);
   std::size_t front = 0;
   for (const auto& candidate : found["retest"]["candidates"]) {
@@ -187,15 +214,15 @@ TEST_F(RetestTest, AFrontIsRetestedWhole) {
   EXPECT_EQ(front, expected);
 }
 
-TEST_F(RetestTest, APlanListsTuningAndRetest) {
+TEST_F(RetestTest, APlanListsRatesAndRetest) {
   auto search = small_search(folder_ / "run");
   search.emplace_back("--dry-run");
   ASSERT_EQ(run("nas-run", search), 0) << text();
-  expect_text("3 trials for the baseline and each of the best 1: 6 training runs");
-  expect_text("the best 2, the baseline, 2 tuned on 3 fresh seeds each: 15 training runs");
+  expect_text(
+      "the best 2, the baseline on 3 fresh seeds each: 27 training runs, 18 of them to find");
   search.emplace_back("retest.top=1000");
   ASSERT_EQ(run("nas-run", search), 0) << text();
-  expect_text("the baseline, 2 tuned on 3 fresh seeds each: ");
+  expect_text("the baseline on 3 fresh seeds each: ");
   EXPECT_EQ(text().find("the best 1000"), std::string::npos) << "the search comes to fewer";
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
 }

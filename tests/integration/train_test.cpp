@@ -42,8 +42,9 @@ struct TwoPairs {
 
 TEST_F(TrainTest, TheVerdictIsThatOfPairedSeeds) {
   const auto out = folder_ / "run";
-  ASSERT_EQ(run("nas-train", {kSparse, kShared, config("smoke.yaml"), "--output", out.string(),
-                              "--seeds", "2", "objectives=[perplexity, flops]", "--no-report"}),
+  ASSERT_EQ(run("nas-train",
+                {kSparse, kShared, config("smoke.yaml"), "retest.tune=false", "--output",
+                 out.string(), "--seeds", "2", "objectives=[perplexity, flops]", "--no-report"}),
             0)
       << text();
   expect_text("trained on 2 fresh seeds");
@@ -120,6 +121,7 @@ TEST_F(TrainTest, KilledAndContinuedByItsFolderEndsLikeAnUninterruptedRun) {
     return std::vector<std::string>{kSparse,
                                     kShared,
                                     config("smoke.yaml"),
+                                    "retest.tune=false",
                                     "-o",
                                     folder.string(),
                                     "--seeds",
@@ -129,7 +131,7 @@ TEST_F(TrainTest, KilledAndContinuedByItsFolderEndsLikeAnUninterruptedRun) {
                                     "evaluation.array=2",
                                     "evaluation.workers=" + workers};
   };
-  const auto whole = folder_ / "whole";
+  const auto whole = folder_ / "whole" / "run";
   ASSERT_EQ(run("nas-train", command(whole, "1")), 0) << text();
   const auto killed = folder_ / "killed";
   auto words = command(killed, "2");
@@ -156,6 +158,7 @@ TEST_F(TrainTest, SeedsUntilADecisionAreThoseOfAnyWorkersAndOfAContinuedRun) {
     return std::vector<std::string>{"sparsemax",
                                     "additive+highway",
                                     config("smoke.yaml"),
+                                    "retest.tune=false",
                                     "-o",
                                     folder.string(),
                                     "--until",
@@ -167,7 +170,7 @@ TEST_F(TrainTest, SeedsUntilADecisionAreThoseOfAnyWorkersAndOfAContinuedRun) {
                                     "evaluation.array=2",
                                     "evaluation.workers=" + workers};
   };
-  const auto whole = folder_ / "whole";
+  const auto whole = folder_ / "whole" / "run";
   ASSERT_EQ(run("nas-train", command(whole, "1")), 0) << text();
   EXPECT_THAT(text(),
               ::testing::ContainsRegex(": between .* and .* after 4 seeds, (goes on|decided)"));
@@ -227,6 +230,7 @@ TEST_F(TrainTest, SeedsStayWhereWhatComesToThemIsKilled) {
   const auto out = folder_ / "run";
   std::vector<std::string> words{kSparse,
                                  config("smoke.yaml"),
+                                 "retest.tune=false",
                                  "-o",
                                  out.string(),
                                  "--seeds",
@@ -254,8 +258,8 @@ TEST_F(TrainTest, SeedsStayWhereWhatComesToThemIsKilled) {
 
 TEST_F(TrainTest, MechanismsAndSeedsMayComeToARun) {
   const auto out = folder_ / "run";
-  ASSERT_EQ(run("nas-train",
-                {kSparse, config("smoke.yaml"), "-o", out.string(), "--seeds", "2", "--no-report"}),
+  ASSERT_EQ(run("nas-train", {kSparse, config("smoke.yaml"), "retest.tune=false", "-o",
+                              out.string(), "--seeds", "2", "--no-report"}),
             0)
       << text();
   const auto before = ids(out);
@@ -278,10 +282,11 @@ TEST_F(TrainTest, MechanismsAndSeedsMayComeToARun) {
 
 TEST_F(TrainTest, ModelsThatMatchInParametersDoSoInEveryProcess) {
   const auto out = folder_ / "run";
-  ASSERT_EQ(run("nas-train", {kShared, config("smoke.yaml"), "-o", out.string(), "--seeds", "1",
-                              "--no-report", "space.match_parameters=true",
-                              "objectives=[perplexity, flops]", "evaluation.keep_models=9"}),
-            0)
+  ASSERT_EQ(
+      run("nas-train", {kShared, config("smoke.yaml"), "retest.tune=false", "-o", out.string(),
+                        "--seeds", "1", "--no-report", "space.match_parameters=true",
+                        "objectives=[perplexity, flops]", "evaluation.keep_models=9"}),
+      0)
       << text();
   const auto before = ids(out);
   const auto flops_of_shared = [&] {
@@ -308,11 +313,11 @@ TEST_F(TrainTest, AGateIsPaidForByANarrowerFeedForwardLayer) {
                                        "dot|softmax|highway|fixed|bias|0.1"};
   const auto parameters = [&](const std::string& matched) {
     const auto out = folder_ / matched;
-    EXPECT_EQ(
-        run("nas-train", {gates[0], gates[1], gates[2], config("smoke.yaml"), "-o", out.string(),
-                          "--seeds", "1", "--no-report", "objectives=[perplexity, parameters]",
-                          "space.match_parameters=" + matched}),
-        0)
+    EXPECT_EQ(run("nas-train",
+                  {gates[0], gates[1], gates[2], config("smoke.yaml"), "retest.tune=false", "-o",
+                   out.string(), "--seeds", "1", "--no-report",
+                   "objectives=[perplexity, parameters]", "space.match_parameters=" + matched}),
+              0)
         << text();
     const auto digest = results_of(out);
     std::map<std::string, double> found;
@@ -338,9 +343,9 @@ TEST_F(TrainTest, RangesOfTheBaselineStandWhereAContinuedRunIsKilled) {
   const auto ranges = [&] {
     return Store(out / "store.sqlite", Store::Mode::read_only).meta("objectives").value();
   };
-  ASSERT_EQ(run("nas-train",
-                {kSparse, config("smoke.yaml"), "-o", out.string(), "--seeds", "1", "--no-report",
-                 "training.steps=100", "evaluation.workers=1", "objectives=[perplexity, flops]"}),
+  ASSERT_EQ(run("nas-train", {kSparse, config("smoke.yaml"), "retest.tune=false", "-o",
+                              out.string(), "--seeds", "1", "--no-report", "training.steps=100",
+                              "evaluation.workers=1", "objectives=[perplexity, flops]"}),
             0)
       << text();
   const auto before = ranges();
@@ -369,8 +374,8 @@ TEST_F(TrainTest, AConfigurationMayListMechanisms) {
 
 TEST_F(TrainTest, LayeredNamesAreThoseWrittenOut) {
   const auto train = [this](std::vector<std::string> words, const std::string& folder) {
-    words.insert(words.end(), {config("smoke.yaml"), "--seeds", "2", "--no-report", "-o",
-                               (folder_ / folder).string(), "model.layers=2",
+    words.insert(words.end(), {config("smoke.yaml"), "retest.tune=false", "--seeds", "2",
+                               "--no-report", "-o", (folder_ / folder).string(), "model.layers=2",
                                "baseline=2*attn{conv=4,dropout=0}"});
     return run("nas-train", words);
   };

@@ -53,7 +53,7 @@ TEST_F(ExperimentTest, ValidationsThatNeverComeAreSaid) {
 }
 
 TEST_F(ExperimentTest, AnEmptySectionOfTheCommandLineIsNotOneOfDefaults) {
-  for (const std::string section : {"retest", "fidelity", "baseline.tune", "training"}) {
+  for (const std::string section : {"retest", "fidelity", "training"}) {
     const auto refused = "command line: " + section + " is empty, must be a map of settings";
     EXPECT_EQ(mistakes("", {section + "="}), refused);
     EXPECT_EQ(mistakes("training: {steps: 9}\n", {section + "="}), refused);
@@ -204,7 +204,7 @@ TEST_F(ExperimentTest, EveryMistakeIsReportedWithItsPlace) {
                      {"evaluation.threads=two"}),
             "a.yaml:1:7: seed = -1, must be >= 0\n"
             "a.yaml:2:1: semantic: unknown key, known: name, seed, semantics, mechanisms, "
-            "controls, plugins, "
+            "controls, rates, plugins, "
             "baseline, "
             "problem, objectives, constraints, space, model, data, training, evaluation, budget, "
             "fidelity, algorithm, retest, cluster; did you mean semantics?\n"
@@ -358,41 +358,45 @@ TEST_F(ExperimentTest, TheBaselineIsAMechanism) {
             "topk_quarter; did you mean softmax?");
 }
 
-TEST_F(ExperimentTest, ABaselineIsATextOrAMapWithItsTuning) {
-  EXPECT_FALSE(load("").tuning);
-  EXPECT_FALSE(load("baseline: {tune: false}\n").tuning);
-  const auto experiment = load(
-      "baseline: {mechanism: dot|softmax|none|fixed|bias|0, tune: {trials: 4, winners: 2, "
-      "learning_rate: [1e-3, 1e-2], weight_decay: 0.5}}\n");
+TEST_F(ExperimentTest, ABaselineIsATextOrAMap) {
+  const auto experiment = load("baseline: {mechanism: dot|softmax|none|fixed|bias|0}\n");
   EXPECT_EQ(experiment.baseline, "dot|softmax|none|fixed|bias|0");
-  EXPECT_EQ(experiment.tuning->get<Integer>("trials"), 4);
-  EXPECT_EQ(experiment.tuning->get<Integer>("winners"), 2);
-  EXPECT_EQ(experiment.tuning->get<std::vector<double>>("weight_decay"), std::vector<double>{0.5});
-  EXPECT_EQ(experiment.resolved["baseline"]["tune"]["trials"], 4);
   EXPECT_EQ(load(experiment.resolved.dump()).resolved, experiment.resolved);
-  // Tuning laid over a text keeps its mechanism, a mechanism laid over tuning keeps that.
-  write("base.yaml", "baseline: dot|softmax|none|fixed|bias|0\n");
-  const auto over = load("extends: base.yaml\nbaseline: {tune: {trials: 3}}\n",
-                         {"baseline=cosine|softmax|none|fixed|bias|0"});
-  EXPECT_EQ(over.baseline, "cosine|softmax|none|fixed|bias|0");
-  EXPECT_EQ(over.tuning->get<Integer>("trials"), 3);
-  EXPECT_EQ(load("extends: base.yaml\nbaseline: {tune: }\n").baseline,
-            "dot|softmax|none|fixed|bias|0");
+  EXPECT_THAT(mistakes("baseline:\n  mechanism: dot|sofmax\n"),
+              testing::HasSubstr("a.yaml:2:14: baseline: mechanism 'dot|sofmax': 2 f"));
+  // Of earlier versions.
+  EXPECT_EQ(load("baseline: {tune: false}\n").notes, Texts{});
+  EXPECT_EQ(load("baseline: {tune: {trials: 3}}\n").notes,
+            Texts{"baseline.tune is left out: a re-test finds a learning rate for each "
+                  "(retest.tune)"});
 }
 
-TEST_F(ExperimentTest, MistakesOfTuningHaveTheirPlace) {
-  EXPECT_THAT(mistakes("baseline:\n  mechanism: dot|sofmax\n  tun: {}\n"),
-              testing::HasSubstr("a.yaml:2:14: baseline: mechanism 'dot|sofmax': 2 f"));
-  EXPECT_NE(mistakes("baseline:\n  tun: {}\n").find("did you mean tune?"), std::string::npos);
-  EXPECT_EQ(mistakes("baseline:\n  tune: yes\n"),
-            "a.yaml:2:9: baseline.tune = yes, must be a map of settings, or false");
-  EXPECT_EQ(mistakes("baseline:\n  tune:\n    trials: -1\n    learning_rate: [0.1, 0.01]\n"
-                     "    weight_decay: []\n    winner: 1\n"),
-            "a.yaml:3:13: baseline.tune.trials = -1, must be in [0, 1e+06]\n"
-            "a.yaml:4:20: baseline.tune.learning_rate = [0.1, 0.01], must be [lowest, highest]\n"
-            "a.yaml:5:19: baseline.tune.weight_decay = [], must have at least one choice\n"
-            "a.yaml:6:5: baseline.tune.winner: unknown key, known: trials, learning_rate, "
-            "weight_decay, winners; did you mean winners?");
+TEST_F(ExperimentTest, RatesAreThoseOfBaselineControlsAndMechanisms) {
+  const std::string given = "rates: [baseline 0.004, no mixer 1e-2, window 4 0.008, mqa 2e-3]\n";
+  const auto experiment = load(given);
+  EXPECT_EQ(experiment.rates, (std::map<std::string, double>{{"2*attn{kv_heads=1}", 2e-3},
+                                                             {"baseline", 0.004},
+                                                             {"no mixer", 0.01},
+                                                             {"window 4", 0.008}}));
+  EXPECT_EQ(load(experiment.resolved.dump()).rates, experiment.rates);
+  EXPECT_TRUE(load(given, {"rates=[]"}).rates.empty());
+  const auto other = load(given, {"training.learning_rate=0.001"});
+  EXPECT_TRUE(other.rates.empty());
+  EXPECT_EQ(other.notes, Texts{"rates is left out, since training.learning_rate is given"});
+  EXPECT_EQ(load("", {"training.learning_rate=0.001", "rates=[baseline 0.002]"}).rates.size(), 1U);
+  EXPECT_EQ(mistakes("rates: [baseline, window 4 -1, mqa 1e-3, 2*mqa 2e-3]\n"),
+            "a.yaml:1:9: rates = baseline, must be a name and a number > 0\n"
+            "a.yaml:1:19: rates = window 4 -1, must be a name and a number > 0\n"
+            "a.yaml:1:42: rates = 2*mqa 2e-3, is given twice");
+  EXPECT_THAT(mistakes("rates: [sofmax 1e-3]\n"), testing::HasSubstr("did you mean softmax?"));
+}
+
+TEST_F(ExperimentTest, RecordsOfOneRateStaySo) {
+  auto recorded = load("mechanisms: mqa\n").resolved;
+  EXPECT_TRUE(recorded_experiment(recorded).retest.get<bool>("tune"));
+  recorded["retest"].erase("tune");  // of earlier versions
+  EXPECT_FALSE(recorded_experiment(recorded).retest.get<bool>("tune"));
+  EXPECT_EQ(load("mechanisms: mqa\n", {"retest.tune=false"}).resolved["retest"]["tune"], false);
 }
 
 TEST_F(ExperimentTest, ARetestIsThereWhereItsSectionIs) {
@@ -408,17 +412,15 @@ TEST_F(ExperimentTest, ListedMechanismsAreTrainedInPlaceOfASearch) {
       "objectives: [perplexity, accuracy]\n"  // more than the default algorithm takes
       "space: {similarity: [dot], normalization: [softmax], gating: [none], temperature: [fixed], "
       "bias: [true], attention_dropout: 0.1}\n"
-      "training: {early_stop_after: 50}\nbaseline: {tune: {trials: 3}}\n");
+      "training: {early_stop_after: 50}\n");
   EXPECT_EQ(experiment.mechanisms,
             (Texts{"dot|sparsemax|none|fixed|bias|0.1", "2*attn{kv_heads=1}"}))
       << "by canonical name, whether in the space or not";
   EXPECT_EQ(experiment.retest.get<Integer>("replicates"), 5);
   EXPECT_EQ(experiment.training.get<Integer>("early_stop_after"), 0);
   EXPECT_TRUE(experiment.training.get<bool>("score_test"));
-  EXPECT_FALSE(experiment.tuning);
   EXPECT_EQ(experiment.notes,
-            (Texts{"baseline.tune is left out, since mechanisms are listed",
-                   "training.early_stop_after is left out, since mechanisms are listed"}));
+            Texts{"training.early_stop_after is left out, since mechanisms are listed"});
   EXPECT_EQ(load("mechanisms: 2*mqa\nevaluation: {replicates: 2}\nbudget: {asks: 9}\n",
                  {"budget.asks=10", "evaluation.replicates=3", "space.bias=true"})
                 .notes,
@@ -587,7 +589,7 @@ TEST_F(ExperimentTest, DifferencesWithoutEffectAreLeftOut) {
                          "evaluation: {workers: 7, array: 2, device: cpu, keep_models: 3,\n"
                          "  retry_failed: 1, retry_crashed: 2, retry_lost: 0, failure_window: 7}\n"
                          "budget: {evaluations: 5}\n"
-                         "baseline: {tune: {trials: 4}}\nretest: {top: 2}\n")
+                         "retest: {top: 2}\n")
                          .resolved;
   EXPECT_EQ(differing_keys(recorded, given), Texts{});
   EXPECT_EQ(differing_keys(recorded, load("baseline: dot|softmax|none|fixed|bias|0\n").resolved),

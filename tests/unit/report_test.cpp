@@ -376,6 +376,12 @@ TEST_F(ReportTest, CsvQuotesAndHasOneLinePerEvaluation) {
   const auto csv = evaluations_csv(RunSummary(*store_));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 6);
   expect_words(csv, {"\"the <best>, \"\"b\"\"\",candidate b,", ",1 3,0,ok,"});  // the asks of a
+  expect_no_words(csv, {"learning_rate"});
+  auto own = evaluation("r", 90);
+  own.identity["training"] = {{"learning_rate", 0.016}};
+  store_->add({own});
+  expect_words(evaluations_csv(RunSummary(*store_)),
+               {",status,reason,learning_rate,perplexity,", ",ok,,0.016,90", ",ok,,,85"});
 }
 
 TEST_F(ReportTest, ResultsHoldTheWholeRecordAndWhatFollowsFromIt) {

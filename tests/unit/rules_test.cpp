@@ -90,10 +90,6 @@ const std::vector<Case>& cases_of_sections() {
        "a.yaml:2:21: evaluation.array = 4, must be auto or 1 for train_seconds, which only a "
        "training run by itself has"},
       {"constraints: [train_seconds <= 9]\nevaluation: {array: 1}\n", ""},
-      {"baseline: {tune: {learning_rate: [0.1, 0.01]}}\n",
-       "a.yaml:1:34: baseline.tune.learning_rate = [0.1, 0.01], must be [lowest, highest]"},
-      {"baseline: {tune: {weight_decay: []}}\n",
-       "a.yaml:1:33: baseline.tune.weight_decay = [], must have at least one choice"},
   };
   return kCases;
 }
@@ -122,8 +118,6 @@ const std::vector<Case>& cases_of_replicates() {
        "nothing"},
       {"problem: stand_in_function\nmechanisms: 2*mqa\n",
        "a.yaml:2:13: mechanisms: must be left out: the problem stand_in_function trains nothing"},
-      {"problem: stand_in_table\nbaseline: {tune: {trials: 2}}\n",
-       "baseline.tune: must be false: the problem stand_in_table trains nothing"},
       {"evaluation: {replicates: 2, racing_replicates: 5, racing_elites: 1}\n" + kAny, ""},
       {"evaluation:\n  replicates: 3\n  racing_replicates: 3\n" + kAny,
        "a.yaml:3:22: evaluation.racing_replicates = 3, must be more than evaluation.replicates = "

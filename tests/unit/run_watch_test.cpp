@@ -415,21 +415,18 @@ TEST_F(RunWatchTest, WhatIsNoFileAnyMoreIsSaid) {
   }
 }
 
-TEST_F(RunWatchTest, ARunWithoutItsTuningOrReTestIsNotFinished) {
+TEST_F(RunWatchTest, ARunWithoutItsReTestIsNotFinished) {
   answer(0, {20.0, 5.0});
   store_->set_meta("ended_by", "the algorithm has finished");
-  const auto phase = [this](const nlohmann::json& baseline, int replicates = 0) {
+  const auto phase = [this](int replicates) {
     store_.reset();
     store_ = std::make_unique<Store>(folder_ / "store.sqlite");
-    store_->set_meta(
-        "config",
-        {{"name", "x"}, {"baseline", baseline}, {"retest", {{"replicates", replicates}}}});
+    store_->set_meta("config", {{"name", "x"}, {"retest", {{"replicates", replicates}}}});
     store_.reset();  // nobody works on it
     return RunWatch(folder_).state(-1).at("phase");
   };
-  EXPECT_EQ(phase({{"tune", false}}), "finished");
-  EXPECT_EQ(phase({{"tune", {{"trials", 2}}}}), "stopped");
-  EXPECT_EQ(phase({{"tune", false}}, 3), "stopped");
+  EXPECT_EQ(phase(0), "finished");
+  EXPECT_EQ(phase(3), "stopped");
 }
 
 TEST_F(RunWatchTest, WhatCannotBeReadAnyMoreIsSaidAndWhatWasReadStays) {

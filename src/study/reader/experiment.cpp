@@ -1,6 +1,7 @@
 #include "study/reader/experiment.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -94,6 +95,7 @@ class Reader {
     note_distant_rungs();
     check_informed();
     check_mechanisms();
+    read_rates();
     if (!listed()) fit_to_search();
     check_rules();
     if (listed()) fit_to_list();
@@ -164,6 +166,7 @@ class Reader {
                                             : parse_semantics(top.get<std::string>("semantics"));
     experiment_.mechanisms = top.get<Texts>("mechanisms");
     experiment_.controls = top.get<bool>("controls");
+    rates_ = top.get<Texts>("rates");
     if (reads("baseline")) noting_mistakes("baseline", [this] { read_baseline(); });
   }
 
@@ -189,11 +192,8 @@ class Reader {
             .get<std::string>("mechanism");
     const auto* tune = node != nullptr ? node->find("tune") : nullptr;
     if (tune == nullptr || truth_of(*tune) == false) return;
-    if (tune->kind != DocumentNode::Kind::map && tune->kind != DocumentNode::Kind::null) {
-      return diagnostics_.add(tune->origin, "baseline.tune = " + tune->summary() +
-                                                ", must be a map of settings, or false");
-    }
-    experiment_.tuning = read_section("baseline.tune", tune, tuning_settings(), diagnostics_);
+    experiment_.notes.push_back(
+        "baseline.tune is left out: a re-test finds a learning rate for each (retest.tune)");
   }
 
   /// Whether the problem reads a section or key that not every problem has.
@@ -560,14 +560,42 @@ class Reader {
     }
   }
 
+  /// "NAME RATE" each, where a name is that of the baseline, a control or a mechanism.
+  void read_rates() {
+    if (rates_.empty() || !reads("training")) return;
+    const auto* training = document_.find("training");
+    const auto* given = training != nullptr ? training->find("learning_rate") : nullptr;
+    if (is_on_command_line(given) && !is_on_command_line(document_.find("rates"))) {
+      experiment_.notes.push_back("rates is left out, since training.learning_rate is given");
+      return;
+    }
+    const auto items = document_.find("rates")->as_list();
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const auto& text = rates_[i];
+      const auto blank = std::min(text.rfind(' '), text.size());
+      auto name = text.substr(0, blank);
+      const auto rate = number_in(text.substr(std::min(blank + 1, text.size())));
+      if (!rate || !std::isfinite(*rate) || *rate <= 0.0) {
+        diagnostics_.add(items[i].origin, "rates = " + text + ", must be a name and a number > 0");
+        continue;
+      }
+      if (name != "baseline" && name != "no mixer" && name.rfind("window ", 0) != 0) {
+        const auto architecture = read_model("rates", name, items[i].origin);
+        if (!architecture || !has_sizes()) continue;
+        name = to_string(canonical(*architecture));
+      }
+      if (!experiment_.rates.emplace(name, *rate).second) {
+        diagnostics_.add(items[i].origin, "rates = " + text + ", is given twice");
+      }
+    }
+  }
+
   /// What a search alone needs is left out, and what would keep a training run from its end.
   void fit_to_list() {
     const auto leave_out = [this](const std::string& setting) {
       experiment_.notes.push_back(setting + " is left out, since mechanisms are listed");
     };
     experiment_.space = SearchSpace();
-    if (experiment_.tuning) leave_out("baseline.tune");
-    experiment_.tuning.reset();
     if (!reads("training")) return;
     auto& training = experiment_.training;
     if (training.get<Integer>("early_stop_after") > 0) leave_out("training.early_stop_after");
@@ -641,6 +669,7 @@ class Reader {
   std::string file_;  ///< as the origins of what it says name it
   Diagnostics& diagnostics_;
   std::set<std::string> mistaken_;  ///< sections in which there are mistakes
+  Texts rates_;                     ///< as they are given
   ProblemKind kind_;
   Experiment experiment_;
   Architecture frame_;  ///< of the models that are searched
@@ -686,6 +715,10 @@ Experiment recorded_experiment(nlohmann::json resolved, const std::vector<std::s
                                bool load_plugins) {
   const std::string name = kRecordedConfiguration;
   if (!load_plugins) resolved.erase("plugins");
+  // Before there was such a setting all had one rate.
+  if (resolved.value("/retest/replicates"_json_pointer, 0) > 0) {
+    resolved["retest"].emplace("tune", false);
+  }
   Diagnostics diagnostics;
   auto experiment =
       read_experiment(read_document(resolved.dump(), name, overrides, plugin_sections()),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/format.hpp"
 #include "core/plugin.hpp"
 #include "data/tokenizer.hpp"
 #include "evaluation/settings.hpp"
@@ -48,14 +49,14 @@ nlohmann::json resolved_configuration(const Experiment& experiment,
   for (const auto& loaded : loaded_plugins()) json["plugins"].push_back(loaded.file);
   // Only where it says something, as records were before there was such a setting.
   if (experiment.retest.get<double>("until") == 0.0) json["retest"].erase("until");
+  if (!experiment.retest.get<bool>("anyway")) json["retest"].erase("anyway");
+  if (experiment.retest.get<std::int64_t>("first_seed") == 0) json["retest"].erase("first_seed");
+  if (experiment.retest.get<std::int64_t>("replicates") == 0) json["retest"].erase("tune");
   // Only where there is one, as records were before there was such a section.
   if (has_cluster(experiment)) json["cluster"] = experiment.cluster;
   if (experiment.fidelity) json["fidelity"] = *experiment.fidelity;
   if (reads("semantics")) json["semantics"] = to_string(experiment.semantics);
-  if (reads("baseline")) {
-    json["baseline"] = {{"mechanism", experiment.baseline}, {"tune", false}};
-    if (experiment.tuning) json["baseline"]["tune"] = *experiment.tuning;
-  }
+  if (reads("baseline")) json["baseline"] = {{"mechanism", experiment.baseline}};
   if (reads("space")) json["space"] = space_json(experiment.space);
   if (reads("model")) json["model"] = experiment.model;
   if (reads("data")) {
@@ -65,6 +66,9 @@ nlohmann::json resolved_configuration(const Experiment& experiment,
   if (reads("training")) {
     json["training"] = experiment.training;
     json["controls"] = experiment.controls;
+    for (const auto& [name, rate] : experiment.rates) {
+      json["rates"].push_back(name + ' ' + shortest(rate));
+    }
   }
   if (!experiment.mechanisms.empty()) {
     json["mechanisms"] = experiment.mechanisms;

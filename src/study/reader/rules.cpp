@@ -120,8 +120,6 @@ bool is_ascending(const std::vector<Integer>& steps) {
   return std::adjacent_find(steps.begin(), steps.end(), std::greater_equal<>()) == steps.end();
 }
 
-bool is_range(const Numbers& range) { return range.size() == 2 && range.front() <= range.back(); }
-
 /// Whether a condition holds, and of what, names or phrases.
 struct Holding {
   Holding(bool holds) : of(holds ? 1 : 0) {}            // NOLINT(google-explicit-constructor)
@@ -157,10 +155,6 @@ constexpr Condition kConditions[] = {
      [](const Facts& f) -> Holding {
        return f.get<Numbers>("fidelity.epsilon").size() ==
               f.experiment.objectives.objectives.size();
-     }},
-    {"rates_are_range",
-     [](const Facts& f) -> Holding {
-       return is_range(f.get<Numbers>("baseline.tune.learning_rate"));
      }},
     {"other_weights", [](const Facts& f) -> Holding { return other_weights(f); }},
     {"heads_divide_width",
@@ -201,7 +195,6 @@ constexpr Condition kConditions[] = {
     // The experiment.
     {"search", [](const Facts& f) -> Holding { return f.experiment.mechanisms.empty(); }},
     {"fidelity", [](const Facts& f) -> Holding { return f.experiment.fidelity.has_value(); }},
-    {"tuning", [](const Facts& f) -> Holding { return f.experiment.tuning.has_value(); }},
     {"training", [](const Facts& f) -> Holding { return f.reads("training"); }},
     {"baseline", [](const Facts& f) -> Holding { return f.reads("baseline"); }},
     {"problem",
@@ -261,9 +254,6 @@ constexpr Rule kRules[] = {
     {kHere, "evaluation.array", "",
      "evaluation.array != auto & evaluation.array != 1 & of_lone_trainings",
      "be auto or 1 for {a quantity}, which only a training run by itself has"},
-    {kHere, "baseline.tune.learning_rate", "", "tuning & !rates_are_range", "be [lowest, highest]"},
-    {kHere, "baseline.tune.weight_decay", "", "baseline.tune.weight_decay = []",
-     "have at least one choice"},
     // Replicates.
     {kHere, "evaluation.replicates", "", "search & too_few_replicates",
      "be at least {what each objective and constraint needs}"},
@@ -274,8 +264,6 @@ constexpr Rule kRules[] = {
     {kHere, "retest.replicates", "",
      "search & retest.replicates > 0 & known_problem & !training & problem",
      "be 0: {the problem} trains nothing"},
-    {kHere, "baseline.tune", "", "search & tuning & known_problem & !training & problem",
-     "be false: {the problem} trains nothing"},
     {kHere, "retest.replicates", "", "!search & training & retest.replicates = 0",
      "be at least 1 where mechanisms are listed"},
     {kHere, "retest.until", "", "search & retest.until > 0", "be 0 unless mechanisms are listed"},
@@ -373,8 +361,6 @@ constexpr Rule kRules[] = {
     // What shows once the problem is made.
     {RuleStage::set_up, "retest.replicates", "", "retest.replicates > 0 & !trains & problem",
      "be 0: {the problem} trains nothing"},
-    {RuleStage::set_up, "baseline.tune", "", "retest.replicates = 0 & tuning & !trains & problem",
-     "be false: {the problem} trains nothing"},
     {RuleStage::set_up, "budget.gpu_seconds", "", "budget.gpu_seconds > 0 & !on_gpu & device",
      "be 0 {where training is not on a GPU}: it spends none"},
     {RuleStage::set_up, "budget.train_steps", "", "budget.train_steps > 0 & !steps & problem",
@@ -491,7 +477,6 @@ const Value* RuleFacts::find(std::string_view path) const {
       {"retest", &all.retest},
       {"algorithm", &all.algorithm_settings},
       {"algorithms", &all.algorithm_settings},  // of nas-compare
-      {"baseline.tune", all.tuning ? &*all.tuning : nullptr},
       {"fidelity", all.fidelity ? &*all.fidelity : nullptr},
       {"algorithms.fidelity", all.fidelity ? &*all.fidelity : nullptr}};
   const auto section = known.find(path.substr(0, dot));

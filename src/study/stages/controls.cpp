@@ -8,6 +8,7 @@
 #include "genotype/architecture_name.hpp"
 #include "statistics/sequential.hpp"
 #include "study/session/session.hpp"
+#include "study/stages/rates.hpp"
 
 namespace nas {
 
@@ -73,14 +74,17 @@ void train_controls(const FurtherWork& work) {
   if (controls.empty()) return;
   const RunSummary run(work.store);
   if (!run.baseline) return;
-  const auto problem = further_problem(work.problem, work.experiment.training, run);
+  Rates rates(work);
+  const bool score_test = work.experiment.training.get<bool>("score_test");
   std::vector<std::int64_t> replicates;
   for (const auto* evaluation : run.baseline->evaluations) {
     replicates.push_back(evaluation->replicate);
   }
   std::vector<FurtherTraining> trainings;
   for (const auto& control : controls) {
-    trainings.push_back({problem, control.candidate, replicates});
+    const auto given = work.experiment.rates.find(control.name);
+    const double rate = given != work.experiment.rates.end() ? given->second : rates.own();
+    trainings.push_back({rates.at(rate, score_test), control.candidate, replicates});
   }
   train_further(trainings, work, "controls");
   auto record = nlohmann::json::array();
@@ -93,6 +97,8 @@ void train_controls(const FurtherWork& work) {
     record.push_back(
         {{"name", control.name},
          {"candidate", control.candidate.name},
+         {"learning_rate", trainings[i].problem->identity().value(
+                               "/training/learning_rate"_json_pointer, nlohmann::json())},
          {"evaluations", ids},
          {"fitness", judgement.measured.empty() ? judgement.fitness : judgement.measured}});
   }
@@ -111,10 +117,13 @@ std::int64_t control_trainings(const Experiment& experiment, const Problem& prob
   const auto options = evaluator_options(experiment);
   auto retested = experiment.retest.get<std::int64_t>("replicates");
   if (experiment.retest.get<double>("until") > 0.0) retested = std::min(retested, kFirstSeeds);
-  return std::ssize(controls_of(experiment, problem)) * (retested > 0 ? retested
-                                                         : options.racing
-                                                             ? options.racing->replicates
-                                                             : options.replicates);
+  const auto controls = controls_of(experiment, problem);
+  std::vector<std::string> names;
+  for (const auto& control : controls) names.push_back(control.name);
+  return (retested > 0 ? rate_trainings(experiment, names) : 0) +
+         std::ssize(controls) * (retested > 0     ? retested
+                                 : options.racing ? options.racing->replicates
+                                                  : options.replicates);
 }
 
 }  // namespace nas

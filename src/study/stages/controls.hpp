@@ -35,8 +35,9 @@ std::vector<Control> controls_of(const Experiment& experiment, const Problem& pr
 /// Those that a run has: of kControlWindows, none where the experiment switches them off.
 std::vector<Control> controls_of(const Experiment& experiment, const Problem& problem);
 
-/// Trains the controls of a run on the seeds that the baseline has, and records them as "controls":
-/// name, candidate, evaluations and fitness of each. Nothing where a re-test is asked for, which
+/// Trains the controls of a run on the seeds that the baseline has, at the rates that the configuration gives
+/// (`rates`, else training.learning_rate), and records them as "controls":
+/// name, candidate, learning rate, evaluations and fitness of each. Nothing where a re-test is asked for, which
 /// has them on its own seeds, and where the baseline failed.
 void train_controls(const FurtherWork& work);
 

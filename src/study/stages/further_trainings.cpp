@@ -17,7 +17,7 @@ std::vector<std::int64_t> replicates_from(std::int64_t first, std::int64_t count
 }
 
 void train_further(std::vector<FurtherTraining>& trainings, const FurtherWork& work,
-                   const std::string& stage) {
+                   const std::string& stage, const std::shared_ptr<Problem>& by) {
   if (trainings.empty()) return;
   std::vector<std::string> ids;
   std::set<std::string> distinct;
@@ -29,7 +29,7 @@ void train_further(std::vector<FurtherTraining>& trainings, const FurtherWork& w
       if (distinct.insert(task.id).second) tasks.push_back(std::move(task));
     }
   }
-  const auto& problem = trainings.front().problem;  // it measures the others' tasks as well
+  const auto& problem = by ? by : trainings.front().problem;  // it measures others' tasks as well
   RecordingEvaluator evaluator(
       problem, work.store, /*judge=*/{},
       {.workers = problem->num_workers(),
@@ -54,24 +54,6 @@ void train_further(std::vector<FurtherTraining>& trainings, const FurtherWork& w
       training.evaluations.push_back(results.at(*id++));
     }
   }
-}
-
-std::shared_ptr<Problem> further_problem(const Problem& problem, const Parameters& training,
-                                         const RunSummary& run) {
-  auto patient = training;
-  patient.set("early_stop_after", std::int64_t{0});
-  auto further = problem.with_training(patient);
-  if (!further) return nullptr;
-  std::vector<const Evaluation*> history;  // as the search's own, so that what it knows is a part
-  for (const auto& ask : run.asks) {
-    for (const auto& id : ask.evaluations) history.push_back(run.by_id.at(id));
-  }
-  if (run.baseline) {
-    history.insert(history.end(), run.baseline->evaluations.begin(),
-                   run.baseline->evaluations.end());
-  }
-  further->begin_batch(history);
-  return further;
 }
 
 std::vector<const RankedCandidate*> best_candidates(const RunSummary& run, std::size_t count,

@@ -43,15 +43,10 @@ struct FurtherWork {
 ///
 /// @param trainings  of which some may be equal; receive their evaluations.
 /// @param stage      what they are for, as observers hear it: "re-test".
+/// @param by         what measures; empty: the first training's problem.
 /// @throws StopRequested when asked to stop; what was finished by then is stored.
 void train_further(std::vector<FurtherTraining>& trainings, const FurtherWork& work,
-                   const std::string& stage);
-
-/// The same problem with another section `training` as work after a search needs it: no early
-/// stopping, and what the search measured of candidates (latency) is not measured again.
-/// @return nullptr where the problem trains nothing.
-std::shared_ptr<Problem> further_problem(const Problem& problem, const Parameters& training,
-                                         const RunSummary& run);
+                   const std::string& stage, const std::shared_ptr<Problem>& by = {});
 
 /// The best candidates of a search, the baseline left out: members of the front first, by the first
 /// objective.

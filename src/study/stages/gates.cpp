@@ -4,7 +4,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "core/error.hpp"
@@ -13,6 +12,7 @@
 #include "report/json_number.hpp"
 #include "report/text.hpp"
 #include "report/verdict.hpp"
+#include "statistics/failures.hpp"
 #include "store/replicates.hpp"
 #include "study/session/session.hpp"
 
@@ -23,9 +23,6 @@ namespace {
 using Numbers = std::vector<double>;
 
 constexpr double kLevel = 0.05;
-/// Perplexity, and share of wrong answers.
-constexpr double kSolved = 1.02, kSolvedErrors = 0.02;
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 bool whole(const Numbers& values) {
   return !values.empty() && std::all_of(values.begin(), values.end(),
@@ -46,6 +43,11 @@ double natural(Measure measure, double value) {
 }
 double from_natural(Measure measure, double value) {
   return measure == Measure::accuracy ? 1.0 - value : std::log(value);
+}
+
+/// "1", "2.59".
+std::string best_text(Measure measure, double least) {
+  return least == 0.0 ? "1" : number_text(natural(measure, least));
 }
 
 /// "8.65 (8.60 to 8.71)".
@@ -84,6 +86,13 @@ const PilotModel* find(const std::vector<PilotModel>& models, const std::string&
 
 std::string window_name(std::int64_t window) { return "window " + std::to_string(window); }
 
+/// Those that attention must be better than.
+std::vector<std::string> gate_controls() {
+  std::vector<std::string> names{"no mixer"};
+  for (const auto window : kGateWindows) names.push_back(window_name(window));
+  return names;
+}
+
 std::string p_text(double p) { return p < 0.001 ? "p < 0.001" : "p " + fixed_text(p, 3); }
 
 /// Attention against a control, from a comparison whose p is corrected.
@@ -100,9 +109,7 @@ Gate against(Measure measure, const PilotModel& baseline, const PilotModel& cont
 void add_controls(const std::vector<PilotModel>& models, GatesOutcome& outcome) {
   const auto& baseline = models.front();
   std::vector<const PilotModel*> controls;
-  std::vector<std::string> names{"no mixer"};
-  for (const auto window : kGateWindows) names.push_back(window_name(window));
-  for (const auto& name : names) {
+  for (const auto& name : gate_controls()) {
     if (const auto* control = find(models, name)) controls.push_back(control);
   }
   Numbers p_values;
@@ -143,25 +150,35 @@ void add_counts(const PilotModel& baseline, const nlohmann::json& counts, GatesO
   outcome.gates.push_back(std::move(gate));
 }
 
-void add_rates(const PilotModel& baseline, double own_rate, GatesOutcome& outcome) {
-  if (baseline.rates.empty()) return;
-  const auto best = best_rate(baseline);
-  const auto& rates = baseline.rates;
-  const auto range = shortest(rates.front()) + " to " + shortest(rates.back());
+/// Whether a model's best rate has worse ones on both sides.
+void add_best_rate(const PilotModel& model, GatesOutcome& outcome) {
+  const auto& [rate, at_end, tried] = model.tuned;
+  if (tried.empty()) return;
+  const bool own = model.name == "baseline";
   outcome.gates.push_back(
-      {.name = "best rate inside",
-       .passed = best > 0 && best + 1 < rates.size(),
-       .words = "the baseline's best learning rate is " + shortest(rates[best]) + " of " + range});
-  const auto own = std::find(rates.begin(), rates.end(), own_rate);
-  if (own == rates.end()) return;
-  const auto& of_own = baseline.tuning[static_cast<std::size_t>(own - rates.begin())];
+      {.name = own ? "best rate inside" : "best rate of " + model.name + " inside",
+       .passed = !at_end,
+       .words = "the best learning rate of " + (own ? "the baseline" : model.name) + " is " +
+                shortest(rate) + " of " + shortest(tried.front().first) + " to " +
+                shortest(tried.back().first)});
+}
+
+void add_own_rate(const PilotModel& baseline, double own_rate, GatesOutcome& outcome) {
+  const auto& tried = baseline.tuned.tried;
+  const auto at = [&tried](double rate) {
+    return std::find_if(tried.begin(), tried.end(),
+                        [rate](const auto& one) { return one.first == rate; });
+  };
+  const auto own = at(own_rate);
+  if (own == tried.end()) return;
+  const auto& of_own = own->second;
   Gate gate{.name = "own rate", .passed = true, .words = {}};
   const auto measure = outcome.measure;
   gate.words = "learning rate " + shortest(own_rate) + ": " + to_string(measure) + ' ' +
                mean_text(measure, of_own);
-  if (*own != rates[best]) {
-    const auto& of_best = baseline.tuning[best];
-    gate.words += ", at " + shortest(rates[best]) + " " + mean_text(measure, of_best);
+  if (own_rate != baseline.tuned.rate) {
+    const auto& of_best = at(baseline.tuned.rate)->second;
+    gate.words += ", at " + shortest(baseline.tuned.rate) + " " + mean_text(measure, of_best);
     gate.passed = whole(of_own) || !whole(of_best);
     if (whole(of_own) && whole(of_best) && of_own.size() > 1) {
       const auto found = compare_paired(of_own, of_best);
@@ -172,27 +189,37 @@ void add_rates(const PilotModel& baseline, double own_rate, GatesOutcome& outcom
   outcome.gates.push_back(std::move(gate));
 }
 
+/// Whether a mechanism could be better: see judge_gates().
+void add_room(const PilotModel& baseline, GatesOutcome& outcome) {
+  const auto measure = outcome.measure;
+  const auto values = known(baseline.judged);
+  const double line = outcome.least + (measure == Measure::accuracy ? kRoom : std::log1p(kRoom));
+  Gate gate{.name = "room", .words = {}};
+  gate.passed = 5 * outcome.failed_seeds >= outcome.seeds ||
+                (values.size() > 1 && estimate(values).low >= line);
+  gate.words = to_string(measure) + ' ' + mean_text(measure, baseline.judged) + ", at best " +
+               best_text(measure, outcome.least) + (gate.passed ? "" : ": no improvement is left");
+  outcome.gates.push_back(std::move(gate));
+}
+
 void count_failures(const std::vector<PilotModel>& models, GatesOutcome& outcome) {
   const auto& baseline = models.front();
   auto seeds = baseline.judged;
-  if (!baseline.rates.empty()) {
-    const auto& chosen = baseline.tuning[best_rate(baseline)];
-    seeds.insert(seeds.end(), chosen.begin(), chosen.end());
+  for (const auto& [rate, chosen] : baseline.tuned.tried) {
+    if (rate == baseline.tuned.rate) seeds.insert(seeds.end(), chosen.begin(), chosen.end());
   }
   outcome.seeds = std::ssize(seeds);
-  double limit = std::numeric_limits<double>::infinity();
-  const auto* bare = find(models, "no mixer");
-  const auto values = known(seeds);
-  if (bare != nullptr && !outcome.gates.empty() && outcome.gates.front().passed &&
-      !values.empty() && !known(bare->judged).empty()) {
-    limit = 0.5 * (median(values) + estimate(known(bare->judged)).mean);
+  double plateau = std::numeric_limits<double>::infinity();
+  for (const auto& name : gate_controls()) {
+    const auto* control = find(models, name);
+    if (control == nullptr || known(control->judged).empty()) continue;
+    const auto values = known(control->judged);
+    plateau = std::min(plateau, *std::max_element(values.begin(), values.end()));
   }
-  outcome.failed_seeds = std::count_if(seeds.begin(), seeds.end(), [limit](double value) {
-    return !std::isfinite(value) || value > limit;
-  });
+  const auto failures = failures_of({seeds}, plateau);
+  outcome.failed_seeds = std::count_if(seeds.begin(), seeds.end(),
+                                       [&](double value) { return failures.fails(value); });
   outcome.bimodal = 20 * outcome.failed_seeds > outcome.seeds;
-  const double most = outcome.measure == Measure::accuracy ? kSolvedErrors : std::log(kSolved);
-  outcome.solved = whole(seeds) && *std::max_element(seeds.begin(), seeds.end()) < most;
 }
 
 /// Mean nll in nats, or the share of right answers.
@@ -209,15 +236,10 @@ nlohmann::json models_json(Measure measure, const std::vector<PilotModel>& model
   const std::string value = measure == Measure::accuracy ? "accuracy" : "nll";
   auto list = nlohmann::json::array();
   for (const auto& model : models) {
-    auto tuning = nlohmann::json::array();
-    for (std::size_t i = 0; i < model.rates.size(); ++i) {
-      tuning.push_back({{"learning_rate", model.rates[i]},
-                        {"valid_" + value, numbers_json(measure, model.tuning[i])}});
-    }
     list.push_back({{"name", model.name},
                     {"candidate", model.candidate},
-                    {"tuning", tuning},
-                    {"learning_rate", model.rate},
+                    {"tuning", to_json(measure, model.tuned).at("rates")},
+                    {"learning_rate", model.tuned.rate},
                     {"valid_" + value, numbers_json(measure, model.judged)},
                     {"test_" + value, numbers_json(measure, model.test)}});
   }
@@ -226,10 +248,9 @@ nlohmann::json models_json(Measure measure, const std::vector<PilotModel>& model
 
 nlohmann::json record_of(const std::vector<PilotModel>& models, const GatesOutcome& outcome,
                          const nlohmann::json& counts) {
-  nlohmann::json record{{"schema", 1},
+  nlohmann::json record{{"schema", 2},
                         {"passed", outcome.passed()},
                         {"bimodal", outcome.bimodal},
-                        {"solved", outcome.solved},
                         {"failed_seeds", outcome.failed_seeds},
                         {"seeds", outcome.seeds},
                         {"verdict", outcome.verdict()},
@@ -237,6 +258,7 @@ nlohmann::json record_of(const std::vector<PilotModel>& models, const GatesOutco
                         {"comparisons", nlohmann::json::array()},
                         {"models", models_json(outcome.measure, models)},
                         {"count_models", counts}};
+  if (outcome.least > 0.0) record["least_nll"] = outcome.least;
   if (outcome.measure != Measure::perplexity) record["measure"] = to_string(outcome.measure);
   for (const auto& gate : outcome.gates) {
     record["gates"].push_back(
@@ -253,94 +275,31 @@ nlohmann::json record_of(const std::vector<PilotModel>& models, const GatesOutco
   return record;
 }
 
-/// What a model is judged by: see PilotModel.
-double valid_value(Measure measure, const Evaluation& evaluation) {
-  if (!is_usable(evaluation) || evaluation.curve.empty()) return kNone;
-  const auto& valid = evaluation.curve.back().valid;
-  if (valid.tokens <= 0) return kNone;
-  return measure == Measure::accuracy ? 1.0 - valid.accuracy()
-                                      : valid.nll / static_cast<double>(valid.tokens);
-}
-
 double test_value(Measure measure, const Evaluation& evaluation) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   if (!is_usable(evaluation)) return kNone;
   if (measure == Measure::accuracy) return 1.0 - test_scores(evaluation).accuracy();
   const auto found = evaluation.values.find("test_nll");
   return found != evaluation.values.end() ? found->second : kNone;
 }
 
-/// What a pilot trains: models at rates of their own, the baseline first, and those at the baseline's.
-struct PilotModels {
-  std::vector<PilotModel> tuned, reported;
-};
-
-PilotModels pilot_models(const Experiment& experiment, const Problem& problem) {
-  PilotModels models;
-  models.tuned.push_back(
-      {.name = "baseline", .candidate = problem.parse(experiment.baseline).name});
-  for (const auto& control :
-       controls_of(experiment, problem, {std::begin(kGateWindows), std::end(kGateWindows)})) {
-    models.tuned.push_back({.name = control.name, .candidate = control.candidate.name});
-  }
-  for (const auto& control : controls_of(
-           experiment, problem, {std::begin(kReportedWindows), std::end(kReportedWindows)})) {
-    if (find(models.tuned, control.name) != nullptr) continue;
-    models.reported.push_back({.name = control.name, .candidate = control.candidate.name});
+/// What a pilot trains, the baseline first.
+std::vector<PilotModel> pilot_models(const Experiment& experiment, const Problem& problem) {
+  std::vector<PilotModel> models{
+      {.name = "baseline", .candidate = problem.parse(experiment.baseline).name}};
+  std::vector<std::int64_t> windows(std::begin(kGateWindows), std::end(kGateWindows));
+  windows.insert(windows.end(), std::begin(kReportedWindows), std::end(kReportedWindows));
+  for (const auto& control : controls_of(experiment, problem, windows)) {
+    models.push_back({.name = control.name, .candidate = control.candidate.name});
   }
   return models;
-}
-
-/// Problems that differ in their learning rate.
-class Rates {
- public:
-  explicit Rates(const FurtherWork& work) : work_(work) {}
-
-  std::shared_ptr<Problem> at(double rate, bool score_test) {
-    auto& problem = problems_[{rate, score_test}];
-    if (!problem) {
-      auto training = work_.experiment.training;
-      training.set("learning_rate", rate);
-      training.set("score_test", score_test);
-      training.set("early_stop_after", std::int64_t{0});
-      problem = work_.problem.with_training(training);
-    }
-    return problem;
-  }
-
- private:
-  const FurtherWork& work_;
-  std::map<std::pair<double, bool>, std::shared_ptr<Problem>> problems_;
-};
-
-void choose_rates(const FurtherWork& work, Rates& rates, std::vector<PilotModel>& models) {
-  const auto measure = measure_of(work.objectives);
-  const auto own = work.experiment.training.get<double>("learning_rate");
-  std::vector<FurtherTraining> trainings;
-  for (auto& model : models) {
-    for (const double factor : kGateRates) {
-      model.rates.push_back(factor * own);
-      trainings.push_back({rates.at(model.rates.back(), false), work.problem.parse(model.candidate),
-                           replicates_from(0, kGateTuningSeeds)});
-    }
-  }
-  train_further(trainings, work, "learning rates");
-  auto next = trainings.begin();
-  for (auto& model : models) {
-    for (std::size_t i = 0; i < model.rates.size(); ++i) {
-      auto& values = model.tuning.emplace_back();
-      for (const auto& evaluation : next++->evaluations) {
-        values.push_back(valid_value(measure, evaluation));
-      }
-    }
-    model.rate = model.rates[best_rate(model)];
-  }
 }
 
 void judge_models(const FurtherWork& work, Rates& rates, std::vector<PilotModel>& models) {
   const auto measure = measure_of(work.objectives);
   std::vector<FurtherTraining> trainings;
   for (const auto& model : models) {
-    trainings.push_back({rates.at(model.rate, true), work.problem.parse(model.candidate),
+    trainings.push_back({rates.at(model.tuned.rate, true), work.problem.parse(model.candidate),
                          replicates_from(kFirstHeldOutReplicate, kGateSeeds)});
   }
   train_further(trainings, work, "gates");
@@ -355,16 +314,6 @@ void judge_models(const FurtherWork& work, Rates& rates, std::vector<PilotModel>
 
 }  // namespace
 
-std::size_t best_rate(const PilotModel& model) {
-  const auto mean = [](const Numbers& values) {
-    return whole(values) ? estimate(values).mean : std::numeric_limits<double>::infinity();
-  };
-  const auto best =
-      std::min_element(model.tuning.begin(), model.tuning.end(),
-                       [&](const Numbers& a, const Numbers& b) { return mean(a) < mean(b); });
-  return static_cast<std::size_t>(best - model.tuning.begin());
-}
-
 bool GatesOutcome::passed() const {
   return std::all_of(gates.begin(), gates.end(), [](const Gate& gate) { return gate.passed; });
 }
@@ -372,17 +321,24 @@ bool GatesOutcome::passed() const {
 std::string GatesOutcome::verdict() const {
   std::vector<std::string> failed;
   bool behind = false;
+  bool at_best = false;
   for (const auto& gate : gates) {
     if (gate.passed) continue;
     failed.push_back(gate.name);
     behind = behind || gate.name.rfind("better than ", 0) == 0;
+    at_best = at_best || gate.name == "room";
   }
   auto text = failed.empty() ? std::string("Attention matters on this task: all gates are passed.")
                              : "Not passed: " + join(failed) + ".";
   if (behind) {
     text += " What is compared on this task says little of attention.";
-  } else if (!failed.empty()) {
-    text += " Attention matters on this task, but its learning rate is not known to be a good one.";
+  } else if (failed.size() > (at_best ? 1U : 0U)) {
+    text +=
+        " Attention matters on this task, but not all learning rates are known to be good ones.";
+  }
+  if (at_best) {
+    text += " The baseline is close to the best possible " + to_string(measure) + ", " +
+            best_text(measure, least) + ", and no improvement is left.";
   }
   for (const auto& [name, found] : comparisons) {
     const bool reported = std::none_of(
@@ -400,34 +356,37 @@ std::string GatesOutcome::verdict() const {
             std::to_string(seeds) +
             " seeds of the baseline fail. Judge by success rates beside means.";
   }
-  if (solved) {
-    text += std::string(" It is solved: every seed of the baseline has ") +
-            (measure == Measure::accuracy ? "an accuracy above 0.98." : "a perplexity below 1.02.");
-  }
   return text;
 }
 
 GatesOutcome judge_gates(const std::vector<PilotModel>& models, const nlohmann::json& counts,
-                         double own_rate, Measure measure) {
-  GatesOutcome outcome{.measure = measure};
+                         double own_rate, Measure measure, double least) {
+  GatesOutcome outcome{.measure = measure, .least = least};
   add_controls(models, outcome);
   add_counts(models.front(), counts, outcome);
-  add_rates(models.front(), own_rate, outcome);
+  for (const auto& model : models) add_best_rate(model, outcome);
+  add_own_rate(models.front(), own_rate, outcome);
   count_failures(models, outcome);
+  add_room(models.front(), outcome);
   return outcome;
 }
 
 nlohmann::json train_gates(const FurtherWork& work) {
   const auto& experiment = work.experiment;
-  auto [models, reported] = pilot_models(experiment, work.problem);
+  auto models = pilot_models(experiment, work.problem);
   Rates rates(work);
-  choose_rates(work, rates, models);
-  for (auto& model : reported) model.rate = models.front().rate;
-  std::move(reported.begin(), reported.end(), std::back_inserter(models));
+  std::vector<Candidate> candidates;
+  for (const auto& model : models) candidates.push_back(work.problem.parse(model.candidate));
+  const auto found = find_rates(
+      work, rates, candidates, rates.own(),
+      {.factors = {std::begin(kGateRates), std::end(kGateRates)}, .seeds = kGateTuningSeeds});
+  for (auto& model : models) model.tuned = found.at(model.candidate);
   judge_models(work, rates, models);
   const auto counts = work.problem.counts();
-  const auto outcome = judge_gates(models, counts, experiment.training.get<double>("learning_rate"),
-                                   measure_of(work.objectives));
+  const auto measure = measure_of(work.objectives);
+  const double least =
+      measure == Measure::perplexity ? work.problem.facts().value("least_nll", 0.0) : 0.0;
+  const auto outcome = judge_gates(models, counts, rates.own(), measure, least);
   auto record = record_of(models, outcome, counts);
   record["config"] = experiment.resolved;
   record["identity"] = work.problem.identity();
@@ -435,6 +394,51 @@ nlohmann::json train_gates(const FurtherWork& work) {
   record["revision"] = kRevision;
   work.store.set_meta("gates", record);
   return record;
+}
+
+nlohmann::json judge_again(const nlohmann::json& recorded) {
+  const auto measure = recorded.value("measure", "") == to_string(Measure::accuracy)
+                           ? Measure::accuracy
+                           : Measure::perplexity;
+  const std::string value = measure == Measure::accuracy ? "accuracy" : "nll";
+  const double own = recorded.at("config").at("training").at("learning_rate");
+  std::vector<PilotModel> models;
+  for (const auto& one : recorded.at("models")) {
+    auto& model = models.emplace_back();
+    one.at("name").get_to(model.name);
+    one.at("candidate").get_to(model.candidate);
+    const auto numbers = [&](const std::string& key) {
+      return tried_in({{{"learning_rate", 0.0}, {"valid_" + value, one.at(key)}}}, measure)
+          .front()
+          .second;
+    };
+    model.judged = numbers("valid_" + value);
+    model.test = numbers("test_" + value);
+    if (auto tried = tried_in(one.at("tuning"), measure); !tried.empty())
+      model.tuned = best_rate(std::move(tried), own);
+    one.at("learning_rate").get_to(model.tuned.rate);
+  }
+  auto record = recorded;
+  record.update(record_of(models,
+                          judge_gates(models, recorded.at("count_models"), own, measure,
+                                      recorded.value("least_nll", 0.0)),
+                          recorded.at("count_models")));
+  record.erase("solved");
+  return record;
+}
+
+std::string rates_text(const nlohmann::json& record) {
+  std::vector<std::string> rates;
+  for (const auto& model : record.at("models")) {
+    const auto& tried = model.at("tuning");
+    const double rate = model.at("learning_rate");
+    if (tried.empty() || rate == tried.front().at("learning_rate") ||
+        rate == tried.back().at("learning_rate")) {
+      continue;
+    }
+    rates.push_back(model.at("name").get<std::string>() + ' ' + shortest(rate));
+  }
+  return "rates: [" + join(rates) + "]";
 }
 
 GatesPlan plan_gates(const Experiment& experiment) {
@@ -447,20 +451,16 @@ GatesPlan plan_gates(const Experiment& experiment) {
   nlohmann::json listed;
   for (const auto& control : controls) listed.push_back(control.candidate.name);
   const auto models = pilot_models(experiment, *problem);
-  const auto names = [](const std::vector<PilotModel>& of) {
-    std::vector<std::string> all;
-    for (const auto& model : of) all.push_back(model.name);
-    return join(all);
-  };
+  std::vector<std::string> names;
+  for (const auto& model : models) names.push_back(model.name);
   const auto rates = std::ssize(kGateRates);
-  const auto judged = std::ssize(models.tuned) + std::ssize(models.reported);
-  const auto trainings = std::ssize(models.tuned) * rates * kGateTuningSeeds + judged * kGateSeeds;
-  auto text = std::to_string(trainings) + " training runs: " + names(models.tuned) + " with " +
+  const auto trainings = std::ssize(models) * (rates * kGateTuningSeeds + kGateSeeds);
+  auto text = std::to_string(trainings) + " training runs: " + join(names) + " with " +
               std::to_string(rates) + " learning rates and " + std::to_string(kGateTuningSeeds) +
-              " seeds each; then each at its best rate";
-  if (!models.reported.empty()) text += ", and " + names(models.reported) + " at the baseline's,";
-  text += " with " + std::to_string(kGateSeeds) + " other seeds, judged by " +
-          to_string(measure_of(experiment.objectives)) + " on the validation split";
+              " seeds each, more rates where the best is the first or the last; then each at its "
+              "best rate with " +
+              std::to_string(kGateSeeds) + " other seeds, judged by " +
+              to_string(measure_of(experiment.objectives)) + " on the validation split";
   return {
       .overrides = {"mechanisms=" + listed.dump(), "controls=false",
                     "retest.replicates=" + std::to_string(kGateSeeds), "evaluation.keep_models=0"},

@@ -1,8 +1,10 @@
 #include "study/stages/retest.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,6 +18,7 @@
 #include "store/replicates.hpp"
 #include "study/session/session.hpp"
 #include "study/stages/controls.hpp"
+#include "study/stages/rates.hpp"
 
 namespace nas {
 
@@ -26,15 +29,10 @@ using Integer = std::int64_t;
 /// A candidate to be trained again, and how.
 struct Wanted {
   Retested retested;
-  std::shared_ptr<Problem> problem;
+  std::shared_ptr<Problem> problem;    ///< what measures it
+  std::optional<TunedRate> rate{};     ///< once it is known
+  std::shared_ptr<Problem> at_rate{};  ///< the same at that rate
 };
-
-/// The run's problem with a section `training` of its own, and the test split scored.
-std::shared_ptr<Problem> scoring_test(const FurtherWork& work, Parameters training,
-                                      const RunSummary& run) {
-  training.set("score_test", true);
-  return further_problem(work.problem, training, run);
-}
 
 /// What a search found: its front; with one objective its best `top`, in their order.
 std::vector<const RankedCandidate*> winners_of(const RunSummary& run, std::size_t top,
@@ -57,6 +55,8 @@ void add_winners(const FurtherWork& work, const RunSummary& run, const std::stri
                                    .label = work.problem.label_beside(winner->candidate, baseline),
                                    .search = winner->fitness,
                                    .search_n = winner->n,
+                                   .differs = work.problem.differences_from_baseline(
+                                       winner->candidate, baseline),
                                    .evaluations = {}},
                       .problem = problem});
   }
@@ -73,26 +73,6 @@ void add_baseline(const FurtherWork& work, const RunSummary& run, const std::str
     retested.search_n = run.baseline->n;
   }
   wanted.push_back({.retested = std::move(retested), .problem = problem});
-}
-
-void add_tuned(const FurtherWork& work, const RunSummary& run, const std::string& baseline,
-               const std::vector<TunedMechanism>& tuned, std::vector<Wanted>& wanted) {
-  for (const auto& mechanism : tuned) {
-    if (!mechanism.best) continue;
-    const auto& trial = mechanism.trials[*mechanism.best];
-    const auto evaluations = pointers(trial.evaluations);
-    wanted.push_back(
-        {.retested = {.role = Role::tuned,
-                      .candidate = mechanism.candidate,
-                      .label = work.problem.label_beside(mechanism.candidate, baseline) +
-                               " (learning rate " + shortest(trial.point.learning_rate) +
-                               ", weight decay " + shortest(trial.point.weight_decay) + ")",
-                      .search = work.objectives.judge(evaluations).measured,
-                      .search_n = static_cast<Integer>(evaluations.size()),
-                      .evaluations = {}},
-         .problem =
-             scoring_test(work, tuned_training(work.experiment.training, trial.point), run)});
-  }
 }
 
 /// @param problem  how they are trained; it keeps no models.
@@ -182,25 +162,79 @@ void set_aside(const FurtherWork& work) {
 
 bool is_control(const Wanted& one) { return one.retested.role == Role::control; }
 
-/// Trains those that are chosen on the same fresh seeds: those that they lack of so many.
+/// The name under which a configuration may give a rate.
+std::string name_of(const Retested& one) {
+  if (one.role == Role::baseline) return "baseline";
+  return one.role == Role::control ? one.label : one.candidate;
+}
+
+/// Finds the learning rates of those that are chosen and have none yet.
+template <class Chosen>
+void take_rates(const FurtherWork& work, std::vector<Wanted>& wanted, Chosen chosen) {
+  const auto lacks = [&](const Wanted& one) { return chosen(one) && !one.rate; };
+  std::vector<RateRow> rows;
+  for (const auto& one : wanted) {
+    if (!lacks(one)) continue;
+    rows.push_back({name_of(one.retested), one.problem->parse(one.retested.candidate)});
+  }
+  Rates rates(work);
+  const auto found = rates_of(work, rates, rows);
+  for (auto& one : wanted) {
+    if (!lacks(one)) continue;
+    one.rate = found.at(one.retested.candidate);
+    one.at_rate = rates.at(one.rate->rate, /*score_test=*/true);
+    one.retested.rate = to_json(measure_of(work.objectives), *one.rate);
+  }
+}
+
+/// Training runs that find a rate; as long as it is not known, the most.
+Integer trainings_of_rate(const FurtherWork& work, const Wanted& one) {
+  if (!one.rate) {
+    const auto least = rate_trainings(work.experiment, {name_of(one.retested)});
+    return least == 0 ? 0 : least + kRateGrowths * race_of_rates().seeds;
+  }
+  Integer sum = 0;
+  for (const auto& [rate, values] : one.rate->tried) sum += std::ssize(values);
+  return sum;
+}
+
+/// Trains those that are chosen, each at its rate, on the same fresh seeds: those that they lack of so many.
 template <class Chosen>
 void train_some(const FurtherWork& work, std::vector<Wanted>& wanted, Integer replicates,
                 const std::string& stage, Chosen chosen) {
+  take_rates(work, wanted, chosen);
   std::vector<FurtherTraining> trainings;
   std::vector<Retested*> trained;
+  std::shared_ptr<Problem> by;
   for (auto& one : wanted) {
     if (!chosen(one)) continue;
+    by = one.problem;
     const Integer has = std::ssize(one.retested.evaluations);
-    trainings.push_back({one.problem, one.problem->parse(one.retested.candidate),
-                         replicates_from(kFirstHeldOutReplicate + has, replicates - has)});
+    const auto first =
+        kFirstHeldOutReplicate + work.experiment.retest.get<Integer>("first_seed") + has;
+    trainings.push_back({one.at_rate, one.problem->parse(one.retested.candidate),
+                         replicates_from(first, replicates - has)});
     trained.push_back(&one.retested);
   }
-  train_further(trainings, work, stage);
+  train_further(trainings, work, stage, by);
   for (std::size_t i = 0; i < trained.size(); ++i) {
     auto& all = trained[i]->evaluations;
     std::move(trainings[i].evaluations.begin(), trainings[i].evaluations.end(),
               std::back_inserter(all));
   }
+}
+
+/// The measure of guessing, as far as a task knows it: NaN.
+double guessing(const nlohmann::json& facts, const ObjectiveSet& objectives) {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (!facts.is_object()) return kUnknown;
+  const auto chance = facts.value("chance", nlohmann::json());
+  if (measure_of(objectives) == Measure::accuracy) {
+    return chance.is_object() ? 1.0 - chance.value("accuracy", kUnknown) : kUnknown;
+  }
+  if (chance.is_object()) return chance.value("nll", kUnknown);
+  const auto unigram = facts.value("unigram_perplexity", 0.0);
+  return unigram > 0.0 ? std::log(unigram) : kUnknown;
 }
 
 RetestOutcome judged(const FurtherWork& work, const std::vector<Wanted>& wanted) {
@@ -210,13 +244,37 @@ RetestOutcome judged(const FurtherWork& work, const std::vector<Wanted>& wanted)
   }
   const auto& settings = work.experiment.retest;
   const auto until = settings.get<double>("until") / 100.0;
-  return judge(retested, work.objectives, settings.get<double>("confidence"),
-               until > 0.0 ? std::optional(until) : std::nullopt);
+  auto outcome = judge(retested, work.objectives, settings.get<double>("confidence"),
+                       until > 0.0 ? std::optional(until) : std::nullopt,
+                       guessing(work.store.meta("facts").value_or(nullptr), work.objectives));
+  const auto seen = work.store.meta("seen_before").value_or(nullptr);
+  if (seen.is_string()) outcome.seen_before = seen;
+  outcome.at_one_rate = !settings.get<bool>("tune") && work.problem.expensive();
+  return outcome;
 }
 
 void record(const FurtherWork& work, const RetestOutcome& outcome) {
   work.store.set_meta("retest", to_record(outcome));
   if (work.store.meta(kSeedsBefore)) work.store.set_meta(kSeedsBefore, nullptr);
+}
+
+/// Trains baseline and controls on the first seeds, before all else, and records what they say.
+/// @return whether a control is better than the baseline: then nothing that is compared says anything of
+/// attention, and `retest.anyway` must ask for the rest.
+bool controls_win(const FurtherWork& work, std::vector<Wanted>& wanted, Integer replicates) {
+  const auto first = std::min(kFirstSeeds, replicates);
+  const auto is_baseline = [](const Wanted& one) { return one.retested.role == Role::baseline; };
+  train_some(work, wanted, first, "training", is_baseline);
+  train_some(work, wanted, first, "controls", is_control);
+  auto outcome = judged(work, wanted);
+  const auto* control = outcome.best_control();
+  if (control == nullptr || !control->against_baseline) return false;
+  const auto& contrast = *control->against_baseline;
+  outcome.voided = !work.experiment.retest.get<bool>("anyway") &&
+                   contrast.paired.difference.mean < 0.0 &&
+                   contrast.p_holm <= 1.0 - outcome.confidence;
+  if (outcome.voided) record(work, outcome);
+  return outcome.voided;
 }
 
 /// Trains all on the same fresh seeds and records what these say. Controls have a stage of their
@@ -229,8 +287,8 @@ void train_and_judge(const FurtherWork& work, std::vector<Wanted>& wanted, Integ
 }
 
 /// Adds seeds in groups until all mechanisms are decided, and records what these say. What is decided
-/// gets no more; the baseline gets all, controls the first group. Only the order of the seeds decides,
-/// so that an interrupted run comes to the same.
+/// gets no more; the baseline gets all, controls the first group, before all else. Only the order of the seeds
+/// decides, so that an interrupted run comes to the same.
 void train_until_decided(const FurtherWork& work, std::vector<Wanted>& wanted, Integer most) {
   std::set<std::string> decided;
   const auto is_open = [&decided](const Wanted& one) {
@@ -239,6 +297,7 @@ void train_until_decided(const FurtherWork& work, std::vector<Wanted>& wanted, I
   const auto total = [&](bool goes_on) {
     Integer sum = 0;
     for (const auto& one : wanted) {
+      sum += trainings_of_rate(work, one);
       sum += is_control(one)           ? std::min(kFirstSeeds, most)
              : goes_on && is_open(one) ? most
                                        : std::ssize(one.retested.evaluations);
@@ -251,6 +310,7 @@ void train_until_decided(const FurtherWork& work, std::vector<Wanted>& wanted, I
                                  .baseline = work.experiment.baseline});
   const ToldEnd end(work.observer, &Observer::sequence_ended);
   work.store.set_meta("planned_trainings", total(true));
+  if (controls_win(work, wanted, most)) return;
   for (auto seeds = std::min(kFirstSeeds, most);; seeds = next_seeds(seeds, most)) {
     train_some(work, wanted, seeds, "training", is_open);
     decided.clear();
@@ -273,13 +333,11 @@ void train_until_decided(const FurtherWork& work, std::vector<Wanted>& wanted, I
     work.observer.group_ended(group);
     if (!goes_on) break;
   }
-  train_some(work, wanted, std::min(kFirstSeeds, most), "controls", is_control);
-  record(work, judged(work, wanted));
 }
 
 }  // namespace
 
-void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
+void retest(const FurtherWork& work) {
   const auto asked = work.experiment.retest.get<Integer>("replicates") > 0;
   const auto recorded = work.store.meta("retest").value_or(nullptr);
   const auto replicates = fresh_seeds(work);
@@ -308,11 +366,11 @@ void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
     work.observer.warned("there is nothing to re-test. " + nothing_found_text(run));
     return;
   }
-  const auto problem = scoring_test(work, work.experiment.training, run);
+  Rates rates(work);
+  const auto problem = rates.at(rates.own(), /*score_test=*/true);
   std::vector<Wanted> wanted;
   add_winners(work, run, baseline, problem, wanted);
   if (!baseline.empty()) add_baseline(work, run, baseline, problem, wanted);
-  add_tuned(work, run, baseline, tuned, wanted);
   add_controls(work, problem, wanted);
   train_and_judge(work, wanted, replicates, "re-test");
 }
@@ -338,48 +396,68 @@ std::vector<Evaluation> train_listed(const FurtherWork& work,
         {.retested = {.role = Role::listed,
                       .candidate = candidate.name,
                       .label = problem->label_beside(candidate.name, listed.back().name),
+                      .differs =
+                          problem->differences_from_baseline(candidate.name, listed.back().name),
                       .evaluations = {}},
          .problem = problem});
   }
   wanted.back().retested.role = Role::baseline;
   const auto baseline = wanted.size() - 1;
   add_controls(work, problem->with_training(work.experiment.training), wanted);
-  work.store.set_meta("planned_trainings", std::ssize(wanted) * replicates);
+  Integer planned = 0;
+  for (const auto& one : wanted) planned += replicates + trainings_of_rate(work, one);
+  work.store.set_meta("planned_trainings", planned);
   if (work.experiment.retest.get<double>("until") > 0.0) {
     train_until_decided(work, wanted, replicates);
-  } else {
+  } else if (!controls_win(work, wanted, replicates)) {
     train_and_judge(work, wanted, replicates, "training");
   }
   return std::move(wanted[baseline].retested.evaluations);
 }
 
+namespace {
+
+std::string rates_text(Integer trainings) {
+  if (trainings == 0) return {};
+  return ", " + std::to_string(trainings) +
+         " of them to find learning rates, and more where the best is the first or the last";
+}
+
+}  // namespace
+
 RetestPlan retest_plan(const Experiment& experiment, std::int64_t found) {
   const auto replicates = experiment.retest.get<Integer>("replicates");
   if (replicates == 0) return {};
   if (const auto listed = std::ssize(experiment.mechanisms); listed > 0) {
-    const auto trainings = (listed + 1) * replicates;
+    auto rows = experiment.mechanisms;
+    rows.emplace_back("baseline");
+    const auto of_rates = rate_trainings(experiment, rows);
+    const auto trainings = (listed + 1) * replicates + of_rates;
     const auto until = experiment.retest.get<double>("until");
     return {.text = (until > 0.0 ? "at most " : "") + std::to_string(trainings) +
                     " training runs: " + std::to_string(listed) +
                     (listed == 1 ? " mechanism" : " mechanisms") + " and the baseline " +
                     experiment.baseline + ", on the same " + std::to_string(replicates) +
                     (replicates == 1 ? " seed" : " seeds") +
-                    (until > 0.0 ? ", until each is decided to " + shortest(until) + " %" : ""),
+                    (until > 0.0 ? ", until each is decided to " + shortest(until) + " %" : "") +
+                    rates_text(of_rates),
             .trainings = trainings};
   }
   const bool several = experiment.objectives.objectives.size() > 1;
-  const auto tuned =
-      experiment.tuning ? 1 + std::min(found, experiment.tuning->get<Integer>("winners")) : 0;
   const auto top = several ? 0 : std::min(found, experiment.retest.get<Integer>("top"));
-  const auto known = top + (experiment.baseline.empty() ? 0 : 1) + tuned;
+  const auto known = top + (experiment.baseline.empty() ? 0 : 1);
+  const auto of_rates =
+      rate_trainings(experiment, std::vector<std::string>(static_cast<std::size_t>(top))) +
+      (experiment.baseline.empty() ? 0 : rate_trainings(experiment, {"baseline"}));
   std::vector<std::string> retested;
   retested.push_back(several ? "the front" : "the best " + std::to_string(top));
   if (!experiment.baseline.empty()) retested.emplace_back("the baseline");
-  if (tuned > 0) retested.push_back(std::to_string(tuned) + " tuned");
-  return {.text = join(retested) + " on " + std::to_string(replicates) +
-                  " fresh seeds each: " + std::to_string(known * replicates) + " training runs" +
-                  (several ? ", and " + std::to_string(replicates) + " for each of the front" : ""),
-          .trainings = known * replicates};
+  return {
+      .text = join(retested) + " on " + std::to_string(replicates) + " fresh seeds each: " +
+              std::to_string(known * replicates + of_rates) + " training runs" +
+              (several ? ", and " + std::to_string(replicates) + " for each of the front" : "") +
+              rates_text(of_rates),
+      .trainings = known * replicates + of_rates};
 }
 
 }  // namespace nas

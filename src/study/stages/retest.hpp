@@ -8,17 +8,15 @@
 #include "core/parameters.hpp"
 #include "core/visibility.hpp"
 #include "study/stages/further_trainings.hpp"
-#include "study/stages/tuning.hpp"
 
 namespace NAS_PUBLIC nas {
 
-/// Trains what a search found (its front; with one objective the best few), the baseline and the
-/// tuned mechanisms again, all on the same seeds that the search has not used, and scores the test
-/// split too: what was selected by its score is judged by another one. Recorded as "retest".
+/// Trains what a search found (its front; with one objective the best few) and the baseline again, each at
+/// its own learning rate (rates_of), all on the same seeds that the search has not used, and scores the test split too: what was selected by its score is judged by another one. Recorded as "retest".
 /// Seeds that an earlier process has recorded stay, also where the experiment asks for fewer.
 /// Nothing where the experiment asks for no re-test or nothing was found; a recorded one then stays
 /// if it is of what the search finds now.
-void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned);
+void retest(const FurtherWork& work);
 
 /// Trains the listed mechanisms and the baseline, all on the seeds that a re-test of the same
 /// experiment would use, and records what they say as "retest".
