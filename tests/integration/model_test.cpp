@@ -190,13 +190,13 @@ TEST_F(ModelTest, SaysWhatHeadsLookAtInASentence) {
   export_model(of_words());
   const auto to = (folder_ / "attention").string();
   ASSERT_EQ(
-      run("nas-model", {"attention", model(), "--text", "w1 w2 w3", "--text", "w4", "-o", to}), 0)
+      run("nas-model", {"attention", model(), "--text", "w8 w1 w4", "--text", "w4", "-o", to}), 0)
       << text();
   const auto sentences =
       nlohmann::json::parse(read_file(fs::path(to) / "attention.json")).at("sentences");
   ASSERT_EQ(sentences.size(), 2U);
   const auto& tokens = sentences[0].at("tokens");
-  EXPECT_EQ(tokens.back(), "w3");
+  EXPECT_EQ(tokens.back(), "w4");
   for (const auto& layer : sentences[0].at("layers")) {
     for (const auto& head : layer.at("maps")) {
       ASSERT_EQ(head.size(), tokens.size());
