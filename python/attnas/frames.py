@@ -142,16 +142,16 @@ def evaluations(run: Run) -> pd.DataFrame:
         for id_ in ids:
             answered.setdefault(id_, []).append(number + 1)
             batches.setdefault(id_, batch)
-    table = _Table()
+    table, rates = _Table(), _rates(run)
     for own in _records(run.digest["evaluations"], "id", "candidate", "replicate", "status", "reason", "usable", "objectives",
-                        "values", "measured", "curve", "stopped_at"):
+                        "values", "measured", "curve", "stopped_at", "identity"):
         last = own["curve"][-1] if own["curve"] else {"step": 0, "valid": {}}
         quality = {name: last["valid"].get(name) for name in ("nll", "tokens") if own["usable"]}
         table.add({
             "mechanism": run.label(own["candidate"]), "candidate": own["candidate"],
             "replicate": own["replicate"], "asks": answered.get(own["id"], []),
             "batch": batches.get(own["id"]), "status": own["status"],
-            "reason": own["reason"], "usable": own["usable"],
+            "reason": own["reason"], "usable": own["usable"], **({"learning_rate": rates[own["identity"]]} if rates else {}),
             **_numbers(own["objectives"]), **_numbers(own["values"]), **_numbers(quality),
             "steps": last["step"], "stopped_at": own["stopped_at"],
             # Measured objectives are among the objectives.
@@ -164,15 +164,21 @@ def evaluations(run: Run) -> pd.DataFrame:
 
 def curves(run: Run) -> pd.DataFrame:
     """See attnas.Run.curves."""
-    table = _Table()
-    for own in _records(run.digest["evaluations"], "id", "candidate", "replicate", "curve"):
+    table, rates = _Table(), _rates(run)
+    for own in _records(run.digest["evaluations"], "id", "candidate", "replicate", "curve", "identity"):
         for point in own["curve"]:
             table.add({"mechanism": run.label(own["candidate"]), "candidate": own["candidate"],
-                       "replicate": own["replicate"],
+                       "replicate": own["replicate"], **({"learning_rate": rates[own["identity"]]} if rates else {}),
                        **_numbers({name: point[name] for name in ("step", "seconds", "train_nll")}),
                        "perplexity": perplexity(point["valid"]), **_numbers(point["valid"]),
                        "id": own["id"]})
     return table.frame(["mechanism", "candidate", "replicate", "step", "seconds", "train_nll", "perplexity"])
+
+
+def _rates(run: Run) -> list[float | None]:
+    """The learning rate of each identity; empty where there is one alone."""
+    rates = [(one.get("training") or {}).get("learning_rate") for one in run.digest["identities"]]
+    return rates if len({*rates}) > 1 else []
 
 
 def asks(run: Run) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 import copy
 import importlib.util
+import json
 import pathlib
 import shutil
 import subprocess
@@ -139,6 +140,18 @@ class Tables(PageTest):
         self.assertEqual((len(again.comparison), again.comparison.columns.tolist()), (0, found.columns.tolist()))
         with self.assertRaisesRegex(attnas.InputError, "has no comparison"):
             again.to_latex()
+
+    @unittest.skipIf(importlib.util.find_spec("pandas") is None, "no pandas")
+    def test_frames_tell_rates_apart(self):
+        import attnas
+        self.assertNotIn("learning_rate", attnas.load(self.folder).evaluations)
+        own = json.loads(self.made.file.read_text(encoding="utf-8"))
+        own["identities"] = [{"training": {"learning_rate": rate}} for rate in (0.004, 0.008)]
+        own["evaluations"][0]["identity"] = 1
+        self.made.file.write_text(json.dumps(own), encoding="utf-8")
+        loaded = attnas.load(self.folder)
+        self.assertEqual(loaded.evaluations.learning_rate.tolist()[:2], [0.008, 0.004])
+        self.assertEqual(loaded.curves.learning_rate.tolist()[:4], [0.008, 0.008, 0.008, 0.004])
 
     def test_letters_are_escaped(self):
         self.assertEqual(latex.escaped("a_b|c{d}\n\\%"), r"a\_b\textbar{}c\{d\} \textbackslash{}\%")
