@@ -25,6 +25,7 @@
 #include "core/installed.hpp"
 #include "core/stop.hpp"
 #include "core/terminal.hpp"
+#include "core/words.hpp"
 #include "core/words_only.hpp"
 #include "report/columns.hpp"
 #include "report/text.hpp"
@@ -84,16 +85,6 @@ po::options_description options(Arguments& arguments) {
       ("help,h", po::bool_switch(&arguments.help), "print this text")          //
       ("version", po::bool_switch(&arguments.version), "print versions");
   return visible;
-}
-
-std::vector<std::string> split(const std::string& names) {
-  std::vector<std::string> result;
-  for (std::size_t begin = 0; begin <= names.size();) {
-    const auto end = std::min(names.find(',', begin), names.size());
-    result.push_back(names.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return result;
 }
 
 /// Says how far the searches are: on a terminal by a line that is rewritten, else by one per algorithm
@@ -187,7 +178,9 @@ int run(int argc, char** argv, const nas::WithTorch& torch, std::string& kept) {
   std::vector<std::string> overrides(arguments.words.begin() + 1, arguments.words.end());
   if (!arguments.seeds.empty()) nas::add_override(overrides, "--seeds", "seeds", arguments.seeds);
   auto comparison = nas::load_comparison(arguments.words.front(), overrides);
-  if (!arguments.algorithms.empty()) keep_contenders(comparison, split(arguments.algorithms));
+  if (const auto names = nas::split(arguments.algorithms, ','); !arguments.algorithms.empty()) {
+    keep_contenders(comparison, {names.begin(), names.end()});
+  }
   const std::filesystem::path folder =
       arguments.output.empty() ? std::filesystem::path("runs") / comparison.common().name
                                : std::filesystem::path(nas::at_home(arguments.output));

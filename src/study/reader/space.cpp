@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/words.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
 #include "genotype/layer_rules.hpp"
@@ -21,10 +22,6 @@ namespace {
 
 using Kind = DocumentNode::Kind;
 using Texts = std::vector<std::string>;
-
-bool contains(const Texts& texts, const std::string& text) {
-  return std::find(texts.begin(), texts.end(), text) != texts.end();
-}
 
 /// Of a range of numbers.
 Setting log_setting() {
@@ -137,10 +134,10 @@ class SpaceReader {
     const auto valid = nas::options(slot);
     const bool known = item.kind == Kind::scalar &&
                        (slot.paper && slot.is_component() ? components().contains(slot.name, key)
-                                                          : contains(valid, item.text));
+                                                          : holds(valid, item.text));
     if (known) return true;
     const auto path = "space." + slot.name;
-    if (item.kind == Kind::scalar && contains(slot.words, key)) {
+    if (item.kind == Kind::scalar && holds(slot.words, key)) {
       diagnostics_.add(item.origin, path + " = " + item.summary() + ": no module computes it");
       return false;
     }
@@ -188,7 +185,7 @@ class SpaceReader {
         if (!read_value(path, item, setting, diagnostics_, value)) continue;
         const auto option = std::to_string(std::get<std::int64_t>(value));
         if (!is_allowed(slot, option, item)) continue;
-        if (contains(gene.options, option)) {
+        if (holds(gene.options, option)) {
           refuse(item, path, "is given twice");
           continue;
         }
@@ -228,7 +225,7 @@ class SpaceReader {
         return gene;
       }
       const auto option = is_none ? item.text : option_text(slot, truth == true);
-      if (!(truth || is_none) || contains(options, option)) return refuse_all(item);
+      if (!(truth || is_none) || holds(options, option)) return refuse_all(item);
       options.push_back(option);
     }
     if (options.empty()) return refuse_all(node);
@@ -422,7 +419,7 @@ std::vector<std::string> idle_slots(const SearchSpace& space, Semantics semantic
   for (const auto& gene : space.genes()) {
     const std::string name(place_of(gene.name).slot);
     const auto& slot = nas::slot(name);
-    if (!gene.varies() || slot.model || contains(idle, name)) continue;
+    if (!gene.varies() || slot.model || holds(idle, name)) continue;
     const auto prefix = gene.name.substr(0, gene.name.size() - name.size());
     // What the space offers of another slot, by component keys.
     const auto offers = [&](const std::string& other) {
@@ -441,10 +438,10 @@ std::vector<std::string> idle_slots(const SearchSpace& space, Semantics semantic
     };
     const auto voiding = voided_by(slot);
     const bool voided = std::any_of(voiding.begin(), voiding.end(), [&](const auto& voids) {
-      return all_of(voids.first, [&](const auto& key) { return contains(voids.second, key); });
+      return all_of(voids.first, [&](const auto& key) { return holds(voids.second, key); });
     });
     const bool without_owner = !slot.owner.empty() && all_of(slot.owner, [&slot](const auto& key) {
-      return !contains(slot.owner_options, key);
+      return !holds(slot.owner_options, key);
     });
     const bool without_mixer = !slot.model && all_of("mixer", [&slot](const auto& mixer) {
       return !has_gene(mixer, slot);
