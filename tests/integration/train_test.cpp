@@ -240,7 +240,7 @@ TEST_F(TrainTest, SeedsStayWhereWhatComesToThemIsKilled) {
                                  "evaluation.workers=1",
                                  "evaluation.array=1"};
   ASSERT_EQ(run("nas-train", words), 0) << text();
-  words[5] = "1";
+  words[6] = "1";
   words.insert(words.begin(), kShared);
   const auto output = folder_ / "killed.txt";
   Program program("nas-train", words, output);

@@ -262,6 +262,7 @@ void record(const FurtherWork& work, const RetestOutcome& outcome) {
 /// @return whether a control is better than the baseline: then nothing that is compared says anything of
 /// attention, and `retest.anyway` must ask for the rest.
 bool controls_win(const FurtherWork& work, std::vector<Wanted>& wanted, Integer replicates) {
+  if (std::none_of(wanted.begin(), wanted.end(), is_control)) return false;
   const auto first = std::min(kFirstSeeds, replicates);
   const auto is_baseline = [](const Wanted& one) { return one.retested.role == Role::baseline; };
   train_some(work, wanted, first, "training", is_baseline);
