@@ -121,8 +121,7 @@ void describe_retest(const RunSummary& run, const std::string& candidate, std::o
     if (retested.at("candidate") != candidate || !test.at("mean").is_number()) continue;
     trained_again = true;
     text << (listed ? "\nTrained on " : "\nTrained again on ")
-         << counted(test.at("n"), listed ? "seed" : "fresh seed")
-         << (retested.at("role") == "tuned" ? ", tuned" : "") << ": "
+         << counted(test.at("n"), listed ? "seed" : "fresh seed") << ": "
          << title(measure_of(run.retest)) << ' ' << number_text(test.at("mean"));
     if (test.at("low").is_number()) {
       text << " (" << shortest(100.0 * run.retest.at("confidence").get<double>()) << " % interval "

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "indicators/front_probability.hpp"
@@ -26,11 +26,9 @@ std::string_view to_string(Role role) {
     case Role::baseline:
       return "baseline";
     case Role::control:
-      return "control";
-    case Role::tuned:
       break;
   }
-  return "tuned";
+  return "control";
 }
 
 namespace {
@@ -147,7 +145,7 @@ void find_probabilities(const std::vector<Retested>& retested, const ObjectiveSe
   std::vector<RetestedCandidate*> members;
   for (std::size_t i = 0; i < retested.size(); ++i) {
     const auto role = retested[i].role;
-    if (role == Role::tuned || role == Role::control) continue;
+    if (role == Role::control) continue;
     if (!outcome.candidates[i].rejected.empty()) continue;
     samples.push_back(points_of(retested[i], objectives));
     members.push_back(&outcome.candidates[i]);
@@ -195,10 +193,8 @@ std::optional<Contrast> contrast(const Retested& candidate, const Retested& refe
   return contrast;
 }
 
-/// Comparisons that are corrected together, by the ids of the evaluations that they compare: what
-/// tuning left at the configuration's own settings repeats comparisons, which are no further ones.
-using Family =
-    std::map<std::pair<std::vector<std::string>, std::vector<std::string>>, std::vector<Contrast*>>;
+/// Comparisons that are corrected together, since a reader makes all of them.
+using Family = std::vector<Contrast*>;
 
 /// Where a candidate keeps a comparison.
 using Place = std::function<std::optional<Contrast>&(RetestedCandidate&)>;
@@ -223,24 +219,17 @@ void find_contrasts(const std::vector<Retested>& retested, std::size_t reference
     if (i == reference || !chosen(retested[i]) || !may_be_compared(i)) continue;
     auto& found = place(outcome.candidates[i]);
     found = contrast(retested[i], retested[reference], outcome, value_of);
-    if (!found) continue;
-    family[{outcome.candidates[i].evaluations, outcome.candidates[reference].evaluations}]
-        .push_back(&*found);
+    if (found) family.push_back(&*found);
   }
 }
 
-/// Corrects all comparisons of a family together, since a reader makes all of them.
 /// @param p_of, corrected  where a comparison has a p, and where its corrected one goes.
 template <class From, class To>
 void correct(const Family& family, From p_of, To corrected) {
   std::vector<double> p_values;
-  for (const auto& [ids, equal] : family) p_values.push_back(p_of(*equal.front()));
+  for (const auto* one : family) p_values.push_back(p_of(*one));
   const auto all = holm(p_values);
-  auto p = all.begin();
-  for (const auto& [ids, equal] : family) {
-    for (auto* one : equal) corrected(*one) = *p;
-    ++p;
-  }
+  for (std::size_t i = 0; i < all.size(); ++i) corrected(*family[i]) = all[i];
 }
 
 void correct(const Family& family) {
@@ -250,13 +239,12 @@ void correct(const Family& family) {
   correct(
       family, [](const Contrast& one) { return one.p_beyond; },
       [](Contrast & one) -> auto& { return one.p_beyond; });
-  const bool shares = std::any_of(family.begin(), family.end(), [](const auto& member) {
-    return member.second.front()->p_shares.has_value();
-  });
-  if (!shares) return;
+  Family failing;
+  std::copy_if(family.begin(), family.end(), std::back_inserter(failing),
+               [](const Contrast* one) { return one->p_shares.has_value(); });
   correct(
-      family, [](const Contrast& one) { return one.p_shares.value_or(1.0); },
-      [](Contrast & one) -> auto& { return one.p_shares; });
+      failing, [](const Contrast& one) { return *one.p_shares; },
+      [](Contrast & one) -> auto& { return *one.p_shares; });
 }
 
 /// Which constraint a candidate breaks, and how; empty if none, or where that is not known.
@@ -362,16 +350,6 @@ const RetestedCandidate* RetestOutcome::baseline() const {
   const auto found = std::find_if(candidates.begin(), candidates.end(), [](const auto& candidate) {
     return candidate.role == Role::baseline;
   });
-  return found == candidates.end() ? nullptr : &*found;
-}
-
-const RetestedCandidate* RetestOutcome::tuned_baseline() const {
-  const auto* untuned = baseline();
-  if (untuned == nullptr) return nullptr;
-  const auto found =
-      std::find_if(candidates.begin(), candidates.end(), [untuned](const auto& candidate) {
-        return candidate.role == Role::tuned && candidate.candidate == untuned->candidate;
-      });
   return found == candidates.end() ? nullptr : &*found;
 }
 
@@ -524,23 +502,18 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
   }
   find_probabilities(retested, objectives, outcome);
   const auto baseline = index_of(outcome, outcome.baseline());
-  const auto tuned = index_of(outcome, outcome.tuned_baseline());
   Family family;
   const auto compare = [&](std::optional<std::size_t> reference, const Chosen& chosen,
                            std::optional<Contrast> RetestedCandidate::*place, Family& to) {
     if (!reference) return;
     find_contrasts(retested, *reference, chosen, objectives.judges_failures(), frame.compared,
                    std::mem_fn(place), outcome, to);
-    for (auto& candidate : outcome.candidates) {
-      if (reference == baseline && place == &RetestedCandidate::against_baseline) {
-        compare_failures(outcome.candidates[*baseline], outcome.failures, candidate);
-      }
+    for (std::size_t i = 0; i < retested.size(); ++i) {
+      if (place != &RetestedCandidate::against_baseline || !chosen(retested[i])) continue;
+      compare_failures(outcome.candidates[*baseline], outcome.failures, outcome.candidates[i]);
     }
   };
   compare(baseline, is_no_control, &RetestedCandidate::against_baseline, family);
-  compare(
-      tuned, [](const Retested& one) { return is_no_control(one) && one.role != Role::baseline; },
-      &RetestedCandidate::against_tuned_baseline, family);
   correct(family);
   Family of_controls;
   compare(baseline, is_control, &RetestedCandidate::against_baseline, of_controls);
@@ -618,7 +591,6 @@ nlohmann::json to_record(const RetestOutcome& outcome) {
          {"differs", candidate.differs},
          {"non_dominated_probability", json_number(candidate.non_dominated_probability)},
          {"against_baseline", record_of(candidate.against_baseline)},
-         {"against_tuned_baseline", record_of(candidate.against_tuned_baseline)},
          {"against_control", record_of(candidate.against_control)},
          {"differences", differences},
          {"rejected", candidate.rejected}});

@@ -18,9 +18,9 @@
 namespace nas {
 
 /// Why a candidate is re-tested: it is on the search's front, among the best of its only objective,
-/// listed in place of a search, the baseline, what tuning made of a mechanism, or a control: the
+/// listed in place of a search, the baseline, or a control: the
 /// baseline with less of what it is about (study/stages/controls.hpp).
-enum class Role { front, top, listed, baseline, tuned, control };
+enum class Role { front, top, listed, baseline, control };
 std::string_view to_string(Role role);
 
 /// A candidate that was trained again on seeds that the search has not used.
@@ -28,8 +28,8 @@ struct Retested {
   Role role = Role::top;
   std::string candidate;  ///< canonical name
   std::string label;      ///< for people
-  /// What the search saw, one per objective, in minimisation form; for a tuned one its best trial;
-  /// empty where it saw nothing.
+  /// What the search saw, one per objective, in minimisation form; empty where it saw
+  /// nothing.
   std::vector<double> search{};
   std::int64_t search_n = 0;  ///< usable evaluations behind it
   /// {learning_rate, rate_at_end, rates}: what it is trained at, whether that is an end of those that
@@ -91,13 +91,12 @@ struct RetestedCandidate {
   std::optional<double> median_solved{};
   nlohmann::json rate{};  ///< see Retested
   std::string differs{};
-  /// See front_probability; nothing for fewer than 8 seeds, and for those that take no part: tuned
-  /// ones, which are no members of the front that the search found, and rejected ones.
+  /// See front_probability; nothing for fewer than 8 seeds, and for those that take no part:
+  /// controls, and rejected ones.
   std::optional<double> non_dominated_probability{};
   /// By the measure, on the test split; all of a re-test are one family, its controls another. Nothing where one of its seeds
   /// failed, unless an objective judges failures.
   std::optional<Contrast> against_baseline{};
-  std::optional<Contrast> against_tuned_baseline{};
   /// From the best control, likewise; all but controls are a family.
   std::optional<Contrast> against_control{};
   /// From the baseline, one per objective, by validation values in the objective's own unit and
@@ -133,9 +132,8 @@ struct RetestOutcome {
   std::optional<double> flattery{};
   std::optional<double> flattery_share{};
 
-  /// @return the candidate of role baseline, or what tuning made of it; nullptr if there is none.
+  /// @return the candidate of role baseline; nullptr if there is none.
   [[nodiscard]] const RetestedCandidate* baseline() const;
-  [[nodiscard]] const RetestedCandidate* tuned_baseline() const;
   /// @return the control that is best by its mean on the test split, those with failures left out; nullptr
   /// if there is none.
   [[nodiscard]] const RetestedCandidate* best_control() const;
@@ -158,7 +156,7 @@ inline constexpr std::int64_t kFewestWithin = 12;
 /// Turns the evaluations of a re-test into what they say.
 ///
 /// Values that are not finite count as failed. Comparisons use the seeds at which both candidates
-/// have a test nll; what tuning left at the configuration's own settings is compared with nothing.
+/// have a test nll.
 /// @param retested  at least one, all with equally many evaluations, at least one; with `until` some
 ///                  may have fewer: those of the first seeds.
 /// @param until     see RetestOutcome.

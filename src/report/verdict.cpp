@@ -289,15 +289,11 @@ void add_comparisons(const RetestOutcome& outcome, std::vector<Compared> compare
   add_too_few(too_few, compared.size(), reference, sentences);
 }
 
-std::vector<Compared> compared_by(const RetestOutcome& outcome, ContrastField field,
-                                  bool tuned_too) {
+std::vector<Compared> compared_by(const RetestOutcome& outcome, ContrastField field) {
   std::vector<Compared> compared;
   for (const auto& candidate : outcome.candidates) {
     const auto& contrast = candidate.*field;
-    if (candidate.role == Role::control) continue;
-    if (contrast && (tuned_too || candidate.role != Role::tuned)) {
-      compared.push_back({&candidate, &*contrast});
-    }
+    if (contrast && candidate.role != Role::control) compared.push_back({&candidate, &*contrast});
   }
   return compared;
 }
@@ -307,7 +303,7 @@ void add_controls(const RetestOutcome& outcome, Texts& sentences) {
   const auto* control = outcome.best_control();
   if (control == nullptr) return;
   const double level = 1.0 - outcome.confidence;
-  const auto compared = compared_by(outcome, &RetestedCandidate::against_control, true);
+  const auto compared = compared_by(outcome, &RetestedCandidate::against_control);
   std::vector<Compared> others;
   std::vector<Compared> better;
   for (const auto& one : compared) {
@@ -345,21 +341,6 @@ void add_controls(const RetestOutcome& outcome, Texts& sentences) {
           counted(std::ssize(better), "is", "are");
   }
   sentences.push_back(who + " shown to be better than that control.");
-}
-
-void add_tuning(const RetestOutcome& outcome, Texts& sentences) {
-  const auto* tuned = outcome.tuned_baseline();
-  if (tuned == nullptr) return;
-  if (!tuned->against_baseline) {
-    if (tuned->evaluations == outcome.baseline()->evaluations) {
-      sentences.emplace_back(
-          "Tuning found nothing better for the baseline than the configuration's own settings.");
-    }
-    return;
-  }
-  add_comparisons(outcome, {{tuned, &*tuned->against_baseline}}, "the untuned one", sentences);
-  add_comparisons(outcome, compared_by(outcome, &RetestedCandidate::against_tuned_baseline, true),
-                  "the tuned baseline", sentences);
 }
 
 /// What a name does not say of a row: further differences, and that its learning rate may not be the best.
@@ -442,9 +423,8 @@ std::string verdict(const RetestOutcome& outcome) {
         "trains all.");
   }
   add_shares(outcome, sentences);
-  add_comparisons(outcome, compared_by(outcome, &RetestedCandidate::against_baseline, false),
+  add_comparisons(outcome, compared_by(outcome, &RetestedCandidate::against_baseline),
                   "the baseline", sentences);
-  add_tuning(outcome, sentences);
   add_failures(outcome, sentences);
   add_conditions(outcome, sentences);
   if (!outcome.seen_before.empty()) sentences.push_back(outcome.seen_before);
@@ -453,7 +433,7 @@ std::string verdict(const RetestOutcome& outcome) {
 }
 
 std::optional<std::int64_t> seeds_needed(const RetestOutcome& outcome) {
-  const auto compared = compared_by(outcome, &RetestedCandidate::against_baseline, false);
+  const auto compared = compared_by(outcome, &RetestedCandidate::against_baseline);
   std::optional<std::int64_t> most;
   for (const auto& one : compared) {
     if (one.candidate->role != Role::listed) continue;

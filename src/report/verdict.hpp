@@ -11,7 +11,7 @@
 namespace nas {
 
 /// What a re-test says, in sentences: whether the baseline and the mechanisms are better than the
-/// best control; which mechanisms are better or worse than the baseline (and the tuned one) beyond noise, which are not shown to
+/// best control; which mechanisms are better or worse than the baseline beyond noise, which are not shown to
 /// differ, by how much these do and how many seeds would show that, which failed or break a constraint, and by how much the
 /// search's scores were too optimistic.
 ///
