@@ -190,7 +190,8 @@ def verdict(table: Table) -> list[str]:
         told += [f"worse on {listed(down, 9)}"] if down else []
         kind.append(f"{table.brief(name)} ({' and '.join(told)})" if told else table.brief(name))
     names = listed([domain.name for domain in table.domains], 9)
-    items = [f"At one learning rate: {counted(len(table.mechanisms), 'mechanism')} beside {table.baseline} on {counted(len(table.domains), 'kind')} of data: "
+    rates = "At one learning rate" if any(latex.one_rate(domain.run) for domain in table.domains) else "Each at its own learning rate"
+    items = [f"{rates}: {counted(len(table.mechanisms), 'mechanism')} beside {table.baseline} on {counted(len(table.domains), 'kind')} of data: "
              f"{names}."]
     for words, found in (("Better on some and shown to be worse on none", better), ("Better on some and worse on others", both),
                          ("Worse on some and shown to be better on none", worse),
@@ -259,8 +260,8 @@ def numbers(table: Table) -> list[Chapter]:
             "Counts: of up to six tokens of what the baseline was trained on. Their perplexity is of the validation split.",
             "=: no difference is shown by a paired t-test, which is not that there is none. The interval says how large it may be.",
             "Tau's interval is for other mechanisms like these, which count as independent.",
-            "All have one model, one length of training and one learning rate: a mechanism that learns faster at it may not be ahead "
-            "at its own."])])]
+            "All have one model and one length of training; at one learning rate for all, a mechanism that learns faster at it may not be "
+            "ahead at its own."])])]
 
 
 def summary(table: Table) -> str:
