@@ -403,6 +403,10 @@ TEST_F(TrainTest, LayeredNamesAreThoseWrittenOut) {
   for (const auto& one : found) {
     EXPECT_EQ(std::count(more.begin(), more.end(), one), 1) << one.first << " is still that";
   }
+  ASSERT_EQ(train({"model{}/gdn/attn"}, "without"), 0) << text();
+  const auto record = results_of(folder_ / "without").at("retest").at("candidates");
+  EXPECT_EQ(record[0]["differs"], "dropout, conv");
+  EXPECT_EQ(record[1].value("differs", ""), "") << "the baseline";
   ASSERT_EQ(train({"model{}/attn/gdn", "attn/gdn", "--dry-run"}, "plan"), 0);
   expect_text("differs from the baseline also in dropout, conv");
 }
