@@ -34,7 +34,7 @@ space: {normalization: [softmax, entmax15], bias: true, attention_dropout: 0.1}
 space: {match_parameters: true}
 objectives: [perplexity, {name: latency, context: 64}]
 constraints: parameters <= 1e6
-baseline: {mechanism: dot|softmax|none|fixed|bias|0, tune: false}
+baseline: {mechanism: dot|softmax|none|fixed|bias|0}
 extends: [a.yaml, b.yaml]
 seeds: 100
 algorithms: [random_search, {name: evo_ga, label: mine, binary: flip, evaluation: {replicates: 2}}]

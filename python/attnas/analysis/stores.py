@@ -238,7 +238,7 @@ def _method(config: dict) -> dict:
 
 # Settings on which no result of a search depends, as src/report/files.cpp has them, and the baseline, which is none of it.
 WITHOUT_EFFECT = frozenset({
-    "name", "budget", "cluster", "retest", "controls", "baseline", "evaluation.workers", "evaluation.array", "evaluation.device",
+    "name", "budget", "cluster", "retest", "rates", "controls", "baseline", "evaluation.workers", "evaluation.array", "evaluation.device",
     "evaluation.keep_models", "evaluation.failure_window", "evaluation.retry_failed", "evaluation.retry_out_of_memory",
     "evaluation.retry_timed_out", "evaluation.retry_crashed", "evaluation.retry_lost", "training.checkpoint_minutes",
     "fidelity.checkpoint_space", "fidelity.audit"})
