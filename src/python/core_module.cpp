@@ -122,7 +122,6 @@ nlohmann::json plan_json(const Plan& plan) {
   json["asks"] = plan.rehearsal.whole && !plan.ended_by_time ? nlohmann::json(plan.rehearsal.asked)
                                                              : nlohmann::json();
   json["trainings"] = plan.rehearsal.trained;
-  json["tuning_trainings"] = plan.tuning.trainings;
   json["retest_trainings"] = plan.retest.trainings;
   json["candidates"] = std::move(candidates);
   json["workers"] = plan.workers;
