@@ -49,7 +49,9 @@ TEST_F(TrainTest, TheVerdictIsThatOfPairedSeeds) {
       << text();
   expect_text("trained on 2 fresh seeds");
   expect_text("differences from the baseline on the validation split");
-  expect_text("Both have too few seeds in common with the baseline for a verdict: 2 seeds.");
+  expect_text(
+      "All are trained at one learning rate. Both have too few seeds in common with the baseline "
+      "for a");
   const auto found = results_of(out);
   EXPECT_TRUE(found["asks"].empty()) << "nothing is searched";
   ASSERT_EQ(found["evaluations"].size(), 6U);
@@ -364,7 +366,7 @@ TEST_F(TrainTest, RangesOfTheBaselineStandWhereAContinuedRunIsKilled) {
 TEST_F(TrainTest, AConfigurationMayListMechanisms) {
   const auto file = folder_ / "mine.yaml";
   std::ofstream(file) << "extends: " << config("smoke.yaml") << "\nmechanisms: ['" << kSparse
-                      << "']\nretest: {replicates: 1}\n";
+                      << "']\nretest: {replicates: 1, tune: false}\n";
   const auto out = folder_ / "run";
   ASSERT_EQ(run("nas-run", {file.string(), "-o", out.string(), "--no-report"}), 0) << text();
   expect_text("One fresh seed each: nothing can be distinguished from noise.");
@@ -416,8 +418,8 @@ TEST_F(TrainTest, APlanSaysWhatIsTrained) {
   ASSERT_EQ(run("nas-train", {kSparse, config("smoke.yaml"), "-o", out.string(), "--dry-run"}), 0)
       << text();
   expect_text(
-      "10 training runs: 1 mechanism and the baseline dot|softmax|none|fixed|bias|0.1, on "
-      "the same 5 seeds");
+      "22 training runs: 1 mechanism and the baseline dot|softmax|none|fixed|bias|0.1, on "
+      "the same 5 seeds, 12 of them to find learning rates");
   expect_text("per training run");
   EXPECT_EQ(text().find("algorithm"), std::string::npos);
   EXPECT_FALSE(fs::exists(out));

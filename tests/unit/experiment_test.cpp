@@ -366,9 +366,7 @@ TEST_F(ExperimentTest, ABaselineIsATextOrAMap) {
               testing::HasSubstr("a.yaml:2:14: baseline: mechanism 'dot|sofmax': 2 f"));
   // Of earlier versions.
   EXPECT_EQ(load("baseline: {tune: false}\n").notes, Texts{});
-  EXPECT_EQ(load("baseline: {tune: {trials: 3}}\n").notes,
-            Texts{"baseline.tune is left out: a re-test finds a learning rate for each "
-                  "(retest.tune)"});
+  EXPECT_EQ(load("baseline: {tune: {trials: 3}}\n").notes, Texts{"baseline.tune is no more"});
 }
 
 TEST_F(ExperimentTest, RatesAreThoseOfBaselineControlsAndMechanisms) {

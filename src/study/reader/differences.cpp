@@ -8,6 +8,7 @@
 #include "search/objective.hpp"
 #include "search/problem.hpp"
 #include "study/reader/experiment.hpp"
+#include "study/reader/space.hpp"
 
 namespace nas {
 
@@ -80,6 +81,22 @@ nlohmann::json with_defaults(nlohmann::json config) {
 }
 
 }  // namespace
+
+Experiment recorded_experiment(nlohmann::json resolved, const std::vector<std::string>& overrides,
+                               bool load_plugins) {
+  const std::string name = kRecordedConfiguration;
+  if (!load_plugins) resolved.erase("plugins");
+  // Before there was such a setting all had one rate.
+  if (resolved.value("/retest/replicates"_json_pointer, 0) > 0) {
+    resolved["retest"].emplace("tune", false);
+  }
+  Diagnostics diagnostics;
+  auto experiment =
+      read_experiment(read_document(resolved.dump(), name, overrides, plugin_sections()),
+                      resolved.value("name", name), diagnostics);
+  diagnostics.throw_if_any();
+  return experiment;
+}
 
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given) {

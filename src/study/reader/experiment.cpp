@@ -1,7 +1,6 @@
 #include "study/reader/experiment.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -25,6 +24,7 @@
 #include "study/reader/engines.hpp"
 #include "study/reader/fit.hpp"
 #include "study/reader/objectives.hpp"
+#include "study/reader/rates.hpp"
 #include "study/reader/resolved.hpp"
 #include "study/reader/rules.hpp"
 #include "study/reader/space.hpp"
@@ -95,7 +95,7 @@ class Reader {
     note_distant_rungs();
     check_informed();
     check_mechanisms();
-    read_rates();
+    take_rates();
     if (!listed()) fit_to_search();
     check_rules();
     if (listed()) fit_to_list();
@@ -166,7 +166,6 @@ class Reader {
                                             : parse_semantics(top.get<std::string>("semantics"));
     experiment_.mechanisms = top.get<Texts>("mechanisms");
     experiment_.controls = top.get<bool>("controls");
-    rates_ = top.get<Texts>("rates");
     if (reads("baseline")) noting_mistakes("baseline", [this] { read_baseline(); });
   }
 
@@ -191,9 +190,8 @@ class Reader {
         read_section("baseline", node, baseline_settings(), diagnostics_, {"tune"})
             .get<std::string>("mechanism");
     const auto* tune = node != nullptr ? node->find("tune") : nullptr;
-    if (tune == nullptr || truth_of(*tune) == false) return;
-    experiment_.notes.push_back(
-        "baseline.tune is left out: a re-test finds a learning rate for each (retest.tune)");
+    if (tune && truth_of(*tune) != false)
+      experiment_.notes.emplace_back("baseline.tune is no more");
   }
 
   /// Whether the problem reads a section or key that not every problem has.
@@ -560,34 +558,20 @@ class Reader {
     }
   }
 
-  /// "NAME RATE" each, where a name is that of the baseline, a control or a mechanism.
-  void read_rates() {
-    if (rates_.empty() || !reads("training")) return;
+  void take_rates() {
+    const auto* list = document_.find("rates");
+    if (list == nullptr || !reads("training")) return;
     const auto* training = document_.find("training");
-    const auto* given = training != nullptr ? training->find("learning_rate") : nullptr;
-    if (is_on_command_line(given) && !is_on_command_line(document_.find("rates"))) {
-      experiment_.notes.push_back("rates is left out, since training.learning_rate is given");
-      return;
+    const bool other = training != nullptr && is_on_command_line(training->find("learning_rate"));
+    if (other && !is_on_command_line(list)) {
+      return experiment_.notes.push_back(
+          "rates is left out, since training.learning_rate is given");
     }
-    const auto items = document_.find("rates")->as_list();
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      const auto& text = rates_[i];
-      const auto blank = std::min(text.rfind(' '), text.size());
-      auto name = text.substr(0, blank);
-      const auto rate = number_in(text.substr(std::min(blank + 1, text.size())));
-      if (!rate || !std::isfinite(*rate) || *rate <= 0.0) {
-        diagnostics_.add(items[i].origin, "rates = " + text + ", must be a name and a number > 0");
-        continue;
-      }
-      if (name != "baseline" && name != "no mixer" && name.rfind("window ", 0) != 0) {
-        const auto architecture = read_model("rates", name, items[i].origin);
-        if (!architecture || !has_sizes()) continue;
-        name = to_string(canonical(*architecture));
-      }
-      if (!experiment_.rates.emplace(name, *rate).second) {
-        diagnostics_.add(items[i].origin, "rates = " + text + ", is given twice");
-      }
-    }
+    const auto canonical_name = [this](std::string name, const Origin& origin) {
+      const auto model = read_model("rates", name, origin);
+      return model && has_sizes() ? std::optional(to_string(canonical(*model))) : std::nullopt;
+    };
+    experiment_.rates = read_rates(*list, canonical_name, diagnostics_);
   }
 
   /// What a search alone needs is left out, and what would keep a training run from its end.
@@ -669,7 +653,6 @@ class Reader {
   std::string file_;  ///< as the origins of what it says name it
   Diagnostics& diagnostics_;
   std::set<std::string> mistaken_;  ///< sections in which there are mistakes
-  Texts rates_;                     ///< as they are given
   ProblemKind kind_;
   Experiment experiment_;
   Architecture frame_;  ///< of the models that are searched
@@ -707,22 +690,6 @@ Experiment load_experiment(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides) {
   Diagnostics diagnostics;
   auto experiment = load_experiment(file, overrides, diagnostics);
-  diagnostics.throw_if_any();
-  return experiment;
-}
-
-Experiment recorded_experiment(nlohmann::json resolved, const std::vector<std::string>& overrides,
-                               bool load_plugins) {
-  const std::string name = kRecordedConfiguration;
-  if (!load_plugins) resolved.erase("plugins");
-  // Before there was such a setting all had one rate.
-  if (resolved.value("/retest/replicates"_json_pointer, 0) > 0) {
-    resolved["retest"].emplace("tune", false);
-  }
-  Diagnostics diagnostics;
-  auto experiment =
-      read_experiment(read_document(resolved.dump(), name, overrides, plugin_sections()),
-                      resolved.value("name", name), diagnostics);
   diagnostics.throw_if_any();
   return experiment;
 }

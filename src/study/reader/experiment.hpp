@@ -42,9 +42,9 @@ struct Experiment {
   std::vector<std::string> informed;  ///< algorithm.informed: known-good mechanisms, by name
   double informed_share = 0.0;        ///< algorithm.informed_share of the initial population
   std::string baseline;  ///< mechanism trained beside the search; empty where the problem has none
-  bool controls = true;              ///< see study/stages/controls.hpp; read by problems that train
-  std::optional<Parameters> fidelity;  ///< empty: all candidates are trained to the end
-  Parameters retest;                   ///< replicates = 0: none
+  bool controls = true;  ///< see study/stages/controls.hpp; read by problems that train
+  std::optional<Parameters> fidelity;   ///< empty: all candidates are trained to the end
+  Parameters retest;                    ///< replicates = 0: none
   std::map<std::string, double> rates;  ///< by "baseline", name of a control, canonical name
   /// Trained in place of a search, by canonical name, and compared with the baseline as a re-test
   /// compares; empty: a search, whose space, algorithm and budget count only then.
