@@ -118,6 +118,13 @@ class Placements(unittest.TestCase):
         self.assertEqual(of(f"4*{plain}", 0.1).places, ("nowhere", "in gdn"))
         self.assertEqual(of(f"{plain}/3*{gdn.replace('}', ',conv=4}')}", 0.1).places, ("in gdn",))
 
+    def test_seeds_that_go_on_are_left_out(self):
+        runs = [training(name, 100, seed=seed) for seed in (2, 1) for name in ("AAgg", "ggAA")] + [training("AAgg", 100, seed=3)]
+        kept, going = survival.whole_seeds(runs)
+        self.assertEqual(([(one.seed, one.placement) for one in kept], going),
+                         ([(1, "AAgg"), (1, "ggAA"), (2, "AAgg"), (2, "ggAA")], 1))
+        self.assertEqual(survival.whole_seeds(runs[:1] + runs[3:4])[1], 0, "none is whole")
+
     def test_of_a_run_that_goes_on_the_listed_models_are_read(self):
         curve = [{"step": 50, "valid": {"correct": 1, "tokens": 10}}]
         names = ["model{norm=rms}/4*attn{dropout=0,position=rope}+swiglu", "model{norm=rms}/4*attn{dropout=0,conv=4}+swiglu"]

@@ -203,16 +203,29 @@ def of_evaluation(evaluation: dict, rate: float) -> Training:
                     step or curve[-1][0], step is not None, curve[-1][1])
 
 
+def whole_seeds(trainings: Sequence[Training]) -> tuple[list[Training], int]:
+    """Those of seeds that all models have, in order, and how many others there are; all where no seed is whole."""
+    of_seed: dict[int, set] = {}
+    for one in trainings:
+        of_seed.setdefault(one.seed, set()).add((one.placement, one.places))
+    models = set().union(*of_seed.values())
+    whole = [seed for seed, own in of_seed.items() if own == models] or list(of_seed)
+    kept = sorted((one for one in trainings if one.seed in whole), key=lambda one: (one.seed, one.places, one.placement))
+    return kept, len(trainings) - len(kept)
+
+
 def page_of(options: argparse.Namespace, command: str) -> tuple[list[str], Report, dict[str, str]]:
     """The page of runs, or of a file that was written with one."""
-    trainings = sorted((one for run in options.runs for one in read(run)), key=lambda one: (one.seed, one.places, one.placement))
-    here, seeds = places_of(trainings), sorted({one.seed for one in trainings})
+    trainings, going = whole_seeds([one for run in options.runs for one in read(run)])
+    here, seeds = places_of(trainings), {one.seed for one in trainings}
     if not here:
         raise BadInput(f"{options.runs[0]}: no training run of a model of both mixers has a validation yet")
     last = max(one.step for one in trainings)
-    models = {(one.placement, one.places) for one in trainings}
-    sentences = [f"{counted(len(trainings), 'training run')} of {counted(len(models), 'model')}, {counted(len(seeds), 'seed')}. A run solves "
-                 f"the task at the first of two validations in a row of at least {ACCURACY}; what has not by step {last} is censored."]
+    number = counted(len({(one.placement, one.places) for one in trainings}), "model")
+    sentences = [f"{counted(len(trainings), 'training run')} of {number}, {counted(len(seeds), 'seed')}. A run solves the task at the first "
+                 f"of two validations in a row of at least {ACCURACY}; what has not by step {last} is censored."]
+    if going:
+        sentences.append(f"Left out are {counted(going, 'run')} of seeds that not all models have.")
     at = np.unique([0, *(one.step for one in trainings if one.solved)])
     lines, groups = [], []
     for i, place in enumerate(here):
