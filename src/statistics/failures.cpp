@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/chi_squared.hpp>
 
 namespace nas {
 
@@ -24,26 +25,28 @@ std::vector<double> known(std::span<const double> values) {
 /// The value that a quarter of all do not exceed; those without a value are the largest.
 double lower_quartile(std::span<const double> values) {
   auto sorted = known(values);
-  const auto place = (values.size() - 1) / 4;
+  const auto place = values.size() / 4;
   if (place >= sorted.size()) return std::numeric_limits<double>::infinity();
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(place),
                    sorted.end());
   return sorted[place];
 }
 
-/// Standard deviation within rows of the values up to a line.
+/// What the standard deviation within rows of the values up to a line is at most, with 90 % confidence:
+/// few runs lie nearer together than more will. Infinite where no row has two of them.
 double deviation_below(const std::vector<std::vector<double>>& rows, double line) {
   double squares = 0.0;
   double freedom = 0.0;
   for (const auto& row : rows) {
     auto below = known(row);
     std::erase_if(below, [line](double value) { return value > line; });
-    if (below.size() < 2) continue;
+    if (below.empty()) continue;
     const double mean = estimate(below).mean;
     for (const double value : below) squares += (value - mean) * (value - mean);
     freedom += static_cast<double>(below.size() - 1);
   }
-  return freedom > 0.0 ? std::sqrt(squares / freedom) : 0.0;
+  if (freedom == 0.0) return std::numeric_limits<double>::infinity();
+  return std::sqrt(squares / boost::math::quantile(boost::math::chi_squared(freedom), 0.1));
 }
 
 }  // namespace
@@ -102,7 +105,7 @@ Estimate estimate_with_failures(std::span<const double> values, const std::vecto
   std::vector<double> solved;
   std::vector<double> lost;
   for (std::size_t i = 0; i < values.size(); ++i) (failed[i] ? lost : solved).push_back(values[i]);
-  if (solved.empty() || result.n < 2) return result;
+  if (solved.size() < 2) return result;
   const auto others = estimate(solved, confidence);
   const auto shares = share_interval(std::ssize(lost), result.n);
   std::vector<double> costs;

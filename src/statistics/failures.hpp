@@ -18,7 +18,8 @@ namespace nas {
 /// s is what runs reach that solve it: the least lower quartile of the rows that are compared. The
 /// plateau P is the best mean that needs no attention. A run fails where it ends above the line
 /// (s + P) / 2, or has no value. There is no such line where its distance from s is less than four
-/// standard deviations of the runs below it, within rows: then runs differ continuously.
+/// times what the standard deviation of the runs below it, within rows, is at most with 90 %
+/// confidence: then runs differ continuously.
 struct Failures {
   double solved = 0.0;
   double plateau = std::numeric_limits<double>::infinity();

@@ -441,18 +441,19 @@ def share_interval(count: float, of: float, confidence: float = 0.95) -> Interva
 def failure_line(rows: Iterable[ArrayLike], plateau: float) -> float:
     """The loss or share of errors above which a training run fails, as failures_of() of src/statistics/failures.hpp has it: half of the
     way from what solves a task, the least lower quartile of the rows, to the plateau. Infinite where that is not known, or is less than
-    four deviations of the runs below it: then runs differ continuously.
+    four times what the deviation of the runs below it is at most, with 90 % confidence: then runs differ continuously.
 
     rows: (n,) of each model, NaN where a run came to nothing. plateau: mean of what needs no attention, or chance; NaN: not known.
     """
     rows = [np.where(np.isfinite(row), row, np.inf) for row in rows]
-    solved = min((np.sort(row)[(len(row) - 1) // 4] for row in rows if len(row)), default=np.inf)
+    solved = min((np.sort(row)[len(row) // 4] for row in rows if len(row)), default=np.inf)
     if not solved < plateau < np.inf:
         return np.inf
     line = (solved + plateau) / 2.0
     below = [row[row <= line] for row in rows]
     freedom = sum(len(row) - 1 for row in below if len(row))
-    deviation = np.sqrt(sum(row.var() * len(row) for row in below if len(row)) / max(freedom, 1))
+    squares = sum(row.var() * len(row) for row in below if len(row))
+    deviation = np.sqrt(squares / stats.chi2.ppf(0.1, freedom)) if freedom else np.inf
     return float(line) if line - solved >= 4.0 * deviation else np.inf
 
 
