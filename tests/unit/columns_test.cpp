@@ -59,12 +59,12 @@ TEST(Aligned, PutsNamesAboveTheirRowsWhereTheyWouldBeBroken) {
   named[0].spare = true;
   EXPECT_EQ(aligned(named, 21),
             "  mechanism\n"
-            "  perplexity  params\n"
+            "  perplexity\n"
             "  sparsemax, highway,\n"
             "  kv_heads=1\n"
-            "       81.50   154 k\n"
+            "       81.50\n"
             "  -\n"
-            "      100.00       -\n")
+            "      100.00\n")
       << "nothing else stands before a name";
 }
 
