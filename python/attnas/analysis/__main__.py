@@ -17,7 +17,6 @@ NEEDS = {
     "domains": _ARRAYS,
     "export": (),
     "mixers": _FRAMES,
-    "rates": _FRAMES,
     "report": _ARRAYS,
     "rivals": _FRAMES,
     "sweep": _ARRAYS,
