@@ -35,7 +35,6 @@ namespace {
 
 using Kind = DocumentNode::Kind;
 using Integer = std::int64_t;
-using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
 
 bool contains(const Texts& texts, const std::string& text) {
@@ -318,7 +317,6 @@ class Reader {
     return parameters;
   }
 
-  /// Reads a plug-in section.
   /// @param shared      settings that every plug-in of the section has.
   /// @param parameters  receives these and the plug-in's own.
   /// @return the plug-in's key.
