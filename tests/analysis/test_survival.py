@@ -88,6 +88,7 @@ class Placements(unittest.TestCase):
             code, words, why = said(mixers.main, "survival", str(file), "-o", f"{folder}/out")
             self.assertEqual((code, why), (0, ""))
             self.assertIn("96 training runs of 32 models, 3 seeds. A run solves", words)
+            self.assertIn("of at least 0.9; 8 that have not by step 1000 are censored.", words)
             self.assertIn("Convolutions nowhere, A first: 14 of 21 (0.43 to 0.85) solve, median step 1250.", words)
             page = (pathlib.Path(folder) / "out/survival.md").read_text()
             self.assertIn("| AAAA | 2 of 3, 1250, 0.005 | 3 of 3, 500, 0.005 |", page)

@@ -220,10 +220,11 @@ def page_of(options: argparse.Namespace, command: str) -> tuple[list[str], Repor
     here, seeds = places_of(trainings), {one.seed for one in trainings}
     if not here:
         raise BadInput(f"{options.runs[0]}: no training run of a model of both mixers has a validation yet")
-    last = max(one.step for one in trainings)
+    censored = [one.step for one in trainings if not one.solved]
     number = counted(len({(one.placement, one.places) for one in trainings}), "model")
     sentences = [f"{counted(len(trainings), 'training run')} of {number}, {counted(len(seeds), 'seed')}. A run solves the task at the first "
-                 f"of two validations in a row of at least {ACCURACY}; what has not by step {last} is censored."]
+                 f"of two validations in a row of at least {ACCURACY}; "
+                 + (f"{len(censored)} that have not by step {max(censored)} are censored." if censored else "all do.")]
     if going:
         sentences.append(f"Left out are {counted(going, 'run')} of seeds that not all models have.")
     at = np.unique([0, *(one.step for one in trainings if one.solved)])
@@ -257,7 +258,7 @@ def page_of(options: argparse.Namespace, command: str) -> tuple[list[str], Repor
 
 
 def _text(one: Interval) -> str:
-    return f"{one.point:.2f} ({one.low:.2f} to {one.high:.2f})"
+    return f"{one.point:.2f} ({one.low:.2f} to {one.high:.2f})" if np.isfinite(one.low) else f"{one.point:.2f}"
 
 
 def _cell(runs: Sequence[Training]) -> str:
