@@ -130,7 +130,7 @@ def _gates(file: pathlib.Path, table: Table) -> dict[str, Any]:
         found = json.loads(file.read_bytes())
     except (OSError, ValueError) as error:
         raise InputError(f"{file}: {error}, must be a record of nas-data gates") from None
-    if not (isinstance(found, dict) and found.get("schema") == 1 and isinstance(found.get("verdict"), str)):
+    if not (isinstance(found, dict) and found.get("schema") in (1, 2) and isinstance(found.get("verdict"), str)):
         raise InputError(f"{file}: must be a record of nas-data gates")
     own = found.get("identity") or {}
     for part, keys in _TASK.items():

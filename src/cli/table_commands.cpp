@@ -161,8 +161,8 @@ nlohmann::json read_gates(const std::string& file, const nlohmann::json& identit
   } catch (const InputError& error) {
     throw InputError("table pack: --gates " + file + ": " + error.what());
   }
-  if (!record.is_object() || record.value("schema", nlohmann::json()) != 1 ||
-      !record.value("verdict", nlohmann::json()).is_string()) {
+  const auto schema = record.is_object() ? record.value("schema", nlohmann::json()) : record;
+  if ((schema != 1 && schema != 2) || !record.value("verdict", nlohmann::json()).is_string()) {
     throw InputError("table pack: --gates " + file + ", must be a record of nas-data gates");
   }
   for (const auto* key :
