@@ -77,7 +77,7 @@ class Studies(Case):
     def test_listed_mechanisms_are_told_of(self):
         told = []
         run = attnas.Study(SMOKE, self.folder / "listed", mechanisms=["dot|sparsemax|none|fixed|bias|0"],
-                           **{"retest.replicates": 2}).run(on_progress=told.append)
+                           **{"retest.replicates": 2, "retest.tune": False}).run(on_progress=told.append)
         self.assertEqual(len(run.evaluations), 4)
         self.assertEqual({own["evaluation"]["candidate"] for own in told if own["evaluation"]},
                          set(run.evaluations["candidate"]))
@@ -86,7 +86,7 @@ class Studies(Case):
         ours, other = (f"dot|{name}|none|fixed|bias|0" for name in ("sparsemax", "relu_norm"))
         rejected = "dot|softmax|none|sequence_mean|bias|0"  # sees later tokens
         run = attnas.Study(SMOKE, self.folder / "listed", mechanisms=[ours, other, rejected],
-                           **{"retest.replicates": 2}).run()
+                           **{"retest.replicates": 2, "retest.tune": False}).run()
         baseline = run.digest["baseline"]["candidate"]
         self.assertIn("6 evaluations, 0 failed>", repr(run))
         running = {**run.digest, "retest": None}  # which is made at the end of the list
