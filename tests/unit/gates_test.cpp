@@ -110,6 +110,16 @@ TEST(Gates, EachFailsAlone) {
     EXPECT_EQ(outcome.gates[4 + i].words,
               "the best learning rate of " + edge[i].name + " is 0.004 of 0.001 to 0.004");
   }
+  // What guesses does so at any rate: 0.01 of the 1 that it is behind.
+  edge = good();
+  edge[1].tuned = best_rate({{1e-3, {2.02, 2.02}}, {2e-3, {2.01, 2.01}}, {4e-3, {2.0, 2.0}}}, 4e-3);
+  const auto flat = judge_gates(edge, counts(1.2), 4e-3);
+  EXPECT_EQ(failed_of(flat), Names{});
+  EXPECT_THAT(flat.gates[5].words, ::testing::EndsWith(" to 0.004, where it matters little"));
+  edge[1].judged = around(0.9);
+  EXPECT_THAT(failed_of(judge_gates(edge, counts(1.2), 4e-3)),
+              ::testing::Contains("best rate of no mixer inside"))
+      << "it is ahead";
   EXPECT_EQ(failed_of(judge_gates(good(), counts(1.2), 1e-3)), Names{"own rate"});
   auto level = good();
   level[0].tuned.tried[1].second = {0.9, 1.05, 1.2};

@@ -95,8 +95,8 @@ nlohmann::json train_gates(const FurtherWork& work);
 /// @throws nlohmann::json::exception where it is none.
 nlohmann::json judge_again(const nlohmann::json& record);
 
-/// The rates that a record has found as a configuration takes them, but those at an end of what was tried, which a
-/// comparison finds itself: "rates: [baseline 0.004, no mixer 0.008]".
+/// The rates that a record has found as a configuration takes them, but those whose gate fails at an end of what was
+/// tried, which a comparison finds itself: "rates: [baseline 0.004, no mixer 0.008]".
 std::string rates_text(const nlohmann::json& record);
 
 /// A pilot before it is trained.
