@@ -227,7 +227,7 @@ def page_of(options: argparse.Namespace, command: str) -> tuple[list[str], Repor
                  + (f"{len(censored)} that have not by step {max(censored)} are censored." if censored else "all do.")]
     if going:
         sentences.append(f"Left out are {counted(going, 'run')} of seeds that not all models have.")
-    at = np.unique([0, *(one.step for one in trainings if one.solved)])
+    at = np.unique([0, *(one.step for one in trainings)])
     lines, groups = [], []
     for i, place in enumerate(here):
         for first in "Ag":
@@ -276,4 +276,5 @@ if __name__ == "__main__":
     rates = best_rates([one for run in sys.argv[1:] for one in read(run)])
     for model in sys.stdin.read().split():
         letters, kinds = model_of(model)
-        print(f"{rates[kinds[0], letters[0]]:g}", model)
+        own = next(rates[kind, letters[0]] for kind in kinds if (kind, letters[0]) in rates)  # gdn alone is of two kinds
+        print(f"{own:g}", model)
