@@ -74,7 +74,8 @@ void check_facts(const json& facts) {
     optional(facts, key, kNumber);
   }
   optional(facts, "unknown_shares", kObject);
-  for (const auto& [split, share] : facts.value("unknown_shares", json::object()).items()) {
+  const auto shares = facts.value("unknown_shares", json::object());
+  for (const auto& [split, share] : shares.items()) {
     require("meta: unknown_shares." + split, share, kNumber);
   }
   if (!facts.contains("chance")) return;

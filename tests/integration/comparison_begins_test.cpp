@@ -51,7 +51,8 @@ TEST_F(ComparisonBegins, SeedsThatAnotherRunHasSeenAreSaidAndCanBeLeftOut) {
   EXPECT_THAT(verdict, ::testing::HasSubstr("were seen before, by first"));
   ASSERT_EQ(train("third", {"--seeds", "3", "retest.tune=false", "retest.first_seed=5"}), 0);
   EXPECT_THAT(text(), ::testing::Not(::testing::HasSubstr("seen before")));
-  for (const auto& evaluation : results_of(folder_ / "third")["evaluations"]) {
+  const auto third = results_of(folder_ / "third");
+  for (const auto& evaluation : third["evaluations"]) {
     EXPECT_GE(evaluation["replicate"], 1'000'005);
   }
   ASSERT_EQ(train("other", {"--seeds", "3", "retest.tune=false", "seed=77"}), 0);
