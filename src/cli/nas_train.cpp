@@ -61,7 +61,7 @@ constexpr const char* kUsage =
     "\n"
     "Examples:\n"
     "  $ nas-train sparsemax output_gate quickstart --seeds 5\n"
-    "  $ nas-train rope+sparsemax quickstart --until 3%      # as many seeds as it takes\n"
+    "  $ nas-train swiglu mqa quickstart --until 3%          # as many seeds as it takes\n"
     "  $ nas-train runs/quickstart-train --seeds 10          # more seeds for the same\n"
     "\n";
 
