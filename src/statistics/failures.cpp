@@ -15,16 +15,9 @@ namespace {
 /// Standard deviations of runs that solve a task, by which failures must lie apart from them.
 constexpr double kApart = 4.0;
 
-std::vector<double> known(std::span<const double> values) {
-  std::vector<double> finite;
-  std::copy_if(values.begin(), values.end(), std::back_inserter(finite),
-               [](double value) { return std::isfinite(value); });
-  return finite;
-}
-
 /// The value that a quarter of all do not exceed; those without a value are the largest.
 double lower_quartile(std::span<const double> values) {
-  auto sorted = known(values);
+  auto sorted = finite_of(values);
   const auto place = values.size() / 4;
   if (place >= sorted.size()) return std::numeric_limits<double>::infinity();
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(place),
@@ -38,7 +31,7 @@ double deviation_below(const std::vector<std::vector<double>>& rows, double line
   double squares = 0.0;
   double freedom = 0.0;
   for (const auto& row : rows) {
-    auto below = known(row);
+    auto below = finite_of(row);
     std::erase_if(below, [line](double value) { return value > line; });
     if (below.empty()) continue;
     const double mean = estimate(below).mean;

@@ -18,6 +18,9 @@ struct Estimate {
   double high = 0.0;
 };
 
+/// Those that are finite, in their order.
+std::vector<double> finite_of(std::span<const double> values);
+
 /// The middle one of the values, or the mean of the two in the middle. @param values  at least one.
 double median(std::vector<double> values);
 

@@ -29,14 +29,6 @@ bool whole(const Numbers& values) {
                                         [](double value) { return std::isfinite(value); });
 }
 
-/// Of the seeds that did not fail.
-Numbers known(const Numbers& values) {
-  Numbers finite;
-  std::copy_if(values.begin(), values.end(), std::back_inserter(finite),
-               [](double value) { return std::isfinite(value); });
-  return finite;
-}
-
 /// A pilot's value as people read it: exp of a mean nll, or the share of right answers.
 double natural(Measure measure, double value) {
   return measure == Measure::accuracy ? 1.0 - value : std::exp(value);
@@ -52,7 +44,7 @@ std::string best_text(Measure measure, double least) {
 
 /// "8.65 (8.60 to 8.71)".
 std::string mean_text(Measure measure, const Numbers& values) {
-  const auto finite = known(values);
+  const auto finite = finite_of(values);
   if (finite.empty()) return "no value, since every seed failed";
   const double most =
       measure == Measure::accuracy ? 1.0 : std::numeric_limits<double>::infinity();  // nats
@@ -139,7 +131,7 @@ void add_counts(const PilotModel& baseline, const nlohmann::json& counts, GatesO
   const auto best = best_counts(counts, measure);
   if (!best) return;
   const double limit = from_natural(measure, best->value);
-  const auto values = known(baseline.judged);
+  const auto values = finite_of(baseline.judged);
   Gate gate{.name = "better than counts", .words = {}};
   if (!values.empty()) {
     const auto mean = estimate(values);
@@ -161,8 +153,8 @@ double gained_at_end(const PilotModel& model, const PilotModel& baseline) {
   const bool first = model.tuned.rate == tried.front().first;
   const auto& best = (first ? tried.front() : tried.back()).second;
   const auto& next = (first ? tried[1] : tried[tried.size() - 2]).second;
-  const auto judged = known(model.judged);
-  const auto rival = known(baseline.judged);
+  const auto judged = finite_of(model.judged);
+  const auto rival = finite_of(baseline.judged);
   if (!whole(best) || !whole(next) || judged.empty() || rival.empty()) {
     return std::numeric_limits<double>::infinity();
   }
@@ -217,7 +209,7 @@ void add_own_rate(const PilotModel& baseline, double own_rate, GatesOutcome& out
 /// Whether a mechanism could be better: see judge_gates().
 void add_room(const PilotModel& baseline, GatesOutcome& outcome) {
   const auto measure = outcome.measure;
-  const auto values = known(baseline.judged);
+  const auto values = finite_of(baseline.judged);
   const double line = outcome.least + (measure == Measure::accuracy ? kRoom : std::log1p(kRoom));
   Gate gate{.name = "room", .words = {}};
   gate.passed = 5 * outcome.failed_seeds >= outcome.seeds ||
@@ -237,8 +229,8 @@ void count_failures(const std::vector<PilotModel>& models, GatesOutcome& outcome
   double plateau = std::numeric_limits<double>::infinity();
   for (const auto& name : gate_controls()) {
     const auto* control = find(models, name);
-    if (control == nullptr || known(control->judged).empty()) continue;
-    const auto values = known(control->judged);
+    if (control == nullptr || finite_of(control->judged).empty()) continue;
+    const auto values = finite_of(control->judged);
     plateau = std::min(plateau, *std::max_element(values.begin(), values.end()));
   }
   const auto failures = failures_of({seeds}, plateau);
