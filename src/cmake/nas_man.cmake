@@ -3,10 +3,16 @@ find_program(HELP2MAN help2man)
 if(HELP2MAN)
   foreach(program ${programs})
     set(page ${PROJECT_BINARY_DIR}/man/${program}.1)
-    add_custom_command(OUTPUT ${page} DEPENDS ${program} VERBATIM COMMAND sh -c
-      "mkdir -p man && '${HELP2MAN}' --no-info --name=\"$('$<TARGET_FILE:${program}>' --help | sed -n '1s/^[^:]*: //p')\" \
+    set(file ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${program})
+    if(program IN_LIST python_programs)
+      set(needs ${file})
+    else()
+      set(needs ${program})
+    endif()
+    add_custom_command(OUTPUT ${page} DEPENDS ${needs} VERBATIM COMMAND sh -c
+      "mkdir -p man && '${HELP2MAN}' --no-info --name=\"$('${file}' --help | sed -n '1s/^[^:]*: //p')\" \
 --manual=attnas --source='attnas ${PROJECT_VERSION}' --version-string='${PROJECT_VERSION}' --output='${page}' \
-'$<TARGET_FILE:${program}>'" WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+'${file}'" WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
     list(APPEND pages ${page})
   endforeach()
   add_custom_target(man ALL DEPENDS ${pages})

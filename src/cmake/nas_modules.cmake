@@ -124,6 +124,19 @@ function(nas_add_program name)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
+# nas_add_python_program(nas-watch attnas.watch): a program in build/<preset>/bin, installed, that is a module of the Python package.
+function(nas_add_python_program name module)
+  set(NAS_PROGRAM_PYTHON ${NAS_ANALYSIS_PYTHON})
+  if(NOT NAS_PROGRAM_PYTHON)
+    set(NAS_PROGRAM_PYTHON python3)
+  endif()
+  set(program ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name})
+  configure_file(${PROJECT_SOURCE_DIR}/src/cli/python_program.in ${program} @ONLY
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  install(PROGRAMS ${program} DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set_property(GLOBAL APPEND PROPERTY NAS_PYTHON_PROGRAMS ${name})
+endfunction()
+
 # nas_link_parts(TARGET attnas_base [LIBRARY...]): what the library is made of, and all plug-ins; other libraries come before.
 # Where everything is visible, it is the library itself.
 function(nas_link_parts target library)
