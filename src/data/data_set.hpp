@@ -21,7 +21,7 @@ struct DataSource {
 };
 
 /// Text that a corpus is made of and that can be downloaded. Where it comes from is data:
-/// src/data/sources.json.
+/// python/attnas/prepare/sources.json.
 struct DataSet {
   std::string name;     ///< key of the corpus, and name of its folder in the data folder
   std::string licence;  ///< one line

@@ -9,7 +9,7 @@
 
 namespace nas {
 
-/// A corpus that is a text with known sources (src/data/sources.json).
+/// A corpus that is a text with known sources (python/attnas/prepare/sources.json).
 struct TextSource {
   std::string key;       ///< of the corpus and its data set
   std::string summary;   ///< one sentence, of lists
