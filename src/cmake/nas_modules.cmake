@@ -1,3 +1,5 @@
+include(nas_tests)
+
 # nas_add_module(NAME [SOURCES...]): a hand-listed folder of src/, compiled into the library that LIBRARY names.
 # nas_add_plugins(KIND FOLDER): every .cpp of FOLDER, each registering itself; file stem = key.
 #

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "core/visibility.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/normalization.hpp"
+#include "kernels/visibility.hpp"
 
 namespace nas {
 namespace NAS_PUBLIC kernels {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "core/seed.hpp"
-#include "core/visibility.hpp"
+#include "kernels/mix64.hpp"
+#include "kernels/visibility.hpp"
 
 namespace nas {
 namespace NAS_PUBLIC kernels {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/visibility.hpp"
+#include "kernels/visibility.hpp"
 
 namespace nas {
 namespace NAS_PUBLIC kernels {

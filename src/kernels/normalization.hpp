@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/visibility.hpp"
+#include "kernels/visibility.hpp"
 
 namespace nas {
 namespace NAS_PUBLIC kernels {

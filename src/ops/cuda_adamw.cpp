@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "cuda/adamw.hpp"
+#include "kernels/cuda/adamw.hpp"
 #include "ops/cuda_operations.hpp"
 
 namespace nas::nn {

@@ -7,15 +7,15 @@
 
 #include <ATen/Dispatch.h>
 
-#include "cuda/attention.hpp"
-#include "cuda/batches.hpp"
-#include "cuda/cross_entropy.hpp"
-#include "cuda/elementwise.hpp"
-#include "cuda/embedding.hpp"
-#include "cuda/gates.hpp"
-#include "cuda/layer_norm.hpp"
-#include "cuda/output_layer.hpp"
-#include "cuda/recurrence.hpp"
+#include "kernels/cuda/attention.hpp"
+#include "kernels/cuda/batches.hpp"
+#include "kernels/cuda/cross_entropy.hpp"
+#include "kernels/cuda/elementwise.hpp"
+#include "kernels/cuda/embedding.hpp"
+#include "kernels/cuda/gates.hpp"
+#include "kernels/cuda/layer_norm.hpp"
+#include "kernels/cuda/output_layer.hpp"
+#include "kernels/cuda/recurrence.hpp"
 #include "ops/array_op.hpp"
 #include "ops/product.hpp"
 
@@ -289,7 +289,7 @@ std::uint64_t* bits_of(const torch::Tensor& seeds) {
   return reinterpret_cast<std::uint64_t*>(seeds.data_ptr<std::int64_t>());
 }
 
-/// The operations by the kernels of src/cuda. Sums are in a fixed order.
+/// The operations by the kernels of src/kernels/cuda. Sums are in a fixed order.
 class CudaOperations final : public DeviceOperations {
  public:
   void map(kernels::Map map, const Tensors& in, const MapBias& bias, const torch::Tensor& out,

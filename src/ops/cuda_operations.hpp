@@ -7,13 +7,13 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/types.h>
 
-#include "cuda/stream.hpp"
+#include "kernels/cuda/stream.hpp"
 #include "ops/device_copy.hpp"
 #include "ops/device_operations.hpp"
 
 namespace nas::nn {
 
-/// The operations by the kernels of src/cuda. Sums are in a fixed order.
+/// The operations by the kernels of src/kernels/cuda. Sums are in a fixed order.
 const DeviceOperations& cuda_operations();
 /// DeviceOperations::adamw() of them.
 std::unique_ptr<DeviceAdamW> cuda_adamw(std::vector<TrainedParameter> parameters,

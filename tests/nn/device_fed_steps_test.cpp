@@ -14,7 +14,7 @@
 
 #include "array_step.hpp"
 #include "core/seed.hpp"
-#include "cuda/emulation.hpp"
+#include "kernels/emulation.hpp"
 #include "emulated_device.hpp"
 #include "evaluation/settings.hpp"
 #include "small_corpus.hpp"

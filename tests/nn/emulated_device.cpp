@@ -3,7 +3,7 @@
 #include <functional>
 #include <memory>
 
-#include "cuda/emulation.hpp"
+#include "kernels/emulation.hpp"
 
 namespace nas::nn {
 
