@@ -19,7 +19,11 @@ from attnas.errors import InputError, MachineError
 BAD_INPUT, MACHINE_FAILED, STOPPED = 2, 75, 130
 ANY_WIDTH = sys.maxsize  # of lines that nothing limits, as those of files and pipes
 
-HELP_END = """
+STOPPED_LINES = """\
+  130  stopped (SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU): everything finished is kept,
+       the same command continues
+"""
+HELP_END = f"""
 Exit codes:
   0    done
   1    an error that should not happen
@@ -27,9 +31,7 @@ Exit codes:
   3    done, but a search found nothing to re-test, or a task's gates are not passed
   75   the machine failed (full disk, input or output, memory): everything finished is
        kept, the same command continues
-  130  stopped (SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU): everything finished is kept,
-       the same command continues
-
+{STOPPED_LINES}
 Environment:
   NAS_DATA_DIR      folder of the corpora; else data/ of the current folder, if there is
                     one; else attnas/ of the user's cache, $XDG_CACHE_HOME or ~/.cache
@@ -54,7 +56,8 @@ def run_main(program: str, body: Callable[[], int | None]) -> int:
         return code
 
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGXCPU):
-        signal.signal(number, stop)
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, stop)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:

@@ -16,7 +16,7 @@
 #include "core/words_only.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
-#include "store/writer_lock.hpp"
+#include "store/store_copy.hpp"
 #include "table/named.hpp"
 
 namespace {
@@ -176,16 +176,20 @@ void check_folder(const Options& options) {
   }
 }
 
-/// A run as it stands, with what is in progress while it is running.
+/// A run as it stands, with what is in progress while it is running. Nothing of it is touched.
 nas::RunSummary summary_of(const fs::path& file, std::int64_t trainings) {
-  const bool runs = nas::has_writer(file).value_or(false);
-  const nas::Store store(file, nas::Store::Mode::read_only);
-  nas::RunSummary summary(store, trainings);
-  if (runs && trainings == kAll) {
-    summary.asking = store.meta("asking").value_or(nullptr);
-    summary.at_work = store.meta("at_work").value_or(nullptr);
-  }
-  return summary;
+  nas::StoreCopy copy(file);
+  return copy.read([&] {
+    copy.update();
+    const bool runs = copy.is_written();
+    const nas::Store store(copy.file(), nas::Store::Mode::read_only);
+    nas::RunSummary summary(store, trainings);
+    if (runs && trainings == kAll) {
+      summary.asking = store.meta("asking").value_or(nullptr);
+      summary.at_work = store.meta("at_work").value_or(nullptr);
+    }
+    return summary;
+  });
 }
 
 /// @param kept  receives the folder that keeps what is finished.

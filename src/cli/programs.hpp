@@ -9,6 +9,5 @@ namespace NAS_PUBLIC nas {
 /// the registries that they use.
 int nas_data(int argc, char** argv);
 int nas_export(int argc, char** argv);
-int nas_watch(int argc, char** argv);
 
 }  // namespace nas

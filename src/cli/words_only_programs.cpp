@@ -86,7 +86,6 @@ int run_program(const WithTorch& torch, const std::string& name, int argc, char*
       {"nas_model", nas_model},
       {"nas_run", nas_run},
       {"nas_train", nas_train},
-      {"nas_watch", without_torch<nas_watch>},
       {"nas_work", nas_work}};
   return kPrograms.at(name)(torch, argc, argv);
 }

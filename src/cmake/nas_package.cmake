@@ -12,7 +12,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
 # Pages are made with Python, downloads are checked; without an OpenBLAS, LibTorch is eleven times slower.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
-  "libopenblas0-openmp, ca-certificates, python3, python3-numpy, python3-scipy")
+  "libopenblas0-openmp, ca-certificates, python3, python3-numpy, python3-scipy, python3-starlette, python3-uvicorn")
 # For tables of the Python package; for several machines; for programs with the C++ library.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-pandas, python3-distributed, python3-mpi4py, g++, cmake, libtorch-dev, libpagmo-dev, nlohmann-json3-dev, bash-completion")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)

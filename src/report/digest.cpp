@@ -331,6 +331,16 @@ std::map<std::string, Records> long_lists(const RunSummary& run, const Identitie
   return lists;
 }
 
+/// Calls what is given for each candidate that is being trained.
+void each_at_work(const RunSummary& run, const std::function<void(const std::string&)>& call) {
+  if (!run.at_work.is_object()) return;
+  for (const auto& array : run.at_work.at("arrays")) {
+    for (const auto& one : array.at("trainings")) {
+      call(one.at("candidate").get_ref<const std::string&>());
+    }
+  }
+}
+
 /// Where candidates and evaluations stand in the lists of the file: what names them is a number there.
 /// Names are those of the run, not copies.
 class Places {
@@ -344,6 +354,7 @@ class Places {
       }
     }
     for (const auto& [name, label] : run.labels.items()) add(name);
+    each_at_work(run, [this](const auto& name) { add(name); });
     const auto truth = run.further.find("truth");
     if (truth == run.further.end() || !truth->is_object()) return;
     for (const auto& [name, values] : truth->items()) add(name);
@@ -387,6 +398,7 @@ Records candidates_records(const RunSummary& run, const Places& places) {
   std::unordered_set<std::string_view> evaluated;
   if (long_names) {
     for (const auto& evaluation : run.evaluations) evaluated.insert(evaluation.candidate);
+    each_at_work(run, [&evaluated](const auto& name) { evaluated.insert(name); });
   }
   return {places.names().size(), [=, &run, &places, &truth](std::size_t i) {
             const std::string name(places.names()[i]);

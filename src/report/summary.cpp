@@ -114,15 +114,6 @@ RunSummary::RunSummary(const Store& store, std::int64_t trainings)
   digest(store, trainings);
 }
 
-RunSummary::RunSummary(const Store& store, RunSummary earlier)
-    : asks(recorded_asks(store)),
-      paused(store.partials()),
-      evaluations(store.evaluations_beside(std::move(earlier.evaluations))),
-      indicators(store.indicators()) {
-  for (auto& evaluation : evaluations) shorten_identity(evaluation);
-  digest(store, std::numeric_limits<std::int64_t>::max());
-}
-
 void RunSummary::digest(const Store& store, std::int64_t trainings) {
   read_meta(store);
   for (const auto& evaluation : evaluations) by_id[evaluation.id] = &evaluation;
@@ -172,8 +163,8 @@ void RunSummary::read_meta(const Store& store) {
     constraints_ = found->get<std::vector<std::string>>();
   }
   objectives = read_objectives(store.meta("objectives"), schema);
-  for (const auto* key : {"elapsed_seconds", "planned_asks", "reference_point", "silent_asks",
-                          "truth", "truth_splits", "count_models"}) {
+  for (const auto* key : {"elapsed_seconds", "planned_asks", "planned_trainings", "reference_point",
+                          "silent_asks", "truth", "truth_splits", "count_models"}) {
     further[key] = store.meta(key).value_or(nlohmann::json());
   }
   if (auto audit = store.meta("audit")) further["audit"] = std::move(*audit);

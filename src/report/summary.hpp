@@ -129,9 +129,6 @@ struct RunSummary {
   /// @param trainings  asks are read as long as they need no more evaluations than so many.
   explicit RunSummary(const Store& store,
                       std::int64_t trainings = std::numeric_limits<std::int64_t>::max());
-  /// The same of a run that has gone on since an earlier summary, whose evaluations are not read
-  /// again. Of the same process of the run: one that continues may make some of them anew.
-  RunSummary(const Store& store, RunSummary earlier);
   RunSummary(RunSummary&&) = default;
   RunSummary& operator=(RunSummary&&) = default;
   RunSummary(const RunSummary&) = delete;
@@ -143,7 +140,7 @@ struct RunSummary {
   std::vector<ObjectiveRecord> objectives;  ///< at least one
   std::string ended_by;                     ///< what ended the search; empty where unknown
   nlohmann::json labels;                    ///< names for people, by canonical name
-  /// Facts that are passed on as they are recorded: elapsed_seconds, planned_asks, reference_point,
+  /// Facts that are passed on as they are recorded: elapsed_seconds, planned_asks, planned_trainings, reference_point,
   /// silent_asks, truth, truth_splits, count_models; null where unknown, but the reference point, which was always the
   /// same; and "audit", where there was one (study/stages/audit.hpp).
   nlohmann::json further;

@@ -367,29 +367,6 @@ void Store::each_evaluation(const std::function<void(Evaluation)>& show) const {
   });
 }
 
-std::vector<Evaluation> Store::evaluations_beside(std::vector<Evaluation> known) const {
-  return state_->reading([&] {
-    auto ids = state_->statement("SELECT id FROM evaluations ORDER BY id");
-    auto select = state_->select(kEvaluations, "WHERE id = ?");
-    std::vector<Evaluation> evaluations;
-    auto next = known.begin();
-    while (ids.executeStep()) {
-      const auto id = ids.getColumn(0).getString();
-      while (next != known.end() && next->id < id) ++next;
-      if (next != known.end() && next->id == id) {
-        evaluations.push_back(std::move(*next));
-        continue;
-      }
-      select.bind(1, id);
-      if (select.executeStep()) {
-        evaluations.push_back(state_->read(kEvaluations, select, read_evaluation));
-      }
-      select.reset();
-    }
-    return evaluations;
-  });
-}
-
 namespace {
 
 /// Whether the shorter of two lists is the beginning of the other.

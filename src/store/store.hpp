@@ -110,10 +110,6 @@ class Store {
   /// call this store.
   void each_evaluation(const std::function<void(Evaluation)>& show) const;
 
-  /// The same, of which those that `known` has are not read again: for those who read a store again
-  /// and again. @param known  of this store, in order of id.
-  [[nodiscard]] std::vector<Evaluation> evaluations_beside(std::vector<Evaluation> known) const;
-
   /// Commits asks in one transaction; a number that is known already must agree in genotype and
   /// evaluations. Only their number may differ, which replaces the ask: a race that the budget cut
   /// short goes on under a larger one, where others may come out of it sooner.

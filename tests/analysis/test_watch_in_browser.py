@@ -15,6 +15,8 @@ import unittest
 import urllib.request
 from pathlib import Path
 
+from attnas.analysis import packages
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PROGRAM = Path(os.environ.get("NAS_BIN", "build/ci/bin")) / "nas-watch"
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,10 +105,10 @@ class Browser(unittest.TestCase):
         before = (f"fetch = async () => ({{ok: true, status: 200, headers: new Map(), "
                   f"json: async () => ({state})}});")
         parts = {"style": "".join((ROOT / path).read_text(encoding="utf-8") for path in (
-                     "python/attnas/analysis/picture.css", "python/attnas/analysis/page.css", "src/cli/watch.css")),
-                 "script": before + "".join((ROOT / "src/cli" / name).read_text(encoding="utf-8")
+                     "python/attnas/analysis/picture.css", "python/attnas/analysis/page.css", "python/attnas/watch/watch.css")),
+                 "script": before + "".join((ROOT / "python/attnas/watch" / name).read_text(encoding="utf-8")
                                             for name in ("watch_common.js", f"{page}.js")) + script}
-        text = (ROOT / f"src/cli/{page}.html").read_text(encoding="utf-8")
+        text = (ROOT / f"python/attnas/watch/{page}.html").read_text(encoding="utf-8")
         for name, part in parts.items():
             text = text.replace("{{" + name + "}}", part)
         file = self.folder / "page.html"
@@ -244,7 +246,7 @@ class Browser(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if CHROMIUM is None or not PROGRAM.exists():
-        print("skipped: no chromium, or no nas-watch")
+    if CHROMIUM is None or not PROGRAM.exists() or packages.missing("starlette", "uvicorn"):
+        print("skipped: no chromium, no nas-watch, or no starlette and uvicorn")
         sys.exit(77)
     unittest.main()

@@ -27,23 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-TEST_F(StoreTest, EvaluationsThatAreKnownAreNotReadAgain) {
-  Store store(file_);
-  store.add({example("b"), example("d")});
-  auto known = store.evaluations();
-  known[0].reason = "kept by the reader";
-  store.add({example("a"), example("c"), example("e")});
-  const auto all = store.evaluations_beside(known);
-  ASSERT_EQ(all.size(), 5U);
-  EXPECT_EQ(all[0].id, "a");
-  EXPECT_EQ(all[1].reason, "kept by the reader");
-  EXPECT_EQ(all[2].reason, example().reason);
-  EXPECT_EQ(all[4].id, "e");
-  auto gone = all;
-  gone[0].id = "0";  // which the store does not have
-  EXPECT_EQ(store.evaluations_beside(gone).size(), 5U);
-}
-
 TEST_F(StoreTest, EverythingReadsBackExactlyAfterReopening) {
   const auto before = example();
   {

@@ -122,12 +122,13 @@ def perplexity(valid: dict[str, Any]) -> float:
         return math.inf
 
 
-def read(given: str | os.PathLike) -> Mapping[str, Any]:
+def read(given: str | os.PathLike, live: bool = False) -> Mapping[str, Any]:
     """The digest of a run, as version 3 has it; of one of version 4 long lists are read where they are needed.
 
     @param given  a run's folder, its store.sqlite, or a digest as a file of JSON. Where a store
         knows more than the digest beside it, by its time or its number of asks and evaluations,
         nas-export makes a new one, which is kept nowhere.
+    @param live  of a run that a process writes: what it works on at present as well, which only the store says.
     @throws BadInput  where there is no run, or no digest and no nas-export.
     """
     path = pathlib.Path(given)
@@ -139,7 +140,7 @@ def read(given: str | os.PathLike) -> Mapping[str, Any]:
         return _checked(_parsed(open(file, "rb"), file), file)
     if not store.is_file():
         raise BadInput(f"{path}: no such run; give {RUN}")
-    if store.name == "store.sqlite" and _is_current(file, store):
+    if not live and store.name == "store.sqlite" and _is_current(file, store):
         found = _parsed(open(file, "rb"), file)
         if found.get("schema") == SCHEMA and _holds_as_much(found, store):
             return found
@@ -193,12 +194,13 @@ def _exported(store: pathlib.Path, file: pathlib.Path) -> BinaryIO:
 
 
 def program(name: str) -> str | None:
-    """A program of attnas: on PATH, of the environment of Python that this file is installed in, of the installation that it
+    """A program of attnas: in $NAS_BIN, on PATH, of the environment of Python that this file is installed in, of the installation that it
     belongs to, or of a build, the latest first: of the checkout that this file belongs to, or in the current folder."""
     here = pathlib.Path(__file__).resolve()
-    folders = [os.environ.get("PATH", ""), *(str(prefix / "bin") for prefix in here.parents[5:6])]
+    folders = [os.environ.get("NAS_BIN", ""), os.environ.get("PATH", ""),
+               *(str(prefix / "bin") for prefix in here.parents[5:6])]
     if (here.parents[1] / "bin").is_dir():  # a wheel's
-        folders.insert(1, sysconfig.get_path("scripts"))
+        folders.insert(2, sysconfig.get_path("scripts"))
     for checkout in (here.parents[3], pathlib.Path.cwd()):
         folders += map(str, sorted(checkout.glob("build/*/bin"), reverse=True,
                                    key=lambda folder: folder.stat().st_mtime))

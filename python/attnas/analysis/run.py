@@ -146,9 +146,9 @@ class Run:
     what the search believes of it.
     """
 
-    def __init__(self, path: Path):
-        """Reads a run's folder, store or digest. Raises digest.BadInput."""
-        self.path, self.digest = path, digest.read(path)
+    def __init__(self, path: Path, live: bool = False):
+        """Reads a run's folder, store or digest, see digest.read(). Raises digest.BadInput."""
+        self.path, self.digest = path, digest.read(path, live)
         try:
             self._take(self.digest)
         except _DAMAGE as error:
