@@ -90,8 +90,7 @@ SearchResult search(const Setup& setup, Store& store) {
                            .expected_asks = kAsks,
                            .several = setup.objectives.objectives.size() > 1,
                            .value = [](const Evaluation& e) { return e.values.at("perplexity"); },
-                           .label = [](const std::string& candidate) { return candidate; },
-                           .now = {}});
+                           .label = [](const std::string& candidate) { return candidate; }});
   const auto evaluator = std::make_shared<RecordingEvaluator>(
       std::make_shared<StandInSearch>(), store,
       [&setup](Objective::Evaluations e) { return setup.objectives.judge(e); },

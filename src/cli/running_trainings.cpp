@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
-#include <numeric>
 #include <utility>
 
 #include "cli/status_lines.hpp"
@@ -41,17 +40,14 @@ double quantile(const std::vector<double>& sorted, double share) {
   return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
 }
 
-/// "3", or "3-14".
-std::string numbers(std::int64_t first, std::int64_t last) {
-  return std::to_string(first) + (last > first ? "-" + std::to_string(last) : "");
-}
-
-}  // namespace
-
+/// The share of a training run's steps that are taken, in [0, 1]; 0 where it is not known how many
+/// there are.
 double share_done(std::int64_t step, std::int64_t steps) {
   if (steps <= 0) return 0.0;
   return std::clamp(static_cast<double>(step) / static_cast<double>(steps), 0.0, 1.0);
 }
+
+}  // namespace
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -200,65 +196,61 @@ std::vector<RunningTrainings::Shown> RunningTrainings::shown() const {
     auto state = "step " + grouped(array.step) + "/" + grouped(array.steps);
     if (std::isfinite(array.loss)) state += ", loss " + number_text(array.loss);
     const auto first = by_number.lower_bound(array.first);
-    found.push_back({first == by_number.end() ? "" : first->second->candidate, array.first,
-                     array.last, std::move(state)});
+    found.push_back({first == by_number.end() ? "" : first->second->candidate,
+                     array.last - array.first, std::move(state)});
   }
   // Those of which no step is known yet.
   std::int64_t before = 0;
   for (const auto& [number, running] : by_number) {
     if (array_of(number) != nullptr) continue;
     if (before > 0 && number == before + 1) {
-      found.back().last = number;
+      ++found.back().others;
     } else {
-      found.push_back({running->candidate, number, number, "training"});
+      found.push_back({running->candidate, 0, "training"});
     }
     before = number;
   }
   return found;
 }
 
-std::optional<std::string> RunningTrainings::named(
-    std::size_t columns, const std::function<std::string(const std::string&)>& label) const {
-  constexpr std::size_t kLeast = 12;  // of a name
-  const auto all = shown();
-  if (all.empty()) return std::nullopt;
-  std::vector<std::string> names;
-  std::vector<std::string> rests;
-  std::size_t taken = 2 * (all.size() - 1);
-  for (const auto& one : all) {
-    names.push_back(label(one.candidate));
-    const auto others = one.last - one.first;
-    rests.push_back((others > 0 ? " + " + std::to_string(others) + " more: " : ": ") + one.state);
-    taken += width_of(rests.back());
+/// Nothing where less than 12 columns would be left of a name.
+std::optional<std::string> RunningTrainings::named(std::vector<Shown> some, std::size_t columns) {
+  constexpr std::size_t kLeast = 12;
+  std::size_t taken = 2 * (some.size() - 1);
+  std::vector<Shown*> order;
+  for (auto& one : some) {
+    one.state =
+        (one.others > 0 ? " + " + std::to_string(one.others) + " more: " : ": ") + one.state;
+    taken += width_of(one.state);
+    order.push_back(&one);
   }
-  // Short names leave their room to the others.
-  std::vector<std::size_t> order(names.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&names](std::size_t a, std::size_t b) {
-    return width_of(names[a]) < width_of(names[b]);
-  });
   if (taken > columns) return std::nullopt;
+  // Short names leave their room to the others.
+  std::ranges::sort(order, {}, [](const Shown* one) { return width_of(one->name); });
   auto room = columns - taken;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    auto& name = names[order[i]];
+    auto& name = order[i]->name;
     const auto share = room / (order.size() - i);
     if (share < std::min(width_of(name), kLeast)) return std::nullopt;
     name = abridged(name, share);
     room -= width_of(name);
   }
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] += rests[i];
-  return join(names, "; ");
+  std::vector<std::string> texts;
+  for (const auto& one : some) texts.push_back(one.name + one.state);
+  return join(texts, "; ");
 }
 
-std::string RunningTrainings::numbered(std::size_t columns) const {
-  std::string text;
-  for (const auto& one : shown()) {
-    const auto longer =
-        (text.empty() ? "" : text + "; ") + numbers(one.first, one.last) + ": " + one.state;
-    if (!text.empty() && width_of(longer) > columns) return text + "; ...";
-    text = longer;
+std::string RunningTrainings::text(
+    std::size_t columns, const std::function<std::string(const std::string&)>& label) const {
+  auto some = shown();
+  if (some.empty()) return {};
+  for (auto& one : some) one.name = label(one.name);
+  const auto first = some.front().state;
+  for (std::string rest; !some.empty(); some.pop_back(), rest = "; ...") {
+    if (columns < rest.size()) break;
+    if (auto names = named(some, columns - rest.size())) return *names + rest;
   }
-  return text;
+  return first;
 }
 
 }  // namespace nas

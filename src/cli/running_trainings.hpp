@@ -16,18 +16,11 @@ namespace nas {
 /// Seconds of a clock that does not jump.
 double steady_seconds();
 
-/// Columns that names of what trains may take where there is no terminal.
-inline constexpr std::size_t kBroad = 120;
-
 /// Seconds, from quick to slow.
 struct TimeRange {
   double low = 0.0;
   double high = 0.0;
 };
-
-/// The share of a training run's steps that are taken, in [0, 1]; 0 where it is not known how many
-/// there are.
-double share_done(std::int64_t step, std::int64_t steps);
 
 /// Time that so many training runs take the workers, at the lower and at the upper quartile of what
 /// the last ones, in order of their ends, took: of the last 20. Nothing where there is none.
@@ -47,12 +40,9 @@ std::string left_text(const TimeRange& left);
 /// "2 workers, 4 slots".
 std::string text_of(const Workforce& workforce);
 
-/// What trains at the moment, how far it is, and how long recent training runs took. Training runs
-/// are numbered in the order in which they start.
+/// What trains at the moment, how far it is, and how long recent training runs took.
 class RunningTrainings {
  public:
-  /// Continues the numbering of an earlier process, in which one more was trained.
-  void count_earlier() { ++started_; }
   /// Takes an event about an evaluation. @param now  seconds, of any clock that does not jump.
   void update(const Progress& progress, double now);
   /// Seconds that the evaluation which finished last took, in an array its share; nothing if it had
@@ -69,21 +59,12 @@ class RunningTrainings {
   /// are known.
   [[nodiscard]] double elapsed(double now) const;
 
-  /// What trains, by names: "dot|softmax: step 1,200/5,000, loss 5.13; ...", "dot|softmax + 11 more:
-  /// ..." of an array. Long names lose their middle, alike; nothing where less than 12 columns would
-  /// be left of one.
+  /// What trains: "dot|softmax: step 1,200/5,000, loss 5.13; ...", "dot|softmax + 11 more: ..." of an
+  /// array. Of several as many as there is room for; long names lose their middle, alike, but no
+  /// more than leaves 12 columns, or go. Empty where nothing trains.
   /// @param label  of a candidate.
-  [[nodiscard]] std::optional<std::string> named(
-      std::size_t columns, const std::function<std::string(const std::string&)>& label) const;
-  /// The same by numbers, "3-14: step 1,200/5,000, loss 5.13"; of several as many as there is room
-  /// for, at least one. Empty where nothing trains.
-  [[nodiscard]] std::string numbered(std::size_t columns) const;
-  /// By names where there is room for them, else by numbers.
-  [[nodiscard]] std::string text(
-      std::size_t columns, const std::function<std::string(const std::string&)>& label) const {
-    const auto names = named(columns, label);
-    return names ? *names : numbered(columns);
-  }
+  [[nodiscard]] std::string text(std::size_t columns,
+                                 const std::function<std::string(const std::string&)>& label) const;
 
  private:
   struct Running {
@@ -93,8 +74,8 @@ class RunningTrainings {
   };
   /// Training runs that are shown as one.
   struct Shown {
-    std::string candidate;  ///< of the first
-    std::int64_t first, last;
+    std::string name;  ///< of the first
+    std::int64_t others = 0;
     std::string state;  ///< "step 1,200/5,000, loss 5.13", or "training"
   };
   /// Training runs number `first` to `last`, together.
@@ -112,6 +93,7 @@ class RunningTrainings {
   [[nodiscard]] const Array* array_of(std::int64_t number) const;
   [[nodiscard]] std::vector<double> recent(double now) const;
   [[nodiscard]] std::vector<Shown> shown() const;
+  static std::optional<std::string> named(std::vector<Shown> some, std::size_t columns);
 
   std::map<std::string, Running> running_;  ///< by evaluation id
   std::vector<Array> arrays_;

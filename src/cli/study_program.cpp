@@ -9,7 +9,7 @@
 #include "cli/passive_waiting.hpp"
 #include "cli/plan.hpp"
 #include "cli/program.hpp"
-#include "cli/study_display.hpp"
+#include "cli/progress_display.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"

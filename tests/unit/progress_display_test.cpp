@@ -332,9 +332,9 @@ TEST_F(DisplayTest, CountsAndTimeLeftComeFirstInEveryWidth) {
       {80,
        {counts + ", 6 known, gen 5/10, " + elapsed,
         "best 99.00 | label of a_ra\u2026a|mechanism|1 + 11 more: " + state}},
-      {60, {counts + ", " + elapsed, "best 99.00 | 31-42: " + state}},
-      {40, {counts, "31-42: " + state}},
-      {30, {"48/93 asked, 3 h left", "31-42: step 1,200/5,000, los\u2026"}}};
+      {60, {counts + ", " + elapsed, "best 99.00 | " + state}},
+      {40, {counts, state}},
+      {27, {"48/93 asked, 3 h left", "step 1,200/5,000, loss 5.\u2026"}}};
   std::ostringstream out;
   ProgressDisplay display(out, long_run);
   Evaluation earlier;
@@ -398,8 +398,8 @@ TEST_F(DisplayTest, NamesOfTheBestAndOfWhatTrainsShareTheLine) {
       {80,
        "best 76.50 cosine|s\u2026as|0.25 | additive|sof\u2026ve|bias|0.1: step 120/600, loss 4.31"},
       {60, "best 76.50 | additive|s\u2026e|bias|0.1: step 120/600, loss 4.31"},
-      {50, "best 76.50 | 2: step 120/600, loss 4.31"},
-      {35, "2: step 120/600, loss 4.31"}};
+      {50, "best 76.50 cosine|sp\u2026|0.25 | step 120/600, loss 4.31"},
+      {35, "step 120/600, loss 4.31"}};
   for (const auto& [width, line] : expected) {
     width_ = width;
     display.update({.kind = Progress::Kind::evaluation_advanced,
@@ -445,10 +445,108 @@ TEST_F(DisplayTest, SeveralArraysAreShownAsFarAsThereIsRoom) {
   EXPECT_EQ(shown(out.str()).at(1), array + "; " + array);
   width_ = 50;
   display.update({.kind = Progress::Kind::batch_started});
-  EXPECT_EQ(shown(out.str()).at(1), "1-2: step 10/20; 3-4: step 10/20");
+  EXPECT_EQ(shown(out.str()).at(1), array + "; ...");
   width_ = 30;
   display.update({.kind = Progress::Kind::batch_started});
-  EXPECT_EQ(shown(out.str()).at(1), "1-2: step 10/20; ...");
+  EXPECT_EQ(shown(out.str()).at(1), "step 10/20");
+}
+
+/// Training runs beside a search.
+class StageTest : public DisplayTest {
+ protected:
+  StageTest() {
+    ok_.candidate = "one";
+    ok_.replicate = 1000002;
+    ok_.status = Status::ok;
+    failed_ = ok_;
+    failed_.id = "2";
+    failed_.status = Status::diverged;
+    failed_.reason = "not \x1b[31mfinite";
+  }
+  ProgressDisplay::Options stage(bool terminal, std::int64_t total = 4) {
+    auto made = options(terminal);
+    made.stage = "re-test";
+    made.total = total;
+    made.workers = 1;
+    return made;
+  }
+  static void start(ProgressDisplay& display, const Evaluation& one) {
+    display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &one});
+  }
+  static void finish(ProgressDisplay& display, const Evaluation& one, std::int64_t trained,
+                     std::int64_t reused = 0) {
+    display.update({.kind = Progress::Kind::evaluation_finished,
+                    .trained = trained,
+                    .reused = reused,
+                    .evaluation = &one});
+  }
+  Evaluation ok_, failed_;
+  std::ostringstream out_;
+};
+
+TEST_F(StageTest, WritesALineForEachFinishedTrainingRun) {
+  ProgressDisplay display(out_, stage(false));
+  display.workforce({.workers = 2, .slots = 1});
+  start(display, ok_);
+  start(display, failed_);
+  EXPECT_EQ(out_.str(), "");
+  now_ += 10;
+  finish(display, ok_, 1, 2);
+  finish(display, failed_, 2, 2);
+  EXPECT_EQ(out_.str(),
+            "re-test 3/4, 10 s left, 10 s elapsed, 2 workers, 1 slot: label of one seed 3\n"
+            "re-test 4/4, 10 s elapsed, 2 workers, 1 slot: label of one seed 3, diverged: not "
+            "\uFFFD[31mfinite\n");
+}
+
+TEST_F(StageTest, SaysEveryFiveMinutesThatTrainingGoesOn) {
+  ProgressDisplay display(out_, stage(false));
+  start(display, ok_);
+  for (std::int64_t step = 1; step <= 701; step += 50, now_ += 50) {
+    display.update({.kind = Progress::Kind::evaluation_advanced,
+                    .evaluation = &ok_,
+                    .last = &ok_,
+                    .advance = {.step = step, .steps = 1001, .loss = 5.25}});
+  }
+  const std::string one = ": label of one: step ";
+  EXPECT_EQ(out_.str(), "re-test 0/4, 62 min left, 5 min 00 s elapsed" + one +
+                            "301/1,001, loss 5.25\nre-test 0/4, 57 min left, 10 min 00 s elapsed" +
+                            one + "601/1,001, loss 5.25\n");
+}
+
+TEST_F(StageTest, RewritesTwoLinesOfATerminalAndEndsThem) {
+  {
+    width_ = 33;
+    ProgressDisplay display(out_, stage(true));
+    start(display, ok_);
+    EXPECT_EQ(shown(out_.str()),
+              (std::vector<std::string>{"re-test 0/4, 0 s elapsed", "label of one: training"}));
+    now_ += 10;
+    finish(display, ok_, 1);
+    EXPECT_EQ(shown(out_.str()),
+              (std::vector<std::string>{"re-test 1/4, 30 s left", "label of one seed 3"}));
+    out_.str("");
+    display.group_ended({.lines = {"one: between 1 % better and 2 % worse, goes on"}, .total = 4});
+    EXPECT_THAT(out_.str(), ::testing::StartsWith("\rone: between 1 % better and 2 %\x1b[K\n"));
+    EXPECT_THAT(out_.str(), HasSubstr("\x1b[K\nre-test 1/4, "));
+  }
+  EXPECT_EQ(out_.str().back(), '\n');
+}
+
+TEST_F(StageTest, SaysAfterEachGroupOfSeedsWhatIsNew) {
+  auto at_most = stage(false, 20);
+  at_most.at_most = true;
+  ProgressDisplay display(out_, at_most);
+  start(display, ok_);
+  now_ += 10;
+  finish(display, ok_, 8);
+  display.group_ended({.lines = {"one: decided", "two: goes on"}, .total = 14});
+  finish(display, ok_, 9);
+  display.group_ended({.lines = {"one: decided", "two: decided"}, .total = 9});
+  const std::string one = " left, 10 s elapsed: label of one seed 3\n";
+  EXPECT_EQ(out_.str(), "re-test 8 of at most 20, at most 2 min" + one +
+                            "one: decided\ntwo: goes on\nre-test 9 of at most 14, at most 50 s" +
+                            one + "two: decided\n");
 }
 
 }  // namespace

@@ -28,6 +28,9 @@ class RunningTrainingsTest : public ::testing::Test {
     now_ += seconds;
     update(Progress::Kind::evaluation_finished, evaluation);
   }
+  [[nodiscard]] std::string text(std::size_t columns) const {
+    return trainings_.text(columns, [](const std::string& name) { return name; });
+  }
   RunningTrainings trainings_;
   double now_ = 0.0;
   int trained_ = 0;
@@ -47,6 +50,7 @@ TEST_F(RunningTrainingsTest, TheTimeLeftFollowsRecentTrainingRuns) {
 TEST_F(RunningTrainingsTest, TheTimeLeftIsKnownDuringATrainingRun) {
   Evaluation evaluation;
   evaluation.id = "1";
+  evaluation.candidate = "a";
   update(Progress::Kind::evaluation_started, evaluation);
   now_ += 50;  // loads a checkpoint of step 60
   update(Progress::Kind::evaluation_advanced, evaluation, 60);
@@ -55,7 +59,7 @@ TEST_F(RunningTrainingsTest, TheTimeLeftIsKnownDuringATrainingRun) {
   update(Progress::Kind::evaluation_advanced, evaluation, 80);
   // 2 steps a second: 20 of this one, 100 of one more.
   EXPECT_EQ(left_text(trainings_.left(1, 1, now_).value()), "60 s left");
-  EXPECT_EQ(trainings_.numbered(80), "1: step 80/100, loss 2.50");
+  EXPECT_EQ(text(80), "a: step 80/100, loss 2.50");
 }
 
 TEST_F(RunningTrainingsTest, StepsBeyondTheLastOneTakeNoTimeBack) {
@@ -88,6 +92,7 @@ TEST_F(RunningTrainingsTest, PartsOfAnArrayReplaceIt) {
   std::vector<Evaluation> members(4);
   for (std::size_t i = 0; i < members.size(); ++i) {
     members[i].id = std::to_string(i);
+    members[i].candidate = "x";
     update(Progress::Kind::evaluation_started, members[i]);
   }
   const auto advance = [&](std::size_t first, std::size_t last, std::int64_t step) {
@@ -99,8 +104,9 @@ TEST_F(RunningTrainingsTest, PartsOfAnArrayReplaceIt) {
   };
   advance(0, 3, 1000);
   advance(0, 1, 5);
-  EXPECT_EQ(trainings_.numbered(80), "1-2: step 5/2,000, loss 1.00; 3-4: training");
-  EXPECT_EQ(trainings_.numbered(40), "1-2: step 5/2,000, loss 1.00; ...");
+  EXPECT_EQ(text(80), "x + 1 more: step 5/2,000, loss 1.00; x + 1 more: training");
+  EXPECT_EQ(text(50), "x + 1 more: step 5/2,000, loss 1.00; ...");
+  EXPECT_EQ(text(30), "step 5/2,000, loss 1.00") << "how far it is comes before its name";
   EXPECT_FALSE(trainings_.seconds().has_value());
   now_ += 8;
   members[0].measured = {{"array", 2}};
@@ -110,9 +116,7 @@ TEST_F(RunningTrainingsTest, PartsOfAnArrayReplaceIt) {
 }
 
 TEST_F(RunningTrainingsTest, NamesShareTheRoom) {
-  const auto label = [](const std::string& name) { return name; };
-  EXPECT_EQ(trainings_.named(80, label), std::nullopt);
-  EXPECT_EQ(trainings_.numbered(80), "");
+  EXPECT_EQ(text(80), "");
   std::vector<Evaluation> members(3);
   const char* names[] = {"dot|softmax|none|fixed|bias|0.1", "second", "a|short|one"};
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -126,10 +130,10 @@ TEST_F(RunningTrainingsTest, NamesShareTheRoom) {
                      .advance = {.step = 5, .steps = 10, .loss = 1}},
                     now_);
   const std::string first = " + 1 more: step 5/10, loss 1.00; a|short|one: training";
-  EXPECT_EQ(trainings_.named(100, label), names[0] + first);
-  EXPECT_EQ(trainings_.named(75, label), "dot|softma\u2026d|bias|0.1" + first);
-  EXPECT_EQ(trainings_.named(66, label), "dot|so\u2026s|0.1" + first);
-  EXPECT_EQ(trainings_.named(65, label), std::nullopt);
+  EXPECT_EQ(text(100), names[0] + first);
+  EXPECT_EQ(text(75), "dot|softma\u2026d|bias|0.1" + first);
+  EXPECT_EQ(text(66), "dot|so\u2026s|0.1" + first);
+  EXPECT_EQ(text(65), "dot|softma\u2026|bias|0.1 + 1 more: step 5/10, loss 1.00; ...");
 }
 
 TEST(LeftText, HasOneUnit) {
