@@ -75,11 +75,11 @@ void ProgressDisplay::update(const Progress& progress) {
   if (searches() && progress.kind == Kind::batch_finished) {
     answered_ = progress.asked;
     settled_ = progress.trained + progress.rejected + progress.reused;
-    write("generation " + std::to_string(progress.batch) + " done: " + counts());
+    write("generation " + std::to_string(progress.batch) + " done: " + search_line());
   }
   show();
   if (!lines_ && trainings_.size() > 0 && options_.now() - spoke_ >= kLongestSilence) {
-    write((searches() ? counts() + "; " : stage_line() + ": ") +
+    write((searches() ? search_line() + "; " : stage_line() + ": ") +
           trainings_.text(kBroad, options_.label));
   }
 }
@@ -196,17 +196,6 @@ bool ProgressDisplay::ends_by_time() const {
   return by_asks && time_left()->high < by_asks->low;
 }
 
-std::string ProgressDisplay::counts() const {
-  std::vector<std::string> parts{asked(), std::to_string(last_->trained) + " trained",
-                                 std::to_string(last_->reused) + " known"};
-  if (rejected_ > 0) parts.push_back(std::to_string(rejected_) + " rejected");
-  parts.push_back(std::to_string(failures_) + " failed");
-  if (best_ && !options_.several) parts.push_back(quality() + " " + best_label_);
-  parts.push_back(elapsed());
-  if (const auto left = time_left()) parts.push_back(left_text(*left));
-  return join(parts);
-}
-
 /// "re-test 3/20, 3 to 4 min left, 41 s elapsed" or, where they may be fewer, "training 3 of at most
 /// 60, at most 4 min left, 41 s elapsed".
 std::string ProgressDisplay::stage_line(std::size_t columns) const {
@@ -226,17 +215,19 @@ std::string ProgressDisplay::stage_line(std::size_t columns) const {
   return line_of(std::move(parts), columns);
 }
 
+/// The best so far only where there is no second line.
 std::string ProgressDisplay::search_line(std::size_t columns) const {
+  std::vector<Part> parts{{asked(), 0}};
   const auto left = time_left();
-  std::vector<Part> parts{{asked(), 0},
-                          {left ? left_text(*left) : "time left unknown", 0},
-                          {std::to_string(last_->trained) + " trained", 2}};
+  if (left || lines_) parts.push_back({left ? left_text(*left) : "time left unknown", 0});
+  parts.push_back({std::to_string(last_->trained) + " trained", 2});
   if (rejected_ > 0) parts.push_back({std::to_string(rejected_) + " rejected", 1});
   if (failures_ > 0) parts.push_back({std::to_string(failures_) + " failed", 1});
   if (workforce_) parts.push_back({text_of(*workforce_), 3});
   parts.push_back({std::to_string(last_->reused) + " known", 5});
   parts.push_back({"gen " + of(last_->batch + 1, options_.expected_batches), 4});
   parts.push_back({elapsed(), 3});
+  if (!lines_ && best_ && !options_.several) parts.push_back({quality() + " " + best_label_, 0});
   return line_of(std::move(parts), columns);
 }
 

@@ -3,7 +3,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "cli/running_trainings.hpp"
 #include "cli/status_lines.hpp"
 #include "core/terminal.hpp"
+#include "report/text.hpp"
 #include "study/session/observer.hpp"
 
 namespace nas {
@@ -70,10 +70,8 @@ class ProgressDisplay {
   [[nodiscard]] std::string quality() const;
   [[nodiscard]] std::string asked() const;
   [[nodiscard]] std::string elapsed() const;
-  [[nodiscard]] std::string counts() const;
-  [[nodiscard]] std::string stage_line(
-      std::size_t columns = std::numeric_limits<std::size_t>::max()) const;
-  [[nodiscard]] std::string search_line(std::size_t columns) const;
+  [[nodiscard]] std::string stage_line(std::size_t columns = kAnyWidth) const;
+  [[nodiscard]] std::string search_line(std::size_t columns = kAnyWidth) const;
   [[nodiscard]] std::string second_line(std::size_t columns) const;
   [[nodiscard]] std::optional<TimeRange> left_by_asks() const;
   [[nodiscard]] std::optional<TimeRange> time_left() const;

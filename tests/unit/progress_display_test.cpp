@@ -10,7 +10,6 @@
 namespace nas {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -121,21 +120,6 @@ class TrainingArray {
   std::vector<Evaluation> members_;
 };
 
-TEST_F(DisplayTest, AMemberOfAnArrayTakesItsShareOfTheTime) {
-  std::ostringstream out;
-  ProgressDisplay display(out, options(false));
-  Evaluation member;
-  member.status = Status::ok;
-  member.measured = {{"array", 4}};
-  member.values["perplexity"] = 81.234;
-  Progress progress{.kind = Progress::Kind::evaluation_started, .evaluation = &member};
-  display.update(progress);
-  now_ += 8;
-  progress.kind = Progress::Kind::evaluation_finished;
-  display.update(progress);
-  EXPECT_THAT(out.str(), HasSubstr("perplexity 81.23 (2 s)\n"));
-}
-
 TEST_F(DisplayTest, PipedLinesSayEveryFiveMinutesThatTrainingGoesOn) {
   std::ostringstream out;
   ProgressDisplay display(out, options(false));
@@ -147,7 +131,7 @@ TEST_F(DisplayTest, PipedLinesSayEveryFiveMinutesThatTrainingGoesOn) {
   }
   const auto said = out.str();
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2) << said;
-  EXPECT_THAT(said, HasSubstr("5 min 00 s elapsed, 3 h left; label of a_rather"));
+  EXPECT_THAT(said, HasSubstr("5 min 00 s elapsed; label of a_rather"));
   EXPECT_THAT(said, HasSubstr("; label of a_rather_long_name|of|a|mechanism|1 + 1 more: step "
                               "1,500/5,000, loss 5.50\n"));
   EXPECT_THAT(said, HasSubstr("step 3,000/5,000"));
@@ -165,8 +149,8 @@ TEST_F(DisplayTest, PipedLinesReportEachEvaluationAndGeneration) {
   EXPECT_THAT(
       out.str(),
       HasSubstr(
-          "generation 0 done: 4/10 asked, 2 trained, 2 known, 1 failed, best 81.23 label of x, "
-          "10 s elapsed, 9.5 to 13 s left\n"));
+          "generation 0 done: 4/10 asked, 9.5 to 13 s left, 2 trained, 1 failed, 2 known, gen 1/2, "
+          "10 s elapsed, best 81.23 label of x\n"));
   EXPECT_THAT(out.str(), Not(HasSubstr("\r")));
 }
 
@@ -220,7 +204,7 @@ TEST_F(DisplayTest, TimeLeftIsThatOfTheBudgetWhereItEndsTheSearchFirst) {
     }
     return out.str();
   };
-  EXPECT_THAT(shown(12), AllOf(HasSubstr("done: 4 asked, "), HasSubstr(" 6 s left")));
+  EXPECT_THAT(shown(12), HasSubstr("done: 4 asked, 6 s left"));
   EXPECT_THAT(shown(1e6), HasSubstr("done: 4/10 asked, "));
 }
 
@@ -305,8 +289,8 @@ TEST_F(DisplayTest, RejectedCandidatesHaveNoTime) {
     } else {
       EXPECT_THAT(out.str(),
                   HasSubstr("rejected label of x seed 1: parameters = 225176, must be <= "
-                            "225000\ngeneration 0 done: 4/10 asked, 0 trained, 3 known, 1 "
-                            "rejected, 0 failed, 0 s elapsed\n"));
+                            "225000\ngeneration 0 done: 4/10 asked, 0 trained, 1 rejected, 3 "
+                            "known, gen 1/2, 0 s elapsed\n"));
     }
   }
 }
@@ -497,21 +481,6 @@ TEST_F(StageTest, WritesALineForEachFinishedTrainingRun) {
             "re-test 3/4, 10 s left, 10 s elapsed, 2 workers, 1 slot: label of one seed 3\n"
             "re-test 4/4, 10 s elapsed, 2 workers, 1 slot: label of one seed 3, diverged: not "
             "\uFFFD[31mfinite\n");
-}
-
-TEST_F(StageTest, SaysEveryFiveMinutesThatTrainingGoesOn) {
-  ProgressDisplay display(out_, stage(false));
-  start(display, ok_);
-  for (std::int64_t step = 1; step <= 701; step += 50, now_ += 50) {
-    display.update({.kind = Progress::Kind::evaluation_advanced,
-                    .evaluation = &ok_,
-                    .last = &ok_,
-                    .advance = {.step = step, .steps = 1001, .loss = 5.25}});
-  }
-  const std::string one = ": label of one: step ";
-  EXPECT_EQ(out_.str(), "re-test 0/4, 62 min left, 5 min 00 s elapsed" + one +
-                            "301/1,001, loss 5.25\nre-test 0/4, 57 min left, 10 min 00 s elapsed" +
-                            one + "601/1,001, loss 5.25\n");
 }
 
 TEST_F(StageTest, RewritesTwoLinesOfATerminalAndEndsThem) {
