@@ -236,9 +236,11 @@ std::string ProgressDisplay::second_line(std::size_t columns) const {
   auto line = quality();
   const auto name = options_.several || !best_ ? std::string() : best_label_;
   const auto beside = columns - std::min(columns, line.empty() ? 0 : width_of(line) + 3);
-  // A quarter is for the name of the best, as long as those of what trains are readable beside it.
+  // A quarter is for the name of the best, unless it costs the names of what trains.
   const auto reserved = name.empty() ? 0 : 1 + std::min(width_of(name), beside / 4);
   auto training = trainings_.text(beside - std::min(beside, reserved), options_.label);
+  auto alone = trainings_.text(beside, options_.label);
+  if (width_of(alone) > width_of(training) + reserved) training = std::move(alone);
   if (training.empty() && last_->kind == Progress::Kind::candidate_screening) {
     training = "looking at candidate " + of(last_->screening, last_->batch_size);
   }

@@ -316,7 +316,7 @@ TEST_F(DisplayTest, CountsAndTimeLeftComeFirstInEveryWidth) {
       {80,
        {counts + ", 6 known, gen 5/10, " + elapsed,
         "best 99.00 | label of a_ra\u2026a|mechanism|1 + 11 more: " + state}},
-      {60, {counts + ", " + elapsed, "best 99.00 | " + state}},
+      {60, {counts + ", " + elapsed, "best 99.00 label of earlier | " + state}},
       {40, {counts, state}},
       {27, {"48/93 asked, 3 h left", "step 1,200/5,000, loss 5.\u2026"}}};
   std::ostringstream out;
@@ -382,7 +382,7 @@ TEST_F(DisplayTest, NamesOfTheBestAndOfWhatTrainsShareTheLine) {
       {80,
        "best 76.50 cosine|s\u2026as|0.25 | additive|sof\u2026ve|bias|0.1: step 120/600, loss 4.31"},
       {60, "best 76.50 | additive|s\u2026e|bias|0.1: step 120/600, loss 4.31"},
-      {50, "best 76.50 cosine|sp\u2026|0.25 | step 120/600, loss 4.31"},
+      {50, "best 76.50 cosine\u2026|0.25 | step 120/600, loss 4.31"},
       {35, "step 120/600, loss 4.31"}};
   for (const auto& [width, line] : expected) {
     width_ = width;

@@ -133,7 +133,7 @@ TEST_F(RunningTrainingsTest, NamesShareTheRoom) {
   EXPECT_EQ(text(100), names[0] + first);
   EXPECT_EQ(text(75), "dot|softma\u2026d|bias|0.1" + first);
   EXPECT_EQ(text(66), "dot|so\u2026s|0.1" + first);
-  EXPECT_EQ(text(65), "dot|softma\u2026|bias|0.1 + 1 more: step 5/10, loss 1.00; ...");
+  EXPECT_EQ(text(65), "dot|softmax|no\u2026fixed|bias|0.1 + 1 more: step 5/10, loss 1.00; ...");
 }
 
 TEST(LeftText, HasOneUnit) {
