@@ -91,7 +91,7 @@ class Watched(unittest.TestCase):
         program.parent.mkdir()
         program.write_text('#!/bin/sh\ncat "${1%/*}/digest.json" || exit 2\n', encoding="utf-8")
         program.chmod(0o755)
-        for patch in (mock.patch.dict(os.environ, NAS_BIN=str(program.parent)),
+        for patch in (mock.patch.dict(os.environ, PATH=f"{program.parent}:{os.environ['PATH']}"),
                       mock.patch.multiple(state, _BETWEEN=0, _SHARE=0),
                       mock.patch.multiple(listing, _BETWEEN=0, _SHARE=0, _BETWEEN_SCANS=0)):
             patch.start()

@@ -194,13 +194,12 @@ def _exported(store: pathlib.Path, file: pathlib.Path) -> BinaryIO:
 
 
 def program(name: str) -> str | None:
-    """A program of attnas: in $NAS_BIN, on PATH, of the environment of Python that this file is installed in, of the installation that it
+    """A program of attnas: on PATH, of the environment of Python that this file is installed in, of the installation that it
     belongs to, or of a build, the latest first: of the checkout that this file belongs to, or in the current folder."""
     here = pathlib.Path(__file__).resolve()
-    folders = [os.environ.get("NAS_BIN", ""), os.environ.get("PATH", ""),
-               *(str(prefix / "bin") for prefix in here.parents[5:6])]
+    folders = [os.environ.get("PATH", ""), *(str(prefix / "bin") for prefix in here.parents[5:6])]
     if (here.parents[1] / "bin").is_dir():  # a wheel's
-        folders.insert(2, sysconfig.get_path("scripts"))
+        folders.insert(1, sysconfig.get_path("scripts"))
     for checkout in (here.parents[3], pathlib.Path.cwd()):
         folders += map(str, sorted(checkout.glob("build/*/bin"), reverse=True,
                                    key=lambda folder: folder.stat().st_mtime))

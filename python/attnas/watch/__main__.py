@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -119,6 +120,8 @@ def run(arguments: list[str]) -> None:
     from .listing import WatchList
     from .server import Server
     from .state import RunWatch
+    exporter = Path(command_line.program_file("nas-export"))  # of the same build
+    os.environ["PATH"] = f"{exporter.parent}{os.pathsep}{os.environ.get('PATH', '')}"
     server = Server(given.get("host", "127.0.0.1"), port)
     first = Path(words[0])
     one = len(words) == 1 and (not first.is_dir() or (first / "store.sqlite").exists())
