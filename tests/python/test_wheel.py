@@ -107,7 +107,7 @@ class Wheel(unittest.TestCase):
         self.assertEqual(programs, [f"attnas/bin/nas-{program}" for program in PROGRAMS])
         self.assertTrue(all(self.modes[name] & 0o111 for name in programs))
         self.assertEqual(sorted(os.listdir(self.scripts)), [f"nas-{program}" for program in PROGRAMS])
-        package = {f"attnas/{file.relative_to(ROOT / 'python' / 'attnas')}" for pattern in ("*.py", "*.css", "*.js")
+        package = {f"attnas/{file.relative_to(ROOT / 'python' / 'attnas')}" for pattern in ("*.py", "*.css", "*.html", "*.js")
                    for file in (ROOT / "python" / "attnas").rglob(pattern)}
         self.assertLessEqual(package, set(self.files))
         for folder, pattern in (("configs", "*.yaml"), ("analysis", "*.py")):
