@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
 import sys
 from pathlib import Path
-from types import FrameType
 
-from attnas.errors import InputError, MachineError, Stopped
+from attnas.command_line import run_main
+from attnas.errors import InputError
 
 from . import data_sets, folders, texts
-from .files import io_failure, request_stop, stop_if_asked
 from .units import UNITS
-
-_EXIT = ((InputError, 2), (MachineError, 75), (Stopped, 130))
 
 
 def _arguments(words: list[str], program: str) -> argparse.Namespace:
@@ -85,23 +80,8 @@ def _corpus(given: argparse.Namespace) -> None:
 
 def main(words: list[str], program: str = "attnas prepare") -> int:
     """Carries out a command line; returns the exit code."""
-    def stop(*_: int | FrameType | None) -> None:
-        request_stop()
-        stop_if_asked()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
     given = _arguments(words, program)
-    try:
-        _corpus(given) if words[:1] == ["corpus"] else _prepare(given)
-        return 0
-    except (InputError, MachineError, Stopped) as error:
-        print(f"attnas: {error}", file=sys.stderr)
-        return next(code for kind, code in _EXIT if isinstance(error, kind))
-    except (OSError, MemoryError) as error:
-        said = (io_failure(Path(error.filename or os.curdir), error) if isinstance(error, OSError)
-                else "no memory is left")
-        print(f"attnas: {said}", file=sys.stderr)
-        return 75
+    return run_main("attnas", lambda: (_corpus if words[:1] == ["corpus"] else _prepare)(given))
 
 
 if __name__ == "__main__":

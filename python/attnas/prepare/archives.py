@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import os
 import tarfile
@@ -15,7 +16,7 @@ from typing import BinaryIO
 
 from attnas.errors import InputError, MachineError
 
-from .files import io_failure, stop_if_asked
+from .files import io_failure
 
 ARCHIVE_BYTES = 64 << 20  # that any archive may unpack to; a downloaded one may itself be so long
 _ENTRIES = 100_000
@@ -56,7 +57,6 @@ class _Unpacking:
         self.left, self.entries = most, 0
 
     def take_entry(self, name: str, content: BinaryIO | None) -> None:
-        stop_if_asked()
         self.entries += 1
         if self.entries > _ENTRIES:
             raise InputError(f"{self.archive}: holds more than {_ENTRIES} files and folders"
@@ -83,7 +83,6 @@ class _Unpacking:
         self._take(_BLOCK * (len(name.parts) if new else 1))
         with _writing(self.archive, path), open(path, "wb") as file:
             while piece := _read(content):
-                stop_if_asked()
                 self._take(len(piece))
                 file.write(piece)
 
@@ -139,37 +138,18 @@ def _of_zip(file: BinaryIO) -> Iterator[Entry]:
 
 def _of_package(file: BinaryIO) -> Iterator[Entry]:
     """What a package of Debian installs; of another archive of ar its members."""
-    members, at = {}, 8
-    while len(head := (file.seek(at), file.read(60))[1]) == 60:
-        name, size = head[:16].decode().rstrip(" /"), int(head[48:58])
-        members[name] = (at + 60, size)
-        at += 60 + size + size % 2
+    members = {}
+    file.seek(8)
+    while len(head := file.read(60)) == 60:
+        size = int(head[48:58])
+        members[head[:16].decode().rstrip(" /")] = io.BytesIO(file.read(size))
+        file.seek(size % 2, os.SEEK_CUR)
     is_package = "debian-binary" in members
-    for name, (begin, size) in members.items():
-        if not is_package or name.startswith("data.tar"):
-            content = _Part(file, begin, size)
-            yield from _of_tar(content) if is_package else iter([(name, content)])
-
-
-class _Part:
-    """A part of a file, as a file."""
-
-    def __init__(self, file: BinaryIO, begin: int, size: int):
-        self.file, self.begin, self.size, self.at = file, begin, size, 0
-
-    def read(self, number: int = -1) -> bytes:
-        left = self.size - self.at
-        self.file.seek(self.begin + self.at)
-        piece = self.file.read(left if number < 0 else min(left, number))
-        self.at += len(piece)
-        return piece
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self.at = offset + (0, self.at, self.size)[whence]
-        return self.at
-
-    def tell(self) -> int:
-        return self.at
+    for name, content in members.items():
+        if not is_package:
+            yield name, content
+        elif name.startswith("data.tar"):
+            yield from _of_tar(content)
 
 
 def read_gzip(path: Path) -> bytes:

@@ -17,7 +17,7 @@ from attnas.errors import InputError
 from attnas.model_tokens import RULES, byte_characters, in_ascii
 
 from .encodings import blocks, first_foreign_byte
-from .files import read_file, stop_if_asked
+from .files import read_file
 from .tokenizer import Ids, Tokenizer
 
 # The regular expression of cl100k where it is written, which is what is read, too.
@@ -46,7 +46,6 @@ def pretokens(text: bytes, rule: str) -> Iterator[list[str]]:
     lone surrogates, neither letter, number nor white space."""
     pattern = re.compile(RULES[rule], re.ASCII)
     for block in blocks(text, _CUT):
-        stop_if_asked()
         read = block.decode(errors="surrogateescape")
         if read.isascii():
             yield pattern.findall(read)

@@ -190,7 +190,7 @@ def get(name: str | DataSet, folder: Path, source: Path | str | None = None,
                                  f"({taken.content_sha256}); move it away first")
             return Got(where, True, warnings=tuple(warnings))
         record = json.dumps(vars(taken), indent=2, sort_keys=True) + "\n"
-        write_file(stage / "ready" / _RECORD, [record.encode()])
+        write_file(stage / "ready" / _RECORD, record.encode())
         publish(stage / "ready", final)
     return Got(final, False, taken, tuple(warnings))
 
@@ -209,7 +209,7 @@ def _prepare(name: str, source: Path, stage: Path) -> str:
     else:
         raise InputError("no train.txt, valid.txt and test.txt (or wiki.train.tokens, ...) in it")
     for split, text in zip(SPLITS, texts):
-        write_file(ready / f"{split}.txt", [text])
+        write_file(ready / f"{split}.txt", text)
     return sha256_of(texts)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from attnas.errors import InputError, MachineError
 
 from .archives import ARCHIVE_BYTES
-from .files import io_failure, stop_if_asked
+from .files import io_failure
 
 _NPM = "npm:"
 Progress = Callable[[str, int, int], None]  # address, bytes so far, bytes in all (0: not known)
@@ -41,7 +41,6 @@ def _save(url: str, answer: http.client.HTTPResponse, file: Path, progress: Prog
         raise MachineError(str(io_failure(file, error))) from error
     with out:
         while piece := answer.read(1 << 16):
-            stop_if_asked()
             received += len(piece)
             if max(received, total) > most:
                 raise InputError(f"{url}: is longer than {most} bytes, the most that is downloaded")
@@ -69,7 +68,6 @@ def download_npm(package: str, folder: Path) -> Path:
                               stderr=subprocess.STDOUT, check=False)
     except OSError as error:
         raise InputError(f"{where}the program npm cannot be started: {error.strerror}") from error
-    stop_if_asked()
     said = done.stdout.decode(errors="replace").rstrip().rpartition("\n")[2]
     archive = folder / said
     if done.returncode != 0 or archive.suffix != ".tgz" or not archive.exists():

@@ -9,30 +9,17 @@ import shutil
 import socket
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from attnas.errors import InputError, MachineError, Stopped
+from attnas.command_line import human_bytes, shortest
+from attnas.errors import InputError, MachineError
 
 SPLITS = ("train", "valid", "test")
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BAD_PATH = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG,
              errno.ENOENT, errno.ENOTDIR, errno.EPERM, errno.EROFS)
-_asked = False
-
-
-def request_stop(asked: bool = True) -> None:
-    """Long work ends with Stopped at its next step."""
-    global _asked
-    _asked = asked
-
-
-def stop_if_asked() -> None:
-    """@throws Stopped"""
-    if _asked:
-        raise Stopped("stopped")
-
 
 def io_failure(path: Path, error: OSError) -> Exception:
     """The exception that says what is wrong with a path: MachineError, or InputError where it can
@@ -79,16 +66,14 @@ def file_below(folder: Path, name: str) -> Path:
     return found
 
 
-def write_file(path: Path, pieces: Iterable[bytes]) -> None:
+def write_file(path: Path, content: bytes) -> None:
     """Writes a file that is on disk when this returns.
 
     @throws MachineError  naming the file, or its folder where no space is left.
     """
     try:
         with open(path, "xb") as file:
-            for piece in pieces:
-                stop_if_asked()
-                file.write(piece)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
@@ -170,7 +155,7 @@ def require_memory(what: str, needed: float) -> None:
     if limit != resource.RLIM_INFINITY:
         largest = min(largest, limit)
     if needed > largest:
-        raise InputError(f"{what}: at least {human_bytes(needed)} of memory, must be at most "
+        raise InputError(f"{what}: at least {human_bytes(int(needed))} of memory, must be at most "
                          f"{human_bytes(largest)} (all that there is)")
 
 
@@ -182,21 +167,8 @@ def _swap() -> int:
     return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("SwapTotal:"))
 
 
-def human_bytes(number: float) -> str:
-    """A number of bytes for people: "12 MiB"."""
-    if number < 2 ** 20:
-        return f"{number / 2 ** 10:.0f} KiB"
-    if number < 2 ** 30:
-        return f"{number / 2 ** 20:.0f} MiB"
-    if number < 2 ** 40:
-        return f"{number / 2 ** 30:.2f} GiB"
-    return f"{number / 2 ** 40:.4g} TiB" if number < 2 ** 50 else f"{number / 2 ** 50:.4g} PiB"
-
-
 def shown(value: object) -> str:
     """A setting's value as messages have it."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) and value == int(value):
-        return str(int(value))
-    return str(value)
+    return shortest(value) if isinstance(value, float) else str(value)

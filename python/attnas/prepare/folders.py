@@ -159,7 +159,7 @@ def _write(folder: Path, source: _Source, made: texts.Prepared, context: int) ->
     sha256 = {}
 
     def write(name: str, content: bytes) -> None:
-        write_file(folder / name, [content])
+        write_file(folder / name, content)
         sha256[name] = hashlib.sha256(content).hexdigest()
     kinds = {"bin": made.ids, "lines.bin": made.lines, "labels.bin": made.labels}
     for ending, arrays in kinds.items():
@@ -180,8 +180,8 @@ def _write(folder: Path, source: _Source, made: texts.Prepared, context: int) ->
         "sha256": sha256, "source_sha256": source.sha256, "warnings": source.warnings,
         "task": "classification" if made.classes else "next_token", "labels": made.classes,
         "least_nll": 0}
-    write_file(folder / "card.json", [json.dumps(card, indent=1, ensure_ascii=False).encode(),
-                                      b"\n"])
+    write_file(folder / "card.json",
+               (json.dumps(card, indent=1, ensure_ascii=False) + "\n").encode())
     return card
 
 
