@@ -923,6 +923,25 @@ class Folders(Case):
         self.assertNotEqual(self.corpus(path=path, context=16), folder)
         self.assertEqual(len(os.listdir(self.folder / "kept")), 2, "no temporary files stay")
 
+    def test_ids_of_a_program_of_ones_own(self):
+        sizes = dict.fromkeys(files.SPLITS, 4)
+        ids = {split: [10, 6, 1, 15] for split in files.SPLITS}
+
+        def write(ids, vocabulary=16):
+            return folders.write_ids(self.folder / "own", ids, vocabulary, sizes=sizes,
+                                     description="my text", many="half bytes")
+        for said, given, vocabulary in (
+                ("valid has 1 ids, must have 2 or more", {**ids, "valid": [1]}, 16),
+                ("test has 0 ids", {"train": [1, 2], "valid": [1, 2]}, 16),
+                ("train has ids from 1 to 15, must be in [0, 15)", ids, 15)):
+            self.refused(said, write, given, vocabulary)
+        self.assertFalse((self.folder / "own").exists())
+        card = write(ids)
+        self.assertEqual((card["first"], card["bytes"], card["unknown_share"]), (10, sizes, {}))
+        self.assertEqual(array.array("i", (self.folder / "own/test.bin").read_bytes()).tolist(),
+                         [10, 6, 1, 15])
+        self.refused("own exists, must be a new folder", write, ids)
+
     def run_module(self, *words, before="", **more):
         command = [sys.executable, "-m", "attnas.prepare", *map(str, words)]
         if before:

@@ -39,11 +39,12 @@ train.labels.bin, ...   of task classification: of each example the label, int32
   last id; nothing else is scored
 
 From Python: known() says which data sets there are, get() puts one into a data folder, find() and
-provenance() say where it is and where it came from, prepare_corpus() is the second command.
+provenance() say where it is and where it came from, prepare_corpus() is the second command,
+write_ids() writes a folder of ids that a program of yours has made.
 """
 
 from .data_sets import default_folder, find, get, known, provenance, read, sha256_of
-from .folders import prepare, prepare_corpus
+from .folders import prepare, prepare_corpus, write_ids
 
 __all__ = ["default_folder", "find", "get", "known", "prepare", "prepare_corpus", "provenance",
-           "read", "sha256_of"]
+           "read", "sha256_of", "write_ids"]

@@ -67,18 +67,20 @@ def known() -> dict[str, DataSet]:
             for name, entry in sorted(found.items())}
 
 
+def cache_folder() -> Path:
+    """attnas/ of the user's cache, $XDG_CACHE_HOME or ~/.cache; data where there is none."""
+    cache, home = (os.environ.get(name, "") for name in ("XDG_CACHE_HOME", "HOME"))
+    if os.path.isabs(cache):
+        return Path(cache) / "attnas"
+    return Path(home) / ".cache" / "attnas" if os.path.isabs(home) else Path("data")
+
+
 def default_folder() -> Path:
     """What NAS_DATA_DIR names; else data/ of the current folder, if there is such a folder; else
-    attnas/ of the user's cache ($XDG_CACHE_HOME or ~/.cache)."""
+    cache_folder()."""
     if named := os.environ.get("NAS_DATA_DIR"):
         return Path(named)
-    if Path("data").is_dir():
-        return Path("data")
-    for base in (os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", "")):
-        if os.path.isabs(base):
-            is_cache = base == os.environ.get("XDG_CACHE_HOME")
-            return (Path(base) if is_cache else Path(base) / ".cache") / "attnas"
-    return Path("data")
+    return Path("data") if Path("data").is_dir() else cache_folder()
 
 
 def splits_of(folder: Path) -> tuple[Path, ...] | None:

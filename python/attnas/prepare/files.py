@@ -10,7 +10,7 @@ import socket
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from attnas.command_line import human_bytes, shortest
@@ -112,8 +112,9 @@ def staging(parent: Path, name: str) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        if made and parent.is_dir() and not any(parent.iterdir()):
-            parent.rmdir()
+        if made:
+            with suppress(OSError):  # it is not empty
+                parent.rmdir()
 
 
 def _remove_those_of_killed_processes(parent: Path, name: str) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import sys
-from collections.abc import Mapping
+from array import array
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,12 @@ class _Source:
                  if file and Path(file).is_file() else None]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
+    def facts(self) -> dict[str, Any]:
+        """What the card says of it."""
+        return {"name": self.name, "settings": dict(self.settings),
+                "bytes": {split: len(text) for split, text in zip(SPLITS, self.splits)},
+                "source_sha256": self.sha256, "warnings": self.warnings}
+
     def prepared(self, context: int) -> texts.Prepared:
         """@throws InputError"""
         if self.name == "fashion_mnist":
@@ -85,7 +93,8 @@ def prepare_corpus(name: str, settings: Mapping[str, Any], context: int, data: P
                    kept: Path | None = None) -> Path:
     """The folder of a corpus, made where it is not kept already as KEPT/HASH.
 
-    @param settings  others have their defaults.   @param kept  .prepared of the data folder.
+    @param settings  others have their defaults.   @param kept  .prepared of the data folder, or,
+        where that cannot be written, of the user's cache.
     @throws InputError  if something was given wrongly; MachineError if the disk is full, say.
     """
     settings = _complete(name, settings)
@@ -95,16 +104,24 @@ def prepare_corpus(name: str, settings: Mapping[str, Any], context: int, data: P
     if name != "fashion_mnist":
         texts.require_settings(settings, context)
     key = source.key(context)
-    kept = kept or data / ".prepared"
+    kept = kept or _kept_folder(data)
     if is_whole(kept / key):
         return kept / key
     made = source.prepared(context)
     with staging(kept, key) as stage:
         ready = fresh(stage, "ready")
-        _write(ready, source, made, context)
-        shutil.rmtree(kept / key, ignore_errors=True)  # damaged
+        _write(ready, source.facts(), made, context)
+        if not is_whole(kept / key):  # another process may be first
+            shutil.rmtree(kept / key, ignore_errors=True)
         publish(ready, kept / key)
     return kept / key
+
+
+def _kept_folder(data: Path) -> Path:
+    place = data.absolute()
+    while not place.exists():
+        place = place.parent
+    return (data if os.access(place, os.W_OK) else data_sets.cache_folder()) / ".prepared"
 
 
 def _complete(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,6 +133,8 @@ def _complete(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(value, (kind, int) if kind is float else kind) or value is True:
             raise InputError(f"data.{key} = {json.dumps(value)}, must be a {kind.__name__}")
         settings[key] = kind(value)
+    if str(settings.get("tokenizer")).endswith(".json"):
+        settings |= {"tokenizer": "bpe", "tokenizer_file": settings["tokenizer"]}
     return settings
 
 
@@ -145,16 +164,47 @@ def prepare(given: list[str], tokenizer: str, settings: Mapping[str, Any],
               else {"tokenizer": "bpe", "tokenizer_file": tokenizer})
     files = {"path": given[0]} if len(given) == 1 else dict(zip(SPLITS, given))
     source = _Source("text_file", _complete("text_file", {**settings, **chosen, **files}), folder)
-    made = source.prepared(2)
+    return _write_new(folder, source.facts(), source.prepared(2))
+
+
+def write_ids(folder: Path | str, ids: Mapping[str, Sequence[int]], vocabulary: int, *,
+              description: str, sizes: Mapping[str, int], many: str = "tokens", unknown: int = -1,
+              ) -> dict[str, Any]:
+    """Writes the folder of a stream of ids for each of train, valid and test, however they were
+    made: the first of each is input only.
+
+    @param sizes  bytes of the three texts, for bits per byte.   @param unknown  id of what the
+        vocabulary lacks, if there is one.   @return the card.
+    @throws InputError  if an id is none, a split is missing or empty, or the folder exists.
+    """
+    for split in SPLITS:
+        if len(ids.get(split, ())) < 2:
+            raise InputError(f"{split} has {len(ids.get(split, ()))} ids, must have 2 or more")
+        if not 0 <= min(ids[split]) <= max(ids[split]) < vocabulary:
+            raise InputError(f"{split} has ids from {min(ids[split])} to {max(ids[split])}, must "
+                             f"be in [0, {vocabulary})")
+    made = texts.Prepared(description, "", many, vocabulary,
+                          {split: array("i", ids[split]) for split in SPLITS},
+                          (-1, unknown, -1), ids["train"][0])
+    folder = Path(folder)
+    if folder.exists():
+        raise InputError(f"{folder} exists, must be a new folder")
+    facts = {"name": "ids", "settings": {}, "bytes": dict(sizes), "source_sha256": "",
+             "warnings": []}
+    return _write_new(folder, facts, made)
+
+
+def _write_new(folder: Path, facts: dict[str, Any], made: texts.Prepared) -> dict[str, Any]:
     with staging(folder.parent, folder.name) as stage:
         ready = fresh(stage, "ready")
-        card = _write(ready, source, made, 2)
+        card = _write(ready, facts, made, 2)
         if not publish(ready, folder):
             raise InputError(f"{folder} exists, must be a new folder")
     return card
 
 
-def _write(folder: Path, source: _Source, made: texts.Prepared, context: int) -> dict[str, Any]:
+def _write(folder: Path, facts: dict[str, Any], made: texts.Prepared,
+           context: int) -> dict[str, Any]:
     """Writes the files and the card that says what they are. @throws MachineError"""
     sha256 = {}
 
@@ -168,16 +218,14 @@ def _write(folder: Path, source: _Source, made: texts.Prepared, context: int) ->
     if made.tokenizer_file and made.file is not None:
         write(made.tokenizer_file, made.file)
     card = {
-        "format": FORMAT, "name": source.name, "description": made.description, "unit": made.unit,
+        "format": FORMAT, **facts, "description": made.description, "unit": made.unit,
         "many": made.many, "vocabulary": made.vocabulary,
         "special": dict(zip(("pad", "unknown", "end_of_sentence"), made.special)),
         "first": made.first if made.layout == "standard" else -1, "layout": made.layout,
         "context": None if made.layout == "standard" else context,
-        "settings": dict(source.settings),
-        "bytes": {split: len(text) for split, text in zip(SPLITS, source.splits)},
         "tokens": {split: len(ids) for split, ids in made.ids.items()},
         "unknown_share": _unknown_share(made), "tokenizer_file": made.tokenizer_file,
-        "sha256": sha256, "source_sha256": source.sha256, "warnings": source.warnings,
+        "sha256": sha256,
         "task": "classification" if made.classes else "next_token", "labels": made.classes,
         "least_nll": 0}
     write_file(folder / "card.json",
