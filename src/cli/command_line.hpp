@@ -10,6 +10,7 @@
 #include <boost/program_options.hpp>
 
 #include "cli/program.hpp"
+#include "cli/versions.hpp"
 #include "core/error.hpp"
 #include "core/terminal.hpp"
 #include "report/text.hpp"
@@ -77,10 +78,8 @@ inline std::string help_text(const std::string& usage,
 }
 
 /// Prints what --help or --version ask for. @return whether one of them was given.
-/// @param version_text  what --version prints.
 inline bool answers(bool help, bool version, const char* usage,
-                    const boost::program_options::options_description& visible,
-                    std::string (*version_text)()) {
+                    const boost::program_options::options_description& visible) {
   if (help) {
     std::cout << help_text(usage, visible);
   } else if (version) {

@@ -11,11 +11,11 @@
 #include "cli/command_line.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/with_torch.hpp"
+#include "cli/programs.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
-#include "core/words_only.hpp"
+#include "models/analyse.hpp"
 
 namespace {
 
@@ -81,11 +81,11 @@ po::options_description options(Arguments& arguments) {
 }
 
 /// @param kept  receives the folder that keeps what is finished.
-int run(int argc, char** argv, const nas::WithTorch& torch, std::string& kept) {
+int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
   const auto visible = options(arguments);
   nas::parse_command_line(argc, argv, "nas-analyse", visible, arguments.words);
-  if (nas::answers(arguments.help, arguments.version, kUsage, visible, torch.version_text)) {
+  if (nas::answers(arguments.help, arguments.version, kUsage, visible)) {
     return nas::kDone;
   }
   if (arguments.words.size() < 2) {
@@ -100,11 +100,10 @@ int run(int argc, char** argv, const nas::WithTorch& torch, std::string& kept) {
       .replicate = arguments.replicate < 0 ? std::nullopt : std::optional(arguments.replicate),
       .sequences = arguments.sequences,
       .overrides = {arguments.words.begin() + 2, arguments.words.end()}};
-  nas::require_more_than_words();
   nas::install_stop_handlers();
   kept = arguments.words[0];
-  const auto result = torch.analyse_run(request);
-  std::cout << nas::printable(torch.analysis_table(result)) << "\nwritten to "
+  const auto result = nas::analyse_run(request);
+  std::cout << nas::printable(nas::analysis_table(result)) << "\nwritten to "
             << (result.folder / "attention.json").string() << '\n';
   if (!arguments.no_report) nas::write_page(nas::page_of_attention(result.folder));
   return nas::kDone;
@@ -112,8 +111,8 @@ int run(int argc, char** argv, const nas::WithTorch& torch, std::string& kept) {
 
 }  // namespace
 
-int nas::nas_analyse(const WithTorch& torch, int argc, char** argv) {
+int nas::nas_analyse(int argc, char** argv) {
   std::string kept;
   return nas::run_main(
-      "nas-analyse", [&] { return run(argc, argv, torch, kept); }, kept);
+      "nas-analyse", [&] { return run(argc, argv, kept); }, kept);
 }

@@ -16,9 +16,9 @@
 #include "cli/command_line.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
+#include "cli/programs.hpp"
 #include "cli/running_trainings.hpp"
 #include "cli/status_lines.hpp"
-#include "cli/with_torch.hpp"
 #include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -26,7 +26,6 @@
 #include "core/stop.hpp"
 #include "core/terminal.hpp"
 #include "core/words.hpp"
-#include "core/words_only.hpp"
 #include "report/columns.hpp"
 #include "report/text.hpp"
 #include "study/comparison_study.hpp"
@@ -163,11 +162,11 @@ std::string closing_table(const nas::ComparisonResult& result) {
 }
 
 /// @param kept  receives the folder that keeps what is finished.
-int run(int argc, char** argv, const nas::WithTorch& torch, std::string& kept) {
+int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
   const auto visible = options(arguments);
   nas::parse_command_line(argc, argv, "nas-compare", visible, arguments.words);
-  if (nas::answers(arguments.help, arguments.version, kUsage, visible, torch.version_text)) {
+  if (nas::answers(arguments.help, arguments.version, kUsage, visible)) {
     return nas::kDone;
   }
   if (arguments.words.empty()) {
@@ -185,20 +184,19 @@ int run(int argc, char** argv, const nas::WithTorch& torch, std::string& kept) {
       arguments.output.empty() ? std::filesystem::path("runs") / comparison.common().name
                                : std::filesystem::path(nas::at_home(arguments.output));
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  nas::require_more_than_words();
   nas::install_stop_handlers();
   kept = folder.string();
   try {
     nas::ComparisonResult result;
     {
       SearchesDisplay display(arguments.quiet);
-      result = torch.run_comparison(
-          comparison, {.folder = folder,
-                       .threads = arguments.threads > 0 ? arguments.threads : cores,
-                       .on_progress = [&display](std::size_t done, std::size_t missing,
-                                                 const std::string& name) {
-                         display.update(done, missing, name);
-                       }});
+      result = nas::run_comparison(comparison,
+                                   {.folder = folder,
+                                    .threads = arguments.threads > 0 ? arguments.threads : cores,
+                                    .on_progress = [&display](std::size_t done, std::size_t missing,
+                                                              const std::string& name) {
+                                      display.update(done, missing, name);
+                                    }});
     }
     std::cout << '\n'
               << nas::printable(closing_table(result)) << "\nwritten to "
@@ -218,8 +216,8 @@ int run(int argc, char** argv, const nas::WithTorch& torch, std::string& kept) {
 
 }  // namespace
 
-int nas::nas_compare(const WithTorch& torch, int argc, char** argv) {
+int nas::nas_compare(int argc, char** argv) {
   std::string kept;
   return nas::run_main(
-      "nas-compare", [&] { return run(argc, argv, torch, kept); }, kept);
+      "nas-compare", [&] { return run(argc, argv, kept); }, kept);
 }

@@ -13,7 +13,6 @@
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
 #include "core/error.hpp"
-#include "core/words_only.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
 #include "store/store_copy.hpp"
@@ -214,7 +213,6 @@ int run(int argc, char** argv, std::string& kept) {
   }
   if (to_folder) {
     check_folder(options);
-    nas::require_more_than_words();
     kept = options.words.front();
     const auto written =
         nas::folder_formats()
@@ -227,7 +225,6 @@ int run(int argc, char** argv, std::string& kept) {
     return 0;
   }
   const auto& format = check(options);
-  nas::require_more_than_words();
   const auto summary = summary_of(nas::store_named(options.words.front()), options.trainings);
   if (options.output.empty()) {
     format.write(summary, std::cout);

@@ -16,17 +16,16 @@
 #include "cli/multirun.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
+#include "cli/programs.hpp"
 #include "cli/schema.hpp"
 #include "cli/status.hpp"
 #include "cli/study_program.hpp"
 #include "cli/verify.hpp"
-#include "cli/with_torch.hpp"
 #include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/installed.hpp"
 #include "core/stop.hpp"
-#include "core/words_only.hpp"
 #include "report/text.hpp"
 #include "study/reproduction.hpp"
 #include "study/study.hpp"
@@ -188,40 +187,38 @@ std::string judged(const nas::Reproduction& made) {
 /// Makes evaluations of a run again, telling of each.
 /// @param arguments  whose words are "verify", the run and overrides.
 /// @return whether all are as recorded.
-bool retrain(const Arguments& arguments, const nas::WithTorch& torch) {
+bool retrain(const Arguments& arguments) {
   const auto& words = arguments.words;
   nas::install_stop_handlers();
-  const auto made = torch.reproduce(words[1],
-                                    {.count = arguments.retrain,
-                                     .overrides = {words.begin() + 2, words.end()},
-                                     .force_device = arguments.study.force_device},
-                                    [&](const nas::Reproduction& so_far) {
-                                      const bool equal = so_far.made.back().differences.empty();
-                                      if (equal && arguments.study.quiet) return;
-                                      std::cout << nas::printable(made_again(so_far)) << std::flush;
-                                    });
+  const auto made = nas::reproduce(words[1],
+                                   {.count = arguments.retrain,
+                                    .overrides = {words.begin() + 2, words.end()},
+                                    .force_device = arguments.study.force_device},
+                                   [&](const nas::Reproduction& so_far) {
+                                     const bool equal = so_far.made.back().differences.empty();
+                                     if (equal && arguments.study.quiet) return;
+                                     std::cout << nas::printable(made_again(so_far)) << std::flush;
+                                   });
   std::cout << judged(made);
   return made.num_different() == 0;
 }
 
 /// @return exit code.
-int verify(const Arguments& arguments, const nas::WithTorch& torch) {
+int verify(const Arguments& arguments) {
   const auto& words = arguments.words;
   const bool retrains = arguments.retrain > 0;
   if (words.size() < 2 || (words.size() > 2 && !retrains)) {
     throw nas::InputError("verify: exactly one run must be given");
   }
-  nas::require_more_than_words();
   if (!nas::verify_run(words[1], arguments.remove, std::cout)) return nas::kBadInput;
-  if (retrains && !retrain(arguments, torch)) return nas::kBadInput;
+  if (retrains && !retrain(arguments)) return nas::kBadInput;
   return nas::kDone;
 }
 
 /// Runs that lists of values stand for, one after the other, and the page that compares them. All are
 /// read before one begins; the same command continues.
 /// @param kept  receives the folder that keeps what is finished.
-int run_several(const Arguments& arguments, char** argv, const nas::WithTorch& torch,
-                std::string& kept) {
+int run_several(const Arguments& arguments, char** argv, std::string& kept) {
   const auto& file = arguments.words.front();
   const auto parts = nas::multirun({arguments.words.begin() + 1, arguments.words.end()});
   if (parts.size() == 1) {
@@ -236,12 +233,11 @@ int run_several(const Arguments& arguments, char** argv, const nas::WithTorch& t
     folders.push_back((root / part.folder).string());
     studies.emplace_back(file, part.overrides, folders.back());
   }
-  nas::require_more_than_words();
   int worst = nas::kDone;
   for (std::size_t i = 0; i < studies.size(); ++i) {
     std::cout << "\nrun " << i + 1 << " of " << studies.size() << ": " << parts[i].folder << '\n'
               << std::flush;
-    const auto code = torch.run_study(studies[i], arguments.study, argv, kept);
+    const auto code = nas::run_study(studies[i], arguments.study, argv, kept);
     if (code == nas::kStopped) return code;
     worst = std::max(worst, code);
   }
@@ -256,12 +252,12 @@ int run_several(const Arguments& arguments, char** argv, const nas::WithTorch& t
 }
 
 /// @param kept  receives the folder that keeps what is finished.
-int run(int argc, char** argv, const nas::WithTorch& torch, std::string& kept) {
+int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
   const auto visible = options(arguments);
   const auto given = nas::parse_command_line(argc, argv, "nas-run", visible, arguments.words);
   const auto& asked = arguments.study;
-  if (nas::answers(asked.help, asked.version, kUsage, visible, torch.version_text)) {
+  if (nas::answers(asked.help, asked.version, kUsage, visible)) {
     return nas::kDone;
   }
   if (arguments.words.empty()) {
@@ -304,21 +300,21 @@ int run(int argc, char** argv, const nas::WithTorch& torch, std::string& kept) {
     std::cout << nas::wrapped(text, nas::line_width());
     return nas::kDone;
   }
-  if (words.front() == "verify") return verify(arguments, torch);
+  if (words.front() == "verify") return verify(arguments);
   require_configuration(words.front());
-  if (arguments.multirun) return run_several(arguments, argv, torch, kept);
+  if (arguments.multirun) return run_several(arguments, argv, kept);
   constexpr std::string_view kBaseline = "baseline=";
   for (const auto& word : words) {
     if (word.starts_with(kBaseline)) nas::load_plugins_of_names({word.substr(kBaseline.size())});
   }
   const nas::Study study(words.front(), {words.begin() + 1, words.end()}, arguments.study.output);
-  return torch.run_study(study, arguments.study, argv, kept);
+  return nas::run_study(study, arguments.study, argv, kept);
 }
 
 }  // namespace
 
-int nas::nas_run(const WithTorch& torch, int argc, char** argv) {
+int nas::nas_run(int argc, char** argv) {
   std::string kept;
   return nas::run_main(
-      "nas-run", [&] { return run(argc, argv, torch, kept); }, kept);
+      "nas-run", [&] { return run(argc, argv, kept); }, kept);
 }

@@ -14,8 +14,8 @@
 
 #include "cli/command_line.hpp"
 #include "cli/program.hpp"
+#include "cli/programs.hpp"
 #include "cli/study_program.hpp"
-#include "cli/with_torch.hpp"
 #include "cli/words.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
@@ -272,8 +272,7 @@ int judge_gates_again(const Arguments& arguments) {
 }
 
 /// A pilot of a configuration's task.
-int run_gates(const Arguments& arguments, char** argv, const nas::WithTorch& torch,
-              std::string& kept) {
+int run_gates(const Arguments& arguments, char** argv, std::string& kept) {
   if (arguments.words.empty()) {
     throw nas::InputError("command line: no configuration given; nas-train --help shows how");
   }
@@ -298,7 +297,7 @@ int run_gates(const Arguments& arguments, char** argv, const nas::WithTorch& tor
                                                      : fs::path(arguments.study.output);
   const nas::Study study(file, overrides, folder);
   nlohmann::json record;
-  const auto code = torch.run_pilot(
+  const auto code = nas::run_pilot(
       study, arguments.study, argv,
       {.text = plan.text,
        .trainings = plan.trainings,
@@ -310,24 +309,24 @@ int run_gates(const Arguments& arguments, char** argv, const nas::WithTorch& tor
 }
 
 /// @param kept  receives the folder that keeps what is finished.
-int run(int argc, char** argv, const nas::WithTorch& torch, std::string& kept) {
+int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
   const auto visible = options(arguments);
   nas::parse_command_line(argc, argv, "nas-train", visible, arguments.words);
   const auto& asked = arguments.study;
-  if (nas::answers(asked.help, asked.version, kUsage, visible, torch.version_text)) {
+  if (nas::answers(asked.help, asked.version, kUsage, visible)) {
     return nas::kDone;
   }
   nas::begin_study_program(asked);
   if (!arguments.judge.empty()) return judge_gates_again(arguments);
-  if (arguments.gates) return run_gates(arguments, argv, torch, kept);
-  return torch.run_study(study_of(arguments), arguments.study, argv, kept);
+  if (arguments.gates) return run_gates(arguments, argv, kept);
+  return nas::run_study(study_of(arguments), arguments.study, argv, kept);
 }
 
 }  // namespace
 
-int nas::nas_train(const WithTorch& torch, int argc, char** argv) {
+int nas::nas_train(int argc, char** argv) {
   std::string kept;
   return nas::run_main(
-      "nas-train", [&] { return run(argc, argv, torch, kept); }, kept);
+      "nas-train", [&] { return run(argc, argv, kept); }, kept);
 }

@@ -22,11 +22,6 @@ bool should_wait_passively(std::int64_t threads, const EnvironmentVariable& vari
   return threads > 1 && variable(kPolicy) == nullptr && variable("GOMP_SPINCOUNT") == nullptr;
 }
 
-void choose_passive_waiting(std::int64_t threads) {
-  if (!should_wait_passively(threads, of_process)) return;
-  (void)setenv(kPolicy, "PASSIVE", /*overwrite=*/0);  // else wait_passively() says what is wrong
-}
-
 void wait_passively(std::int64_t threads, char* const* argv) {
   if (!should_wait_passively(threads, of_process)) return;
   // What is set now is found by the new process, so that it does not start another one.

@@ -16,10 +16,6 @@ using EnvironmentVariable = std::function<const char*(const char* name)>;
 /// @param threads  of one training run.
 bool should_wait_passively(std::int64_t threads, const EnvironmentVariable& variable);
 
-/// Sets OMP_WAIT_POLICY=PASSIVE for a process that this one is about to become, if it should wait
-/// passively.
-void choose_passive_waiting(std::int64_t threads);
-
 /// Starts this program anew with OMP_WAIT_POLICY=PASSIVE if it should wait passively, since OpenMP
 /// reads that before main. Returns if there is nothing to do, and with a warning on standard error
 /// if it cannot. Loses what the process has done so far: call it before anything is printed or

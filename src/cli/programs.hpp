@@ -4,10 +4,16 @@
 
 namespace NAS_PUBLIC nas {
 
-/// The programs that need no LibTorch, from the arguments of main to the exit code; nas_program() of
-/// cli/start.hpp runs any. They lie in the library, as they stand on what it hides, and a plug-in finds
-/// the registries that they use.
+/// The programs, from the arguments of main to the exit code. They lie in the libraries, as they stand on
+/// what these hide, and a plug-in finds the registries that they use. Without LibTorch there are those
+/// of nas_add_program(NAME LIBRARY attnas_base) alone.
+int nas_analyse(int argc, char** argv);
+int nas_compare(int argc, char** argv);
 int nas_data(int argc, char** argv);
 int nas_export(int argc, char** argv);
+int nas_model(int argc, char** argv);
+int nas_run(int argc, char** argv);
+int nas_train(int argc, char** argv);
+int nas_work(int argc, char** argv);
 
 }  // namespace nas

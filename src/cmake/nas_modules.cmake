@@ -106,23 +106,14 @@ function(nas_add_plugins kind)
 endfunction()
 
 # nas_add_program(nas-run LIBRARY attnas): a program in build/<preset>/bin, installed; src/cli/nas_run.cpp in the library is
-# what it does. With attnas it begins without LibTorch (src/cli/start.hpp), and is linked with no library of ours.
+# what it does.
 function(nas_add_program name)
   cmake_parse_arguments(ARG "" "LIBRARY" "" ${ARGN})
   string(REPLACE "-" "_" program ${name})
   set(main ${PROJECT_BINARY_DIR}/generated/${program}.cpp)
-  if(ARG_LIBRARY STREQUAL "attnas")
-    configure_file(${PROJECT_SOURCE_DIR}/src/cli/main_in_stages.cpp.in ${main} @ONLY)
-    add_executable(${name} ${main})
-    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-    target_link_libraries(${name} PRIVATE nas_start nas_flags)
-    add_dependencies(${name} attnas_base attnas nas_catalogue)
-    set_target_properties(${name} PROPERTIES BUILD_RPATH ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
-  else()
-    configure_file(${PROJECT_SOURCE_DIR}/src/cli/main.cpp.in ${main} @ONLY)
-    add_executable(${name} ${main})
-    target_link_libraries(${name} PRIVATE ${ARG_LIBRARY} nas_flags)
-  endif()
+  configure_file(${PROJECT_SOURCE_DIR}/src/cli/main.cpp.in ${main} @ONLY)
+  add_executable(${name} ${main})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARY} nas_flags)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 

@@ -17,7 +17,6 @@
 #include "core/installed.hpp"
 #include "core/registry.hpp"
 #include "core/version.hpp"
-#include "core/words_only.hpp"
 
 namespace nas {
 
@@ -129,7 +128,6 @@ PluginFile load_plugin(const fs::path& given, PluginSource source) {
   auto mistake = all.refused.find(hash);
   if (mistake == all.refused.end()) {
     require_stamp(bytes, name);
-    require_more_than_words();  // it may stand on LibTorch
     show_attnas();
     Registrations found;
     registrations() = &found;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -18,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/start.hpp"
+#include "cli/programs.hpp"
 #include "core/seed.hpp"
 #include "core/temporary_folder.hpp"
 #include "digest_file.hpp"
@@ -57,10 +58,9 @@ class Program {
     std::vector<char*> argv;
     for (auto& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
-    if (start == Start::forked) {
-      const auto function = "nas_" + name.substr(4);
-      const int code =
-          nas_program(function.c_str(), static_cast<int>(arguments.size()), argv.data());
+    if (const auto forked = functions().find(name);
+        start == Start::forked && forked != functions().end()) {
+      const int code = forked->second(static_cast<int>(arguments.size()), argv.data());
       std::cout.flush();
       std::fflush(nullptr);
       _exit(code);  // what the test has made is its own to remove
@@ -105,6 +105,15 @@ class Program {
   }
 
  private:
+  /// What a fork can do; another program is executed.
+  static const std::map<std::string, int (*)(int, char**)>& functions() {
+    static const std::map<std::string, int (*)(int, char**)> kFunctions{
+        {"nas-analyse", nas_analyse}, {"nas-compare", nas_compare}, {"nas-data", nas_data},
+        {"nas-export", nas_export},   {"nas-model", nas_model},     {"nas-run", nas_run},
+        {"nas-train", nas_train},     {"nas-work", nas_work}};
+    return kFunctions;
+  }
+
   std::filesystem::path output_;
   pid_t pid_ = -1;
   std::int64_t peak_kib_ = 0;
