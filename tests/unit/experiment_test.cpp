@@ -44,7 +44,7 @@ TEST_F(ExperimentTest, ValidationsThatNeverComeAreSaid) {
       "training: {steps: 1000, checkpoints: [100, 500], early_stop_after: 400}\n";
   EXPECT_TRUE(load(file).notes.empty());
   EXPECT_EQ(load(file, {"training.steps=500"}).notes,
-            Texts{"training.early_stop_after = 400 stops nobody: training.checkpoints has no step "
+            Texts{"training.early_stop_after = 400 stops no candidate: training.checkpoints has no step "
                   "from there on before the last one"});
   const auto cut = load(file, {"training.steps=300", "training.early_stop_after=100"});
   EXPECT_EQ(cut.notes, Texts{"training.checkpoints beyond training.steps = 300 are left out"});
@@ -307,7 +307,7 @@ TEST_F(ExperimentTest, RungsAreRecorded) {
   const auto more = load(asha + rungs, {"training.steps=400", "fidelity.checkpoint_space=5"});
   EXPECT_EQ(differing_keys(read.resolved, more.resolved), Texts{});
   EXPECT_EQ(load(asha + rungs, {"training.steps=601"}).notes,
-            Texts{"fidelity: steps 150 and 601 are more than 4 times apart: who is best at the "
+            Texts{"fidelity: steps 150 and 601 are more than 4 times apart: what is best at the "
                   "first may not be at the second"});
   const auto audited = load(asha + rungs, {"training.steps=400", "fidelity.audit=0.5"});
   EXPECT_EQ(differing_keys(read.resolved, audited.resolved), Texts{});

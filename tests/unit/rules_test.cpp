@@ -9,11 +9,12 @@
 #include "experiment_fixture.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
+#include "widths.hpp"
 
 namespace nas {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// A configuration, and what is said of it: all of it where it begins with a place, else a part;
 /// nothing where it is right.
@@ -160,10 +161,10 @@ const std::vector<Case>& cases_of_rungs() {
        "evaluation.repeated = retrain, must be reuse with the section fidelity"},
       {kAsha + kRungs + "evaluation: {replicates: 2, racing_replicates: 4}\n",
        "evaluation.replicates = 2, must be 1 with the section fidelity and "
-       "evaluation.racing_replicates: races decide who is trained with further seeds"},
+       "evaluation.racing_replicates: races decide what is trained with further seeds"},
       {kAsha + kRungs + "evaluation: {replicates: 3}\n", ""},
       {kAsha + kRungs + "training: {early_stop_after: 9}\n",
-       "training.early_stop_after = 9, must be 0 with the section fidelity: rungs decide who is "
+       "training.early_stop_after = 9, must be 0 with the section fidelity: rungs decide what is "
        "trained on"},
       {"algorithm: nsga2_async\nobjectives: [perplexity, seed_sd]\nevaluation: {replicates: 2}\n" +
            kRungs,
@@ -183,7 +184,7 @@ const std::vector<Case>& cases_of_rungs() {
        "nothing waits for a batch"},
       {"algorithm: motpe\n" + kHalving,
        "must be asha, with algorithm.in_flight > 1, where candidates are asked for one at a time: "
-       "of a batch of one nobody is the best"},
+       "a batch of one has no best candidate"},
       {"algorithm: simulated_annealing\n" + kHalving,
        "must be asha, with algorithm.in_flight > 1, where candidates are asked for one at a time"},
       {kAsha + "fidelity: {min: 9, promote: pasha, epsilon: [0.1, 0]}\n", ""},
@@ -350,9 +351,9 @@ std::vector<Case> all_cases() {
   return all;
 }
 
-class Rules : public ExperimentTest, public testing::WithParamInterface<Case> {};
+class Rules : public ExperimentTest, public ::testing::WithParamInterface<Case> {};
 
-INSTANTIATE_TEST_SUITE_P(, Rules, testing::ValuesIn(all_cases()));
+INSTANTIATE_TEST_SUITE_P(, Rules, ::testing::ValuesIn(all_cases()));
 
 TEST_P(Rules, SayWhereWhatWasGivenAndWhatIsAllowed) {
   const auto& [text, said, overrides] = GetParam();
@@ -375,7 +376,57 @@ std::vector<std::string> pieces_of(std::string_view text) {
   return pieces;
 }
 
-TEST(RuleTable, EachRuleOfAConfigurationHasACase) {
+class RuleTable : public ExperimentTest {
+ protected:
+  static std::size_t number_of(RuleStage stage) {
+    return static_cast<std::size_t>(std::count_if(
+        rules().begin(), rules().end(), [stage](const auto& rule) { return rule.stage == stage; }));
+  }
+  static Texts said(RuleStage stage, const RuleFacts& facts) {
+    Texts texts;
+    for (const auto& breach : breaches(stage, facts)) texts.push_back(breach.text());
+    return texts;
+  }
+};
+
+TEST_F(RuleTable, HasWhatAComparisonRefuses) {
+  auto experiment = load(kAgeing + ", order: arrival}\n");
+  experiment.fidelity.emplace().set("audit", 0.5);
+  experiment.evaluation.set("racing_replicates", Integer{5});
+  experiment.budget.set("evaluations", Integer{0});
+  experiment.budget.set("seconds", 60.0);
+  experiment.budget.set("gpu_seconds", 60.0);
+  const std::string limits =
+      "must be 0: a comparison limits evaluations, asks, train_seconds and train_steps";
+  const Texts all{
+      "problem.type = attention_search, must be tabular: a comparison trains nothing",
+      "algorithms.order = arrival, must be virtual in a comparison: a table's answers take no time",
+      "evaluation.racing_replicates = 5, must be 0 in a comparison: a table answers without races",
+      "algorithms.fidelity.audit = 0.5, must be 0 in a comparison, which knows all ends",
+      "budget.evaluations = 0, must be at least 1: the training runs of a search",
+      "budget.seconds = 60, " + limits,
+      "budget.gpu_seconds = 60, " + limits};
+  EXPECT_EQ(said(RuleStage::comparison, {.experiment = experiment}), all);
+  EXPECT_EQ(all.size(), number_of(RuleStage::comparison));
+}
+
+TEST_F(RuleTable, HasWhatAProblemRefusesOnceItIsMade) {
+  auto experiment = load("problem: stand_in_function\n" + kAny);
+  experiment.retest.set("replicates", Integer{2});
+  experiment.budget.set("gpu_seconds", 60.0);
+  experiment.budget.set("train_steps", Integer{60});
+  experiment.budget.set("train_seconds", 60.0);
+  const testing::Widths trains_nothing;
+  const std::string problem = "the problem stand_in_function";
+  const Texts all{"retest.replicates = 2, must be 0: " + problem + " trains nothing",
+                  "budget.gpu_seconds = 60, must be 0 on the device cpu: it spends none",
+                  "budget.train_steps = 60, must be 0 for " + problem + ": it takes none",
+                  "budget.train_seconds = 60, must be 0 for " + problem + ": it takes none"};
+  EXPECT_EQ(said(RuleStage::set_up, {.experiment = experiment, .problem = &trains_nothing}), all);
+  EXPECT_EQ(all.size(), number_of(RuleStage::set_up));
+}
+
+TEST_F(RuleTable, EachRuleOfAConfigurationHasACase) {
   const auto cases = all_cases();
   for (const auto& rule : rules()) {
     if (rule.stage != RuleStage::configuration && rule.stage != RuleStage::algorithm) continue;
@@ -389,11 +440,11 @@ TEST(RuleTable, EachRuleOfAConfigurationHasACase) {
   }
 }
 
-TEST(RuleTable, DescribesWhatASettingMustBe) {
-  EXPECT_THAT(rules_of("model.width"), testing::ElementsAre("must be a multiple of model.heads"));
+TEST_F(RuleTable, DescribesWhatASettingMustBe) {
+  EXPECT_THAT(rules_of("model.width"), ::testing::ElementsAre("must be a multiple of model.heads"));
   EXPECT_THAT(rules_of("evaluation.repeated"),
-              testing::Contains("must be reuse where evaluation.racing_replicates: races decide "
-                                "what is evaluated again"));
+              ::testing::Contains("must be reuse where evaluation.racing_replicates: races decide "
+                                  "what is evaluated again"));
   EXPECT_TRUE(rules_of("evaluation.threads").empty());
 }
 

@@ -484,9 +484,9 @@ class Reader {
     if (early == 0 || listed() || mistaken_.contains("training")) return;
     if (std::none_of(checkpoints.begin(), checkpoints.end(),
                      [&](Integer step) { return step >= early && step < steps; })) {
-      experiment_.notes.push_back(
-          "training.early_stop_after = " + std::to_string(early) +
-          " stops nobody: training.checkpoints has no step from there on before the last one");
+      experiment_.notes.push_back("training.early_stop_after = " + std::to_string(early) +
+                                  " stops no candidate: training.checkpoints has no step from "
+                                  "there on before the last one");
     }
   }
 
@@ -527,7 +527,7 @@ class Reader {
       if (steps[i] <= 4 * steps[i - 1]) continue;
       experiment_.notes.push_back("fidelity: steps " + std::to_string(steps[i - 1]) + " and " +
                                   std::to_string(steps[i]) +
-                                  " are more than 4 times apart: who is best at the first may not "
+                                  " are more than 4 times apart: what is best at the first may not "
                                   "be at the second");
     }
   }

@@ -50,13 +50,12 @@ struct Rule {
   RuleStage stage;
   std::string_view setting;   ///< its path: "evaluation.repeated"; or a section
   std::string_view sections;  ///< apart by blanks: with a mistake in one it is not looked at
-  /// Conditions under which it is broken, joined by " & ", each a name (see rules.cpp), "!" before
-  /// one, or a comparison "PATH = VALUE", by =, !=, > or <= of numbers, by = or != of texts. A setting
-  /// that is not there compares to nothing.
-  std::string_view broken;
+  bool (*broken)(const RuleFacts&);
   /// What follows "must": `{evaluation.replicates}` stands for that setting with its value, anything
   /// else in braces for what breaks the rule.
   std::string_view must;
+  /// Names or phrases of what breaks it, each of which is a breach; nullptr: of nothing in particular.
+  std::vector<std::string> (*by)(const RuleFacts&) = nullptr;
 };
 
 /// A rule that is broken.
@@ -75,7 +74,7 @@ std::vector<Breach> breaches(RuleStage stage, const RuleFacts& facts);
 /// @return what a setting (or section) must be, one text a rule: "must be a multiple of model.heads".
 std::vector<std::string> rules_of(std::string_view path);
 
-/// The rules of single settings and small groups of them. What needs more than a row, such as models
+/// The rules of single settings and small groups of them. A setting that is not there breaks none. What needs more than a row, such as models
 /// of a space, is checked where it is read.
 std::span<const Rule> rules();
 
