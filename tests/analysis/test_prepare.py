@@ -655,7 +655,7 @@ class DataSets(Case):
 
 
 class Archives(Case):
-    def unpack(self, content, always=archives.ARCHIVE_BYTES, name="a.tar"):
+    def unpack(self, content, always=files.ARCHIVE_BYTES, name="a.tar"):
         into = self.folder / "in"
         subprocess.run(["rm", "-rf", into], check=True)
         into.mkdir()
@@ -719,11 +719,11 @@ class Archives(Case):
                          self.unpack, tar([("d", b"")] * 101, type=tarfile.DIRTYPE))
 
     def test_gzip_alone(self):
-        self.assertEqual(archives.read_gzip(self.write("a.gz", gzip.compress(b"a")
+        self.assertEqual(files.read_gzip(self.write("a.gz", gzip.compress(b"a")
                                                        + gzip.compress(b"b"))), b"ab")
-        self.refused("b.gz: not compressed by gzip", archives.read_gzip,
+        self.refused("b.gz: not compressed by gzip", files.read_gzip,
                      self.write("b.gz", "words"))
-        self.refused("c.gz: not a readable archive", archives.read_gzip,
+        self.refused("c.gz: not a readable archive", files.read_gzip,
                      self.write("c.gz", gzip.compress(b"abcdef")[:-4]))
 
 

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from attnas.command_line import run_main
+from attnas.command_line import printable, run_main
 from attnas.errors import InputError
 
 from . import data_sets, folders, texts
@@ -64,12 +64,12 @@ def _prepare(given: argparse.Namespace) -> None:
                                                         "pretokens", "valid_share", "test_share")}
     card = folders.prepare(given.texts, given.tokenizer, settings, given.output)
     for warning in card["warnings"]:
-        print(f"attnas: warning: {warning}", file=sys.stderr)
+        print(f"warning: {printable(warning)}", file=sys.stderr)
     print(f"{given.output}: {card['vocabulary']} {card['many']}; tokens of train, valid, test: "
           + ", ".join(map(str, card["tokens"].values())))
     for split, share in card["unknown_share"].items():
         if share > 0.05:
-            print(f"attnas: warning: {100 * share:.2f} % of {split} are unknown tokens; "
+            print(f"warning: {100 * share:.2f} % of {split} are unknown tokens; "
                   "--tokenizer bpe knows all", file=sys.stderr)
 
 

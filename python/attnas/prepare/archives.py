@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import lzma
 import os
@@ -16,9 +15,8 @@ from typing import BinaryIO
 
 from attnas.errors import InputError, MachineError
 
-from .files import io_failure
+from .files import ARCHIVE_BYTES, io_failure
 
-ARCHIVE_BYTES = 64 << 20  # that any archive may unpack to; a downloaded one may itself be so long
 _ENTRIES = 100_000
 _BLOCK = 4096  # of the disk, which an empty file or a folder takes, too
 _UNPACK = ": unpack it yourself if it is what it says"
@@ -150,21 +148,3 @@ def _of_package(file: BinaryIO) -> Iterator[Entry]:
             yield name, content
         elif name.startswith("data.tar"):
             yield from _of_tar(content)
-
-
-def read_gzip(path: Path) -> bytes:
-    """The bytes of a file that gzip compressed, also in pieces (dictzip).
-
-    @throws InputError  "FILE: ..." if it is none, or holds more than 256 MiB.
-    """
-    most = 4 * ARCHIVE_BYTES
-    try:
-        with gzip.open(path) as file:
-            found = file.read(most + 1)
-    except gzip.BadGzipFile as error:
-        raise InputError(f"{path}: not compressed by gzip") from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: not a readable archive: {error}") from error
-    if len(found) > most:
-        raise InputError(f"{path}: holds more than {most} bytes")
-    return found

@@ -12,8 +12,7 @@ from pathlib import Path
 from attnas.errors import InputError
 
 from . import images
-from .archives import read_gzip
-from .files import file_below, read_file
+from .files import file_below, read_file, read_gzip
 
 Texts = tuple[bytes, bytes, bytes]  # train, valid, test
 Prepare = Callable[[Path], Texts]  # of a folder; @throws InputError  if it has not what is needed

@@ -12,9 +12,8 @@ from pathlib import Path
 from attnas.errors import InputError
 
 from . import corpora
-from .archives import unpack
-from .downloads import Progress, fetch
-from .files import SPLITS, fresh, other_kind, publish, read_file, staging, write_file
+from .files import (SPLITS, Progress, fresh, other_kind, publish, read_file, staging,
+                    write_file)
 
 _RECORD = "source.json"
 
@@ -227,6 +226,8 @@ def _sha256_file(path: Path) -> str:
 
 def _download(data_set: DataSet, source: Source, stage: Path,
               progress: Progress | None) -> Provenance:
+    from .archives import unpack  # what is kept is found without them
+    from .downloads import fetch
     archive = fetch(source.address, fresh(stage, "download"), progress)
     sha256 = _sha256_file(archive)
     _require_sha256(source.address, sha256, source.sha256)
@@ -269,6 +270,7 @@ def _take_own(data_set: DataSet, source: Path, stage: Path) -> tuple[Provenance,
     if not source.is_dir():
         if kind := other_kind(source):
             raise InputError(f"is {kind}, must be a folder or an archive")
+        from .archives import unpack
         archive_sha256, folder = _sha256_file(source), fresh(stage, "unpacked")
         unpack(source, folder)
     content = _prepare(data_set.name, folder, stage)

@@ -6,16 +6,13 @@ import http.client
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 from attnas.errors import InputError, MachineError
 
-from .archives import ARCHIVE_BYTES
-from .files import io_failure
+from .files import ARCHIVE_BYTES, Progress, io_failure
 
 _NPM = "npm:"
-Progress = Callable[[str, int, int], None]  # address, bytes so far, bytes in all (0: not known)
 
 
 def download(url: str, file: Path, progress: Progress | None = None,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import resource
 import shutil
 import socket
 import stat
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,9 +19,11 @@ from attnas.command_line import human_bytes, shortest
 from attnas.errors import InputError, MachineError
 
 SPLITS = ("train", "valid", "test")
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+ARCHIVE_BYTES = 64 << 20  # that any archive may unpack to; a downloaded one may itself be so long
+Progress = Callable[[str, int, int], None]  # address, bytes so far, bytes in all (0: not known)
 _BAD_PATH = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG,
              errno.ENOENT, errno.ENOTDIR, errno.EPERM, errno.EROFS)
+
 
 def io_failure(path: Path, error: OSError) -> Exception:
     """The exception that says what is wrong with a path: MachineError, or InputError where it can
@@ -63,6 +67,24 @@ def file_below(folder: Path, name: str) -> Path:
     found = next((path for path in folder.rglob(name) if path.is_file()), None)
     if found is None:
         raise InputError(f"no file {name} in it")
+    return found
+
+
+def read_gzip(path: Path) -> bytes:
+    """The bytes of a file that gzip compressed, also in pieces (dictzip).
+
+    @throws InputError  "FILE: ..." if it is none, or holds more than 256 MiB.
+    """
+    most = 4 * ARCHIVE_BYTES
+    try:
+        with gzip.open(path) as file:
+            found = file.read(most + 1)
+    except gzip.BadGzipFile as error:
+        raise InputError(f"{path}: not compressed by gzip") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: not a readable archive: {error}") from error
+    if len(found) > most:
+        raise InputError(f"{path}: holds more than {most} bytes")
     return found
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from attnas.errors import InputError
 
-from .archives import read_gzip
-from .files import file_below
+from .files import file_below, read_gzip
 from .tokenizer import Ids
 
 _SIDE = 28
