@@ -25,20 +25,33 @@ std::string quoted(const std::string& word) {
 
 }  // namespace
 
-std::optional<std::string> find_python() {
+std::optional<std::string> find_python(const std::string& code, const std::string& lacks) {
   std::vector<std::string> candidates{"python3", "/usr/bin/python3"};
   const char* variable = std::getenv("NAS_PYTHON");
   const std::string wanted = variable != nullptr ? variable : "";
   if (!wanted.empty()) candidates.insert(candidates.begin(), wanted);
   for (const auto& python : candidates) {
-    if (run_program({python, "-c", "import numpy, scipy"}).status != 0) continue;
+    if (run_program({python, "-c", code}).status != 0) continue;
     if (!wanted.empty() && python != wanted) {
-      warn("NAS_PYTHON = " + wanted + " does not run or lacks numpy or scipy: " + python +
+      warn("NAS_PYTHON = " + wanted + " does not run or lacks " + lacks + ": " + python +
            " is taken");
     }
     return python;
   }
   return std::nullopt;
+}
+
+std::vector<std::string> module_command(const std::string& python, const std::string& module) {
+  std::error_code unknown;
+  setenv("NAS_BIN", fs::read_symlink("/proc/self/exe", unknown).parent_path().c_str(), 0);
+  for (const auto& folder : shared_folders()) {
+    if (!fs::is_directory(folder / "python" / "attnas", unknown)) continue;
+    const char* before = std::getenv("PYTHONPATH");
+    const auto path = (folder / "python").string();
+    setenv("PYTHONPATH", (before != nullptr ? path + ":" + before : path).c_str(), 1);
+    break;
+  }
+  return {python, "-B", "-m", module};
 }
 
 Page page_of_run(const fs::path& folder) {
@@ -49,11 +62,6 @@ Page page_of_comparison(const fs::path& folder) {
   return {.script = "compare.py",
           .arguments = {(folder / "comparison.sqlite").string(), "--output", folder.string()},
           .file = folder / "compare.html"};
-}
-
-Page page_of_attention(const fs::path& folder) {
-  return {
-      .script = "attention.py", .arguments = {folder.string()}, .file = folder / "attention.html"};
 }
 
 std::optional<fs::path> find_analysis_script(const std::string& name) {

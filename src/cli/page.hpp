@@ -10,7 +10,13 @@ namespace nas {
 
 /// The first of $NAS_PYTHON, python3 on PATH and /usr/bin/python3 that imports numpy and scipy;
 /// takes about a tenth of a second each.
-std::optional<std::string> find_python();
+/// @param code  what it must carry out in place of that.   @param lacks  what it lacks where it does not.
+std::optional<std::string> find_python(const std::string& code = "import numpy, scipy",
+                                       const std::string& lacks = "numpy or scipy");
+
+/// The beginning of a command that carries out a module of the Python package, which from now on finds
+/// it, and these programs, by the environment.
+std::vector<std::string> module_command(const std::string& python, const std::string& module);
 
 /// A page that a script of analysis/ writes.
 struct Page {
@@ -18,10 +24,9 @@ struct Page {
   std::vector<std::string> arguments;  ///< as a person would type them
   std::filesystem::path file;          ///< what it writes
 };
-/// Of the run, of the comparison, or of the analysis of attention in a folder.
+/// Of the run, or of the comparison in a folder.
 Page page_of_run(const std::filesystem::path& folder);
 Page page_of_comparison(const std::filesystem::path& folder);
-Page page_of_attention(const std::filesystem::path& folder);
 
 /// A script of analysis/: of the installed package or, for a program in its build folder, of the
 /// source tree.

@@ -7,7 +7,6 @@ namespace NAS_PUBLIC nas {
 /// The programs, from the arguments of main to the exit code. They lie in the libraries, as they stand on
 /// what these hide, and a plug-in finds the registries that they use. Without LibTorch there are those
 /// of nas_add_program(NAME LIBRARY attnas_base) alone.
-int nas_analyse(int argc, char** argv);
 int nas_compare(int argc, char** argv);
 int nas_data(int argc, char** argv);
 int nas_export(int argc, char** argv);

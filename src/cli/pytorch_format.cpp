@@ -5,18 +5,25 @@
 #include <vector>
 
 #include "cli/folder_format.hpp"
+#include "cli/page.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/run_program.hpp"
 #include "core/stop.hpp"
-#include "models/model_card.hpp"
+#include "core/warning.hpp"
+#include "data/data_set.hpp"
+#include "genotype/component.hpp"
 #include "models/model_folder.hpp"
 #include "models/trained_model.hpp"
+#include "report/digest.hpp"
+#include "report/files.hpp"
 
 namespace nas {
 
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 /// Puts what is written in its place. A folder that is there stays: it may be a link, a file system of
 /// its own, or where a shell is.
@@ -44,6 +51,40 @@ void put(const fs::path& written, const fs::path& folder) {
   }
 }
 
+/// What the options of a model compute, by "gene option".
+Json summaries(const Json& config) {
+  auto found = Json::object();
+  for (const auto& layer : config.at("layers")) {
+    for (const auto& [gene, value] : layer.items()) {
+      if (!value.is_string() || !components().contains(gene, value.get<std::string>())) continue;
+      const std::string option = value;
+      found[gene + ' ' + option] = components().at(gene, option).summary;
+    }
+  }
+  return found;
+}
+
+/// README.md of a folder with config.json, which Python writes from the record (attnas.card). Warns
+/// where it does not.
+void write_card(const fs::path& folder, const RunSummary& run, const TrainedModel& trained,
+                const Json& config) {
+  const auto& evaluation = trained.evaluation();
+  const auto* data = find_known_data_set(evaluation.identity.value("corpus", ""));
+  write_file(folder / "record.json", [&](std::ostream& out) { write_digest(run, out); });
+  write_durably(folder / "card.json", Json{{"evaluation", evaluation.id},
+                                           {"origin", trained.origin()},
+                                           {"summaries", summaries(config)},
+                                           {"lacking", options_of_plugins(config)},
+                                           {"licence", data == nullptr ? "" : data->licence}}
+                                          .dump());
+  const auto python = find_python("import sys; assert sys.version_info >= (3, 11)", "Python 3.11");
+  auto command = module_command(python.value_or("python3"), "attnas.card");
+  command.push_back(folder.string());
+  const auto done = run_program(std::move(command));
+  for (const auto* read : {"record.json", "card.json"}) fs::remove(folder / read);
+  if (done.status != 0) warn("README.md, the model's card, was not written: " + last_line(done.output));
+}
+
 /// Writes beside the folder first: there the training run is continued, too, if it was stopped, and
 /// its weights stay until the folder is there.
 std::string export_model(const FolderExport& request) {
@@ -60,11 +101,11 @@ std::string export_model(const FolderExport& request) {
   install_stop_handlers();
   const auto model = trained.load();
   const auto config = model_config(trained.architecture(), corpus, trained.experiment().data);
-  const auto card = model_card(run, trained.evaluation(), config, trained.origin());
   make_folder(unfinished);
   const auto written = unfinished / "written";
   fs::remove_all(written);  // what a command left that did not come to its end
-  write_model_folder(written, config, corpus, model, card);
+  write_model_folder(written, config, corpus, model);
+  write_card(written, run, trained, config);
   put(written, folder);
   // A folder of this name may hold other files: only what this function made is removed.
   std::error_code unknown;
@@ -74,7 +115,7 @@ std::string export_model(const FolderExport& request) {
   fs::remove(unfinished, unknown);
   if (const auto lacking = options_of_plugins(config); !lacking.empty()) {
     std::cerr << "note: PyTorch cannot build this model: model.py lacks " << join(lacking)
-              << ", which plug-ins compute; nas-model uses it with --plugin FILE.so\n";
+              << ", which plug-ins compute; nas-model evaluate scores it with --plugin FILE.so\n";
   }
   const auto to = request.folder.string();
   return run.label(candidate) + ", weights " + trained.origin() + ", written to " + to +

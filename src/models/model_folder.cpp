@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/plugin.hpp"
+#include "data/text.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/slots.hpp"
@@ -114,8 +117,7 @@ Json architecture_json(const Architecture& architecture) {
           {"layers", layers}};
 }
 
-}  // namespace
-
+/// A text in which the files that a corpus is read from have their names alone.
 std::string without_folders(std::string text, const nlohmann::json& settings) {
   for (const auto& [name, value] : settings.items()) {
     const auto path = value.is_string() ? value.get<std::string>() : "";
@@ -126,6 +128,26 @@ std::string without_folders(std::string text, const nlohmann::json& settings) {
     }
   }
   return text;
+}
+
+}  // namespace
+
+std::vector<std::string> options_of_plugins(const Json& config) {
+  std::set<std::string> registered;
+  for (const auto& plugin : loaded_plugins()) {
+    registered.insert(plugin.registers.begin(), plugin.registers.end());
+  }
+  std::set<std::string> found;
+  const auto look_into = [&](const Json& genes) {
+    for (const auto& [gene, value] : genes.items()) {
+      const auto option =
+          gene + ' ' + (value.is_string() ? value.get<std::string>() : value.dump());
+      if (registered.contains(option)) found.insert(option);
+    }
+  };
+  look_into(config.at("model"));
+  for (const auto& layer : config.at("layers")) look_into(layer);
+  return {found.begin(), found.end()};
 }
 
 Json model_config(const Architecture& architecture, const Corpus& corpus, const Parameters& data) {
@@ -141,8 +163,7 @@ Json model_config(const Architecture& architecture, const Corpus& corpus, const 
 }
 
 void write_model_folder(const std::filesystem::path& folder, const Json& config,
-                        const Corpus& corpus, const nn::Transformer& model,
-                        const std::string& readme) {
+                        const Corpus& corpus, const nn::Transformer& model) {
   std::vector<std::pair<std::string, torch::Tensor>> weights;
   for (auto& [name, tensor] : model.parameters()) weights.emplace_back(name, tensor[0]);
   const auto bytes = safetensors(weights);
@@ -162,7 +183,6 @@ void write_model_folder(const std::filesystem::path& folder, const Json& config,
   auto text = whole.dump(1) + "\n";
   text.replace(text.rfind(kNoDigest), kNoDigest.size(), sha256(text));
   write_durably(folder / "config.json", text);
-  write_durably(folder / "README.md", readme);
 }
 
 namespace {
@@ -247,34 +267,6 @@ void expect_digest(const nlohmann::json& config, const std::string& name, std::s
   }
 }
 
-void expect_special(const nlohmann::json& text, const SpecialTokens& special) {
-  for (const auto& [name, id] :
-       {std::pair("pad", special.pad), std::pair("unknown", special.unknown),
-        std::pair("end_of_sentence", special.end_of_sentence)}) {
-    if (member(text, name) == id) continue;
-    throw InputError(std::string(name) + " = " + text.at(name).dump() + ", must be " +
-                     std::to_string(id) + " of this unit and layout");
-  }
-}
-
-/// @param config  of the folder, whose text is not null.
-TextForm read_text_form(const nlohmann::json& config, const std::filesystem::path& folder) {
-  const auto& text = config.at("text");
-  const auto unit = word(text, "unit");
-  const auto layout = word(text, "layout");
-  const bool published = layout == "published";
-  const auto kind = tokenizers().contains(unit) ? tokenizers().at(unit).make() : TokenizerKind{};
-  if (!kind.read || (published ? !kind.published : layout != "standard")) {
-    throw InputError("unit = " + unit + ", layout = " + layout + ", must be one of " +
-                     join(tokenizers().keys()) + " and standard, or word and published");
-  }
-  if (kind.file.empty()) return {kind.read({}, published), published};
-  return read_file(folder / kind.file, [&](const std::string& bytes) {
-    expect_digest(config, kind.file, bytes);
-    return TextForm(kind.read(bytes, published), published);
-  });
-}
-
 void take_weights(std::map<std::string, torch::Tensor> tensors, const nn::Transformer& model) {
   const at::NoGradGuard no_grad;
   for (auto& [name, parameter] : model.parameters()) {
@@ -345,16 +337,8 @@ ModelFolder read_model_folder(const std::filesystem::path& folder) {
     expect_digest(config, "model.safetensors", bytes);
     return read_model(architecture, bytes);
   });
-  ModelFolder read{.config = config, .model = std::move(model)};
-  if (member(config, "text").is_null()) return read;
-  read.text = read_text_form(config, folder);
-  expect_special(config.at("text"), read.text->special());
-  if (read.text->vocabulary() != architecture.vocabulary) {
-    throw InputError(folder.string() + ": tokens are " + std::to_string(read.text->vocabulary()) +
-                     ", the vocabulary of config.json is " +
-                     std::to_string(architecture.vocabulary));
-  }
-  return read;
+  (void)member(config, "text");
+  return {.config = config, .model = std::move(model)};
 }
 
 Corpus corpus_of_model(const nlohmann::json& config) {

@@ -1,22 +1,17 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "core/parameters.hpp"
 #include "data/corpus.hpp"
-#include "data/text.hpp"
 #include "genotype/architecture.hpp"
 #include "nn/transformer.hpp"
 
 namespace nas {
-
-/// A text in which the files that a corpus is read from have their names alone.
-/// @param settings  of the corpus: those with a slash are files.
-std::string without_folders(std::string text, const nlohmann::json& settings);
 
 /// config.json of a model: `candidate`, `mechanism`, `semantics`; `model`, its sizes and genes;
 /// `layers`, of each its mixer, its genes that are not default (of attention always the paper's
@@ -26,26 +21,28 @@ std::string without_folders(std::string text, const nlohmann::json& settings);
 nlohmann::ordered_json model_config(const Architecture& architecture, const Corpus& corpus,
                                     const Parameters& data);
 
+/// What model.py lacks of a model: options that plug-ins of this process compute, each as
+/// "normalization softplus_norm".
+/// @param config  see model_config().
+std::vector<std::string> options_of_plugins(const nlohmann::ordered_json& config);
+
 /// Writes a model that needs PyTorch alone: model.py and the files that it imports, config.json,
-/// model.safetensors with its weights in float32, README.md, and the file of the corpus' tokenizer,
-/// where it has one: of words vocabulary.txt, a word per line in the order of ids. config.json
-/// receives the digests of all but *.py and README.md as `sha256`.
+/// model.safetensors with its weights in float32, and the file of the corpus' tokenizer, where it has
+/// one: of words vocabulary.txt, a word per line in the order of ids. config.json receives the digests
+/// of all but *.py as `sha256`.
 ///
 /// @param folder  of which the parent is there.   @param config  see model_config().
-/// @param readme  text of README.md.
 /// @throws MachineError that names the file.
 void write_model_folder(const std::filesystem::path& folder, const nlohmann::ordered_json& config,
-                        const Corpus& corpus, const nn::Transformer& model,
-                        const std::string& readme);
+                        const Corpus& corpus, const nn::Transformer& model);
 
 /// A model as its folder has it, wherever that comes from.
 struct ModelFolder {
   nlohmann::json config;
-  nn::Transformer model;           ///< with its weights
-  std::optional<TextForm> text{};  ///< none: its tokens are no text
+  nn::Transformer model;  ///< with its weights
 };
 
-/// Reads what write_model_folder() writes: config.json, model.safetensors and the tokenizer's file.
+/// Reads what write_model_folder() writes, but for the tokenizer's file.
 /// @throws InputError naming the file, what it has, and what is allowed: also where a file is not
 /// there, or one does not belong to the others. The rules are those of docs/files.md, which model.py
 /// has as well (tests/nn/model_rules_test.cpp).

@@ -1,11 +1,13 @@
 #include "models/trained_model.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/hash.hpp"
 #include "core/warning.hpp"
 #include "evaluation/kept_model.hpp"
 #include "genotype/architecture_name.hpp"
@@ -114,6 +116,19 @@ std::string find_mechanism(const RunSummary& run, const std::string& given) {
   throw InputError("mechanism = " + given +
                    ", must be best, baseline or one that the run has trained: " +
                    join(shortened(known)) + did_you_mean(given, known));
+}
+
+std::string folder_name(const std::string& mechanism) {
+  constexpr std::size_t kLongest = 100;
+  constexpr std::size_t kDigits = 8;
+  std::string name;
+  for (const char c : mechanism) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_';
+    if (plain || name.empty() || name.back() != '-') name += plain ? c : '-';
+  }
+  if (name.size() > 1 && name.back() == '-') name.pop_back();
+  if (name.size() <= kLongest) return name;
+  return name.substr(0, kLongest - kDigits - 1) + "-" + sha256(mechanism).substr(0, kDigits);
 }
 
 namespace {

@@ -29,6 +29,9 @@ RunSummary read_run(const std::filesystem::path& run);
 /// is.
 std::string find_mechanism(const RunSummary& run, const std::string& given);
 
+/// A mechanism's name as a folder's: letters, digits, points and dashes, at most 100.
+std::string folder_name(const std::string& mechanism);
+
 /// Which model of a run is wanted.
 struct ModelRequest {
   std::filesystem::path run;                ///< a run's folder, or its store.sqlite

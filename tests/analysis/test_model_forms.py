@@ -311,7 +311,7 @@ class Onnx(Folders):
                 return torch.kthvalue(tokens.double(), 1)[0].unsqueeze(-1)
 
         folder = self.write(None)
-        with mock.patch.object(model_forms, "_load", lambda _: (Sorted(), exported.read_config(str(folder)), exported)):
+        with mock.patch.object(model_forms, "load", lambda _: (Sorted(), exported.read_config(str(folder)), exported)):
             code, _, error = said(export.main, folder, "--format", "onnx", "-o", self.folder / "out")
         self.assertEqual(code, 2)
         self.assertIn(f"torch {torch.__version__} cannot export a|b: ", error)

@@ -168,7 +168,7 @@ TEST_F(AskAndTellTest, OfWhatAnotherProgramMeasuredThereIsNoModel) {
   const auto out = folder_ / "out";
   const std::vector<std::pair<std::string, std::vector<std::string>>> readers{
       {"nas-export", {folder.string(), "--format", "pytorch", "--output", out.string()}},
-      {"nas-analyse", {folder.string(), "best", "--output", out.string(), "--no-report"}}};
+      {"nas-model", {"take", folder.string(), "best", "--output", out.string()}}};
   for (const auto& [program, words] : readers) {
     EXPECT_EQ(run(program, words, {}, Start::executed), 2) << program;
     EXPECT_THAT(text(), HasSubstr(": its training runs were measured by another program, which "

@@ -461,7 +461,7 @@ TEST_F(CommandTest, ATableIsNoRunAndNoConfiguration) {
       {"nas-run", {"verify", table}},
       {"nas-run", {table, "--status"}},
       {"nas-export", {table, "--canonical"}},
-      {"nas-analyse", {table, "best"}},
+      {"nas-model", {"take", table, "best", "-o", "out"}},
       {"nas-watch", {table}}};
   for (const auto& [program, words] : readers) {
     EXPECT_EQ(run(program, words), 2) << program;
@@ -484,7 +484,7 @@ TEST_F(CommandTest, AnOutputThatCannotBeIsBadInput) {
   const auto folder = small_run({"budget.evaluations=2"});
   EXPECT_EQ(run("nas-export", {folder, "--format", "pytorch", "--output", within}), 2);
   expect_text("x.unfinished: Not a directory");
-  EXPECT_EQ(run("nas-analyse", {folder, "best", "-o", within}), 2);
+  EXPECT_EQ(run("nas-model", {"take", folder, "best", "-o", within}), 2);
   expect_text("x: Not a directory");
 }
 

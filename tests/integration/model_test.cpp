@@ -84,6 +84,7 @@ class ModelTest : public ProgramTest {
 };
 
 TEST_F(ModelTest, ScoresSplitsAndTexts) {
+  SKIP_WITHOUT_TORCH();
   for (const bool published : {false, true}) {
     SCOPED_TRACE(published);
     auto settings = of_words();
@@ -103,19 +104,27 @@ TEST_F(ModelTest, ScoresSplitsAndTexts) {
     EXPECT_EQ(said("tokens"), tokens);
     EXPECT_NEAR(said("unknown"), 100.0 * valid.at("unknown_tokens").get<double>() / tokens, 0.01);
     EXPECT_NEAR(said("accuracy"), 100.0 * valid.at("correct").get<double>() / tokens, 0.01);
-    const auto of_split = text();
-    ASSERT_EQ(run("nas-model", {"evaluate", model(), "--text", (folder_ / "9.txt").string()}), 0);
-    EXPECT_EQ(text(), of_split);
+    const auto expect_same = [&](const std::string& file) {
+      const auto of_split = text();
+      const std::vector<std::string> names{"perplexity", "nll", "accuracy", "tokens", "unknown"};
+      std::vector<double> scores;
+      for (const auto& name : names) scores.push_back(said(name));
+      ASSERT_EQ(run("nas-model", {"evaluate", model(), "--text", (folder_ / file).string()}), 0);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        EXPECT_NEAR(said(names[i]), scores[i], 1e-4 * scores[i]) << names[i];
+      }
+      EXPECT_EQ(text().size(), of_split.size());
+    };
+    expect_same("9.txt");
     ASSERT_EQ(run("nas-model", {"evaluate", model()}, beside_them), 0) << text();
-    const auto of_test = text();
-    EXPECT_NE(of_test, of_split);
-    ASSERT_EQ(run("nas-model", {"evaluate", model(), "--text", (folder_ / "5.txt").string()}), 0);
-    EXPECT_EQ(text(), of_test);
+    EXPECT_NE(said("tokens"), tokens);
+    expect_same("5.txt");
     fs::remove_all(model());
   }
 }
 
 TEST_F(ModelTest, ContinuesTexts) {
+  SKIP_WITHOUT_TORCH();
   export_model(of_words());
   const std::vector<std::string> prompt{"generate", model(), "--prompt", "w1 w4 nobody"};
   const auto with = [&](std::vector<std::string> more) {
@@ -146,6 +155,7 @@ TEST_F(ModelTest, ContinuesTexts) {
 }
 
 TEST_F(ModelTest, SaysHowManyEndsOfALineFollow) {
+  SKIP_WITHOUT_TORCH();
   export_model(of_words());
   const auto file = folder_ / "model" / "model.safetensors";
   auto bytes = read_file(file);
@@ -163,6 +173,7 @@ TEST_F(ModelTest, SaysHowManyEndsOfALineFollow) {
 }
 
 TEST_F(ModelTest, RefusesScoresThatAreNotFinite) {
+  SKIP_WITHOUT_TORCH();
   export_model(of_words());
   const auto file = folder_ / "model" / "model.safetensors";
   const auto bytes = read_file(file);
@@ -187,6 +198,7 @@ TEST_F(ModelTest, RefusesScoresThatAreNotFinite) {
 }
 
 TEST_F(ModelTest, SaysWhatHeadsLookAtInASentence) {
+  SKIP_WITHOUT_TORCH();
   export_model(of_words());
   const auto to = (folder_ / "attention").string();
   ASSERT_EQ(
@@ -249,10 +261,12 @@ TEST_F(ModelTest, ScoresATaskWithoutText) {
   ASSERT_EQ(run("nas-model", {"evaluate", model(), "--split", "valid"}), 0) << text();
   EXPECT_EQ(said("tokens"), valid.at("tokens").get<double>());
   EXPECT_THAT(text(), Not(HasSubstr("unknown")));
-  EXPECT_EQ(run("nas-model", {"evaluate", model(), "--text", words(5)}), 2);
-  EXPECT_THAT(text(), HasSubstr("the tokens of this model are no text; --split test scores it"));
-  EXPECT_EQ(run("nas-model", {"generate", model()}), 2);
-  EXPECT_THAT(text(), HasSubstr("the tokens of this model are no text"));
+  if (python_has_torch()) {
+    EXPECT_EQ(run("nas-model", {"evaluate", model(), "--text", words(5)}), 2);
+    EXPECT_THAT(text(), HasSubstr("the tokens of this model are no text; --split test scores it"));
+    EXPECT_EQ(run("nas-model", {"generate", model()}), 2);
+    EXPECT_THAT(text(), HasSubstr("the tokens of this model are no text"));
+  }
   const auto file = folder_ / "model" / "config.json";
   auto config = drop_digests();
   const auto with_data = [&](const std::string& key, const nlohmann::json& value) {
@@ -292,6 +306,7 @@ TEST_F(ModelTest, PrintsTheGenesOfAName) {
 }
 
 TEST_F(ModelTest, SaysWhatIsWrong) {
+  SKIP_WITHOUT_TORCH();
   const auto refused = [&](const std::vector<std::string>& arguments) {
     EXPECT_EQ(run("nas-model", arguments), 2) << text();
     return text();
@@ -311,19 +326,20 @@ TEST_F(ModelTest, SaysWhatIsWrong) {
   EXPECT_THAT(refused({"generate", "x", "--temperature", "inf"}),
               HasSubstr("--temperature inf, must be finite and >= 0"));
   EXPECT_THAT(refused({"generate", "x", "--temperature", "hot"}),
-              HasSubstr("option '--temperature' is invalid, must be a number"));
+              HasSubstr("argument --temperature: invalid float value: 'hot'"));
   EXPECT_THAT(refused({"evaluate", "x", "--tokens", "3"}),
-              HasSubstr("--tokens belongs to nas-model generate"));
+              HasSubstr("unrecognised option '--tokens'; nas-model --help lists"));
+  EXPECT_THAT(refused({"evaluate", "x", "--width", "3"}),
+              HasSubstr("--width belongs to nas-model genes"));
   EXPECT_THAT(refused({"evaluat", "x"}), HasSubstr("did you mean evaluate?"));
   EXPECT_THAT(refused({"generate", "x", "--greedy", "--seed", "3"}),
               HasSubstr("--seed draws, must be left out beside --greedy and --temperature 0"));
   EXPECT_THAT(refused({"generate", "x", "--greedy", "--temperature", "1"}),
               HasSubstr("give --greedy or --temperature, not both"));
-  EXPECT_THAT(refused({"evaluate", "x", "--greedy"}),
-              HasSubstr("--greedy belongs to nas-model generate"));
   EXPECT_THAT(refused({"generate", "x", "--temperature", "1", "--seed", "-1"}),
               HasSubstr("--seed -1, must be >= 0"));
-  EXPECT_THAT(refused({"generate", "x", "--profile"}), HasSubstr("nas-model --help lists"));
+  EXPECT_THAT(refused({"generate", "x", "--profile"}),
+              HasSubstr("nas-model: command line: unrecognized arguments: --profile"));
   EXPECT_EQ(run("nas-model", {"--help"}), 0);
   EXPECT_THAT(text(), HasSubstr("\n  evaluate FOLDER [--text FILE | --split SPLIT]"));
 

@@ -108,9 +108,9 @@ class Program {
   /// What a fork can do; another program is executed.
   static const std::map<std::string, int (*)(int, char**)>& functions() {
     static const std::map<std::string, int (*)(int, char**)> kFunctions{
-        {"nas-analyse", nas_analyse}, {"nas-compare", nas_compare}, {"nas-data", nas_data},
-        {"nas-export", nas_export},   {"nas-model", nas_model},     {"nas-run", nas_run},
-        {"nas-train", nas_train},     {"nas-work", nas_work}};
+        {"nas-compare", nas_compare}, {"nas-data", nas_data}, {"nas-export", nas_export},
+        {"nas-model", nas_model},     {"nas-run", nas_run},   {"nas-train", nas_train},
+        {"nas-work", nas_work}};
     return kFunctions;
   }
 
@@ -118,6 +118,16 @@ class Program {
   pid_t pid_ = -1;
   std::int64_t peak_kib_ = 0;
 };
+
+/// Whether the Python that programs take has torch, without which models are not shown.
+inline bool python_has_torch() {
+  const char* wanted = std::getenv("NAS_PYTHON");
+  const std::string python = wanted != nullptr && *wanted != '\0' ? wanted : "/usr/bin/python3";
+  return std::system((python + " -c 'import scipy, torch' > /dev/null 2>&1").c_str()) == 0;
+}
+
+#define SKIP_WITHOUT_TORCH() \
+  if (!python_has_torch()) GTEST_SKIP() << "no Python has torch; NAS_PYTHON may name one"
 
 /// Each test has a folder of its own.
 class ProgramTest : public ::testing::Test {

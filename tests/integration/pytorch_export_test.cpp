@@ -142,7 +142,7 @@ TEST_F(PytorchExportTest, DamagedWeightsAreTold) {
     for (const auto& command : std::vector<std::vector<std::string>>{
              {"nas-export", run_folder, "--format", "pytorch", "--mechanism", mechanism, "-o",
               (folder_ / "out").string()},
-             {"nas-analyse", run_folder, mechanism, "--output", (folder_ / "out").string()},
+             {"nas-model", "take", run_folder, mechanism, "--output", (folder_ / "out").string()},
              {"nas-run", "verify", run_folder}}) {
       EXPECT_EQ(run(command.front(), {command.begin() + 1, command.end()}), 2) << text();
       EXPECT_THAT(text(), HasSubstr(why)) << command.front();

@@ -207,7 +207,8 @@ TEST_F(SpaceTest, ModelsMatchInParameters) {
   expect_text("space.ffn = none: match_parameters: no layer has a feed-forward layer");
   // Weights of the matched width are read again.
   const auto folder = (folder_ / "matched").string();
-  EXPECT_EQ(run("nas-analyse", {folder, frame + "+swiglu", "--no-report"}), 0) << text();
+  EXPECT_EQ(run("nas-model", {"take", folder, frame + "+swiglu", "-o", folder + "/taken"}), 0)
+      << text();
 }
 
 }  // namespace

@@ -1,14 +1,11 @@
-// Exported models read again: files of others and damaged ones, and what a model writes.
+// Exported models read again: files of others and damaged ones.
 
 #include "models/model_folder.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -21,8 +18,8 @@
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "data/text.hpp"
 #include "genotype/architecture_name.hpp"
-#include "models/generation.hpp"
 #include "models/safetensors.hpp"
 #include "ops/torch_compat.hpp"
 #include "unit/message_of.hpp"
@@ -31,7 +28,6 @@ namespace nas {
 namespace {
 
 namespace fs = std::filesystem;
-using Ids = std::vector<std::int64_t>;
 using ::testing::HasSubstr;
 
 constexpr const char* kVanilla = "dot|softmax|none|fixed|bias|0.1";
@@ -148,10 +144,11 @@ TEST(Safetensors, RefusesDamagedFiles) {
 class ModelFolderTest : public ::testing::Test {
  protected:
   /// @return the weights that it has written.
-  nn::Transformer write_model(const std::string& name, const Corpus& corpus = text_of_words()) {
+  nn::Transformer write_model(const std::string& name) {
     const auto architecture = model_of(name);
+    const auto corpus = text_of_words();
     auto model = drawn(architecture);
-    write_model_folder(folder_, model_config(architecture, corpus, {}), corpus, model, "");
+    write_model_folder(folder_, model_config(architecture, corpus, {}), corpus, model);
     return model;
   }
   /// What is said of the folder once its configuration is changed.
@@ -182,20 +179,8 @@ TEST_F(ModelFolderTest, IsReadAsItWasWritten) {
     for (std::size_t i = 0; i < ours.size(); ++i) {
       EXPECT_TRUE(at::equal(ours[i].second, theirs[i].second)) << ours[i].first;
     }
-    ASSERT_TRUE(again.text);
-    const Ids all{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-    EXPECT_EQ(again.text->vocabulary(), std::ssize(all));
-    EXPECT_EQ(again.text->text(all), text_of_words().tokenizer->decode(all));
     fs::remove_all(folder_);
   }
-  Corpus bytes;
-  bytes.unit = "byte";
-  write_model(kVanilla, bytes);
-  EXPECT_THAT(message_of<InputError>([&] { read_model_folder(folder_); }),
-              HasSubstr("tokens are 256, the vocabulary of config.json is 13"));
-  fs::remove_all(folder_);
-  write_model(kVanilla, Corpus{});
-  EXPECT_FALSE(read_model_folder(folder_).text);
 }
 
 TEST_F(ModelFolderTest, RefusesConfigurationsThatAreNone) {
@@ -219,10 +204,7 @@ TEST_F(ModelFolderTest, RefusesConfigurationsThatAreNone) {
       {[](Json& config) { config["model"]["vocabulary"] = 100'000'000; },
        "model.safetensors: has "},
       {[](Json& config) { config["model"]["vocabulary"] = 14; },
-       "model.safetensors: tensor embedding.weight has shape [13,16], must have [14,16]"},
-      {[](Json& config) { config["text"]["unit"] = "letter"; }, "unit = letter, layout = standard"},
-      {[](Json& config) { config["text"]["layout"] = "published"; },
-       "vocabulary.txt: line 1: must be <pad>"}};
+       "model.safetensors: tensor embedding.weight has shape [13,16], must have [14,16]"}};
   for (const auto& [change, text] : cases) EXPECT_THAT(with_config(change), HasSubstr(text));
   const std::vector<std::pair<std::string, std::string>> texts{
       {"{", "config.json: it is no JSON: "},
@@ -234,7 +216,7 @@ TEST_F(ModelFolderTest, RefusesConfigurationsThatAreNone) {
   }
 }
 
-TEST_F(ModelFolderTest, RefusesOtherWeightsAndWords) {
+TEST_F(ModelFolderTest, RefusesOtherWeights) {
   auto model = write_model(kWide);
   auto config = nlohmann::json::parse(read_bytes(folder_ / "config.json"));
   config.erase("sha256");
@@ -260,93 +242,6 @@ TEST_F(ModelFolderTest, RefusesOtherWeightsAndWords) {
               HasSubstr("tensor more is none of the model of config.json"));
   EXPECT_THAT(with_weights("torn"), HasSubstr("model.safetensors: is no safetensors file"));
   EXPECT_EQ(with_weights(bytes_of(weights)), "nothing was thrown");
-
-  const auto words = read_bytes(folder_ / "vocabulary.txt");
-  const auto with_words = [&](const std::string& lines) {
-    write(folder_ / "vocabulary.txt", lines);
-    return message_of<InputError>([&] { read_model_folder(folder_); });
-  };
-  EXPECT_THAT(with_words(words + "l\n"), HasSubstr("tokens are 14, the vocabulary of config.json"));
-  EXPECT_THAT(with_words(words + "a\n"),
-              HasSubstr("vocabulary.txt: line 14: 'a' is there already"));
-  fs::remove(folder_ / "vocabulary.txt");
-  EXPECT_THAT(message_of<InputError>([&] { read_model_folder(folder_); }),
-              HasSubstr("vocabulary.txt: no such file"));
-}
-
-/// The likeliest tokens by whole passes over the last `most` tokens.
-Ids likeliest(nn::Transformer& model, Ids ids, int tokens, std::ptrdiff_t most) {
-  const at::NoGradGuard no_grad;
-  for (int i = 0; i < tokens; ++i) {
-    const Ids seen(ids.end() - std::min(std::ssize(ids), most), ids.end());
-    const auto logits = model.logits(at::tensor(seen).unsqueeze(0), nn::Pass{});
-    ids.push_back(logits[0][-1].argmax().item<std::int64_t>());
-  }
-  return ids;
-}
-
-TEST(Generation, TakesTheLikeliestAlsoBeyondTheContext) {
-  // Learned positions see 12 tokens; of the third the options need whole sequences.
-  const std::vector<std::pair<std::string, std::ptrdiff_t>> cases{
-      {kVanilla, 12},
-      {kWide, 1000},
-      {"dot|topk_quarter|none|fixed|bias|0.1", 12},
-      {"model{position_embedding=sinusoidal}/2*attn{normalization=topk_quarter}+gelu", 1000}};
-  for (const auto& [name, most] : cases) {
-    auto model = drawn(model_of(name));
-    const auto found = generate(model, {1, 2, 3}, 25, {});
-    EXPECT_EQ(found, likeliest(model, {1, 2, 3}, 25, most)) << name;
-  }
-}
-
-TEST(Generation, DrawsBySoftmax) {
-  const at::NoGradGuard no_grad;
-  auto model = drawn(model_of(kWide));
-  const Ids prompt{1, 2, 3};
-  const auto once = generate(model, prompt, 20, {.temperature = 2.0, .seed = 5});
-  EXPECT_EQ(once, generate(model, prompt, 20, {.temperature = 2.0, .seed = 5}));
-  EXPECT_NE(once, generate(model, prompt, 20, {.temperature = 2.0, .seed = 6}));
-  for (const double cold : {1e-6, 1e-300}) {
-    EXPECT_EQ(generate(model, prompt, 20, {.temperature = cold}), generate(model, prompt, 20, {}));
-  }
-  constexpr int kDraws = 250;
-  constexpr double kTemperature = 3.0;
-  std::vector<double> shares(13, 0.0);
-  for (std::uint64_t seed = 0; seed < kDraws; ++seed) {
-    const auto ids = generate(model, prompt, 1, {.temperature = kTemperature, .seed = seed});
-    shares[static_cast<std::size_t>(ids.back())] += 1.0 / kDraws;
-  }
-  const auto logits = model.logits(at::tensor(prompt).unsqueeze(0), nn::Pass{})[0][-1];
-  const auto expected = (logits.to(at::kDouble) / kTemperature).softmax(0);
-  for (std::int64_t id = 0; id < 13; ++id) {
-    const auto p = expected[id].item<double>();
-    EXPECT_NEAR(shares[static_cast<std::size_t>(id)], p, 4.0 * std::sqrt(p * (1.0 - p) / kDraws));
-  }
-}
-
-// The tokenizer of docs/how-to/own-tokenizer.md.
-TEST(ModelFolder, HasATokenizerOfOnesOwn) {
-  const TemporaryFolder folder;
-  Parameters settings(corpora().at("text_file").description.settings);
-  settings.set("tokenizer", std::string("nibble"));
-  settings.set("low_first", true);
-  const auto corpus = text_corpus("text_file", "a text", {"ab\n", "a\n", "b\n"}, settings, 12);
-  Architecture frame{.width = 16, .heads = 2, .context = 12, .vocabulary = 16, .feed_forward = 2};
-  const auto architecture = canonical(parse_model(kVanilla, frame));
-  write_model_folder(folder.path(), model_config(architecture, corpus, settings), corpus,
-                     drawn(architecture), "");
-  const auto read = read_model_folder(folder.path());
-  EXPECT_EQ(read.config.at("text").at("unit"), "nibble");
-  EXPECT_EQ(read.config.at("data").at("settings").at("low_first"), true);
-  EXPECT_EQ(read.text->prompt("a"), (Ids{0, 1, 6}));
-  EXPECT_EQ(read.text->text({1, 6}), "a");
-  EXPECT_FALSE(fs::exists(folder.path() / "model_tokens.py"));
-  auto config = nlohmann::json::parse(read_bytes(folder.path() / "config.json"));
-  config.erase("sha256");
-  write(folder.path() / "config.json", config.dump());
-  write(folder.path() / "nibbles.json", "{}");
-  EXPECT_THAT(message_of<InputError>([&] { (void)read_model_folder(folder.path()); }),
-              HasSubstr("nibbles.json: has no low_first"));
 }
 
 }  // namespace

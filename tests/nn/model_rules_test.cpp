@@ -20,8 +20,8 @@
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "data/text.hpp"
 #include "genotype/architecture_name.hpp"
-#include "models/generation.hpp"
 #include "models/model_folder.hpp"
 #include "models/safetensors.hpp"
 #include "ops/torch_compat.hpp"
@@ -271,15 +271,19 @@ void write_model(const fs::path& folder) {
   corpus.tokenizer = tokenizers().at("word").make().read(
       "<unk>\n<eos>\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n", /*published=*/false);
   corpus.special = {.pad = -1, .unknown = 0, .end_of_sentence = 1};
-  write_model_folder(folder, model_config(architecture, corpus, {}), corpus, model, "");
+  write_model_folder(folder, model_config(architecture, corpus, {}), corpus, model);
+}
+
+/// Whether a case is of tokens, or of what weights come to, which nas-model leaves to Python.
+bool is_pythons(const std::string& name) {
+  return name.find(" /text") != std::string::npos || name.starts_with("vocabulary.txt") ||
+         name.ends_with("all weights of 1e14");
 }
 
 /// Why nas-model refuses a folder; empty: it does not.
 std::string refusal(const fs::path& folder) {
   try {
-    auto read = read_model_folder(folder);
-    if (!read.text) return {};
-    (void)generate(read.model, read.text->prompt("a b"), 3, {});
+    (void)read_model_folder(folder);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -332,7 +336,7 @@ TEST(ModelRules, BothReadersHoldThem) {
     fs::copy(temporary.path() / "model", folders.back());
     all[i].change(folders.back());
     const auto why = refusal(folders.back());
-    EXPECT_EQ(why.empty(), all[i].is_read) << all[i].name << ": " << why;
+    EXPECT_EQ(why.empty(), all[i].is_read || is_pythons(all[i].name)) << all[i].name << ": " << why;
   }
   const auto python = python_with_torch();
   if (python.empty()) GTEST_SKIP() << "no Python has torch; NAS_PYTHON may name one";

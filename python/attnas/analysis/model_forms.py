@@ -24,7 +24,7 @@ def _needs(form: str, *names: str) -> None:
         raise BadInput(f"--format {form}: {lacking}")
 
 
-def _load(folder: Path) -> tuple[Any, dict[str, Any], Any]:
+def load(folder: Path) -> tuple[Any, dict[str, Any], Any]:
     """A model, its configuration and model.py as a module. Raises BadInput."""
     module = importlib.import_module("attnas.model")
     try:
@@ -49,7 +49,7 @@ def onnx_file(folder: Path) -> bytes:
     import torch
     if _has_newer_exporter(torch):
         _needs("onnx", "onnxscript")
-    model, config, _ = _load(folder)
+    model, config, _ = load(folder)
     if any(layer["mixer"] == "recurrent" for layer in config["layers"]):
         raise BadInput("--format onnx: mixer = recurrent, must be another one: its loop over the tokens has no graph of every length; "
                        "--format huggingface takes any mixer")
@@ -126,7 +126,7 @@ def huggingface_files(folder: Path) -> dict[str, bytes]:
     @throws BadInput  where the folder holds no model, or its tokens have no tokenizer there.
     """
     _needs("huggingface", "torch")
-    model, config, module = _load(folder)
+    model, config, module = load(folder)
     card = folder / "README.md"
     files = {
         "config.json": _json(_hub_config(model, config)),
