@@ -43,12 +43,15 @@ std::optional<std::string> find_python(const std::string& code, const std::strin
 
 std::vector<std::string> module_command(const std::string& python, const std::string& module) {
   std::error_code unknown;
-  setenv("NAS_BIN", fs::read_symlink("/proc/self/exe", unknown).parent_path().c_str(), 0);
-  for (const auto& folder : shared_folders()) {
-    if (!fs::is_directory(folder / "python" / "attnas", unknown)) continue;
+  const auto bin = fs::read_symlink("/proc/self/exe", unknown).parent_path();
+  setenv("NAS_BIN", bin.c_str(), 0);
+  std::vector<fs::path> places{bin.parent_path().parent_path()};  // of a wheel
+  for (const auto& folder : shared_folders()) places.push_back(folder / "python");
+  for (const auto& place : places) {
+    if (!fs::exists(place / "attnas" / "__init__.py", unknown)) continue;
     const char* before = std::getenv("PYTHONPATH");
-    const auto path = (folder / "python").string();
-    setenv("PYTHONPATH", (before != nullptr ? path + ":" + before : path).c_str(), 1);
+    const auto others = before != nullptr ? ":" + std::string(before) : "";
+    setenv("PYTHONPATH", (place.string() + others).c_str(), 1);
     break;
   }
   return {python, "-B", "-m", module};

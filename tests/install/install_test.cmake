@@ -126,8 +126,8 @@ endif()
 file(WRITE ${WORK}/old.so "attnas plug-in for 0.0.0 (old)")
 refused("build it again, against the installation of this program: ${prefix}\n"
   ${prefix}/bin/nas-run describe softplus_norm --plugin ${WORK}/old.so)
-run("analysing a model of a plug-in" ${prefix}/bin/nas-analyse ${WORK}/plugged best --no-report --sequences 2
-  --output ${WORK}/analysed --plugin softplus_norm.so)
+run("taking a model of a plug-in" ${prefix}/bin/nas-model take ${WORK}/plugged best --sequences 2
+  --output ${WORK}/taken --plugin softplus_norm.so)
 file(WRITE ${consumer}/problem.yaml "plugins: [examples/himmelblau.so]\nproblem: himmelblau\nalgorithm: {name: cmaes}\n")
 run("searching a problem from outside" ${prefix}/bin/nas-run ${consumer}/problem.yaml --quiet --no-report
   --output ${WORK}/problem)
