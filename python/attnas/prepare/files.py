@@ -88,7 +88,7 @@ def read_gzip(path: Path) -> bytes:
     return found
 
 
-def write_file(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes | memoryview) -> None:
     """Writes a file that is on disk when this returns.
 
     @throws MachineError  naming the file, or its folder where no space is left.

@@ -208,7 +208,7 @@ def _write(folder: Path, facts: dict[str, Any], made: texts.Prepared,
     """Writes the files and the card that says what they are. @throws MachineError"""
     sha256 = {}
 
-    def write(name: str, content: bytes) -> None:
+    def write(name: str, content: bytes | memoryview) -> None:
         write_file(folder / name, content)
         sha256[name] = hashlib.sha256(content).hexdigest()
     kinds = {"bin": made.ids, "lines.bin": made.lines, "labels.bin": made.labels}
@@ -233,11 +233,11 @@ def _write(folder: Path, facts: dict[str, Any], made: texts.Prepared,
     return card
 
 
-def _little_endian(numbers: Ids) -> bytes:
+def _little_endian(numbers: Ids) -> memoryview:
     if sys.byteorder == "big":
         numbers = numbers[:]
         numbers.byteswap()
-    return numbers.tobytes()
+    return memoryview(numbers).cast("B")
 
 
 def _unknown_share(made: texts.Prepared) -> dict[str, float]:

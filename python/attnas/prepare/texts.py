@@ -91,8 +91,8 @@ def encode(name: str, description: str, texts: tuple[bytes, ...], settings: Mapp
         if published:
             made.ids[split], made.lines[split] = _long_lines(text, tokenizer, context)
         else:
-            made.ids[split] = array("i", [tokenizer.first])
-            made.ids[split].extend(tokenizer.encode(text))
+            made.ids[split] = tokenizer.encode(text)
+            made.ids[split].insert(0, tokenizer.first)
     _require_tokens(name, made, context)
     return made
 

@@ -150,9 +150,9 @@ def _residues(_: bytes, settings: Mapping[str, Any]) -> Tokenizer:
 
 def _bytes(_: bytes, __: Mapping[str, Any]) -> Tokenizer:
     def encode(text: bytes) -> Ids:
-        wide = bytearray(4 * len(text))
-        wide[0 if sys.byteorder == "little" else 3::4] = text
-        return array("i", bytes(wide))
+        ids = array("i", [0]) * len(text)
+        memoryview(ids).cast("B")[0 if sys.byteorder == "little" else 3::4] = text
+        return ids
     return Tokenizer(256, ord("\n"), encode)
 
 
