@@ -14,7 +14,6 @@
 #include "core/format.hpp"
 #include "core/installed.hpp"
 #include "data/corpus.hpp"
-#include "data/tokenizer.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
@@ -85,7 +84,7 @@ PluginKind search_kind(std::string many, const AnyRegistry& registry) {
 std::vector<PluginKind> plugin_kinds() {
   return {search_kind("algorithms", algorithms()), plugin_kind("problems", problems()),
           search_kind("objectives", objectives()), plugin_kind("data", corpora()),
-          plugin_kind("tokenizers", tokenizers()), plugin_kind("tasks", tasks())};
+          plugin_kind("tasks", tasks())};
 }
 
 std::string plugin_list(const PluginKind& kind) {

@@ -2,30 +2,27 @@
 #include <cerrno>
 #include <cmath>
 #include <iostream>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
-#include "cli/running_trainings.hpp"
-#include "cli/status_lines.hpp"
 #include "cli/table_commands.hpp"
 #include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/fault.hpp"
 #include "core/format.hpp"
+#include "core/run_program.hpp"
 #include "core/stop.hpp"
 #include "core/terminal.hpp"
 #include "core/warning.hpp"
 #include "data/corpus_facts.hpp"
 #include "data/count_models.hpp"
-#include "data/data_set.hpp"
 #include "data/text.hpp"
-#include "data/vocabulary.hpp"
 #include "report/text.hpp"
 
 namespace nas {
@@ -135,90 +132,46 @@ Parameters read_settings(const std::vector<Setting>& settings, const Words& word
   return parameters;
 }
 
-/// Gets a data set; on a terminal a line says how far it is.
-GetResult get_shown(const DataSet& data_set, const std::string& from) {
-  std::optional<PacedLine> line;
-  GetProgress progress;
-  if (is_terminal(STDERR_FILENO)) {
-    line.emplace(std::cerr, terminal_width, steady_seconds);
-    progress = [&line](const std::string& address, std::int64_t received, std::int64_t total) {
-      line->show(
-          human_bytes(received) + (total > 0 ? " of " + human_bytes(total) : "") + "  " + address,
-          total > 0 && received == total);
-    };
-  }
-  return get_data_set(data_set, default_data_location(), from, progress);
+/// Lets another program take this process over.
+[[noreturn]] void become(Words words) {
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  std::cout.flush();
+  execvp(argv.front(), argv.data());
+  throw MachineError(io_failure(words.front(), errno));
 }
 
-int get(Words words) {
+constexpr const char* kPythonCommands = "attnas.prepare.commands";
+
+[[noreturn]] void get(Words words) {
   const std::string from = take_option(words, "--from").value_or("");
-  const std::string name = take_name(words, "get");
+  Words command{"get", take_name(words, "get")};
   if (!words.empty()) throw InputError("get: '" + words.front() + "' is not understood");
-  const DataSet* data_set = find_known_data_set(name);
-  if (data_set == nullptr) {
-    std::cout << name << " needs no download\n";
-    return 0;
-  }
-  const auto result = get_shown(*data_set, from);
-  if (result.already_present) {
-    std::cout << name << " is already in " << result.folder.string() << '\n';
-  } else {
-    std::cout << name << " is now in " << result.folder.string() << '\n';
-    print_line("source", result.provenance.source);
-    print_line("content", "SHA-256 " + result.provenance.content_sha256);
-    print_line("licence", data_set->licence);
-  }
-  return 0;
+  if (!from.empty()) command.push_back("--from=" + from);
+  become(python_command(kPythonCommands, command));
 }
 
-int list(const Words& words) {
+[[noreturn]] void list(const Words& words) {
   if (!words.empty()) throw InputError("list: '" + words.front() + "' is not understood");
-  const DataLocation location = default_data_location();
+  Words command{"list"};
   for (const auto& name : corpora().keys()) {
-    std::cout << name << '\n';
-    print_line("what", corpora().at(name).description.summary);
-    const DataSet* data_set = find_known_data_set(name);
-    if (data_set != nullptr) {
-      print_line("in", data_set->language + ", " + human_bytes(data_set->bytes));
-      print_line("terms", data_set->licence);
-    }
-    if (data_set == nullptr) {
-      print_line("where", "needs no download");
-    } else if (const auto files = find_data_set(name, location)) {
-      print_line("where", files->train.parent_path().string());
-    } else {
-      print_line("where", "not in " + location.folder.string() + "; nas-data get " + name +
-                              (data_set->given_only() ? " --from PATH" : ""));
-    }
+    command.insert(command.end(), {name, corpora().at(name).description.summary});
   }
-  return 0;
+  become(python_command(kPythonCommands, command));
 }
 
-void print_split(const std::string& name, const std::string& text) {
-  std::int64_t lines = 0;
-  std::int64_t tokens = 0;
-  for_each_line(text, [&](std::string_view) { ++lines; });
-  for_each_word(text, [&](std::string_view) { ++tokens; });
-  print_line(name, grouped(tokens) + " tokens in " + grouped(lines) + " lines, " +
-                       human_bytes(static_cast<std::int64_t>(text.size())));
-}
-
-/// @param is_text  has words.
-void print_files(const std::string& name, const DataSet& data_set, bool is_text) {
-  const DataLocation location = default_data_location();
-  const SplitTexts texts = read_data_set(name, location);
-  const auto files = *find_data_set(name, location);
-  const auto provenance = read_provenance(files);
-  print_line("folder", files.train.parent_path().string());
-  print_line("source", provenance ? provenance->source : "the user's own files");
-  print_line("licence", data_set.licence);
-  print_line("content", "SHA-256 " + splits_sha256(files));
-  if (!is_text) return;
-  print_split("train", texts.train);
-  print_split("valid", texts.valid);
-  print_split("test", texts.test);
-  const Vocabulary vocabulary(texts.train, 0, Vocabulary::Specials::unknown_end);
-  print_line("types", grouped(vocabulary.size()) + " in train, with <unk> and <eos>");
+/// Where the files of a corpus are, and how large. @return whether it has any.
+bool print_files(const std::string& name) {
+  const auto result = run_program(python_command(kPythonCommands, {"files", name}), Output::all);
+  constexpr std::string_view kProgram = "nas-data: ";
+  if (result.status == 2 && result.output.starts_with(kProgram)) {
+    throw InputError(
+        result.output.substr(kProgram.size(), result.output.size() - kProgram.size() - 1));
+  }
+  if (result.status != 0) throw MachineError(last_line(result.output));
+  std::cout << result.output;
+  return !result.output.empty();
 }
 
 /// What counts of the whole training split reach.
@@ -238,8 +191,8 @@ void print_counts(const Corpus& corpus) {
 void print_corpus(const Corpus& corpus, const Parameters& settings) {
   std::cout << corpus.description << '\n';
   print_line("vocabulary", grouped(corpus.vocabulary));
-  if (corpus.tokenizer) {
-    auto text = corpus.unit + ": " + tokenizers().at(corpus.unit).description.summary;
+  if (!corpus.unit.empty()) {
+    auto text = corpus.unit;
     if (corpus.bytes_per_token > 0) {
       text += "; " + fixed_text(corpus.bytes_per_token, 3) + " bytes of valid per token";
     }
@@ -270,13 +223,13 @@ int info(Words words) {
   const auto& corpus = corpora().at(name);
   Parameters settings = read_settings(corpus.description.settings, words);
   std::cout << name << ": " << corpus.description.summary << '\n';
-  const DataSet* data_set = find_known_data_set(name);
-  if (data_set != nullptr) print_files(name, *data_set, settings.contains("unit"));
+  const bool has_files = print_files(name);
   const bool chosen = std::any_of(words.begin(), words.end(),
                                   [](const auto& word) { return word.starts_with("layout="); });
   // Both layouts of the corpora of the paper; not every text has lines for the published one.
-  const bool is_text = settings.contains("unit");
-  if (chosen || data_set == nullptr || !is_text || !tokenizer_kind(settings).published) {
+  const bool of_words =
+      settings.contains("unit") && recorded_settings(settings).at("unit") == "word";
+  if (chosen || !has_files || !of_words) {
     print_corpus(corpus.make(settings, context, default_data_location()), settings);
     return 0;
   }
@@ -293,11 +246,7 @@ int info(Words words) {
   const auto program = fs::read_symlink("/proc/self/exe", unknown).replace_filename("nas-train");
   Words arguments{program.string(), "--gates"};
   arguments.insert(arguments.end(), words.begin(), words.end());
-  std::vector<char*> argv;
-  for (auto& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  execv(argv.front(), argv.data());
-  throw MachineError(io_failure(program, errno));
+  become(std::move(arguments));
 }
 
 int run(Words words) {
@@ -322,8 +271,8 @@ int run(Words words) {
   }
   const std::string command = words.front();
   words.erase(words.begin());
-  if (command == "get") return get(std::move(words));
-  if (command == "list") return list(words);
+  if (command == "get") get(std::move(words));
+  if (command == "list") list(words);
   if (command == "info") return info(std::move(words));
   if (command == "table") return table_command(std::move(words));
   throw InputError("unknown command '" + command + "', known: gates, get, info, list, table" +

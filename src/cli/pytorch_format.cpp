@@ -11,7 +11,7 @@
 #include "core/run_program.hpp"
 #include "core/stop.hpp"
 #include "core/warning.hpp"
-#include "data/data_set.hpp"
+#include "data/text.hpp"
 #include "genotype/component.hpp"
 #include "models/model_folder.hpp"
 #include "models/trained_model.hpp"
@@ -69,20 +69,21 @@ Json summaries(const Json& config) {
 void write_card(const fs::path& folder, const RunSummary& run, const TrainedModel& trained,
                 const Json& config) {
   const auto& evaluation = trained.evaluation();
-  const auto* data = find_known_data_set(evaluation.identity.value("corpus", ""));
   write_file(folder / "record.json", [&](std::ostream& out) { write_digest(run, out); });
-  write_durably(folder / "card.json", Json{{"evaluation", evaluation.id},
-                                           {"origin", trained.origin()},
-                                           {"summaries", summaries(config)},
-                                           {"lacking", options_of_plugins(config)},
-                                           {"licence", data == nullptr ? "" : data->licence}}
-                                          .dump());
+  write_durably(folder / "card.json",
+                Json{{"evaluation", evaluation.id},
+                     {"origin", trained.origin()},
+                     {"summaries", summaries(config)},
+                     {"lacking", options_of_plugins(config)},
+                     {"licence", licence_of(evaluation.identity.value("corpus", ""))}}
+                    .dump());
   const auto python = find_python("import sys; assert sys.version_info >= (3, 11)", "Python 3.11");
   auto command = module_command(python.value_or("python3"), "attnas.card");
   command.push_back(folder.string());
   const auto done = run_program(std::move(command));
   for (const auto* read : {"record.json", "card.json"}) fs::remove(folder / read);
-  if (done.status != 0) warn("README.md, the model's card, was not written: " + last_line(done.output));
+  if (done.status != 0)
+    warn("README.md, the model's card, was not written: " + last_line(done.output));
 }
 
 /// Writes beside the folder first: there the training run is continued, too, if it was stopped, and

@@ -55,7 +55,9 @@ Json number_schema(const Setting& setting, const char* type) {
 /// What is not quoted need not look like text: `workers: 3`.
 Json text_schema(const Setting& setting) {
   if (setting.choices.empty()) return {{"type", {"string", "number", "boolean", "null"}}};
-  return {{"enum", setting.choices}};
+  const Json choices{{"enum", setting.choices}};
+  if (!setting.names_file) return choices;
+  return {{"anyOf", {choices, {{"type", "string"}, {"pattern", "\\.json$"}}}}};
 }
 
 struct ValueSchema {

@@ -17,8 +17,8 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/terminal.hpp"
-#include "data/data_set.hpp"
 #include "data/drawn_corpus.hpp"
+#include "data/text.hpp"
 #include "report/text.hpp"
 #include "statistics/agreement.hpp"
 #include "statistics/statistics.hpp"
@@ -194,8 +194,9 @@ int pack_command(Words words) {
                      " is there and no table, must be a new file or a table, which is replaced");
   }
   auto packed = pack({words.begin(), words.end()}, name, measured);
-  if (const auto* data = find_known_data_set(packed.content.identity.value("corpus", ""))) {
-    packed.content.publication["corpus_licence"] = data->licence;
+  if (const auto licence = licence_of(packed.content.identity.value("corpus", ""));
+      !licence.empty()) {
+    packed.content.publication["corpus_licence"] = licence;
   }
   if (gates) packed.content.publication["gates"] = read_gates(*gates, packed.content.identity);
   write_table(packed.content, file);
@@ -339,8 +340,8 @@ void print_publication(const Table& table) {
 
 /// The terms of what the models were trained on; of older tables as far as this program knows them.
 std::string corpus_terms(const Table& table) {
-  const auto* known = find_known_data_set(fact_text(table.facts(), "corpus"));
-  return table.publication().value("corpus_licence", known != nullptr ? known->licence : "");
+  return table.publication().value("corpus_licence",
+                                   licence_of(fact_text(table.facts(), "corpus")));
 }
 
 /// Whether attention matters on the table's task, with the controls and counts that say so.

@@ -7,8 +7,6 @@ find_package(nlohmann_json REQUIRED)
 find_package(SQLiteCpp REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
-find_package(LibArchive REQUIRED)
-find_package(CURL REQUIRED)
 find_package(HWY REQUIRED CONFIG)
 
 add_library(nas_yaml INTERFACE)

@@ -30,7 +30,7 @@ set(public
   report/digest.hpp report/files.hpp table/table.hpp table/pack.hpp                   # what comes out of it
   search/algorithm.hpp search/conversation.hpp search/variation.hpp search/problem.hpp search/synthetic.hpp   # what plug-ins are written with
   search/objective.hpp genotype/component.hpp genotype/slots.hpp genotype/architecture_name.hpp
-  data/corpus.hpp data/tokenizer.hpp core/hash.hpp)
+  data/corpus.hpp core/hash.hpp)
 if(NAS_WITH_TORCH)
   list(APPEND public nn/attention.hpp nn/feed_forward.hpp nn/mixers.hpp nn/norm.hpp nn/parts/feature_map.hpp
     instruments/forward_pass.hpp)

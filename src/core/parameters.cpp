@@ -49,7 +49,7 @@ std::string Setting::type_name() const {
 }
 
 std::string Setting::allowed() const {
-  if (!choices.empty()) return "one of " + join(choices);
+  if (!choices.empty()) return "one of " + join(choices) + (names_file ? ", or NAME.json" : "");
   const bool has_min = min != -kInfinity;
   const bool has_max = max != kInfinity;
   if (has_min && has_max) {
@@ -68,7 +68,8 @@ std::string Setting::violation(const Value& value) const {
   } else if (const auto* number = std::get_if<double>(&value)) {
     if (!in_range(*this, *number)) return refuse();
   } else if (const auto* text = std::get_if<std::string>(&value)) {
-    if (!choices.empty() && std::find(choices.begin(), choices.end(), *text) == choices.end()) {
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), *text) == choices.end() &&
+        !(names_file && text->ends_with(".json"))) {
       return refuse() + did_you_mean(*text, choices);
     }
   } else if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {

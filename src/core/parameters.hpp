@@ -51,7 +51,8 @@ struct Setting {
   bool required = false;               ///< no default: the user must give it
   Effect effect = Effect::result;
   Need needs{};
-  bool names_file = false;  ///< looked for beside the configuration that says it
+  /// Looked for beside the configuration that says it; where there are choices, too, NAME.json.
+  bool names_file = false;
 
   /// @return "in [0, 1)", "one of a, b", "an integer >= 1", ...: what is allowed.
   [[nodiscard]] std::string allowed() const;

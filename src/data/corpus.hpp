@@ -63,15 +63,14 @@ struct ChanceLevel {
   double accuracy = 0.0;  ///< share of the scored targets, in [0, 1]
 };
 
-class Tokenizer;
-
 /// What a network learns: three splits of windows over one vocabulary, and what it is asked.
 struct Corpus {
   std::string name;         ///< key of the plug-in
   std::string description;  ///< for people: source, unit of a token, layout
   std::int64_t vocabulary = 0;
-  std::string unit;  ///< of a text: what a token is, the key of its tokenizer; else empty
-  std::shared_ptr<const Tokenizer> tokenizer;  ///< of a text
+  std::string unit;              ///< of a text: what a token is, as data.unit says it; else empty
+  std::string tokenizer_file{};  ///< name of what makes ids of a text; empty: it needs no file
+  std::string tokenizer{};       ///< bytes of that file
   SpecialTokens special;
   Windows train, valid, test;
   /// Splits that trained models are scored on once, at the end, by names that begin with "test_"

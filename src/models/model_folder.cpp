@@ -170,11 +170,9 @@ void write_model_folder(const std::filesystem::path& folder, const Json& config,
   Json digests{{"model.safetensors", sha256(bytes)}};
   for (const auto& file : kSourceFiles) write_durably(folder / file.name, file.text);
   write_durably(folder / "model.safetensors", bytes);
-  const auto name = corpus.unit.empty() ? "" : tokenizers().at(corpus.unit).make().file;
-  if (!name.empty()) {
-    const auto tokenizer = corpus.tokenizer->file();
-    write_durably(folder / name, tokenizer);
-    digests[name] = sha256(tokenizer);
+  if (const auto& name = corpus.tokenizer_file; !name.empty()) {
+    write_durably(folder / name, corpus.tokenizer);
+    digests[name] = sha256(corpus.tokenizer);
     if (name == "tokenizer.json") write_durably(folder / "model_tokens.py", kModelTokens);
   }
   digests["config.json"] = kNoDigest;

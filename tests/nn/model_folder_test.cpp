@@ -45,8 +45,8 @@ Corpus text_of_words() {
   Corpus corpus;
   corpus.name = "text_file";
   corpus.unit = "word";
-  corpus.tokenizer = tokenizers().at("word").make().read(
-      "<unk>\n<eos>\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n", /*published=*/false);
+  corpus.tokenizer_file = "vocabulary.txt";
+  corpus.tokenizer = "<unk>\n<eos>\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n";
   corpus.special = {.pad = -1, .unknown = 0, .end_of_sentence = 1};
   return corpus;
 }

@@ -258,9 +258,9 @@ TEST(PytorchModel, ComputesWhatEveryOptionComputesHere) {
 Corpus text_of_words() {
   Corpus corpus;
   corpus.unit = "word";
-  corpus.tokenizer = tokenizers().at("word").make().read(
-      "<unk>\n<eos>\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n", /*published=*/false);
-  corpus.vocabulary = corpus.tokenizer->size();
+  corpus.tokenizer_file = "vocabulary.txt";
+  corpus.tokenizer = "<unk>\n<eos>\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n";
+  corpus.vocabulary = 13;
   corpus.special = {.pad = -1, .unknown = 0, .end_of_sentence = 1};
   return corpus;
 }
@@ -351,14 +351,15 @@ TEST(PytorchModel, ScoresAndContinuesText) {
   EXPECT_NEAR(nll, validation_nll(model, stream), 2e-6 * nll);
 
   std::vector<std::int64_t> ids{1, 2, 3};
-  const auto words = text_of_words().tokenizer;
+  const std::vector<std::string> words{"<unk>", "\n", "a", "b", "c", "d", "e",
+                                       "f",     "g",  "h", "i", "j", "k"};
   std::string expected = "a b";
   for (int i = 0; i < 14; ++i) {  // learned positions see the last 12 tokens
     const std::vector<std::int64_t> seen(ids.end() - std::min<std::ptrdiff_t>(std::ssize(ids), 12),
                                          ids.end());
     const auto logits = model.logits(at::tensor(seen).unsqueeze(0), nn::Pass{});
     ids.push_back(logits[0].select(0, -1).argmax().item<std::int64_t>());
-    expected += " " + words->decode({ids.back()});
+    expected += " " + words.at(static_cast<std::size_t>(ids.back()));
   }
   EXPECT_NE(text.find(expected), std::string::npos) << text << "must have " << expected;
 }
@@ -372,7 +373,13 @@ TEST(PytorchModel, ScoresAndContinuesTextOfOtherTokens) {
     const auto folder = temporary.path() / "model";
     Parameters settings(corpora().at("text_file").description.settings);
     settings.set("unit", unit);
-    const auto corpus = text_corpus("text_file", "a text", {text + text, text, text}, settings, 12);
+    write(temporary.path() / "train", text + text);
+    write(temporary.path() / "text", text);
+    for (const auto& [split, file] :
+         {std::pair("train", "train"), {"valid", "text"}, {"test", "text"}}) {
+      settings.set(split, (temporary.path() / file).string());
+    }
+    const auto corpus = corpora().at("text_file").make(settings, 12, {.folder = temporary.path()});
     auto architecture = canonical(small_model(Semantics::corrected));
     architecture.vocabulary = corpus.vocabulary;
     nn::Transformer model(architecture, NumericalMode::reference);
@@ -381,7 +388,6 @@ TEST(PytorchModel, ScoresAndContinuesTextOfOtherTokens) {
     write_model_folder(folder, model_config(architecture, corpus, settings), corpus, model);
     EXPECT_EQ(read_bytes(folder / "model_tokens.py"),
               read_bytes(fs::path(source_folder()) / "python/attnas/model_tokens.py"));
-    write(temporary.path() / "text", text);
     const auto output = temporary.path() / "output";
     const auto command = command_of(
         folder, "--text " + (temporary.path() / "text").string() + " --generate AC --tokens 6",

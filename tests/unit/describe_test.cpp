@@ -35,9 +35,8 @@ TEST(ListText, ListsComponentsByGene) {
 TEST(ListText, ListsEverythingUnderHeadings) {
   const auto text = list_text("");
   std::size_t at = 0;
-  for (const std::string heading :
-       {"algorithms", "problems", "objectives", "components", "data", "tokenizers", "tasks",
-        "sections", "engines", "configurations"}) {
+  for (const std::string heading : {"algorithms", "problems", "objectives", "components", "data",
+                                    "tasks", "sections", "engines", "configurations"}) {
     const auto found = ("\n" + text).find("\n" + heading + "\n", at);
     ASSERT_NE(found, std::string::npos) << heading;
     at = found;
@@ -67,7 +66,7 @@ TEST(ListText, ListsEnginesByWhatTheirFilesSay) {
 TEST(ListText, AnUnknownKindNamesTheNearest) {
   EXPECT_EQ(message_of<InputError>([] { (void)list_text("component"); }),
             "list: unknown kind 'component', known: algorithms, problems, objectives, components, "
-            "data, tokenizers, tasks, sections, engines, configurations; did you mean components?");
+            "data, tasks, sections, engines, configurations; did you mean components?");
 }
 
 TEST(DescribeText, APlugInHasATableOfSettings) {

@@ -351,6 +351,8 @@ class Reader {
       parameters = read_section(section, node, settings, diagnostics_, ignored);
       for (const auto& one : settings) {
         if (!one.names_file || node == nullptr || node->find(one.name) == nullptr) continue;
+        if (!one.choices.empty() && !parameters.get<std::string>(one.name).ends_with(".json"))
+          continue;
         locate(section + "." + one.name, *node->find(one.name), one.name, parameters);
       }
     });

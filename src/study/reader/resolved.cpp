@@ -4,7 +4,7 @@
 
 #include "core/format.hpp"
 #include "core/plugin.hpp"
-#include "data/tokenizer.hpp"
+#include "data/text.hpp"
 #include "evaluation/settings.hpp"
 #include "study/reader/engines.hpp"
 #include "study/reader/objectives.hpp"

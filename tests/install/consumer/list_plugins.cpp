@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "data/corpus.hpp"
-#include "data/tokenizer.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/mixer_kind.hpp"
@@ -27,7 +26,6 @@ int main() {
   print("objectives", nas::objectives().keys());
   print("problems", nas::problems().keys());
   print("corpora", nas::corpora().keys());
-  print("tokenizers", nas::tokenizers().keys());
   for (const auto& gene : nas::component_genes()) {
     print("attention/" + std::string(gene), nas::components().keys(gene));
   }

@@ -1,7 +1,0 @@
-#include "data/text_source.hpp"
-
-namespace nas {
-
-NAS_REGISTER_TEXT(debian_reference("debian_reference_fr", "fr", "French", __FILE__));
-
-}  // namespace nas
