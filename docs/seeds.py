@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""seeds.py: when do further seeds pay? Writes analysis/results/seeds_pay/seeds.csv from the packed tables, in a minute of a core.
+"""seeds.py: when do further seeds pay? Writes analysis/studies/records/seeds_pay/seeds.csv from the packed tables, in a minute of a core.
 
 Random search spends a budget of training runs on candidates with five seeds each, or on five times as many with one, and returns the one
 with the least mean perplexity. The share of pairs of searches in which five seeds return a better mechanism, by the mean perplexity over all

@@ -7,7 +7,7 @@ import pathlib
 import tempfile
 import unittest
 
-from attnas.analysis.commands import claims
+from studies import claims
 from attnas.analysis.digest import BadInput
 from fake_tables import IDENTITY, cell, write_run
 from scripts import said

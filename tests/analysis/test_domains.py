@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 from attnas.analysis import latex
-from attnas.analysis.commands import domains
+from studies import domains
 from attnas.analysis.digest import BadInput
 from attnas.analysis.run import Run
 from page_fixture import BASELINE, RunFixture

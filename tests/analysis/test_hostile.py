@@ -17,7 +17,7 @@ import xml.etree.ElementTree
 
 from attnas.analysis.commands import attention, compare, components, export
 import numpy as np
-from attnas.analysis.commands import transfer
+from studies import transfer
 from fake_stores import write_fake
 from fake_tables import cell, functions, insert, write_table
 from attnas.analysis import exports, tables

@@ -10,7 +10,7 @@ from unittest import mock
 
 import numpy as np
 from attnas.analysis import tuned
-from attnas.analysis.commands import mixers
+from studies import mixers
 from attnas.analysis.digest import BadInput
 from fake_tables import IDENTITY, MODEL, cell, write_run
 from scripts import said

@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 from attnas.analysis import survival
-from attnas.analysis.commands import mixers
+from studies import mixers
 from attnas.analysis.statistics import share_interval
 from attnas.analysis.survival import Training
 from scripts import said

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 import numpy as np
-from attnas.analysis.commands import take
+from studies import take
 from fake_tables import cell, functions, write_table
 from attnas.analysis import factorial
 from attnas.analysis.digest import BadInput

@@ -10,7 +10,7 @@ import unittest
 import numpy as np
 import pandas as pd
 from attnas.analysis import tables, transfer
-from attnas.analysis.commands import transfer as command
+from studies import transfer as command
 from attnas.analysis.statistics import kendall
 from fake_tables import cell, functions, write_run, write_table
 from scipy import stats

@@ -11,17 +11,12 @@ _ARRAYS = ("numpy", "scipy")
 _FRAMES = (*_ARRAYS, "pandas")
 NEEDS = {
     "attention": _ARRAYS,
-    "claims": _ARRAYS,
     "compare": _ARRAYS,
     "components": _FRAMES,
-    "domains": _ARRAYS,
     "export": (),
-    "mixers": _FRAMES,
     "report": _ARRAYS,
     "rivals": _FRAMES,
     "sweep": _ARRAYS,
-    "take": _FRAMES,
-    "transfer": _FRAMES,
 }
 
 

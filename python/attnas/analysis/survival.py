@@ -1,5 +1,5 @@
 """Whether, and how soon, training runs solve a task: shares with exact intervals, Kaplan and Meier's curves, log-rank tests by
-permutation. What has not solved is censored at its last step. The page of `analysis/mixers.py survival`.
+permutation. What has not solved is censored at its last step. The page of `analysis/studies/mixers.py survival`.
 
 `python -m attnas.analysis.survival RUN...` reads names of models and prints "RATE NAME", the best rate of their kind on runs at several.
 """
