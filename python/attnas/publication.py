@@ -1,6 +1,9 @@
 """What is published with a table: its terms inside of it, and beside it CSV files, Croissant metadata, a data sheet and SHA-256 sums.
 
-Stands on Python's own library alone. `python3 -m attnas.table record` and `publish` call it.
+Stands on Python's own library alone. As a program:
+
+    python3 -m attnas.publication record FILE --about ABOUT.json   puts licence, version and limits into a table
+    python3 -m attnas.publication publish FILE [--output FOLDER]   writes what is published with a table, beside it or with CSV files
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import pathlib
 import re
 import sqlite3
 import statistics
+import sys
 import tempfile
 from typing import Any
 
@@ -151,7 +155,7 @@ def publish(path: str | os.PathLike, output: str | os.PathLike | None = None) ->
     """
     table = Table(path)
     if lacking := [key for key, (_, needed) in _ABOUT.items() if needed and key not in table.publication]:
-        raise InputError(f"{path}: its publication has no {', '.join(lacking)}; python3 -m attnas.table record puts it there")
+        raise InputError(f"{path}: its publication has no {', '.join(lacking)}; python3 -m attnas.publication record puts it there")
     folder, name = pathlib.Path(path).parent if output is None else pathlib.Path(output), pathlib.Path(path).stem
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -358,19 +362,34 @@ def _pairs(values: dict[str, Any]) -> str:
     return ", ".join(f"{key} {' '.join(map(str, value)) if isinstance(value, list) else value}" for key, value in values.items()) or "unknown"
 
 
-def main(command: str, words: list[str]) -> None:
-    """The commands record and publish of attnas.table. @throws InputError"""
-    option = {"record": "--about", "publish": "--output"}[command]
+def main(words: list[str]) -> int:
+    """The program. @return  its exit code."""
+    if not words or words[0] in ("-h", "--help"):
+        print((__doc__ or "").strip())
+        return 0 if words else 2
+    try:
+        print(*_done(words[0], words[1:]), sep="\n")
+    except InputError as error:
+        print(f"attnas.publication: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _done(command: str, words: list[str]) -> list:
+    """Does a command. @return  lines of what came of it. @throws InputError"""
+    option = {"record": "--about", "publish": "--output"}.get(command, "")
     if command == "publish" and len(words) == 1 and words[0] != option:
-        print(*publish(words[0]), sep="\n")
-        return
-    if len(words) != 3 or option not in words[:2]:
-        raise InputError(f"{command} {' '.join(words)}: must be {command} FILE {option} "
-                         + ("ABOUT.json" if command == "record" else "FOLDER, or publish FILE"))
+        return publish(words[0])
+    if not option or len(words) != 3 or option not in words[:2]:
+        raise InputError(f"{command} {' '.join(words)}: must be record FILE --about ABOUT.json, publish FILE --output FOLDER, or "
+                         "publish FILE")
     place = words.index(option)
     value, (file,) = words[place + 1], words[:place] + words[place + 2:]
-    if command == "record":
-        print(f"{record(file, value)!r}, its licence {Table(file).publication['licence']}")
-    else:
-        for made in publish(file, value):
-            print(made)
+    if command == "publish":
+        return publish(file, value)
+    table = record(file, value)
+    return [f"{table!r}, its licence {table.publication['licence']}"]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -8,10 +8,8 @@ It stands on Python's own library alone (3.9 or later), so that this file, copie
 
     python3 -m attnas.table info FILE                           what is in a table
     python3 -m attnas.table query FILE MECHANISM SEED [STEP]    a record as JSON
-    python3 -m attnas.table record FILE --about ABOUT.json      puts licence, version and limits into a table
-    python3 -m attnas.table publish FILE [--output FOLDER]      writes what is published with a table, beside it or with CSV files
 
-docs/files.md describes the file, docs/how-to/publish-a-table.md the last two, which take the whole package.
+docs/files.md describes the file, attnas.publication publishes it.
 """
 
 from __future__ import annotations
@@ -120,13 +118,13 @@ class Table:
         @throws InputError  where the table has none of this name; the text has the nearest.
         """
         if isinstance(mechanism, str):
-            if mechanism in self._runs:
+            if mechanism in self.runs:
                 return mechanism
             if mechanism in self._by_label:
                 return self._by_label[mechanism]
-            if (name := self._changed(mechanism)) in self._runs:
+            if (name := self._changed(mechanism)) in self.runs:
                 return name
-        near = difflib.get_close_matches(str(mechanism), [*self._runs, *self._by_label], n=3, cutoff=0.5)
+        near = difflib.get_close_matches(str(mechanism), [*self.runs, *self._by_label], n=3, cutoff=0.5)
         near = list(dict.fromkeys(self._by_label.get(name, name) for name in near))
         raise InputError(f"{self.path}: mechanism = {mechanism!r}, must be one of the {len(self._names)} in its list `mechanisms`"
                          + (f", the nearest: {', '.join(near)}" if near else ""))
@@ -147,7 +145,7 @@ class Table:
 
     def seeds(self, mechanism: str) -> list[int]:
         """Numbers of the seeds that a mechanism was trained with, ascending; the better ones often have further ones."""
-        return list(self._runs[self.resolve(mechanism)])
+        return list(self.runs[self.resolve(mechanism)])
 
     def query(self, mechanism: str, seed: int, step: int | None = None) -> Record:
         """A training run at one of its validations.
@@ -156,9 +154,9 @@ class Table:
         @throws InputError  saying what the table has instead.
         """
         name, place = self.resolve(mechanism), _whole(seed, f"{self.path}: seed")
-        run = self._runs[name].get(place)
+        run = self.runs[name].get(place)
         if run is None:
-            raise InputError(f"{self.path}: seed = {place} of {name}, must be {_ranges(self._runs[name])}")
+            raise InputError(f"{self.path}: seed = {place} of {name}, must be {_ranges(self.runs[name])}")
         if step is None:
             return self._record(name, place, run, next(reversed(run.curve), None))
         at = _whole(step, f"{self.path}: step")
@@ -173,15 +171,15 @@ class Table:
     def curve(self, mechanism: str, seed: int) -> list[Record]:
         """A training run at each of its validations. @throws InputError  as query()."""
         end = self.query(mechanism, seed)
-        run = self._runs[end.mechanism][end.seed]
+        run = self.runs[end.mechanism][end.seed]
         return [self._record(end.mechanism, end.seed, run, step) for step in run.curve]
 
     def costs(self, mechanism: str) -> dict[str, float]:
         """What a mechanism costs without regard to its training: parameters, flops, and what was measured of it, as latency, by name."""
         name = self.resolve(mechanism)
-        values = next(iter(self._runs[name].values())).values
+        values = next(iter(self.runs[name].values())).values
         return {**{key: values[key] for key in _ENDS if key in values},
-                **{key: value["value"] for key, value in self._measured[name].items()}}
+                **{key: value["value"] for key, value in self.measured[name].items()}}
 
     def frame(self, curves: bool = False):
         """The records as a data frame of pandas: of each training run its end, or all of its validations."""
@@ -194,11 +192,11 @@ class Table:
 
     def __len__(self) -> int:
         """Number of training runs."""
-        return sum(map(len, self._runs.values()))
+        return sum(map(len, self.runs.values()))
 
     def __iter__(self) -> Iterator[Record]:
         """The end of every training run, by mechanism and seed."""
-        return (self.query(name, seed) for name, runs in self._runs.items() for seed in runs)
+        return (self.query(name, seed) for name, runs in self.runs.items() for seed in runs)
 
     def __repr__(self) -> str:
         version = self.publication.get("version")
@@ -230,25 +228,27 @@ class Table:
         if database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'publication'").fetchone():
             self.publication = _json_by_key(database, "publication")
         self._names: dict[str, int] = {}
-        self._measured: dict[str, dict] = {}
+        #: What was measured of mechanisms without training them, as latency: objects by name.
+        self.measured: dict[str, dict] = {}
         for place, name, measured in database.execute("SELECT mechanism, name, measured FROM mechanisms ORDER BY name"):
             self._names[name] = place
-            self._measured[name] = json.loads(measured)
+            self.measured[name] = json.loads(measured)
         self._read_runs(database)
         #: Steps of the validations, ascending; the last is the whole training run.
-        self.steps: list[int] = sorted({step for runs in self._runs.values() for run in runs.values() for step in run.curve})
+        self.steps: list[int] = sorted({step for runs in self.runs.values() for run in runs.values() for step in run.curve})
         self._read_labels()
 
     def _read_runs(self, database: sqlite3.Connection) -> None:
         places = {place: name for name, place in self._names.items()}
-        self._runs: dict[str, dict[int, _Run]] = {name: {} for name in self._names}
+        #: The training runs of each mechanism by seed: rows of `trainings`, with their curves.
+        self.runs: dict[str, dict[int, Run]] = {name: {} for name in self._names}
         for row in _rows(database, "trainings"):
             name, seed = places[row.pop("mechanism")], row.pop("replicate")
             kept = {key: row.pop(key) for key in ("status", "reason", "train_seconds", "cpu_seconds", "peak_bytes")}
-            self._runs[name][seed] = _Run(**kept, values={key: value for key, value in row.items() if value is not None}, curve={})
+            self.runs[name][seed] = Run(**kept, values={key: value for key, value in row.items() if value is not None}, curve={})
         for row in _rows(database, "curves"):
-            self._runs[places[row["mechanism"]]][row["replicate"]].curve[row["step"]] = row
-        for name, runs in self._runs.items():
+            self.runs[places[row["mechanism"]]][row["replicate"]].curve[row["step"]] = row
+        for name, runs in self.runs.items():
             if not runs:
                 raise ValueError(f"no training run of {name}")
 
@@ -261,7 +261,7 @@ class Table:
         count = collections.Counter(self._labels.values())
         self._by_label = {label: name for name, label in self._labels.items() if label not in self._names and count[label] == 1}
 
-    def _record(self, name: str, seed: int, run: _Run, step: int | None) -> Record:
+    def _record(self, name: str, seed: int, run: Run, step: int | None) -> Record:
         point = run.curve[step] if step is not None else {}
         is_end = step is None or step == next(reversed(run.curve))
         nll, perplexity, accuracy = _quality(point)
@@ -277,7 +277,7 @@ class Table:
 
 
 @dataclasses.dataclass
-class _Run:
+class Run:
     """A row of `trainings`, with its rows of `curves` by step, ascending."""
 
     status: str
@@ -381,12 +381,8 @@ def main(words: list[str]) -> int:
         elif command == "query" and len(rest) in (3, 4):
             numbers = [int(word) if word.isdecimal() else word for word in rest[2:]]
             print(json.dumps(dataclasses.asdict(Table(rest[0]).query(rest[1], *numbers)), indent=1))
-        elif command in ("record", "publish"):
-            from attnas import publication
-            publication.main(command, rest)
         else:
-            known = "info FILE, query FILE MECHANISM SEED [STEP], record FILE --about ABOUT.json, publish FILE [--output FOLDER]"
-            raise InputError(f"{' '.join(words)}: must be one of: {known}")
+            raise InputError(f"{' '.join(words)}: must be one of: info FILE, query FILE MECHANISM SEED [STEP]")
     except InputError as error:
         print(f"attnas.table: {error}", file=sys.stderr)
         return 2

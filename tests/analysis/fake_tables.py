@@ -8,6 +8,7 @@ import sqlite3
 import numpy as np
 from attnas.analysis import tables
 from attnas.analysis.schema import schema
+from attnas.table import APPLICATION_ID, VERSION, content_sha256
 
 OPTIONS = {"similarity": ["dot", "silu_dot", "additive", "cosine"],
            "normalization": ["softmax", "sparsemax", "relu_norm", "sigmoid_norm"],
@@ -83,8 +84,8 @@ def write_run(path, cells: dict[tuple[str, int], dict], asks=(), identity=None, 
     path.write_text(json.dumps(digest), encoding="utf-8")
 
 
-def write_table(path, cells: dict[tuple[str, int], dict], application_id=tables.APPLICATION_ID,
-                version=tables.VERSION, facts=None):
+def write_table(path, cells: dict[tuple[str, int], dict], application_id=APPLICATION_ID,
+                version=VERSION, facts=None):
     """Packs cells as docs/files.md says."""
     mechanisms = sorted({mechanism for mechanism, _ in cells})
     values = sorted({name for own in cells.values() for name in own["values"]})
@@ -119,7 +120,7 @@ def write_table(path, cells: dict[tuple[str, int], dict], application_id=tables.
             (*place, point["step"], point["train_nll"], point["valid"]["nll"],
              point["valid"]["tokens"], point["valid"]["correct"], 0.0, 0, 0.0, 0, 0.0, 1,
              point["seconds"]) for point in own["curve"]])
-    insert(database, "meta", [("sha256", json.dumps(tables.content_sha256(database)))])
+    insert(database, "meta", [("sha256", json.dumps(content_sha256(database)))])
     database.commit()
     database.close()
 

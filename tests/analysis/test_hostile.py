@@ -21,6 +21,7 @@ from studies import transfer
 from fake_stores import write_fake
 from fake_tables import cell, functions, insert, write_table
 from attnas.analysis import exports, tables
+from attnas.table import content_sha256
 from attnas.analysis.files import write_whole, write_whole_folder
 from page_fixture import BASELINE, ROOT, RunFixture
 from attnas.analysis.commands.report import main as report
@@ -88,7 +89,7 @@ class Hostile(unittest.TestCase):
         database = sqlite3.connect(path)
         database.execute("UPDATE meta SET value = ? WHERE key = 'name'", (json.dumps(MARKUP),))
         database.execute("DELETE FROM meta WHERE key = 'sha256'")
-        insert(database, "meta", [("sha256", json.dumps(tables.content_sha256(database)))])
+        insert(database, "meta", [("sha256", json.dumps(content_sha256(database)))])
         database.commit()
         database.close()
         return path

@@ -14,6 +14,7 @@ from fake_tables import IDENTITY, cell, functions, write_run, write_table
 from attnas.analysis import tables
 from attnas.analysis.digest import BadInput
 from attnas.analysis.schema import schema
+from attnas.table import content_sha256
 
 ROOT = pathlib.Path(__file__).parents[2]
 A, B, C = functions()[:3]
@@ -191,7 +192,7 @@ class Tables(unittest.TestCase):
         database.executescript(sql)
         if fitting:
             database.execute("UPDATE meta SET value = ? WHERE key = 'sha256'",
-                             (json.dumps(tables.content_sha256(database)),))
+                             (json.dumps(content_sha256(database)),))
         database.commit()
         database.close()
         return path
@@ -207,8 +208,8 @@ class Tables(unittest.TestCase):
                 ("UPDATE meta SET value = '{' WHERE key = 'facts'", "damaged: JSONDecodeError"),
                 ("UPDATE trainings SET status = 'fine'", "damaged: ValueError"),
                 ("UPDATE trainings SET cpu_seconds = 'x'", "damaged: ValueError"),
-                ("UPDATE trainings SET mechanism = 9 WHERE mechanism = 2", "damaged: IndexError"),
-                ("DELETE FROM trainings", "damaged: ValueError"),
+                ("UPDATE trainings SET mechanism = 9 WHERE mechanism = 2", "damaged: KeyError: 9"),
+                ("DELETE FROM trainings", "damaged: KeyError: 0"),
                 ("ALTER TABLE curves RENAME COLUMN nll TO x", "damaged: KeyError: 'nll'")):
             self.assertIn(f"{path}: {words}", self.refusal(self.change(sql)), sql)
         self.assertEqual(self.refusal(self.change("DROP TABLE curves", fitting=False)),

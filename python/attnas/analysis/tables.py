@@ -1,31 +1,26 @@
-"""Reads recorded training runs of many mechanisms, each with several seeds: a table that was packed
-(`*.table`, an SQLite file, see docs/files.md), or the same collected from the digests of runs.
-Nothing is written.
+"""Recorded training runs of many mechanisms, each with several seeds, as arrays: of a packed table,
+which attnas.table reads, or collected from the digests of runs. Nothing is written.
 
 A cell is a mechanism trained with one replicate's seeds. Arrays are (mechanism, replicate), curves
 (mechanism, replicate, step); what is missing is NaN.
 """
 
-import contextlib
 import dataclasses
-import json
 import os
-import sqlite3
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from ..table import KEYS, content_sha256
-from . import digest, sqlite_files
+from .. import table as packed_tables
+from ..errors import InputError
+from ..table import APPLICATION_ID
+from . import digest
 from .digest import FIRST_HELD_OUT, BadInput
 from .genes import is_fixed
 from .schema import Schema, schema
 
 MISSING = -1  # status of a cell that was never trained
-
-APPLICATION_ID = 0x6e617374  # "nast"
-VERSION = 2
 
 
 class TableError(BadInput):
@@ -131,61 +126,48 @@ def read(path: str) -> Table:
     @throws TableError  where the file is no table, of another version, or damaged.
     """
     try:
-        with contextlib.closing(sqlite_files.open_read_only(path, finished=True)) as database:
-            return _read(path, database)
-    except sqlite3.DatabaseError as error:
-        raise TableError(f"{path}: not a readable table: {error}") from None
+        return _arrays(packed_tables.Table(path))
+    except InputError as error:
+        raise TableError(str(error)) from None
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise TableError(f"{path}: damaged: {type(error).__name__}: {error}") from None
 
 
-def _read(path: str, database: sqlite3.Connection) -> Table:
-    kind, version = (database.execute(f"PRAGMA {name}").fetchone()[0]
-                     for name in ("application_id", "user_version"))
-    if kind != APPLICATION_ID:
-        raise TableError(f"{path}: not a table")
-    if version != VERSION:
-        raise TableError(f"{path}: a table of version {version}, must be of version {VERSION}")
-    meta = sqlite_files.meta(database)
-    if meta["sha256"] != content_sha256(database):
-        raise TableError(f"{path}: its content does not fit its checksum: it was altered")
-    mechanisms, trainings, curves = (
-        pd.read_sql_query(f"SELECT * FROM {name} ORDER BY {KEYS[name]}", database)
-        for name in ("mechanisms", "trainings", "curves"))
-    facts = {**meta["facts"], **meta["identity"], "name": meta["name"], "sources": meta["sources"]}
-    recorded = schema(facts.get("schema"))
-    names = mechanisms["name"].tolist()
-    replicates = int(trainings["replicate"].max()) + 1
-    steps = np.unique(curves["step"].to_numpy(np.int64))
-    shape = (len(names), replicates)
+def _arrays(packed: packed_tables.Table) -> Table:
+    recorded = schema(packed.facts.get("schema"))
+    runs = [(row, seed, run) for row, own in enumerate(packed.runs.values())
+            for seed, run in own.items()]
+    rows, seeds = np.array([(row, seed) for row, seed, _ in runs]).T
+    points = [(row, seed, column, run.curve[step]) for row, seed, run in runs
+              for column, step in enumerate(packed.steps) if step in run.curve]
+    places = tuple(np.array([place[:3] for place in points], dtype=int).reshape(-1, 3).T)
+    shape = (len(packed.mechanisms), int(seeds.max()) + 1)
 
     def cells(values, missing=np.nan) -> np.ndarray:
         array = np.full(shape, missing)
-        array[trainings["mechanism"], trainings["replicate"]] = values
+        array[rows, seeds] = np.array([missing if value is None else value for value in values],
+                                      dtype=array.dtype)
         return array
 
-    def points(values) -> np.ndarray:
-        array = np.full((*shape, len(steps)), np.nan)
-        array[curves["mechanism"], curves["replicate"], np.searchsorted(steps, curves["step"])] = values
+    def curves(name: str, per_target: bool) -> np.ndarray:
+        array = np.full((*shape, len(packed.steps)), np.nan)
+        array[places] = [np.nan if row[name] is None or per_target and not row["tokens"] else
+                         row[name] / row["tokens"] if per_target else row[name]
+                         for *_, row in points]
         return array
 
-    status = cells([recorded.statuses.index(status) for status in trainings["status"]], MISSING)
-    numbers = {name: cells(column.astype(float)) for name, column in trainings.items()
-               if name not in ("mechanism", "replicate", "status", "reason")}
-    clock, cpu, _ = (numbers.pop(name) for name in ("train_seconds", "cpu_seconds", "peak_bytes"))
-    tokens = curves["tokens"].astype(float).replace(0.0, np.nan)
-    nll, accuracy, seconds = (points(column.astype(float)) for column in (
-        curves["nll"] / tokens, curves["correct"] / tokens, curves["seconds"]))
-    return Table(path, meta["sha256"], facts, names, genes(names, recorded),
-                 tuple(range(replicates)), steps, status, nll, accuracy, seconds,
-                 numbers.get("test_nll", np.full(shape, np.nan)),
-                 np.where(np.isnan(cpu), clock, cpu), numbers,
-                 _measured([json.loads(text) for text in mechanisms["measured"]]),
-                 sqlite_files.meta(database, "publication") if _has(database, "publication") else {})
-
-
-def _has(database: sqlite3.Connection, name: str) -> bool:
-    return database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)).fetchone() is not None
+    values = {name: cells(run.values.get(name) for *_, run in runs)
+              for name in sorted({name for *_, run in runs for name in run.values})}
+    clock, cpu = (cells(getattr(run, name) for *_, run in runs)
+                  for name in ("train_seconds", "cpu_seconds"))
+    return Table(packed.path, packed.sha256, packed.facts, packed.mechanisms,
+                 genes(packed.mechanisms, recorded), tuple(range(shape[1])),
+                 np.array(packed.steps, dtype=np.int64),
+                 cells((recorded.statuses.index(run.status) for *_, run in runs), MISSING),
+                 curves("nll", True), curves("correct", True), curves("seconds", False),
+                 values.get("test_nll", np.full(shape, np.nan)),
+                 np.where(np.isnan(cpu), clock, cpu), values,
+                 _measured(list(packed.measured.values())), packed.publication)
 
 
 def collect(runs: Sequence[str]) -> Table:
