@@ -6,7 +6,6 @@ import json
 import sqlite3
 
 import numpy as np
-from attnas.analysis import tables
 from attnas.analysis.schema import schema
 from attnas.table import APPLICATION_ID, VERSION, content_sha256
 

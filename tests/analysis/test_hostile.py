@@ -20,7 +20,7 @@ import numpy as np
 from studies import transfer
 from fake_stores import write_fake
 from fake_tables import cell, functions, insert, write_table
-from attnas.analysis import exports, tables
+from attnas.analysis import exports
 from attnas.table import content_sha256
 from attnas.analysis.files import write_whole, write_whole_folder
 from page_fixture import BASELINE, ROOT, RunFixture

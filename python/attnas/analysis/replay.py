@@ -24,10 +24,10 @@ def mix64(z: int) -> int:
     return z ^ (z >> 31)
 
 
-def derive_seed(run_seed: int, replicate: int, purpose: str, name: str) -> int:
+def derive_seed(run_seed: int, replicate: int, purpose: str, name: str | int) -> int:
     """The seed of one use of randomness, as src/core/seed.cpp has it."""
     z = mix64(run_seed % WORD)
-    for word in (replicate, _hash_name(purpose), _hash_name(name)):
+    for word in (replicate, _hash_name(purpose), name if isinstance(name, int) else _hash_name(name)):
         z = mix64(z ^ word)
     return z
 
@@ -46,10 +46,10 @@ def replay_order(search_seed: int, mechanism: str, replicates: int) -> list[int]
     @param mechanism  its name in the mode `noisy`, "" in the mode `paired`.
     @param replicates  how many of the table answer searches: Table.drawn.
     """
-    return _shuffled(range(replicates), derive_seed(search_seed, 0, "replay", mechanism))
+    return shuffled(range(replicates), derive_seed(search_seed, 0, "replay", mechanism))
 
 
-def _shuffled(numbers: Iterable[int], state: int) -> list[int]:
+def shuffled(numbers: Iterable[int], state: int) -> list[int]:
     """As src/table/replay.cpp shuffles."""
     pool = list(numbers)
     for i in range(len(pool), 1, -1):  # Fisher and Yates
@@ -67,7 +67,7 @@ def redrawn_replicates(there: list[int], drawn: int, seed: int, number: int, mec
     @param drawn  how many of the table answer searches: Table.drawn.
     """
     further = [one for one in there if one >= drawn]
-    return _shuffled(further if len(further) > drawn else there, derive_seed(seed, number, "draw", mechanism))
+    return shuffled(further if len(further) > drawn else there, derive_seed(seed, number, "draw", mechanism))
 
 
 class Unseen:
