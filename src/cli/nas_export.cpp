@@ -4,15 +4,18 @@
 #include <functional>
 #include <iostream>
 #include <limits>
+#include <string_view>
 #include <system_error>
 
 #include <boost/program_options.hpp>
 
 #include "cli/command_line.hpp"
+#include "cli/corpus_info.hpp"
 #include "cli/folder_format.hpp"
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
 #include "core/error.hpp"
+#include "core/stop.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
 #include "store/store_copy.hpp"
@@ -237,6 +240,10 @@ int run(int argc, char** argv, std::string& kept) {
 }  // namespace
 
 int nas::nas_export(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "corpus") {  // for nas-data
+    install_stop_handlers();
+    return run_main("nas-data", [&] { return corpus_info({argv + 2, argv + argc}); });
+  }
   std::string kept;
   return nas::run_main(
       "nas-export", [&] { return run(argc, argv, kept); }, kept);

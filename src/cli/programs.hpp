@@ -8,7 +8,6 @@ namespace NAS_PUBLIC nas {
 /// what these hide, and a plug-in finds the registries that they use. Without LibTorch there are those
 /// of nas_add_program(NAME LIBRARY attnas_base) alone.
 int nas_compare(int argc, char** argv);
-int nas_data(int argc, char** argv);
 int nas_export(int argc, char** argv);
 int nas_model(int argc, char** argv);
 int nas_run(int argc, char** argv);

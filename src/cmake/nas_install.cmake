@@ -27,7 +27,7 @@ install(FILES ${PROJECT_BINARY_DIR}/attnasConfig.cmake ${PROJECT_BINARY_DIR}/att
 # promised, and nothing else is exported. They keep the folders by which they include each other.
 set(public
   study/study.hpp study/ask_and_tell.hpp study/worker.hpp study/comparison_study.hpp core/stop.hpp  # the front door
-  report/digest.hpp report/files.hpp table/table.hpp table/pack.hpp                   # what comes out of it
+  report/digest.hpp report/files.hpp table/table.hpp                                  # what comes out of it
   search/algorithm.hpp search/conversation.hpp search/variation.hpp search/problem.hpp search/synthetic.hpp   # what plug-ins are written with
   search/objective.hpp genotype/component.hpp genotype/slots.hpp genotype/architecture_name.hpp
   data/corpus.hpp core/hash.hpp)

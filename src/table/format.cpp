@@ -14,47 +14,6 @@ namespace nas::table_format {
 
 namespace {
 
-// What is not finite: NaN is NULL, as SQLite stores it.
-constexpr const char* kSchemaBeforeValues = R"sql(
-CREATE TABLE meta (
-  key   TEXT PRIMARY KEY,
-  value TEXT NOT NULL               -- JSON
-) WITHOUT ROWID;
-CREATE TABLE mechanisms (
-  mechanism INTEGER PRIMARY KEY,    -- 0, 1, ... in the order of their names
-  name      TEXT NOT NULL UNIQUE,   -- canonical
-  measured  TEXT NOT NULL           -- JSON: objectives measured without training, by name
-);
-CREATE TABLE trainings (
-  mechanism     INTEGER NOT NULL REFERENCES mechanisms,
-  replicate     INTEGER NOT NULL,   -- number of the seed, from 0
-  status        TEXT NOT NULL,      -- ok, stopped_early, diverged, ...
-  reason        TEXT NOT NULL,      -- why it is not ok
-  train_seconds REAL,               -- of the clock
-  cpu_seconds   REAL,               -- of the processor
-  peak_bytes    REAL,
-)sql";
-constexpr const char* kSchemaAfterValues = R"sql(  PRIMARY KEY (mechanism, replicate)
-) WITHOUT ROWID;
-CREATE TABLE curves (               -- the validations of a training run
-  mechanism      INTEGER NOT NULL REFERENCES mechanisms,
-  replicate      INTEGER NOT NULL,
-  step           INTEGER NOT NULL,
-  train_nll      REAL,              -- nats per token, mean since the step before
-  nll            REAL,              -- nats, sum over tokens
-  tokens         INTEGER NOT NULL,
-  correct        INTEGER NOT NULL,  -- of tokens
-  pad_nll        REAL,
-  pad_tokens     INTEGER NOT NULL,
-  unknown_nll    REAL,
-  unknown_tokens INTEGER NOT NULL,
-  batch_mean_nll REAL,              -- nats, sum over batches
-  batches        INTEGER NOT NULL,
-  seconds        REAL,              -- since the run began
-  PRIMARY KEY (mechanism, replicate, step)
-) WITHOUT ROWID;
-)sql";
-
 static_assert(std::endian::native == std::endian::little, "numbers are hashed as they lie here");
 
 template <class Number>
@@ -82,12 +41,6 @@ void append(std::string& line, const SQLite::Column& column) {
 }
 
 }  // namespace
-
-std::string schema(const std::set<std::string>& values) {
-  std::string text = kSchemaBeforeValues;
-  for (const auto& value : values) text += "  " + quoted(value) + " REAL,\n";
-  return text + kSchemaAfterValues;
-}
 
 std::string quoted(const std::string& column) {
   std::string text = "\"";

@@ -19,18 +19,12 @@ inline constexpr DatabaseKind kKind{.name = "table",
                                     .application_id = 0x6e617374,  // "nast"
                                     .version = 2,
                                     .oldest = 2,
-                                    .schema = ""};  // depends on the values, see schema()
-
-/// The statements that make the tables of an empty file.
-/// @param values  names in Evaluation::values: columns of `trainings`.
-std::string schema(const std::set<std::string>& values);
+                                    .schema = ""};  // nas-data packs tables
 
 /// The table of the terms under which a table is published: there where it ever was. content_digest()
 /// leaves it out: another licence or version makes no other numbers, and runs that name the table by
 /// its checksum go on.
 inline constexpr const char* kPublication = "publication";
-inline constexpr const char* kPublicationSchema =
-    "CREATE TABLE publication (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;";
 
 /// A column's name as SQL takes any.
 std::string quoted(const std::string& column);

@@ -27,7 +27,7 @@ const std::string& small_table() {
     std::erase_if(cells, [&](const auto& cell) {
       return cell.replicate > 1 || cell.candidate > nas::testing::small_mechanisms()[1];
     });
-    nas::write_table(nas::testing::small_content(cells), folder.path() / "table");
+    nas::testing::write_table(nas::testing::small_content(cells), folder.path() / "table");
     return nas::read_bytes(folder.path() / "table");
   }();
   return bytes;

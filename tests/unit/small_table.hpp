@@ -8,8 +8,7 @@
 #include "core/hash.hpp"
 #include "core/seed.hpp"
 #include "store/store.hpp"
-#include "table/format.hpp"
-#include "table/table_writer.hpp"
+#include "unit/table_writer.hpp"
 
 namespace nas::testing {
 

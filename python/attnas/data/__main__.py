@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
-import tempfile
 
 from attnas import command_line
+from attnas.analysis.digest import SQLITE
+from attnas.analysis.files import write_whole
 from attnas.command_line import (counted, did_you_mean, human_bytes, line_width, printable,
                                  real_number, take_option, whole_number, wrapped)
 from attnas.data import packing
@@ -76,13 +77,18 @@ def run(words: list[str]) -> int:
     if not words:
         print(USAGE, end="", file=sys.stderr)
         return command_line.BAD_INPUT
-    command = next((word for word in words if word in COMMANDS), words[0])
-    if command in ("get", "info", "list"):  # what a corpus is, the library knows
-        command_line.become("nas-export", ["corpus", *words])
-    if words[0] == "table":
-        return table(words[1:])
-    raise InputError(f"unknown command '{words[0]}', known: {', '.join(COMMANDS)}"
-                     + did_you_mean(words[0], COMMANDS))
+    plugins = []
+    while (plugin := take_option(words, "--plugin")) is not None:
+        plugins += ["--plugin", plugin]
+    command = words.pop(0) if words else ""
+    if command == "table":
+        return table(words)
+    if command in ("get", "info", "list"):
+        from attnas.data import corpora
+        does = {"get": corpora.get, "info": corpora.info, "list": corpora.show_list}
+        return does[command](words, plugins)
+    raise InputError(f"unknown command '{command}', known: {', '.join(COMMANDS)}"
+                     + did_you_mean(command, COMMANDS))
 
 
 def table(words: list[str]) -> int:
@@ -204,38 +210,27 @@ def audit(words: list[str]) -> int:
     output = take_option(words, "--output")
     if len(words) != 1:
         raise InputError("table audit: one table must be given")
-    require_replaceable(output)
+    if output is not None:
+        require_replaceable(output)
     text = forms[form](rungs.audit(read_table(words[0]), options))
     if output is None:
         print(text, end="")
     else:
-        replace(output, text)
+        write_whole(pathlib.Path(output), text.encode())
     return 0
 
 
-def require_replaceable(output: str | None) -> None:
+def require_replaceable(output: str) -> None:
     """@throws InputError  where something is at a path that must stay."""
-    if output is None or not os.path.exists(output):
+    if not os.path.exists(output):
         return
-    what = ""
     if not os.path.isfile(output):
-        what = f"{'a folder' if os.path.isdir(output) else 'a device'}, must be a regular file"
-    elif pathlib.Path(output).read_bytes()[:15] == b"SQLite format 3":
-        what = "a table or the record of a run, must be another file"
-    if what:
-        raise InputError(f"--output {output}: is {what}")
-
-
-def replace(output: str, text: str) -> None:
-    """Writes a file, whole or not at all. @throws InputError  where it cannot be."""
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(output) or ".", delete=False,
-                                         encoding="utf-8") as stream:
-            stream.write(text)
-        os.chmod(stream.name, 0o644)
-        os.replace(stream.name, output)
-    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
-        raise InputError(f"{output}: cannot be written: {error.strerror}") from None
+        kind = "a folder" if os.path.isdir(output) else "a device"
+        raise InputError(f"--output {output}: is {kind}, must be a regular file")
+    with open(output, "rb") as stream:
+        if stream.read(len(SQLITE)) == SQLITE:
+            raise InputError(f"--output {output}: is a table or the record of a run, must be "
+                             "another file")
 
 
 if __name__ == "__main__":

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import math
-import pathlib
 import re
 import statistics
 from collections.abc import Iterator
@@ -98,9 +96,9 @@ def _charged(cell: Evaluation) -> float:
 
 def terms(corpus: str) -> str:
     """Those of a corpus that has known sources; else empty."""
-    file = pathlib.Path(__file__).parents[1] / "prepare" / "sources.json"
-    known = json.loads(file.read_text(encoding="utf-8"))
-    return known.get(corpus, {}).get("licence", "")
+    from attnas import prepare
+    found = prepare.known().get(corpus)
+    return found.licence if found else ""
 
 
 def _text(value: Any) -> str:
@@ -207,7 +205,7 @@ def _variance(contents: Contents) -> Iterator[Line]:
 
 def intraclass_correlation(groups: list[list[float]]) -> float:
     """ICC(1) of a one-way random effects model: the share of the variance of one measurement that
-    is between groups (Shrout & Fleiss 1979). NaN where nothing varies within groups but by rounding.
+    is between groups (Shrout & Fleiss 1979). NaN where nothing but rounding varies within groups.
     """
     count, number = sum(map(len, groups)), len(groups)
     if number < 2 or count == number:

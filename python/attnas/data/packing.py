@@ -17,7 +17,7 @@ from typing import Any
 from attnas.analysis import sqlite_files
 from attnas.analysis.digest import FIRST_HELD_OUT
 from attnas.command_line import shortest
-from attnas.data.records import Evaluation, Run, differences, dumped, is_table, parsed
+from attnas.data.records import Evaluation, Run, differences, dumped, parsed
 from attnas.errors import InputError, MachineError
 from attnas.table import APPLICATION_ID, VERSION, Table, content_sha256
 
@@ -490,8 +490,3 @@ def _differing(recorded: Evaluation, cell: Evaluation) -> list[str]:
              if recorded.measured.get(name, -1.0) != cell.measured.get(name, -1.0)]
     return keys + [f"curve.{i}.seconds" for i, (a, b) in enumerate(zip(recorded.curve, cell.curve))
                    if a["seconds"] != b["seconds"]]
-
-
-def is_other_file(file: pathlib.Path) -> bool:
-    """Whether something is there that a table must not replace."""
-    return file.is_file() and file.stat().st_size > 0 and not is_table(file)
