@@ -28,6 +28,7 @@ TOP = 16
 BUDGETS = (10, 20, 40, 60, 93)
 METHODS = ("full length", "successive halving", "asha")
 COLUMNS = 80
+SEVERAL = ("divergence_rate", "seed_sd")  # objectives that take several training runs
 #: Objectives that a single training run decides, in minimisation form, from a validation and the
 #: bytes of a token.
 TRAINED = {
@@ -148,7 +149,7 @@ def _check(table: Table, replicates: int, options: Options) -> None:
 
 def _check_objectives(table: Table, keys: Sequence[str]) -> None:
     sources = schema(table.facts.get("schema")).sources
-    known = sorted({*TRAINED, "peak_memory", *sources})
+    known = sorted({*TRAINED, "peak_memory", *SEVERAL, *sources})
     recorded = {name for runs in table.runs.values() for run in runs.values()
                 for name in run.values}
     for key in keys:

@@ -1,0 +1,625 @@
+"""nas-data: tables packed of runs, compared with them, described and audited; corpora."""
+
+import contextlib
+import copy
+import hashlib
+import io
+import itertools
+import json
+import math
+import os
+import pathlib
+import random
+import shutil
+import sqlite3
+import tempfile
+import unittest
+from unittest import mock
+
+from attnas import command_line
+from attnas.data import __main__ as program
+from attnas.data import info, packing, rungs
+from attnas.data.records import dumped
+from attnas.errors import InputError
+from attnas.table import Table
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODEL = {"layers": 1, "width": 16, "heads": 2, "context": 8, "vocabulary": 50, "feed_forward": 2,
+    "dropout": 0.1}
+IDENTITY = {"problem": "attention_search", "results_version": 3, "semantics": "corrected",
+    "model": MODEL, "corpus": "brown",
+            "corpus_hash": "abc", "training": {"steps": 40, "learning_rate": 3e-4},
+            "numerical_mode": "exact", "threads": 1,
+            "run_seed": 42}
+FACTS = {"corpus": "brown", "vocabulary": 50, "unigram_perplexity": 40.0, "bytes_per_token": 5.5,
+    "context": 8, "device": "cpu"}
+# 2 similarities x 2 normalizations x 2 temperatures, of which relu_norm voids one, x bias.
+NAMES = [f"{similarity}|{rest}|{bias}|0" for similarity in ("additive", "dot") for rest in (
+    "relu_norm|none|fixed", "softmax|none|fixed", "softmax|none|learned") for bias
+    in ("bias", "no_bias")]
+
+
+def evaluation(name, replicate=0, nll=None, status="ok"):
+    """A made-up training: worse with `additive`, better with `learned`, noise of the replicate.
+
+    @param nll  at each step; else that.
+    """
+    noise = random.Random(f"{name} {replicate}")
+    quality = 2.5 + 0.2 * ("additive" in name) - 0.1 * ("learned" in name) + 0.15 * ("relu_norm"
+        in name) + 0.02 * ("no_bias" in name)
+    curve = []
+    for i, step in enumerate((10, 20, 40)):
+        total = nll[i] if nll else 1000 * (quality + 8 / step + 0.05 * noise.random())
+        curve.append({"step": step, "train_nll": quality,
+            "seconds": step * (1 + 0.1 * noise.random()), "valid": {
+            "nll": total, "tokens": 1000, "correct": noise.randrange(900), "pad_nll": 0.0,
+            "pad_tokens": 0,
+            "unknown_nll": 30 * noise.random(), "unknown_tokens": 10, "batch_mean_nll": total / 100,
+            "batches": 10}})
+    seconds = curve[-1]["seconds"]
+    return {"candidate": name, "replicate": replicate, "status": status, "reason": "",
+        "curve": curve, "identity": copy.deepcopy(IDENTITY),
+            "values": {"parameters": 1000.0,
+            "perplexity": math.exp(curve[-1]["valid"]["nll"] / 1000), "test_nll": 1e15},
+            "measured": {"pid": 17, "train_seconds": seconds, "cpu_seconds": 0.75 * seconds,
+            "peak_bytes": 1000000 + replicate,
+                         "latency": {"value": 1.0 + 0.1 * replicate, "device": "cpu"}}}
+
+
+def cells(replicates=3):
+    return [evaluation(name, replicate) for name in NAMES for replicate in range(replicates)]
+
+
+def write_store(folder, evaluations, facts=None, **meta):
+    """A store as a finished run leaves it."""
+    folder.mkdir(parents=True)
+    database = sqlite3.connect(folder / "store.sqlite")
+    database.executescript("""
+        CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, digest BLOB) WITHOUT ROWID;
+        CREATE TABLE evaluations (id TEXT NOT NULL UNIQUE, candidate TEXT NOT NULL,
+            replicate INTEGER NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL,
+            identity TEXT NOT NULL, curve TEXT NOT NULL, "values" TEXT NOT NULL,
+            measured TEXT NOT NULL, digest BLOB);""")
+
+    def add(table, *columns):
+        own = hashlib.sha256(b"".join(b"%d:%s" % (len(one), one) for one
+            in (str(column).encode() for column in columns)))
+        database.execute(f"INSERT INTO {table} VALUES ({'?, ' * len(columns)}?)",
+            (*columns, own.digest()))
+
+    for key, value in {"facts": facts or FACTS, "ended_by": "the algorithm", **meta}.items():
+        add("meta", key, dumped(value))
+    for one in evaluations:
+        whole = {**one["identity"], "candidate": one["candidate"], "replicate": one["replicate"]}
+        add("evaluations", hashlib.sha256(dumped(whole).encode()).hexdigest(), one["candidate"],
+            one["replicate"], one["status"],
+            one["reason"], dumped({**whole, "candidate": None}),
+            *(dumped(one[key]) for key in ("curve", "values", "measured")))
+    database.commit()
+    database.close()
+    return str(folder)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.file = self.folder / "small.table"
+
+    def store(self, name, evaluations=None, **options):
+        return write_store(self.folder / name, cells() if evaluations is None else evaluations,
+            **options)
+
+    def run_program(self, *words):
+        """@return  exit code, standard output and error."""
+        out, err = io.StringIO(), io.StringIO()
+        out.reconfigure = err.reconfigure = lambda **_: None
+        with (contextlib.redirect_stdout(out), contextlib.redirect_stderr(err),
+              mock.patch("signal.signal")):
+            code = command_line.run_main("nas-data", lambda: program.run(list(map(str, words))))
+        return code, out.getvalue(), err.getvalue()
+
+    def table(self, *words):
+        code, out, err = self.run_program("table", *words)
+        self.assertEqual((code, err), (0, ""), words)
+        return out
+
+    def refused(self, *words):
+        code, out, err = self.run_program(*words)
+        self.assertEqual((code, out), (2, ""), words)
+        return err
+
+    def packed(self, *stores, **options):
+        packing.write(packing.pack(list(stores), "small", **options).content, self.file)
+        return Table(self.file)
+
+    def changed(self, change):
+        """The small cells after a change of each."""
+        made = cells()
+        for one in made:
+            change(one)
+        return made
+
+
+class Packing(Case):
+    def test_a_table_is_what_the_store_says(self):
+        run = self.store("run", schema={"reference_point": 1.1})
+        self.assertIn("small.table: 12 mechanisms x 3 replicates, 36 cells, 0 missing, ",
+            self.table("pack", run, "--output", self.file))
+        packed = Table(self.file)
+        self.assertEqual(packed.facts["sources"][0]["name"], "run")
+        self.assertEqual(packed.facts["schema"], {"reference_point": 1.1})
+        self.assertIn("not for commercial use", packed.publication["corpus_licence"])
+        said = self.table("verify", self.file, run)
+        self.assertEqual(said, f"{self.file}: checksum {packed.sha256} matches\n"
+                         f"{run}: 36 of 36 cells as recorded\n")
+        database = sqlite3.connect(self.file)
+        self.addCleanup(database.close)
+        answer = lambda sql: database.execute(sql).fetchone()
+        self.assertEqual(answer("PRAGMA integrity_check"), ("ok",))
+        self.assertIsNone(answer("PRAGMA foreign_key_check"))
+        self.assertEqual(answer("SELECT count(*), max(cpu_seconds) < 0.75 * 45, max(test_nll) "
+                                "FROM trainings"), (36, 1, 1e15))
+
+    def test_equal_content_gives_equal_bytes(self):
+        whole = packing.pack([self.store("whole")], "small").content
+        written = []
+        for made in (whole.cells, whole.cells[::-1]):
+            whole.cells = made
+            packing.write(whole, self.file)
+            written.append(self.file.read_bytes())
+        self.assertEqual(*written)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["small.table", "whole"])
+
+    def test_numbers_are_written_as_the_library_writes_them(self):
+        for value, text in ((1e15, "1e+15"), (-1.25e15, "-1.25e+15"), (1e16, "1e+16"),
+                (123456789012345.0, "123456789012345.0"), (1e-5, "1e-05"),
+                            ({"b": [1, 2.0], "a": "\u00e9\n"}, '{"a":"\u00e9\\n","b":[1,2.0]}'),
+                            (True, "true")):
+            self.assertEqual(dumped(value), text)
+
+    def test_what_followed_the_search_is_left_out(self):
+        held_out, tuned, dropout = evaluation(NAMES[0],
+            1000000), evaluation(NAMES[0]), evaluation("dot|softmax|none|fixed|bias|0.1")
+        tuned["identity"]["training"]["learning_rate"] = 0.5
+        run = self.store("run", [*cells(), held_out, tuned, dropout],
+            config={"training": {"learning_rate": 3e-4}})
+        packed = packing.pack([run], "small")
+        self.assertEqual((len(packed.content.cells), packed.missing, packed.left_out),
+            (36, [], [dropout["candidate"]]))
+        self.packed(run)
+        self.assertIn("36 of 36 cells", self.table("verify", self.file, run))
+        other = self.store("other", [dropout])
+        said = "mechanisms of the paper's six genes without attention dropout\n"
+        self.assertTrue(self.run_program("table", "verify", self.file, other)[2].endswith(said))
+        self.assertIn(f"nothing to pack; they have {dropout['candidate']}",
+            self.refused("table", "pack", other, "--output", self.file))
+
+    def test_measurements_may_come_from_another_run(self):
+        def change(one):
+            one["identity"]["training"]["steps"] = 1
+            one["measured"]["latency"] = {"value": 77.0}
+        run, quiet = self.store("run"), self.store("quiet", self.changed(change))
+        measured = self.packed(run, measured=quiet)
+        self.assertEqual(measured.measured[NAMES[3]]["latency"]["value"], 77.0)
+        self.assertEqual(measured.facts["sources"][1]["measured"], ["latency"])
+        wider = self.store("wider", self.changed(
+            lambda one: one["identity"].update(model={"width": 999})))
+        nothing = self.store("nothing", self.changed(lambda one: one["measured"].pop("latency")))
+        for other, said in ((wider, 'wider: model is {"width":999}'),
+                (nothing, "nothing: nothing was measured there")):
+            with self.assertRaisesRegex(InputError, said):
+                packing.pack([run], "small", other)
+        # What one of two runs measured is kept, whichever comes first.
+        for runs in ((run, nothing), (nothing, run)):
+            self.assertEqual(self.packed(*runs).measured[NAMES[0]]["latency"]["value"], 1.1)
+
+    def test_runs_of_several_machines_are_one_table(self):
+        made = cells()
+        parts = self.store("b", made[10:]), self.store("a", made[:20],
+            facts={**FACTS, "test_bytes_per_token": 5.25})
+        merged, whole = packing.pack(list(parts),
+            "small").content, packing.pack([self.store("whole")], "small").content
+        self.assertEqual([one.canonical() for one in merged.cells],
+            [one.canonical() for one in whole.cells])
+        self.assertEqual([one["cells"] for one in merged.sources], [26, 20])
+        self.assertEqual(merged.facts["test_bytes_per_token"], 5.25)
+
+    def test_runs_that_differ_are_refused_with_every_key(self):
+        def change(one):
+            one["identity"].update(run_seed=43, causality_gate=True)
+            one["identity"]["training"]["steps"] = 50
+        runs = self.store("a"), self.store("b", self.changed(change),
+            facts={**FACTS, "device": "cuda"})
+        self.assertEqual(self.refused("table", "pack", *runs, "--output", self.file),
+                         "nas-data: these runs are no one table, they differ in\n"
+                         '  causality_gate: absent -> true\n  device: "cpu" -> "cuda"\n'
+                         "  run_seed: 42 -> 43\n  training.steps: 40 -> 50\n")
+        sphere = self.store("sphere", self.changed(
+            lambda one: one["identity"].update(problem="sphere")))
+        self.assertIn("a run of the problem sphere, must be of attention_search",
+            self.refused("table", "pack", sphere, "--output", "x"))
+        made = cells()
+        made[4]["values"]["perplexity"] = 1.5
+        said = self.refused("table", "pack", runs[0], self.store("c", made), "--output", self.file)
+        name = made[4]["candidate"].replace("|", r"\|")
+        self.assertRegex(said, rf"a and .*c differ in {name}, replicate 1:\n  values.perplexity: .* "
+                         "-> 1.5")
+        self.assertFalse(self.file.exists())
+
+    def test_differences_missing_cells_and_unfinished_runs_are_listed(self):
+        made = cells()
+        run, gone = self.store("run", made[:7] + made[8:], ended_by=None), made[7]["candidate"]
+        said = self.table("pack", run, "--output", self.file)
+        self.assertIn(f"not finished yet:\n  {run}\nmissing cells:\n  {gone}, replicate 1\n", said)
+        made[0]["measured"]["cpu_seconds"], made[1]["values"]["perplexity"] = 1e6, 1.5
+        code, said, _ = self.run_program("table", "verify", self.file, self.store("whole", made))
+        self.assertEqual(code, 2)
+        self.assertIn(f"{made[0]['candidate']}, replicate 0: measured.cpu_seconds\n", said)
+        self.assertIn(f"{made[1]['candidate']}, replicate 1: values.perplexity: 1.5 -> ", said)
+        self.assertIn(f"{gone}, replicate 1: not in the table\n", said)
+        self.assertIn("33 of 36 cells as recorded\n", said)
+        said = self.table("verify", self.file, self.store("part", cells()[:5]))
+        self.assertIn("5 of 5 cells as recorded\n"
+                      "30 cells of the table that none of these runs has:\n", said)
+        self.assertTrue(said.endswith("\n  and 10 more\n"))
+
+    def test_cells_that_cannot_be_are_refused(self):
+        for change, said in ((lambda one: one["curve"].clear(),
+                "it was finished, but its curve has no point"),
+                             (lambda one: one["measured"].pop("train_seconds"),
+                             "its train_seconds are missing"),
+                             (lambda one: one["curve"][1]["valid"].update(correct=1001),
+                             "its counts at step 20 (1001 correct of 1000 targets"),
+                             (lambda one: one["curve"][1]["valid"].update(nll="nan"),
+                             "a loss at step 20 = nan, must be finite"),
+                             (lambda one: one["curve"][1].update(step=21),
+                             "its curve has step 21, must have step 20 there"),
+                             (lambda one: one["values"].update(Status=1.0),
+                             "cannot be written: duplicate column name: ")):
+            made = cells()
+            change(made[3])
+            shutil.rmtree(self.folder / "run", ignore_errors=True)
+            self.assertIn(said, self.refused("table", "pack", self.store("run", made), "--output",
+                self.file))
+            self.assertFalse(self.file.exists())
+
+    def test_the_gates_of_the_task_are_kept(self):
+        run, record = self.store("run"), self.folder / "gates.json"
+        before, gates = self.packed(run), {"schema": 1, "verdict": "passed", "gates": [],
+            "identity": None}
+        for identity, said in ((None, 'corpus_hash is null, must be that of the runs: "abc"'),
+                               ({**IDENTITY, "training": {"steps": 7}},
+                               "training/steps is 7, must be that of the runs: 40"),
+                               (IDENTITY, "")):
+            gates["identity"] = identity
+            record.write_text(json.dumps(gates))
+            words = ("pack", run, "--output", self.file, "--gates", record)
+            self.assertIn(said, self.refused("table", *words) if said else self.table(*words))
+        self.assertEqual((Table(self.file).publication["gates"], Table(self.file).sha256),
+            (gates, before.sha256))
+        record.write_text('{"schema": 1}')
+        self.assertIn("must be a record of nas-data gates", self.refused("table", *words))
+
+    def test_wrong_words_and_files(self):
+        run, notes = self.store("run"), self.folder / "notes.txt"
+        notes.write_text("mine\n")
+        self.table("pack", run, "--output", self.file)
+        for words, said in (
+                (["table"], "table: no command given, known: audit, info, pack, verify"),
+                (["table", "unpack"], "unknown command 'unpack'"),
+                (["table", "pack", "x"], "--output FILE is missing"),
+                (["table", "pack", "--output", "x"], "no store or folder of a run"),
+                (["table", "verify"], "no table is given"),
+                (["table", "info"], "one table must be given"),
+                (["table", "pack", "/no/such", "--output", "x"],
+                "nas-data: /no/such: no such store; give a run's folder\n"),
+                (["table", "pack", run, "--output", notes], "is there and no table"),
+                (["table", "pack", run, "--output", self.folder / "no" / "x"],
+                "no/x: cannot be written"),
+                (["table", "pack", self.file, "--output", "x"],
+                f"{self.file}: is a table, must be a run's folder"),
+                (["table", "info", run],
+                 f"{run}: is a run, must be a table; nas-data table pack makes one of runs"),
+                (["table", "audit", "x"], "table audit: --rungs STEP,STEP,... is missing"),
+                (["tabel"], "did you mean table?"),
+                (["fetch"], "unknown command 'fetch', known: gates, get, info, list, table"),
+                (["table", "pack", "x", "--ouput", "y"],
+                "unrecognised option '--ouput'; did you mean --output?"),
+                (["table", "audit", self.file, "--rungs", "10,x"],
+                "nas-data: --rungs = x, must be an integer\n"),
+                (["table", "audit", self.file, "--rungs", "10,40", "--format", "xml"],
+                "--format xml, must be text, json or csv"),
+                (["table", "audit", self.file, "--rungs", "10,40", "--output", self.file],
+                "is a table or the record of a run, must be")):
+            self.assertIn(said, self.refused(*words), words)
+        database = sqlite3.connect(self.folder / "run" / "store.sqlite")
+        database.execute("UPDATE evaluations SET reason = 'x' WHERE candidate = ?", (NAMES[0],))
+        database.commit()
+        database.close()
+        self.assertIn("is damaged: its SHA-256 does not fit; put a copy",
+            self.refused("table", "pack", run, "--output", self.file))
+        code, out, _ = self.run_program("table", "info", "--help")
+        self.assertEqual((code, out.splitlines()[2]), (0, "Usage: nas-data COMMAND"))
+        code, _, err = self.run_program()
+        self.assertEqual((code, err.splitlines()[2]), (2, "Usage: nas-data COMMAND"))
+
+
+class Info(Case):
+    def info(self, change=lambda one: None, facts=None, made=None, **publication):
+        """What is said of the small table after a change of each cell."""
+        made = cells() if made is None else made
+        for one in made:
+            change(one)
+        content = packing.pack([write_store(pathlib.Path(tempfile.mkdtemp(dir=self.folder), "run"),
+            made, facts)], "small").content
+        content.publication = publication
+        packing.write(content, self.file)
+        return self.table("info", self.file)
+
+    def test_what_is_said(self):
+        said = self.info()
+        self.assertTrue(said.startswith("small: 12 mechanisms x 3 replicates\n"
+                                        "  semantics   corrected\n"))
+        for line in ("cells       36 cells, 0 missing", "steps       [10, 20, 40]",
+                "gates       no gates were recorded",
+                     "chance      guessing by how often each token occurs: nll 3.689"):
+            self.assertIn(f"\n  {line}\n", said)
+        for words in ("best        dot|softmax|none|learned|bias|0: nll 2.6",
+                "between mechanisms (ICC)", "over 3 pairs", "  nll         2.6"):
+            self.assertIn(words, said)
+
+    def test_further_replicates_of_the_best_are_none_that_the_others_lack(self):
+        survivors = [evaluation(name, 3 + race) for race, count in enumerate((8, 2, 2, 1)) for name
+            in NAMES[-count:]]
+        said = self.info(made=[*cells(), *survivors])
+        self.assertTrue(said.startswith("small: 12 mechanisms x 3 replicates, 8 of them up to 7\n"))
+        self.assertIn("  cells       49 cells, 0 missing\n", said)
+        self.assertIn("over 3 pairs", said)
+
+    def test_where_nothing_varies(self):
+        def nll_of(nll):
+            return lambda one: one["curve"][-1]["valid"].update(nll=1000.0 * nll(one["candidate"],
+                one["replicate"]))
+        for nll, words in ((lambda name, r: 2.0, "variance    -"),
+                           (lambda name, r: len(name), "variance    -"),
+                           (lambda name, r: 1.0 + r, "nothing of that of the final validation nll "
+                            "is between mechanisms (ICC -0.500)"),
+                           (lambda name, r: len(name) + 100.0 * r + len(name) * r % 7 / 1000,
+                           "; 1.000 without what a replicate does")):
+            said = self.info(nll_of(nll))
+            self.assertIn(words, said)
+            self.assertNotIn("nan", said)
+        self.assertNotIn("variance", self.info(made=cells(1)))
+
+    def test_what_is_better_than_chance(self):
+        def change(one):
+            one["curve"][-1]["valid"].update(correct=500,
+                nll=1000.0 * (1 + one["replicate"]) * (1 + one["candidate"].startswith("dot")))
+            one["identity"].pop("corpus")
+        for nll, words in ((3.0, "6 of 12 mechanisms (50.0 %) do better than tossing a coin, by "
+                            "their nll"), (1.5, "no mechanism does better")):
+            said = self.info(change, {**FACTS, "corpus": "x",
+                "chance": {"by": "tossing a coin", "nll": nll, "accuracy": 0.5}})
+            self.assertIn(words, said)
+            self.assertIn("  nll         2.000 best mechanism, 3.000 median", said)
+            self.assertIn("  accuracy    50.0 % best mechanism, 50.0 % median\n", said)
+        self.assertIn("guessing among the values shown: nll 1.386, accuracy 25.0 %",
+                      self.info(change, {"corpus": "mqar",
+                      "corpus_description": "recall; 4 pairs in 32"}))
+
+    def test_which_functions_are_missing(self):
+        genes = [{"name": name, "vanilla": [vanilla]} for name, vanilla in (
+            ("similarity", "dot"), ("normalization", "softmax"), ("gating", "none"),
+            ("temperature", "fixed"), ("bias", "bias"))]
+        genes[3]["voided_by"] = {"normalization": ["relu_norm"]}
+        facts = {**FACTS, "schema": {"genes": [*genes, {"name": "dropout"}]}}
+        self.assertNotIn("missing  ", self.info(facts=facts))
+        said = self.info(facts=facts, made=[one for one in cells() if one["candidate"] != NAMES[0]])
+        self.assertIn("\n  missing     1 of the 12 functions that its options make have no training "
+                      f"run, such as {NAMES[0]}\n", said)
+
+    def test_terms_and_gates(self):
+        changes = [{"version": "1.1.0", "date": "2026-02-28", "text": "more seeds"}]
+        gates = {"verdict": "Not passed.", "gates": [{"name": "better than counts",
+            "words": "perplexity 9 against 4"}]}
+        said = self.info(licence="CC BY 4.0", version="1.1.0", corpus_licence="as the corpus says",
+            changelog=changes, gates=gates)
+        self.assertIn("\n  version     1.1.0\n              1.1.0 (2026-02-28): more seeds\n"
+                      "  licence     CC BY 4.0\n", said)
+        self.assertIn("\n  its terms   as the corpus says\n", said)
+        self.assertIn("\n  gates       Not passed.\n"
+                      "              better than counts: perplexity 9 against 4\n", said)
+
+    def test_the_tables_here_say_what_they_are_worth(self):
+        recall = self.table("info", ROOT / "problems/tables/recall.table")
+        for words in ("nll 0.693, accuracy 50.1 %",
+                      "87 of 320 mechanisms (27.2 %) reach 90.0 % accuracy, mean over replicates, "
+                      "139 (43.4 %) "
+                      "do so with most replicates", "best of the other (35 divisions)",
+                      "  model       context=8, dropout=0.0, feed_forward=4, "):
+            self.assertIn(words, recall)
+
+    def test_shares_of_variance_as_published(self):
+        judged = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9],
+            [6, 2, 4, 7]]  # Shrout & Fleiss (1979)
+        self.assertAlmostEqual(info.intraclass_correlation(judged), 0.16574176840547544, 14)
+        self.assertAlmostEqual(info.consistency_correlation(judged), 0.7148407148407149, 14)
+        self.assertAlmostEqual(info.intraclass_correlation([[1, 2, 4], [7, 9], [3]]),
+            0.8163606010016695, 14)
+        self.assertEqual(info.intraclass_correlation([[1, 2], [1, 2]]), -1.0)
+        for groups in ([[1], [2]], [[1, 2]], [[0.3, 0.1 + 0.2], [1, 1]]):
+            self.assertTrue(math.isnan(info.intraclass_correlation(groups)))
+        self.assertTrue(math.isnan(info.consistency_correlation([[1, 3], [2, 4]])),
+            "nothing else varies")
+
+
+class Rungs(Case):
+    """Of a table whose mechanisms have ranks by nll: `early` at steps 10 and 20, `late` at 40."""
+
+    COUNT = 90
+
+    @staticmethod
+    def in_order(i, _):
+        return i
+
+    @classmethod
+    def reversed(cls, i, _):
+        return cls.COUNT - i
+
+    @classmethod
+    def by_seed(cls, i, r):
+        return i if r == 0 else (37 * i + 50) % cls.COUNT
+
+    def ranks(self, early, late, replicates=2):
+        made = []
+        for i, r in itertools.product(range(self.COUNT), range(replicates)):
+            nll = [1000.0 + 10 * rank(i, r) - step for rank, step
+                in ((early, 10), (early, 20), (late, 40))]
+            one = evaluation(f"m{1000 + i}|0", r, nll)
+            one["values"] = {"flops": float(self.COUNT - i)}
+            made.append(one)
+        return self.packed(self.store(f"run{len(list(self.folder.iterdir()))}", made))
+
+    def audit(self, table, steps=(10, 40), **options):
+        found = rungs.audit(table, rungs.Options(list(steps), searches=40, **options))
+        return found, {(one.method, one.budget): one for one in found.replayed}
+
+    def test_rungs_that_rank_as_the_end_prune_nothing_good(self):
+        found, row = self.audit(self.ranks(self.in_order, self.in_order))
+        self.assertEqual([(round(one.correlation, 12), one.overlap) for one in found.agreement],
+            [(1.0, 1.0)] * 3)
+        self.assertEqual((found.first_trusted_step, found.eta), (10, [4.0]))
+        halving = row["successive halving", 20]  # 10 n + 30 floor(n / 4) <= 800
+        self.assertEqual((halving.started, halving.finished, halving.top_3[0]), (47.0, 11.0, 0))
+        self.assertAlmostEqual(halving.saved, 1.0 - (470.0 + 330.0) / (47.0 * 40.0))
+        self.assertLess(halving.regret[0], row["full length", 20].regret[0])
+        self.assertEqual((row["full length", 20].started, row["full length", 20].saved),
+            (20.0, 0.0))
+        self.assertIn("The first rung is not too early: step 10 has 100 %",
+                      rungs.verdict(found))
+
+    def test_rungs_that_rank_the_other_way_round_prune_all_that_is_good(self):
+        found, row = self.audit(self.ranks(self.reversed, self.in_order), (10, 20, 40))
+        self.assertAlmostEqual(found.agreement[0].correlation, -1.0)
+        self.assertEqual((found.agreement[0].overlap, found.first_trusted_step), (0.0, None))
+        for method in ("successive halving", "asha"):
+            pruned = row[method, 40].top_3
+            self.assertEqual(pruned[0], pruned[1], method)
+            self.assertGreater(row[method, 40].regret[0], row["full length", 40].regret[0])
+        self.assertIn("The first rung is too early: step 10 has 0 %",
+                      rungs.verdict(found))
+
+    def test_noise_between_seeds_is_the_measure(self):
+        noisy, row = self.audit(self.ranks(self.by_seed, self.by_seed))
+        self.assertLess(noisy.between_seeds[0].correlation, 0.5)
+        self.assertAlmostEqual(noisy.agreement[0].noise, 1.64525, 5, "by the formula, elsewhere")
+        self.assertGreater(row["successive halving", 60].fresh_regret[0],
+            row["successive halving", 60].regret[0])
+        alone, row = self.audit(self.ranks(self.in_order, self.in_order, 1))
+        self.assertTrue(math.isnan(alone.agreement[0].noise)
+            and math.isnan(row["asha", 10].fresh_regret[0]))
+        self.assertTrue(rungs.verdict(alone).startswith("One replicate does not tell"))
+        self.assertIsNone(json.loads(rungs.json_of(alone))["between_seeds"][0]["correlation"])
+
+    def test_several_objectives_are_judged_by_their_front(self):
+        table = self.ranks(self.in_order,
+            self.in_order)  # the better by perplexity, the more FLOPs: all are on the front
+        found, row = self.audit(table, objectives=["perplexity", "flops"])
+        self.assertEqual((len(found.agreement), row["full length", 10].front[1]), (3, 400))
+        self.assertTrue(0.0 < row["full length", 10].regret[0] < 1.0)
+        _, net = self.audit(table, objectives=["perplexity", "flops"], promote="epsilon_net")
+        self.assertNotEqual(net["asha", 20].regret, row["asha", 20].regret)
+
+    def test_what_diverges_is_paid_for_and_never_goes_on(self):
+        made = cells()
+        for one in made:
+            if not one["candidate"].startswith("dot"):
+                one.update(status="diverged", curve=one["curve"][:1])
+        found, row = self.audit(self.packed(self.store("run", made)), (10, 20, 40))
+        self.assertEqual((row["successive halving", 10].started,
+            row["successive halving", 10].top_3[1]), (12.0, 120))
+        self.assertTrue(math.isfinite(row["successive halving", 10].regret[0]))
+        self.assertIn("12 mechanisms do not tell whether the first rung is too early, 64 would",
+                      rungs.verdict(found))
+        said = self.table("audit", self.file, "--rungs", "10,40", "--seeds", "20")
+        self.assertEqual(said.splitlines()[0],
+                         "small: 12 mechanisms x 3 replicates, rungs 10 (eta 4.00), 40")
+        self.assertLessEqual(max(map(len, said.splitlines())), 80)
+        out = self.folder / "audit.json"
+        self.assertEqual(self.table("audit", self.file, "--rungs", "10,40", "--eta", "3",
+            "--format", "json", "--output", out), "")
+        self.assertEqual(json.loads(out.read_text())["eta"], [3.0])
+        self.assertIn("\nreplayed,asha,10,pruned_top_16,",
+            self.table("audit", self.file, "--rungs", "10,40", "--format", "csv"))
+
+    def test_the_table_of_texts_says_what_it_said(self):
+        said = self.table("audit", ROOT / "problems/tables/text.table", "--rungs", "150,400,1200",
+            "--seeds", "30")
+        self.assertEqual(hashlib.sha256(said.encode()).hexdigest()[:12], "0d91552022f2")
+
+    def test_what_is_wrong(self):
+        table = self.ranks(self.in_order, self.in_order)
+        said = ", must be two or more of 10, 20, 40, ascending, the last one 40"
+        for steps in ([10, 15, 40], [10, 20], [20, 10, 40], [10, 10, 40], [40]):
+            with self.assertRaises(InputError) as caught:
+                self.audit(table, steps)
+            self.assertEqual(str(caught.exception), f"--rungs {', '.join(map(str, steps))}{said}")
+        for options, said in (({"eta": 1.0}, "--eta 1, must be finite and greater than 1"),
+                              ({"objectives": ["seed_sd"]},
+                               "seed_sd, must be one that a single training run has"),
+                              ({"objectives": ["flops"]}, "flops: all are known before training"),
+                              ({"objectives": ["perplexity", "state_bytes"]},
+                              "state_bytes: the table does not have it, recorded: "),
+                              ({"objectives": ["perplxity"]}, "did you mean perplexity?")):
+            with self.assertRaises(InputError) as caught:
+                self.audit(table, **options)
+            self.assertIn(said, str(caught.exception))
+        with self.assertRaisesRegex(InputError, "the table has no replicate 2 of"):
+            self.audit(self.packed(self.store("run", cells()[:-1])))
+
+
+@unittest.skipUnless(os.access(pathlib.Path(os.environ.get("NAS_BIN", "")) / "nas-export", os.X_OK),
+    "nas-export is not built")
+class Corpora(Case):
+    def setUp(self):
+        super().setUp()
+        environment = mock.patch.dict(os.environ, NAS_DATA_DIR=str(self.folder / "data"))
+        environment.start()
+        self.addCleanup(environment.stop)
+        self.own = self.folder / "own"
+        self.own.mkdir()
+        for split, text in (("train", "a b a c\n"), ("valid", "a b\n"), ("test", "c\n")):
+            (self.own / f"{split}.txt").write_text(text)
+
+    def test_a_corpus_is_got_listed_and_described(self):
+        self.assertIn("nas-data get wikitext-2\n", self.run_program("list")[1])
+        self.assertIn("wikitext-2 is now in ", self.run_program("get", "wikitext-2", "--from",
+            self.own)[1])
+        self.assertIn("wikitext-2 is already in ", self.run_program("get", "wikitext-2")[1])
+        self.assertIn(str(self.folder / "data/wikitext-2"), self.run_program("list")[1])
+        said = self.run_program("info", "wikitext-2", "--context", 2, "layout=standard")[1]
+        for words in ("train     4 tokens in 1 lines", "types     5 in train",
+                "valid     2 windows, 3 scored targets", "licence   CC BY-SA",
+                      f"source    {self.own}"):
+            self.assertIn(words, said)
+
+    def test_drawn_tasks_need_no_download(self):
+        self.assertEqual(self.run_program("get", "mqar")[1], "mqar needs no download\n")
+        said = self.run_program("info", "mqar", "--context", 64, "train_examples=7")[1]
+        self.assertIn("train     7 windows, 28 scored targets", said)
+        self.assertIn("chance    guessing among the values shown, by the place of the query: nll",
+            said)
+
+    def test_wrong_words(self):
+        for words, said in ((["get", "wikitext2"], "did you mean wikitext-2?"),
+                (["get", "brown", "extra"], "'extra' is not understood"),
+                            (["get", "brown", "--from"], "--from has no value"),
+                            (["get", "wikitext-2", "--from", "/no/such"],
+                            "nas-data: --from /no/such: no such folder or archive\n")):
+            self.assertIn(said, self.refused(*words))
+
+
+if __name__ == "__main__":
+    unittest.main()
