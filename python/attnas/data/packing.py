@@ -282,14 +282,13 @@ def _at(value: Any, path: str) -> Any:
 
 def check_cell(cell: Evaluation) -> None:
     """What readers of a table take for granted of a cell. @throws InputError naming it."""
-    def require(holds: bool, what: str) -> None:
+    def require(holds: bool, what: str, *numbers: float) -> None:
         if not holds:
-            raise InputError(f"{cell.name}: {what}")
+            raise InputError(f"{cell.name}: {what.format(*map(shortest, numbers))}")
 
     for name in MEASURED:
         number = float(cell.measured.get(name, 0.0))
-        require(0.0 <= number < math.inf,
-                f"{name} = {shortest(number)}, must be finite and at least 0")
+        require(0.0 <= number < math.inf, f"{name} = {{}}, must be finite and at least 0", number)
     if cell.status not in USABLE:
         return
     require(bool(cell.curve), "it was finished, but its curve has no point")
@@ -299,14 +298,14 @@ def check_cell(cell: Evaluation) -> None:
     for point in cell.curve:
         at_step, valid = f" at step {point['step']}", point["valid"]
         for number in map(float, (point["train_nll"], valid["nll"], valid["batch_mean_nll"])):
-            require(math.isfinite(number), f"a loss{at_step} = {shortest(number)}, must be finite")
+            require(math.isfinite(number), f"a loss{at_step} = {{}}, must be finite", number)
         tokens, correct, batches = (valid[key] for key in ("tokens", "correct", "batches"))
         require(tokens > 0 and batches > 0 and 0 <= correct <= tokens,
                 f"its counts{at_step} ({correct} correct of {tokens} targets in {batches} batches) "
                 "cannot be")
         seconds = float(point["seconds"])
-        require(0.0 <= seconds <= longest, f"its seconds{at_step} = {shortest(seconds)}, must be "
-                f"from 0 to train_seconds = {shortest(longest)}")
+        require(0.0 <= seconds <= longest, f"its seconds{at_step} = {{}}, must be from 0 to "
+                "train_seconds = {}", seconds, longest)
 
 
 def check_steps(cells: Sequence[Evaluation]) -> None:

@@ -5,6 +5,7 @@ ASHA (one training run at a time) with random proposals, and full length beside 
 from __future__ import annotations
 
 import bisect
+import copy
 import dataclasses
 import itertools
 import json
@@ -218,23 +219,25 @@ class _Rung:
     def __init__(self, points: np.ndarray, promote: str):
         """@param points  of all candidates that may come, by number; NaN of those that do not."""
         self.points, self._promote = points, promote
-        self.arrived: list[int] = []
-        self._promoted: set[int] = set()
-        self._order: list[tuple[float, int]] = []  # of one objective
-        self._waiting: list[tuple[float, int]] = []  # of these, those that were not promoted
         self._single = points.shape[1] == 1
         if not self._single:
             smaller = (points[:, None] <= points[None]).all(axis=2)
             self._dominates = smaller & ~smaller.T
-            self._dominators = np.zeros(len(points), dtype=int)
+        self._empty()
+
+    def _empty(self) -> None:
+        self.arrived: list[int] = []
+        self._order: list[tuple[float, int]] = []  # of one objective
+        self._waiting: list[tuple[float, int]] = []  # of these, those that were not promoted
+        self._promoted = np.zeros(len(self.points), dtype=bool)
+        self._dominators = np.zeros(len(self.points), dtype=int)
+        # Nobody's turn has come at this count; what this front dominates changes nothing of that.
+        self._settled, self._last = 0, np.zeros(0, dtype=int)
 
     def begin(self) -> _Rung:
         """The same rung of another search."""
-        rung = object.__new__(_Rung)
-        rung.__dict__ |= self.__dict__
-        rung.arrived, rung._promoted, rung._order, rung._waiting = [], set(), [], []
-        if not self._single:
-            rung._dominators = np.zeros_like(self._dominators)
+        rung = copy.copy(self)
+        rung._empty()
         return rung
 
     def arrive(self, number: int) -> None:
@@ -248,6 +251,8 @@ class _Rung:
             bisect.insort(self._waiting, (first, number))
         else:
             self._dominators += self._dominates[number]
+            if not self._dominates[self._last, number].any():
+                self._settled = 0
 
     def best(self, count: int) -> list[int]:
         """The first ones of the order."""
@@ -262,41 +267,53 @@ class _Rung:
             if not self._waiting or bisect.bisect_left(self._order, self._waiting[0]) >= count:
                 return None
             return self._waiting.pop(0)[1]
-        found = next((one for one in itertools.islice(self._ordered(), count)
-                      if one not in self._promoted), None)
-        if found is not None:
-            self._promoted.add(found)
-        return found
+        if count == self._settled:
+            return None
+        left = count
+        for front in self._fronts():
+            if left < len(front) or not self._promoted[front].all():
+                for one in itertools.islice(self._spread(front), left):
+                    if not self._promoted[one]:
+                        self._promoted[one] = True
+                        self._settled = 0
+                        return one
+            left -= len(front)
+            if left <= 0:
+                self._settled, self._last = count, front
+                break
+        return None
 
-    def _ordered(self) -> Iterator[int]:
+    def _fronts(self) -> Iterator[np.ndarray]:
         left, dominators = np.zeros(len(self.points), dtype=bool), self._dominators.copy()
         left[self.arrived] = True
         while left.any():
             front = np.flatnonzero(left & (dominators == 0))
-            yield from self._spread(front)
+            yield front
             left[front] = False
             dominators -= self._dominates[front].sum(axis=0)
+
+    def _ordered(self) -> Iterator[int]:
+        return itertools.chain.from_iterable(map(self._spread, self._fronts()))
 
     def _spread(self, front: np.ndarray) -> Iterator[int]:
         points = self.points[front]
         order = np.lexsort(points.T[::-1])
         front, points = front[order], points[order]
-        copy = np.zeros(len(front), dtype=bool)  # which are in the order of their numbers
-        copy[1:] = (points[1:] == points[:-1]).all(axis=1)
-        scaled = points[~copy]
-        scaled = (scaled - scaled.min(axis=0)) / np.where(np.ptp(scaled, axis=0) > 0,
-                                                          np.ptp(scaled, axis=0), 1.0)
-        spread = _crowding(scaled) if self._promote == "crowding" else _net(scaled)
-        firsts = front[~copy]
+        again = np.zeros(len(front), dtype=bool)  # which are in the order of their numbers
+        again[1:] = (points[1:] == points[:-1]).all(axis=1)
+        scaled, firsts = points[~again], front[~again]
+        least = scaled.min(axis=0)
+        width = scaled.max(axis=0) - least
+        scaled = (scaled - least) / np.where(width > 0.0, width, 1.0)
+        spread = _crowding(scaled[:, width > 0.0]) if self._promote == "crowding" else _net(scaled)
         yield from firsts[np.lexsort((firsts, -spread))].tolist()
-        yield from sorted(front[copy].tolist())
+        yield from sorted(front[again].tolist())
 
 
 def _crowding(points: np.ndarray) -> np.ndarray:
     """Crowding distance of NSGA-II by the objectives in which scaled points differ."""
     if len(points) <= 2:
         return np.full(len(points), np.inf)
-    points = points[:, np.ptp(points, axis=0) > 0.0]
     distances = np.zeros(len(points))
     if points.shape[1] < 2:
         return distances
