@@ -212,7 +212,7 @@ def collect(runs: Sequence[str]) -> Table:
 
 
 def _of_the_search(own: dict) -> list[dict]:
-    """The evaluations that a run's search made, as of_the_search() in src/table/pack.cpp takes them: none on the fresh seeds of its
+    """The evaluations that a run's search made, as attnas.data.packing takes them: none on the fresh seeds of its
     re-test, none under the settings that its tuning tried, none of names that are no models and were never trained. Of a run of listed
     mechanisms those that it compares; while it compares none yet, those on fresh seeds."""
     listed = "mechanisms" in own["config"]
