@@ -108,9 +108,8 @@ class Program {
   /// What a fork can do; another program is executed.
   static const std::map<std::string, int (*)(int, char**)>& functions() {
     static const std::map<std::string, int (*)(int, char**)> kFunctions{
-        {"nas-compare", nas_compare}, {"nas-data", nas_data}, {"nas-export", nas_export},
-        {"nas-model", nas_model},     {"nas-run", nas_run},   {"nas-train", nas_train},
-        {"nas-work", nas_work}};
+        {"nas-compare", nas_compare}, {"nas-export", nas_export}, {"nas-model", nas_model},
+        {"nas-run", nas_run},         {"nas-train", nas_train},   {"nas-work", nas_work}};
     return kFunctions;
   }
 
