@@ -4,6 +4,8 @@
 #include <cmath>
 #include <iostream>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/program.hpp"
 #include "cli/words.hpp"
 #include "core/error.hpp"
