@@ -68,9 +68,10 @@ TEST_F(AnalyseTest, LooksIntoRecurrentLayers) {
   const auto folder = small_run({"space.mixer=recurrent", "space.update=delta",
                                  "space.decay=scalar", "evaluation.keep_models=1000"});
   const auto winner = results_of(folder).at("ranking")[0].at("candidate").get<std::string>();
-  ASSERT_EQ(run("nas-analyse", {folder, winner, "--no-report"}), 0) << text();
+  const auto out = folder_ / "out";
+  ASSERT_EQ(run("nas-analyse", {folder, winner, "-o", out.string(), "--no-report"}), 0) << text();
   EXPECT_THAT(text(), HasSubstr("state used"));
-  const auto json = analysis(fs::path(folder) / "attention" / folder_name(winner));
+  const auto json = analysis(out);
   EXPECT_FALSE(json.at("model").contains("sink_rate")) << "which is of attention";
   const auto& layer = json.at("layers")[0];
   EXPECT_EQ(layer.at("mixer"), "recurrent");

@@ -165,7 +165,7 @@ TEST_F(ModelTest, SaysHowManyEndsOfALineFollow) {
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(sizeof(header) + header), bytes.end(), 0);
   std::ofstream(file) << bytes;
   EXPECT_EQ(run("nas-model", {"generate", model(), "--prompt", "w1", "--tokens", "10"}), 2);
-  EXPECT_THAT(text(), HasSubstr("model.safetensors: its SHA-256 is "));
+  EXPECT_THAT(text(), HasSubstr("model.safetensors: is damaged, its SHA-256 is "));
   drop_digests();
   ASSERT_EQ(run("nas-model", {"generate", model(), "--prompt", "w1", "--tokens", "10", "--greedy"}),
             0);
