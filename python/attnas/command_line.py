@@ -35,8 +35,8 @@ Exit codes:
 Environment:
   NAS_DATA_DIR      folder of the corpora; else data/ of the current folder, if there is
                     one; else attnas/ of the user's cache, $XDG_CACHE_HOME or ~/.cache
-  NAS_PYTHON        the Python that makes pages; else the first of python3 and
-                    /usr/bin/python3 with numpy and scipy
+  NAS_PYTHON        the Python that prepares texts and makes pages; else that of the
+                    build, and of pages the first with numpy and scipy
   OMP_WAIT_POLICY, GOMP_SPINCOUNT
                     how threads wait; PASSIVE unless one of them is set
   COLUMNS           characters of a line on a terminal, where that has more
