@@ -124,15 +124,6 @@ nlohmann::json recorded_settings(const Parameters& settings) {
   return json;
 }
 
-std::vector<std::string> python_command(const std::string& module,
-                                        const std::vector<std::string>& words) {
-  // -B: nothing is left beside the package. Modules of the current folder are not Python's.
-  std::vector<std::string> command{"env", "PYTHONSAFEPATH=1", python_path(), python(), "-B", "-m",
-                                   module};
-  command.insert(command.end(), words.begin(), words.end());
-  return command;
-}
-
 std::string licence_of(const std::string& corpus) {
   std::ifstream in(python_folder() / "attnas/prepare/sources.json");
   const auto sources = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
@@ -143,11 +134,12 @@ std::string licence_of(const std::string& corpus) {
 Corpus prepared_corpus(const std::string& name, const Parameters& settings, std::int64_t context,
                        const DataLocation& location) {
   require_in_range("model.context", static_cast<double>(context), 2, 1e9);
-  const auto result = run_program(
-      python_command("attnas.prepare",
-                     {"corpus", name, "--settings", one_tokenizer(settings).dump(), "--context",
-                      std::to_string(context), "--data", location.folder.string()}),
-      Output::all);
+  // -B: nothing is left beside the package. Modules of the current folder are not Python's.
+  const auto result =
+      run_program({"env", "PYTHONSAFEPATH=1", python_path(), python(), "-B", "-m", "attnas.prepare",
+                   "corpus", name, "--settings", one_tokenizer(settings).dump(), "--context",
+                   std::to_string(context), "--data", location.folder.string()},
+                  Output::all);
   if (result.status == 0) return read_ids(name, last_line(result.output), context);
   // What it says last, which may have several lines.
   constexpr std::string_view kTold = "attnas: ";

@@ -19,11 +19,6 @@ std::vector<Setting> text_settings(const std::string& tokenizer = "unit");
 /// tokenizer: it is the unit, and settings of tokenizers are told where they are not their defaults.
 nlohmann::json recorded_settings(const Parameters& settings);
 
-/// What runs a module of the Python package attnas: `env PYTHONPATH=... python3 -m MODULE WORD...`, by
-/// $NAS_PYTHON or else the Python of this build.
-std::vector<std::string> python_command(const std::string& module,
-                                        const std::vector<std::string>& words);
-
 /// The terms of a corpus that is a known data set; empty for others.
 std::string licence_of(const std::string& corpus);
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from attnas.command_line import (human_bytes, line_width, printable, run_main, take_option,
-                                 wrapped)
+from attnas.command_line import human_bytes, line_width, printable, take_option, wrapped
 from attnas.errors import InputError
 
 from . import data_sets
@@ -88,15 +87,3 @@ def files(words: list[str]) -> None:
                        f"{human_bytes(len(text))}")])
     kinds = len(set(texts[0].split()) | {b"<unk>", b"<eos>"})
     shown([("types", f"{kinds:,} in train, with <unk> and <eos>")])
-
-
-COMMANDS: dict[str, Callable[[list[str]], None]] = {"get": get, "list": list_, "files": files}
-
-
-def main(words: list[str]) -> int:
-    """COMMAND WORD...; @return  the exit code."""
-    return run_main("nas-data", lambda: COMMANDS[words[0]](words[1:]))
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
