@@ -6,6 +6,7 @@ import json
 import sqlite3
 
 import numpy as np
+from attnas.analysis.digest import FIRST_HELD_OUT
 from attnas.analysis.schema import schema
 from attnas.table import APPLICATION_ID, VERSION, content_sha256
 
@@ -63,7 +64,7 @@ def write_run(path, cells: dict[tuple[str, int], dict], asks=(), identity=None, 
     """
     made = [(number, mechanism, replicate, own) for number, (_, some) in enumerate([(None, cells), *others])
             for (mechanism, replicate), own in some.items()]
-    listed = cells and min(replicate for _, replicate in cells) >= tables.FIRST_HELD_OUT
+    listed = cells and min(replicate for _, replicate in cells) >= FIRST_HELD_OUT
     digest = {
         "schema": 3, "facts": {"device": "cpu"}, "record_schema": record_schema, "labels": {},
         "models": None, "genes": [{"name": name} for name in schema(record_schema).genes],
