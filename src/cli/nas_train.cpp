@@ -297,12 +297,10 @@ int run_gates(const Arguments& arguments, char** argv, std::string& kept) {
                                                      : fs::path(arguments.study.output);
   const nas::Study study(file, overrides, folder);
   nlohmann::json record;
-  const auto code = nas::run_pilot(
-      study, arguments.study, argv,
-      {.text = plan.text,
-       .trainings = plan.trainings,
-       .train = [&record](const nas::FurtherWork& work) { record = nas::train_gates(work); }},
-      kept);
+  const nas::Pilot pilot{.text = plan.text,
+                         .trainings = plan.trainings,
+                         .train = [&record](const auto& work) { record = nas::train_gates(work); }};
+  const auto code = nas::run_study(study, arguments.study, argv, kept, &pilot);
   if (record.is_null()) return code;
   return show_gates(record,
                     arguments.record.empty() ? folder / "gates.json" : fs::path(arguments.record));

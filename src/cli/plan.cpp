@@ -119,67 +119,81 @@ std::string objectives_text(const ObjectiveSet& set) {
   return join(texts);
 }
 
+/// Where it is trained, and how much at once.
+std::string device_text(const Experiment& experiment, const Plan& plan) {
+  const auto threads =
+      counted(experiment.evaluation.get<std::int64_t>("threads"), "thread") + " each";
+  if (has_cluster(experiment)) {
+    return "those of the cluster's workers, a training run per slot, " + threads;
+  }
+  const bool busy = !experiment.mechanisms.empty() || plan.workers == 1 ||
+                    algorithms().at(experiment.algorithm).make().batches;
+  return plan.facts.value("device", "") + ", workers " + std::to_string(plan.workers) +
+         (plan.array_width > 1 ? ", arrays of " + std::to_string(plan.array_width) : "") + ", " +
+         threads +
+         (busy ? ""
+               : "; " + experiment.algorithm +
+                     " asks for one candidate at a time, so that after the initial population a "
+                     "single worker is busy");
+}
+
+std::string time_text(const Experiment& experiment, const Plan& plan) {
+  const bool races = experiment.mechanisms.empty() && evaluator_options(experiment).racing;
+  return "about " + human_duration(plan.training_seconds) + " per training run, " +
+         human_duration(plan.seconds) + " in all" +
+         (has_cluster(experiment) ? " on one slot of a machine like this one" : "") +
+         (races ? ", without races" : "");
+}
+
+using Line = std::function<void(std::string_view name, const std::string& value)>;
+
+/// What is asked for: a pilot, listed mechanisms, or a search.
+void asked_lines(const Experiment& experiment, const Plan& plan, const Line& line) {
+  if (!plan.pilot.empty()) return line("pilot", plan.pilot);
+  for (const auto& name : experiment.mechanisms) line("mechanism", beside(name, experiment));
+  if (!experiment.mechanisms.empty()) return;
+  const auto encoding = algorithms().at(experiment.algorithm).make().encoding;
+  line("space", combinations_text(experiment.space.num_combinations()) +
+                    " combinations of the categorical genes, " +
+                    std::to_string(experiment.space.num_varying()) + " genes that vary");
+  line("algorithm", experiment.algorithm + ", population " + std::to_string(experiment.population) +
+                        ", encoding " + std::string(to_string(encoding)) + ", seed " +
+                        std::to_string(experiment.seed));
+}
+
+/// What is trained, where and how long.
+void trained_lines(const Experiment& experiment, const Plan& plan, const Line& line) {
+  const bool listed = !experiment.mechanisms.empty();
+  if (plan.pilot.empty()) {
+    line("evaluations", listed ? plan.retest.text : evaluations_text(experiment, plan));
+  }
+  if (experiment.fidelity) line("rungs", rungs_text(experiment, plan.rehearsal));
+  training_lines(experiment, plan.facts, line);
+  line("device", device_text(experiment, plan));
+  if (!plan.retest.text.empty() && !listed) line("re-test", plan.retest.text);
+  if (plan.controls > 0) {
+    line("controls", counted(plan.controls, "training run") +
+                         " of the baseline without a mixer, or with a short window");
+  }
+  if (plan.training_seconds > 0.0) line("time", time_text(experiment, plan));
+}
+
 }  // namespace
 
 std::string plan_text(const Study& study, const Plan& plan, bool with_settings) {
   const auto& experiment = study.experiment();
-  const auto algorithm = algorithms().at(experiment.algorithm).make();
   std::ostringstream text;
-  const auto line = [&text](std::string_view name, const std::string& value) {
+  const Line line = [&text](std::string_view name, const std::string& value) {
     text << "  " << name << std::string(14 - name.size(), ' ') << value << '\n';
   };
   text << "plan of " << experiment.name << '\n';
-  const bool listed = !experiment.mechanisms.empty();
-  if (!plan.pilot.empty()) {
-    line("pilot", plan.pilot);
-  } else if (listed) {
-    for (const auto& name : experiment.mechanisms) line("mechanism", beside(name, experiment));
-  } else {
-    line("space", combinations_text(experiment.space.num_combinations()) +
-                      " combinations of the categorical genes, " +
-                      std::to_string(experiment.space.num_varying()) + " genes that vary");
-    line("algorithm", experiment.algorithm + ", population " +
-                          std::to_string(experiment.population) + ", encoding " +
-                          std::string(to_string(algorithm.encoding)) + ", seed " +
-                          std::to_string(experiment.seed));
-  }
+  asked_lines(experiment, plan, line);
   line("objectives", objectives_text(plan.objectives));
   if (const auto& found = plan.feasibility) {
     if (found->models < found->combinations) line("models", found->models_text());
     if (!found->parts.empty()) line("constraints", found->text());
   }
-  if (plan.trains) {
-    if (plan.pilot.empty()) {
-      line("evaluations", listed ? plan.retest.text : evaluations_text(experiment, plan));
-    }
-    if (experiment.fidelity) line("rungs", rungs_text(experiment, plan.rehearsal));
-    training_lines(experiment, plan.facts, line);
-    const bool elsewhere = has_cluster(experiment);
-    const auto threads =
-        counted(experiment.evaluation.get<std::int64_t>("threads"), "thread") + " each";
-    line("device",
-         elsewhere
-             ? "those of the cluster's workers, a training run per slot, " + threads
-             : plan.facts.value("device", "") + ", workers " + std::to_string(plan.workers) +
-                   (plan.array_width > 1 ? ", arrays of " + std::to_string(plan.array_width) : "") +
-                   ", " + threads +
-                   (algorithm.batches || plan.workers == 1 || listed
-                        ? ""
-                        : "; " + experiment.algorithm +
-                              " asks for one candidate at a time, so that after the "
-                              "initial population a single worker is busy"));
-    if (!plan.retest.text.empty() && !listed) line("re-test", plan.retest.text);
-    if (plan.controls > 0) {
-      line("controls", counted(plan.controls, "training run") +
-                           " of the baseline without a mixer, or with a short window");
-    }
-    if (plan.training_seconds > 0.0) {
-      line("time", "about " + human_duration(plan.training_seconds) + " per training run, " +
-                       human_duration(plan.seconds) + " in all" +
-                       (elsewhere ? " on one slot of a machine like this one" : "") +
-                       (!listed && evaluator_options(experiment).racing ? ", without races" : ""));
-    }
-  }
+  if (plan.trains) trained_lines(experiment, plan, line);
   line("folder",
        study.folder().string() + (plan.recorded ? " (continues; what of the above is among its " +
                                                       std::to_string(*plan.recorded) +

@@ -105,16 +105,20 @@ void begin_study_program(const StudyArguments& arguments) {
   load_plugins(arguments.plugins);
 }
 
-int run_study(const Study& study, const StudyArguments& arguments, char** argv, std::string& kept) {
+int run_study(const Study& study, const StudyArguments& arguments, char** argv, std::string& kept,
+              const Pilot* pilot) {
   const auto& experiment = study.experiment();
-  for (const auto& note : experiment.notes) std::cerr << "note: " << printable(note) << '\n';
-  const bool terminal = is_terminal(STDOUT_FILENO);
-  StudyDisplay display(std::cout, terminal && !arguments.quiet, arguments.quiet);
+  const bool shown = pilot == nullptr;
+  for (const auto& note : experiment.notes) {
+    if (shown) std::cerr << "note: " << printable(note) << '\n';
+  }
+  StudyDisplay display(std::cout, is_terminal(STDOUT_FILENO) && !arguments.quiet, arguments.quiet);
   const Study::RunSettings settings{.force_device = arguments.force_device,
                                     .retry_failed = !arguments.retry.empty(),
-                                    .reuse = arguments.reuse};
+                                    .reuse = shown ? arguments.reuse : std::string(),
+                                    .pilot = shown ? Stage() : pilot->train};
   if (arguments.dry_run) {
-    print_plan(study, arguments, display, settings, /*pilot=*/nullptr);
+    print_plan(study, arguments, display, settings, pilot);
     return kDone;
   }
   wait_passively(experiment.evaluation.get<std::int64_t>("threads"), argv);
@@ -129,9 +133,11 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
   kept = study.folder().string();
   bool complete = true;
   try {
-    complete = present(study, study.run(display, settings));
+    const auto run = study.run(display, settings);
+    if (!shown) return kDone;
+    complete = present(study, run);
   } catch (const StopRequested&) {
-    write_results(study.folder());
+    if (shown) write_results(study.folder());
     return stopped(kept);
   } catch (const TooManyFailures&) {
     write_results(study.folder());
@@ -140,29 +146,6 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
   }
   if (!arguments.no_report) write_page(page_of_run(study.folder()));
   return complete ? kDone : kNotPassed;
-}
-
-int run_pilot(const Study& study, const StudyArguments& arguments, char** argv, const Pilot& pilot,
-              std::string& kept) {
-  const auto& experiment = study.experiment();
-  StudyDisplay display(std::cout, is_terminal(STDOUT_FILENO) && !arguments.quiet, arguments.quiet);
-  const Study::RunSettings settings{.force_device = arguments.force_device,
-                                    .retry_failed = !arguments.retry.empty(),
-                                    .pilot = pilot.train};
-  if (arguments.dry_run) {
-    print_plan(study, arguments, display, settings, &pilot);
-    return kDone;
-  }
-  wait_passively(experiment.evaluation.get<std::int64_t>("threads"), argv);
-  constexpr double kSeconds = 4.5;
-  install_stop_handlers(kSeconds);
-  kept = study.folder().string();
-  try {
-    (void)study.run(display, settings);
-  } catch (const StopRequested&) {
-    return stopped(kept);
-  }
-  return kDone;
 }
 
 }  // namespace nas

@@ -35,21 +35,18 @@ boost::program_options::options_description study_options(StudyArguments& argume
 /// together.
 void begin_study_program(const StudyArguments& arguments);
 
-/// Runs a study to its end and shows it, or prints its plan.
-/// @param argv  of the program, which may start itself again (see wait_passively).
-/// @param kept  receives the folder that keeps what is finished.
-/// @return exit code.
-int run_study(const Study& study, const StudyArguments& arguments, char** argv, std::string& kept);
-
 /// What is trained in place of a study's search or list (Study::RunSettings::pilot).
 struct Pilot {
   std::string text;  ///< for its plan
   std::int64_t trainings = 0;
-  std::function<void(const FurtherWork&)> train;
+  Stage train;
 };
 
-/// The same with a pilot; its results are not shown.
-int run_pilot(const Study& study, const StudyArguments& arguments, char** argv, const Pilot& pilot,
-              std::string& kept);
+/// Runs a study to its end and shows it, or prints its plan; what a pilot has trained is not shown.
+/// @param argv  of the program, which may start itself again (see wait_passively).
+/// @param kept  receives the folder that keeps what is finished.
+/// @return exit code.
+int run_study(const Study& study, const StudyArguments& arguments, char** argv, std::string& kept,
+              const Pilot* pilot = nullptr);
 
 }  // namespace nas

@@ -1,17 +1,13 @@
 #include "study/study.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <chrono>
-#include <fstream>
-#include <iterator>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <set>
 #include <utility>
 
-#include "core/awake_clock.hpp"
+#include "config/document.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/fault.hpp"
@@ -19,7 +15,6 @@
 #include "core/in_flight.hpp"
 #include "core/installed.hpp"
 #include "core/stop.hpp"
-#include "core/temporary_folder.hpp"
 #include "core/version.hpp"
 #include "core/warning.hpp"
 #include "evaluation/command_executor.hpp"
@@ -31,22 +26,41 @@
 #include "search/problem.hpp"
 #include "store/replicates.hpp"
 #include "study/reader/engines.hpp"
-#include "study/reader/rules.hpp"
 #include "study/session/continuing.hpp"
 #include "study/session/free_space.hpp"
-#include "study/session/ranges.hpp"
 #include "study/session/reuse.hpp"
 #include "study/session/seen_seeds.hpp"
 #include "study/session/session.hpp"
 #include "study/session/set_up.hpp"
 #include "study/stages/audit.hpp"
 #include "study/stages/controls.hpp"
+#include "study/stages/search.hpp"
 
 namespace nas {
 
 namespace {
 
 namespace fs = std::filesystem;
+
+fs::path default_folder(const Experiment& experiment) {
+  return fs::path("runs") / (experiment.name + (experiment.mechanisms.empty() ? "" : "-train"));
+}
+
+/// Reads a configuration. Where a run lies in its folder, mistakes may come of plug-ins that it had.
+Experiment opened(const fs::path& configuration, const std::vector<std::string>& overrides,
+                  const fs::path& folder) {
+  Diagnostics mistakes;
+  auto experiment = load_experiment(configuration, overrides, mistakes);
+  if (mistakes.size() == 0) return experiment;
+  const auto of_run = folder.empty() ? default_folder(experiment) : folder;
+  if (const auto file = of_run / "store.sqlite"; fs::exists(file)) {
+    const Store store(file, Store::Mode::read_only);
+    const auto missing = missing_plugins(store.environments(), of_run);
+    if (!missing.empty()) throw InputError(missing);
+  }
+  mistakes.throw_if_any();
+  return experiment;
+}
 
 /// Lets an observer hear one thing at a time; warnings, too, as long as it lives.
 class OneAtATime final : public Observer {
@@ -107,7 +121,6 @@ class OneAtATime final : public Observer {
   WarningListener warnings_;   ///< last: it uses what stands above
 };
 
-/// An experiment's problem, and what is wanted of it.
 /// Refuses a folder with a run's results whose store is empty: to begin anew would overwrite what is
 /// left of it. A process that was killed when it began has left no results.
 void check_store_is_there(const fs::path& folder) {
@@ -151,12 +164,6 @@ DiskNeed disk_need(const Experiment& experiment, const Problem& problem,
       .evaluations = rehearsal.trained + retest.trainings + control_trainings(experiment, problem)};
 }
 
-/// Whether the search or its baseline, not what follows them, caused an evaluation.
-bool of_search(const Evaluation& evaluation, const Problem& problem) {
-  const auto training = evaluation.identity.find("training");
-  return training == evaluation.identity.end() || *training == problem.identity().at("training");
-}
-
 /// Whether a run keeps the model of such a training run: controls' and a search's re-test's it does not.
 bool is_kept(const Evaluation& evaluation, const RunSummary& run, const Problem& problem) {
   const auto is_control = [&](const ControlSummary& one) {
@@ -195,272 +202,17 @@ void warn_of_missing_models(const Experiment& experiment, const RunSummary& run,
        "give equal trainings.");
 }
 
-/// Seconds that the processes of a run have worked on its search, kept in its store: those in which
-/// a process recalls what is recorded do not count, or a run would shrink with each repetition.
-class ElapsedSeconds {
- public:
-  explicit ElapsedSeconds(Store& store)
-      : store_(store), before_(store.meta("elapsed_seconds").value_or(0.0).get<double>()) {}
-  ~ElapsedSeconds() {
-    try {
-      save();
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-      // A store that cannot be written says so where something is lost by it.
-    }
-  }
-  ElapsedSeconds(const ElapsedSeconds&) = delete;
-  ElapsedSeconds& operator=(const ElapsedSeconds&) = delete;
-
-  void start() {
-    if (!started_) started_ = awake_now();
-  }
-  [[nodiscard]] double total() const {
-    if (!started_) return before_;
-    return before_ + std::chrono::duration<double>(awake_now() - *started_).count();
-  }
-  /// At most once a second, so that it costs nothing, and less often while nothing has come to an
-  /// end: a process that is killed has spent its time all the same.
-  void save_sometimes(Progress::Kind last) {
-    const bool ended =
-        last == Progress::Kind::evaluation_finished || last == Progress::Kind::batch_finished;
-    if (total() - saved_ < (ended ? 1.0 : 10.0)) return;
-    try {
-      save();
-    } catch (const MachineError&) {
-      if (ended) throw;
-      // A disk that is full now may not be when something has come to an end.
-    }
-  }
-
- private:
-  void save() {
-    saved_ = total();
-    store_.set_meta("elapsed_seconds", saved_);
-  }
-
-  Store& store_;
-  std::optional<std::chrono::steady_clock::time_point> started_{};
-  double before_;
-  double saved_ = 0.0;
-};
-
-/// Records the names of candidates for people, as far as they have others there, a few at a time.
-class Labels {
- public:
-  Labels(Store& store, const Problem& problem)
-      : store_(store),
-        problem_(problem),
-        labels_(store.meta("labels").value_or(nlohmann::json::object())) {}
-
-  /// Not for each of thousands that constraints reject one after the other.
-  void update(const Progress& progress) {
-    if (progress.evaluation != nullptr) added_ |= add(progress.evaluation->candidate);
-    if (added_ && (progress.kind == Progress::Kind::evaluation_started ||
-                   progress.kind == Progress::Kind::batch_finished)) {
-      store_.set_meta("labels", labels_);
-      added_ = false;
-    }
-  }
-
-  /// Those of all evaluations.
-  void complete() {
-    for (const auto& evaluation : store_.partials()) add(evaluation.candidate);
-    store_.each_evaluation([this](const Evaluation& evaluation) { add(evaluation.candidate); });
-    store_.set_meta("labels", labels_);
-  }
-
- private:
-  /// @return whether it is new.
-  bool add(const std::string& candidate) {
-    if (labels_.contains(candidate)) return false;
-    auto label = problem_.label(candidate);
-    if (label == candidate) return false;
-    labels_[candidate] = std::move(label);
-    return true;
-  }
-
-  Store& store_;
-  const Problem& problem_;
-  nlohmann::json labels_;
-  bool added_ = false;
-};
-
-/// Forgets what a search has asked for beyond its budget, as PASHA its answer: whether it asks for
-/// that again is seen when it comes there.
-void forget_answer(Store& store) {
-  const auto from = store.meta(kAnswerFrom).value_or(nullptr);
-  if (!from.is_number_integer()) return;
-  store.forget_asks_from(from.get<std::int64_t>());
-  store.set_meta(kAnswerFrom, nullptr);
-}
-
-/// Whether a run had another budget until now. Under the same one a search may end sooner than it did
-/// where a training run was made anew that takes longer.
-bool budget_changed(const Store& store, const Experiment& experiment) {
-  const auto config = store.meta("config");
-  return config && config->value("budget", nlohmann::json()) !=
-                       experiment.resolved.value("budget", nlohmann::json());
-}
-
-/// What a search asks, and its store.
-std::shared_ptr<RecordingEvaluator> evaluator_of(StudySetup& setup, Store& store,
-                                                 RecordingEvaluator::Options options) {
-  options.workers = setup.problem->num_workers();
-  options.compute = [&setup](Objective::Evaluations evaluations) {
-    for (const auto& one : setup.objectives.objectives) (void)one.value(evaluations);
-    for (const auto& one : setup.objectives.constraints) (void)one.quantity.value(evaluations);
-  };
-  return std::make_shared<RecordingEvaluator>(
-      setup.problem, store,
-      [&setup](Objective::Evaluations evaluations) { return setup.objectives.judge(evaluations); },
-      std::move(options));
-}
-
-/// Where a run's budget has changed, searches in a copy of its record, as far as that has the
-/// answers: what was recorded beyond the search's present end would be of no search at all.
-/// @throws InputError saying so; nothing was written then.
-void require_all_asked(const Experiment& experiment, StudySetup& setup, Store& store) {
-  if (!experiment.mechanisms.empty() || !budget_changed(store, experiment)) return;
-  const TemporaryFolder folder;
-  const auto file = folder.path() / "store.sqlite";
-  store.copy_to(file);
-  Store copy(file, Store::Mode::write_cheap);
-  forget_answer(copy);
-  const auto recorded = copy.num_asked();
-  class GoesOn {};  // beyond what is recorded
-  auto options = evaluator_options(experiment);
-  options.on_measuring = [](std::int64_t /*ask*/) { throw GoesOn(); };
-  const auto evaluator = evaluator_of(setup, copy, std::move(options));
-  std::string ended_by = "its answer is trained";
-  auto asked = recorded;
-  try {
-    measure_baseline(experiment, setup, *evaluator, copy);
-    ended_by =
-        search(
-            experiment, setup.objectives, evaluator, [](const Indicator& /*one*/) {},
-            conditions_of(experiment, *setup.problem), fidelity_of(experiment, *setup.problem))
-            .ended_by;
-    asked = evaluator->num_asked();
-  } catch (const GoesOn&) {  // NOLINT(bugprone-empty-catch)
-  }
-  const auto from = copy.meta(kAnswerFrom).value_or(nullptr);
-  if (from.is_number_integer()) asked = from.get<std::int64_t>();
-  if (recorded <= asked) return;
-  throw InputError("the run holds " + std::to_string(recorded) + " asks, and would now end after " +
-                   std::to_string(asked) + " (" + ended_by +
-                   "): undo the change of `budget`, or "
-                   "give another folder with --output, and this one with --reuse");
-}
-
-/// The search, with its baseline before it.
-void carry_out_search(const Experiment& experiment, StudySetup& setup, const Rehearsal& rehearsal,
-                      const std::shared_ptr<Executor>& executor, const Recall& recall, Store& store,
-                      Labels& labels, Observer& observer) {
-  const auto& problem = setup.problem;
-  ElapsedSeconds elapsed(store);
-  const double seconds = experiment.budget.get<double>("seconds");
-  std::optional<StopDeadline> deadline;
-  const auto again = store.meta(kAskedBefore).value_or(0).get<std::int64_t>();
-  observer.search_begins({.experiment = experiment,
-                          .objectives = setup.objectives,
-                          .problem = *problem,
-                          .rehearsal = rehearsal});
-  const ToldEnd end(observer, &Observer::search_ended);
-  if (problem->expensive()) {
-    for (const auto& evaluation : store.evaluations()) {
-      if (of_search(evaluation, *problem)) observer.recalled(evaluation);
-    }
-  }
-  auto options = evaluator_options(experiment);
-  options.executor = executor;
-  options.recall = recall;
-  options.on_progress = [&](const Progress& progress) {
-    if (problem->expensive()) {
-      labels.update(progress);
-      observer.progressed(progress);
-    }
-    elapsed.save_sometimes(progress.kind);
-  };
-  options.on_measuring = [&](std::int64_t ask) {
-    if (ask < 0) return;  // the baseline is not charged
-    elapsed.start();
-    if (seconds > 0.0 && !deadline && ask >= again) deadline.emplace(seconds - elapsed.total());
-  };
-  const auto evaluator = evaluator_of(setup, store, std::move(options));
-  std::set<std::int64_t> noted;
-  try {
-    measure_baseline(experiment, setup, *evaluator, store);
-    const auto note = [&](const Indicator& indicator) {
-      noted.insert(indicator.asked);
-      store.add_indicator(indicator);
-      observer.indicated(indicator);
-    };
-    const auto conditions = conditions_of(experiment, *problem);
-    const auto result = search(experiment, setup.objectives, evaluator, note, conditions,
-                               fidelity_of(experiment, *problem));
-    if (conditions) {
-      store.set_meta("silent_asks", {{"children", result.children}, {"silent", result.silent}});
-    }
-    store.set_meta("ended_by", result.ended_by);
-    store.set_meta("last_population", result.last_population);
-  } catch (const StopRequested&) {
-    if (!stopped_by_deadline() || !store.meta("objectives")) throw;
-    store.set_meta("ended_by", limit_text(seconds) + " of wall-clock time");
-  }
-  store.keep_indicators(noted);  // the last one under a smaller budget may be none of them
-  if (const auto truth = problem->truth(); !truth.values.empty()) {
-    store.set_meta("truth", truth.values);
-    store.set_meta("truth_splits", truth.splits);
-  }
-}
-
-/// The mechanisms that are listed in place of a search, and the baseline.
-void carry_out_list(const FurtherWork& work, StudySetup& setup) {
-  ElapsedSeconds elapsed(work.store);
-  elapsed.start();
-  // Ranges that the baseline has set stand until it sets them again.
-  if (!work.store.meta("objectives")) {
-    work.store.set_meta("objectives", setup.objectives.record());
-  }
-  const auto baseline = train_listed(work, setup.problem);
-  if (std::any_of(baseline.begin(), baseline.end(),
-                  [](const auto& evaluation) { return is_usable(evaluation); })) {
-    record_baseline(baseline, setup, work.store);
-  }
-  work.store.set_meta("ended_by", "the end of the list");
-}
-
-/// The search, and what follows it, which is not charged to it; or what is listed in its place.
-void carry_out(const Experiment& experiment, StudySetup& setup, const Rehearsal& rehearsal,
-               const std::shared_ptr<Executor>& executor, const Recall& recall,
-               const std::function<void(const FurtherWork&)>& pilot, Store& store,
-               Observer& observer) {
-  Labels labels(store, *setup.problem);
-  const bool listed = !experiment.mechanisms.empty();
-  if (!listed && !pilot) {
-    carry_out_search(experiment, setup, rehearsal, executor, recall, store, labels, observer);
-  }
-  const FurtherWork work{.experiment = experiment,
-                         .objectives = setup.objectives,
-                         .problem = *setup.problem,
-                         .store = store,
-                         .observer = observer,
-                         .executor = executor,
-                         .recall = recall};
+/// The stages of a run, in their order: a search and what follows it, which is not charged to it; or
+/// what is listed or tried in its place.
+std::vector<Stage> stages_of(const Experiment& experiment, const Stage& pilot) {
   if (pilot) {
-    store.set_meta("objectives", setup.objectives.record());
-    pilot(work);
-  } else if (listed) {
-    carry_out_list(work, setup);
-  } else {
-    audit(work, setup.problem);
-    train_controls(work);
-    retest(work);
+    return {[](const StageWork& work) {
+              work.store.set_meta("objectives", work.setup.objectives.record());
+            },
+            pilot, record_counts, record_labels};
   }
-  record_counts(work);
-  labels.complete();
-  store.set_meta("finished", true);
-  store.flush();
+  if (!experiment.mechanisms.empty()) return {carry_out_list, record_counts, record_labels};
+  return {carry_out_search, audit, train_controls, retest, record_counts, record_labels};
 }
 
 /// Whether a process before this one has done everything that is asked for, to be seen without
@@ -569,6 +321,14 @@ void cut_by_time(const Experiment& experiment, const Problem& problem, Plan& pla
 }
 
 }  // namespace
+
+Study::Study(const fs::path& configuration, const std::vector<std::string>& overrides,
+             fs::path folder)
+    : Study(opened(configuration, overrides, at_home(folder.string())), folder) {}
+
+Study::Study(Experiment experiment, fs::path folder)
+    : experiment_(std::move(experiment)),
+      folder_(!folder.empty() ? fs::path(at_home(folder.string())) : default_folder(experiment_)) {}
 
 Plan Study::plan(bool calibrate) const {
   Observer nobody;
@@ -679,7 +439,16 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
       problem->measure_by(instrument_of(*cluster));
       executor = cluster;
     }
-    carry_out(experiment_, *setup, rehearsal, executor, recall, settings.pilot, store, observer);
+    const StageWork work{.experiment = experiment_,
+                         .setup = *setup,
+                         .rehearsal = rehearsal,
+                         .store = store,
+                         .observer = observer,
+                         .executor = executor,
+                         .recall = recall};
+    for (const auto& stage : stages_of(experiment_, settings.pilot)) stage(work);
+    store.set_meta("finished", true);
+    store.flush();
   } catch (const StopRequested&) {
     store.flush();
     store.require_in_place();  // else nothing is kept

@@ -74,7 +74,7 @@ class Study {
     /// Empty: none.
     std::filesystem::path reuse{};
     /// What is trained in place of a search or a list, as a pilot does (study/stages/gates.hpp); empty: these.
-    std::function<void(const FurtherWork&)> pilot{};
+    Stage pilot{};
   };
 
   /// What run() would do. Writes nothing.

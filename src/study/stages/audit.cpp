@@ -9,6 +9,7 @@
 #include "report/text.hpp"
 #include "statistics/statistics.hpp"
 #include "store/replicates.hpp"
+#include "study/session/set_up.hpp"
 
 namespace nas {
 
@@ -65,7 +66,7 @@ std::string verdict(std::int64_t entered, std::int64_t of, double by_lot) {
 
 }  // namespace
 
-void audit(const FurtherWork& work, const std::shared_ptr<Problem>& problem) {
+void audit(const StageWork& work) {
   const auto& experiment = work.experiment;
   if (!experiment.fidelity) return;
   const auto record = work.store.meta("audit").value_or(nlohmann::json::object());
@@ -90,6 +91,7 @@ void audit(const FurtherWork& work, const std::shared_ptr<Problem>& problem) {
   }
   // First, so that a process that ends in between leaves no training run without an ask.
   // One that keeps no weights: they would take the place of the search's own.
+  const auto& problem = work.setup.problem;
   const auto apart = problem->with_training(experiment.training);
   const auto& trainer = apart ? apart : problem;
   std::vector<FurtherTraining> trainings;
@@ -108,7 +110,7 @@ void audit(const FurtherWork& work, const std::shared_ptr<Problem>& problem) {
   std::int64_t entered_from_first = 0;
   std::int64_t of_first = 0;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const auto judgement = work.objectives.judge(pointers(trainings[i].evaluations));
+    const auto judgement = work.setup.objectives.judge(pointers(trainings[i].evaluations));
     const bool enters_now = judgement.status == Status::ok && enters(judgement.fitness, front);
     const bool at_first = chosen[i]->curve.back().step == first;
     entered += enters_now ? 1 : 0;

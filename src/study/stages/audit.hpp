@@ -1,8 +1,5 @@
 #pragma once
 
-#include <memory>
-
-#include "search/problem.hpp"
 #include "study/stages/further_trainings.hpp"
 
 namespace nas {
@@ -13,6 +10,6 @@ namespace nas {
 /// that share, and in words whether the first rung was too early. Nothing of the search changes, and
 /// no budget is charged. Does nothing where the share is 0 or none is paused.
 /// @throws StopRequested as train_further() does.
-void audit(const FurtherWork& work, const std::shared_ptr<Problem>& problem);
+void audit(const StageWork& work);
 
 }  // namespace nas

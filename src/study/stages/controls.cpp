@@ -8,6 +8,7 @@
 #include "genotype/architecture_name.hpp"
 #include "statistics/sequential.hpp"
 #include "study/session/session.hpp"
+#include "study/session/set_up.hpp"
 #include "study/stages/rates.hpp"
 
 namespace nas {
@@ -68,9 +69,9 @@ std::vector<Control> controls_of(const Experiment& experiment, const Problem& pr
   return controls_of(experiment, problem, {std::begin(kControlWindows), std::end(kControlWindows)});
 }
 
-void train_controls(const FurtherWork& work) {
+void train_controls(const StageWork& work) {
   if (work.experiment.retest.get<std::int64_t>("replicates") > 0) return;
-  const auto controls = controls_of(work.experiment, work.problem);
+  const auto controls = controls_of(work.experiment, *work.setup.problem);
   if (controls.empty()) return;
   const RunSummary run(work.store);
   if (!run.baseline) return;
@@ -93,7 +94,7 @@ void train_controls(const FurtherWork& work) {
     const auto& own = trainings[i].evaluations;
     auto ids = nlohmann::json::array();
     for (const auto& evaluation : own) ids.push_back(evaluation.id);
-    const auto judgement = work.objectives.judge(pointers(own));
+    const auto judgement = work.setup.objectives.judge(pointers(own));
     record.push_back(
         {{"name", control.name},
          {"candidate", control.candidate.name},
@@ -105,10 +106,11 @@ void train_controls(const FurtherWork& work) {
   work.store.set_meta("controls", record);
 }
 
-void record_counts(const FurtherWork& work) {
-  if (!work.experiment.controls || !work.problem.expensive() || work.store.meta("count_models"))
+void record_counts(const StageWork& work) {
+  if (!work.experiment.controls || !work.setup.problem->expensive() ||
+      work.store.meta("count_models"))
     return;
-  if (const auto counts = work.problem.counts(); counts.is_array()) {
+  if (const auto counts = work.setup.problem->counts(); counts.is_array()) {
     work.store.set_meta("count_models", counts);
   }
 }

@@ -39,11 +39,11 @@ std::vector<Control> controls_of(const Experiment& experiment, const Problem& pr
 /// (`rates`, else training.learning_rate), and records them as "controls":
 /// name, candidate, learning rate, evaluations and fitness of each. Nothing where a re-test is asked for, which
 /// has them on its own seeds, and where the baseline failed.
-void train_controls(const FurtherWork& work);
+void train_controls(const StageWork& work);
 
 /// Records what counts of the training tokens reach (Problem::counts) as "count_models", once, where the
 /// experiment has controls. Takes seconds.
-void record_counts(const FurtherWork& work);
+void record_counts(const StageWork& work);
 
 /// For the plan: training runs of controls beside those of a re-test or a list.
 std::int64_t control_trainings(const Experiment& experiment, const Problem& problem);

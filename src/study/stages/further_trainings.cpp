@@ -16,7 +16,7 @@ std::vector<std::int64_t> replicates_from(std::int64_t first, std::int64_t count
   return replicates;
 }
 
-void train_further(std::vector<FurtherTraining>& trainings, const FurtherWork& work,
+void train_further(std::vector<FurtherTraining>& trainings, const StageWork& work,
                    const std::string& stage, const std::shared_ptr<Problem>& by) {
   if (trainings.empty()) return;
   std::vector<std::string> ids;

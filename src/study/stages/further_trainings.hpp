@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,16 +26,22 @@ struct FurtherTraining {
 /// As many replicates in a row.
 std::vector<std::int64_t> replicates_from(std::int64_t first, std::int64_t count);
 
-/// What work after a search is done on.
-struct FurtherWork {
+struct StudySetup;
+
+/// What the stages of a run work on.
+struct StageWork {
   const Experiment& experiment;
-  const ObjectiveSet& objectives;  ///< the experiment's, with their ranges
-  const Problem& problem;          ///< the search's
-  Store& store;                    ///< that of the run, with the search in it
+  StudySetup& setup;           ///< objectives with their ranges, and the search's problem
+  const Rehearsal& rehearsal;  ///< what the search is expected to ask for
+  Store& store;                ///< that of the run, with what the stages before have recorded
   Observer& observer;
   std::shared_ptr<Executor> executor{};  ///< what measures; empty: threads of this process
   Recall recall{};                       ///< see RecordingEvaluator::Options
 };
+
+/// A part of a run. It looks at what the store has of it, trains what that lacks (train_further recalls
+/// the rest), and records what all of it says: the same command resumes it, wherever it has ended.
+using Stage = std::function<void(const StageWork&)>;
 
 /// Trains what a search has not asked for, of problems that differ in their section `training`
 /// only, on the workers and in the arrays of the first one. Each result is durable when it is
@@ -45,7 +52,7 @@ struct FurtherWork {
 /// @param stage      what they are for, as observers hear it: "re-test".
 /// @param by         what measures; empty: the first training's problem.
 /// @throws StopRequested when asked to stop; what was finished by then is stored.
-void train_further(std::vector<FurtherTraining>& trainings, const FurtherWork& work,
+void train_further(std::vector<FurtherTraining>& trainings, const StageWork& work,
                    const std::string& stage, const std::shared_ptr<Problem>& by = {});
 
 /// The best candidates of a search, the baseline left out: members of the front first, by the first

@@ -15,6 +15,7 @@
 #include "statistics/failures.hpp"
 #include "store/replicates.hpp"
 #include "study/session/session.hpp"
+#include "study/session/set_up.hpp"
 
 namespace nas {
 
@@ -312,11 +313,12 @@ std::vector<PilotModel> pilot_models(const Experiment& experiment, const Problem
   return models;
 }
 
-void judge_models(const FurtherWork& work, Rates& rates, std::vector<PilotModel>& models) {
-  const auto measure = measure_of(work.objectives);
+void judge_models(const StageWork& work, Rates& rates, std::vector<PilotModel>& models) {
+  const auto measure = measure_of(work.setup.objectives);
   std::vector<FurtherTraining> trainings;
   for (const auto& model : models) {
-    trainings.push_back({rates.at(model.tuned.rate, true), work.problem.parse(model.candidate),
+    trainings.push_back({rates.at(model.tuned.rate, true),
+                         work.setup.problem->parse(model.candidate),
                          replicates_from(kFirstHeldOutReplicate, kGateSeeds)});
   }
   train_further(trainings, work, "gates");
@@ -388,25 +390,25 @@ GatesOutcome judge_gates(const std::vector<PilotModel>& models, const nlohmann::
   return outcome;
 }
 
-nlohmann::json train_gates(const FurtherWork& work) {
+nlohmann::json train_gates(const StageWork& work) {
   const auto& experiment = work.experiment;
-  auto models = pilot_models(experiment, work.problem);
+  auto models = pilot_models(experiment, *work.setup.problem);
   Rates rates(work);
   std::vector<Candidate> candidates;
-  for (const auto& model : models) candidates.push_back(work.problem.parse(model.candidate));
+  for (const auto& model : models) candidates.push_back(work.setup.problem->parse(model.candidate));
   const auto found = find_rates(
       work, rates, candidates, rates.own(),
       {.factors = {std::begin(kGateRates), std::end(kGateRates)}, .seeds = kGateTuningSeeds});
   for (auto& model : models) model.tuned = found.at(model.candidate);
   judge_models(work, rates, models);
-  const auto counts = work.problem.counts();
-  const auto measure = measure_of(work.objectives);
+  const auto counts = work.setup.problem->counts();
+  const auto measure = measure_of(work.setup.objectives);
   const double least =
-      measure == Measure::perplexity ? work.problem.facts().value("least_nll", 0.0) : 0.0;
+      measure == Measure::perplexity ? work.setup.problem->facts().value("least_nll", 0.0) : 0.0;
   const auto outcome = judge_gates(models, counts, rates.own(), measure, least);
   auto record = record_of(models, outcome, counts);
   record["config"] = experiment.resolved;
-  record["identity"] = work.problem.identity();
+  record["identity"] = work.setup.problem->identity();
   record["corpus_hash"] = record["identity"].value("corpus_hash", "");
   record["revision"] = kRevision;
   work.store.set_meta("gates", record);

@@ -89,7 +89,7 @@ GatesOutcome judge_gates(const std::vector<PilotModel>& models, const nlohmann::
 /// seeds. Everything is recorded in the work's store, recalled from there, and judged; the record is
 /// kept as "gates", too.
 /// @param work  whose experiment lists no search.
-nlohmann::json train_gates(const FurtherWork& work);
+nlohmann::json train_gates(const StageWork& work);
 
 /// A record of train_gates(), also of schema 1, judged by the rules of today.
 /// @throws nlohmann::json::exception where it is none.

@@ -9,6 +9,7 @@
 #include "report/json_number.hpp"
 #include "statistics/statistics.hpp"
 #include "store/replicates.hpp"
+#include "study/session/set_up.hpp"
 
 namespace nas {
 
@@ -86,15 +87,15 @@ std::shared_ptr<Problem> Rates::at(double rate, bool score_test) {
   training.set("learning_rate", rate);
   training.set("score_test", score_test);
   training.set("early_stop_after", std::int64_t{0});
-  problem = work_.problem.with_training(training);
+  problem = work_.setup.problem->with_training(training);
   problem->begin_batch(pointers(*earlier_));
   return problem;
 }
 
-std::map<std::string, TunedRate> find_rates(const FurtherWork& work, Rates& rates,
+std::map<std::string, TunedRate> find_rates(const StageWork& work, Rates& rates,
                                             const std::vector<Candidate>& candidates,
                                             double beginning, const RateGrid& grid) {
-  const auto measure = measure_of(work.objectives);
+  const auto measure = measure_of(work.setup.objectives);
   std::vector<Search> searches;
   for (const auto& candidate : candidates) {
     auto& search = searches.emplace_back(Search{.candidate = candidate, .next = {}});
@@ -129,7 +130,7 @@ std::map<std::string, TunedRate> find_rates(const FurtherWork& work, Rates& rate
   return found;
 }
 
-std::map<std::string, TunedRate> rates_of(const FurtherWork& work, Rates& rates,
+std::map<std::string, TunedRate> rates_of(const StageWork& work, Rates& rates,
                                           const std::vector<RateRow>& rows) {
   std::map<std::string, TunedRate> found;
   std::vector<Candidate> unknown;

@@ -49,7 +49,7 @@ double valid_value(Measure measure, const Evaluation& evaluation);
 /// measured of candidates (latency) is not measured again.
 class Rates {
  public:
-  explicit Rates(const FurtherWork& work) : work_(work) {}
+  explicit Rates(const StageWork& work) : work_(work) {}
 
   /// @return the same for equal arguments; at the configuration's own rate its tasks are those of
   /// the configuration's section `training`.
@@ -58,14 +58,14 @@ class Rates {
   [[nodiscard]] double own() const;
 
  private:
-  const FurtherWork& work_;
+  const StageWork& work_;
   std::optional<std::vector<Evaluation>> earlier_{};
   std::map<std::pair<double, bool>, std::shared_ptr<Problem>> problems_{};
 };
 
 /// Trains candidates at the rates of a grid, which grows while the best rate of a candidate is at its end.
 /// Everything is recorded and recalled. @return by canonical name.
-std::map<std::string, TunedRate> find_rates(const FurtherWork& work, Rates& rates,
+std::map<std::string, TunedRate> find_rates(const StageWork& work, Rates& rates,
                                             const std::vector<Candidate>& candidates,
                                             double beginning, const RateGrid& grid);
 
@@ -79,7 +79,7 @@ struct RateRow {
 /// The rates of a comparison's rows: those that the configuration gives (`rates`), of others the best of
 /// race_of_rates() around the baseline's; where it says `retest.tune: false`, its own rate for all.
 /// @return by canonical name.
-std::map<std::string, TunedRate> rates_of(const FurtherWork& work, Rates& rates,
+std::map<std::string, TunedRate> rates_of(const StageWork& work, Rates& rates,
                                           const std::vector<RateRow>& rows);
 
 /// For the plan: training runs that find the rates of such rows, before any grid grows.

@@ -17,6 +17,7 @@
 #include "statistics/sequential.hpp"
 #include "store/replicates.hpp"
 #include "study/session/session.hpp"
+#include "study/session/set_up.hpp"
 #include "study/stages/controls.hpp"
 #include "study/stages/rates.hpp"
 
@@ -45,28 +46,29 @@ std::vector<const RankedCandidate*> winners_of(const RunSummary& run, std::size_
   return winners;
 }
 
-void add_winners(const FurtherWork& work, const RunSummary& run, const std::string& baseline,
+void add_winners(const StageWork& work, const RunSummary& run, const std::string& baseline,
                  const std::shared_ptr<Problem>& problem, std::vector<Wanted>& wanted) {
   const auto top = static_cast<std::size_t>(work.experiment.retest.get<Integer>("top"));
   const auto winners = winners_of(run, top, baseline);
   for (const auto* winner : winners) {
-    wanted.push_back({.retested = {.role = run.several() ? Role::front : Role::top,
-                                   .candidate = winner->candidate,
-                                   .label = work.problem.label_beside(winner->candidate, baseline),
-                                   .search = winner->fitness,
-                                   .search_n = winner->n,
-                                   .differs = work.problem.differences_from_baseline(
-                                       winner->candidate, baseline),
-                                   .evaluations = {}},
-                      .problem = problem});
+    wanted.push_back(
+        {.retested = {.role = run.several() ? Role::front : Role::top,
+                      .candidate = winner->candidate,
+                      .label = work.setup.problem->label_beside(winner->candidate, baseline),
+                      .search = winner->fitness,
+                      .search_n = winner->n,
+                      .differs = work.setup.problem->differences_from_baseline(winner->candidate,
+                                                                               baseline),
+                      .evaluations = {}},
+         .problem = problem});
   }
 }
 
-void add_baseline(const FurtherWork& work, const RunSummary& run, const std::string& baseline,
+void add_baseline(const StageWork& work, const RunSummary& run, const std::string& baseline,
                   const std::shared_ptr<Problem>& problem, std::vector<Wanted>& wanted) {
   Retested retested{.role = Role::baseline,
                     .candidate = baseline,
-                    .label = work.problem.label(baseline),
+                    .label = work.setup.problem->label(baseline),
                     .evaluations = {}};
   if (run.baseline) {
     retested.search = run.baseline->fitness;
@@ -76,7 +78,7 @@ void add_baseline(const FurtherWork& work, const RunSummary& run, const std::str
 }
 
 /// @param problem  how they are trained; it keeps no models.
-void add_controls(const FurtherWork& work, const std::shared_ptr<Problem>& problem,
+void add_controls(const StageWork& work, const std::shared_ptr<Problem>& problem,
                   std::vector<Wanted>& wanted) {
   for (auto& control : controls_of(work.experiment, *problem)) {
     wanted.push_back({.retested = {.role = Role::control,
@@ -92,7 +94,7 @@ void add_controls(const FurtherWork& work, const std::shared_ptr<Problem>& probl
 constexpr const char* kSeedsBefore = "retest_seeds";
 
 /// Seeds of a re-test that an earlier process recorded, or was making another in place of; 0: none.
-Integer recorded_seeds(const FurtherWork& work) {
+Integer recorded_seeds(const StageWork& work) {
   const auto recorded = work.store.meta("retest").value_or(nullptr);
   if (recorded.is_object()) return recorded.value("replicates", Integer{0});
   const auto before = work.store.meta(kSeedsBefore).value_or(nullptr);
@@ -100,14 +102,14 @@ Integer recorded_seeds(const FurtherWork& work) {
 }
 
 /// Whether the recorded seeds were added until something was decided, which is decided again.
-bool was_sequence(const FurtherWork& work) {
+bool was_sequence(const StageWork& work) {
   const auto recorded = work.store.meta("retest").value_or(nullptr);
   return recorded.is_object() && recorded.contains("until");
 }
 
 /// Fresh seeds: those that are asked for, and where an earlier process recorded more, these: seeds
 /// come to a result, none is taken away.
-Integer fresh_seeds(const FurtherWork& work) {
+Integer fresh_seeds(const StageWork& work) {
   const auto asked = work.experiment.retest.get<Integer>("replicates");
   const auto before = recorded_seeds(work);
   if (asked > 0 && before > asked) {
@@ -153,7 +155,7 @@ bool is_of_listed(const nlohmann::json& retest, const std::vector<Candidate>& li
 /// Takes away what an earlier process found of other mechanisms: it is not shown beside another
 /// result. What is made in its place has as many seeds all the same. Of the same mechanisms it
 /// stays until there is more of them.
-void set_aside(const FurtherWork& work) {
+void set_aside(const StageWork& work) {
   if (const auto before = recorded_seeds(work); before > 0 && !was_sequence(work)) {
     work.store.set_meta(kSeedsBefore, before);
   }
@@ -170,7 +172,7 @@ std::string name_of(const Retested& one) {
 
 /// Finds the learning rates of those that are chosen and have none yet.
 template <class Chosen>
-void take_rates(const FurtherWork& work, std::vector<Wanted>& wanted, Chosen chosen) {
+void take_rates(const StageWork& work, std::vector<Wanted>& wanted, Chosen chosen) {
   const auto lacks = [&](const Wanted& one) { return chosen(one) && !one.rate; };
   std::vector<RateRow> rows;
   for (const auto& one : wanted) {
@@ -183,12 +185,12 @@ void take_rates(const FurtherWork& work, std::vector<Wanted>& wanted, Chosen cho
     if (!lacks(one)) continue;
     one.rate = found.at(one.retested.candidate);
     one.at_rate = rates.at(one.rate->rate, /*score_test=*/true);
-    one.retested.rate = to_json(measure_of(work.objectives), *one.rate);
+    one.retested.rate = to_json(measure_of(work.setup.objectives), *one.rate);
   }
 }
 
 /// Training runs that find a rate; as long as it is not known, the most.
-Integer trainings_of_rate(const FurtherWork& work, const Wanted& one) {
+Integer trainings_of_rate(const StageWork& work, const Wanted& one) {
   if (!one.rate) {
     const auto least = rate_trainings(work.experiment, {name_of(one.retested)});
     return least == 0 ? 0 : least + kRateGrowths * race_of_rates().seeds;
@@ -200,7 +202,7 @@ Integer trainings_of_rate(const FurtherWork& work, const Wanted& one) {
 
 /// Trains those that are chosen, each at its rate, on the same fresh seeds: those that they lack of so many.
 template <class Chosen>
-void train_some(const FurtherWork& work, std::vector<Wanted>& wanted, Integer replicates,
+void train_some(const StageWork& work, std::vector<Wanted>& wanted, Integer replicates,
                 const std::string& stage, Chosen chosen) {
   take_rates(work, wanted, chosen);
   std::vector<FurtherTraining> trainings;
@@ -237,23 +239,23 @@ double guessing(const nlohmann::json& facts, const ObjectiveSet& objectives) {
   return unigram > 0.0 ? std::log(unigram) : kUnknown;
 }
 
-RetestOutcome judged(const FurtherWork& work, const std::vector<Wanted>& wanted) {
+RetestOutcome judged(const StageWork& work, const std::vector<Wanted>& wanted) {
   std::vector<Retested> retested;
   for (const auto& one : wanted) {
     if (!one.retested.evaluations.empty()) retested.push_back(one.retested);
   }
   const auto& settings = work.experiment.retest;
   const auto until = settings.get<double>("until") / 100.0;
-  auto outcome = judge(retested, work.objectives, settings.get<double>("confidence"),
+  auto outcome = judge(retested, work.setup.objectives, settings.get<double>("confidence"),
                        until > 0.0 ? std::optional(until) : std::nullopt,
-                       guessing(work.store.meta("facts").value_or(nullptr), work.objectives));
+                       guessing(work.store.meta("facts").value_or(nullptr), work.setup.objectives));
   const auto seen = work.store.meta("seen_before").value_or(nullptr);
   if (seen.is_string()) outcome.seen_before = seen;
-  outcome.at_one_rate = !settings.get<bool>("tune") && work.problem.expensive();
+  outcome.at_one_rate = !settings.get<bool>("tune") && work.setup.problem->expensive();
   return outcome;
 }
 
-void record(const FurtherWork& work, const RetestOutcome& outcome) {
+void record(const StageWork& work, const RetestOutcome& outcome) {
   work.store.set_meta("retest", to_record(outcome));
   if (work.store.meta(kSeedsBefore)) work.store.set_meta(kSeedsBefore, nullptr);
 }
@@ -261,7 +263,7 @@ void record(const FurtherWork& work, const RetestOutcome& outcome) {
 /// Trains baseline and controls on the first seeds, before all else, and records what they say.
 /// @return whether a control is better than the baseline: then nothing that is compared says anything of
 /// attention, and `retest.anyway` must ask for the rest.
-bool controls_win(const FurtherWork& work, std::vector<Wanted>& wanted, Integer replicates) {
+bool controls_win(const StageWork& work, std::vector<Wanted>& wanted, Integer replicates) {
   if (std::none_of(wanted.begin(), wanted.end(), is_control)) return false;
   const auto first = std::min(kFirstSeeds, replicates);
   const auto is_baseline = [](const Wanted& one) { return one.retested.role == Role::baseline; };
@@ -280,7 +282,7 @@ bool controls_win(const FurtherWork& work, std::vector<Wanted>& wanted, Integer 
 
 /// Trains all on the same fresh seeds and records what these say. Controls have a stage of their
 /// own: what measures them keeps no models, which whatever measures the others may do.
-void train_and_judge(const FurtherWork& work, std::vector<Wanted>& wanted, Integer replicates,
+void train_and_judge(const StageWork& work, std::vector<Wanted>& wanted, Integer replicates,
                      const std::string& stage) {
   train_some(work, wanted, replicates, stage, std::not_fn(is_control));
   train_some(work, wanted, replicates, "controls", is_control);
@@ -290,7 +292,7 @@ void train_and_judge(const FurtherWork& work, std::vector<Wanted>& wanted, Integ
 /// Adds seeds in groups until all mechanisms are decided, and records what these say. What is decided
 /// gets no more; the baseline gets all, controls the first group, before all else. Only the order of the seeds
 /// decides, so that an interrupted run comes to the same.
-void train_until_decided(const FurtherWork& work, std::vector<Wanted>& wanted, Integer most) {
+void train_until_decided(const StageWork& work, std::vector<Wanted>& wanted, Integer most) {
   std::set<std::string> decided;
   const auto is_open = [&decided](const Wanted& one) {
     return !is_control(one) && !decided.contains(one.retested.candidate);
@@ -338,7 +340,7 @@ void train_until_decided(const FurtherWork& work, std::vector<Wanted>& wanted, I
 
 }  // namespace
 
-void retest(const FurtherWork& work) {
+void retest(const StageWork& work) {
   const auto asked = work.experiment.retest.get<Integer>("replicates") > 0;
   const auto recorded = work.store.meta("retest").value_or(nullptr);
   const auto replicates = fresh_seeds(work);
@@ -352,7 +354,7 @@ void retest(const FurtherWork& work) {
   const RunSummary run(work.store);
   const auto baseline = work.experiment.baseline.empty()
                             ? std::string()
-                            : work.problem.parse(work.experiment.baseline).name;
+                            : work.setup.problem->parse(work.experiment.baseline).name;
   const bool holds = recorded.is_object() && is_of_winners(recorded, run, baseline);
   if (!asked && holds) return;
   if (!asked) {
@@ -376,10 +378,10 @@ void retest(const FurtherWork& work) {
   train_and_judge(work, wanted, replicates, "re-test");
 }
 
-std::vector<Evaluation> train_listed(const FurtherWork& work,
-                                     const std::shared_ptr<Problem>& problem) {
+std::vector<Evaluation> train_listed(const StageWork& work) {
+  const auto& problem = work.setup.problem;
   const auto replicates = fresh_seeds(work);
-  const auto listed = listed_candidates(work.experiment, work.objectives, *problem);
+  const auto listed = listed_candidates(work.experiment, work.setup.objectives, *problem);
   const auto recorded = work.store.meta("retest").value_or(nullptr);
   if (was_sequence(work) && work.experiment.retest.get<double>("until") == 0.0) {
     throw InputError(

@@ -16,14 +16,12 @@ namespace NAS_PUBLIC nas {
 /// Seeds that an earlier process has recorded stay, also where the experiment asks for fewer.
 /// Nothing where the experiment asks for no re-test or nothing was found; a recorded one then stays
 /// if it is of what the search finds now.
-void retest(const FurtherWork& work);
+void retest(const StageWork& work);
 
 /// Trains the listed mechanisms and the baseline, all on the seeds that a re-test of the same
 /// experiment would use, and records what they say as "retest".
-/// @param problem  that of the work.
 /// @return the evaluations of the baseline, one per seed.
-std::vector<Evaluation> train_listed(const FurtherWork& work,
-                                     const std::shared_ptr<Problem>& problem);
+std::vector<Evaluation> train_listed(const StageWork& work);
 
 /// For the plan: what is trained again, or of a list.
 /// @param found  mechanisms that the search comes to, at most.
