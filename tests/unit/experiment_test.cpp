@@ -43,9 +43,10 @@ TEST_F(ExperimentTest, ValidationsThatNeverComeAreSaid) {
   const std::string file =
       "training: {steps: 1000, checkpoints: [100, 500], early_stop_after: 400}\n";
   EXPECT_TRUE(load(file).notes.empty());
-  EXPECT_EQ(load(file, {"training.steps=500"}).notes,
-            Texts{"training.early_stop_after = 400 stops no candidate: training.checkpoints has no step "
-                  "from there on before the last one"});
+  EXPECT_EQ(
+      load(file, {"training.steps=500"}).notes,
+      Texts{"training.early_stop_after = 400 stops no candidate: training.checkpoints has no step "
+            "from there on before the last one"});
   const auto cut = load(file, {"training.steps=300", "training.early_stop_after=100"});
   EXPECT_EQ(cut.notes, Texts{"training.checkpoints beyond training.steps = 300 are left out"});
   EXPECT_EQ(cut.training.get<std::vector<Integer>>("checkpoints"), std::vector<Integer>{100});
