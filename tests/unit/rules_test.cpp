@@ -416,7 +416,10 @@ TEST_F(RuleTable, HasWhatAProblemRefusesOnceItIsMade) {
   experiment.budget.set("gpu_seconds", 60.0);
   experiment.budget.set("train_steps", Integer{60});
   experiment.budget.set("train_seconds", 60.0);
-  const testing::Widths trains_nothing;
+  struct TrainsNothing : testing::Widths {
+    [[nodiscard]] bool expensive() const override { return false; }
+  };
+  const TrainsNothing trains_nothing;
   const std::string problem = "the problem stand_in_function";
   const Texts all{"retest.replicates = 2, must be 0: " + problem + " trains nothing",
                   "budget.gpu_seconds = 60, must be 0 on the device cpu: it spends none",
