@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <sstream>
 #include <string>
 
 #include <nlohmann/json.hpp>
+
+#include "report/digest.hpp"
 
 namespace nas::test {
 
@@ -29,8 +32,8 @@ inline nlohmann::json records_of(const nlohmann::json& blocks) {
   return records;
 }
 
-/// The text of a digest of version 4 as results_json() has it: with names in the place of numbers.
-/// Its labels and what it says of models are those of its candidates.
+/// A digest with records in the place of blocks, names and ids in the place of numbers, and its
+/// candidates by their names.
 inline nlohmann::json read_digest(const std::string& text) {
   using Json = nlohmann::json;
   auto json = Json::parse(text);
@@ -38,73 +41,52 @@ inline nlohmann::json read_digest(const std::string& text) {
        {"candidates", "evaluations", "paused", "ranking", "asks", "rung_asks", "rejected"}) {
     if (json.contains(key)) json[key] = records_of(json[key]);
   }
+  const auto candidates = json["candidates"];
   auto evaluations = json["evaluations"];
   for (const auto& one : json.value("paused", Json::array())) evaluations.push_back(one);
-  const auto known = json["candidates"];
-  const auto evaluation = [&](const Json& n) -> const Json& {
-    return evaluations.at(n.get<std::size_t>());
+  const auto id = [&](Json& number) { number = evaluations.at(number.get<std::size_t>())["id"]; };
+  const auto name = [&](Json& record) {
+    const auto& own = candidates.at(record["candidate"].get<std::size_t>());
+    record["candidate"] = own["candidate"];
+    if (!record.contains("genotype")) {
+      record["mechanism"] = own["mechanism"].is_null() ? own["candidate"] : own["mechanism"];
+    } else if (record["genotype"].is_null()) {
+      record["genotype"] = own["candidate"];
+    }
+    if (record.contains("evaluation")) id(record["evaluation"]);
+    if (record.contains("evaluations")) {
+      for (auto& number : record["evaluations"]) id(number);
+    }
   };
-  const auto candidate = [&](const Json& n) -> const Json& {
-    return known.at(n.get<std::size_t>());
-  };
-  const auto mechanism = [&](const Json& n) {
-    const auto& own = candidate(n);
-    return own["mechanism"].is_null() ? own["candidate"] : own["mechanism"];
-  };
-  auto front = Json::array();
-  for (const auto* key : {"ranking", "rejected", "asks", "rung_asks", "evaluations", "paused"}) {
+  for (auto* numbers : {&json["failures"], &json["outside_the_search"]["failures"]}) {
+    for (auto& number : *numbers) {
+      number = evaluations.at(number.get<std::size_t>());
+      name(number);
+    }
+  }
+  for (const auto* key :
+       {"ranking", "rejected", "asks", "rung_asks", "evaluations", "paused", "controls"}) {
     if (!json.contains(key)) continue;
-    for (auto& record : json[key]) {
-      const auto place = record["candidate"];
-      record["candidate"] = candidate(place)["candidate"];
-      if (record.contains("genotype") && record["genotype"].is_null()) {
-        record["genotype"] = record["candidate"];
-      }
-      if (key == std::string("ranking") || key == std::string("rejected")) {
-        record["mechanism"] = mechanism(place);
-      }
-      if (record.contains("evaluation"))
-        record["evaluation"] = evaluation(record["evaluation"])["id"];
-      if (!record.contains("evaluations")) continue;
-      for (auto& n : record["evaluations"]) n = evaluation(n)["id"];
-    }
+    for (auto& record : json[key]) name(record);
   }
-  for (const auto& n : json["front"]) {
-    auto record = json["ranking"].at(n.get<std::size_t>());
-    for (const auto* key : {"on_front", "replicates", "first_ask", "times_asked", "facts"}) {
-      record.erase(key);
-    }
-    record["knee"] = json["knee"] == n;
-    front.push_back(record);
+  if (!json["baseline"].is_null()) name(json["baseline"]);
+  for (auto& place : json["front"]) {
+    const bool knee = place == json["knee"];
+    place = json["ranking"].at(place.get<std::size_t>());
+    place["knee"] = knee;
   }
-  json["front"] = front;
-  for (auto& n : json["failures"]) {
-    const auto own = evaluation(n);
-    n = {{"mechanism", mechanism(own["candidate"])},
-         {"status", own["status"]},
-         {"reason", own["reason"]},
-         {"evaluation", own["id"]}};
+  json["candidates"] = Json::object();
+  for (const auto& own : candidates) {
+    json["candidates"][own["candidate"].get_ref<const std::string&>()] = own;
   }
-  auto labels = Json::object();
-  auto truth = Json();
-  if (json["models"].is_object()) {
-    json["models"].update({{"choices", Json::object()}, {"differences", Json::object()}});
-  }
-  for (const auto& own : known) {
-    const auto& name = own["candidate"].get_ref<const std::string&>();
-    if (!own["mechanism"].is_null()) labels[name] = own["mechanism"];
-    if (!own["truth"].is_null()) truth[name] = own["truth"];
-    if (own.contains("choices") && !own["choices"].is_null()) {
-      json["models"]["choices"][name] = own["choices"];
-    }
-    if (own.contains("difference") && !own["difference"].is_null()) {
-      json["models"]["differences"][name] = own["difference"];
-    }
-  }
-  json.update({{"labels", labels}, {"truth", truth}, {"schema", 3}});
-  json.erase("candidates");
-  json.erase("knee");
   return json;
+}
+
+/// The digest of a run, as read_digest() has it.
+inline nlohmann::json results_json(const RunSummary& run) {
+  std::ostringstream text;
+  write_digest(run, text);
+  return read_digest(text.str());
 }
 
 }  // namespace nas::test

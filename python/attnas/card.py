@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from attnas.analysis import words
-from attnas.analysis.columns import columns
 from attnas.analysis.digest import seed_number
 from attnas.analysis.run import Candidate, Evaluation, Run
 from attnas.command_line import counted, run_main, shortest
@@ -117,8 +116,7 @@ def rows(model: Model) -> Iterator[str]:
                                      ("the baseline", [digest["baseline"]], model.run.baseline)):
         if candidate is None:
             continue
-        errors = next(errors for block in columns(records, "candidate", "standard_errors")
-                      for own, errors in zip(*block) if own == candidate.name)
+        errors = next(own["standard_errors"] for own in records if own["candidate"] == candidate.name)
         deviations = [errors[objective.name] for objective in model.run.objectives]
         cells = [number(value) + (f" ± {number(error)}" if error is not None else "")
                  for value, error in zip(candidate.values, deviations)]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
 from attnas.analysis import latex
-from attnas.analysis.columns import columns
+from attnas.analysis.columns import Records
 from attnas.analysis.digest import perplexity
 from attnas.analysis.exports import ask_columns, ask_rows
 from attnas.analysis.genes import choices_by_label
@@ -85,22 +85,22 @@ _OF_A_CANDIDATE = ("mechanism", "values", "standard_errors", "n", "stopped_at", 
                    "evaluations", "facts")
 
 
-def _records(records: Sequence, *keys: str) -> Iterator[dict[str, Any]]:
+def _records(records: Records, *keys: str) -> Iterator[dict[str, Any]]:
     """Records with some of their keys."""
-    for chunk in columns(records, *keys):
+    for chunk in records.columns(*keys):
         for values in zip(*chunk):
             yield dict(zip(keys, values))
 
 
 def _seconds(run: Run) -> dict[str, float]:
     """Seconds of training of the evaluations that have some, by id."""
-    return {id_: seconds for ids, measured in columns(run.digest["evaluations"], "id", "measured")
+    return {id_: seconds for ids, measured in run.digest["evaluations"].columns("id", "measured")
             for id_, own in zip(ids, measured) if (seconds := finite_or(own.get("train_seconds"), 0.0))}
 
 
 def _others(run: Run, known: set[str]) -> list[dict[str, Any]]:
     """Rows of the candidates that have no usable evaluation, or that are only compared."""
-    if all(name in known for names, in columns(run.digest["evaluations"], "candidate") for name in names):
+    if all(name in known for names, in run.digest["evaluations"].columns("candidate") for name in names):
         return []
     others: dict[str, list[Evaluation]] = {}
     for evaluation in run.evaluations:
@@ -116,7 +116,7 @@ def _others(run: Run, known: set[str]) -> list[dict[str, Any]]:
 def _asked(run: Run, names: Iterable[str]) -> dict[str, list[tuple[int, str]]]:
     """Number and status of each ask for some candidates."""
     found: dict[str, list[tuple[int, str]]] = {name: [] for name in names}
-    for block in columns(run.digest["asks"], "candidate", "number", "status"):
+    for block in run.digest["asks"].columns("candidate", "number", "status"):
         for name, number, status in zip(*block):
             if name in found:
                 found[name].append((number, status))
@@ -138,7 +138,7 @@ def evaluations(run: Run) -> pd.DataFrame:
     """See attnas.Run.evaluations."""
     answered: dict[str, list[int]] = {}
     batches: dict[str, int] = {}
-    for number, batch, ids in (row for chunk in columns(run.digest["asks"], "number", "batch", "evaluations") for row in zip(*chunk)):
+    for number, batch, ids in (row for chunk in run.digest["asks"].columns("number", "batch", "evaluations") for row in zip(*chunk)):
         for id_ in ids:
             answered.setdefault(id_, []).append(number + 1)
             batches.setdefault(id_, batch)

@@ -55,9 +55,9 @@ class Run:
 
     @cached_property
     def digest(self) -> dict[str, Any]:
-        """All that results.json says (docs/files.md), as its version 3 says it: in memory, once it is asked for."""
-        own = self._record.digest
-        return own if isinstance(own, dict) else own.plain()
+        """All that results.json says (docs/files.md), with records in the place of blocks, names and ids in that of numbers: in memory, once it
+        is asked for."""
+        return self._record.digest.plain()
 
     @property
     def objectives(self) -> list[str]:

@@ -28,15 +28,20 @@ void Sha256::update(const void* bytes, std::size_t size) {
   EVP_DigestUpdate(state_->context.get(), bytes, size);
 }
 
-std::string Sha256::hex() {
+std::string Sha256::bytes() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int length = 0;
   EVP_DigestFinal_ex(state_->context.get(), digest.data(), &length);
+  return {digest.begin(), digest.begin() + length};
+}
+
+std::string Sha256::hex() {
   static constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  for (unsigned int i = 0; i < length; ++i) {
-    text += kDigits[digest.at(i) >> 4U];
-    text += kDigits[digest.at(i) & 15U];
+  for (const char each : bytes()) {
+    const auto byte = static_cast<unsigned char>(each);
+    text += kDigits[byte >> 4U];
+    text += kDigits[byte & 15U];
   }
   return text;
 }

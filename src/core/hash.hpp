@@ -19,7 +19,9 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
   void update(const void* bytes, std::size_t size);
   void update(std::string_view text) { update(text.data(), text.size()); }
-  /// @return 64 lower-case hexadecimal digits. Call once.
+  /// @return 32 bytes. Call once, it or hex().
+  std::string bytes();
+  /// @return 64 lower-case hexadecimal digits.
   std::string hex();
 
  private:

@@ -22,6 +22,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr int kDigestVersion = 1;
+
 /// What is made of each item of a list.
 template <class Items, class Make>
 Json list_of(const Items& items, const Make& make) {
@@ -46,46 +48,87 @@ Json by_objective(const RunSummary& run, const std::vector<Number>& numbers) {
   return json;
 }
 
-/// What the front and all other lists of candidates say of one.
-Json short_candidate_json(const RunSummary& run, const RankedCandidate& candidate) {
-  const auto id = [](const auto* evaluation) { return evaluation->id; };
-  return {{"mechanism", candidate.label},
-          {"candidate", candidate.candidate},
-          {"values", by_objective(run, candidate.values)},
-          {"standard_errors", by_objective(run, candidate.standard_errors)},
-          {"n", candidate.n},
-          {"stopped_at", candidate.stopped_at ? Json(*candidate.stopped_at) : Json()},
-          {"evaluations", list_of(candidate.evaluations, id)}};
+/// Calls what is given for each candidate that is being trained.
+void each_at_work(const RunSummary& run, const std::function<void(const std::string&)>& call) {
+  if (!run.at_work.is_object()) return;
+  for (const auto& array : run.at_work.at("arrays")) {
+    for (const auto& one : array.at("trainings")) {
+      call(one.at("candidate").get_ref<const std::string&>());
+    }
+  }
 }
 
-Json candidate_json(const RunSummary& run, const RankedCandidate& candidate) {
-  const auto* usable = candidate.usable_evaluation();
-  auto json = short_candidate_json(run, candidate);
-  json.update({{"on_front", candidate.on_front},
-               {"replicates", candidate.wanted},
-               {"first_ask", candidate.first_ask},
-               {"times_asked", candidate.times_asked},
-               {"facts", usable != nullptr ? quantities_json(*usable) : Json::object()}});
-  return json;
-}
+/// What of a run is named by its place in a list of the file: candidates, evaluations, identities.
+/// Names are those of the run, not copies.
+class Places {
+ public:
+  explicit Places(const RunSummary& run) {
+    std::map<std::string, std::size_t> known;
+    for (const auto* some : {&run.evaluations, &run.paused}) {
+      for (const auto& evaluation : *some) {
+        add(evaluation.candidate);
+        evaluations_.try_emplace(evaluation.id, identity_places_.size());
+        auto identity = evaluation.identity;
+        if (identity.is_object()) {
+          for (const auto* own : {"candidate", "replicate"}) identity.erase(own);
+        }
+        const auto [found, added] = known.try_emplace(identity.dump(), identities_.size());
+        if (added) identities_.push_back(std::move(identity));
+        identity_places_.push_back(found->second);
+      }
+    }
+    for (const auto& [name, label] : run.labels.items()) add(name);
+    each_at_work(run, [this](const auto& name) { add(name); });
+    const auto truth = run.further.find("truth");
+    if (truth == run.further.end() || !truth->is_object()) return;
+    for (const auto& [name, values] : truth->items()) add(name);
+  }
 
-/// A list of the digest, record by record.
-struct Records {
-  std::size_t size;
-  std::function<Json(std::size_t place)> at;  ///< to be called in order, once
+  /// Of all candidates.
+  [[nodiscard]] const std::vector<std::string_view>& names() const { return names_; }
+  [[nodiscard]] std::size_t candidate(std::string_view name) const { return candidates_.at(name); }
+  /// Those that are paused come last.
+  [[nodiscard]] std::size_t evaluation(std::string_view id) const { return evaluations_.at(id); }
+  [[nodiscard]] std::size_t evaluation(const Evaluation* one) const { return evaluation(one->id); }
+  template <class Evaluations>
+  [[nodiscard]] Json evaluations(const Evaluations& some) const {
+    return list_of(some, [this](const auto& one) { return evaluation(one); });
+  }
+  /// Without what every evaluation has of its own, each once.
+  [[nodiscard]] const Json& identities() const { return identities_; }
+  [[nodiscard]] std::size_t identity(std::size_t evaluation) const {
+    return identity_places_[evaluation];
+  }
+
+ private:
+  void add(std::string_view name) {
+    if (candidates_.try_emplace(name, names_.size()).second) names_.push_back(name);
+  }
+  std::vector<std::string_view> names_;
+  std::unordered_map<std::string_view, std::size_t> candidates_;
+  std::unordered_map<std::string_view, std::size_t> evaluations_;
+  Json identities_ = Json::array();
+  std::vector<std::size_t> identity_places_;
 };
 
-Json front_json(const RunSummary& run) {
-  return list_of(run.front, [&run](std::size_t i) {
-    auto json = short_candidate_json(run, run.ranking[i]);
-    json["knee"] = run.knee == i;
-    return json;
-  });
+Json candidate_json(const RunSummary& run, const Places& places, const RankedCandidate& one) {
+  const auto* usable = one.usable_evaluation();
+  return {{"candidate", places.candidate(one.candidate)},
+          {"values", by_objective(run, one.values)},
+          {"standard_errors", by_objective(run, one.standard_errors)},
+          {"n", one.n},
+          {"stopped_at", one.stopped_at ? Json(*one.stopped_at) : Json()},
+          {"evaluations", places.evaluations(one.evaluations)},
+          {"on_front", one.on_front},
+          {"replicates", one.wanted},
+          {"first_ask", one.first_ask},
+          {"times_asked", one.times_asked},
+          {"facts", usable != nullptr ? quantities_json(*usable) : Json::object()}};
 }
 
-Json controls_json(const RunSummary& run) {
-  return list_of(run.controls, [&run](const ControlSummary& control) {
-    auto json = candidate_json(run, control.measured);
+Json controls_json(const RunSummary& run, const Places& places) {
+  return list_of(run.controls, [&](const ControlSummary& control) {
+    auto json = candidate_json(run, places, control.measured);
     json["name"] = control.name;
     return json;
   });
@@ -99,22 +142,6 @@ Json batch_json(const BatchSummary& batch) {
           {"best", json_number(batch.best)},
           {"mean", batch.usable() > 0 ? json_number(batch.mean) : nullptr},
           {"best_so_far", json_number(batch.best_so_far)}};
-}
-
-Json failures_json(const RunSummary& run, const Effort& effort) {
-  return list_of(effort.failures, [&run](const Evaluation* evaluation) -> Json {
-    return {{"mechanism", run.label(evaluation->candidate)},
-            {"status", to_string(evaluation->status)},
-            {"reason", evaluation->reason},
-            {"evaluation", evaluation->id}};
-  });
-}
-
-Json rejected_json(const RejectedCandidate& one) {
-  return {{"mechanism", one.label},
-          {"candidate", one.candidate},
-          {"reason", one.reason},
-          {"trained", one.trained}};
 }
 
 /// How the search came on: the hypervolume, or the best value of the only objective.
@@ -160,45 +187,20 @@ Json curve_json(const Evaluation& evaluation) {
   return curve;
 }
 
-/// Identities without what every evaluation has of its own, each once.
-class Identities {
- public:
-  explicit Identities(const RunSummary& run) {
-    std::map<std::string, std::size_t> known;
-    for (const auto* some : {&run.evaluations, &run.paused}) {
-      for (const auto& evaluation : *some) {
-        auto identity = evaluation.identity;
-        if (identity.is_object()) {
-          for (const auto* own : {"candidate", "replicate"}) identity.erase(own);
-        }
-        const auto [found, added] = known.try_emplace(identity.dump(), all_.size());
-        if (added) all_.push_back(std::move(identity));
-        places_.push_back(found->second);
-      }
-    }
-  }
-  [[nodiscard]] const Json& all() const { return all_; }
-  /// Where that of the n-th evaluation is among them; those that are paused come last.
-  [[nodiscard]] std::size_t place(std::size_t n) const { return places_[n]; }
-
- private:
-  Json all_ = Json::array();
-  std::vector<std::size_t> places_;
-};
-
-Json evaluation_json(const RunSummary& run, const Evaluation& evaluation, std::size_t identity) {
+Json evaluation_json(const RunSummary& run, const Places& places, const Evaluation& evaluation,
+                     std::size_t number) {
   auto objectives = Json::object();
   for (std::size_t i = 0; i < run.objectives.size(); ++i) {
     objectives[run.objectives[i].name] = json_number(run.value(evaluation, i));
   }
   const bool stopped = evaluation.status == Status::stopped_early && !evaluation.curve.empty();
   return {{"id", evaluation.id},
-          {"candidate", evaluation.candidate},
+          {"candidate", places.candidate(evaluation.candidate)},
           {"replicate", evaluation.replicate},
           {"status", to_string(evaluation.status)},
           {"usable", is_usable(evaluation)},
           {"reason", evaluation.reason},
-          {"identity", identity},
+          {"identity", places.identity(number)},
           {"stopped_at", stopped ? Json(evaluation.curve.back().step) : nullptr},
           {"objectives", objectives},
           {"values", quantities_json(evaluation)},
@@ -207,37 +209,31 @@ Json evaluation_json(const RunSummary& run, const Evaluation& evaluation, std::s
 }
 
 /// What asks of both kinds say.
-Json ask_json(const AnsweredAsk& ask) {
+Json any_ask_json(const Places& places, const AnsweredAsk& ask) {
   return {{"number", ask.number},
           {"batch", ask.batch},
-          {"genotype", ask.genotype},
-          {"candidate", ask.candidate},
+          {"genotype", ask.genotype == ask.candidate ? Json() : Json(ask.genotype)},
+          {"candidate", places.candidate(ask.candidate)},
           {"fitness", point_json(ask.fitness)},
           {"trained", ask.trainings},
           {"seconds", ask.seconds}};
 }
 
-Records asks_records(const RunSummary& run) {
-  return {run.asks.size(), [&run](std::size_t i) {
-            const auto& ask = run.asks[i];
-            auto json = ask_json(ask);
-            json.update({{"evaluations", ask.evaluations},
-                         {"reused", ask.reused},
-                         {"status", to_string(ask.status)},
-                         {"usable", is_usable(ask.status)},
-                         {"reason", ask.reason},
-                         {"believed", ask.believed.empty() ? Json() : point_json(ask.believed)}});
-            return json;
-          }};
+Json ask_json(const Places& places, const AnsweredAsk& ask) {
+  auto json = any_ask_json(places, ask);
+  json.update({{"evaluations", places.evaluations(ask.evaluations)},
+               {"reused", ask.reused},
+               {"status", to_string(ask.status)},
+               {"usable", is_usable(ask.status)},
+               {"reason", ask.reason},
+               {"believed", ask.believed.empty() ? Json() : point_json(ask.believed)}});
+  return json;
 }
 
-Records rung_asks_records(const RunSummary& run) {
-  return {run.rung_asks.size(), [&run](std::size_t i) {
-            const auto& ask = run.rung_asks[i];
-            auto json = ask_json(ask);
-            json.update({{"evaluation", ask.evaluations.front()}, {"step", ask.until}});
-            return json;
-          }};
+Json rung_ask_json(const Places& places, const AnsweredAsk& ask) {
+  auto json = any_ask_json(places, ask);
+  json.update({{"evaluation", places.evaluation(ask.evaluations.front())}, {"step", ask.until}});
+  return json;
 }
 
 Json rung_json(const RungSummary& rung) {
@@ -249,25 +245,10 @@ Json searched_gene_json(const Gene& gene) {
   return {{"name", gene.name}, {"min", gene.min}, {"max", gene.max}};
 }
 
-/// What names of many genes say, in a form that needs no reader of names; null in other runs.
-Json models_json(const RunSummary& run) {
-  if (!has_long_names(run)) return nullptr;
-  const auto genes = gene_names(run);
-  Json json{{"genes", genes}, {"choices", Json::object()}, {"differences", Json::object()}};
-  for (const auto& evaluation : run.evaluations) {
-    const auto& name = evaluation.candidate;
-    if (json["differences"].contains(name)) continue;
-    json["differences"][name] = short_label(run, name);
-    if (auto choices = choices_json(run, name, genes); !choices.is_null()) {
-      json["choices"][name] = std::move(choices);
-    }
-  }
-  return json;
-}
-
-/// What of the digest does not grow with the number of candidates.
-Json short_parts(const RunSummary& run, const Identities& identities) {
-  Json json{{"objectives", list_of(run.objectives, objective_json)},
+/// What does not grow with the number of candidates.
+Json facts_json(const RunSummary& run, const Places& places) {
+  Json json{{"schema", kDigestVersion},
+            {"objectives", list_of(run.objectives, objective_json)},
             {"counts",
              {{"asked", run.num_asked()},
               {"evaluated", run.search.evaluations},
@@ -279,15 +260,17 @@ Json short_parts(const RunSummary& run, const Identities& identities) {
             {"outside_the_search",
              {{"evaluated", run.outside.evaluations},
               {"rejected", run.outside.rejected},
-              {"failures", failures_json(run, run.outside)},
+              {"failures", places.evaluations(run.outside.failures)},
               {"train_seconds", run.outside.train_seconds}}},
+            {"failures", places.evaluations(run.search.failures)},
+            {"front", run.front},
+            {"knee", run.knee ? Json(*run.knee) : Json()},
             {"ended_by", run.ended_by.empty() ? Json() : Json(run.ended_by)},
-            {"baseline", run.baseline ? candidate_json(run, *run.baseline) : Json()},
-            {"controls", controls_json(run)},
+            {"baseline", run.baseline ? candidate_json(run, places, *run.baseline) : Json()},
+            {"controls", controls_json(run, places)},
             {"warnings", warnings(run)},
             {"batches", list_of(run.batches, batch_json)},
             {"retest", run.retest},
-            {"tuning", run.tuning},
             {"config", run.config},
             {"facts", run.facts},
             {"environment",
@@ -295,7 +278,8 @@ Json short_parts(const RunSummary& run, const Identities& identities) {
             {"sessions", run.sessions},
             {"record_schema", run.schema},
             {"genes", list_of(recorded_genes(run), searched_gene_json)},
-            {"identities", identities.all()}};
+            {"models", has_long_names(run) ? Json{{"genes", gene_names(run)}} : Json()},
+            {"identities", places.identities()}};
   if (!run.rung_asks.empty()) json["rungs"] = list_of(run.rungs, rung_json);
   for (const auto& [key, value] : run.further.items()) {
     if (key != "truth") json[key] = value;
@@ -313,75 +297,10 @@ Json short_parts(const RunSummary& run, const Identities& identities) {
   return json;
 }
 
-/// Its long lists.
-std::map<std::string, Records> long_lists(const RunSummary& run, const Identities& identities) {
-  const auto evaluations = [&](const std::vector<Evaluation>& some, std::size_t before) {
-    return Records{some.size(), [&run, &identities, &some, before](std::size_t i) {
-                     return evaluation_json(run, some[i], identities.place(before + i));
-                   }};
-  };
-  std::map<std::string, Records> lists{
-      {"ranking",
-       {run.ranking.size(), [&run](std::size_t i) { return candidate_json(run, run.ranking[i]); }}},
-      {"evaluations", evaluations(run.evaluations, 0)},
-      {"asks", asks_records(run)}};
-  if (run.rung_asks.empty()) return lists;
-  lists["rung_asks"] = rung_asks_records(run);
-  lists["paused"] = evaluations(run.paused, run.evaluations.size());
-  return lists;
-}
-
-/// Calls what is given for each candidate that is being trained.
-void each_at_work(const RunSummary& run, const std::function<void(const std::string&)>& call) {
-  if (!run.at_work.is_object()) return;
-  for (const auto& array : run.at_work.at("arrays")) {
-    for (const auto& one : array.at("trainings")) {
-      call(one.at("candidate").get_ref<const std::string&>());
-    }
-  }
-}
-
-/// Where candidates and evaluations stand in the lists of the file: what names them is a number there.
-/// Names are those of the run, not copies.
-class Places {
- public:
-  explicit Places(const RunSummary& run) {
-    std::size_t number = 0;
-    for (const auto* some : {&run.evaluations, &run.paused}) {
-      for (const auto& evaluation : *some) {
-        add(evaluation.candidate);
-        evaluations_.try_emplace(evaluation.id, number++);
-      }
-    }
-    for (const auto& [name, label] : run.labels.items()) add(name);
-    each_at_work(run, [this](const auto& name) { add(name); });
-    const auto truth = run.further.find("truth");
-    if (truth == run.further.end() || !truth->is_object()) return;
-    for (const auto& [name, values] : truth->items()) add(name);
-  }
-  [[nodiscard]] const std::vector<std::string_view>& names() const { return names_; }
-  [[nodiscard]] std::size_t candidate(std::string_view name) const { return candidates_.at(name); }
-  [[nodiscard]] std::size_t evaluation(std::string_view id) const { return evaluations_.at(id); }
-
-  /// Puts numbers in the place of names, and takes out what the list of candidates says.
-  void refer(Json& record) const {
-    record.erase("mechanism");
-    auto& candidate = record.at("candidate");
-    candidate = this->candidate(candidate.get_ref<const std::string&>());
-    const auto number = [this](Json& id) { id = evaluation(id.get_ref<const std::string&>()); };
-    if (auto some = record.find("evaluations"); some != record.end()) {
-      for (auto& id : *some) number(id);
-    }
-    if (auto one = record.find("evaluation"); one != record.end()) number(*one);
-  }
-
- private:
-  void add(std::string_view name) {
-    if (candidates_.try_emplace(name, names_.size()).second) names_.push_back(name);
-  }
-  std::vector<std::string_view> names_;
-  std::unordered_map<std::string_view, std::size_t> candidates_;
-  std::unordered_map<std::string_view, std::size_t> evaluations_;
+/// A list of the digest, record by record.
+struct Records {
+  std::size_t size;
+  std::function<Json(std::size_t place)> at;  ///< to be called in order, once
 };
 
 /// What is known of each candidate by its name.
@@ -413,70 +332,43 @@ Records candidates_records(const RunSummary& run, const Places& places) {
           }};
 }
 
-/// The long lists as they are in the file, where each candidate's name is once.
-std::map<std::string, Records> lists_of_places(const RunSummary& run, const Identities& identities,
-                                               const Places& places) {
-  auto lists = long_lists(run, identities);
-  lists["rejected"] = {run.rejected.size(),
-                       [&run](std::size_t i) { return rejected_json(run.rejected[i]); }};
-  for (auto& [key, records] : lists) {
-    records.at = [&places, make = std::move(records.at)](std::size_t i) {
-      auto record = make(i);
-      places.refer(record);
-      const auto asked = record.find("genotype");
-      if (asked != record.end() &&
-          *asked == places.names()[record.at("candidate").get<std::size_t>()]) {
-        *asked = nullptr;
-      }
-      return record;
-    };
-  }
-  lists["candidates"] = candidates_records(run, places);
+std::map<std::string, Records> long_lists(const RunSummary& run, const Places& places) {
+  const auto list = [](const auto& some, auto make) {
+    return Records{some.size(), [&some, make](std::size_t i) { return make(some[i]); }};
+  };
+  std::map<std::string, Records> lists{
+      {"candidates", candidates_records(run, places)},
+      {"evaluations",
+       {run.evaluations.size(),
+        [&](std::size_t i) { return evaluation_json(run, places, run.evaluations[i], i); }}},
+      {"ranking",
+       list(run.ranking, [&](const auto& one) { return candidate_json(run, places, one); })},
+      {"rejected", list(run.rejected,
+                        [&](const RejectedCandidate& one) {
+                          return Json{{"candidate", places.candidate(one.candidate)},
+                                      {"reason", one.reason},
+                                      {"trained", one.trained}};
+                        })},
+      {"asks", list(run.asks, [&](const auto& ask) { return ask_json(places, ask); })}};
+  if (run.rung_asks.empty()) return lists;
+  lists["rung_asks"] =
+      list(run.rung_asks, [&](const auto& ask) { return rung_ask_json(places, ask); });
+  lists["paused"] = {run.paused.size(), [&](std::size_t i) {
+                       const auto number = run.evaluations.size() + i;
+                       return evaluation_json(run, places, run.paused[i], number);
+                     }};
   return lists;
-}
-
-/// Lists that are numbers in the file, and what goes with them.
-Json short_lists(const RunSummary& run, const Places& places) {
-  const auto number = [&places](const Evaluation* one) { return places.evaluation(one->id); };
-  return {{"schema", 4},
-          {"front", run.front},
-          {"knee", run.knee ? Json(*run.knee) : Json()},
-          {"failures", list_of(run.search.failures, number)},
-          {"models", has_long_names(run) ? Json{{"genes", gene_names(run)}} : Json()}};
 }
 
 }  // namespace
 
-nlohmann::json results_json(const RunSummary& run) {
-  const Identities identities(run);
-  auto json = short_parts(run, identities);
-  json.update({{"schema", 3},
-               {"front", front_json(run)},
-               {"failures", failures_json(run, run.search)},
-               {"rejected", list_of(run.rejected, rejected_json)},
-               {"labels", run.labels},
-               {"models", models_json(run)}});
-  if (const auto truth = run.further.find("truth"); truth != run.further.end()) {
-    json["truth"] = *truth;
-  }
-  for (const auto& [key, records] : long_lists(run, identities)) {
-    auto& list = json[key] = Json::array();
-    for (std::size_t i = 0; i < records.size; ++i) list.push_back(records.at(i));
-  }
-  return json;
-}
-
 void write_digest(const RunSummary& run, std::ostream& out) {
-  const Identities identities(run);
   const Places places(run);
-  const auto lists = lists_of_places(run, identities, places);
   const char* before = "{\n";
   const auto begin = [&](const std::string& key) -> std::ostream& {
-    out << std::exchange(before, ",\n") << Json(key) << ": ";
-    return out;
+    return out << std::exchange(before, ",\n") << Json(key) << ": ";
   };
-  auto facts = short_parts(run, identities);
-  facts.update(short_lists(run, places));
+  const auto facts = facts_json(run, places);
   for (const auto& [key, value] : facts.items()) {
     begin(key);
     if (!value.is_array() || value.empty() || !value.front().is_structured()) {
@@ -487,7 +379,7 @@ void write_digest(const RunSummary& run, std::ostream& out) {
     for (const auto& record : value) out << std::exchange(next, ",\n") << record;
     out << "\n]";
   }
-  for (const auto& [key, records] : lists) {
+  for (const auto& [key, records] : long_lists(run, places)) {
     begin(key) << '[' << (records.size == 0 ? "" : "\n");
     write_blocks(out, records.size, records.at);
     out << (records.size == 0 ? "]" : "\n]");

@@ -198,7 +198,7 @@ nlohmann::json comparable_config(nlohmann::json config) {
 
 const std::set<std::string>& settings_without_effect() {
   static const std::set<std::string> kPaths = [] {
-    std::set<std::string> paths{"baseline.tune"};  // of earlier versions
+    std::set<std::string> paths;
     for (const auto& [section, settings] : setting_sections()) {
       const auto named = std::count_if(settings.begin(), settings.end(), is_without_effect);
       if (named == std::ssize(settings)) paths.insert(section);

@@ -152,13 +152,6 @@ void RunSummary::read_meta(const Store& store) {
   schema = store.meta("schema").value_or(nlohmann::json());
   sessions = store.sessions();
   labels = store.meta("labels").value_or(nlohmann::json::object());
-  if (!labels.is_object()) labels = nlohmann::json::object();
-  // Earlier versions recorded the paper's words for names of six fields.
-  std::vector<std::string> named;
-  for (const auto& [candidate, label] : labels.items()) {
-    if (candidate.find('|') != std::string::npos) named.push_back(candidate);
-  }
-  for (const auto& candidate : named) labels.erase(candidate);
   if (const auto found = config.find("constraints"); found != config.end() && found->is_array()) {
     constraints_ = found->get<std::vector<std::string>>();
   }
@@ -174,7 +167,6 @@ void RunSummary::read_meta(const Store& store) {
   const auto population = store.meta("last_population").value_or(nlohmann::json());
   if (population.is_array()) last_population = population.get<Points>();
   retest = store.meta("retest").value_or(nlohmann::json());
-  tuning = store.meta("tuning").value_or(nlohmann::json());
 }
 
 std::string RunSummary::label(const std::string& candidate) const {

@@ -146,7 +146,6 @@ struct RunSummary {
   nlohmann::json further;
   Points last_population;  ///< scaled objectives; empty where unknown
   nlohmann::json retest;   ///< see to_record(RetestOutcome); null: there was none
-  nlohmann::json tuning;   ///< see tune(); null: there was none
   /// What a process works on at present, the store's facts "asking" and "at_work", for readers that
   /// know whether one does; else null.
   nlohmann::json asking, at_work;
@@ -176,7 +175,7 @@ struct RunSummary {
   std::vector<RejectedCandidate> rejected;  ///< in order of their first ask
   std::vector<BatchSummary> batches;
   Effort search;            ///< evaluations that asks caused
-  Effort outside;           ///< the others: of the baseline, its tuning, an audit and the re-test
+  Effort outside;           ///< the others: of the baseline, an audit and the re-test
   std::int64_t reused = 0;  ///< asks answered by an earlier evaluation
 
   /// Asks of both kinds.

@@ -164,7 +164,7 @@ std::string row_digest(std::span<const std::string> columns) {
     hash.update(std::to_string(column.size()) + ":");
     hash.update(column);
   }
-  return hash.hex();
+  return hash.bytes();
 }
 
 Database::Database(fs::path file, const DatabaseKind& kind, Mode mode)
@@ -196,8 +196,8 @@ Database::~Database() {
   close_journal();
 }
 
-/// Makes the file small again where more than a quarter of it is free, as when tables were rewritten; it
-/// stays as it is where that fails, or where the disk has no room for what is kept, twice.
+/// Makes the file small again where more than a quarter of it is free; it stays as it is where that
+/// fails, or where the disk has no room for what is kept, twice.
 void Database::give_back_pages() noexcept {
   try {
     const auto pages = number("PRAGMA page_count");
@@ -228,13 +228,6 @@ void Database::close_journal() noexcept {
          ": what copies one copies both, or repeats the command first once that has ended");
   } catch (const std::exception&) {  // nothing is lost
   }
-}
-
-bool Database::may_lack_digests(const char* table) const {
-  // So SQLite writes down a column that ALTER TABLE has added; ours begin a line.
-  auto added = statement("SELECT instr(sql, ', digest TEXT') FROM sqlite_master WHERE name = ?");
-  added.bind(1, table);
-  return added.executeStep() && added.getColumn(0).getInt() > 0;
 }
 
 bool Database::has_table(const char* name) const {
@@ -319,14 +312,14 @@ void Database::create() {
   sync_to_disk(fs::absolute(file_).parent_path());
 }
 
-void Database::require_kind() {
-  version_ = number("PRAGMA user_version");
+void Database::require_kind() const {
+  const int version = number("PRAGMA user_version");
   const bool ours = number("PRAGMA application_id") == kind_.application_id;
-  if (!ours || version_ < kind_.oldest || version_ > kind_.version) {
+  if (!ours || version != kind_.version) {
     throw InputError(file_.string() + ": not a " + kind_.name + " of version " +
                      std::to_string(kind_.version) +
                      (is_blank() ? " (it is empty: nothing was recorded yet)"
-                      : ours     ? " (its version is " + std::to_string(version_) + ")"
+                      : ours     ? " (its version is " + std::to_string(version) + ")"
                                  : ""));
   }
   require_plain_tables();
@@ -387,19 +380,13 @@ Database::Transaction::Transaction(Database& database)
     : database_(database),
       // At once for writing: a transaction that reads first and then cannot write fails without
       // waiting.
-      transaction_(*database.sqlite_, SQLite::TransactionBehavior::IMMEDIATE) {
-  const auto& kind = database.kind_;
-  if (database.version_ == kind.version) return;
-  if (kind.upgrade != nullptr) database.sqlite_->exec(kind.upgrade(database));
-  database.sqlite_->exec("PRAGMA user_version = " + std::to_string(kind.version));
-}
+      transaction_(*database.sqlite_, SQLite::TransactionBehavior::IMMEDIATE) {}
 
 bool Database::in_transaction() const { return sqlite3_get_autocommit(sqlite_->getHandle()) == 0; }
 
 void Database::Transaction::commit() {
   database_.require_in_place();
   transaction_.commit();
-  database_.version_ = database_.kind_.version;
 }
 
 void Database::fail(const SQLite::Exception& error) const {

@@ -11,7 +11,6 @@
 
 namespace nas {
 
-class Database;
 class WriterLock;
 
 /// What an SQLite file of ours holds.
@@ -19,13 +18,10 @@ struct DatabaseKind {
   const char* name;    ///< in messages: "store"
   int application_id;  ///< SQLite's application_id; 0 = none
   int version;         ///< of the schema, SQLite's user_version
-  int oldest;          ///< the oldest version that is opened
-  const char* schema;  ///< statements that make the tables of `version`
-  /// Statements that make `version` of the version that a file has; null: there are none.
-  std::string (*upgrade)(const Database& file) = nullptr;
+  const char* schema;  ///< statements that make its tables
 };
 
-/// SHA-256 over a row: of its columns' texts, each with its length before it.
+/// SHA-256 over a row, 32 bytes: of its columns' texts, each with its length before it.
 std::string row_digest(std::span<const std::string> columns);
 
 /// An SQLite file, opened the one way in which we open them: one writer, readers beside it at any
@@ -33,8 +29,7 @@ std::string row_digest(std::span<const std::string> columns);
 /// the death of the process.
 ///
 /// A new file is made whole under another name before it takes its own. For writing, what a killed
-/// writer left half done is rolled back, an empty file is begun anew, and one of an earlier version
-/// becomes one of this version with the first transaction. For reading, a file that
+/// writer left half done is rolled back, and an empty file is begun anew. For reading, a file that
 /// nobody writes may lie where nothing can be written; of one that is only ever replaced as a whole,
 /// what lies beside it does not count.
 ///
@@ -60,11 +55,6 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
-  /// Of the file's schema, at most that of its kind.
-  [[nodiscard]] int version() const { return version_; }
-
-  /// Whether rows of a table may lack a digest: their column was added to it later. Within guarded().
-  [[nodiscard]] bool may_lack_digests(const char* table) const;
 
   /// Within guarded().
   [[nodiscard]] bool has_table(const char* name) const;
@@ -122,7 +112,7 @@ class Database {
   void create();
   [[nodiscard]] bool is_blank() const;
   [[nodiscard]] int number(const std::string& sql) const;
-  void require_kind();
+  void require_kind() const;
   void require_plain_tables() const;
   [[noreturn]] void refuse_damage(const std::string& found) const;
   [[noreturn]] void fail(const SQLite::Exception& error) const;
@@ -131,7 +121,6 @@ class Database {
 
   std::filesystem::path file_;
   DatabaseKind kind_;
-  int version_ = 0;
   std::unique_ptr<WriterLock> lock_;  ///< goes after `sqlite_`: see WriterLock::hold_store
   BusyWait busy_;
   std::unique_ptr<SQLite::Database> sqlite_;

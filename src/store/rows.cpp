@@ -10,9 +10,8 @@ namespace nas {
 namespace {
 
 // Texts are JSON. Doubles in JSON are the shortest decimals that read back equal, so nothing is
-// rounded. A digest is the SHA-256 of its row's other columns, see row_digest: 32 bytes, of rows
-// that version 3 has written 64 hex digits; null in rows that version 2 has written, whose tables
-// show that the column was added. Indicators follow from the asks.
+// rounded. A digest is the SHA-256 of its row's other columns, see row_digest. Indicators follow
+// from the asks.
 //
 // Rows of evaluations are long, and their keys come in no order: in a table WITHOUT ROWID most would
 // need a page of their own beside the tree.
@@ -38,10 +37,7 @@ CREATE TABLE indicators (
   front     INTEGER NOT NULL,       -- non-dominated candidates
   value     REAL NOT NULL           -- hypervolume, or the best value of one objective
 );
-)sql";
-
-// The last column, the digest, is apart: see upgrade_of().
-constexpr const char* kEvaluationColumns = R"sql(
+CREATE TABLE evaluations (
   id        TEXT NOT NULL UNIQUE,  -- SHA-256 of identity
   candidate TEXT NOT NULL,         -- canonical name
   replicate INTEGER NOT NULL,
@@ -50,58 +46,10 @@ constexpr const char* kEvaluationColumns = R"sql(
   identity  TEXT NOT NULL,         -- all that determines the result; null for the candidate
   curve     TEXT NOT NULL,
   "values"  TEXT NOT NULL,
-  measured  TEXT NOT NULL)sql";  // times, device, process: not part of the comparable record
-
-// Only in the store of a search whose answers are told as they arrive.
-constexpr const char* kTellsSchema = R"sql(
-CREATE TABLE IF NOT EXISTS tells (
-  number INTEGER PRIMARY KEY,  -- order in which the algorithm heard of answers
-  ask    INTEGER NOT NULL,
-  digest BLOB
+  measured  TEXT NOT NULL,         -- times, device, process: not part of the comparable record
+  digest    BLOB
 );
 )sql";
-
-// Not in every store: made when a training run is paused for the first time.
-constexpr const char* kPartialColumns = R"sql(
-  id        TEXT NOT NULL UNIQUE,  -- that of the evaluation that it is a part of
-  candidate TEXT NOT NULL,
-  replicate INTEGER NOT NULL,
-  identity  TEXT NOT NULL,
-  step      INTEGER NOT NULL,  -- validation step at which it was paused
-  curve     TEXT NOT NULL,
-  "values"  TEXT NOT NULL,
-  measured  TEXT NOT NULL)sql";
-
-/// Statements that make a table of evaluations or of parts of them.
-/// @param late_digests  whether it is to show that rows may lack a digest.
-std::string long_rows_schema(const std::string& table, bool late_digests) {
-  const std::string columns = table == kPartials.name ? kPartialColumns : kEvaluationColumns;
-  const std::string begin = "CREATE TABLE IF NOT EXISTS " + table + " (" + columns;
-  if (!late_digests) return begin + ",\n  digest    BLOB\n);\n";
-  return begin + "\n);\nALTER TABLE " + table + " ADD COLUMN digest TEXT;\n";
-}
-
-/// Statements by which a store of an earlier version becomes one of this: version 2 has no digests,
-/// version 3 has long rows in tables WITHOUT ROWID, version 4 all genotypes. Rows stay as they are.
-std::string upgrade_of(const Database& store) {
-  if (store.version() >= kOrdinarySince) return {};
-  const bool has_digests = store.version() >= kDigestsSince;
-  std::string sql;
-  if (!has_digests) {
-    sql = "ALTER TABLE meta ADD COLUMN digest TEXT; ALTER TABLE asks ADD COLUMN digest TEXT;";
-  }
-  for (const auto& table : {kEvaluations, kPartials}) {
-    if (!store.has_table(table.name)) continue;
-    const std::string name = table.name;
-    const std::string columns = table.columns;
-    const bool late = !has_digests || store.may_lack_digests(table.name);
-    sql += "ALTER TABLE " + name + " RENAME TO " + name + "_before;" + long_rows_schema(name, late);
-    sql += "INSERT INTO " + name + " (" + columns + ", digest) SELECT " + columns + ", " +
-           (has_digests ? "digest" : "NULL") + " FROM " + name + "_before;";
-    sql += "DROP TABLE " + name + "_before;";
-  }
-  return sql;
-}
 
 /// @param name  where it stands, for the message.
 /// @throws InputError unless it is an object; null, where nothing was given, is an empty one.
@@ -182,35 +130,30 @@ void read_evaluations(const nlohmann::json& json, Ask& ask) {
 
 }  // namespace
 
-const DatabaseKind& store_kind() {
-  static const std::string schema = kSchema + long_rows_schema(kEvaluations.name, false);
-  static const DatabaseKind kind{.name = "store",
-                                 .application_id = 0,
-                                 .version = kStoreVersion,
-                                 .oldest = 2,
-                                 .schema = schema.c_str(),
-                                 .upgrade = upgrade_of};
-  return kind;
-}
+const DatabaseKind kStoreKind{
+    .name = "store", .application_id = 0, .version = 1, .schema = kSchema};
 
-std::string partials_schema() { return long_rows_schema(kPartials.name, false); }
+const char* const kTellsSchema = R"sql(
+CREATE TABLE IF NOT EXISTS tells (
+  number INTEGER PRIMARY KEY,  -- order in which the algorithm heard of answers
+  ask    INTEGER NOT NULL,
+  digest BLOB
+);
+)sql";
 
-std::string digest_bytes(const Texts& columns) {
-  const auto digits = row_digest(columns);
-  const auto value = [&digits](std::size_t i) {
-    const char digit = digits[i];
-    return digit <= '9' ? digit - '0' : digit - 'a' + 10;
-  };
-  std::string bytes;
-  for (std::size_t i = 0; i < digits.size(); i += 2) {
-    bytes += static_cast<char>(16 * value(i) + value(i + 1));
-  }
-  return bytes;
-}
-
-bool is_digest_of(const Texts& columns, const SQLite::Column& digest) {
-  return digest.getString() == (digest.isBlob() ? digest_bytes(columns) : row_digest(columns));
-}
+const char* const kPartialsSchema = R"sql(
+CREATE TABLE IF NOT EXISTS partials (
+  id        TEXT NOT NULL UNIQUE,  -- that of the evaluation that it is a part of
+  candidate TEXT NOT NULL,
+  replicate INTEGER NOT NULL,
+  identity  TEXT NOT NULL,
+  step      INTEGER NOT NULL,      -- validation step at which it was paused
+  curve     TEXT NOT NULL,
+  "values"  TEXT NOT NULL,
+  measured  TEXT NOT NULL,
+  digest    BLOB
+);
+)sql";
 
 /// Readers take the types of these facts for granted.
 nlohmann::json read_meta(const Texts& columns) {
@@ -220,7 +163,7 @@ nlohmann::json read_meta(const Texts& columns) {
     if (!value.is_null()) require_like(*example, value, key);
     return value;
   }
-  if (key == "config" || key == "facts" || key == "environment") {
+  if (key == "config" || key == "facts") {
     return object_of(std::move(value), key);
   }
   if (key == "labels") {

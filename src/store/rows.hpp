@@ -12,15 +12,12 @@
 
 namespace nas {
 
-inline constexpr int kStoreVersion = 5;
-/// Since which version rows have digests, and tables of long rows are ordinary ones.
-inline constexpr int kDigestsSince = 3;
-inline constexpr int kOrdinarySince = 4;
-
-/// The file of a run's store: its tables, and how a file of an earlier version comes to them.
-const DatabaseKind& store_kind();
-/// Statements that make the table of paused training runs unless it is there.
-std::string partials_schema();
+/// The file of a run's store, with the tables that every one has.
+extern const DatabaseKind kStoreKind;
+/// Statements that make a table unless it is there: of paused training runs, of the order in which
+/// the algorithm hears of answers.
+extern const char* const kPartialsSchema;
+extern const char* const kTellsSchema;
 
 using Texts = std::vector<std::string>;
 
@@ -42,11 +39,6 @@ inline constexpr RecordTable kAsks{"asks", "ask",
                                    "number, batch, genotype, evaluations, reused, fitness", 6};
 
 inline constexpr RecordTable kTells{"tells", "tell", "number, ask", 2};
-
-/// The digest of a row as it is stored: row_digest() as 32 bytes.
-std::string digest_bytes(const Texts& columns);
-/// Whether a column holds the digest of a row: so, or as the 64 digits that version 3 wrote.
-bool is_digest_of(const Texts& columns, const SQLite::Column& digest);
 
 /// What the columns of a row hold, and the columns of what is written; numbers are texts here, which
 /// SQLite stores as numbers in columns of numbers.

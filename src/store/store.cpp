@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 void write_row(SQLite::Statement& insert, const Texts& columns) {
   int i = 0;
   for (const auto& column : columns) insert.bind(++i, column);
-  const auto digest = digest_bytes(columns);
+  const auto digest = row_digest(columns);
   insert.bind(++i, static_cast<const void*>(digest.data()), static_cast<int>(digest.size()));
   insert.exec();
   insert.reset();
@@ -106,9 +106,8 @@ struct Store::State {
 
   [[nodiscard]] SQLite::Statement select(const RecordTable& table,
                                          const std::string& rest = "") const {
-    const char* digest = database.version() < kDigestsSince ? "NULL" : "digest";
-    return statement(std::string("SELECT ") + table.columns + ", " + digest + " FROM " +
-                     table.name + " " + rest);
+    return statement(std::string("SELECT ") + table.columns + ", digest FROM " + table.name + " " +
+                     rest);
   }
 
   [[nodiscard]] bool has_tells() const { return database.has_table(kTells.name); }
@@ -127,17 +126,9 @@ struct Store::State {
     Texts columns;
     for (int i = 0; i < table.size; ++i) columns.push_back(row.getColumn(i).getString());
     const auto digest = row.getColumn(table.size);
-    std::string reason = "its SHA-256 does not fit";
+    std::string reason = digest.isNull() ? "it has no SHA-256" : "its SHA-256 does not fit";
     try {
-      if (!digest.isNull()) {
-        if (is_digest_of(columns, digest)) return read(columns);
-      } else if (database.version() >= kDigestsSince && !database.may_lack_digests(table.name)) {
-        reason = "it has no SHA-256";
-      } else if (std::all_of(columns.begin(), columns.end(), is_utf8)) {
-        return read(columns);
-      } else {
-        reason = "its texts are no UTF-8";
-      }
+      if (digest.getString() == row_digest(columns)) return read(columns);
     } catch (const InputError& error) {
       reason = error.what();
     } catch (const nlohmann::json::exception& error) {
@@ -172,7 +163,7 @@ struct Store::State {
     while (row.executeStep()) {
       std::string damage;
       if (read(table, row, read_row, damage)) {
-        ++(row.getColumn(table.size).isNull() ? found.unverified : found.verified);
+        ++found.verified;
       } else {
         found.damaged.push_back(damage);
         keys.push_back(row.getColumn(0).getString());
@@ -209,7 +200,7 @@ Database::Mode database_mode(Store::Mode mode) {
 }  // namespace
 
 Store::Store(const fs::path& file, Mode mode)
-    : state_(new State{.database{file, store_kind(), database_mode(mode)},
+    : state_(new State{.database{file, kStoreKind, database_mode(mode)},
                        .cheap = mode == Mode::write_cheap}) {}
 
 Store::~Store() {
@@ -257,13 +248,7 @@ void Store::begin_session(const nlohmann::json& environment) {
 }
 
 std::vector<nlohmann::json> Store::sessions() const {
-  std::vector<nlohmann::json> sessions;
-  if (const auto recorded = meta("sessions")) {
-    sessions = recorded->get<std::vector<nlohmann::json>>();
-  } else if (const auto environment = meta("environment")) {
-    sessions.push_back({{"environment", *environment}});
-  }
-  return sessions;
+  return meta("sessions").value_or(nlohmann::json::array());
 }
 
 std::vector<nlohmann::json> Store::environments() const {
@@ -313,7 +298,7 @@ void Store::add_partials(const std::vector<Evaluation>& partials) {
   if (partials.empty()) return;
   const std::lock_guard lock(state_->mutex);
   state_->in_transaction([&] {
-    state_->statement(partials_schema()).exec();
+    state_->statement(kPartialsSchema).exec();
     auto better = state_->statement(
         "SELECT 1 FROM evaluations WHERE id = ?1 UNION ALL "
         "SELECT 1 FROM partials WHERE id = ?1 AND step >= ?2");
@@ -529,7 +514,7 @@ std::int64_t Store::forget_failures() {
   });
   if (failed.empty()) return 0;
   const auto is_failed = [&failed](const std::string& id) { return failed.contains(id); };
-  const auto baseline = object_of(meta("baseline").value_or(nullptr), "baseline");
+  const auto baseline = meta("baseline").value_or(nlohmann::json::object());
   const auto of_baseline = baseline.value("evaluations", std::vector<std::string>());
   const bool without_ranges = std::any_of(of_baseline.begin(), of_baseline.end(), is_failed);
   std::optional<std::int64_t> first;
@@ -548,7 +533,7 @@ std::int64_t Store::forget_failures() {
       evaluation.reset();
     }
     auto meta = state_->statement("DELETE FROM meta WHERE key = ?");
-    std::vector<const char*> stale{"tuning", "retest", "finished"};
+    std::vector<const char*> stale{"retest", "finished"};
     if (without_ranges) stale.insert(stale.end(), {"baseline", "objectives"});
     for (const auto* key : stale) {
       meta.bind(1, std::string(key));

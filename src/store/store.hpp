@@ -45,7 +45,6 @@ struct Indicator {
 struct StoreCheck {
   std::string inconsistencies{};       ///< of the file, as SQLite says it, a line each
   std::int64_t verified = 0;           ///< records whose SHA-256 fits
-  std::int64_t unverified = 0;         ///< without one: written before there were any
   std::vector<std::string> damaged{};  ///< what is wrong with a record, one each
 };
 
@@ -84,8 +83,7 @@ class Store {
   /// from now on say which session made them: its place in the list is `session` of `measured`.
   /// @param environment  what its numbers depend on besides the configuration.
   void begin_session(const nlohmann::json& environment);
-  /// All sessions in order: {"environment", "host", "pid", "started"} each, UTC. A run that was
-  /// recorded before there were sessions has one with an environment alone, or none.
+  /// All sessions in order: {"environment", "host", "pid", "started"} each, UTC.
   [[nodiscard]] std::vector<nlohmann::json> sessions() const;
   /// Their different environments, in order of the first session each.
   [[nodiscard]] std::vector<nlohmann::json> environments() const;

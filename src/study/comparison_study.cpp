@@ -190,11 +190,7 @@ nlohmann::json settled(nlohmann::json config) {
 /// The different environments that searches of a comparison were made in, in the order in which they
 /// came.
 std::vector<nlohmann::json> environments_of(const ComparisonStore& store) {
-  if (const auto all = store.meta("environments")) return all->get<std::vector<nlohmann::json>>();
-  std::vector<nlohmann::json> environments;
-  // Before there was a list: of the process that continued it last.
-  if (const auto last = store.meta("environment")) environments.push_back(*last);
-  return environments;
+  return store.meta("environments").value_or(nlohmann::json::array());
 }
 
 /// The revisions of the program that they were made by.

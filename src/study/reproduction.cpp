@@ -112,7 +112,7 @@ nlohmann::json recorded_environment(const Evaluation& evaluation,
                                     const std::vector<nlohmann::json>& sessions) {
   const auto& measured = evaluation.measured;
   if (sessions.empty() || !text_in(measured, "reused_from").empty()) return nullptr;
-  const nlohmann::json first = 0U;  // a run that was recorded before there were sessions
+  const nlohmann::json first = 0U;  // where it does not say
   const auto number = measured.is_object() ? measured.value("session", first) : first;
   if (!number.is_number_unsigned() || number.get<std::size_t>() >= sessions.size()) return nullptr;
   return sessions[number.get<std::size_t>()].value("environment", nlohmann::json());

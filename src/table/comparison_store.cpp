@@ -17,10 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSchemaVersion = 3;
-
-// The fact `version`, by which analysis/ knows what it reads: a digest changes none of it.
-constexpr int kRecordVersion = 2;
+constexpr int kVersion = 1;
 
 static_assert(std::endian::native == std::endian::little, "the arrays are stored as they lie here");
 
@@ -53,17 +50,16 @@ CREATE TABLE searches (
   trained        BLOB NOT NULL,   -- int32, trainings charged so far
   seconds        BLOB NOT NULL,   -- float64, seconds of training charged so far
   fitness        BLOB NOT NULL,   -- float64, asks x objectives, minimisation form; NaN at a rung
-  steps          BLOB,            -- int64, steps of training charged so far
-  digest         TEXT,            -- SHA-256, see digest_of; null where there was none yet
+  steps          BLOB NOT NULL,   -- int64, steps of training charged so far
+  digest         BLOB,            -- SHA-256, see digest_of
   PRIMARY KEY (algorithm, seed)
 );
 )sql";
 
 constexpr DatabaseKind kKind{.name = "comparison store",
                              .application_id = 0x6e617363,  // "nasc": no store of a run
-                             .version = kSchemaVersion,
-                             .oldest = 1,
-                             .schema = kSchema};  // of two earlier versions: State::transact
+                             .version = kVersion,
+                             .schema = kSchema};
 
 template <class Number>
 void bind_array(SQLite::Statement& statement, int column, const std::vector<Number>& numbers) {
@@ -127,17 +123,6 @@ struct ComparisonStore::State {
     return database.statement(sql);
   }
 
-  /// Does `write` in one transaction, which makes a file of an earlier version one of this.
-  template <class Write>
-  void transact(Write write) {
-    const int version = database.version();
-    database.transact([&] {
-      if (version < 2) statement("ALTER TABLE searches ADD COLUMN steps BLOB").exec();
-      if (version < 3) statement("ALTER TABLE searches ADD COLUMN digest TEXT").exec();
-      write();
-    });
-  }
-
   /// @param otherwise  what else can be done about it.
   [[noreturn]] void refuse(const std::string& record, const std::string& reason,
                            const std::string& otherwise = "") const {
@@ -165,7 +150,7 @@ ComparisonStore::ComparisonStore(const fs::path& file, Mode mode)
            mode == Mode::write ? Database::Mode::write_relaxed : Database::Mode::read_only}}) {
   if (mode == Mode::read_only || meta("kind")) return;
   set_meta("kind", "comparison");
-  set_meta("version", kRecordVersion);
+  set_meta("version", kVersion);
 }
 
 ComparisonStore::~ComparisonStore() = default;
@@ -177,7 +162,7 @@ void ComparisonStore::refuse(const std::string& record, const std::string& reaso
 }
 
 void ComparisonStore::set_meta(const std::string& key, const nlohmann::json& value) {
-  state_->transact([&] {
+  state_->database.transact([&] {
     auto insert = state_->statement("INSERT OR REPLACE INTO meta VALUES (?, ?)");
     insert.bind(1, key);
     insert.bind(2, value.dump());
@@ -195,7 +180,7 @@ std::optional<nlohmann::json> ComparisonStore::meta(const std::string& key) cons
 }
 
 void ComparisonStore::set_candidates(const std::vector<ComparedCandidate>& candidates) {
-  state_->transact([&] {
+  state_->database.transact([&] {
     state_->statement("DELETE FROM candidates").exec();
     auto insert = state_->statement("INSERT INTO candidates VALUES (?, ?, ?, ?, ?)");
     std::int64_t number = 0;
@@ -251,7 +236,7 @@ std::int64_t ComparisonStore::number_of(const ComparedAlgorithm& algorithm) {
     if (known[i].name == algorithm.name) return static_cast<std::int64_t>(i);
   }
   const auto number = static_cast<std::int64_t>(known.size());
-  state_->transact([&] {
+  state_->database.transact([&] {
     auto insert = state_->statement("INSERT INTO algorithms VALUES (?, ?, ?, ?)");
     insert.bind(1, number);
     insert.bind(2, algorithm.name);
@@ -273,7 +258,7 @@ std::set<std::int64_t> ComparisonStore::seeds(std::int64_t algorithm) const {
 }
 
 void ComparisonStore::add(const std::vector<ComparedSearch>& searches) {
-  state_->transact([&] {
+  state_->database.transact([&] {
     auto insert =
         state_->statement("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     for (const auto& search : searches) {
@@ -288,7 +273,8 @@ void ComparisonStore::add(const std::vector<ComparedSearch>& searches) {
       bind_array(insert, 8, trajectory.seconds);
       bind_array(insert, 9, trajectory.fitness);
       bind_array(insert, 10, trajectory.steps);
-      insert.bind(11, digest_of(search));
+      const auto digest = digest_of(search);
+      insert.bind(11, static_cast<const void*>(digest.data()), static_cast<int>(digest.size()));
       insert.exec();
       insert.reset();
     }
@@ -299,13 +285,9 @@ void ComparisonStore::for_each_search(
     std::int64_t algorithm, const std::function<void(const ComparedSearch&)>& visit) const {
   const auto candidates = this->candidates();
   state_->database.guarded([&] {
-    const int version = state_->database.version();
     auto select = state_->statement(
-        "SELECT seed, search_seconds, ended_by, candidates, trained, seconds, fitness, " +
-        std::string(version < 2   ? "x'', NULL"
-                    : version < 3 ? "steps, NULL"
-                                  : "steps, digest") +
-        " FROM searches WHERE algorithm = ? ORDER BY seed");
+        "SELECT seed, search_seconds, ended_by, candidates, trained, seconds, fitness, steps, "
+        "digest FROM searches WHERE algorithm = ? ORDER BY seed");
     select.bind(1, algorithm);
     while (select.executeStep()) {
       const ComparedSearch search{
@@ -319,9 +301,7 @@ void ComparisonStore::for_each_search(
                          .fitness = read_array<double>(select.getColumn(6)),
                          .steps = read_array<std::int64_t>(select.getColumn(7))}};
       const auto digest = select.getColumn(8);
-      const bool fits = digest.isNull()
-                            ? version < 3 || state_->database.may_lack_digests("searches")
-                            : digest.getString() == digest_of(search);
+      const bool fits = digest.getString() == digest_of(search);
       if (!fits || !is_sound(search.trajectory, candidates)) {
         state_->refuse(
             "the search with seed " + std::to_string(search.seed) + " of algorithm " +

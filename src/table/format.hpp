@@ -18,7 +18,6 @@ namespace nas::table_format {
 inline constexpr DatabaseKind kKind{.name = "table",
                                     .application_id = 0x6e617374,  // "nast"
                                     .version = 2,
-                                    .oldest = 2,
                                     .schema = ""};  // nas-data packs tables
 
 /// The table of the terms under which a table is published: there where it ever was. content_digest()

@@ -5,6 +5,7 @@ import pathlib
 import sqlite3
 
 import numpy as np
+from digest_file import text_of
 
 PERPLEXITY = {"name": "perplexity", "key": "perplexity", "unit": "1", "maximise": False,
               "best": 90.0, "worst": 120.0}
@@ -22,7 +23,7 @@ def blobs(candidates, trained, seconds, fitness) -> tuple:
 
 
 def write_comparison(path, objectives, truth, believed, algorithms, searches, sha256="a" * 64,
-                     trainings=TRAININGS, version=2, settings=None,
+                     trainings=TRAININGS, version=1, settings=None,
                      mode="noisy", names=None, table="fake.nastable", truth_splits=None, steps=None, config=None, draws=None):
     """Writes a comparison store.
 
@@ -142,11 +143,13 @@ def write_run(path, algorithm: dict, seed: int, asks: list, truth: dict | None =
                         "candidate": candidate, "evaluations": ids, "fitness": fitness,
                         "believed": fitness if status == "ok" else None, "trained": len(charged),
                         "seconds": spent})
-    digest = {"schema": 3, "asks": records, "facts": facts or {}, "truth": truth,
+    evaluations = [{"id": id_, "candidate": candidate, "curve": []}
+                   for id_, candidate in {id_: candidate for candidate, ids, *_ in asks for id_ in ids}.items()]
+    digest = {"asks": records, "evaluations": evaluations, "facts": facts or {}, "truth": truth,
               "truth_splits": None, "reference_point": 1.1, "record_schema": None,
               "config": {"algorithm": algorithm, "seed": seed, "budget": {"evaluations": 0},
                          **(config or {})},
               "objectives": [{**own, "penalty": own["best"] + 10 * (own["worst"] - own["best"]),
                               "source": None} for own in objectives],
               "labels": {candidate: f"label of {candidate}" for candidate, *_ in asks}}
-    pathlib.Path(path).write_text(json.dumps(digest | (more or {})), encoding="utf-8")
+    pathlib.Path(path).write_text(text_of(digest | (more or {})), encoding="utf-8")

@@ -9,6 +9,7 @@ import numpy as np
 from attnas.analysis.digest import FIRST_HELD_OUT
 from attnas.analysis.schema import schema
 from attnas.table import APPLICATION_ID, VERSION, content_sha256
+from digest_file import text_of
 
 OPTIONS = {"similarity": ["dot", "silu_dot", "additive", "cosine"],
            "normalization": ["softmax", "sparsemax", "relu_norm", "sigmoid_norm"],
@@ -66,7 +67,7 @@ def write_run(path, cells: dict[tuple[str, int], dict], asks=(), identity=None, 
             for (mechanism, replicate), own in some.items()]
     listed = cells and min(replicate for _, replicate in cells) >= FIRST_HELD_OUT
     digest = {
-        "schema": 3, "facts": {"device": "cpu"}, "record_schema": record_schema, "labels": {},
+        "facts": {"device": "cpu"}, "record_schema": record_schema, "labels": {},
         "models": None, "genes": [{"name": name} for name in schema(record_schema).genes],
         "config": {"name": "fake", "training": training or {}, **(
             {"mechanisms": sorted({mechanism for mechanism, _ in cells})} if listed else
@@ -81,7 +82,7 @@ def write_run(path, cells: dict[tuple[str, int], dict], asks=(), identity=None, 
         "asks": [{"number": i, "batch": batch, "genotype": genotype, "candidate": genotype,
                   "fitness": [fitness]}
                  for i, (batch, genotype, fitness) in enumerate(asks)]}
-    path.write_text(json.dumps(digest), encoding="utf-8")
+    path.write_text(text_of(digest), encoding="utf-8")
 
 
 def write_table(path, cells: dict[tuple[str, int], dict], application_id=APPLICATION_ID,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import math
 import random
 import re
@@ -15,6 +14,7 @@ import numpy as np
 from attnas.analysis.commands.report import report
 from attnas.analysis.indicators import non_dominated
 from attnas.analysis.run import Run
+from digest_file import text_of
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>document.title = 'broken'</script> & \"quoted\""
@@ -63,7 +63,7 @@ class RunFixture:
                                           "processor": "any"}}],
             "objectives": self.objectives, "record_schema": None, "reference_point": 1.1,
             "labels": {}, "elapsed_seconds": 400.0, "ended_by": "40 asks", "planned_asks": None,
-            "retest": None, "tuning": None, "truth": None, "truth_splits": None, "models": None}
+            "retest": None, "truth": None, "truth_splits": None, "models": None}
         self.baseline, fitness = self.evaluate(BASELINE)
         self.baseline_fitness = fitness
         for number in range(asked):
@@ -162,48 +162,49 @@ class RunFixture:
 
     def write(self) -> None:
         """Writes all that is known, and what follows from it."""
+        trained = self._judge()
+        latest = {ask["candidate"]: ask for ask in self.asks}
+        ranking = self._ranking(latest)
+        front = [place for place, own in enumerate(ranking) if own["on_front"]]
+        states = [self.evaluations[id_]["status"] for id_ in trained]
+        usable = any(self.evaluations[id_]["usable"] for id_ in self.baseline)
+        self.file.write_text(text_of({
+            **self.further, "asks": self.asks,
+            "genes": [{"name": name, **({"options": own} if isinstance(own, list) else own)} for name, own in SPACE.items()],
+            "counts": {"asked": len(self.asks), "evaluated": len(trained), "stopped_early": states.count("stopped_early")},
+            "identities": [{"results_version": 3}],
+            "evaluations": [self.evaluations[id_] for id_ in sorted(self.evaluations)],
+            "ranking": ranking, "front": front, "knee": front[1] if len(front) > 1 else None,
+            "rejected": [{"candidate": name, "reason": self.evaluations[ask["evaluations"][0]]["reason"]}
+                         for name, ask in latest.items() if ask["status"] == "rejected"],
+            "baseline": self._candidate(BASELINE, self.baseline_fitness, self.baseline) if usable else None,
+            "hypervolume" if len(self.objectives) > 1 else "best": {
+                "trace": [{"asked": ask["number"] + 1, "value": 0.987} for ask in self.asks[-1:]]}}), encoding="utf-8")
+
+    def _judge(self) -> set[str]:
+        """What asks were by their evaluations, and what they had cost by then: ids of all that they trained."""
         trained: set[str] = set()
         for ask in self.asks:
             own = [self.evaluations[id_] for id_ in ask["evaluations"]]
             trained |= {each["id"] for each in own if each["status"] != "rejected"}
             statuses = {each["status"] for each in own}
             bad = [status for status in ("rejected", *BAD) if status in statuses]
-            failed = bad and ask["fitness"] == self.penalty()
-            ask["status"] = bad[-1] if failed else (
-                "stopped_early" if "stopped_early" in statuses else "ok")
-            ask["usable"] = not failed
-            ask["believed"] = ask["fitness"] if ask["status"] == "ok" else None
-            ask["trained"] = len(trained)
-            ask["seconds"] = sum(self.evaluations[id_]["measured"]["train_seconds"]
-                                 for id_ in trained)
-        latest = {ask["candidate"]: ask for ask in self.asks}
-        ranking = [self._candidate(ask["candidate"], ask["fitness"], ask["evaluations"])
-                   for ask in latest.values() if ask["usable"]]
+            failed = bool(bad) and ask["fitness"] == self.penalty()
+            status = bad[-1] if failed else "stopped_early" if "stopped_early" in statuses else "ok"
+            ask.update(status=status, usable=not failed, believed=ask["fitness"] if status == "ok" else None, trained=len(trained),
+                       seconds=sum(self.evaluations[id_]["measured"]["train_seconds"] for id_ in trained))
+        return trained
+
+    def _ranking(self, latest: dict[str, dict]) -> list[dict]:
+        """The usable candidates in their order. @param latest  the last ask for each."""
+        ranking = [self._candidate(name, ask["fitness"], ask["evaluations"]) for name, ask in latest.items() if ask["usable"]]
         whole = [own for own in ranking if own["stopped_at"] is None] or ranking
         if whole:
             points = np.array([latest[own["candidate"]]["fitness"] for own in whole])
             for own, member in zip(whole, non_dominated(points)):
                 own["on_front"] = bool(member)
-        ranking.sort(key=lambda own: (not own["on_front"], own["stopped_at"] is not None,
-                                      latest[own["candidate"]]["fitness"][0], own["first_ask"]))
-        states = [self.evaluations[id_]["status"] for id_ in trained]
-        digest = {
-            "schema": 3, **self.further, "asks": self.asks,
-            "genes": [{"name": name, **({"options": own} if isinstance(own, list) else own)}
-                      for name, own in SPACE.items()],
-            "counts": {"asked": len(self.asks), "evaluated": len(trained), "stopped_early": states.count("stopped_early")},
-            "identities": [{"results_version": 3}],
-            "evaluations": [self.evaluations[id_] for id_ in sorted(self.evaluations)],
-            "ranking": ranking, "front": [{**own, "knee": i == 1} for i, own in enumerate(
-                own for own in ranking if own["on_front"])], "rejected": [
-                {"candidate": name, "reason": self.evaluations[ask["evaluations"][0]]["reason"]}
-                for name, ask in latest.items() if ask["status"] == "rejected"]}
-        usable = any(self.evaluations[id_]["usable"] for id_ in self.baseline)
-        digest["baseline"] = self._candidate(BASELINE, self.baseline_fitness,
-                                             self.baseline) if usable else None
-        trace = [{"asked": ask["number"] + 1, "value": 0.987} for ask in self.asks[-1:]]
-        digest["hypervolume" if len(self.objectives) > 1 else "best"] = {"trace": trace}
-        self.file.write_text(json.dumps(digest), encoding="utf-8")
+        return sorted(ranking, key=lambda own: (not own["on_front"], own["stopped_at"] is not None,
+                                                latest[own["candidate"]]["fitness"][0], own["first_ask"]))
 
     def _candidate(self, name: str, fitness: list[float], ids: list[str]) -> dict:
         asks = [ask["number"] for ask in self.asks if ask["candidate"] == name]
@@ -223,7 +224,7 @@ class RunFixture:
         records = []
         best = sorted((ask["fitness"], ask["genotype"]) for ask in self.asks)[:4]
         for i, (fitness, candidate) in enumerate([*best, (self.baseline_fitness, BASELINE)]):
-            role = "baseline" if candidate == BASELINE else "tuned" if i == 3 else "front"
+            role = "baseline" if candidate == BASELINE else "front"
             found = [{"mean": f + 1.5, "standard_error": 0.5, "n": replicates, "low": f + 0.2,
                       "high": f + 2.8} for f in fitness]
             against = None if role == "baseline" else {

@@ -9,6 +9,7 @@ import unittest
 
 from studies import claims
 from attnas.analysis.digest import BadInput
+from digest_file import said_by, text_of
 from fake_tables import IDENTITY, cell, write_run
 from scripts import said
 
@@ -117,7 +118,7 @@ class Claims(unittest.TestCase):
     def run_of(self, cells: dict) -> str:
         path = self.folder / "run.json"
         write_run(path, cells, identity={**IDENTITY, "training": {"learning_rate": 0.004}})
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"environment": {"revision": "abc"}}))
+        path.write_text(text_of(said_by(path) | {"environment": {"revision": "abc"}}))
         return str(path)
 
     def test_the_program_adds_runs_to_its_file_and_says_what_is_wrong(self):
@@ -140,9 +141,9 @@ class Claims(unittest.TestCase):
         del unscored["values"]["test_nll"]
         self.run_of({(names[0], 1000000): unscored})
         self.assertIn("the test split was not scored, must be", said(claims.main, *command)[2])
-        made = json.loads(pathlib.Path(run).read_text())
+        made = said_by(pathlib.Path(run))
         made["retest"] = {"candidates": [{"learning_rate": 0.1, "evaluations": [one["id"] for one in made["evaluations"]]}]}
-        pathlib.Path(run).write_text(json.dumps(made))
+        pathlib.Path(run).write_text(text_of(made))
         (self.folder / "broken.json").write_text("[")
         for wrong, why in ((command, "its rows have rates of their own, must be one"),
                            ([str(self.folder / "broken.json"), *command[2:]], "broken.json: ")):

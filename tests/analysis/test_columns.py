@@ -1,109 +1,115 @@
-"""Digests of version 4: they say what version 3 said, in less memory."""
+"""results.json as the programs write it: tests/data/rungs, a search by rungs with two objectives, and analysis/results/quickstart."""
 
 import json
+import math
+import pathlib
 import tempfile
 import tracemalloc
 import unittest
-from pathlib import Path
 
-from attnas.analysis import columns, digest
-from attnas.analysis.commands.report import report
+from attnas.analysis import digest
 from attnas.analysis.run import Run
-from columns_fixture import of_version_4, text_of
 from page_fixture import RunFixture
+
+ROOT = pathlib.Path(__file__).parents[2]
+RUNGS = ROOT / "tests" / "data" / "rungs"  # results.json, and the canonical export of the same run
+
+
+def finite(value):
+    """JSON with null in the place of texts for what is not finite, as digests have it."""
+    if isinstance(value, dict):
+        return {key: finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [finite(each) for each in value]
+    return None if value in ("nan", "inf", "-inf") else value
 
 
 class Columns(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
-        self.folder = Path(temporary.name)
+        self.folder = pathlib.Path(temporary.name)
+        self.text = (RUNGS / "results.json").read_text(encoding="utf-8")
 
-    def fixture(self, **more) -> RunFixture:
-        return RunFixture(self.folder / "run", **more)
-
-    def rewritten(self, fixture: RunFixture, size: int = 7, lines: bool = True) -> Path:
-        """The same digest in version 4."""
-        before = json.loads(fixture.file.read_text(encoding="utf-8"))
-        fixture.file.write_text(json.dumps(before, sort_keys=True), encoding="utf-8")
-        own = of_version_4(before, size)
-        file = self.folder / "4" / "results.json"
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text_of(own) if lines else json.dumps(own), encoding="utf-8")
+    def changed(self, text: str) -> pathlib.Path:
+        file = self.folder / "results.json"
+        file.write_text(text, encoding="utf-8")
         return file
 
-    def expect_equal(self, fixture: RunFixture, file: Path) -> None:
-        before, found = digest.read(fixture.file), digest.read(file)
-        for key in before.keys() - {"front", "rejected"}:
-            self.assertEqual(found[key], before[key], key)
-        self.assertEqual([(own["candidate"], own["reason"]) for own in found["rejected"]],
-                         [(own["candidate"], own["reason"]) for own in before["rejected"]])
-        self.assertEqual([(own["candidate"], own["knee"], own["values"]) for own in found["front"]],
-                         [(own["candidate"], own["knee"], own["values"]) for own in before["front"]])
-        self.assertEqual(report(Run(file)), report(Run(fixture.file)))
+    def test_records_are_those_of_the_canonical_export(self):
+        own = digest.read(RUNGS / "results.json")
+        lines = [json.loads(line) for line in (RUNGS / "canonical.jsonl").read_text(encoding="utf-8").splitlines()]
+        asked = [line for line in lines if "ask" in line]
+        found = [{"ask": ask["number"], **{key: ask[key] for key in ("batch", "genotype", "fitness", "evaluations", "reused")}}
+                 for ask in own["asks"]]
+        found += [{"ask": ask["number"], "until": ask["step"], **{key: ask[key] for key in ("batch", "genotype", "fitness", "evaluation")}}
+                  for ask in own["rung_asks"]]
+        self.assertEqual(found, finite(asked))
+        self.assertGreater(len(own["rung_asks"]), 0)
+        for line, one in zip([line for line in lines if "curve" in line], [*own["evaluations"], *own["paused"]], strict=True):
+            identity = {**own["identities"][one["identity"]], "candidate": one["candidate"], "replicate": one["replicate"]}
+            self.assertEqual(identity, {**line.pop("identity"), "replicate": one["replicate"]})
+            curve = [{key: value for key, value in point.items() if key != "seconds"} for point in one["curve"]]
+            self.assertEqual({**{key: one[key] for key in line}, "curve": curve}, finite(line))
 
-    def test_they_say_the_same(self):
-        for more in ({"objectives": 1}, {"objectives": 3, "replicates": 1}, {"asked": 90}, {"asked": 0}):
-            fixture = self.fixture(**more)
-            for size, lines in ((7, True), (1000, True), (7, False)):
-                with self.subTest(**more, size=size, lines=lines):
-                    self.expect_equal(fixture, self.rewritten(fixture, size, lines))
+    def test_what_follows_from_records_names_them(self):
+        for run in (RUNGS, ROOT / "analysis" / "results" / "quickstart"):
+            own = digest.read(run / "results.json")
+            of = {one["id"]: one["candidate"] for one in own["evaluations"]}
+            for one in [*own["ranking"], own["baseline"], *own["controls"], *own["asks"]]:
+                self.assertEqual({of[id_] for id_ in one["evaluations"]}, {one["candidate"]})
+            for one in [*own["ranking"], own["baseline"]]:
+                self.assertEqual(one["mechanism"], own["labels"].get(one["candidate"], one["candidate"]))
+            self.assertEqual([own["ranking"][place]["on_front"] for place in own["front"]], [True] * len(own["front"]))
+            self.assertEqual(len(own["failures"]), own["counts"]["failures"])
+            self.assertEqual([one["number"] for one in own["asks"][-2:]], [one["number"] for one in own["asks"]][-2:])
+            with self.assertRaises(IndexError):
+                own["asks"][len(own["asks"])]
+            plain = own.plain()
+            self.assertEqual(plain["ranking"], own["ranking"])
+            self.assertEqual(json.loads(json.dumps(plain)), plain)
 
-    def test_what_failed_was_rejected_stopped_or_tested_again(self):
-        fixture = self.fixture()
-        fixture.reject("additive|sigmoid|none|fixed|bias|0.3", "parameters = 5000 > 4100")
-        fixture.stop(fixture.asks[3]["evaluations"])
-        fixture.retest()
-        fixture.set("labels", {fixture.asks[0]["candidate"]: "a name for people", "of no evaluation": "x"})
-        fixture.set("truth", {fixture.asks[1]["candidate"]: [81.0, 2.0]})
-        self.expect_equal(fixture, self.rewritten(fixture))
-
-    def test_failures_are_told_by_their_evaluations(self):
-        fixture = self.fixture()
-        own = json.loads(fixture.file.read_text(encoding="utf-8"))
-        own["failures"] = [{"mechanism": one["candidate"], "status": one["status"], "reason": one["reason"], "evaluation": one["id"]}
-                           for one in own["evaluations"] if not one["usable"]]
-        self.assertTrue(own["failures"])
-        self.assertEqual(columns.of(of_version_4(own))["failures"], own["failures"])
-
-    def test_of_asks_the_genotype_stays_where_it_is_not_the_name(self):
-        fixture = self.fixture(asked=9)
-        fixture.asks[4]["genotype"] = "as asked"
-        fixture.write()
-        found = digest.read(self.rewritten(fixture))
-        self.assertEqual([ask["genotype"] for ask in found["asks"]], [ask["genotype"] for ask in fixture.asks])
-        self.assertEqual(found["asks"][-1]["genotype"], fixture.asks[-1]["genotype"])
-        self.assertEqual([ask["number"] for ask in found["asks"][6:8]], [6, 7])
-        with self.assertRaises(IndexError):
-            found["asks"][9]
+    def test_other_lines_say_the_same(self):
+        self.assertEqual(digest.read(self.changed(json.dumps(json.loads(self.text), indent=2))).plain(),
+                         digest.read(RUNGS / "results.json").plain())
 
     def test_damage_is_refused(self):
-        file = self.rewritten(self.fixture())
-        text = file.read_text(encoding="utf-8")
-        file.write_text(text[:len(text) // 2], encoding="utf-8")
         with self.assertRaisesRegex(digest.BadInput, "not a digest of a run: "):
-            digest.read(file)
-        file.write_text(text.replace('"replicate":', '"replicat":'), encoding="utf-8")
-        run = Run(file)
+            digest.read(self.changed(self.text[:len(self.text) // 2]))
+        run = Run(self.changed(self.text.replace('"replicate":', '"replicat":')))
         with self.assertRaisesRegex(digest.BadInput, "damaged: KeyError: 'replicate'"):
             run.evaluations  # pylint: disable=pointless-statement
-        file.write_text(text.replace('"ranking"', '"rankin"'), encoding="utf-8")
         with self.assertRaisesRegex(digest.BadInput, "not a digest of a run: 'ranking'"):
-            digest.read(file)
+            digest.read(self.changed(self.text.replace('"ranking"', '"rankin"')))
+        with self.assertRaisesRegex(digest.BadInput, "not a digest of a run: "):
+            digest.read(self.changed(self.text.replace('"records":', '"record":')))
+
+    def test_another_version_is_named_with_ours(self):
+        for text in (self.text.replace('"schema": 1', '"schema": 2'), '{"schema": 2}'):
+            with self.assertRaisesRegex(digest.BadInput, r"not a digest of version 1 \(its version is 2\); nas-export RUN"):
+                digest.read(self.changed(text))
 
     def test_reading_takes_a_part_of_the_memory_of_all(self):
-        fixture = self.fixture(asked=400, replicates=5)
-        file = self.rewritten(fixture, size=20)
+        own = json.loads(RunFixture(self.folder, asked=400, replicates=5).file.read_bytes())
+        block = own["evaluations"][0]
+        own["evaluations"] = [{"columns": {key: column[i:i + 20] for key, column in block["columns"].items()},
+                               "records": len(column[i:i + 20])}
+                              for i in range(0, block["records"], 20) for column in (block["columns"]["id"],)]
+        lines = [f'"{key}": ' + ("[\n" + ",\n".join(json.dumps(one, separators=(",", ":")) for one in value) + "\n]"
+                                 if isinstance(value, list) and value and isinstance(value[0], dict) else json.dumps(value))
+                 for key, value in own.items()]
+        file = self.changed("{\n" + ",\n".join(lines) + "\n}\n")
 
         def peak(read) -> int:
             tracemalloc.start()
-            self.addCleanup(tracemalloc.stop)
             read()
+            self.addCleanup(tracemalloc.stop)
             return tracemalloc.get_traced_memory()[1]
 
-        whole = peak(lambda: json.loads(fixture.file.read_bytes()))
+        whole = peak(lambda: json.loads(file.read_bytes()))
         tracemalloc.stop()
         found = digest.read(file)
+        self.assertEqual(math.fsum(1 for _ in found["evaluations"]), block["records"])
         self.assertLess(peak(lambda: sum(len(each["curve"]) for each in found["evaluations"])), 0.1 * whole)
 
 

@@ -171,7 +171,7 @@ class HandComputed(Comparing):
             path, [PERPLEXITY], [[100], [101], [103], [110]], None, ["random_search", "asha"],
             [(0, 1, 0.1, [3, 2, 0], [1, 2, 3], [10, 20, 30], [110, 103, 100]),
              (1, 1, 0.1, [3, 2, 1, 1], [1, 2, 3, 3], [1, 2, 3, 10], [nan, nan, nan, 101])],
-            version=2, trainings=3, steps=[[400, 800, 1200], [50, 100, 150, 500]])
+            version=1, trainings=3, steps=[[400, 800, 1200], [50, 100, 150, 500]])
         self.compare(path, "--by", "steps", "--budget", "1")
         self.check("random_search", {"trainings": 1.0, "gap_median": 10})
         self.check("asha", {"trainings": 0.375, "asks": 3, "gap_median": 290})
@@ -192,7 +192,7 @@ class HandComputed(Comparing):
         write_comparison(path, [PERPLEXITY], [[100], [101]], None, ["pasha", "random_search"],
                          [(0, 1, 0.1, [0, 1, 0], [1, 2, 2], [1, 2, 9], [nan, nan, 100]),
                           (1, 1, 0.1, [1], [1], [9], [101])],
-                         version=2, trainings=2, steps=[[300, 800, 1100], [400]])
+                         version=1, trainings=2, steps=[[300, 800, 1100], [400]])
         self.compare(path, "--by", "steps")
         self.check("pasha", {"trainings": 2.75, "asks": 3, "gap_median": 0})
         self.compare(path, "--by", "steps", "--budget", "1", "--at", "1")
@@ -224,7 +224,7 @@ class HandComputed(Comparing):
         write_comparison(path, [PERPLEXITY], [[100], [101], [103]], None, ["asha"],
                          [(0, 1, 0.1, [0, 1, 0, 2], [1, 2, 2, 3], [1, 2, 9, 10], [nan, nan, 100, nan]),
                           (0, 2, 0.1, [0, 1, 1, 1], [1, 2, 2, 2], [1, 2, 9, 9], [nan, nan, nan, 101])],
-                         version=2, trainings=3, steps=[[100, 200, 500, 600], [100, 200, 300, 600]])
+                         version=1, trainings=3, steps=[[100, 200, 500, 600], [100, 200, 300, 600]])
         self.compare(path, "--by", "steps", "--at", "3")
         row = self.budgets()["3", "asha"]
         self.assertAlmostEqual(float(row["best_begun"]), 2.5)

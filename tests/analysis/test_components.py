@@ -3,7 +3,6 @@
 import csv
 import io
 import itertools
-import json
 import pathlib
 import tempfile
 import unittest
@@ -15,6 +14,7 @@ from attnas.analysis.ablations import Study
 from attnas.analysis.commands import components
 from attnas.analysis.objectives import objective
 from attnas.analysis.schema import OLD, schema
+from digest_file import said_by, text_of
 from fake_tables import OPTIONS, cell, functions, write_run, write_table
 from scripts import said
 
@@ -450,11 +450,11 @@ class Program(unittest.TestCase):
         baseline = next(iter(choices))
         file = self.folder / "s.json"
         write_run(file, cells)
-        digest = json.loads(file.read_text(encoding="utf-8"))
+        digest = said_by(file)
         digest["models"] = {"genes": genes, "choices": choices, "differences": {}}
         digest["config"]["space"] = {"window": 32}
         digest["baseline"] = {"candidate": baseline}
-        file.write_text(json.dumps(digest), encoding="utf-8")
+        file.write_text(text_of(digest), encoding="utf-8")
         self.assertEqual(self.run_program(file), (0, ""))
         text = self.written()
         self.assertIn(f"These options make 4,096 combinations, of which {len(choices)} functions "
@@ -534,7 +534,7 @@ class Program(unittest.TestCase):
                     cells[name, seed] = cell(value + 0.01 * seed)
         file = self.folder / "layers.json"
         write_run(file, cells, asks, record_schema=self.SCHEMA)
-        digest = json.loads(file.read_text(encoding="utf-8"))
+        digest = said_by(file)
         names = list(choices)
         digest["models"] = {"genes": genes, "choices": choices, "differences": {
             name: f"differs{i}" for i, name in enumerate(names)}}
@@ -542,7 +542,7 @@ class Program(unittest.TestCase):
         for ask, name in zip(digest["asks"], names):
             ask["candidate"] = name
         digest["baseline"] = {"candidate": "softmaxfixed/full"}
-        file.write_text(json.dumps(digest), encoding="utf-8")
+        file.write_text(text_of(digest), encoding="utf-8")
         return file
 
     def test_genes_that_are_not_applicable(self):
@@ -625,10 +625,10 @@ class Program(unittest.TestCase):
     def test_a_run_by_rungs_of_which_nothing_ended_is_refused(self):
         file = self.folder / "run.json"
         write_run(file, self.cells())
-        own = json.loads(file.read_text(encoding="utf-8"))
+        own = said_by(file)
         path = self.table(self.cells())
         self.assertIn("a run that has asked for nothing yet", self.run_program(path, "--run", file)[1])
-        file.write_text(json.dumps({**own, "rung_asks": [{"number": 0}]}), encoding="utf-8")
+        file.write_text(text_of({**own, "rung_asks": [{"number": 0}]}), encoding="utf-8")
         self.assertIn("a run of which no candidate was trained to the end yet", self.run_program(path, "--run", file)[1])
 
     def test_refusals(self):

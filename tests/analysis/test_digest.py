@@ -1,7 +1,6 @@
 """Reading digests: which one counts, and what is said where there is none."""
 
 import contextlib
-import json
 import os
 import pathlib
 import sqlite3
@@ -10,6 +9,7 @@ import unittest
 from unittest import mock
 
 from attnas.analysis import digest
+from digest_file import text_of
 
 
 class Digests(unittest.TestCase):
@@ -29,7 +29,7 @@ class Digests(unittest.TestCase):
     def write(self, name: str, seconds: float, text: str = "") -> pathlib.Path:
         """A file that was written at a time."""
         file = self.folder / name
-        file.write_text(text or json.dumps({"schema": digest.SCHEMA, "asks": [name]}))
+        file.write_text(text or text_of({"warnings": [name]}))
         os.utime(file, (seconds, seconds))
         return file
 
@@ -50,48 +50,47 @@ class Digests(unittest.TestCase):
 
     def test_the_one_beside_a_store_counts_where_nothing_was_written_since(self):
         self.write("results.json", 100)
-        self.assertEqual(digest.read(self.folder)["asks"], ["results.json"])
+        self.assertEqual(digest.read(self.folder)["warnings"], ["results.json"])
         store = self.store(100)
         for given in (self.folder, store, self.folder / "results.json"):
-            self.assertEqual(digest.read(given)["asks"], ["results.json"])
+            self.assertEqual(digest.read(given)["warnings"], ["results.json"])
         self.write("store.sqlite-wal", 200).write_text("")
-        self.assertEqual(digest.read(self.folder)["asks"], ["results.json"])
+        self.assertEqual(digest.read(self.folder)["warnings"], ["results.json"])
 
     def test_else_nas_export_makes_one(self):
-        self.program(f"""echo '{{"schema": {digest.SCHEMA}, "asks": "'"$@"'"}}'""")
+        self.program("echo '" + text_of({"warnings": ["GIVEN"]}).replace("GIVEN", "'\"$*\"'") + "'")
         store = self.store(100)
-        fresh = f"{store} --format json"
-        self.assertEqual(digest.read(self.folder)["asks"], fresh, "there is none")
+        fresh = [f"{store} --format json"]
+        self.assertEqual(digest.read(self.folder)["warnings"], fresh, "there is none")
         self.write("results.json", 99)
-        self.assertEqual(digest.read(self.folder)["asks"], fresh, "older than the store")
+        self.assertEqual(digest.read(self.folder)["warnings"], fresh, "older than the store")
         self.write("results.json", 101)
-        self.assertEqual(digest.read(self.folder)["asks"], ["results.json"])
+        self.assertEqual(digest.read(self.folder)["warnings"], ["results.json"])
         self.write("store.sqlite-wal", 102)
-        self.assertEqual(digest.read(self.folder)["asks"], fresh, "the store is being written")
+        self.assertEqual(digest.read(self.folder)["warnings"], fresh, "the store is being written")
         (self.folder / "store.sqlite-wal").unlink()
         self.write("results.json", 101, '{"schema": 2}')
-        self.assertEqual(digest.read(self.folder)["asks"], fresh, "of an older version")
+        self.assertEqual(digest.read(self.folder)["warnings"], fresh, "of an older version")
         other = self.store(90, "other.sqlite")
-        self.assertEqual(digest.read(other)["asks"], f"{other} --format json")
+        self.assertEqual(digest.read(other)["warnings"], [f"{other} --format json"])
 
     def test_one_that_lacks_what_a_store_holds_does_not_count_however_new_it_is(self):
         """As of a run that was extended, killed and copied without its times."""
-        self.program(f"""echo '{{"schema": {digest.SCHEMA}, "asks": "a new one"}}'""")
+        self.program("echo '" + text_of({"warnings": ["a new one"]}) + "'")
         store = self.folder / "store.sqlite"
         database = sqlite3.connect(store)
         self.addCleanup(database.close)
         database.executescript("CREATE TABLE asks (number); CREATE TABLE evaluations (id);"
                                "INSERT INTO asks VALUES (0), (1); INSERT INTO evaluations VALUES ('a'), ('b'), ('c')")
-        for asks, rung_asks, evaluations, counts in (
-                ([0, 1], None, [1, 2, 3], True), ([0], [1], [1, 2, 3], True), ([0], [], [1, 2, 3], False),
-                ([0, 1], None, [1, 2], False), ([0, 1], None, None, False)):
-            own = {"schema": digest.SCHEMA, "asks": asks, "rung_asks": rung_asks, "evaluations": evaluations}
-            self.write("results.json", store.stat().st_mtime + 100, json.dumps(own))
-            self.assertEqual(digest.read(self.folder), own if counts else {"schema": digest.SCHEMA, "asks": "a new one"})
+        for asks, rung_asks, evaluations, counts in ((2, 0, 3, True), (1, 1, 3, True), (1, 0, 3, False), (2, 0, 2, False)):
+            self.write("results.json", store.stat().st_mtime + 100, text_of({
+                "asks": [{"candidate": "a"}] * asks, "rung_asks": [{"candidate": "a"}] * rung_asks,
+                "evaluations": [{"candidate": "a", "id": str(i)} for i in range(evaluations)], "warnings": ["as it was"]}))
+            self.assertEqual(digest.read(self.folder)["warnings"], ["as it was" if counts else "a new one"])
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["results.json", "store.sqlite"])
 
     def test_a_store_that_is_being_written_counts_as_its_writer_has_left_it(self):
-        self.program(f"""echo '{{"schema": {digest.SCHEMA}, "asks": "a new one"}}'""")
+        self.program("echo '" + text_of({"warnings": ["a new one"]}) + "'")
         store = self.folder / "store.sqlite"
         database = sqlite3.connect(store, isolation_level=None)
         self.addCleanup(database.close)
@@ -99,11 +98,11 @@ class Digests(unittest.TestCase):
         database.execute("INSERT INTO asks VALUES (0)")
         database.execute("BEGIN IMMEDIATE")
         database.execute("INSERT INTO asks VALUES (1)")
-        own = {"schema": digest.SCHEMA, "asks": [0], "evaluations": []}
-        self.write("results.json", store.stat().st_mtime + 100, json.dumps(own))
-        self.assertEqual(digest.read(self.folder), own)
+        self.write("results.json", store.stat().st_mtime + 100,
+                   text_of({"asks": [{"candidate": "a"}], "warnings": ["as it was"]}))
+        self.assertEqual(digest.read(self.folder)["warnings"], ["as it was"])
         database.execute("COMMIT")
-        self.assertEqual(digest.read(self.folder)["asks"], "a new one")
+        self.assertEqual(digest.read(self.folder)["warnings"], ["a new one"])
 
     def test_what_nas_export_complains_about_is_passed_on(self):
         self.program("echo 'nas-export: x is damaged' >&2; exit 2")
@@ -139,7 +138,7 @@ class Digests(unittest.TestCase):
         for text, complaint in (
                 ("[1]", "not a digest of a run"), ("{", "not a digest of a run: Expecting"),
                 ("[" * 200000 + "]" * 200000, "not a digest of a run: maximum recursion"),
-                ('{"schema": 2}', "not a digest of version 3 or 4 (its version is 2); nas-export RUN "
+                ('{"schema": 2}', "not a digest of version 1 (its version is 2); nas-export RUN "
                  "--format json writes one")):
             path = self.write("x.json", 1, text)
             self.assertIn(f"{path}: {complaint}", self.refusal(path))

@@ -16,6 +16,7 @@ from unittest import mock
 from attnas.analysis.commands import export
 from attnas.analysis import event_files, exports
 from attnas.analysis.digest import BadInput
+from digest_file import text_of
 from scripts import said
 
 try:
@@ -73,14 +74,14 @@ def run(several: bool, seed: int = 7, rejected: bool = False) -> dict:
         failure.update(status="rejected", reason="flops = 5e+06, must be <= 4e+06")
     ranking = [ranked(B, 32.0, 0.25), ranked(A, 64.0, 0.5)]
     return {
-        "schema": 3, "objectives": [PERPLEXITY, ACCURACY] if several else [ACCURACY],
+        "objectives": [PERPLEXITY, ACCURACY] if several else [ACCURACY],
         "config": {"name": "small", "seed": seed, "problem": {"type": "attention_search"},
                    "algorithm": {"name": "nsga2", "population": 2},
                    "constraints": ["flops <= 4e+06"] if rejected else []},
         "facts": {"corpus": "brown"}, "labels": {A: 'the "usual", a'}, "genes": GENES,
-        "counts": {"evaluated": 3}, "baseline": {"candidate": B}, "models": None,
+        "counts": {"evaluated": 3}, "baseline": {"candidate": B, "evaluations": []}, "models": None,
         "ranking": ranking if several else ranking[::-1],
-        "front": ranking if several else ranking[1:],
+        "front": [0, 1] if several else [0],
         "evaluations": [evaluation("a", "2026-01-31T23:59:59Z", 1.25, 64.0),
                         evaluation("b", "2026-02-01T00:00:10Z", 2.0, 32.0),
                         evaluation("c", "2026-02-01T00:00:20Z", 0.5, 0.0)],
@@ -409,7 +410,7 @@ class Program(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         for name, own in (("two", run(True)), ("one", run(False))):
-            (self.folder / f"{name}.json").write_text(json.dumps(own), encoding="utf-8")
+            (self.folder / f"{name}.json").write_text(text_of(own), encoding="utf-8")
 
     def export(self, *arguments, names=("two",)) -> tuple[int, str]:
         """Its exit code, and what it complained about."""

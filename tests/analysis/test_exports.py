@@ -245,7 +245,7 @@ class Exports(unittest.TestCase):
                              [[float(x) for x in ask["genotype"].split("|")] for ask in asks])
             self.assertEqual([direction.name for direction in study.directions],
                              ["MINIMIZE", "MINIMIZE"])
-            front = {tuple(member["values"].values()) for member in self.results(name)["front"]}
+            front = {tuple(member["values"].values()) for member in self.results(name)["ranking"] if member["on_front"]}
             self.assertEqual({tuple(trial.values) for trial in study.best_trials}, front)
 
     def test_optuna_reads_a_search_under_a_constraint(self) -> None:

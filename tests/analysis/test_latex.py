@@ -2,7 +2,6 @@
 
 import copy
 import importlib.util
-import json
 import pathlib
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from attnas.analysis.commands import export
 from attnas.analysis.digest import BadInput
 from attnas.analysis.run import Run
 from attnas.analysis.sections import curves, retest
+from digest_file import said_by, text_of
 from page_fixture import BASELINE, PageTest
 from scripts import said
 
@@ -145,10 +145,10 @@ class Tables(PageTest):
     def test_frames_tell_rates_apart(self):
         import attnas
         self.assertNotIn("learning_rate", attnas.load(self.folder).evaluations)
-        own = json.loads(self.made.file.read_text(encoding="utf-8"))
+        own = said_by(self.made.file)
         own["identities"] = [{"training": {"learning_rate": rate}} for rate in (0.004, 0.008)]
         own["evaluations"][0]["identity"] = 1
-        self.made.file.write_text(json.dumps(own), encoding="utf-8")
+        self.made.file.write_text(text_of(own), encoding="utf-8")
         loaded = attnas.load(self.folder)
         self.assertEqual(loaded.evaluations.learning_rate.tolist()[:2], [0.008, 0.004])
         self.assertEqual(loaded.curves.learning_rate.tolist()[:4], [0.008, 0.008, 0.008, 0.004])

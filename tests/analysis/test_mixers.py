@@ -2,7 +2,6 @@
 
 import csv
 import itertools
-import json
 import pathlib
 import tempfile
 import unittest
@@ -12,6 +11,7 @@ import numpy as np
 from attnas.analysis import tuned
 from studies import mixers
 from attnas.analysis.digest import BadInput
+from digest_file import said_by, text_of
 from fake_tables import IDENTITY, MODEL, cell, write_run
 from scripts import said
 
@@ -45,13 +45,13 @@ class Runs(unittest.TestCase):
                 cells[name, 1_000_000 + seed] = own
         path = self.folder / f"{rate:g}{len(more)}.json"
         write_run(path, cells, identity={**IDENTITY, "model": MODEL, "training": {"learning_rate": rate, **more}})
-        digest = json.loads(path.read_text())
+        digest = said_by(path)
         names = [*accuracies]
         digest["models"] = {"genes": ["depth"], "choices": {name: [str(i)] for i, name in enumerate(names)}, "differences": {}}
         digest["genes"] = [{"name": "depth"}]
         digest["config"] |= {"space": {"depth": ["0", "1"]}, "data": {"corpus": "mqar", "pairs": 4}}
-        digest["baseline"] = {"candidate": BASELINE}
-        path.write_text(json.dumps(digest))
+        digest["baseline"] = {"candidate": BASELINE, "evaluations": []}
+        path.write_text(text_of(digest))
         return str(path)
 
     def script(self, *arguments) -> tuple[int, str, str]:

@@ -14,6 +14,7 @@ import xml.etree.ElementTree
 from unittest import mock
 
 import page_fixture
+from digest_file import said_by
 from page_fixture import BASELINE, HOSTILE, ROOT, PageTest, words_of
 
 from attnas.analysis.commands.report import report
@@ -349,7 +350,7 @@ class Controls(PageTest):
     def test_controls_are_rows_beside_the_best_and_the_baseline(self):
         fixture = self.fixture()
         self.assertIsNone(controls.section(Run(self.folder)))
-        baseline = json.loads(fixture.file.read_text())["baseline"]
+        baseline = said_by(fixture.file)["baseline"]
         own = {**baseline, "name": "no mixer", "mechanism": "2*none", "candidate": "2*none",
                "values": {**baseline["values"], "perplexity": 2 * baseline["values"]["perplexity"]}}
         fixture.set("controls", [own])
@@ -363,7 +364,7 @@ class Controls(PageTest):
                                {"order": 4, "tokens": 614400, "valid_nll": math.log(5.96)}])
         self.assertIn("validation perplexity of 5.96 (order 4)", str(controls.section(Run(self.folder)).body))
         self.assertIn("2*none", rows[3])
-        first, *others = json.loads(fixture.file.read_text())["objectives"]
+        first, *others = said_by(fixture.file)["objectives"]
         fixture.set("objectives", [{**first, "key": "accuracy", "source": "trained"}, *others])
         fixture.set("count_models", [{"order": 2, "tokens": 614400, "valid_nll": 0.1, "valid_accuracy": 0.25},
                                {"order": 3, "tokens": 614400, "valid_nll": 9.0, "valid_accuracy": 0.375}])
@@ -462,7 +463,7 @@ class Digest(PageTest):
         text = fixture.file.read_text(encoding="utf-8").replace('"fitness"', '"fit"', 1)
         fixture.file.write_text(text, encoding="utf-8")
         with self.assertRaisesRegex(BadInput, "run: damaged: KeyError: 'fitness'"):
-            Run(self.folder)
+            Run(self.folder).asks  # pylint: disable=expression-not-assigned
 
 
 class Environments(PageTest):

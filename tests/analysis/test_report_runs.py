@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 import page_fixture
+from digest_file import said_by, text_of
 from page_fixture import BASELINE, PageTest, RunFixture, words_of
 
 from attnas.analysis import latex
@@ -33,13 +34,14 @@ class LongNames(PageTest):
         text = self.made.file.read_text(encoding="utf-8")
         for short in sorted(self.names, key=len, reverse=True):
             text = text.replace(json.dumps(short), json.dumps(self.names[short]))
-        digest = json.loads(text)
+        self.made.file.write_text(text, encoding="utf-8")
+        digest = said_by(self.made.file)
         digest["models"] = {
             "genes": [*space, "norm"],
             "choices": {long: [*short.split("|"), "rms"] for short, long in self.names.items()},
             "differences": {long: f"gating={short.split('|')[2]} and so on"
                             for short, long in self.names.items()}}
-        self.made.file.write_text(json.dumps(digest), encoding="utf-8")
+        self.made.file.write_text(text_of(digest), encoding="utf-8")
 
     def test_genes_are_those_that_the_digest_says(self):
         run = Run(self.folder)
@@ -52,24 +54,24 @@ class LongNames(PageTest):
         self.assertGreater(len(effects(run, 0)), 0)
 
     def test_keys_of_a_space_are_options_by_their_keys(self):
-        digest = json.loads(self.made.file.read_text(encoding="utf-8"))
+        digest = said_by(self.made.file)
         digest["record_schema"] = {"genes": [
             {"name": "similarity", "options": [
                 {"key": key, "label": label, "voids": []} for key, label in (
                     ("dot", "dot"), ("silu_dot", "multiplicative"), ("additive", "additive"))]}]}
         digest["genes"][0]["options"] = ["multiplicative", "dot", "additive"]
-        self.made.file.write_text(json.dumps(digest), encoding="utf-8")
+        self.made.file.write_text(text_of(digest), encoding="utf-8")
         found = genes(Run(self.folder))
         self.assertEqual(found[0].options, ("silu_dot", "dot", "additive"))
 
     def test_a_gene_without_effect_is_not_applicable(self):
         """The window, of which mechanisms with highway and without a gate have none."""
-        digest = json.loads(self.made.file.read_text(encoding="utf-8"))
+        digest = said_by(self.made.file)
         digest["models"]["genes"].append("slot0.window")
         for number, own in enumerate(digest["models"]["choices"].values()):
             own.append(None if own[2] in ("highway", "none") else ("4", "8")[number % 2])
         digest["genes"].append({"name": "slot0.window", "options": ["4", "8"]})
-        self.made.file.write_text(json.dumps(digest), encoding="utf-8")
+        self.made.file.write_text(text_of(digest), encoding="utf-8")
         run = Run(self.folder)
         gene = {gene.name: gene for gene in genes(run)}["slot0.window"]
         self.assertEqual(gene.options, ("4", "8"))
@@ -95,9 +97,9 @@ class LongNames(PageTest):
         self.assertIn(f'title="{html.escape(best.label)}"', page)
 
     def test_a_candidate_of_unknown_genes_makes_no_components(self):
-        digest = json.loads(self.made.file.read_text(encoding="utf-8"))
+        digest = said_by(self.made.file)
         del digest["models"]["choices"][next(iter(digest["models"]["choices"]))]
-        self.made.file.write_text(json.dumps(digest), encoding="utf-8")
+        self.made.file.write_text(text_of(digest), encoding="utf-8")
         self.assertEqual(genes(Run(self.folder)), [])
 
 
@@ -267,9 +269,9 @@ class AddedObjectives(PageTest):
     def test_seeds_do_not_differ_in_it(self):
         fixture = self.fixture(replicates=3)
         self.assertEqual(Run(self.folder).noisy, 1, "training is known to determine the second")
-        own = json.loads(fixture.file.read_text(encoding="utf-8"))
+        own = said_by(fixture.file)
         own["objectives"][1]["source"] = "measured"
-        fixture.file.write_text(json.dumps(own), encoding="utf-8")
+        fixture.file.write_text(text_of(own), encoding="utf-8")
         self.assertEqual(Run(self.folder).noisy, 0, "taken for one that is trained")
         self.cache["source"] = "analytic"
         fixture.write()
@@ -328,16 +330,16 @@ class Rungs(PageTest):
         """The baseline, which the search paused at its first rung and which was trained to the end outside."""
         made = self.fixture(objectives=1, replicates=1, asked=8, failures=False)
         made.set("rungs", [{"step": 20, "reached": 9, "went_on": 0}])
-        made.set("rung_asks", [{"evaluation": made.baseline[0], "step": 20}, {"evaluation": "paused", "step": 20}])
         made.set("paused", [{"id": "paused", "curve": [{"step": 40}]}])
+        made.set("rung_asks", [{"evaluation": made.baseline[0], "step": 20}, {"evaluation": "paused", "step": 20}])
         ended = len({i for ask in Run(self.folder).asks for i in ask.evaluations})
         self.assertIn(f"2 candidates of {ended + 2} paused for good. The search took {60 * ended + 60} steps", self.words())
 
     def test_what_is_paused_last_was_trained_too(self):
         made = self.fixture(objectives=1, replicates=1, asked=8, failures=False)
-        own = json.loads(made.file.read_text(encoding="utf-8"))
+        own = said_by(made.file)
         own["counts"]["evaluated"] += 3
-        made.file.write_text(json.dumps(own), encoding="utf-8")
+        made.file.write_text(text_of(own), encoding="utf-8")
         self.assertRegex(self.words(), r"came at training \d+ of 11\.")
 
 

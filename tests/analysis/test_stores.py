@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 import numpy as np
+from digest_file import text_of
 from fake_stores import FLOPS, PERPLEXITY, write_comparison, write_run
 from attnas.analysis import stores
 from attnas.analysis.digest import BadInput
@@ -96,8 +97,8 @@ class Comparisons(Stores):
         self.assertEqual(read.searches[0].believed.tolist(), [[390.0, -0.9], [np.inf, np.inf]])
 
     def test_other_version(self):
-        self.assertIn("kind 'comparison', version 3; this reads kind 'comparison', version 2",
-                      self.refusal(self.comparison(version=3)))
+        self.assertIn("kind 'comparison', version 2; this reads kind 'comparison', version 1",
+                      self.refusal(self.comparison(version=2)))
 
     def test_arrays_of_wrong_length(self):
         path = self.comparison(searches=[(0, 3, 0.1, [0, 1], [1], [1.0, 2.0], [100.0, 101.0])])
@@ -228,7 +229,7 @@ class Runs(Stores):
     def test_what_was_spent_falls(self):
         path = self.run_store()
         own = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-        own["asks"][1]["trained"] = 0
+        own["asks"][0]["columns"]["trained"][1] = 0
         pathlib.Path(path).write_text(json.dumps(own), encoding="utf-8")
         self.assertEqual(self.refusal(path), f"{path}: nsga2, seed 42: `trained` of ask 2 is 0 after 1, must not fall: it counts what "
                          "was charged so far")
@@ -358,7 +359,7 @@ class Refused(Stores):
         self.assertIn("the run ended before its first evaluation", self.refusal(path))
 
     def test_a_digest_that_lacks_something(self):
-        (self.folder / "x.json").write_text('{"schema": 3}', encoding="utf-8")
+        (self.folder / "x.json").write_text(text_of({}), encoding="utf-8")
         self.assertIn("x.json: damaged: KeyError: 'objectives'", self.refusal(self.path("x.json")))
 
 

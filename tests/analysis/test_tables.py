@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 import numpy as np
+from digest_file import said_by, text_of
 from fake_tables import IDENTITY, cell, functions, write_run, write_table
 from attnas.analysis import tables
 from attnas.analysis.digest import BadInput
@@ -67,11 +68,11 @@ class Tables(unittest.TestCase):
 
     def reordered(self, path):
         """A digest with its evaluations in each order that makes one of them the first: they are by id, which is a hash."""
-        made = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        made = said_by(pathlib.Path(path))
         for turn in range(len(made["evaluations"])):
             made["evaluations"] = made["evaluations"][1:] + made["evaluations"][:1]
             turned = self.folder / f"turned{turn}.json"
-            turned.write_text(json.dumps(made), encoding="utf-8")
+            turned.write_text(text_of(made), encoding="utf-8")
             yield str(turned)
 
     TRAINING = {"steps": 200, "learning_rate": 0.001, "score_test": False}
@@ -97,13 +98,13 @@ class Tables(unittest.TestCase):
         path = self.stored({(A, 1000000): cell(9.0), (B, 1000000): cell(12.0), (C, 1000000): cell(14.0)},
                            identity={**IDENTITY, "training": self.TRAINING}, training=self.TRAINING,
                            others=[({**IDENTITY, "training": tuned}, {(A, 0): cell(8.0), (A, 1000000): cell(8.5)})])
-        made = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        made = said_by(pathlib.Path(path))
         for turned in self.reordered(path):
             self.assertEqual(tables.load([turned]).mechanisms, [A, B, C], "none is compared yet")
         made["retest"] = {"candidates": [{"candidate": name, "evaluations": [one["id"] for one in made["evaluations"]
                                                                             if one["candidate"] == name and one["replicate"] > 0]}
                                          for name in (A, B)]}
-        pathlib.Path(path).write_text(json.dumps(made), encoding="utf-8")
+        pathlib.Path(path).write_text(text_of(made), encoding="utf-8")
         for turned in self.reordered(path):
             table = tables.load([turned])
             self.assertEqual((table.mechanisms, table.numbers), ([A, B], (1000000,)))

@@ -150,7 +150,7 @@ TEST_F(AnalyseTest, FindsAMechanismByItsNameOrAsTheTableNamesIt) {
   const auto folder = small_run({"space.kv_heads=1", "evaluation.keep_models=1000"});
   const auto results = results_of(folder);
   const auto winner = results.at("ranking")[0].at("candidate").get<std::string>();
-  const auto name = results.at("models").at("differences").at(winner).get<std::string>();
+  const auto name = results.at("candidates").at(winner).at("difference").get<std::string>();
   EXPECT_THAT(name, Not(HasSubstr("kv_heads"))) << "which the space fixes";
   EXPECT_EQ(taken(folder, name).at("candidate"), winner);
   const auto found = taken(folder, winner);

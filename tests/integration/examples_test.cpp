@@ -15,11 +15,11 @@
 #include "core/error.hpp"
 #include "core/run_program.hpp"
 #include "core/temporary_folder.hpp"
+#include "digest_file.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/slots.hpp"
 #include "models/model_folder.hpp"
 #include "models/trained_model.hpp"
-#include "report/digest.hpp"
 #include "report/files.hpp"
 #include "study/study.hpp"
 #include "unit/message_of.hpp"
@@ -172,7 +172,7 @@ TEST_F(ExamplesTest, AreInTheRecord) {
             (nlohmann::json{{"source", "analytic"}, {"unit", "MB"}, {"maximise", false}}));
   EXPECT_EQ(run_->config.at("algorithm").at("name"), "simple_evolution");
   EXPECT_EQ(run_->config.at("data").at("corpus"), "counting");
-  EXPECT_EQ(results_json(*run_).at("record_schema"), run_->schema);
+  EXPECT_EQ(test::results_json(*run_).at("record_schema"), run_->schema);
 }
 
 /// Layers of the mixer and the feed-forward layer that the examples add, each with two sizes.

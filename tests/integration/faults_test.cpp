@@ -10,7 +10,7 @@
 
 #include "core/stop.hpp"
 #include "integration/program.hpp"
-#include "unit/late_digests.hpp"
+#include "unit/fitted_digests.hpp"
 
 namespace nas::testing {
 namespace {
@@ -311,11 +311,8 @@ TEST_F(FaultsTest, WhatASearchHasMadeInItsTimeIsMadeAgainHoweverMuchIsLeft) {
   EXPECT_EQ(run("nas-run", search), 0) << text();
   const auto first = canonical_export(folder);
   EXPECT_THAT(first, HasSubstr("out_of_memory"));
-  {
-    SQLite::Database store((folder / "store.sqlite").string(), SQLite::OPEN_READWRITE);
-    add_digests_late(store);
-    store.exec("UPDATE meta SET value = '2000', digest = NULL WHERE key = 'elapsed_seconds'");
-  }
+  change_fitted(folder / "store.sqlite",
+                "UPDATE meta SET value = '2000' WHERE key = 'elapsed_seconds'");
   EXPECT_EQ(run("nas-run", search), 0) << text();
   EXPECT_EQ(canonical_export(folder), first) << "recalling takes nothing of it";
   search.insert(search.end(), {"--retry", "failed"});

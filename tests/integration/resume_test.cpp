@@ -18,7 +18,7 @@
 #include "store/store.hpp"
 #include "study/reader/experiment.hpp"
 #include "study/worker.hpp"
-#include "unit/late_digests.hpp"
+#include "unit/fitted_digests.hpp"
 
 namespace nas::testing {
 namespace {
@@ -182,13 +182,6 @@ TEST_F(ResumeTest, ADamagedCheckpointOrOneOfAnotherTrainingRunIsReportedAndNotCo
   EXPECT_EQ(canonical_export(folder), canonical_export(whole));
 }
 
-/// Changes a store past the program.
-void change(const fs::path& folder, const std::string& sql) {
-  SQLite::Database store((folder / "store.sqlite").string(), SQLite::OPEN_READWRITE);
-  add_digests_late(store);
-  store.exec(sql);
-}
-
 TEST_F(ResumeTest, ARemovedFolderEndsTheRunAndIsNamed) {
   const auto folder = folder_ / "gone";
   Program program("nas-run", small_search(folder.string(), 500), folder_ / "gone.txt");
@@ -228,7 +221,7 @@ TEST_F(ResumeTest, RecordsOfAnotherResultsVersionAreRefusedBeforeAnyTraining) {
   const auto folder = folder_ / "run";
   ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
   change(folder,
-         "UPDATE evaluations SET digest = NULL, identity = "
+         "UPDATE evaluations SET identity = "
          "json_set(identity, '$.results_version', 1)");
   const auto before = canonical_export(folder);
   EXPECT_EQ(run("nas-run", small_search(folder.string())), 2) << text();
@@ -241,7 +234,7 @@ TEST_F(ResumeTest, AnotherEnvironmentIsAWarningAndBothAreKept) {
   ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
   const auto before = canonical_export(folder);
   change(folder,
-         "UPDATE meta SET digest = NULL, value = json_set(value, "
+         "UPDATE meta SET value = json_set(value, "
          "'$[0].environment.torch', '0.1.0') WHERE key = 'sessions'");
   ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
   EXPECT_NE(text().find("LibTorch 0.1.0 -> "), std::string::npos) << text();

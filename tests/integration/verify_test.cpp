@@ -11,7 +11,7 @@
 
 #include "integration/program.hpp"
 #include "store/store.hpp"
-#include "unit/late_digests.hpp"
+#include "unit/fitted_digests.hpp"
 #include "unit/small_table.hpp"
 
 namespace nas::testing {
@@ -59,11 +59,7 @@ class VerifyTest : public ProgramTest {
   }
 
   /// Changes the store past the program.
-  void change(const std::string& sql) const {
-    SQLite::Database file(store().string(), SQLite::OPEN_READWRITE);
-    add_digests_late(file);
-    file.exec(sql);
-  }
+  void change(const std::string& sql) const { change_fitted(store(), sql); }
 
   /// Records an evaluation otherwise, with a digest that fits.
   void record(Evaluation evaluation, const std::function<void(Evaluation&)>& alter) const {
@@ -148,7 +144,7 @@ TEST_F(VerifyTest, ARecordThatWasAlteredWithItsDigestIsNamed) {
 TEST_F(VerifyTest, AnotherEnvironmentIsSaidWhereResultsDiffer) {
   search();
   change(
-      "UPDATE meta SET digest = NULL, value = json_set(value, '$[0].environment.torch', '0.1.0') "
+      "UPDATE meta SET value = json_set(value, '$[0].environment.torch', '0.1.0') "
       "WHERE key = 'sessions'");
   EXPECT_EQ(verify({"--retrain", "2"}), 0) << text();
   EXPECT_THAT(text(), Not(HasSubstr("LibTorch 0.1.0"))) << "equal all the same";
@@ -182,7 +178,7 @@ TEST_F(VerifyTest, TheInstructionsOfLibTorchAreSaidWhereResultsDiffer) {
 TEST_F(VerifyTest, ARecordOfAnOlderProgramIsNotCalledAltered) {
   search();
   change(
-      "UPDATE meta SET digest = NULL, value = json_remove(value, "
+      "UPDATE meta SET value = json_remove(value, "
       "'$[0].environment.torch_capability', '$[0].environment.variables') WHERE key = 'sessions'");
   record(trained().front(),
          [](Evaluation& altered) { altered.curve.back().valid.nll *= 1.0 + 1e-6; });
@@ -261,8 +257,7 @@ TEST_F(VerifyTest, WhatWouldBeTrainedOtherwiseIsRefused) {
   EXPECT_THAT(text(),
               AllOf(HasSubstr("must be made again with the recorded settings:\n"),
                     HasSubstr("\n  training.steps: 20 -> 10\n"), Not(HasSubstr("retrained"))));
-  change(
-      "UPDATE meta SET digest = NULL, value = json_set(value, '$.seed', 43) WHERE key = 'config'");
+  change("UPDATE meta SET value = json_set(value, '$.seed', 43) WHERE key = 'config'");
   EXPECT_EQ(verify({"--retrain", "1"}), 2) << text();
   EXPECT_THAT(text(), AllOf(HasSubstr(" replicate 0 would be made otherwise here: task "),
                             HasSubstr("identity.run_seed = 42, must be 43 to be measured here"),

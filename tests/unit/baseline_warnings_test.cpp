@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "digest_file.hpp"
 #include "report/verdict.hpp"
 #include "unit/report_fixture.hpp"
 
@@ -39,7 +40,7 @@ TEST_F(ReportTest, CountsOfTheTrainingTokensAreShownAndABaselineBehindThemIsSaid
             "100.00, that of counts of order 3 99.00. It has not learned yet what the last 2 "
             "tokens say.");
   EXPECT_THAT(closing_table(ahead), HasSubstr("with as much history: perplexity 99.00 (order 3)"));
-  expect_values(results_json(ahead), {{"/count_models/1/order", 3}});
+  expect_values(test::results_json(ahead), {{"/count_models/1/order", 3}});
   EXPECT_EQ(behind_counts_text(counted(std::log(101.0))), "");
   EXPECT_THAT(behind_counts_text(run_with(
                   "count_models", {{{"order", 1}, {"tokens", 9}, {"valid_nll", std::log(99.0)}}})),

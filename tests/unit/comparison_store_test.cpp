@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "store/store.hpp"
-#include "unit/late_digests.hpp"
+#include "unit/fitted_digests.hpp"
 #include "unit/message_of.hpp"
 
 namespace nas::testing {
@@ -67,47 +67,6 @@ TEST_F(ComparisonStoreTest, KeepsSearchesBitwise) {
     EXPECT_EQ(found.ended_by, "3 evaluations");
   });
   EXPECT_EQ(seeds, (std::vector<std::int64_t>{7, 9}));
-}
-
-TEST_F(ComparisonStoreTest, OneOfTheFirstVersionIsReadAndContinued) {
-  {
-    ComparisonStore store(file_);
-    store.number_of({.name = "a", .key = "nsga2", .settings = {}});
-    store.add({search(7)});
-  }
-  change("ALTER TABLE searches DROP COLUMN digest");
-  change("ALTER TABLE searches DROP COLUMN steps");
-  change("PRAGMA user_version = 1");
-  auto old = search(7).trajectory;
-  old.steps.clear();
-  {
-    const ComparisonStore store(file_, ComparisonStore::Mode::read_only);
-    store.for_each_search(0, [&](const auto& found) { EXPECT_EQ(found.trajectory, old); });
-  }
-  ComparisonStore store(file_);
-  store.add({search(9)});
-  std::vector<Trajectory> found;
-  store.for_each_search(0, [&](const auto& one) { found.push_back(one.trajectory); });
-  EXPECT_EQ(found, (std::vector<Trajectory>{old, search(9).trajectory}));
-}
-
-TEST_F(ComparisonStoreTest, OneWithoutDigestsIsReadAndContinuedWithThem) {
-  ComparisonStore(file_).add({search(7)});
-  change("ALTER TABLE searches DROP COLUMN digest");
-  change("PRAGMA user_version = 2");
-  const auto found = [this] {
-    std::vector<Trajectory> trajectories;
-    ComparisonStore(file_, ComparisonStore::Mode::read_only)
-        .for_each_search(0, [&](const auto& one) { trajectories.push_back(one.trajectory); });
-    return trajectories;
-  };
-  EXPECT_EQ(found(), (std::vector<Trajectory>{search(7).trajectory}));
-  ComparisonStore(file_).add({search(9)});
-  EXPECT_EQ(found(), (std::vector<Trajectory>{search(7).trajectory, search(9).trajectory}));
-  change("UPDATE searches SET search_seconds = 0.5 WHERE seed = 7");
-  EXPECT_EQ(complaint(), kFine) << "nothing tells what it was";
-  change("UPDATE searches SET search_seconds = 0.5 WHERE seed = 9");
-  EXPECT_THAT(complaint(), HasSubstr("the search with seed 9 of algorithm 0 is damaged"));
 }
 
 /// What is changed is still what a search could have been.
@@ -177,16 +136,18 @@ TEST_F(ComparisonStoreTest, ASearchWhosePartsDoNotFitTogetherIsNamed) {
     store.add({search(7)});
   }
   ASSERT_EQ(complaint(), kFine);
-  {
-    SQLite::Database file(file_.string(), SQLite::OPEN_READWRITE);
-    testing::add_digests_late(file, {"searches"});
-  }
   for (const std::string parts :
        {"trained = x''", "trained = x'020000000100000002000000'",
-        "trained = x'ffffffff0100000002000000'", "seconds = substr(seconds, 1, 13)",
+        "trained = x'ffffffff0100000002000000'", "seconds = substr(seconds, 1, 16)",
         "fitness = substr(fitness, 1, 40)", "steps = substr(steps, 9)",
         "candidates = x'000000000500000000000000'", "candidates = x'00000000ffffffff00000000'"}) {
-    change("UPDATE searches SET digest = NULL, " + parts);
+    change("UPDATE searches SET " + parts);
+    {
+      SQLite::Database file(file_.string(), SQLite::OPEN_READWRITE);
+      fit_digests(file, "searches",
+                  "algorithm, seed, search_seconds, ended_by, candidates, trained, seconds, "
+                  "fitness, steps");
+    }
     EXPECT_THAT(complaint(),
                 HasSubstr("the search with seed 7 of algorithm 0 is damaged: its asks"))
         << parts;
@@ -215,7 +176,7 @@ TEST_F(ComparisonStoreTest, NumbersAlgorithmsByTheirNames) {
 TEST_F(ComparisonStoreTest, SaysWhatItIs) {
   ComparisonStore store(file_);
   EXPECT_EQ(store.meta("kind"), "comparison");
-  EXPECT_EQ(store.meta("version"), 2) << "which analysis/ reads";
+  EXPECT_EQ(store.meta("version"), 1) << "which analysis/ reads";
   EXPECT_FALSE(store.meta("budget"));
 }
 
@@ -234,7 +195,7 @@ TEST_F(ComparisonStoreTest, ReplacesItsCandidates) {
 TEST_F(ComparisonStoreTest, RefusesOtherFiles) {
   { const Store run(folder_.path() / "run.sqlite"); }
   EXPECT_EQ(message_of<InputError>([&] { ComparisonStore store(folder_.path() / "run.sqlite"); }),
-            (folder_.path() / "run.sqlite").string() + ": not a comparison store of version 3");
+            (folder_.path() / "run.sqlite").string() + ": not a comparison store of version 1");
   EXPECT_EQ(message_of<InputError>(
                 [&] { ComparisonStore store(file_, ComparisonStore::Mode::read_only); }),
             file_.string() + ": no such comparison store");

@@ -26,7 +26,6 @@ using ::testing::HasSubstr;
 constexpr DatabaseKind kKind{.name = "store",
                              .application_id = 7,
                              .version = 3,
-                             .oldest = 2,
                              .schema = "CREATE TABLE things (name TEXT PRIMARY KEY)"};
 
 class DatabaseTest : public ::testing::Test {
@@ -100,8 +99,8 @@ TEST_F(DatabaseTest, OtherFilesAreRefusedAndKept) {
   raw().exec("PRAGMA user_version = 4; PRAGMA application_id = 7");
   EXPECT_THAT(refusal(), HasSubstr("(its version is 4)"));
   raw().exec("PRAGMA user_version = 2");
-  EXPECT_EQ(open().version(), 2);
-  raw().exec("PRAGMA application_id = 8");
+  EXPECT_THAT(refusal(), HasSubstr("store.sqlite: not a store of version 3 (its version is 2)"));
+  raw().exec("PRAGMA user_version = 3; PRAGMA application_id = 8");
   EXPECT_THAT(refusal(), HasSubstr("not a store of version 3"));
   fs::remove(file_);
   fs::create_directory(file_);

@@ -1,5 +1,6 @@
 #include <sstream>
 
+#include "digest_file.hpp"
 #include "report/text.hpp"
 #include "unit/report_fixture.hpp"
 
@@ -142,10 +143,10 @@ TEST_F(FrontReportTest, MeansHaveTheirStandardErrorsAndN) {
   EXPECT_FALSE(run.ranking[1].standard_errors[0]) << "n = 1";
   EXPECT_FALSE(run.baseline->standard_errors[0]);
   const nlohmann::json expected{{"perplexity", 1.0}, {"flops", 0.0}, {"accuracy", nullptr}};
-  expect_values(results_json(run), {{"/front/2/standard_errors", expected},
-                                    {"/ranking/2/standard_errors", expected},
-                                    {"/ranking/2/n", 2},
-                                    {"/baseline/standard_errors/perplexity", nullptr}});
+  expect_values(test::results_json(run), {{"/front/2/standard_errors", expected},
+                                          {"/ranking/2/standard_errors", expected},
+                                          {"/ranking/2/n", 2},
+                                          {"/baseline/standard_errors/perplexity", nullptr}});
   expect_words(evaluations_csv(run),
                {",76,1,1600000,0,0.36,,2,d\r\n", ",76,1,1600000,0,0.36,,2,d2\r\n",
                 ",68,,4e+06,,0.4,,1,c\r\n", ",,,,,,,,z\r\n"});  // a failure has no mean
@@ -158,13 +159,13 @@ TEST_F(FrontReportTest, ThreeObjectivesKeepTheirSense) {
   EXPECT_EQ(run.front.size(), 5U);
   EXPECT_DOUBLE_EQ(run.ranking[0].values[2], 0.42);
   EXPECT_THAT(closing_table(run), HasSubstr("accuracy (max)"));
-  const auto json = results_json(run);
+  const auto json = test::results_json(run);
   EXPECT_EQ(json["front"][0]["values"]["accuracy"], 0.42);
   EXPECT_EQ(nlohmann::json::parse(json.dump()), json);
 }
 
 TEST_F(FrontReportTest, ResultsHoldTheFrontAndTheHypervolume) {
-  const auto json = results_json(RunSummary(*make(2)));
+  const auto json = test::results_json(RunSummary(*make(2)));
   expect_values(json, {{"/objectives/1/unit", "FLOP"},
                        {"/hypervolume/value", 0.8125},
                        {"/hypervolume/reference", 1.1},
@@ -223,7 +224,7 @@ TEST_F(FrontReportTest, FrontOfFailuresIsEmpty) {
   EXPECT_TRUE(run.front.empty());
   EXPECT_FALSE(run.knee);
   EXPECT_THAT(closing_table(run), HasSubstr("non-dominated front, 0 of 0 candidates"));
-  EXPECT_TRUE(results_json(run)["hypervolume"]["value"].is_null());
+  EXPECT_TRUE(test::results_json(run)["hypervolume"]["value"].is_null());
 }
 
 }  // namespace

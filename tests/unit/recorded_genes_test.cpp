@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "digest_file.hpp"
 #include "report/text.hpp"
 #include "unit/report_fixture.hpp"
 
@@ -15,7 +16,7 @@ class RecordedGenesTest : public ReportTest {};
 
 TEST_F(RecordedGenesTest, GenesComeFromTheConfigurationAndElseFromTheAsks) {
   const auto genes = [this](const char* first, const char* second, const nlohmann::json& meta) {
-    return results_json(run_of(
+    return test::results_json(run_of(
         {evaluation("a", 64), evaluation("b", 32)},
         {ask(0, 0, {"a"}, 64, false, first), ask(1, 0, {"b"}, 32, false, second)}, meta))["genes"];
   };
@@ -126,21 +127,20 @@ TEST_F(LongNamesTest, NamesAreNeverCutAndTablesFitTheWidth) {
 }
 
 TEST_F(LongNamesTest, TheDigestSaysWhatEachHas) {
-  const auto json = results_json(RunSummary(long_));
-  const auto& models = json.at("models");
-  EXPECT_EQ(models.at("genes").back(), "position");
+  const auto json = test::results_json(RunSummary(long_));
+  EXPECT_EQ(json.at("models").at("genes").back(), "position");
   const std::string windowed = "model{norm=rms}/2*attn{position=rope}";
-  EXPECT_EQ(models.at("choices").at(windowed).back(), "rope");
-  EXPECT_EQ(models.at("differences").at(windowed), "position=rope");
+  EXPECT_EQ(json.at("candidates").at(windowed).at("choices").back(), "rope");
+  EXPECT_EQ(json.at("candidates").at(windowed).at("difference"), "position=rope");
   EXPECT_EQ(json.at("genes").size(), 9U);
   EXPECT_EQ(json.at("genes")[7].at("options"), (nlohmann::json{"1", "4"}));
-  EXPECT_TRUE(results_json(RunSummary(*store_)).at("models").is_null());
+  EXPECT_TRUE(test::results_json(RunSummary(*store_)).at("models").is_null());
 }
 
 TEST_F(LongNamesTest, ListedMechanismsNeedNotBeOfASpace) {
   long_.set_meta("config", {{"mechanisms", {"2*mqa"}}, {"space", {{"match_parameters", true}}}});
   const RunSummary run(long_);
-  EXPECT_TRUE(results_json(run).at("models").is_null());
+  EXPECT_TRUE(test::results_json(run).at("models").is_null());
   EXPECT_THAT(evaluations_csv(run), HasSubstr("candidate,replicate,"));
 }
 

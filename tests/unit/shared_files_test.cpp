@@ -70,7 +70,6 @@ using ::testing::StartsWith;
 constexpr DatabaseKind kKind{.name = "store",
                              .application_id = 7,
                              .version = 1,
-                             .oldest = 1,
                              .schema = "CREATE TABLE things (name TEXT PRIMARY KEY)"};
 
 class SharedFilesTest : public ::testing::Test {

@@ -1,7 +1,7 @@
-"""Version 4 of results.json: names once, long lists in blocks of columns, read where they are needed.
+"""The form of results.json: names once, long lists in blocks of columns, read where they are needed.
 
-docs/files.md says how it is written. What it holds is read as version 3 had it: records with names and ids
-in the place of numbers. Of a long list no more than a block is in memory.
+docs/files.md says how it is written. Records are read with names and ids in the place of numbers. Of a long
+list no more than a block is in memory.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, BinaryIO
 
-VERSION = 4
-_CHUNK = 1000  # records that columns() takes at once of a list that is in memory
-_SCHEMA = b'"schema": '
+VERSION = 1
 _COUNT = re.compile(rb'"records":(\d+)\}$')
 # Lists of blocks; "paused" and "rung_asks" are only of a search by rungs.
 _LISTS = ("candidates", "evaluations", "paused", "ranking", "asks", "rung_asks", "rejected")
-_NOT_OF_THE_FRONT = ("on_front", "replicates", "first_ask", "times_asked", "facts")
+_NEEDED = ("candidates", "evaluations", "ranking", "asks", "rejected")
 
 
 def expanded(column: Any, count: int) -> list:
@@ -127,85 +125,77 @@ class Records(Sequence):
         return isinstance(other, Sequence) and list(self) == list(other)
 
 
-def columns(records: Sequence, *keys: str) -> Iterator[tuple[list, ...]]:
-    """Values of records by key, some records at a time: of a list in memory, or of Records."""
-    if isinstance(records, Records):
-        yield from records.columns(*keys)
-        return
-    for start in range(0, len(records), _CHUNK):
-        some = records[start:start + _CHUNK]
-        yield tuple([record[key] for record in some] for key in keys)
-
-
 class Digest(Mapping):
-    """A digest of version 4, as if it were one of version 3."""
+    """The keys of results.json. Its lists are Records; besides there are `labels` and `truth` by candidates' names, and of
+    `models` the `choices` and `differences` likewise."""
 
     def __init__(self, facts: dict[str, Any], blocks: dict[str, Blocks]):
         """@param facts  all of it but for lists of blocks.
         @throws KeyError  where something is missing."""
-        self._facts, self._blocks = {**facts, "schema": 3}, {key: blocks.get(key, Blocks()) for key in _LISTS if key in {*facts, *blocks}}
+        self._facts = facts
+        self._blocks = blocks
+        for key in ("front", "knee", "models", "identities", "baseline", *_NEEDED):
+            (self._blocks if key in _NEEDED else self._facts)[key]
         self._kept: dict[str, Any] = {}
-        self._keys = {*self._facts, *self._blocks, "labels", "truth"} - {"candidates", "knee"}
-        for key in ("front", "knee", "failures", "models", "identities"):
-            self._facts[key]
-        for key in ("candidates", "evaluations", "ranking", "asks", "rejected"):
-            self._blocks[key]
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(list(iter(self)))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._keys))
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._keys
+        return iter(sorted({*self._facts, *self._blocks, "labels", "truth"}))
 
     def __getitem__(self, key: str) -> Any:
-        if key not in self._keys:
-            raise KeyError(key)
         if key not in self._kept:
-            make = {"labels": self._labels, "truth": self._truth, "models": self._models, "front": self._front,
-                    "failures": self._failures}.get(key)
-            self._kept[key] = make() if make else self._records(key) if key in self._blocks else self._facts[key]
+            self._kept[key] = self._made(key)
         return self._kept[key]
 
-    def knee(self) -> str | None:
-        """See knee()."""
-        place = self._facts["knee"]
-        return None if place is None else self["ranking"][place]["candidate"]
+    def _made(self, key: str) -> Any:
+        own = self._facts.get(key)
+        if key in self._blocks:
+            return self._records(key)
+        if key == "labels":
+            return self._of_candidates("mechanism")
+        if key == "truth":
+            return self._of_candidates("truth") or None
+        if key == "models" and own:
+            return {**own, "choices": self._of_candidates("choices"), "differences": self._of_candidates("difference")}
+        if key == "baseline":
+            return own and self._named(own)
+        return [self._named(one) for one in own or []] if key == "controls" else self._facts[key]
 
     def plain(self) -> dict[str, Any]:
         """The same with all lists in memory."""
         return {key: list(value) if isinstance(value, Records) else value for key, value in self.items()}
 
     def _records(self, key: str) -> Records:
-        def candidates(places: list[int]) -> list[str]:
-            names = self._names
-            return [names[place] for place in places]
-
-        def mechanisms(places: list[int]) -> list[str]:
-            labels = self["labels"]
-            return [labels.get(name, name) for name in candidates(places)]
-
-        def ids(numbers: list[int]) -> list[str]:
-            known = self._ids
-            return [known[number] for number in numbers]
-
-        convert = {"candidate": candidates}
+        convert: dict[str, Callable[[list], list]] = {"candidate": self._candidates}
         if key not in ("evaluations", "paused"):
-            convert |= {"evaluations": lambda lists: [ids(numbers) for numbers in lists], "evaluation": ids}
-        derived = {"mechanism": ("candidate", mechanisms)} if key in ("ranking", "rejected") else {}
+            convert |= {"evaluations": lambda lists: list(map(self._evaluations, lists)), "evaluation": self._evaluations}
+        if key == "candidates":
+            convert = {}
+        derived = {"mechanism": ("candidate", self._mechanisms)} if key in ("ranking", "rejected") else {}
         return Records(self._blocks[key], convert, derived)
+
+    def _named(self, record: dict[str, Any]) -> dict[str, Any]:
+        """A record of a candidate that is in none of the lists."""
+        place = [record["candidate"]]
+        return {**record, "candidate": self._candidates(place)[0], "mechanism": self._mechanisms(place)[0],
+                "evaluations": self._evaluations(record["evaluations"])}
+
+    def _candidates(self, places: list[int]) -> list[str]:
+        return [self._names[place] for place in places]
+
+    def _mechanisms(self, places: list[int]) -> list[str]:
+        labels = self["labels"]
+        return [labels.get(name, name) for name in self._candidates(places)]
+
+    def _evaluations(self, numbers: list[int]) -> list[str]:
+        return [self._ids[number] for number in numbers]
 
     @cached_property
     def _names(self) -> list[str]:
-        """Of all candidates; their labels are kept as well."""
-        found: list[str] = []
-        labels = self._kept["labels"] = {}
-        for names, mechanisms in Records(self._blocks["candidates"]).columns("candidate", "mechanism"):
-            found += names
-            labels.update((name, label) for name, label in zip(names, mechanisms) if label is not None)
-        return found
+        """Of all candidates."""
+        return [name for names, in self["candidates"].columns("candidate") for name in names]
 
     @cached_property
     def _ids(self) -> list[str]:
@@ -215,66 +205,31 @@ class Digest(Mapping):
 
     def _of_candidates(self, key: str) -> dict[str, Any]:
         """What is known of candidates by their names."""
-        values = (value for own, in Records(self._blocks["candidates"]).columns(key) for value in own)
+        values = (value for own, in self["candidates"].columns(key) for value in own)
         return {name: value for name, value in zip(self._names, values) if value is not None}
 
-    def _labels(self) -> dict[str, str]:
-        return self._names and self._kept["labels"] or {}
 
-    def _truth(self) -> dict[str, list] | None:
-        return self._of_candidates("truth") or None
+def parsed(file: BinaryIO) -> dict[str, Any] | Digest:
+    """A digest that lies in a file; what is no digest of this version as JSON has it.
 
-    def _models(self) -> dict[str, Any] | None:
-        own = self._facts["models"]
-        return own and {**own, "choices": self._of_candidates("choices"), "differences": self._of_candidates("difference")}
-
-    def _front(self) -> list[dict]:
-        knee, ranking = self._facts["knee"], self["ranking"]
-        return [{**{key: value for key, value in own.items() if key not in _NOT_OF_THE_FRONT}, "knee": place == knee}
-                for place in self._facts["front"] for own in (ranking[place],)]
-
-    def _failures(self) -> list[dict]:
-        wanted, found = set(self._facts["failures"]), {}
-        for number, own in enumerate(self["evaluations"] if wanted else ()):
-            if number in wanted:
-                found[number] = {"mechanism": self["labels"].get(own["candidate"], own["candidate"]), "status": own["status"],
-                                 "reason": own["reason"], "evaluation": own["id"]}
-        return [found[number] for number in self._facts["failures"]]
-
-
-def knee(digest: Mapping[str, Any]) -> str | None:
-    """The candidate at the knee of the front, if there is one: its name."""
-    if isinstance(digest, Digest):
-        return digest.knee()  # one record; digest["front"] reads many
-    return next((one["candidate"] for one in digest["front"] if one["knee"]), None)
-
-
-def scan(file: BinaryIO) -> Digest | None:
-    """A digest that lies in a file as nas-run writes it: a line for each key, block and record; None where it is another file.
-
-    @param file  is closed where it is one; what the digest needs of it stays open as long as the digest is there.
-    @throws ValueError, KeyError, TypeError  where it is damaged.
+    @param file  is closed; what the digest needs of it stays open as long as the digest is there.
+    @throws ValueError, KeyError, TypeError, RecursionError  where it is damaged.
     """
-    for line in file:
-        if line.startswith(_SCHEMA):
-            break
-        if not line.startswith(b'"') and line[:1] not in b"{[]}":
-            return None
-    else:
-        return None
-    if line[len(_SCHEMA):].strip(b", \n") != str(VERSION).encode():
-        return None
-    file.seek(0)
-    return Digest(*_scan(file))
-
-
-def of(own: dict[str, Any]) -> Digest:
-    """The same of a file that was read whole, as where its lines were rearranged."""
-    blocks: dict[str, Blocks] = {}
+    with file:
+        if file.readline() == b"{\n" and file.readline().startswith(b'"'):  # a line for each key, block and record
+            file.seek(0)
+            facts, blocks = _scan(file)
+        else:
+            file.seek(0)
+            facts, blocks = json.load(file), {}
+    if not isinstance(facts, dict) or facts.get("schema") != VERSION:
+        return facts
     for key in _LISTS:
-        for block in own.get(key, []):
+        for block in facts.get(key, ()):
             blocks.setdefault(key, Blocks()).add(block, block["records"])
-    return Digest({key: value for key, value in own.items() if key not in blocks}, blocks)
+        if facts.pop(key, None) is not None:
+            blocks.setdefault(key, Blocks())
+    return Digest(facts, blocks)
 
 
 def _scan(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Blocks]]:
@@ -297,17 +252,13 @@ def _scan(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Blocks]]:
             if text not in (b"{", b"}"):
                 raise ValueError("a line that belongs to no key")
         elif text == b"]":
-            if key not in _LISTS:
+            if records or key not in blocks:
                 facts[key] = records
             records = None
-        elif key in _LISTS:
-            found = _COUNT.search(text, max(0, len(text) - 40))
-            if not found:
-                raise ValueError(f"a line of {key} is no block")
+        elif key in _LISTS and (found := _COUNT.search(text, max(0, len(text) - 40))):
             blocks.setdefault(key, Blocks(kept)).add((start, len(text)), int(found[1]))
         else:
             records.append(json.loads(text))
     if text != b"}":
         raise ValueError("its end is missing")
-    file.close()
     return facts, blocks

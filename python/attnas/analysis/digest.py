@@ -23,8 +23,6 @@ from typing import Any, BinaryIO
 
 from . import columns, sqlite_files
 
-SCHEMA = 3  # as digests are read; those of version 4 say the same in another form, see columns.py
-
 
 class BadInput(Exception):
     """What was given cannot be read or used; the text says what is wrong and what is allowed."""
@@ -108,7 +106,7 @@ def seed_number(replicate: int) -> int:
 def short_names(digest: Mapping[str, Any]) -> dict[str, str]:
     """What candidates are called where a label is long: as the verdict calls what was re-tested or listed; of others what
     differs from the baseline, of names of many genes."""
-    compared = [one for one in (digest.get("retest") or {}).get("candidates", ()) if one["role"] != "tuned"]
+    compared = (digest.get("retest") or {}).get("candidates", ())
     return {**(digest["models"] or {}).get("differences", {}), **{one["candidate"]: one["label"] for one in reversed(compared)}}
 
 
@@ -122,8 +120,8 @@ def perplexity(valid: dict[str, Any]) -> float:
         return math.inf
 
 
-def read(given: str | os.PathLike, live: bool = False) -> Mapping[str, Any]:
-    """The digest of a run, as version 3 has it; of one of version 4 long lists are read where they are needed.
+def read(given: str | os.PathLike, live: bool = False) -> columns.Digest:
+    """The digest of a run, of which long lists are read where they are needed.
 
     @param given  a run's folder, its store.sqlite, or a digest as a file of JSON. Where a store
         knows more than the digest beside it, by its time or its number of asks and evaluations,
@@ -137,17 +135,18 @@ def read(given: str | os.PathLike, live: bool = False) -> Mapping[str, Any]:
     if file == path or path.is_dir() and not store.exists():
         if not file.is_file():
             raise BadInput(f"{path}: no such run; give {RUN}")
-        return _checked(_parsed(open(file, "rb"), file), file)
+        return _parsed(open(file, "rb"), file)
     if not store.is_file():
         raise BadInput(f"{path}: no such run; give {RUN}")
     if not live and store.name == "store.sqlite" and _is_current(file, store):
-        found = _parsed(open(file, "rb"), file)
-        if found.get("schema") == SCHEMA and _holds_as_much(found, store):
-            return found
+        with contextlib.suppress(BadInput):
+            found = _parsed(open(file, "rb"), file)
+            if _holds_as_much(found, store):
+                return found
     with open(store, "rb") as stream:
         if stream.read(len(SQLITE)) != SQLITE:
             raise BadInput(f"{store}: neither the store of a run nor a digest; give {RUN}")
-    return _checked(_parsed(_exported(store, file), store), store)
+    return _parsed(_exported(store, file), store)
 
 
 SQLITE = b"SQLite format 3\0"  # at the beginning of a store or a table
@@ -162,13 +161,10 @@ def _is_current(file: pathlib.Path, store: pathlib.Path) -> bool:
     return file.is_file() and file.stat().st_mtime_ns >= max(written, default=0)
 
 
-def _holds_as_much(found: Mapping[str, Any], store: pathlib.Path) -> bool:
+def _holds_as_much(found: columns.Digest, store: pathlib.Path) -> bool:
     """Whether a digest has as many asks and evaluations as a store, which its time does not say after a copy that kept none. Of a
     store that cannot be counted the time alone decides."""
-    def length(*keys: str) -> int:
-        return sum(len(found[key]) for key in keys if isinstance(found.get(key), (list, columns.Records)))
-
-    counted = {"asks": length("asks", "rung_asks"), "evaluations": length("evaluations")}
+    counted = {"asks": len(found["asks"]) + len(found.get("rung_asks", ())), "evaluations": len(found["evaluations"])}
     try:
         with contextlib.closing(sqlite_files.open_read_only(store)) as database:
             return all(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == count
@@ -206,24 +202,15 @@ def program(name: str) -> str | None:
     return shutil.which(name, path=os.pathsep.join(folders))
 
 
-def _parsed(file: BinaryIO, path: pathlib.Path) -> Mapping[str, Any]:
-    """@param file  is closed unless parts of it are to be read later."""
+def _parsed(file: BinaryIO, path: pathlib.Path) -> columns.Digest:
+    """@param file  is closed."""
     try:
-        if found := columns.scan(file):
-            return found
-        with file:
-            file.seek(0)
-            found = json.loads(file.read())
-        if isinstance(found, dict):
-            return columns.of(found) if found.get("schema") == columns.VERSION else found
+        found = columns.parsed(file)
     except (ValueError, RecursionError, KeyError, TypeError) as error:
-        file.close()
         raise BadInput(f"{path}: not a digest of a run: {error}") from None
-    raise BadInput(f"{path}: not a digest of a run")
-
-
-def _checked(found: Mapping[str, Any], path: pathlib.Path) -> Mapping[str, Any]:
-    if found.get("schema") == SCHEMA:
+    if isinstance(found, columns.Digest):
         return found
-    raise BadInput(f"{path}: not a digest of version {SCHEMA} or {columns.VERSION} (its version is "
-                   f"{found.get('schema')}); nas-export RUN --format json writes one")
+    if not isinstance(found, dict):
+        raise BadInput(f"{path}: not a digest of a run")
+    raise BadInput(f"{path}: not a digest of version {columns.VERSION} (its version is {found.get('schema')}); "
+                   "nas-export RUN --format json writes one")

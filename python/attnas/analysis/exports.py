@@ -121,7 +121,7 @@ def point_sets(runs: list[Digest], every: bool) -> str:
     header, sets = [], []
     for run in runs:
         goals = objectives(run)
-        shown = run["ranking"] if every else run["front"]
+        shown = run["ranking"] if every else [run["ranking"][place] for place in run["front"]]
         if not shown:
             raise BadInput(f"{title(run)}: no candidate could be evaluated")
         header.append(f"# {title(run)}: {'all' if every else 'non-dominated'} {len(shown)} of "

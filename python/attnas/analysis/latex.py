@@ -73,7 +73,7 @@ def note_of_runs(found: list[dict[str, Any]]) -> str:
 def one_rate(run: Run) -> str:
     """"At one learning rate, 0.002." where that holds of all that was compared; else empty."""
     records = run.retest.get("candidates") or []
-    if not run.trained or not records or any("learning_rate" in each or each["role"] == "tuned" for each in records):
+    if not run.trained or not records or any("learning_rate" in each for each in records):
         return ""
     rate = (run.config.get("training") or {}).get("learning_rate")
     return f"At one learning rate{f', {rate:g}' if isinstance(rate, float) else ''}: a mechanism may do better at its own."
@@ -126,7 +126,7 @@ def _heading(title: str) -> str:
 
 
 def _cells(run: Run, row: dict[str, Any], tested: bool) -> list[str]:
-    role = f" ({row['role']})" if row["role"] in ("baseline", "control", "tuned") else ""
+    role = f" ({row['role']})" if row["role"] in ("baseline", "control") else ""
     broken = r"\allowbreak{}".join(map(escaped, re.split(r"(?<=[|,{=/+_*])", row["mechanism"])))
     cells = [rf"\raggedright\texttt{{{broken}}}{role}"]
     cells += [escaped(number(row[objective.name])) for objective in run.objectives]

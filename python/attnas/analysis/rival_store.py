@@ -79,7 +79,7 @@ class RivalStore:
     def add(self, algorithm: int, row: tuple):
         """Keeps a search, whatever becomes of the others."""
         with self._writing(), self._database:
-            self._database.execute("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (algorithm, *row))
+            self._database.execute("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", (algorithm, *row))
 
     def finish(self, seeds: range):
         """Every search is there; those of other seeds go."""
@@ -107,14 +107,14 @@ class RivalStore:
     def _begin(self, meta: dict, candidates: Sequence[tuple[str, np.ndarray, np.ndarray]], algorithms: list[tuple]):
         for statement in (
                 "PRAGMA application_id = 0x6e617363",
-                "PRAGMA user_version = 2",
+                "PRAGMA user_version = 1",
                 "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
                 "CREATE TABLE candidates (number INTEGER PRIMARY KEY, name TEXT NOT NULL, label TEXT NOT NULL, truth TEXT NOT NULL, "
                 "believed TEXT NOT NULL)",
                 "CREATE TABLE algorithms (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, key TEXT NOT NULL, settings TEXT NOT NULL)",
                 "CREATE TABLE searches (algorithm INTEGER NOT NULL, seed INTEGER NOT NULL, asked INTEGER NOT NULL, "
                 "search_seconds REAL NOT NULL, ended_by TEXT NOT NULL, candidates BLOB NOT NULL, trained BLOB NOT NULL, "
-                "seconds BLOB NOT NULL, fitness BLOB NOT NULL, steps BLOB NOT NULL, PRIMARY KEY (algorithm, seed))"):
+                "seconds BLOB NOT NULL, fitness BLOB NOT NULL, steps BLOB NOT NULL, digest BLOB, PRIMARY KEY (algorithm, seed))"):
             self._database.execute(statement)
         self._database.executemany("INSERT INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in sorted(meta.items())])
         self._database.executemany("INSERT INTO candidates VALUES (?, ?, ?, ?, ?)",

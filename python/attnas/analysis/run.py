@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping
 
 from attnas.analysis import digest
-from attnas.analysis.columns import columns, knee
+from attnas.analysis.columns import Records
 from attnas.analysis.schema import schema
 
 _DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError)
@@ -153,8 +153,6 @@ class Run:
             self._take(self.digest)
         except _DAMAGE as error:
             raise self.damaged(error) from None
-        if isinstance(self.digest, dict):  # it is in memory, and wholly checked
-            self.asks, self.failures, self.baseline, self.controls  # pylint: disable=pointless-statement
 
     def damaged(self, error: Exception) -> digest.BadInput:
         """What is said of a digest that does not hold what it must."""
@@ -185,7 +183,7 @@ class Run:
         self.indicators = [Indicator(point["asked"], finite_or(point["value"], math.nan))
                            for point in trace]
         self.rejected = {one["candidate"]: one["reason"] for one in own["rejected"]}
-        self.knee = knee(own)
+        self.knee = None if own["knee"] is None else own["ranking"][own["knee"]]["candidate"]
         self.warnings: list[str] = own.get("warnings") or []
 
     @_Part
@@ -217,7 +215,7 @@ class Run:
         """One value of each: of those that are there already, or as the digest has it."""
         if "evaluations" in self.__dict__:
             return map(attrgetter(key), self.evaluations)
-        return (value for values, in columns(self.digest["evaluations"], key) for value in values)
+        return (value for values, in self.digest["evaluations"].columns(key) for value in values)
 
     @_Part
     def failures(self) -> list[Evaluation]:
@@ -246,14 +244,14 @@ class Run:
         """The baseline with less of what it is about, by name; those of a re-test are in `retest`."""
         return {one["name"]: self._candidates([one], [-1])[0] for one in self.digest.get("controls") or []}
 
-    def _candidates(self, records: Sequence, ranks: Iterable[int]) -> list[Candidate]:
-        known, ranks, names = self.by_id, iter(ranks), [objective.name for objective in self.objectives]
+    def _candidates(self, records: Iterable[dict[str, Any]], ranks: Iterable[int]) -> list[Candidate]:
+        known, names = self.by_id, [objective.name for objective in self.objectives]
         found = []
-        for block in columns(records, *_OF_A_CANDIDATE):
-            for name, label, own, on_front, first_ask, asked, n, wanted, stopped_at, ids, rank in zip(*block, ranks):
-                values = [finite_or(own[one], math.nan) for one in names]
-                found.append(Candidate(name, label, self.brief(name), self.natural(values), values, on_front, first_ask, asked,
-                                       rank, n, wanted, stopped_at, [known[id_] for id_ in ids]))
+        for own, rank in zip(records, ranks):
+            name, values = own["candidate"], [finite_or(own["values"][one], math.nan) for one in names]
+            found.append(Candidate(name, own["mechanism"], self.brief(name), self.natural(values), values, own["on_front"],
+                                   own["first_ask"], own["times_asked"], rank, own["n"], own["replicates"], own["stopped_at"],
+                                   [known[id_] for id_ in own["evaluations"]]))
         return found
 
     def environments(self) -> list[tuple[dict[str, Any], int]]:
@@ -347,13 +345,11 @@ _OF_AN_EVALUATION = ("id", "candidate", "replicate", "status", "reason", "identi
                      "usable", "stopped_at")
 _OF_AN_ASK = ("fitness", "number", "batch", "candidate", "evaluations", "reused", "status", "usable", "believed", "trained",
               "seconds")
-_OF_A_CANDIDATE = ("candidate", "mechanism", "values", "on_front", "first_ask", "times_asked", "n", "replicates", "stopped_at",
-                   "evaluations")
 
 
 def _evaluations(own: Mapping[str, Any], objectives: list[str]) -> Iterator[Evaluation]:
     identities = own["identities"]
-    for block in columns(own["evaluations"], *_OF_AN_EVALUATION):
+    for block in own["evaluations"].columns(*_OF_AN_EVALUATION):
         for id_, candidate, replicate, status, reason, identity, curve, values, known, *rest in zip(*block):
             if None in values.values():
                 values = {name: value for name, value in values.items() if value is not None}
@@ -361,8 +357,8 @@ def _evaluations(own: Mapping[str, Any], objectives: list[str]) -> Iterator[Eval
                              [known[name] for name in objectives], *rest)
 
 
-def _asks(records: Sequence) -> Iterator[Ask]:
-    for block in columns(records, *_OF_AN_ASK):
+def _asks(records: Records) -> Iterator[Ask]:
+    for block in records.columns(*_OF_AN_ASK):
         for fitness, number, batch, candidate, evaluations, reused, *rest in zip(*block):
             if None in fitness:
                 fitness = [math.inf if value is None else value for value in fitness]

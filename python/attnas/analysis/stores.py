@@ -334,9 +334,9 @@ def _retested(own: dict, objectives: list[Objective]) -> dict[str, np.ndarray]:
 
 def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
     meta = sqlite_files.meta(database)
-    if meta.get("kind") != "comparison" or meta.get("version") != 2:
+    if meta.get("kind") != "comparison" or meta.get("version") != 1:
         raise StoreError(f"{file}: kind {meta.get('kind')!r}, version {meta.get('version')!r}; "
-                         "this reads kind 'comparison', version 2")
+                         "this reads kind 'comparison', version 1")
     objectives = [_objective(own) for own in meta["objectives"]]
     rows = list(database.execute(
         "SELECT number, name, label, truth, believed FROM candidates ORDER BY number"))

@@ -513,7 +513,7 @@ def main(arguments: list[str]) -> None:
                   options.asks or ASKS_PER_TRAINING * trainings, mode)
     chosen = _chosen(options.only, len(records) > 1, options.prune_from)
     first = options.first_seed if options.first_seed is not None else like.get("first_seed", 42)
-    meta = {"kind": "comparison", "version": 2, "objectives": [one.record for one in study.goals],
+    meta = {"kind": "comparison", "version": 1, "objectives": [one.record for one in study.goals],
             "truth_splits": {one.record["name"]: one.split for one in study.goals if one.split},
             "config": {"command": f"analysis/rivals.py {shlex.join(arguments)}"},
             "reference_point": like.get("reference_point", 1.1), "budget": {
