@@ -342,7 +342,7 @@ class Learning(PageTest):
         fixture.retest()
         self.assertNotIn("has learned nothing", self.words())
         fixture.set("warnings", ["The baseline has learned nothing: it guesses.", "It is behind a control."])
-        self.assertRegex(self.words(), r"Verdict ?The baseline has learned nothing: it guesses\. ?"
+        self.assertRegex(self.words(), r"Verdict ?At one learning rate: [^.]*\. ?The baseline has learned nothing: it guesses\. ?"
                                        r"It is behind a control\. ?The best mechanism beats the")
 
 

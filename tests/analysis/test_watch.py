@@ -21,6 +21,7 @@ from unittest import mock
 from attnas.analysis import packages
 from attnas.analysis.digest import BadInput
 from attnas.watch import listing, state
+from digest_file import said_by, text_of
 from page_fixture import BASELINE, RunFixture
 
 BIN = Path(os.environ.get("NAS_BIN", "build/ci/bin"))
@@ -42,12 +43,12 @@ class FakeRun:
     def say(self, **changes) -> dict:
         """Changes keys of the digest, and the store's time."""
         self._changes |= changes
-        found = json.loads((self.folder / "fixture.json").read_text(encoding="utf-8"))
+        found = said_by(self.folder / "fixture.json")
         outside = {"evaluated": 1, "failures": [], "train_seconds": 1}
         counts = {"reused": 0, "rejected": 0, "failures": 0, **found["counts"]}
         found |= {"outside_the_search": outside, "counts": counts, "train_seconds": 6.0}
         found |= self._changes
-        (self.folder / "digest.json").write_text(json.dumps(found), encoding="utf-8")
+        (self.folder / "digest.json").write_text(text_of(found), encoding="utf-8")
         self.store.write_bytes(b"SQLite format 3\0" + os.urandom(8))
         return found
 
@@ -224,7 +225,7 @@ class States(Watched):
         self.assertEqual(
             sorted(one["ask"] for one in found["evaluations"] if not one["baseline"]), [0, 1, 2]
         )
-        best = min(own["front"], key=lambda one: one["values"]["perplexity"])
+        best = min((own["ranking"][place] for place in own["front"]), key=lambda one: one["values"]["perplexity"])
         self.assertEqual(found["best"][0]["value"], best["values"]["perplexity"])
         self.assertEqual(len(found["front"]), len(own["front"]))
 
