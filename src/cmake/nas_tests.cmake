@@ -1,6 +1,6 @@
 # nas_add_tests_of(PROGRAM LABEL unit TIMEOUT 300 SOURCES FILE_test.cpp...): a test FILE_test for the cases of each file of a
 # GoogleTest program, and PROGRAM for those that are in none of them. A program of many files takes one link; a test is still a
-# process of its own, beside others.
+# process of its own, beside others. FILE_test is a target, too.
 function(nas_add_tests_of program)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES" ${ARGN})
   set(all "")
@@ -25,6 +25,7 @@ function(nas_add_tests_of program)
     endif()
     string(SUBSTRING "${filter}" 1 -1 filter)
     string(APPEND all ":${filter}")
+    add_custom_target(${name} DEPENDS ${program})
     nas_add_case(${name} ${program} ${ARG_LABEL} ${ARG_TIMEOUT} "--gtest_filter=${filter}")
   endforeach()
   string(SUBSTRING "${all}" 1 -1 all)
