@@ -3,15 +3,17 @@
 
     analysis/studies/claims.py analysis/studies/records/claims.json [RUN...] -o FOLDER
 
-A claim says ("claim") that a mechanism ("mechanism", its canonical name) has a lower test perplexity on a task ("task", the
-name of its configuration) than the best of others ("against"). Each of them has the learning rate that is best for it by the
-mean validation nll of the seeds called "tuning", of at least three; of several others the best by the same seeds is the rival.
-Both are then judged by the paired t-test of test nll over the seeds called "judging", which chose nothing. Nothing is confirmed
-against a rival whose best rate is an end of those tried. A claim without "tuning" is one at one learning rate, and says so. In
-Holm's correction a difference of the wrong sign has p 1. FOLDER/trainings.csv has the training runs, a line each, with the
-commit of their build; RUNs are added to it: of nas-train (folders or their results.json), whose seeds are called by the run's
-seed, and records of nas-data gates, whose seeds are called so, too, and "42 tuning" those that tune. Writes claims.md and
-claims.csv there. Everything else is exploratory.
+A claim says ("claim") that a mechanism ("mechanism", its canonical name) has a lower test
+perplexity on a task ("task", the name of its configuration) than the best of others ("against").
+Each of them has the learning rate that is best for it by the mean validation nll of the seeds
+called "tuning", of at least three; of several others the best by the same seeds is the rival. Both
+are then judged by the paired t-test of test nll over the seeds called "judging", which chose
+nothing. Nothing is confirmed against a rival whose best rate is an end of those tried. A claim
+without "tuning" is one at one learning rate, and says so. In Holm's correction a difference of the
+wrong sign has p 1. FOLDER/trainings.csv has the training runs, a line each, with the commit of
+their build; RUNs are added to it: of nas-train (folders or their results.json), whose seeds are
+called by the run's seed, and records of nas-data gates, whose seeds are called so, too, and "42
+tuning" those that tune. Writes claims.md and claims.csv there. Everything else is exploratory.
 """
 
 from __future__ import annotations
@@ -40,9 +42,12 @@ from attnas.analysis.files import csv_text, write_whole
 
 MOST = 6
 FEWEST_RATES = 3
-COLUMNS = ("claim", "rate", "rival", "rival_rate", "open_rate", "difference", "low", "high", "n", "p", "p_holm", "confirmed")
-TRAINING = ("task", "seeds", "learning_rate", "mechanism", "replicate", "valid_nll", "test_nll", "revision")
-Trainings = dict[tuple, dict[int, tuple[float, float]]]  # task, seeds, rate, mechanism -> replicate -> validation and test nll
+COLUMNS = ("claim", "rate", "rival", "rival_rate", "open_rate", "difference", "low", "high", "n",
+           "p", "p_holm", "confirmed")
+TRAINING = ("task", "seeds", "learning_rate", "mechanism", "replicate", "valid_nll", "test_nll",
+            "revision")
+# task, seeds, rate, mechanism -> replicate -> validation and test nll
+Trainings = dict[tuple, dict[int, tuple[float, float]]]
 
 
 def lines_of(run: str) -> list[list[str]]:
@@ -55,23 +60,32 @@ def lines_of(run: str) -> list[list[str]]:
         raise BadInput(f"{run}: its rows have rates of their own, must be one (retest.tune=false)")
     if np.isnan(own.test_nll[own.usable]).any():
         raise BadInput(f"{run}: the test split was not scored, must be (training.score_test)")
-    return [[own.facts["name"], str(own.facts["run_seed"]), f"{own.facts['training']['learning_rate']:g}", name, str(number),
-             *(repr(float(value[i, k])) if own.usable[i, k] else "inf" for value in (own.valid_nll[..., -1], own.test_nll)),
-             record["environment"]["revision"]]
-            for i, name in enumerate(own.mechanisms) for k, number in enumerate(own.numbers) if own.status[i, k] != tables.MISSING]
+    return [[
+        own.facts["name"],
+        str(own.facts["run_seed"]), f"{own.facts['training']['learning_rate']:g}", name,
+        str(number), *(repr(float(value[i, k])) if own.usable[i, k] else "inf"
+                       for value in (own.valid_nll[..., -1], own.test_nll)),
+        record["environment"]["revision"]
+    ] for i, name in enumerate(own.mechanisms) for k, number in enumerate(own.numbers)
+            if own.status[i, k] != tables.MISSING]
 
 
 def _lines_of_gates(record: dict[str, Any]) -> list[list[str]]:
-    """The same of a record of gates, whose seeds that judge are those of nas-train; test nll is not known of those that tune."""
+    """The same of a record of gates, whose seeds that judge are those of nas-train; test nll is not
+    known of those that tune.
+    """
     found, seed = [], str(record["identity"]["run_seed"])
     for model in record["models"]:
-        sets = [(f"{seed} tuning", 0, one["learning_rate"], one["valid_nll"], [math.nan] * len(one["valid_nll"]))
-                for one in model["tuning"]]
-        judged = seed, digest.FIRST_HELD_OUT, model["learning_rate"], model["valid_nll"], model["test_nll"]
+        sets = [(f"{seed} tuning", 0, one["learning_rate"], one["valid_nll"],
+                 [math.nan] * len(one["valid_nll"])) for one in model["tuning"]]
+        judged = seed, digest.FIRST_HELD_OUT, model["learning_rate"], model["valid_nll"], model[
+            "test_nll"]
         for seeds, first, rate, *nll in (*sets, judged):
-            found += [[record["config"]["name"], seeds, f"{rate:g}", model["candidate"], str(first + k),
-                       *("inf" if value is None else repr(value) for value in pair), record["revision"]]
-                      for k, pair in enumerate(zip(*nll))]
+            found += [[
+                record["config"]["name"], seeds, f"{rate:g}", model["candidate"],
+                str(first + k), *("inf" if value is None else repr(value)
+                                  for value in pair), record["revision"]
+            ] for k, pair in enumerate(zip(*nll))]
     return found
 
 
@@ -84,13 +98,16 @@ def read(path: Path) -> Any:
 
 
 def added(path: Path, runs: list[str]) -> list[list[str]]:
-    """The lines of a file, where it is there, and those of runs in the place of what they train anew."""
+    """The lines of a file, where it is there, and those of runs in the place of what they train
+    anew.
+    """
     known: dict[tuple, list[str]] = {}
     if path.is_file():
         with path.open(encoding="utf-8", newline="") as file:
             head, *lines = csv.reader(file)
         if tuple(head) != TRAINING:
-            raise BadInput(f"{path}: its columns are {', '.join(head)}, must be {', '.join(TRAINING)}")
+            raise BadInput(f"{path}: its columns are {', '.join(head)}, must be "
+                           f"{', '.join(TRAINING)}")
         known = {tuple(line[:5]): line for line in lines}
     known |= {tuple(line[:5]): line for run in runs for line in lines_of(run)}
     return [known[key] for key in sorted(known)]
@@ -104,19 +121,26 @@ def grouped(lines: list[list[str]]) -> Trainings:
     return found
 
 
-def own_rate(claim: dict[str, Any], mechanism: str, trainings: Trainings) -> tuple[float, float, bool]:
-    """The rate of a mechanism, the mean validation nll that it has there over the seeds that tune, and whether it is an end of
-    the rates tried. Without such seeds the one rate of the seeds that judge."""
+def own_rate(claim: dict[str, Any], mechanism: str,
+             trainings: Trainings) -> tuple[float, float, bool]:
+    """The rate of a mechanism, the mean validation nll that it has there over the seeds that tune,
+    and whether it is an end of the rates tried. Without such seeds the one rate of the seeds that
+    judge."""
     called = claim.get("tuning", claim["judging"])
-    cells = {key[2]: own for key, own in trainings.items() if (key[0], key[1], key[3]) == (claim["task"], called, mechanism)}
+    cells = {
+        key[2]: own for key, own in trainings.items()
+        if (key[0], key[1], key[3]) == (claim["task"], called, mechanism)
+    }
     rates = sorted(cells)
     if "tuning" not in claim:
         if len(rates) != 1:
-            raise BadInput(f"{claim['task']}: {mechanism} has {len(rates)} rates with the seeds {called}, must have one")
+            raise BadInput(f"{claim['task']}: {mechanism} has {len(rates)} rates with the seeds "
+                           f"{called}, must have one")
         return rates[0], 0.0, False
     seeds = {tuple(sorted(own)) for own in cells.values()}
     if len(rates) < FEWEST_RATES or len(seeds) > 1:
-        raise BadInput(f"{claim['task']}: {mechanism} is tuned at {len(rates)} rates with {len(seeds)} sets of seeds, must be at "
+        raise BadInput(f"{claim['task']}: {mechanism} is tuned at {len(rates)} rates with "
+                       f"{len(seeds)} sets of seeds, must be at "
                        f"least {FEWEST_RATES} with the same seeds")
     mean = {rate: float(np.mean([valid for valid, _ in cells[rate].values()])) for rate in rates}
     best = min(rates, key=mean.__getitem__)
@@ -128,27 +152,33 @@ def tested(claim: dict[str, Any], trainings: Trainings) -> dict[str, Any]:
     rate, *_ = own_rate(claim, claim["mechanism"], trainings)
     rivals = {name: own_rate(claim, name, trainings) for name in claim["against"]}
     rival = min(rivals, key=lambda name: rivals[name][1])
-    own, other = ({number: test for number, (_, test) in trainings.get((claim["task"], claim["judging"], at, name), {}).items()}
-                  for name, at in ((claim["mechanism"], rate), (rival, rivals[rival][0])))
+    own, other = ({
+        number: test for number, (_, test) in trainings.get((claim["task"], claim["judging"], at,
+                                                             name), {}).items()
+    } for name, at in ((claim["mechanism"], rate), (rival, rivals[rival][0])))
     seeds = sorted(own.keys() & other.keys())
     if len(seeds) < 2:
-        raise BadInput(f"{claim['task']}: {len(seeds)} seeds {claim['judging']} judge {claim['mechanism']} at {rate:g} and {rival} at "
+        raise BadInput(f"{claim['task']}: {len(seeds)} seeds {claim['judging']} judge "
+                       f"{claim['mechanism']} at {rate:g} and {rival} at "
                        f"{rivals[rival][0]:g}, must be at least 2")
     a, b = (np.array([found[seed] for seed in seeds]) for found in (own, other))
     if not np.isfinite([a, b]).all():
         raise BadInput(f"{claim['task']}: a training run that judges failed")
     interval, p = statistics.paired_test(a - b, statistics.rounding(a, b))
     text = claim["claim"] if "tuning" in claim else f"At one learning rate: {claim['claim']}"
-    return {"claim": text, "rate": rate, "rival": rival, "rival_rate": rivals[rival][0], "open_rate": rivals[rival][2],
-            "n": len(seeds), "p": p,
-            **{name: math.expm1(value) for name, value in zip(("difference", "low", "high"), interval)}}
+    return {
+        "claim": text, "rate": rate, "rival": rival, "rival_rate": rivals[rival][0],
+        "open_rate": rivals[rival][2], "n": len(seeds), "p": p,
+        **{name: math.expm1(value) for name, value in zip(("difference", "low", "high"), interval)}
+    }
 
 
 def family(claims: list[dict[str, Any]], trainings: Trainings) -> list[dict[str, Any]]:
-    """All claims, corrected together. One is confirmed where p by Holm is below 0.05; that of a wrong sign is 1, and that of a
-    rival that may do better at a rate beyond those tried."""
+    """All claims, corrected together. One is confirmed where p by Holm is below 0.05; that of a
+    wrong sign is 1, and that of a rival that may do better at a rate beyond those tried."""
     if not 1 <= len(claims) <= MOST:
-        raise BadInput(f"{len(claims)} claims, must be 1 to {MOST}: a family that grows proves less of each")
+        raise BadInput(f"{len(claims)} claims, must be 1 to {MOST}: a family that grows proves "
+                       f"less of each")
     rows = [tested(claim, trainings) for claim in claims]
     directed = [row["p"] if row["difference"] < 0 and not row["open_rate"] else 1.0 for row in rows]
     return [row | {"p_holm": float(p), "confirmed": "yes" if p < 0.05 else "no"}
@@ -162,16 +192,27 @@ def p_text(p: float) -> str:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """The claims for people."""
-    lines = ["# Confirmatory claims", "",
-             f"Paired t-tests of test perplexity over equal seeds; p by Holm over all {len(rows)}, as 1 where the difference has the "
-             "other sign. Rates: of the mechanism and of what it is compared with, each the best for it on seeds that do not judge. "
-             "Everything else in this repository is exploratory.", "",
-             "| claim | rates | difference (95 %) | n | p | p (Holm) | |", "|---|---|--:|--:|--:|--:|---|"]
+    lines = [
+        "# Confirmatory claims", "",
+        f"Paired t-tests of test perplexity over equal seeds; p by Holm over all "
+        f"{len(rows)}, as 1 where the difference has the "
+        "other sign. Rates: of the mechanism and of what it is compared with, each the best "
+        "for it on seeds that do not judge. "
+        "Everything else in this repository is exploratory.", "",
+        "| claim | rates | difference (95 %) | n | p | p (Holm) | |",
+        "|---|---|--:|--:|--:|--:|---|"
+    ]
     for row in rows:
-        difference, low, high = (f"{100 * row[name]:+.1f}" for name in ("difference", "low", "high"))
-        lines.append(f"| {row['claim']} | {row['rate']:g}, {row['rival_rate']:g}{' (end)' if row['open_rate'] else ''} | {difference} % ({low} to {high}) | {row['n']} | "
-                     f"{p_text(row['p'])} | {p_text(row['p_holm'])} | "
-                     f"{'stands' if row['confirmed'] == 'yes' else 'falls' if row['p'] < 0.05 else 'not shown'} |")
+        difference, low, high = (f"{100 * row[name]:+.1f}"
+                                 for name in ("difference", "low", "high"))
+        lines.append(
+            f"| {row['claim']} | {row['rate']:g}, "
+            f"{row['rival_rate']:g}{' (end)' if row['open_rate'] else ''} | {difference} "
+            f"% ({low} to {high}) | {row['n']} | "
+            f"{p_text(row['p'])} | {p_text(row['p_holm'])} | "
+            + ("stands" if row["confirmed"] == "yes" else "falls" if row["p"] < 0.05
+               else "not shown") + " |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -188,7 +229,8 @@ def main(words: list[str]) -> None:
     write_whole(options.output / "trainings.csv", csv_text(TRAINING, lines).encode())
     rows = family(claims, grouped(lines))
     write_whole(options.output / "claims.md", table(rows).encode())
-    write_whole(options.output / "claims.csv", csv_text(COLUMNS, ([row[name] for name in COLUMNS] for row in rows)).encode())
+    write_whole(options.output / "claims.csv",
+                csv_text(COLUMNS, ([row[name] for name in COLUMNS] for row in rows)).encode())
 
 
 if __name__ == "__main__":

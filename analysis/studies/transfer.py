@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Says whether ranks of mechanisms transfer: does what is good in one setting stay good in another?
 
-    analysis/studies/transfer.py A B [--value nll|accuracy|test_nll] [--top K] [--without OPTION] [-o FOLDER]
-    analysis/studies/transfer.py A --spread N [--value nll|accuracy|test_nll] [--without OPTION]
+    analysis/studies/transfer.py A B [--value nll|accuracy|test_nll] [--top K] [--without OPTION]
+    [-o FOLDER] analysis/studies/transfer.py A --spread N [--value nll|accuracy|test_nll] [--without
+    OPTION]
 
 A and B are a packed table of training runs each, or runs (folders, their store.sqlite or
 results.json; several joined by commas): two tasks, two lengths of training, two sizes of the model.
 Mechanisms are matched by name; those of equal similarity and normalization are one family, and the
-verdict is for other families where there are several. --without leaves out the mechanisms that have an
-option, as where a ranking hangs on one that fails. FOLDER receives transfer.html, transfer.md, transfer.csv,
-mechanisms.csv and ranks.svg. With --spread it names N mechanisms from all over the ranking of A, a
-line each, to train in a setting that costs more: nas-train takes them.
+verdict is for other families where there are several. --without leaves out the mechanisms that have
+an option, as where a ranking hangs on one that fails. FOLDER receives transfer.html, transfer.md,
+transfer.csv, mechanisms.csv and ranks.svg. With --spread it names N mechanisms from all over the
+ranking of A, a line each, to train in a setting that costs more: nas-train takes them.
 """
 
 import argparse
@@ -39,7 +40,8 @@ from attnas.analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pic
 from attnas.analysis.statistics import Interval
 from attnas.analysis.svg import tip
 from attnas.analysis.tables import Table
-from attnas.analysis.transfer import FAMILY, FEWEST_FAMILIES, RELIABLE, Matched, Side, Tau, Transfer, bracketed, matched, spread
+from attnas.analysis.transfer import (FAMILY, FEWEST_FAMILIES, RELIABLE, Matched, Side, Tau,
+                                      Transfer, bracketed, matched, spread)
 from attnas.analysis.words import counted, digits, listed, p_value
 
 
@@ -51,7 +53,8 @@ def guidance(found: Transfer) -> str:
     """In a sentence: may one setting guide a search on the other?"""
     a, b = (side.label for side in found.sides)
     words = [_guides(found, guide) for guide in (0, 1)]
-    alike = (f"{100 * found.alike:.0f} % of all pairs of mechanisms are ordered alike (Kendall's tau "
+    alike = (f"{100 * found.alike:.0f} % of all pairs of mechanisms are ordered alike (Kendall's "
+             f"tau "
              f"{found.tau})")
     shared = (f"of the {found.top} best of either {found.overlap.point} are shared, "
               f"{'more' if found.shares else 'not clearly more'} than chance gives "
@@ -83,15 +86,18 @@ def verdict(common: Matched, found: Transfer) -> list[str]:
     items = [guidance(found),
              f"Compared are {len(common.names)} mechanisms that {a.label} ({common.sizes[0]}, "
              f"{_seeds(a)}) and {b.label} ({common.sizes[1]}, {_seeds(b)}) both have, by the mean "
-             f"{common.value} of their seeds" + (f"; left out are {common.rest}." if common.rest else ".")]
+             f"{common.value} of their seeds" + (f"; left out are "
+                                                 f"{common.rest}." if common.rest else ".")]
     if found.families is not None:
-        items[-1] += (f" Those of equal {' and '.join(FAMILY)} are one family, and intervals over families "
+        items[-1] += (f" Those of equal {' and '.join(FAMILY)} are one family, and intervals over "
+                      f"families "
                       "are for other families like these.")
     if found.ceiling is not None:
         corrected = found.corrected
         items.append(
             f"Two halves of its own seeds agree by tau {bracketed(a.halves[0])} in {a.label} and "
-            f"{bracketed(b.halves[0])} in {b.label}. With noise like that, settings that rank alike "
+            f"{bracketed(b.halves[0])} in {b.label}. With noise like that, settings that rank "
+            f"alike "
             f"would show tau {found.ceiling:.2f}; " + (
                 f"corrected for it, tau is {bracketed(corrected)}." if corrected else
                 f"tau is not corrected for it, since noise is more than half of what "
@@ -138,34 +144,46 @@ def numbers(found: Transfer) -> Chapter:
     rows = [
         *([["tau, interval over families", str(found.tau)]] if clustered else []),
         ["tau, interval over mechanisms", found.tau.over_mechanisms],
-        *([["tau of the means of families", str(found.between or "not known")],
-           ["tau within a family, mean over families", bracketed(found.within)]] if clustered else []),
+        *([["tau of the means of families",
+            str(found.between or "not known")],
+           ["tau within a family, mean over families",
+            bracketed(found.within)]] if clustered else []),
         ["tau, interval over seeds", bracketed(found.tau_of_seeds)],
-        [f"tau of two halves of the seeds of {a}", bracketed(halves[0])],
-        [f"tau of two halves of the seeds of {b}", bracketed(halves[1])],
-        ["tau to expect where both rank alike",
-         "not known" if found.ceiling is None else f"{found.ceiling:.2f}"],
-        [f"tau, corrected for noise{over}", bracketed(found.corrected)],
-        *itertools.chain.from_iterable(
-            _rows_of_half(f"tau in the better half of {label}", half, clustered)
-            for label, half in zip((a, b), found.better_half)),
-        [f"of the {found.top} best of either, shared", bracketed(found.overlap, _whole)],
+        [f"tau of two halves of the seeds of {a}",
+         bracketed(halves[0])], [f"tau of two halves of the seeds of {b}",
+                                 bracketed(halves[1])],
+        [
+            "tau to expect where both rank alike",
+            "not known" if found.ceiling is None else f"{found.ceiling:.2f}"
+        ], [f"tau, corrected for noise{over}",
+            bracketed(found.corrected)], *itertools.chain.from_iterable(
+                _rows_of_half(f"tau in the better half of {label}", half, clustered)
+                for label, half in zip((a, b), found.better_half)),
+        [f"of the {found.top} best of either, shared",
+         bracketed(found.overlap, _whole)],
         ["the same by chance", f"{found.chance:.2f}, {p_of_shared}"],
-        [f"place in {b} of the best of {a}", bracketed(found.chosen[0].place, _whole)],
-        [f"place in {a} of the best of {b}", bracketed(found.chosen[1].place, _whole)]]
+        [f"place in {b} of the best of {a}",
+         bracketed(found.chosen[0].place, _whole)],
+        [f"place in {a} of the best of {b}",
+         bracketed(found.chosen[1].place, _whole)]
+    ]
     return Chapter("numbers", "In numbers", [Columns(["", "value [95 %]"], rows), Bullets([
-        "Intervals are of 95 %, each for itself. p is that of a permutation test; for few mechanisms "
+        "Intervals are of 95 %, each for itself. p is that of a permutation test; for few "
+        "mechanisms "
         "it is exact, and intervals over mechanisms are wide.",
         *(_notes_on_families(found) if clustered else []),
-        "Over mechanisms: for other mechanisms like these, each with as many seeds; so are those of "
-        "halves of seeds. Here and in p they count as independent, though they share options, so that "
+        "Over mechanisms: for other mechanisms like these, each with as many seeds; so are those "
+        "of "
+        "halves of seeds. Here and in p they count as independent, though they share options, so "
+        "that "
         "both are too sure.",
         "Over seeds: for these very mechanisms with as many other seeds, redrawn within each; it "
         "says nothing of other mechanisms. Intervals of counts and places are of this kind. Either "
         "kind leaves out what one seed does to many mechanisms alike.",
         "Halves have half of the seeds and agree less than all of them would; the tau to expect "
         "counts with all.",
-        "The correction is a hint: it holds for jointly normal values, and takes the reliabilities, "
+        "The correction is a hint: it holds for jointly normal values, and takes the "
+        "reliabilities, "
         "which are estimates, as known.",
         "The better half is chosen by the mean of one setting, noise included."])])
 
@@ -180,11 +198,16 @@ def _rows_of_half(what: str, half: Tau | None, clustered: bool) -> list[list[str
 def _notes_on_families(found: Transfer) -> list[str]:
     return [
         f"Over families, mechanisms of equal {' and '.join(FAMILY)}: for other families like the "
-        f"{found.tau.families} here. The verdict goes by it. It is, as that over mechanisms, Student's of "
-        "the jackknife on the scale of Fisher's z; this one leaves out a family at a time and has one "
-        f"degree of freedom fewer than families. Below {FEWEST_FAMILIES} families there is none. Families "
-        "that share one of their two options count as independent, so that it is still rather too sure.",
-        "p over families of the number shared is that of a t test of what each family adds to it beyond "
+        f"{found.tau.families} here. The verdict goes by it. It is, as that over mechanisms, "
+        f"Student's of "
+        "the jackknife on the scale of Fisher's z; this one leaves out a family at a time and has "
+        "one "
+        f"degree of freedom fewer than families. Below {FEWEST_FAMILIES} families there is none. "
+        f"Families "
+        "that share one of their two options count as independent, so that it is still rather too "
+        "sure.",
+        "p over families of the number shared is that of a t test of what each family adds to it "
+        "beyond "
         "chance, or p over mechanisms where that is larger."]
 
 
@@ -239,20 +262,20 @@ def summary(found: Transfer) -> str:
     families_of_halves = [tau.of_families if tau else nothing for tau in found.better_half]
     rows = {
         "mechanisms": found.size, "families": found.tau.families,
-        "tau_families": found.tau.of_families, "tau_mechanisms": found.tau.interval, "tau_p": found.tau.p,
-        "tau_between_families": found.between and found.between.interval,
-        "tau_between_families_p": found.between and found.between.p, "tau_within_families": found.within,
-        "tau_seeds": found.tau_of_seeds, "tau_corrected": found.corrected,
-        "tau_ceiling": found.ceiling, "ordered_alike": found.alike,
-        "halves_a": halves[0], "halves_b": halves[1], "reliability_a": reliability[0],
-        "reliability_b": reliability[1], "better_half_a": halves_of[0],
-        "better_half_b": halves_of[1], "better_half_families_a": families_of_halves[0],
+        "tau_families": found.tau.of_families, "tau_mechanisms": found.tau.interval,
+        "tau_p": found.tau.p, "tau_between_families": found.between and found.between.interval,
+        "tau_between_families_p": found.between and found.between.p, "tau_within_families":
+            found.within, "tau_seeds": found.tau_of_seeds, "tau_corrected": found.corrected,
+        "tau_ceiling": found.ceiling, "ordered_alike": found.alike, "halves_a": halves[0],
+        "halves_b": halves[1], "reliability_a": reliability[0], "reliability_b": reliability[1],
+        "better_half_a": halves_of[0], "better_half_b": halves_of[1],
+        "better_half_families_a": families_of_halves[0],
         "better_half_families_b": families_of_halves[1], "top": found.top, "overlap": found.overlap,
         "overlap_chance": found.chance, "overlap_p": found.overlap_p,
-        "overlap_families_p": found.overlap_families_p,
-        "best_of_a_in_b": found.chosen[0].place, "best_of_b_in_a": found.chosen[1].place,
-        "loss_of_best_of_a_in_b": found.chosen[0].loss,
-        "loss_of_best_of_b_in_a": found.chosen[1].loss}
+        "overlap_families_p": found.overlap_families_p, "best_of_a_in_b": found.chosen[0].place,
+        "best_of_b_in_a": found.chosen[1].place, "loss_of_best_of_a_in_b": found.chosen[0].loss,
+        "loss_of_best_of_b_in_a": found.chosen[1].loss
+    }
     filled = {name: Interval(value, np.nan, np.nan) if isinstance(value, (int, float)) else
               value or nothing for name, value in rows.items()}
     return csv_text(["name", "value", "low", "high"],
@@ -293,7 +316,8 @@ def main(arguments: list[str]) -> None:
                         help="how many count as best, at most half of the mechanisms "
                         "(default: %(default)s)")
     parser.add_argument("--without", action="append", default=[], metavar="OPTION",
-                        help="leave out mechanisms with this option in their name, as additive is; may "
+                        help="leave out mechanisms with this option in their name, as additive "
+                             "is; may "
                         "be given several times")
     parser.add_argument("-o", "--output", default="transfer", metavar="FOLDER")
     options = parser.parse_args(arguments)
@@ -303,13 +327,15 @@ def main(arguments: list[str]) -> None:
     without = [*dict.fromkeys(map(read[0].schema.stored, options.without))]
     if options.spread:
         named = spread(*read, options.value, options.spread, without)
-        print("\n".join(name if "|" in name or name.startswith("model{") else f"model{{}}/{name}" for name in named))
+        print("\n".join(name if "|" in name or name.startswith("model{") else f"model{{}}/{name}"
+                        for name in named))
         return
     common = matched(*read, options.value, without)
     found = Transfer(common.sides, options.top, families=common.families)
     sentences = verdict(common, found)
     page = Report(" and ".join(side.label for side in found.sides)
-                  + (f", without {' or '.join(without)}" if without else "") + ": do ranks transfer?", [
+                  + (f", without {' or '.join(without)}" if without else "") + ": do ranks "
+                                                                               "transfer?", [
         Chapter("verdict", "Verdict", [Bullets(sentences)]), numbers(found),
         ranks(common, found),
         making(read, common, f"analysis/studies/transfer.py {shlex.join(arguments)}")])

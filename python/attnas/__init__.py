@@ -4,20 +4,24 @@
     run = attnas.run("configs/smoke.yaml", output="runs/x", **{"algorithm.population": 8})
     run = attnas.load("runs/x")
     run.front
-    layer = attnas.Attention("dot|sparsemax|none|fixed|bias|0.1", width=256, heads=4)   # with PyTorch
-    table = attnas.Table("problems/tables/text.table")                                   # with nothing
+    layer = attnas.Attention("dot|sparsemax|none|fixed|bias|0.1", width=256, heads=4)   # with
+    PyTorch table = attnas.Table("problems/tables/text.table")                                   #
+    with nothing
 
 docs/python.md has more. The programs of attnas do the work, or its library in this process (Study,
-AskAndTell); what a run says of itself is read as the scripts of analysis/ read it. Names are imported when they
-are asked for, since a table needs nothing beside Python, and the others numpy, pandas and scipy.
+AskAndTell); what a run says of itself is read as the scripts of analysis/ read it. Names are
+imported when they are asked for, since a table needs nothing beside Python, and the others numpy,
+pandas and scipy.
 """
 
 import importlib
 
-_MODULES = {"Attention": "attention", "AskAndTell": "study", "Candidate": "functions", "Error": "errors", "InputError": "errors",
-            "MachineError": "errors", "Order": "study", "Run": "result", "Search": "functions", "Stopped": "errors",
-            "Study": "study", "Table": "table", "algorithm": "functions", "load": "result", "objective": "functions",
-            "run": "launch"}
+_MODULES = {
+    "Attention": "attention", "AskAndTell": "study", "Candidate": "functions", "Error": "errors",
+    "InputError": "errors", "MachineError": "errors", "Order": "study", "Run": "result",
+    "Search": "functions", "Stopped": "errors", "Study": "study", "Table": "table",
+    "algorithm": "functions", "load": "result", "objective": "functions", "run": "launch"
+}
 _ALONE = ("errors", "table")  # modules on Python's own library
 _SUBMODULES = {*_MODULES.values(), "frames", "library", "model", "settings"}
 

@@ -116,7 +116,8 @@ def rows(model: Model) -> Iterator[str]:
                                      ("the baseline", [digest["baseline"]], model.run.baseline)):
         if candidate is None:
             continue
-        errors = next(own["standard_errors"] for own in records if own["candidate"] == candidate.name)
+        errors = next(own["standard_errors"] for own in records
+                      if own["candidate"] == candidate.name)
         deviations = [errors[objective.name] for objective in model.run.objectives]
         cells = [number(value) + (f" ± {number(error)}" if error is not None else "")
                  for value, error in zip(candidate.values, deviations)]

@@ -48,16 +48,11 @@ Environment:
 def run_main(program: str, body: Callable[[], int | None]) -> int:
     """Runs a program's body. What it throws becomes a sentence on standard error, headed by the
     program's name, and an exit code, as docs/reliability.md has them. @return  the exit code."""
-    def stop(_number, _frame):
-        raise KeyboardInterrupt
-
     def tell(what: object, code: int) -> int:
         print(f"{program}: {printable(str(what))}", file=sys.stderr)
         return code
 
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGXCPU):
-        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
-            signal.signal(number, stop)
+    _listen_to_signals()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
@@ -79,6 +74,15 @@ def run_main(program: str, body: Callable[[], int | None]) -> int:
         return tell(f"{where}: {error.strerror}", MACHINE_FAILED)
     except MemoryError:
         return tell("no memory left", MACHINE_FAILED)
+
+
+def _listen_to_signals() -> None:
+    def stop(_number, _frame):
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGXCPU):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, stop)
 
 
 def _forget_output() -> None:

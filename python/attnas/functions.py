@@ -23,7 +23,9 @@ class Candidate:
     """What an objective is computed from before training."""
 
     name: str  # canonical, as in a run's column `candidate`
-    genes: Genotype  # components by their keys, "none" where no layer has one; of other genes than the paper's six what is not default
+    # components by their keys, "none" where no layer has one; of other genes than the paper's six
+    # what is not default
+    genes: Genotype
     parameters: int
     flops: float  # of a forward pass of one sequence
     layers: int
@@ -54,7 +56,8 @@ class Search:
         #: Where all randomness must come from, so that the run can be continued.
         self.random = random.Random(seed)
         #: The initial population, which is asked for already: pairs of a genotype and its fitness.
-        self.population = [(genotype, _fitness(values)) for genotype, values in json.loads(asking.initial())]
+        self.population = [(genotype, _fitness(values))
+                           for genotype, values in json.loads(asking.initial())]
 
     def ask(self, genotypes: Sequence[Mapping[str, Any]]) -> list[float] | list[tuple[float, ...]]:
         """Fitness of some candidates, which are measured together. Does not return where the search
@@ -65,12 +68,18 @@ class Search:
         """
         if self._asking is None:
             raise InputError("the search has ended, so that nothing can be asked")
-        return [_fitness(values) for values in json.loads(self._asking.ask(json.dumps(list(genotypes))))]
+        return [
+            _fitness(values) for values in json.loads(self._asking.ask(json.dumps(list(genotypes))))
+        ]
 
     def draw(self) -> Genotype:
-        """A genotype drawn uniformly, gene by gene; by their logarithms, where a gene's `log` is true."""
-        return {name: self.random.choice(values) if isinstance(values, list) else self._number(name, *values)
-                for name, values in self.space.items()}
+        """A genotype drawn uniformly, gene by gene; by their logarithms, where a gene's `log` is
+        true.
+        """
+        return {
+            name: self.random.choice(values) if isinstance(values, list) else self._number(
+                name, *values) for name, values in self.space.items()
+        }
 
     def _number(self, name: str, low: float, high: float) -> float:
         if name not in self._logarithmic:
@@ -100,35 +109,43 @@ objectives: dict[str, _Objective] = {}
 algorithms: dict[str, _Algorithm] = {}
 
 
-def objective(name: str, *, sense: str = "min", range: tuple[float, float] | None = None, unit: str = "1",
-              source: str = "analytic", version: str | None = None) -> Callable[[Callable], Callable]:
+def objective(name: str, *, sense: str = "min", range: tuple[float, float] | None = None,
+              unit: str = "1", source: str = "analytic",
+              version: str | None = None) -> Callable[[Callable], Callable]:
     """Makes a function an objective, which configurations of this process name as any other.
 
     @param sense    "min" or "max".
     @param range    the least and the largest value to expect, which scales it.
     @param source   "analytic": of a Candidate, cheap, always the same; "measured": of a Candidate,
-        called once for each that is about to be trained, and recorded; "trained": of the record of a
-        finished evaluation, a dict with "candidate", "replicate", "values", "curve" and "measured".
-    @param version  a run continues with the same one only; default: a hash of the function's source,
-        which does not cover what it calls.
-    @throws InputError  where an argument cannot be used, the name is taken, or attnas._core is missing.
+        called once for each that is about to be trained, and recorded; "trained": of the record of
+        a finished evaluation, a dict with "candidate", "replicate", "values", "curve" and
+        "measured".
+    @param version  a run continues with the same one only; default: a hash of the function's
+        source, which does not cover what it calls.
+    @throws InputError  where an argument cannot be used, the name is taken, or attnas._core is
+        missing.
     """
     _require("objective", name, "sense", sense, ("min", "max"))
     _require("objective", name, "source", source, ("analytic", "measured", "trained"))
-    if range is not None and not (len(range) == 2 and all(map(math.isfinite, range)) and range[0] < range[1]):
-        raise InputError(f"objective {name}: range = {range}, must be the least and the largest value to expect")
-    ends = None if range is None else tuple(map(float, range if sense == "min" else reversed(range)))
+    if range is not None and not (len(range) == 2 and all(map(math.isfinite, range))
+                                  and range[0] < range[1]):
+        raise InputError(f"objective {name}: range = {range}, must be the least and the largest "
+                         f"value to expect")
+    ends = None if range is None else tuple(map(float,
+                                                range if sense == "min" else reversed(range)))
 
     def register(function: Callable) -> Callable:
-        own = _Objective(function, _version("objective", name, function, version), source, sense == "max", ends, unit)
+        own = _Objective(function, _version("objective", name, function, version), source,
+                         sense == "max", ends, unit)
         core().add_objective(name, _summary(function))
         objectives[name] = own
         return function
     return register
 
 
-def algorithm(name: str, *, objectives: str = "any",
-              version: str | None = None) -> Callable[[Callable[[Search], None]], Callable[[Search], None]]:
+def algorithm(
+        name: str, *, objectives: str = "any", version: str | None = None
+) -> Callable[[Callable[[Search], None]], Callable[[Search], None]]:
     """Makes a function an algorithm, which configurations of this process name as any other. It is
     called with a Search, whose initial population is measured, and asks until it returns or the
     search ends. A run is continued by calling it again from the same seed.
@@ -149,9 +166,13 @@ def algorithm(name: str, *, objectives: str = "any",
 
 
 def _candidate(facts: dict[str, Any]) -> Candidate:
-    """The six genes are always there: what no layer of a model has, as of a control without a mixer, is "none" or 0."""
-    without = {"similarity": "none", "normalization": "none", "gating": "none", "temperature": "none", "bias": "none",
-               "attention_dropout": 0.0}
+    """The six genes are always there: what no layer of a model has, as of a control without a
+    mixer, is "none" or 0.
+    """
+    without = {
+        "similarity": "none", "normalization": "none", "gating": "none", "temperature": "none",
+        "bias": "none", "attention_dropout": 0.0
+    }
     return Candidate(**{**facts, "genes": {**without, **facts["genes"]}})
 
 
@@ -196,7 +217,8 @@ def _version(kind: str, name: str, function: Callable, given: str | None) -> str
     try:
         source = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):
-        raise InputError(f"{kind} {name}: the source of {function!r} is not known, must be given a version") from None
+        raise InputError(f"{kind} {name}: the source of {function!r} is not known, must be given "
+                         f"a version") from None
     return hashlib.sha256(source.encode()).hexdigest()[:12]
 
 

@@ -46,7 +46,8 @@ def run(config: str | os.PathLike | Mapping[str, Any], output: str | os.PathLike
     program = digest.program("nas-run")
     if program is None:
         raise InputError("there is no nas-run on PATH, beside this package's installation or in "
-                         "build/*/bin of the current folder; build attnas, or add its folder to PATH")
+                         "build/*/bin of the current folder; build attnas, or add its folder to "
+                         "PATH")
     if progress is None:
         terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
         progress = terminal or "ipykernel" in sys.modules
@@ -70,8 +71,8 @@ def run(config: str | os.PathLike | Mapping[str, Any], output: str | os.PathLike
 
 
 def _watched(command: list[str], show: Callable[[str], None]) -> tuple[int, bytes, str]:
-    """Runs nas-run on a terminal of its own, since there it says all the time how far it is. If this
-    process ends, that terminal hangs up, and nas-run stops as it does on SIGHUP.
+    """Runs nas-run on a terminal of its own, since there it says all the time how far it is. If
+    this process ends, that terminal hangs up, and nas-run stops as it does on SIGHUP.
 
     @param show  receives each status that differs from the one before.
     @return  exit code, the end of what it printed, and its standard error.
@@ -124,7 +125,8 @@ def _status(times: str, quality: str) -> str:
 
 
 class _Line:
-    """A line of standard output that is rewritten; notebooks do as terminals at a carriage return."""
+    """A line of standard output that is rewritten; notebooks do as terminals at a carriage return.
+    """
 
     def __init__(self) -> None:
         self.shown = self.last = ""

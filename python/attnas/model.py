@@ -1,16 +1,19 @@
 """A transformer language model of any attention mechanism that attnas searches, in plain PyTorch.
 
-Needs Python 3.9 and torch 1.13, or later ones, and the files beside it: config.json says what the model is made of,
-model.safetensors holds its weights, vocabulary.txt its words.
+Needs Python 3.9 and torch 1.13, or later ones, and the files beside it: config.json says what the
+model is made of, model.safetensors holds its weights, vocabulary.txt its words.
 
     python model.py FOLDER --text FILE                         # perplexity of a text
-    python model.py FOLDER --generate "a prompt" --tokens 20   # what the model takes to be likeliest after a prompt
+    python model.py FOLDER --generate "a prompt" --tokens 20   # what the model takes to be
+    likeliest after a prompt
 
     from model import Attention, load
     logits = load("FOLDER")(tokens)                            # (B, T) ids to (B, T, V)
-    layer = Attention(width=256, heads=4, context=512, normalization="sink", position="rope")   # for a model of your own
+    layer = Attention(width=256, heads=4, context=512, normalization="sink", position="rope")   #
+    for a model of your own
 
-Letters: B batch, T tokens, D width, H heads, G heads of keys and values, d = D / H, L context; scores s_ij of query i and key j.
+Letters: B batch, T tokens, D width, H heads, G heads of keys and values, d = D / H, L context;
+scores s_ij of query i and key j.
 """
 
 import argparse
@@ -25,16 +28,18 @@ from torch import nn
 from torch.nn import functional as F
 
 if __package__:
-    from .model_attention import Attention, GatedConvolution, RmsNorm, integer, linear, require_in_range, require_known
+    from .model_attention import (Attention, GatedConvolution, RmsNorm, integer, linear,
+                                  require_in_range, require_known)
     from .model_recurrent import Recurrent
 else:  # in the folder of this file
-    from model_attention import Attention, GatedConvolution, RmsNorm, integer, linear, require_in_range, require_known
+    from model_attention import (Attention, GatedConvolution, RmsNorm, integer, linear,
+                                 require_in_range, require_known)
     from model_recurrent import Recurrent
 
 
 class FeedForward(nn.Module):
-    """gelu: W_2 gelu(W_1 x + b_1) + b_2;  relu2: W_2 max(W_1 x + b_1, 0)^2 + b_2;  swiglu: W_2 (silu(W_g x) * W_1 x).
-    Dropout before W_2."""
+    """gelu: W_2 gelu(W_1 x + b_1) + b_2;  relu2: W_2 max(W_1 x + b_1, 0)^2 + b_2;  swiglu: W_2
+    (silu(W_g x) * W_1 x). Dropout before W_2."""
 
     KINDS = ("gelu", "relu2", "swiglu")
 
@@ -66,7 +71,8 @@ MIXERS = {"attn": "attention", "recurrent": "recurrent", "conv": "conv", "none":
 
 
 class Block(nn.Module):
-    """One layer, M attention or another mixer and F feed-forward layer, either of which may be missing.
+    """One layer, M attention or another mixer and F feed-forward layer, either of which may be
+    missing.
 
         pre       h + M(n_1 h), then h + F(n_2 h)
         post      n_1(h + M h), then n_2(h + F h)
@@ -86,7 +92,8 @@ class Block(nn.Module):
         self.parts = []
         self.mixer = MIXERS[mixer]
         if mixer == "attn":
-            self.attention = Attention(width, context=model["context"], semantics=semantics, layer=layer, **genes)
+            self.attention = Attention(width, context=model["context"], semantics=semantics,
+                                       layer=layer, **genes)
         elif mixer == "conv":
             self.conv = GatedConvolution(width, **genes)
         elif mixer == "recurrent":
@@ -120,7 +127,8 @@ class Block(nn.Module):
             return stream + sum(increments)
         for part in self.parts:
             norm = getattr(self, part + "_norm")
-            increment = self.increment(part, stream if self.place == "post" else norm(stream), stream, values)
+            increment = self.increment(part, stream if self.place == "post" else norm(stream),
+                                       stream, values)
             if self.place == "sandwich":
                 increment = getattr(self, part + "_norm_out")(increment)
             stream = stream + (self.dropout(increment) if part == "feed_forward" else increment)
@@ -132,7 +140,8 @@ class Block(nn.Module):
 def sinusoids(tokens, width):
     """S[t, m] = sin (m even) or cos (m odd) of t 10000^(-(m - m mod 2) / D), (T, D)."""
     m = torch.arange(width, dtype=torch.double)
-    angles = torch.arange(tokens, dtype=torch.double).unsqueeze(1) * torch.pow(10000.0, -(m - m % 2) / width)
+    angles = torch.arange(tokens, dtype=torch.double).unsqueeze(1) * torch.pow(
+        10000.0, -(m - m % 2) / width)
     return torch.where(m % 2 == 0, angles.sin(), angles.cos())
 
 
@@ -160,14 +169,18 @@ class Transformer(nn.Module):
             self.value_embedding = nn.Embedding(model["vocabulary"], model["width"])
             nn.init.normal_(self.value_embedding.weight, std=0.02)
         self.dropout = nn.Dropout(model["dropout"])
-        self.layers = nn.ModuleList(Block(model, genes, semantics, layer) for layer, genes in enumerate(config["layers"]))
+        self.layers = nn.ModuleList(
+            Block(model, genes, semantics, layer) for layer, genes in enumerate(config["layers"]))
         ends_normalised = model["block"] == "parallel" or model["norm_place"] != "post"
         self.final_norm = NORMS[model["norm"]](model["width"]) if ends_normalised else nn.Identity()
-        self.head = None if model["tied"] else linear(model["width"], model["vocabulary"], bias=False)
-        if semantics == "corrected":  # residual outputs, so that the stream begins at one scale at any depth
+        self.head = None if model["tied"] else linear(model["width"], model["vocabulary"],
+                                                      bias=False)
+        # residual outputs, so that the stream begins at one scale at any depth
+        if semantics == "corrected":
             for layer in self.layers:
                 for part in layer.parts:
-                    output = layer.feed_forward.contract if part == "feed_forward" else getattr(layer, part).out_proj
+                    output = layer.feed_forward.contract if part == "feed_forward" else getattr(
+                        layer, part).out_proj
                     nn.init.normal_(output.weight, std=0.02 / math.sqrt(2 * len(self.layers)))
 
     def forward(self, tokens):
@@ -179,15 +192,18 @@ class Transformer(nn.Module):
         length = tokens.shape[1]  # an int; where a graph is made of the model, a variable of it
         if self.positions == "learned":
             if isinstance(length, int) and length > self.context:
-                raise ValueError(f"{length} tokens, must be at most {self.context}: positions are learned")
+                raise ValueError(f"{length} tokens, must be at most {self.context}: positions are "
+                                 f"learned")
             stream = stream + self.position(torch.arange(length, device=tokens.device))
         elif self.positions == "sinusoidal":
-            stream = stream + self.position_scale * sinusoids(length, self.embedding.embedding_dim).to(stream)
+            stream = stream + self.position_scale * sinusoids(
+                length, self.embedding.embedding_dim).to(stream)
         stream = self.dropout(stream)
         values = None if self.value_embedding is None else self.value_embedding(tokens)
         for layer in self.layers:
             stream = layer(stream, values)
-        return F.linear(self.final_norm(stream), self.embedding.weight if self.head is None else self.head.weight)
+        return F.linear(self.final_norm(stream),
+                        self.embedding.weight if self.head is None else self.head.weight)
 
 
 def parse_json(data):
@@ -201,22 +217,29 @@ def parse_json(data):
 
 
 def places_of(header, size):
-    """(begin, end, name, shape) of each tensor of float32 in the order of its bytes, which are `size` in all."""
+    """(begin, end, name, shape) of each tensor of float32 in the order of its bytes, which are
+    `size` in all.
+    """
     places = []
     for name, entry in header.items():
         if entry["dtype"] != "F32":
             raise ValueError(f"{name} is of type {entry['dtype']}, must be F32")
         shape, (begin, end) = entry["shape"], entry["data_offsets"]
-        if any(type(number) is not int or not 0 <= number <= size for number in (*shape, begin, end)):
-            raise ValueError(f"{name} has shape {shape} at {begin} to {end}, must be integers in [0, {size}]")
+        if any(
+                type(number) is not int or not 0 <= number <= size
+                for number in (*shape, begin, end)):
+            raise ValueError(f"{name} has shape {shape} at {begin} to {end}, must be integers in "
+                             f"[0, {size}]")
         if end - begin != 4 * math.prod(shape):
-            raise ValueError(f"{name} has {end - begin} bytes, must have {4 * math.prod(shape)} for shape {shape}")
+            raise ValueError(f"{name} has {end - begin} bytes, must have {4 * math.prod(shape)} "
+                             f"for shape {shape}")
         places.append((begin, end, name, shape))
     places.sort()
     last = 0
     for begin, end, name, _ in places:
         if begin != last:
-            raise ValueError(f"{name} begins at byte {begin}, must at {last}, where the one before ends")
+            raise ValueError(f"{name} begins at byte {begin}, must at {last}, where the one "
+                             f"before ends")
         last = end
     if last != size:
         raise ValueError(f"has {size} bytes of numbers, must have {last}")
@@ -240,7 +263,8 @@ def tensors_of(data):
     tensors = {}
     for begin, end, name, shape in places_of(header, len(data)):
         count = (end - begin) // 4
-        values = torch.frombuffer(data, dtype=torch.float32, count=count, offset=begin) if count else torch.empty(0)
+        values = torch.frombuffer(data, dtype=torch.float32, count=count,
+                                  offset=begin) if count else torch.empty(0)
         if not (values.abs() <= LARGEST_WEIGHT).all():
             raise ValueError(f"{name} has a number that is none, or beyond {LARGEST_WEIGHT:g}")
         tensors[name] = values.reshape(shape).clone()
@@ -259,7 +283,9 @@ def read_safetensors(path, check=lambda data: None):
 
 
 def expect_digest(config, path, data):
-    """Refuses a file of another SHA-256 than config.json says. Its own is that of its bytes with 0 for each digit of that."""
+    """Refuses a file of another SHA-256 than config.json says. Its own is that of its bytes with 0
+    for each digit of that.
+    """
     digests, name = config.get("sha256"), os.path.basename(path)
     if digests is None:  # a folder of an earlier version
         return
@@ -268,7 +294,8 @@ def expect_digest(config, path, data):
         data = data.replace(expected.encode(), b"0" * len(expected))
     found = hashlib.sha256(data).hexdigest()
     if found != expected:
-        raise ValueError(f"its SHA-256 is {found}, must be {expected} as config.json says: it is damaged, or of another model")
+        raise ValueError(f"its SHA-256 is {found}, must be {expected} as config.json says: it is "
+                         f"damaged, or of another model")
 
 
 def check_sizes(config):
@@ -277,8 +304,8 @@ def check_sizes(config):
         config[name]
     require_known("semantics", config["semantics"], ("corrected", "published"))
     model, layers = config["model"], config["layers"]
-    for name, least, most in (("vocabulary", 1, 1e8), ("context", 1, 1e9), ("width", 1, 1e6), ("heads", 1, 1e6),
-                              ("feed_forward", 1, 1e4), ("hidden", 0, 1e7)):
+    for name, least, most in (("vocabulary", 1, 1e8), ("context", 1, 1e9), ("width", 1, 1e6),
+                              ("heads", 1, 1e6), ("feed_forward", 1, 1e4), ("hidden", 0, 1e7)):
         model[name] = integer(name, model[name], least, most)
     require_in_range("dropout", model["dropout"], 0, 1)
     if not isinstance(model["tied"], bool):
@@ -291,10 +318,12 @@ def check_sizes(config):
 
 
 def least_parameters(config):
-    """So many a model has at least: how much memory it takes is not for config.json alone to say."""
+    """So many a model has at least: how much memory it takes is not for config.json alone to say.
+    """
     width = config["model"]["width"]
-    count = width * (config["model"]["vocabulary"] +
-                     (config["model"]["context"] if config["model"]["position_embedding"] == "learned" else 0))
+    count = width * (
+        config["model"]["vocabulary"] +
+        (config["model"]["context"] if config["model"]["position_embedding"] == "learned" else 0))
     for layer in config["layers"]:
         count += width * width * {"none": 0, "conv": 4}.get(layer["mixer"], 2)
         count += 2 * width * layer["hidden"] * (layer["ffn"] != "none")
@@ -302,7 +331,9 @@ def least_parameters(config):
 
 
 def read_config(folder):
-    """config.json of a folder. The rules of its files are in docs/files.md of attnas, "A model in PyTorch"."""
+    """config.json of a folder. The rules of its files are in docs/files.md of attnas, "A model in
+    PyTorch".
+    """
     path = os.path.join(folder, "config.json")
     with open(path, "rb") as file:
         data = file.read()
@@ -323,7 +354,8 @@ def load(folder):
     weights = read_safetensors(path, lambda data: expect_digest(config, path, data))
     numbers, least = sum(values.numel() for values in weights.values()), least_parameters(config)
     if numbers < least:
-        raise ValueError(f"{path}: has {numbers} numbers, the model of config.json has more than {least}")
+        raise ValueError(f"{path}: has {numbers} numbers, the model of config.json has more than "
+                         f"{least}")
     try:
         model = Transformer(config)
     except ValueError as error:
@@ -333,7 +365,9 @@ def load(folder):
 
 
 def read_tokens(path, config):
-    """A tokenizer.json with the digest that the configuration has; what reads it is in folders that have one."""
+    """A tokenizer.json with the digest that the configuration has; what reads it is in folders that
+    have one.
+    """
     if __package__:
         from .model_tokens import Tokens
     else:
@@ -351,8 +385,9 @@ class Text:
     """How text becomes tokens and windows, as in training."""
 
     LAYOUTS = {("byte", "standard"): (), ("word", "standard"): ("unknown", "end_of_sentence"),
-               ("word", "published"): ("pad", "unknown", "end_of_sentence"), ("char", "standard"): ("unknown",),
-               ("residue", "standard"): ("unknown",), ("bpe", "standard"): ()}
+               ("word", "published"): ("pad", "unknown", "end_of_sentence"),
+               ("char", "standard"): ("unknown", ), ("residue", "standard"): ("unknown", ),
+               ("bpe", "standard"): ()}
     NAMES = {"pad": b"<pad>", "unknown": b"<unk>", "end_of_sentence": b"<eos>"}
 
     def __init__(self, folder, config):
@@ -369,7 +404,8 @@ class Text:
             raise ValueError(f"{os.path.join(folder, 'config.json')}: {error}") from None
         self.length = config["model"]["context"]
         self.bytes, self.published = form["unit"] == "byte", form["layout"] == "published"
-        self.never = [ids[name] for name in ("pad", "unknown") if ids[name] >= 0]  # stand for no text
+        # stand for no text
+        self.never = [ids[name] for name in ("pad", "unknown") if ids[name] >= 0]
         self.tokens, tokens = None, 256
         if self.bytes:
             self.first = ord("\n")
@@ -378,10 +414,12 @@ class Text:
             self.first, tokens = self.tokens.first, self.tokens.size
         else:
             self.pad, self.unknown, self.first = ids["pad"], ids["unknown"], ids["end_of_sentence"]
-            self.read_words(os.path.join(folder, "vocabulary.txt"), config, [self.NAMES[name] for name in special])
+            self.read_words(os.path.join(folder, "vocabulary.txt"), config,
+                            [self.NAMES[name] for name in special])
             tokens = len(self.words)
         if tokens != config["model"]["vocabulary"]:
-            raise ValueError(f"{folder}: tokens are {tokens}, the vocabulary of config.json is {config['model']['vocabulary']}")
+            raise ValueError(f"{folder}: tokens are {tokens}, the vocabulary of config.json is "
+                             f"{config['model']['vocabulary']}")
 
     def read_words(self, path, config, special):
         with open(path, "rb") as file:
@@ -392,12 +430,15 @@ class Text:
             raise ValueError(f"{path}: {error}") from None
         *self.words, rest = lines.split(b"\n")
         if rest or self.words[:len(special)] != special:
-            raise ValueError(f"{path}: must begin with {b', '.join(special).decode()} and end with an end of line")
+            raise ValueError(f"{path}: must begin with {b', '.join(special).decode()} and end "
+                             f"with an end of line")
         # Behind the special tokens, whose names are no words of a text.
         self.ids = {word: i for i, word in enumerate(self.words) if i > self.first}
         for i, word in enumerate(self.words):
-            if i > self.first and (word.split() != [word] or word == b"<unk>" or self.ids[word] != i):
-                raise ValueError(f"{path}: line {i + 1}: {word.decode(errors='replace')!r} is no word, or there already")
+            if i > self.first and (word.split() != [word] or word == b"<unk>"
+                                   or self.ids[word] != i):
+                raise ValueError(f"{path}: line {i + 1}: {word.decode(errors='replace')!r} is no "
+                                 f"word, or there already")
         self.words[self.first] = b"\n"
 
     def of_line(self, line):
@@ -418,8 +459,9 @@ class Text:
         return stream
 
     def windows(self, text):
-        """Inputs and targets (windows, L); targets -100 are not scored. Layout standard: contiguous windows of one stream.
-        Published: half overlapping windows of longer lines, whose last target is <pad>."""
+        """Inputs and targets (windows, L); targets -100 are not scored. Layout standard: contiguous
+        windows of one stream. Published: half overlapping windows of longer lines, whose last
+        target is <pad>."""
         length, inputs, targets = self.length, [], []
         if self.published:
             for line in text.split(b"\n"):
@@ -454,19 +496,24 @@ def negative_log_likelihood(model, inputs, targets, batch=16):
     total = 0.0
     for begin in range(0, len(inputs), batch):
         logits = model(inputs[begin:begin + batch]).flatten(0, 1)
-        losses = F.cross_entropy(logits, targets[begin:begin + batch].flatten(), ignore_index=-100, reduction="none")
-        total += losses.double().sum().item()  # a sum of many float32 numbers has fewer digits than they
+        losses = F.cross_entropy(logits, targets[begin:begin + batch].flatten(), ignore_index=-100,
+                                 reduction="none")
+        # a sum of many float32 numbers has fewer digits than they
+        total += losses.double().sum().item()
     return total, int((targets != -100).sum())
 
 
 @torch.no_grad()
 def generate(model, ids, tokens, never=()):
-    """So many tokens after some, each the likeliest but for `never`. A model of learned positions sees the last L of them."""
+    """So many tokens after some, each the likeliest but for `never`. A model of learned positions
+    sees the last L of them.
+    """
     seen = model.context if model.positions == "learned" else 0  # 0: all
     for _ in range(tokens):
         logits = model(torch.tensor([ids[-seen:]]))[0, -1]
         if not logits.isfinite().all():
-            raise ValueError("a logit is infinite or no number: the weights are damaged, or of a training run that diverged")
+            raise ValueError("a logit is infinite or no number: the weights are damaged, or of a "
+                             "training run that diverged")
         logits[list(never)] = -math.inf
         ids = [*ids, int(logits.argmax())]
     return ids
@@ -475,7 +522,8 @@ def generate(model, ids, tokens, never=()):
 def main():
     parser = argparse.ArgumentParser(description="Perplexity of a text, or text after a prompt.")
     here = os.path.dirname(os.path.abspath(__file__))
-    parser.add_argument("folder", nargs="?", default=here, help="of the model (default: where this file is)")
+    parser.add_argument("folder", nargs="?", default=here, help="of the model (default: where "
+                                                                "this file is)")
     parser.add_argument("--text", metavar="FILE", help="print the perplexity of this text")
     parser.add_argument("--generate", metavar="PROMPT", help="print what is likeliest to follow")
     parser.add_argument("--tokens", type=int, default=20, help="to generate (default: 20)")
@@ -493,29 +541,42 @@ def main():
     except (OSError, ValueError) as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
     except Exception as error:  # of what a file lacks, or has too much of
-        parser.exit(2, f"{parser.prog}: {options.folder}: must be as nas-export has written it: {repr(error)[:160]}\n")
+        parser.exit(2, f"{parser.prog}: {options.folder}: must be as nas-export has written it: "
+                       f"{repr(error)[:160]}\n")
     if options.text is not None:
-        inputs, targets = form.windows(text)
-        if not len(inputs):
-            parser.error(f"{options.text}: has no window of {form.length} tokens")
-        nll, count = negative_log_likelihood(model, inputs, targets)
-        if not nll / count < math.log(sys.float_info.max):
-            parser.exit(2, f"{parser.prog}: {options.folder}: nll is {nll / count:g} nats per token, whose perplexity is not "
-                           "finite: the weights are damaged, or of a training run that diverged\n")
-        print(f"perplexity {math.exp(nll / count):.4f}, nll {nll / count:.9f} nats per token, {count} tokens")
+        score(parser, options, model, form, text)
     if options.generate is not None:
-        ids = form.prompt(os.fsencode(options.generate))
-        if not ids:
-            parser.error("--generate: give at least one word")
-        try:
-            follow = generate(model, ids, options.tokens, form.never)
-        except ValueError as error:
-            parser.exit(2, f"{parser.prog}: {options.folder}: {error}\n")
-        print(form.text(follow).strip())
-        written = form.text(follow[len(ids):])
-        ends = written[len(written.rstrip()):].count("\n")
-        if ends:
-            print(f"note: ends of a line that follow the text: {ends}", file=sys.stderr)
+        go_on(parser, options, model, form)
+
+
+def score(parser, options, model, form, text):
+    """Prints the perplexity of a text."""
+    inputs, targets = form.windows(text)
+    if not len(inputs):
+        parser.error(f"{options.text}: has no window of {form.length} tokens")
+    nll, count = negative_log_likelihood(model, inputs, targets)
+    if not nll / count < math.log(sys.float_info.max):
+        parser.exit(2, f"{parser.prog}: {options.folder}: nll is {nll / count:g} nats per token, "
+                       f"whose perplexity is not "
+                       "finite: the weights are damaged, or of a training run that diverged\n")
+    print(f"perplexity {math.exp(nll / count):.4f}, nll {nll / count:.9f} nats per token, {count} "
+          f"tokens")
+
+
+def go_on(parser, options, model, form):
+    """Prints what is likeliest to follow a prompt."""
+    ids = form.prompt(os.fsencode(options.generate))
+    if not ids:
+        parser.error("--generate: give at least one word")
+    try:
+        follow = generate(model, ids, options.tokens, form.never)
+    except ValueError as error:
+        parser.exit(2, f"{parser.prog}: {options.folder}: {error}\n")
+    print(form.text(follow).strip())
+    written = form.text(follow[len(ids):])
+    ends = written[len(written.rstrip()):].count("\n")
+    if ends:
+        print(f"note: ends of a line that follow the text: {ends}", file=sys.stderr)
 
 
 if __name__ == "__main__":

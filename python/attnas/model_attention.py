@@ -1,6 +1,8 @@
-"""Attention of any mechanism that attnas searches, and what other layers of model.py, which is beside it, are made of, too.
+"""Attention of any mechanism that attnas searches, and what other layers of model.py, which is
+beside it, are made of, too.
 
-Letters: B batch, T tokens, D width, H heads, G heads of keys and values, d = D / H, L context; scores s_ij of query i and key j.
+Letters: B batch, T tokens, D width, H heads, G heads of keys and values, d = D / H, L context;
+scores s_ij of query i and key j.
 """
 
 import math
@@ -10,7 +12,8 @@ from torch import nn
 from torch.nn import functional as F
 
 
-# Similarities: q (B, H, T, d), k (B, H, S, d) to scores (B, H, T, S); S = T but where a state holds earlier keys.
+# Similarities: q (B, H, T, d), k (B, H, S, d) to scores (B, H, T, S); S = T but where a state holds
+# earlier keys.
 
 def products(q, k):
     return q @ k.transpose(-2, -1)
@@ -35,7 +38,9 @@ SIMILARITIES = {
     # s = q' W_h k
     "bilinear": lambda layer, q, k: products(q @ layer.bilinear["weight"], k),
     # s = -|q - k|^2 / 2
-    "l2": lambda layer, q, k: products(q, k) - (q.square().sum(-1, keepdim=True) + k.square().sum(-1).unsqueeze(-2)) / 2}
+    "l2": lambda layer, q, k: products(q, k) -
+          (q.square().sum(-1, keepdim=True) + k.square().sum(-1).unsqueeze(-2)) / 2
+}
 
 
 def start_temperature(similarity, head_width, context):
@@ -48,29 +53,33 @@ def start_temperature(similarity, head_width, context):
     return math.sqrt(head_width)
 
 
-# Temperatures: x (B, T, D) and the numbers of visible keys, (T), to what scores are divided by: a number, or a tensor that
-# expands to (B, H, T, 1).
+# Temperatures: x (B, T, D) and the numbers of visible keys, (T), to what scores are divided by: a
+# number, or a tensor that expands to (B, H, T, 1).
 
 TEMPERATURES = {
     # T0
     "fixed": lambda layer, x, seen: layer.start_temperature,
     # T0 exp(theta_h)
-    "learned": lambda layer, x, seen: layer.start_temperature * layer.temperature["theta"].exp().view(-1, 1, 1),
+    "learned": lambda layer, x, seen: layer.start_temperature * layer.temperature["theta"].exp().
+               view(-1, 1, 1),
     # T0 (sigmoid(w_h.x_i + b_h) + 0.5)
-    "per_query": lambda layer, x, seen:
-        layer.start_temperature * (layer.temperature(x).sigmoid() + 0.5).transpose(1, 2).unsqueeze(-1),
+    "per_query": lambda layer, x, seen: layer.start_temperature *
+                 (layer.temperature(x).sigmoid() + 0.5).transpose(1, 2).unsqueeze(-1),
     # T0 / (a_h log(max(n_i, 2)))
-    "log_length": lambda layer, x, seen: layer.start_temperature / (
-        layer.length_scale.view(-1, 1, 1) * seen.clamp_min(2).double().log().to(x.dtype).unsqueeze(-1)),
+    "log_length": lambda layer, x, seen: layer.start_temperature / (layer.length_scale.view(
+        -1, 1, 1) * seen.clamp_min(2).double().log().to(x.dtype).unsqueeze(-1)),
     # sqrt(d), whatever the similarity
     "sqrt_d": lambda layer, x, seen: math.sqrt(layer.head_width),
     # |p| + 0.5
     "shifted_abs": lambda layer, x, seen: layer.temperature.abs() + 0.5,
     # sigmoid(w.mean_t x_t + b) + 0.5: sees later tokens
-    "sequence_mean": lambda layer, x, seen: (layer.temp_proj(x.mean(1)).sigmoid() + 0.5).view(-1, 1, 1, 1)}
+    "sequence_mean": lambda layer, x, seen:
+                     (layer.temp_proj(x.mean(1)).sigmoid() + 0.5).view(-1, 1, 1, 1)
+}
 
 
-# Normalizations: scores (B, H, T, S) and which keys are visible, (T, S), (H, T, S) or as scores, to weights, 0 for hidden keys.
+# Normalizations: scores (B, H, T, S) and which keys are visible, (T, S), (H, T, S) or as scores, to
+# weights, 0 for hidden keys.
 
 def hide(scores, visible):
     return scores.masked_fill(~visible, -math.inf)
@@ -90,7 +99,8 @@ def sink(layer, scores, visible):
 def divided_by_sum(weights, visible):
     weights = weights.masked_fill(~visible, 0.0)
     sums = weights.sum(-1, keepdim=True)
-    return weights / (sums + torch.full_like(sums, 1e-8))  # optimizers of ONNX take a number so small for 0
+    # optimizers of ONNX take a number so small for 0
+    return weights / (sums + torch.full_like(sums, 1e-8))
 
 
 def sparsemax(layer, scores, visible):
@@ -116,10 +126,13 @@ def entmax15(layer, scores, visible):
 
     ordered = z.detach().sort(-1, descending=True).values
     k = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
-    size = (ordered >= threshold(k, ordered.cumsum(-1), ordered.square().cumsum(-1))).sum(-1, keepdim=True)
+    size = (ordered >= threshold(k, ordered.cumsum(-1),
+                                 ordered.square().cumsum(-1))).sum(-1, keepdim=True)
     inside = z.detach() >= ordered.gather(-1, size - 1)
     kept = z.masked_fill(~inside, 0.0)
-    tau = threshold(inside.sum(-1, keepdim=True).to(z.dtype), kept.sum(-1, keepdim=True), kept.square().sum(-1, keepdim=True))
+    tau = threshold(
+        inside.sum(-1, keepdim=True).to(z.dtype), kept.sum(-1, keepdim=True),
+        kept.square().sum(-1, keepdim=True))
     return (z - tau).masked_fill(~inside, 0.0).square()
 
 
@@ -134,39 +147,47 @@ def softmax_of_largest(scores, visible, counts):
     """Softmax over the counts[i] largest visible scores of row i."""
     places = hide(scores, visible).sort(-1, descending=True).indices
     taken = torch.arange(scores.shape[-1], device=scores.device) < counts.unsqueeze(-1)
-    largest = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, places, taken.expand_as(places))
+    largest = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, places,
+                                                                 taken.expand_as(places))
     return softmax(None, scores, largest & visible)
 
 
 NORMALIZATIONS = {
     "softmax": softmax,
     # e^s / (1 + sum e^s): one more key of score 0, whose weight is dropped
-    "softmax1": lambda layer, scores, visible: F.pad(hide(scores, visible), (0, 1)).softmax(-1)[..., :-1],
+    "softmax1": lambda layer, scores, visible: F.pad(hide(scores, visible),
+                                                     (0, 1)).softmax(-1)[..., :-1],
     "sink": sink,
     # sigmoid(s - log n), n visible keys
-    "sigmoid_attn": lambda layer, scores, visible:
-        (scores - visible.sum(-1, keepdim=True).to(scores.dtype).log()).sigmoid().masked_fill(~visible, 0.0),
+    "sigmoid_attn": lambda layer, scores, visible: (scores - visible.sum(-1, keepdim=True).to(
+        scores.dtype).log()).sigmoid().masked_fill(~visible, 0.0),
     # sigmoid(s) / (sum sigmoid(s) + 1e-8)
     "sigmoid_norm": lambda layer, scores, visible: divided_by_sum(scores.sigmoid(), visible),
     # max(s, 0) / (sum max(s, 0) + 1e-8)
     "relu_norm": lambda layer, scores, visible: divided_by_sum(scores.relu(), visible),
     # max(s, 0) / n, n visible keys
-    "relu_n": lambda layer, scores, visible: scores.relu().masked_fill(~visible, 0.0) / visible.sum(-1, keepdim=True),
+    "relu_n": lambda layer, scores, visible: scores.relu().masked_fill(~visible, 0.0) / visible.sum(
+        -1, keepdim=True),
     "sparsemax": sparsemax,
     "entmax15": entmax15,
     "stick_breaking": stick_breaking,
     # softmax over the ceil(n / 4) largest of n visible scores
-    "top_k": lambda layer, scores, visible:
-        softmax_of_largest(scores, visible, torch.div(visible.sum(-1) + 3, 4, rounding_mode="floor")),
+    "top_k": lambda layer, scores, visible: softmax_of_largest(
+        scores, visible, torch.div(visible.sum(-1) + 3, 4, rounding_mode="floor")),
     # softmax over the max(1, floor(T / 4)) largest scores: depends on the length
-    "topk_quarter": lambda layer, scores, visible:
-        softmax_of_largest(scores, visible, torch.div(torch.ones_like(visible).sum(-1), 4, rounding_mode="floor").clamp_min(1))}
+    "topk_quarter": lambda layer, scores, visible: softmax_of_largest(
+        scores, visible,
+        torch.div(torch.ones_like(visible).sum(-1), 4, rounding_mode="floor").clamp_min(1))
+}
 
 
-# Positions: rope maps queries and keys, the others give what is added to the score of a key n = 0, 1, ... tokens back, (H, S).
+# Positions: rope maps queries and keys, the others give what is added to the score of a key n = 0,
+# 1, ... tokens back, (H, S).
 
 def rotated(vectors, base, half, start):
-    """Entries m and m + R/2 of the first R turn by t base^(-2m/R). vectors: (B, heads, T, d) from t = start on; half: R/2."""
+    """Entries m and m + R/2 of the first R turn by t base^(-2m/R). vectors: (B, heads, T, d) from t
+    = start on; half: R/2.
+    """
     places = start + torch.arange(vectors.shape[-2], dtype=torch.double).unsqueeze(1)
     angles = places * torch.pow(base, -torch.arange(half, dtype=torch.double) / max(half, 1))
     cosines, sines = angles.cos().to(vectors), angles.sin().to(vectors)
@@ -175,15 +196,18 @@ def rotated(vectors, base, half, start):
 
 
 def alibi_slopes(heads):
-    """2^(-8 (h + 1) / H) for H a power of two; else those of the power below, then every other one of twice that."""
+    """2^(-8 (h + 1) / H) for H a power of two; else those of the power below, then every other one
+    of twice that.
+    """
     power = 2 ** int(math.log2(heads))
-    eighths = [(h + 1) / power if h < power else (2 * (h - power) + 1) / (2 * power) for h in range(heads)]
+    eighths = [(h + 1) / power if h < power else (2 * (h - power) + 1) / (2 * power)
+               for h in range(heads)]
     return [2.0 ** (-8.0 * eighth) for eighth in eighths]
 
 
 def first_distances(buckets, furthest):
-    """The first distance of each bucket of t5: half of the buckets have one distance each, the others share by its logarithm, and
-    from `furthest` on all distances are in the last."""
+    """The first distance of each bucket of t5: half of the buckets have one distance each, the
+    others share by its logarithm, and from `furthest` on all distances are in the last."""
     exact = buckets // 2
     shared = buckets - exact
     prime = 2**127 - 1  # powers are compared modulo it: they may have many digits
@@ -193,8 +217,9 @@ def first_distances(buckets, furthest):
             return buckets - 1
         place = shared * math.log(n / exact) / math.log(furthest / exact)
         edge = round(place)  # a bucket's first distance may be whole: logarithms are rounded
-        on_edge = abs(place - edge) < 1e-9 and (pow(n, shared, prime) * pow(exact, edge, prime) -
-                                                pow(furthest, edge, prime) * pow(exact, shared, prime)) % prime == 0
+        on_edge = abs(place - edge) < 1e-9 and (
+            pow(n, shared, prime) * pow(exact, edge, prime) -
+            pow(furthest, edge, prime) * pow(exact, shared, prime)) % prime == 0
         return exact + (edge if on_edge else int(place))
 
     first = list(range(exact + 1))
@@ -211,15 +236,21 @@ POSITIONS = {
     "none": None,
     "rope": None,
     # -m_h n
-    "alibi": lambda layer, n: torch.stack([-slope * n.double() for slope in alibi_slopes(layer.heads)]),
+    "alibi": lambda layer, n: torch.stack(
+        [-slope * n.double() for slope in alibi_slopes(layer.heads)]),
     # b[bucket(n), h]
-    "t5": lambda layer, n: layer.relative_bias((n.unsqueeze(1) >= layer.t5_first).sum(1) - 1).transpose(0, 1)}
+    "t5": lambda layer, n: layer.relative_bias(
+        (n.unsqueeze(1) >= layer.t5_first).sum(1) - 1).transpose(0, 1)
+}
 
 
-# Patterns: which keys a query sees, (T, S), (H, T, S) or (B, H, T, S) for T queries and S keys k (B, H, S, d).
+# Patterns: which keys a query sees, (T, S), (H, T, S) or (B, H, T, S) for T queries and S keys k
+# (B, H, S, d).
 
 def random_words(layer, part, purpose, index):
-    """64 random bits at a time, the same for everybody who asks for the same: SplitMix64 (Steele et al. 2014)."""
+    """64 random bits at a time, the same for everybody who asks for the same: SplitMix64 (Steele et
+    al. 2014).
+    """
     mask = 2**64 - 1
 
     def mixed(z):
@@ -242,35 +273,45 @@ def random_rotations(layer, rounds, width, columns):
     numbers = []
     for r in range(rounds):
         uniform = (2.0**-53 * (word >> 11) for word in random_words(layer, r, "rotations", 0))
-        numbers += [math.sqrt(-2.0 * math.log(1.0 - next(uniform))) * math.cos(2.0 * math.pi * next(uniform))
-                    for _ in range(width * columns)]
+        numbers += [
+            math.sqrt(-2.0 * math.log(1.0 - next(uniform))) *
+            math.cos(2.0 * math.pi * next(uniform)) for _ in range(width * columns)
+        ]
     return torch.tensor(numbers, dtype=torch.double).view(rounds, width, columns)
 
 
 def shown_blocks(layer, heads, count, globals, random):
-    """(H, N, N), which blocks of keys each block of queries sees: its own, the one before, the first, and some drawn ones."""
+    """(H, N, N), which blocks of keys each block of queries sees: its own, the one before, the
+    first, and some drawn ones.
+    """
     shown = torch.zeros(heads, count, count, dtype=torch.bool)
     for head in range(heads):
         for own in range(count):
-            others, words = list(range(globals, own - 1)), random_words(layer, head, "random blocks", own)
+            others, words = list(range(globals, own - 1)), random_words(layer, head, "random "
+                                                                                     "blocks", own)
             drawn = min(random, len(others))
             for n in range(drawn):
                 other = n + (next(words) * (len(others) - n) >> 64)
                 others[n], others[other] = others[other], others[n]
-            shown[head, own, [*others[:drawn], *range(min(globals, own)), max(own - 1, 0), own]] = True
+            shown[head, own, [*others[:drawn], *range(min(globals, own)),
+                              max(own - 1, 0), own]] = True
     return shown
 
 
 def in_shown_blocks(layer, k, distances, places):
     blocks = torch.div(places, layer.block, rounding_mode="floor")
-    return (distances >= 0) & layer.blocks_of(k.shape[2])[:, blocks[-distances.shape[0]:]][:, :, blocks]
+    return (distances >= 0) & layer.blocks_of(k.shape[2])[:, blocks[-distances.shape[0]:]][:, :,
+                                                                                           blocks]
 
 
 def newest_of_hash(layer, k, distances, places):
-    """Of each round the last `block` earlier keys of the query's hash; its own where there is none (after Kitaev et al. 2020)"""
+    """Of each round the last `block` earlier keys of the query's hash; its own where there is none
+    (after Kitaev et al. 2020)
+    """
     turned = k.detach().double().unsqueeze(2) @ layer.rotations.double()
     hashes = torch.cat([turned, -turned], -1).argmax(-1)  # (B, H, rounds, S)
-    same = (hashes[..., -distances.shape[0]:].unsqueeze(-1) == hashes.unsqueeze(-2)) & (distances > 0)
+    same = (hashes[..., -distances.shape[0]:].unsqueeze(-1) == hashes.unsqueeze(-2)) & (distances
+                                                                                        > 0)
     shown = (same & (same.flip(-1).long().cumsum(-1).flip(-1) <= layer.block)).any(2)
     return shown | ((distances == 0) & ~shown.any(-1, keepdim=True))
 
@@ -279,16 +320,20 @@ PATTERNS = {
     # j <= i
     "full": lambda layer, k, distances, places: distances >= 0,
     # i - j < window, or j < globals
-    "window": lambda layer, k, distances, places: (distances >= 0) & ((distances < layer.window) | (places < layer.globals)),
+    "window": lambda layer, k, distances, places:
+              (distances >= 0) & ((distances < layer.window) | (places < layer.globals)),
     # i - j < stride, or a multiple of it
     "strided": lambda layer, k, distances, places:
-        (distances >= 0) & ((distances < layer.stride) | (distances % layer.stride == 0)),
+               (distances >= 0) & ((distances < layer.stride) | (distances % layer.stride == 0)),
     "bigbird": in_shown_blocks,
-    "lsh": newest_of_hash}
+    "lsh": newest_of_hash
+}
 
 # Gates: the linear layer that each has. g = sigmoid(W x + b).
-GATES = {"none": None, "input_gate": "gate", "output_gate": "out_gate", "highway": "highway_gate",
-         "normed_highway": "highway_gate", "elementwise_gate": "head_gate", "headwise_gate": "head_gate"}
+GATES = {
+    "none": None, "input_gate": "gate", "output_gate": "out_gate", "highway": "highway_gate",
+    "normed_highway": "highway_gate", "elementwise_gate": "head_gate", "headwise_gate": "head_gate"
+}
 DECAYS = ("none", "scalar")
 NORMS_OF_HEADS = ("none", "rms")
 BIASES = ("bias", "no_bias", "none")
@@ -324,7 +369,9 @@ class RmsNorm(nn.Module):
 
 
 class ShortConvolution(nn.Module):
-    """y_t = sum_a w_a z_{t - K + 1 + a} for each channel; the last of K taps is the present. z: (B, T, channels)."""
+    """y_t = sum_a w_a z_{t - K + 1 + a} for each channel; the last of K taps is the present. z: (B,
+    T, channels).
+    """
 
     def __init__(self, channels, taps):
         super().__init__()
@@ -338,7 +385,8 @@ class ShortConvolution(nn.Module):
 
 
 def linear(inputs, outputs, bias=True, start=0.0, deviation=0.02):
-    """A linear layer whose matrix is drawn from N(0, deviation^2) and whose bias begins at `start`."""
+    """A linear layer whose matrix is drawn from N(0, deviation^2) and whose bias begins at `start`.
+    """
     layer = nn.Linear(inputs, outputs, bias=bias)
     nn.init.normal_(layer.weight, std=deviation)
     if bias:
@@ -347,7 +395,9 @@ def linear(inputs, outputs, bias=True, start=0.0, deviation=0.02):
 
 
 def so_far(state, name, new, keep=None):
-    """`new` (..., T, n) behind what a state holds under a name, which then is the last `keep` of both; without a state: `new`."""
+    """`new` (..., T, n) behind what a state holds under a name, which then is the last `keep` of
+    both; without a state: `new`.
+    """
     if state is None:
         return new
     whole = torch.cat([state[name], new], -2) if name in state else new
@@ -377,53 +427,68 @@ class Attention(nn.Module):
     """Causal multi-head attention; what is not given is as in the vanilla transformer.
 
         x_t <- x_t + s sigmoid(w x_t) x_{t-1} (smear);  x <- x g (input_gate)
-        q, k, v = x W_q', x W_k', x W_v' (+ b), convolved;  q, k normalised, rotated;  v + lambda E_v[token] (value_embedding)
-        r_ij = similarity(q_i, k_j) / temperature,  c tanh(r_ij / c) for soft_cap = c
-        s_ij = r_ij + b(i - j) + sum of log f_t over t = j + 1 .. i
+        q, k, v = x W_q', x W_k', x W_v' (+ b), convolved;  q, k normalised, rotated;  v + lambda
+        E_v[token] (value_embedding) r_ij = similarity(q_i, k_j) / temperature,  c tanh(r_ij / c)
+        for soft_cap = c s_ij = r_ij + b(i - j) + sum of log f_t over t = j + 1 .. i
         w = dropout(normalization(s)) over the visible keys
-        o = w v, less its part along v_i (value_exclusion), normalised by head, times g (elementwise_gate, headwise_gate)
-        y = o W_o' + b_o, times g (output_gate);  g (y - h) for highway, g y + (1 - g) x for normed_highway
+        o = w v, less its part along v_i (value_exclusion), normalised by head, times g
+        (elementwise_gate, headwise_gate) y = o W_o' + b_o, times g (output_gate);  g (y - h) for
+        highway, g y + (1 - g) x for normed_highway
 
     Beside pattern lsh k = q / |q|. The genes of a layer in config.json are its arguments.
 
-    @param context    L, the longest sequence: initial values and the temperature of similarity cosine depend on it.
-    @param semantics  published: initial values as in the published code; formulas follow from the genes alone.
+    @param context    L, the longest sequence: initial values and the temperature of similarity
+        cosine depend on it.
+    @param semantics  published: initial values as in the published code; formulas follow from the
+        genes alone.
     @param layer      its number from 0, by which patterns bigbird and lsh draw what they need.
     """
 
-    def __init__(self, width, heads, context, similarity="dot", normalization="softmax", gating="none", temperature="fixed",
-                 bias="bias", attention_dropout=0.0, kv_heads=0, qk_norm="none", pattern="full", window=64, globals=0,
-                 stride=16, pattern_block=16, random=1, buckets=4, rounds=1, position="none", rope_base=10000.0,
-                 rope_fraction=1.0, t5_buckets=32, t5_distance=128, decay="none", conv=0, head_norm="none", value_exclusion=0,
-                 soft_cap=0, smear=0, value_embedding=0, semantics="corrected", layer=0):
+    def __init__(self, width, heads, context, similarity="dot", normalization="softmax",
+                 gating="none", temperature="fixed", bias="bias", attention_dropout=0.0, kv_heads=0,
+                 qk_norm="none", pattern="full", window=64, globals=0, stride=16, pattern_block=16,
+                 random=1, buckets=4, rounds=1, position="none", rope_base=10000.0,
+                 rope_fraction=1.0, t5_buckets=32, t5_distance=128, decay="none", conv=0,
+                 head_norm="none", value_exclusion=0, soft_cap=0, smear=0, value_embedding=0,
+                 semantics="corrected", layer=0):
         super().__init__()
-        for name, value, known in (
-                ("similarity", similarity, SIMILARITIES), ("normalization", normalization, NORMALIZATIONS),
-                ("gating", gating, GATES), ("temperature", temperature, TEMPERATURES), ("bias", bias, BIASES),
-                ("qk_norm", qk_norm, NORMS_OF_HEADS), ("pattern", pattern, PATTERNS), ("position", position, POSITIONS),
-                ("decay", decay, DECAYS), ("head_norm", head_norm, NORMS_OF_HEADS)):
+        for name, value, known in (("similarity", similarity,
+                                    SIMILARITIES), ("normalization", normalization, NORMALIZATIONS),
+                                   ("gating", gating, GATES), ("temperature", temperature,
+                                                               TEMPERATURES),
+                                   ("bias", bias, BIASES), ("qk_norm", qk_norm, NORMS_OF_HEADS),
+                                   ("pattern", pattern, PATTERNS),
+                                   ("position", position, POSITIONS), ("decay", decay, DECAYS),
+                                   ("head_norm", head_norm, NORMS_OF_HEADS)):
             require_known(name, value, known)
         width, context = integer("width", width, 1, 1e6), integer("context", context, 0, 1e9)
         heads, kv_heads = integer("heads", heads, 1, width), integer("kv_heads", kv_heads, 0, width)
         window, globals = integer("window", window, 1, 2**53), integer("globals", globals, 0, 2**53)
-        t5_buckets, t5_distance = integer("t5_buckets", t5_buckets, 2, 65536), integer("t5_distance", t5_distance, 1, 2**53)
+        t5_buckets, t5_distance = integer("t5_buckets", t5_buckets, 2,
+                                          65536), integer("t5_distance", t5_distance, 1, 2**53)
         conv, self.soft_cap = integer("conv", conv, 0, 8), integer("soft_cap", soft_cap, 0, 65536)
         self.excludes_values = integer("value_exclusion", value_exclusion, 0, 1) == 1
-        for name, value, least, most in (("attention_dropout", attention_dropout, 0, 1), ("rope_base", rope_base, 1, 2**53),
-                                         ("rope_fraction", rope_fraction, 0, 1)):
+        for name, value, least, most in (("attention_dropout", attention_dropout, 0, 1),
+                                         ("rope_base", rope_base, 1, 2**53), ("rope_fraction",
+                                                                              rope_fraction, 0, 1)):
             require_in_range(name, value, least, most)
         if width % heads or heads % (kv_heads or heads):
-            raise ValueError(f"heads = {heads}, must divide the width {width}, and be a multiple of kv_heads = {kv_heads}")
+            raise ValueError(f"heads = {heads}, must divide the width {width}, and be a multiple "
+                             f"of kv_heads = {kv_heads}")
         if position == "t5" and (t5_buckets % 2 or t5_distance <= t5_buckets // 2):
-            raise ValueError(f"t5_buckets = {t5_buckets}, must be even, and half of it below t5_distance = {t5_distance}")
-        if pattern == "lsh" and (kv_heads or conv or (similarity, qk_norm, position) != ("dot", "none", "none")):
-            raise ValueError("pattern = lsh, must have kv_heads = 0, conv = 0, similarity = dot, qk_norm = none, position = none")
+            raise ValueError(f"t5_buckets = {t5_buckets}, must be even, and half of it below "
+                             f"t5_distance = {t5_distance}")
+        if pattern == "lsh" and (kv_heads or conv or
+                                 (similarity, qk_norm, position) != ("dot", "none", "none")):
+            raise ValueError("pattern = lsh, must have kv_heads = 0, conv = 0, similarity = dot, "
+                             "qk_norm = none, position = none")
         self.heads, self.key_heads, self.head_width = heads, kv_heads or heads, width // heads
         self.similarity, self.normalization, self.gating = similarity, normalization, gating
         self.temperature_kind, self.pattern, self.position = temperature, pattern, position
         self.attention_dropout = attention_dropout
         self.window, self.globals = window, globals
-        self.rope_base, self.rope_half = rope_base, math.floor(rope_fraction * self.head_width + 0.5) // 2
+        self.rope_base, self.rope_half = rope_base, math.floor(rope_fraction * self.head_width +
+                                                               0.5) // 2
         self.start_temperature = start_temperature(similarity, self.head_width, context)
 
         d, of_keys = self.head_width, self.key_heads * self.head_width
@@ -433,14 +498,7 @@ class Attention(nn.Module):
         self.v_proj = linear(width, of_keys, bias == "bias")
         self.out_proj = linear(width, width, bias != "none")
         published = semantics == "published"
-        if similarity == "additive":
-            self.attn_fc, self.attn_v = linear(2 * d, d), linear(d, 1, bias=False)
-            if not published:
-                nn.init.xavier_uniform_(self.attn_fc.weight)
-                nn.init.xavier_uniform_(self.attn_v.weight)
-        elif similarity == "bilinear":
-            matrices = [nn.init.xavier_uniform_(torch.empty(d, d)) for _ in range(heads)]
-            self.bilinear = nn.ParameterDict({"weight": nn.Parameter(torch.stack(matrices))})
+        self.make_similarity(published)
         self.make_pattern(layer, context, stride, pattern_block, random, buckets, rounds)
         if integer("smear", smear, 0, 1):
             self.smear = Smear(width)
@@ -449,52 +507,85 @@ class Attention(nn.Module):
         self.value_shares = nn.Parameter(torch.zeros(self.key_heads)) if shares else None
         if normalization == "sink":
             self.sink = nn.Parameter(torch.zeros(heads))
+        self.make_gate(gating, width, published)
+        self.make_temperature(temperature, width, context)
+        if conv > 0:
+            self.q_conv, self.k_conv, self.v_conv = (ShortConvolution(channels, conv)
+                                                     for channels in (width, of_keys, of_keys))
+        self.convolves = conv > 0
+        self.q_norm, self.k_norm, self.head_norm = (RmsNorm(d) if kind == "rms" else nn.Identity()
+                                                    for kind in (qk_norm, qk_norm, head_norm))
+        if position == "t5":
+            self.make_distances(t5_buckets, t5_distance)
+        self.forgets = decay == "scalar"
+        if self.forgets:
+            self.make_forget(width, context)
+
+    def make_gate(self, gating, width, published):
         if GATES[gating] is not None:
-            start = -1.0 if gating == "highway" else 0.0 if published or gating == "normed_highway" else 2.0
-            setattr(self, GATES[gating], linear(width, heads if gating == "headwise_gate" else width, start=start))
+            start = (
+                -1.0 if gating == "highway" else 0.0
+                if published or gating == "normed_highway" else 2.0)
+            setattr(self, GATES[gating],
+                    linear(width, self.heads if gating == "headwise_gate" else width, start=start))
+
+    def make_similarity(self, published):
+        d = self.head_width
+        if self.similarity == "additive":
+            self.attn_fc, self.attn_v = linear(2 * d, d), linear(d, 1, bias=False)
+            if not published:
+                nn.init.xavier_uniform_(self.attn_fc.weight)
+                nn.init.xavier_uniform_(self.attn_v.weight)
+        elif self.similarity == "bilinear":
+            matrices = [nn.init.xavier_uniform_(torch.empty(d, d)) for _ in range(self.heads)]
+            self.bilinear = nn.ParameterDict({"weight": nn.Parameter(torch.stack(matrices))})
+
+    def make_distances(self, buckets, distance):
+        self.relative_bias = nn.Embedding(buckets, self.heads)
+        nn.init.normal_(self.relative_bias.weight, std=0.02)
+        self.register_buffer("t5_first", torch.tensor(first_distances(buckets, distance)),
+                             persistent=False)
+
+    def make_temperature(self, temperature, width, context):
         if temperature == "learned":
-            self.temperature = nn.ParameterDict({"theta": nn.Parameter(torch.zeros(heads))})
+            self.temperature = nn.ParameterDict({"theta": nn.Parameter(torch.zeros(self.heads))})
         elif temperature == "per_query":
-            self.temperature = linear(width, heads, deviation=0.0)
+            self.temperature = linear(width, self.heads, deviation=0.0)
         elif temperature == "log_length":
-            self.length_scale = nn.Parameter(torch.full((heads,), 1.0 / math.log(max(context, 2))))
+            self.length_scale = nn.Parameter(
+                torch.full((self.heads, ), 1.0 / math.log(max(context, 2))))
         elif temperature == "shifted_abs":
             self.temperature = nn.Parameter(torch.ones(1))
         elif temperature == "sequence_mean":
             self.temp_proj = linear(width, 1)
-        if conv > 0:
-            self.q_conv, self.k_conv, self.v_conv = (ShortConvolution(channels, conv) for channels in (width, of_keys, of_keys))
-        self.convolves = conv > 0
-        self.q_norm, self.k_norm, self.head_norm = (
-            RmsNorm(d) if kind == "rms" else nn.Identity() for kind in (qk_norm, qk_norm, head_norm))
-        if position == "t5":
-            self.relative_bias = nn.Embedding(t5_buckets, heads)
-            nn.init.normal_(self.relative_bias.weight, std=0.02)
-            self.register_buffer("t5_first", torch.tensor(first_distances(t5_buckets, t5_distance)), persistent=False)
-        self.forgets = decay == "scalar"
-        if self.forgets:
-            # Gates that forget over 4 to L tokens, in equal ratios.
-            self.forget = linear(width, heads, deviation=0.0)
-            for h in range(heads):
-                tau = 4.0 * (max(4.0, context) / 4.0) ** (h / max(heads - 1, 1))
-                self.forget.bias.data[h] = -math.log(math.expm1(1.0 / tau))
+
+    def make_forget(self, width, context):
+        """Gates that forget over 4 to L tokens, in equal ratios."""
+        self.forget = linear(width, self.heads, deviation=0.0)
+        for h in range(self.heads):
+            tau = 4.0 * (max(4.0, context) / 4.0) ** (h / max(self.heads - 1, 1))
+            self.forget.bias.data[h] = -math.log(math.expm1(1.0 / tau))
 
     def make_pattern(self, layer, context, stride, block, random, buckets, rounds):
-        self.stride, self.block = integer("stride", stride, 1, 2**53), integer("pattern_block", block, 1, 65536)
+        self.stride, self.block = integer("stride", stride, 1,
+                                          2**53), integer("pattern_block", block, 1, 65536)
         random, buckets = integer("random", random, 0, 65536), integer("buckets", buckets, 2, 65536)
         if self.pattern == "bigbird":
             self.drawn = layer, self.heads, random
-            self.register_buffer("blocks", torch.zeros(self.heads, 0, 0, dtype=torch.bool), persistent=False)
+            self.register_buffer("blocks", torch.zeros(self.heads, 0, 0, dtype=torch.bool),
+                                 persistent=False)
             self.blocks_of(context)
         elif self.pattern == "lsh":
             if buckets % 2:
                 raise ValueError(f"buckets = {buckets}, must be even")
-            rotations = random_rotations(layer, integer("rounds", rounds, 1, 65536), self.head_width, buckets // 2)
+            rotations = random_rotations(layer, integer("rounds", rounds, 1, 65536),
+                                         self.head_width, buckets // 2)
             self.register_buffer("rotations", rotations, persistent=False)
 
     def blocks_of(self, tokens):
         """shown_blocks of so many tokens at least."""
-        if isinstance(tokens, int) and tokens > self.blocks.shape[1] * self.block:  # a graph has those of the context
+        # a graph has those of the context
+        if isinstance(tokens, int) and tokens > self.blocks.shape[1] * self.block:
             layer, heads, random = self.drawn
             shown = shown_blocks(layer, heads, (tokens - 1) // self.block + 1, self.globals, random)
             self.blocks = shown.to(self.blocks.device)
@@ -502,13 +593,15 @@ class Attention(nn.Module):
 
     def by_head(self, vectors, heads):
         """(B, T, heads d) as (B, heads, T, d)."""
-        return vectors.reshape(vectors.shape[0], vectors.shape[1], heads, self.head_width).transpose(1, 2)
+        return vectors.reshape(vectors.shape[0], vectors.shape[1], heads,
+                               self.head_width).transpose(1, 2)
 
     def for_each_query_head(self, vectors):
         """(B, G, T, d) as (B, H, T, d): query head h reads key head floor(h G / H)."""
         if self.key_heads == self.heads:
             return vectors
-        return vectors.unsqueeze(2).expand(-1, -1, self.heads // self.key_heads, -1, -1).flatten(1, 2)
+        return vectors.unsqueeze(2).expand(-1, -1, self.heads // self.key_heads, -1,
+                                           -1).flatten(1, 2)
 
     def convolved(self, name, z, state):
         convolution = getattr(self, name)
@@ -524,22 +617,28 @@ class Attention(nn.Module):
             scores = scores + bias(self, places).to(x)[:, distances.clamp_min(0)]
         if self.forgets:
             # Sums over many tokens are large and their differences are not.
-            sums = so_far(state, "forget", F.logsigmoid(self.forget(x).double())).cumsum(1).transpose(1, 2)
-            scores = scores + (sums[..., -x.shape[1]:].unsqueeze(-1) - sums.unsqueeze(-2)).to(scores.dtype)
+            sums = so_far(state, "forget",
+                          F.logsigmoid(self.forget(x).double())).cumsum(1).transpose(1, 2)
+            scores = scores + (sums[..., -x.shape[1]:].unsqueeze(-1) - sums.unsqueeze(-2)).to(
+                scores.dtype)
         return scores
 
     def forward(self, x, residual=None, state=None, values=None):
         """
         @param x         (B, T, D), normalised input.
-        @param residual  (B, T, D), the residual stream h that the result is added to, which gating highway reads; None: x.
-        @param state     a dict, empty before the first token: keys, values and what else is kept of earlier tokens. x goes on
-            behind them, by one token or several, and is added to them; the results are those of the whole sequence.
-        @param values    (B, T, D), rows of the tokens in the table of value embeddings; read by a layer that has these.
+        @param residual  (B, T, D), the residual stream h that the result is added to, which gating
+            highway reads; None: x.
+        @param state     a dict, empty before the first token: keys, values and what else is kept of
+            earlier tokens. x goes on behind them, by one token or several, and is added to them;
+            the results are those of the whole sequence.
+        @param values    (B, T, D), rows of the tokens in the table of value embeddings; read by a
+            layer that has these.
         @return  (B, T, D), what is added to the residual stream.
         """
         for option in (self.temperature_kind, self.normalization):
             if state is not None and option in ("sequence_mean", "topk_quarter"):
-                raise ValueError(f"{option} depends on the whole sequence: there is no state to go on from")
+                raise ValueError(f"{option} depends on the whole sequence: there is no state to "
+                                 f"go on from")
         start = state["k"].shape[-2] if state else 0
         if self.smears:
             x = self.smear(x, state)
@@ -549,14 +648,17 @@ class Attention(nn.Module):
         hashes = self.pattern == "lsh"
         q, k, v = self.q_proj(x), None if hashes else self.k_proj(x), self.v_proj(x)
         if self.convolves:
-            q, k, v = (self.convolved(name, z, state) for name, z in (("q_conv", q), ("k_conv", k), ("v_conv", v)))
+            q, k, v = (self.convolved(name, z, state)
+                       for name, z in (("q_conv", q), ("k_conv", k), ("v_conv", v)))
         q, v = self.by_head(q, self.heads), self.by_head(v, self.key_heads)
         if self.value_shares is not None:
             if values is None:
-                raise ValueError("values = None, must be rows of the tokens in a table: the layer has value embeddings")
+                raise ValueError("values = None, must be rows of the tokens in a table: the layer "
+                                 "has value embeddings")
             rows = self.by_head(values[..., :self.key_heads * self.head_width], self.key_heads)
             v = v + self.value_shares.view(-1, 1, 1) * rows
-        k = q * (q.square().sum(-1, keepdim=True) + 1e-6).rsqrt() if hashes else self.by_head(k, self.key_heads)
+        k = q * (q.square().sum(-1, keepdim=True) + 1e-6).rsqrt() if hashes else self.by_head(
+            k, self.key_heads)
         q, k = self.q_norm(q), self.k_norm(k)
         if self.position == "rope":
             q, k = (rotated(vectors, self.rope_base, self.rope_half, start) for vectors in (q, k))
@@ -572,7 +674,8 @@ class Attention(nn.Module):
         of_heads = weights @ v  # (B, H, T, d)
         if self.excludes_values:
             own = v[..., -x.shape[1]:, :]
-            along = (of_heads * own).sum(-1, keepdim=True) / (own.square().sum(-1, keepdim=True) + 1e-6)
+            along = (of_heads * own).sum(-1,
+                                         keepdim=True) / (own.square().sum(-1, keepdim=True) + 1e-6)
             of_heads = of_heads - along * own
         of_heads = self.head_norm(of_heads)
         if self.gating == "headwise_gate":
@@ -580,12 +683,13 @@ class Attention(nn.Module):
         of_heads = of_heads.transpose(1, 2).flatten(2)
         if self.gating == "elementwise_gate":
             of_heads = of_heads * gate(x).sigmoid()
-        attended = self.out_proj(of_heads)
+        return self.gated(self.out_proj(of_heads), x, x if residual is None else residual, gate)
 
+    def gated(self, attended, x, residual, gate):
         if self.gating == "output_gate":
             return attended * gate(x).sigmoid()
         if self.gating == "highway":
-            return gate(x).sigmoid() * (attended - (x if residual is None else residual))
+            return gate(x).sigmoid() * (attended - residual)
         if self.gating == "normed_highway":
             opened = gate(x).sigmoid()
             return opened * attended + (1 - opened) * x
@@ -593,11 +697,14 @@ class Attention(nn.Module):
 
 
 class GatedConvolution(nn.Module):
-    """W_out (c . conv(b . u)), b, c, u = W_in x in thirds. x: (B, T, D). A state is as of Attention."""
+    """W_out (c . conv(b . u)), b, c, u = W_in x in thirds. x: (B, T, D). A state is as of
+    Attention.
+    """
 
     def __init__(self, width, conv=3, smear=0):
         super().__init__()
-        self.in_proj, self.out_proj = linear(width, 3 * width, bias=False), linear(width, width, bias=False)
+        self.in_proj, self.out_proj = linear(width, 3 * width,
+                                             bias=False), linear(width, width, bias=False)
         self.conv = ShortConvolution(width, integer("conv", conv, 2, 8))
         self.smear = Smear(width) if integer("smear", smear, 0, 1) else None
 

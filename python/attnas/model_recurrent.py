@@ -1,6 +1,8 @@
-"""Recurrent layers of any mechanism that attnas searches: linear attention, RetNet, GLA, delta rules. A file beside model.py.
+"""Recurrent layers of any mechanism that attnas searches: linear attention, RetNet, GLA, delta
+rules. A file beside model.py.
 
-Letters: B batch, T tokens, D width, H heads, d = D / H, d_k width of a key, f features; S (f, d) the state of a head.
+Letters: B batch, T tokens, D width, H heads, d = D / H, d_k width of a key, f features; S (f, d)
+the state of a head.
 """
 
 import math
@@ -10,11 +12,11 @@ from torch import nn
 from torch.nn import functional as F
 
 if __package__:
-    from .model_attention import (BIASES, RmsNorm, ShortConvolution, integer, linear, require_in_range, require_known, rotated,
-                                  so_far)
+    from .model_attention import (BIASES, RmsNorm, ShortConvolution, integer, linear,
+                                  require_in_range, require_known, rotated, so_far)
 else:  # in the folder of this file
-    from model_attention import (BIASES, RmsNorm, ShortConvolution, integer, linear, require_in_range, require_known, rotated,
-                                 so_far)
+    from model_attention import (BIASES, RmsNorm, ShortConvolution, integer, linear,
+                                 require_in_range, require_known, rotated, so_far)
 
 UPDATES = ("add", "delta", "delta2")
 DECAYS_OF_STATES = ("none", "fixed", "scalar", "channel")
@@ -49,7 +51,9 @@ def normals(seed):
 
 
 def random_features(features, width, layer):
-    """W (f, d_k) of feature favor in layer 0, 1, ...: blocks of d_k orthonormal rows, each as long as a vector of d_k normals."""
+    """W (f, d_k) of feature favor in layer 0, 1, ...: blocks of d_k orthonormal rows, each as long
+    as a vector of d_k normals.
+    """
     numbers = normals(0x6661766F72 + layer)
     rows = []
     while len(rows) < features:
@@ -60,7 +64,8 @@ def random_features(features, width, layer):
                 row = row - row.dot(before) * before
             block.append(row / row.norm())
         for row in block[:features - len(rows)]:
-            rows.append(row * torch.tensor([next(numbers) for _ in range(width)], dtype=torch.double).norm())
+            rows.append(row * torch.tensor([next(numbers)
+                                            for _ in range(width)], dtype=torch.double).norm())
     return torch.stack(rows)
 
 
@@ -75,7 +80,8 @@ def drawn_rates(heads):
 
 def drawn_steps(count):
     """b of which softplus(b) is in [0.001, 0.1], with a uniform logarithm."""
-    return nn.Parameter(torch.empty(count).uniform_(math.log(0.001), math.log(0.1)).exp().expm1().log())
+    return nn.Parameter(
+        torch.empty(count).uniform_(math.log(0.001), math.log(0.1)).exp().expm1().log())
 
 
 class HeadMap(nn.Module):
@@ -91,15 +97,16 @@ class HeadMap(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """A causal layer of H heads, each with a state S that takes up keys and values; what is not given is as attnas has it.
+    """A causal layer of H heads, each with a state S that takes up keys and values; what is not
+    given is as attnas has it.
 
-        q, k, v = x W_q', x W_k', x W_v' (+ b), convolved;  SiLU where conv or delta;  delta: q, k of unit length;  q, k rotated
-        q, k <- phi(q), phi(k)
+        q, k, v = x W_q', x W_k', x W_v' (+ b), convolved;  SiLU where conv or delta;  delta: q, k
+        of unit length;  q, k rotated q, k <- phi(q), phi(k)
         add     S_t = diag(alpha_t) S_{t-1} + k_t v_t'
-        delta   S_t = (I - beta_t k_t k_t') diag(alpha_t) S_{t-1} + beta_t k_t v_t',   beta_t = sigmoid(w_h.x_t)
-        delta2  S_t = (I - k_t (b_t . k_t)') diag(alpha_t) S_{t-1} + k_t (w_t . v_t)',   b_t, w_t = sigmoid(W x_t)
-        o_t = S_t' q_t / (z_t.q_t + 1e-6), z the sum of keys, where phi is not the identity and update is add
-        o_t = RMSNorm(S_t' q_t / sqrt(d_k)), else
+        delta   S_t = (I - beta_t k_t k_t') diag(alpha_t) S_{t-1} + beta_t k_t v_t',   beta_t =
+        sigmoid(w_h.x_t) delta2  S_t = (I - k_t (b_t . k_t)') diag(alpha_t) S_{t-1} + k_t (w_t .
+        v_t)',   b_t, w_t = sigmoid(W x_t) o_t = S_t' q_t / (z_t.q_t + 1e-6), z the sum of keys,
+        where phi is not the identity and update is add o_t = RMSNorm(S_t' q_t / sqrt(d_k)), else
         y = (gate . o) W_o' + b_o
 
     The genes of a layer in config.json are its arguments.
@@ -107,58 +114,72 @@ class Recurrent(nn.Module):
     @param layer  its place in the model, from 0, on which the random features of favor depend.
     """
 
-    def __init__(self, width, heads, update="add", decay="none", decay_rank=16, decay_tau=16.0, decay_form="gla",
-                 feature="identity", favor_features=0, key_width=0, neg_eigen=0, conv=0, position="none", rope_base=10000.0,
-                 gating="none", gate_rank=0, bias="bias", layer=0):
+    def __init__(self, width, heads, update="add", decay="none", decay_rank=16, decay_tau=16.0,
+                 decay_form="gla", feature="identity", favor_features=0, key_width=0, neg_eigen=0,
+                 conv=0, position="none", rope_base=10000.0, gating="none", gate_rank=0,
+                 bias="bias", layer=0):
         super().__init__()
         for name, value, known in (("update", update, UPDATES), ("decay", decay, DECAYS_OF_STATES),
-                                   ("decay_form", decay_form, DECAY_FORMS), ("feature", feature, FEATURES),
-                                   ("gating", gating, GATES_OF_STATES), ("position", position, ("none", "rope")),
-                                   ("bias", bias, BIASES), ("neg_eigen", neg_eigen, (0, 1))):
+                                   ("decay_form", decay_form,
+                                    DECAY_FORMS), ("feature", feature, FEATURES), ("gating", gating,
+                                                                                   GATES_OF_STATES),
+                                   ("position", position, ("none", "rope")), ("bias", bias, BIASES),
+                                   ("neg_eigen", neg_eigen, (0, 1))):
             require_known(name, value, known)
         width = integer("width", width, 1, 1e6)
         heads = integer("heads", heads, 1, width)
         if width % heads:
             raise ValueError(f"heads = {heads}, must divide the width {width}")
         conv, key_width = integer("conv", conv, 0, 8), integer("key_width", key_width, 0, 65536)
-        decay_rank, gate_rank = integer("decay_rank", decay_rank, 1, 65536), integer("gate_rank", gate_rank, 0, 65536)
+        decay_rank, gate_rank = integer("decay_rank", decay_rank, 1,
+                                        65536), integer("gate_rank", gate_rank, 0, 65536)
         favor_features = integer("favor_features", favor_features, 0, 65536)
         for name, value in (("rope_base", rope_base), ("decay_tau", decay_tau)):
             require_in_range(name, value, 1, 2**53)
-        self.heads, self.head_width, self.key_width = heads, width // heads, key_width or width // heads
+        self.heads, self.head_width, self.key_width = (
+            heads, width // heads, key_width or width // heads)
         if position == "rope" and self.key_width % 2:
-            raise ValueError(f"position = rope, must rotate an even number of entries, not {self.key_width}")
+            raise ValueError(f"position = rope, must rotate an even number of entries, not "
+                             f"{self.key_width}")
         self.update, self.decay_kind, self.feature, self.gating = update, decay, feature, gating
         self.decay_tau, self.decay_form, self.rope_base = decay_tau, decay_form, rope_base
         self.rotates, self.doubles = position == "rope", neg_eigen == 1
         self.sums = update == "add" and feature != "identity"
 
         of_keys = heads * self.key_width
-        self.q_proj, self.k_proj = linear(width, of_keys, bias == "bias"), linear(width, of_keys, bias == "bias")
-        self.v_proj, self.out_proj = linear(width, width, bias == "bias"), linear(width, width, bias != "none")
+        self.q_proj, self.k_proj = linear(width, of_keys,
+                                          bias == "bias"), linear(width, of_keys, bias == "bias")
+        self.v_proj, self.out_proj = linear(width, width,
+                                            bias == "bias"), linear(width, width, bias != "none")
         self.convolves = conv > 0
         if self.convolves:
-            self.q_conv, self.k_conv, self.v_conv = (ShortConvolution(channels, conv) for channels in (of_keys, of_keys, width))
+            self.q_conv, self.k_conv, self.v_conv = (ShortConvolution(channels, conv)
+                                                     for channels in (of_keys, of_keys, width))
         self.make_features(favor_features, layer)
         self.make_decay(width, decay_rank)
         if update == "delta":
             self.beta = linear(width, heads, bias=False)
         elif update == "delta2":
-            self.erase, self.write = linear(width, of_keys, bias=False), linear(width, width, bias=False)
+            self.erase, self.write = linear(width, of_keys,
+                                            bias=False), linear(width, width, bias=False)
         if not self.sums:
             self.head_norm = RmsNorm(self.head_width)
         self.gate_rank = gate_rank if gating == "sigmoid_gate" else 0
         if self.gate_rank:
-            self.gate_down, self.gate_up = linear(width, gate_rank, bias=False), linear(gate_rank, width, start=2.0)
+            self.gate_down, self.gate_up = linear(width, gate_rank,
+                                                  bias=False), linear(gate_rank, width, start=2.0)
         elif gating != "none":
             self.head_gate = linear(width, width, bias=gating != "swish_gate", start=2.0)
 
     def make_features(self, favor_features, layer):
         d_k = self.key_width
-        sizes = {"favor": favor_features or 2 * d_k, "taylor2": 1 + d_k + d_k * d_k, "hedgehog": 2 * d_k}
+        sizes = {
+            "favor": favor_features or 2 * d_k, "taylor2": 1 + d_k + d_k * d_k, "hedgehog": 2 * d_k
+        }
         self.features = sizes.get(self.feature, d_k)
         if self.feature == "favor":  # drawn, but no parameters
-            self.register_buffer("projection", random_features(self.features, d_k, layer), persistent=False)
+            self.register_buffer("projection", random_features(self.features, d_k, layer),
+                                 persistent=False)
         elif self.feature == "hedgehog":
             self.q_map, self.k_map = HeadMap(self.heads, d_k), HeadMap(self.heads, d_k)
 
@@ -168,10 +189,12 @@ class Recurrent(nn.Module):
         if self.decay_kind == "scalar":
             self.decay = linear(width, self.heads, bias=False)
         elif self.decay_kind == "channel":
-            self.decay_down, self.decay_up = linear(width, rank, bias=False), linear(rank, of_states, bias=not steps)
+            self.decay_down, self.decay_up = linear(width, rank, bias=False), linear(
+                rank, of_states, bias=not steps)
         if self.decay_kind in ("scalar", "channel") and steps:
             self.decay_log_rate = drawn_rates(self.heads)
-            self.decay_step_bias = drawn_steps(self.heads if self.decay_kind == "scalar" else of_states)
+            self.decay_step_bias = drawn_steps(self.heads if self.decay_kind ==
+                                               "scalar" else of_states)
 
     def by_head(self, vectors):
         """(B, T, H n) as (B, H, T, n)."""
@@ -182,12 +205,14 @@ class Recurrent(nn.Module):
         if self.decay_kind == "none":
             return None
         if self.decay_kind == "fixed":
-            logs = torch.tensor([math.log1p(-2.0 ** (-5 - h)) for h in range(self.heads)], dtype=x.dtype, device=x.device)
+            logs = torch.tensor([math.log1p(-2.0**(-5 - h)) for h in range(self.heads)],
+                                dtype=x.dtype, device=x.device)
             return logs.view(1, -1, 1, 1).expand(x.shape[0], -1, x.shape[1], 1)
         logits = self.decay(x) if self.decay_kind == "scalar" else self.decay_up(self.decay_down(x))
         if self.decay_kind == "channel" and self.decay_form == "gla":
             return self.by_head(F.logsigmoid(logits) / self.decay_tau).clamp_min(LEAST_LOG_DECAY)
-        logs = -self.decay_log_rate.exp().view(-1, 1, 1) * self.by_head(softplus(logits + self.decay_step_bias))
+        logs = -self.decay_log_rate.exp().view(-1, 1, 1) * self.by_head(
+            softplus(logits + self.decay_step_bias))
         return logs if self.decay_kind == "scalar" else logs.clamp_min(LEAST_LOG_DECAY)
 
     def mapped(self, u, keys):
@@ -217,14 +242,16 @@ class Recurrent(nn.Module):
         if self.convolves:
             convolutions = (self.q_conv, self.k_conv, self.v_conv)
             q, k, v = (convolution(so_far(state, name, z, convolution.taps - 1))[:, -z.shape[1]:]
-                       for convolution, name, z in zip(convolutions, ("q_conv", "k_conv", "v_conv"), (q, k, v)))
+                       for convolution, name, z in zip(convolutions, ("q_conv", "k_conv",
+                                                                      "v_conv"), (q, k, v)))
         if self.convolves or self.update != "add":
             q, k, v = F.silu(q), F.silu(k), F.silu(v)
         q, k, v = self.by_head(q), self.by_head(k), self.by_head(v)
         if self.update != "add":
             q, k = (u * (u.square().sum(-1, keepdim=True) + 1e-6).rsqrt() for u in (q, k))
         if self.rotates:
-            q, k = (rotated(u, self.rope_base, self.key_width // 2, state.get("tokens", 0) if state else 0) for u in (q, k))
+            q, k = (rotated(u, self.rope_base, self.key_width // 2,
+                            state.get("tokens", 0) if state else 0) for u in (q, k))
         return self.mapped(q, keys=False), self.mapped(k, keys=True), v
 
     def gated_update(self, x, k, v):
@@ -235,14 +262,16 @@ class Recurrent(nn.Module):
         if self.update == "delta":
             beta = self.by_head(self.beta(x)).sigmoid() * factor
             return beta * k, beta * v
-        return self.by_head(self.erase(x)).sigmoid() * factor * k, self.by_head(self.write(x)).sigmoid() * v
+        return self.by_head(self.erase(x)).sigmoid() * factor * k, self.by_head(
+            self.write(x)).sigmoid() * v
 
     def forward(self, x, residual=None, state=None):
         """
         @param x         (B, T, D), normalised input.
         @param residual  as of Attention; not read.
-        @param state     a dict, empty before the first token: S and what else is kept of earlier tokens. x goes on behind
-            them, by one token or several, and is taken up; the results are those of the whole sequence.
+        @param state     a dict, empty before the first token: S and what else is kept of earlier
+            tokens. x goes on behind them, by one token or several, and is taken up; the results are
+            those of the whole sequence.
         @return  (B, T, D), what is added to the residual stream.
         """
         q, k, v = self.vectors(x, state)

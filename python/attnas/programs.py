@@ -14,10 +14,12 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
 def main() -> NoReturn:
-    """Replaces this process by the program of the console script's name, with the LibTorch of the package torch, of which nothing
-    is imported. What writes pages is this Python, unless NAS_PYTHON names another.
+    """Replaces this process by the program of the console script's name, with the LibTorch of the
+    package torch, of which nothing is imported. What writes pages is this Python, unless NAS_PYTHON
+    names another.
 
-    @throws SystemExit  with code 2 where there is no torch, or one that the programs were not built for.
+    @throws SystemExit  with code 2 where there is no torch, or one that the programs were not built
+        for.
     """
     name = os.path.basename(sys.argv[0])
     try:
@@ -26,14 +28,18 @@ def main() -> NoReturn:
         print(f"{name}: {error.args[0]}", file=sys.stderr)
         sys.exit(2)
     if not _is_beside(torch):
-        folders = [f"{torch}/lib", *glob.glob(f"{os.path.dirname(torch)}/nvidia/*/lib"), os.environ.get("LD_LIBRARY_PATH", "")]
+        folders = [
+            f"{torch}/lib", *glob.glob(f"{os.path.dirname(torch)}/nvidia/*/lib"),
+            os.environ.get("LD_LIBRARY_PATH", "")
+        ]
         os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, folders))
     os.environ.setdefault("NAS_PYTHON", sys.executable)
     os.execv(f"{_PACKAGE}/bin/{name}", sys.argv)
 
 
 def load_torch() -> None:
-    """Loads the LibTorch of the package torch into this process, where what needs it would not find it.
+    """Loads the LibTorch of the package torch into this process, where what needs it would not find
+    it.
 
     @throws LookupError  where there is no torch, or one that the package was not built for.
     """
@@ -47,7 +53,9 @@ def _is_beside(torch: str) -> bool:
 
 
 def _torch_folder() -> str:
-    """@throws LookupError  where there is none of the minor version that this package was built for."""
+    """@throws LookupError  where there is none of the minor version that this package was built
+    for.
+    """
     with open(f"{_PACKAGE}/built_for", encoding="utf-8") as file:
         wanted = file.read().strip()
     install = f"{sys.executable} -m pip install 'torch=={wanted}.*'"
@@ -59,6 +67,7 @@ def _torch_folder() -> str:
         found = re.search(r"^__version__ = '([^']*)'", file.read(), re.MULTILINE)
     version = found[1] if found else "unknown"
     if not version.startswith(f"{wanted}."):
-        raise LookupError(f"torch is version {version}, must be {wanted}, whose C++ library this package was built for: "
+        raise LookupError(f"torch is version {version}, must be {wanted}, whose C++ library this "
+                          f"package was built for: "
                           f"{install}, or the package attnas for that version")
     return folder

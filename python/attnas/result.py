@@ -55,8 +55,8 @@ class Run:
 
     @cached_property
     def digest(self) -> dict[str, Any]:
-        """All that results.json says (docs/files.md), with records in the place of blocks, names and ids in that of numbers: in memory, once it
-        is asked for."""
+        """All that results.json says (docs/files.md), with records in the place of blocks, names
+        and ids in that of numbers: in memory, once it is asked for."""
         return self._record.digest.plain()
 
     @property
@@ -71,8 +71,8 @@ class Run:
 
     @cached_property
     def candidates(self) -> pd.DataFrame:
-        """A row per candidate: the usable ones the best first, the baseline, its controls (named in the
-        column `control`), then what failed or was rejected."""
+        """A row per candidate: the usable ones the best first, the baseline, its controls (named in
+        the column `control`), then what failed or was rejected."""
         return frames.candidates(self._record)
 
     @cached_property
@@ -100,7 +100,8 @@ class Run:
     @cached_property
     def comparison(self) -> pd.DataFrame:
         """A row per mechanism of what was listed in place of a search, or trained again after it on
-        fresh seeds: how far it is from the baseline, with interval and p. Empty where a run has neither."""
+        fresh seeds: how far it is from the baseline, with interval and p. Empty where a run has
+        neither."""
         return frames.comparison(self._record)
 
     def to_latex(self) -> str:
@@ -150,7 +151,8 @@ class Run:
         columns = ["mechanism", *self.objectives, "n", "first_ask"]
         table = Html(shown.head(_MOST_SHOWN).to_html(columns=columns, index=False, border=0))
         name = next((name for name in self.pictures if name.startswith("front")), None)
-        picture = name and element("img", alt=name, src="data:image/svg+xml;base64," + base64.b64encode(
-            self.pictures[name].encode()).decode())
+        picture = name and element(
+            "img", alt=name, src="data:image/svg+xml;base64," +
+            base64.b64encode(self.pictures[name].encode()).decode())
         return join(element("h4", text(self.name)), *self._words, picture, table,
                     element("p", f"and {left} more") if left > 0 else None)

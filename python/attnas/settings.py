@@ -33,9 +33,11 @@ def told(text: str, folder: str) -> str:
 
 
 def _from_here(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration whose `extends`, which counts from the folder of its file, counts from here."""
+    """A configuration whose `extends`, which counts from the folder of its file, counts from here.
+    """
     def from_here(file: str | os.PathLike) -> str:
-        return os.path.abspath(file) if os.path.isfile(file) else os.fspath(file)  # of the installation
+        # of the installation
+        return os.path.abspath(file) if os.path.isfile(file) else os.fspath(file)
 
     files = config.get("extends", [])
     files = files if isinstance(files, (list, tuple)) else [files]

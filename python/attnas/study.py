@@ -26,8 +26,8 @@ class Study:
     """An experiment and the folder where it is run, in this process: as attnas.run, and with the
     objectives and algorithms that functions of this process are."""
 
-    def __init__(self, config: str | os.PathLike | Mapping[str, Any], output: str | os.PathLike | None = None,
-                 **overrides: Any):
+    def __init__(self, config: str | os.PathLike | Mapping[str, Any],
+                 output: str | os.PathLike | None = None, **overrides: Any):
         """Opens a configuration; parameters as of attnas.run.
 
         @throws InputError  listing all its mistakes, or where attnas._core is missing.
@@ -55,9 +55,9 @@ class Study:
         return self._study.notes()
 
     def plan(self, calibrate: bool = True) -> dict[str, Any]:
-        """What run() would do: "objectives", "facts", "continues", and where it trains "asks" (None:
-        not known), "trainings", "candidates" by name, "workers", "seconds" and further ones. Writes
-        nothing.
+        """What run() would do: "objectives", "facts", "continues", and where it trains "asks"
+        (None: not known), "trainings", "candidates" by name, "workers", "seconds" and further ones.
+        Writes nothing.
 
         @param calibrate  time a few training steps, which takes seconds; else seconds are 0.
         @throws InputError  where the experiment cannot be run here.
@@ -70,11 +70,13 @@ class Study:
         """Runs the experiment, or continues it, and reads its result.
 
         @param on_progress  is called from another thread whenever an evaluation or a batch has
-            finished, with a dict: "stage" ("search", then what follows it), "planned" asks (None: not
-            known) or training runs, "asked", "trained", "rejected", "reused", "evaluation" (None after
-            a batch), "best" or "hypervolume"; where seeds are added until mechanisms are decided, after each
-            group of them "decided", a text each, and "planned" falls. What it raises ends the run, resumably.
-        @param retry_failed  train again what is recorded as failed, out of memory, timed out or crashed.
+            finished, with a dict: "stage" ("search", then what follows it), "planned" asks (None:
+            not known) or training runs, "asked", "trained", "rejected", "reused", "evaluation"
+            (None after a batch), "best" or "hypervolume"; where seeds are added until mechanisms
+            are decided, after each group of them "decided", a text each, and "planned" falls. What
+            it raises ends the run, resumably.
+        @param retry_failed  train again what is recorded as failed, out of memory, timed out or
+            crashed.
         @param force_device  continue on another kind of device than recorded.
         @throws  as attnas.run; what ends a function that is an objective or the algorithm comes as
             Error, from that.
@@ -105,12 +107,13 @@ class AskAndTell:
             run = loop.result()
 
     Everything else is as in Study.run. The study runs beside the loop and waits for its answers;
-    orders may be told in any sequence, and from any thread. What is left before its end is continued
-    by the same call.
+    orders may be told in any sequence, and from any thread. What is left before its end is
+    continued by the same call.
     """
 
-    def __init__(self, config: str | os.PathLike | Mapping[str, Any], output: str | os.PathLike | None = None,
-                 on_progress: Listener | None = None, **overrides: Any):
+    def __init__(self, config: str | os.PathLike | Mapping[str, Any],
+                 output: str | os.PathLike | None = None, on_progress: Listener | None = None,
+                 **overrides: Any):
         """Starts the study; parameters as of Study and its run()."""
         self._opened = Study(config, output, **overrides)
         self._watch = _Watch(on_progress)
@@ -128,7 +131,8 @@ class AskAndTell:
             return None
         order = json.loads(text)
         task, evaluation = order["task"], order["evaluation"]
-        return Order(task["id"], task["candidate"], task["replicate"], evaluation["values"], task, evaluation)
+        return Order(task["id"], task["candidate"], task["replicate"], evaluation["values"], task,
+                     evaluation)
 
     def __iter__(self) -> Iterator[Order]:
         """Orders until ask() has none."""
@@ -140,7 +144,8 @@ class AskAndTell:
         """What an order came to.
 
         @param values  by name, at least what the objectives are computed from.
-        @param status  "ok", or why there are none: "diverged", "out_of_memory", "timed_out", "crashed", "failed" and the reason.
+        @param status  "ok", or why there are none: "diverged", "out_of_memory", "timed_out",
+            "crashed", "failed" and the reason.
         @throws InputError  where the order is not out, or a value is missing.
         """
         given = {name: _number(value) for name, value in (values or {}).items()}
@@ -209,7 +214,8 @@ class _Watch:
                         result = future.result()
                         break
                     except KeyboardInterrupt as error:
-                        if future.done() and future.exception() is error:  # raised by the work, no Ctrl-C
+                        # raised by the work, no Ctrl-C
+                        if future.done() and future.exception() is error:
                             raise
                         interrupted = True
                         core().request_stop(True)

@@ -1,10 +1,12 @@
-"""Reads a table of training runs: many mechanisms, each trained with several seeds, with their learning curves.
+"""Reads a table of training runs: many mechanisms, each trained with several seeds, with their
+learning curves.
 
     from attnas.table import Table
     table = Table("problems/tables/text.table")
     table.query("dot|softmax|none|fixed|bias|0", seed=0, step=400).perplexity
 
-It stands on Python's own library alone (3.9 or later), so that this file, copied beside a table, is all that reading takes. As a program:
+It stands on Python's own library alone (3.9 or later), so that this file, copied beside a table, is
+all that reading takes. As a program:
 
     python3 -m attnas.table info FILE                           what is in a table
     python3 -m attnas.table query FILE MECHANISM SEED [STEP]    a record as JSON
@@ -34,12 +36,13 @@ try:
     from attnas.errors import InputError
 except ImportError:  # this file alone
     class InputError(Exception):  # type: ignore[no-redef]
-        """What was given cannot be used; the text says where, what was given and what is allowed."""
+        """What was given cannot be used; the text says where, what was given and what is allowed.
+        """
 
 APPLICATION_ID = 0x6E617374  # "nast"
 VERSION = 2
-# The tables of the file that its checksum covers, and the order of their rows; `publication` is not among them, so
-# that a licence or a changelog does not make another table of it.
+# The tables of the file that its checksum covers, and the order of their rows; `publication` is not
+# among them, so that a licence or a changelog does not make another table of it.
 KEYS = {"meta": "key", "mechanisms": "mechanism", "trainings": "mechanism, replicate",
         "curves": "mechanism, replicate, step"}
 _ENDS = ("parameters", "flops")  # of the model: known at every step
@@ -49,8 +52,8 @@ _ENDS = ("parameters", "flops")  # of the model: known at every step
 class Record:
     """A training run at a step. None: not known, or not finite where the file has no number.
 
-    nll, perplexity, accuracy and tokens are of the validation split at that step; values of the test split, and whatever else was
-    recorded at the end, are there at the last step alone.
+    nll, perplexity, accuracy and tokens are of the validation split at that step; values of the
+    test split, and whatever else was recorded at the end, are there at the last step alone.
     """
 
     mechanism: str  # canonical name
@@ -77,20 +80,22 @@ class Record:
 
 
 class Table:
-    """A table, read into memory as a whole: 10 MB and a second for some thousand training runs. Nothing is written, and the file is
-    closed again."""
+    """A table, read into memory as a whole: 10 MB and a second for some thousand training runs.
+    Nothing is written, and the file is closed again."""
 
     def __init__(self, path: str | os.PathLike, check: bool = True):
         """Reads a table.
 
         @param check  whether the content must fit the checksum that it carries.
-        @throws InputError  naming the file: there is none, it is no table, of another version, damaged, or altered.
+        @throws InputError  naming the file: there is none, it is no table, of another version,
+            damaged, or altered.
         """
         self.path = os.fspath(path)
         self._begin()
         try:
-            with contextlib.closing(sqlite3.connect(
-                    f"{pathlib.Path(self.path).absolute().as_uri()}?immutable=1", uri=True)) as database:
+            with contextlib.closing(
+                    sqlite3.connect(f"{pathlib.Path(self.path).absolute().as_uri()}?immutable=1",
+                                    uri=True)) as database:
                 self._read(database, check)
         except sqlite3.DatabaseError as error:
             raise InputError(f"{self.path}: not a readable table: {error}") from None
@@ -112,8 +117,8 @@ class Table:
         return self._labels[self.resolve(mechanism)]
 
     def resolve(self, mechanism: str) -> str:
-        """The canonical name of a mechanism that is named so, in the paper's words, or by what it changes in the vanilla one, as
-        "sparsemax+learned".
+        """The canonical name of a mechanism that is named so, in the paper's words, or by what it
+        changes in the vanilla one, as "sparsemax+learned".
 
         @throws InputError  where the table has none of this name; the text has the nearest.
         """
@@ -124,19 +129,24 @@ class Table:
                 return self._by_label[mechanism]
             if (name := self._changed(mechanism)) in self.runs:
                 return name
-        near = difflib.get_close_matches(str(mechanism), [*self.runs, *self._by_label], n=3, cutoff=0.5)
+        near = difflib.get_close_matches(str(mechanism), [*self.runs, *self._by_label], n=3,
+                                         cutoff=0.5)
         near = list(dict.fromkeys(self._by_label.get(name, name) for name in near))
-        raise InputError(f"{self.path}: mechanism = {mechanism!r}, must be one of the {len(self._names)} in its list `mechanisms`"
+        raise InputError(f"{self.path}: mechanism = {mechanism!r}, must be one of the "
+                         f"{len(self._names)} in its list `mechanisms`"
                          + (f", the nearest: {', '.join(near)}" if near else ""))
 
     def _changed(self, shorthand: str) -> str:
-        """The vanilla mechanism with some options in place of its own; empty where they do not say which."""
+        """The vanilla mechanism with some options in place of its own; empty where they do not say
+        which.
+        """
         genes = self.facts.get("schema", {}).get("genes", [])
         fields = next((own for own in (name.split("|") for name in self._names) if all(
             field in gene.get("vanilla", [field]) for field, gene in zip(own, genes))), [])
         for word in shorthand.split("+"):
             gene, _, option = word.rpartition("=")
-            meant = [(place, each["key"]) for place, own in enumerate(genes[:len(fields)]) for each in own.get("options", ())
+            meant = [(place, each["key"]) for place, own in enumerate(genes[:len(fields)])
+                     for each in own.get("options", ())
                      if option in (each["key"], each["label"]) and gene in ("", own["name"])]
             if len(meant) != 1:
                 return ""
@@ -144,7 +154,9 @@ class Table:
         return "|".join(fields)
 
     def seeds(self, mechanism: str) -> list[int]:
-        """Numbers of the seeds that a mechanism was trained with, ascending; the better ones often have further ones."""
+        """Numbers of the seeds that a mechanism was trained with, ascending; the better ones often
+        have further ones.
+        """
         return list(self.runs[self.resolve(mechanism)])
 
     def query(self, mechanism: str, seed: int, step: int | None = None) -> Record:
@@ -156,7 +168,8 @@ class Table:
         name, place = self.resolve(mechanism), _whole(seed, f"{self.path}: seed")
         run = self.runs[name].get(place)
         if run is None:
-            raise InputError(f"{self.path}: seed = {place} of {name}, must be {_ranges(self.runs[name])}")
+            raise InputError(f"{self.path}: seed = {place} of {name}, must be "
+                             f"{_ranges(self.runs[name])}")
         if step is None:
             return self._record(name, place, run, next(reversed(run.curve), None))
         at = _whole(step, f"{self.path}: step")
@@ -164,9 +177,11 @@ class Table:
             return self._record(name, place, run, at)
         if at in self.steps:
             last = f"its last validation at step {max(run.curve)}" if run.curve else "no validation"
-            raise InputError(f"{self.path}: step = {at} of {name}, seed {place}, which ended before ({run.status}"
+            raise InputError(f"{self.path}: step = {at} of {name}, seed {place}, which ended "
+                             f"before ({run.status}"
                              f"{': ' + run.reason if run.reason else ''}): it has {last}")
-        raise InputError(f"{self.path}: step = {at}, must be one of {', '.join(map(str, self.steps))}")
+        raise InputError(f"{self.path}: step = {at}, must be one of "
+                         f"{', '.join(map(str, self.steps))}")
 
     def curve(self, mechanism: str, seed: int) -> list[Record]:
         """A training run at each of its validations. @throws InputError  as query()."""
@@ -175,19 +190,25 @@ class Table:
         return [self._record(end.mechanism, end.seed, run, step) for step in run.curve]
 
     def costs(self, mechanism: str) -> dict[str, float]:
-        """What a mechanism costs without regard to its training: parameters, flops, and what was measured of it, as latency, by name."""
+        """What a mechanism costs without regard to its training: parameters, flops, and what was
+        measured of it, as latency, by name.
+        """
         name = self.resolve(mechanism)
         values = next(iter(self.runs[name].values())).values
         return {**{key: values[key] for key in _ENDS if key in values},
                 **{key: value["value"] for key, value in self.measured[name].items()}}
 
     def frame(self, curves: bool = False):
-        """The records as a data frame of pandas: of each training run its end, or all of its validations."""
+        """The records as a data frame of pandas: of each training run its end, or all of its
+        validations.
+        """
         import pandas
-        records = (record for end in self for record in (self.curve(end.mechanism, end.seed) if curves else [end]))
+        records = (record for end in self
+                   for record in (self.curve(end.mechanism, end.seed) if curves else [end]))
         rows = [dataclasses.asdict(record) for record in records]
         for row in rows:
-            row.update({key: value for key, value in row.pop("values").items() if row.get(key) is None})
+            row.update(
+                {key: value for key, value in row.pop("values").items() if row.get(key) is None})
         return pandas.DataFrame(rows)
 
     def __len__(self) -> int:
@@ -200,7 +221,8 @@ class Table:
 
     def __repr__(self) -> str:
         version = self.publication.get("version")
-        return (f"<table {self.name}{' ' + version if version else ''} in {self.path}: {len(self._names)} mechanisms, "
+        return (f"<table {self.name}{' ' + version if version else ''} in {self.path}: "
+                f"{len(self._names)} mechanisms, "
                 f"{len(self)} training runs>")
 
     def _begin(self) -> None:
@@ -216,26 +238,34 @@ class Table:
     def _read(self, database: sqlite3.Connection, check: bool) -> None:
         version = database.execute("PRAGMA user_version").fetchone()[0]
         if version != VERSION:
-            raise InputError(f"{self.path}: a table of version {version}, must be of version {VERSION}")
+            raise InputError(f"{self.path}: a table of version {version}, must be of version "
+                             f"{VERSION}")
         meta = _json_by_key(database, "meta")
-        self.sha256: str = meta["sha256"]  # of the content: what runs and comparisons name the table by
+        # of the content: what runs and comparisons name the table by
+        self.sha256: str = meta["sha256"]
         if check and content_sha256(database) != self.sha256:
             raise InputError(f"{self.path}: its content does not fit its checksum: it was altered")
-        #: What holds for every training run: corpus, model, training, semantics, ... (docs/files.md)
-        self.facts: dict[str, Any] = {**meta["facts"], **meta["identity"], "name": meta["name"], "sources": meta["sources"]}
+        #: What holds for every training run: corpus, model, training, semantics, ...
+        #(docs/files.md)
+        self.facts: dict[str, Any] = {
+            **meta["facts"], **meta["identity"], "name": meta["name"], "sources": meta["sources"]
+        }
         #: Licence, version, changelog, limits, ...; empty where the table was never published.
         self.publication: dict[str, Any] = {}
-        if database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'publication'").fetchone():
+        if database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = "
+                            "'publication'").fetchone():
             self.publication = _json_by_key(database, "publication")
         self._names: dict[str, int] = {}
         #: What was measured of mechanisms without training them, as latency: objects by name.
         self.measured: dict[str, dict] = {}
-        for place, name, measured in database.execute("SELECT mechanism, name, measured FROM mechanisms ORDER BY name"):
+        for place, name, measured in database.execute("SELECT mechanism, name, measured FROM "
+                                                      "mechanisms ORDER BY name"):
             self._names[name] = place
             self.measured[name] = json.loads(measured)
         self._read_runs(database)
         #: Steps of the validations, ascending; the last is the whole training run.
-        self.steps: list[int] = sorted({step for runs in self.runs.values() for run in runs.values() for step in run.curve})
+        self.steps: list[int] = sorted(
+            {step for runs in self.runs.values() for run in runs.values() for step in run.curve})
         self._read_labels()
 
     def _read_runs(self, database: sqlite3.Connection) -> None:
@@ -244,8 +274,13 @@ class Table:
         self.runs: dict[str, dict[int, Run]] = {name: {} for name in self._names}
         for row in _rows(database, "trainings"):
             name, seed = places[row.pop("mechanism")], row.pop("replicate")
-            kept = {key: row.pop(key) for key in ("status", "reason", "train_seconds", "cpu_seconds", "peak_bytes")}
-            self.runs[name][seed] = Run(**kept, values={key: value for key, value in row.items() if value is not None}, curve={})
+            kept = {
+                key: row.pop(key)
+                for key in ("status", "reason", "train_seconds", "cpu_seconds", "peak_bytes")
+            }
+            self.runs[name][seed] = Run(
+                **kept, values={key: value for key, value in row.items() if value is not None},
+                curve={})
         for row in _rows(database, "curves"):
             self.runs[places[row["mechanism"]]][row["replicate"]].curve[row["step"]] = row
         for name, runs in self.runs.items():
@@ -253,27 +288,40 @@ class Table:
                 raise ValueError(f"no training run of {name}")
 
     def _read_labels(self) -> None:
-        """The paper's words of options, where the table has them; what names two mechanisms names none."""
+        """The paper's words of options, where the table has them; what names two mechanisms names
+        none.
+        """
         genes = self.facts.get("schema", {}).get("genes", [])
-        words = [{option["key"]: option["label"] for option in gene.get("options", [])} for gene in genes]
+        words = [{option["key"]: option["label"] for option in gene.get("options", [])}
+                 for gene in genes]
         words += [{}] * max(name.count("|") + 1 for name in self._names)
-        self._labels = {name: "|".join(own.get(field, field) for field, own in zip(name.split("|"), words)) for name in self._names}
+        self._labels = {
+            name: "|".join(own.get(field, field) for field, own in zip(name.split("|"), words))
+            for name in self._names
+        }
         count = collections.Counter(self._labels.values())
-        self._by_label = {label: name for name, label in self._labels.items() if label not in self._names and count[label] == 1}
+        self._by_label = {
+            label: name for name, label in self._labels.items()
+            if label not in self._names and count[label] == 1
+        }
 
     def _record(self, name: str, seed: int, run: Run, step: int | None) -> Record:
         point = run.curve[step] if step is not None else {}
         is_end = step is None or step == next(reversed(run.curve))
         nll, perplexity, accuracy = _quality(point)
         if is_end:  # the recorded ones, which the file's maker computed
-            perplexity, accuracy = run.values.get("perplexity", perplexity), run.values.get("accuracy", accuracy)
+            perplexity, accuracy = run.values.get("perplexity",
+                                                  perplexity), run.values.get("accuracy", accuracy)
         values = dict(run.values) if is_end else {}
-        return Record(
-            mechanism=name, label=self._labels[name], seed=seed, step=step, is_end=is_end, status=run.status, reason=run.reason,
-            nll=nll, perplexity=perplexity, accuracy=accuracy, tokens=point.get("tokens"), train_nll=point.get("train_nll"),
-            seconds=point.get("seconds"), test_nll=values.get("test_nll"), test_perplexity=values.get("test_perplexity"),
-            train_seconds=run.train_seconds, cpu_seconds=run.cpu_seconds, peak_bytes=run.peak_bytes,
-            parameters=run.values.get("parameters"), flops=run.values.get("flops"), values=values)
+        return Record(mechanism=name, label=self._labels[name], seed=seed, step=step, is_end=is_end,
+                      status=run.status, reason=run.reason, nll=nll, perplexity=perplexity,
+                      accuracy=accuracy, tokens=point.get("tokens"),
+                      train_nll=point.get("train_nll"), seconds=point.get("seconds"),
+                      test_nll=values.get("test_nll"),
+                      test_perplexity=values.get("test_perplexity"),
+                      train_seconds=run.train_seconds, cpu_seconds=run.cpu_seconds,
+                      peak_bytes=run.peak_bytes, parameters=run.values.get("parameters"),
+                      flops=run.values.get("flops"), values=values)
 
 
 @dataclasses.dataclass
@@ -313,7 +361,8 @@ def _hashed(value: int | float | str | None) -> bytes:
 
 
 def _json_by_key(database: sqlite3.Connection, table: str) -> dict[str, Any]:
-    return {key: json.loads(value) for key, value in database.execute(f"SELECT key, value FROM {table} ORDER BY key")}
+    return {key: json.loads(value) for key, value in database.execute(f"SELECT key, value FROM "
+                                                                      f"{table} ORDER BY key")}
 
 
 def _rows(database: sqlite3.Connection, table: str) -> Iterator[dict[str, Any]]:
@@ -360,10 +409,13 @@ def _info(table: Table) -> str:
     for end in table:
         counts[end.status] = counts.get(end.status, 0) + 1
     lines = {
-        "table": f"{table.name}: {len(table.mechanisms)} mechanisms, {len(table)} training runs ("
-                 + ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) + ")",
-        "version": about.get("version"), "licence": about.get("licence"), "corpus": facts.get("corpus_description", facts.get("corpus")),
-        "its terms": about.get("corpus_licence"), "steps": ", ".join(map(str, table.steps)), "SHA-256": table.sha256}
+        "table": f"{table.name}: {len(table.mechanisms)} mechanisms, {len(table)} training runs (" +
+                 ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) + ")",
+        "version": about.get("version"), "licence": about.get("licence"),
+        "corpus": facts.get("corpus_description",
+                            facts.get("corpus")), "its terms": about.get("corpus_licence"),
+        "steps": ", ".join(map(str, table.steps)), "SHA-256": table.sha256
+    }
     lines = [f"{key:10} {value}" for key, value in lines.items() if value]
     return "\n".join([*lines, *(f"{'limit':10} {limit}" for limit in about.get("limits", []))])
 
@@ -382,7 +434,8 @@ def main(words: list[str]) -> int:
             numbers = [int(word) if word.isdecimal() else word for word in rest[2:]]
             print(json.dumps(dataclasses.asdict(Table(rest[0]).query(rest[1], *numbers)), indent=1))
         else:
-            raise InputError(f"{' '.join(words)}: must be one of: info FILE, query FILE MECHANISM SEED [STEP]")
+            raise InputError(f"{' '.join(words)}: must be one of: info FILE, query FILE MECHANISM "
+                             f"SEED [STEP]")
     except InputError as error:
         print(f"attnas.table: {error}", file=sys.stderr)
         return 2

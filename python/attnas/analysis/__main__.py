@@ -1,4 +1,6 @@
-"""Commands that read runs: python -m attnas.analysis COMMAND ..., or analysis/COMMAND.py ... of a checkout."""
+"""Commands that read runs: python -m attnas.analysis COMMAND ..., or analysis/COMMAND.py ... of a
+checkout.
+"""
 
 import ast
 import importlib
@@ -21,7 +23,9 @@ NEEDS = {
 
 
 def main(command: str, arguments: list[str]) -> int:
-    """Carries out a module of commands/; returns the exit code. What packages it needs is said before they are imported."""
+    """Carries out a module of commands/; returns the exit code. What packages it needs is said
+    before they are imported.
+    """
     source = (Path(__file__).parent / "commands" / f"{command}.py").read_text(encoding="utf-8")
     packages.require(ast.get_docstring(ast.parse(source)), *NEEDS[command],
                      *(["optuna"] if command == "export" and "optuna" in arguments else []))
@@ -31,5 +35,6 @@ def main(command: str, arguments: list[str]) -> int:
 if __name__ == "__main__":
     if sys.argv[1:2] and sys.argv[1] in NEEDS:
         sys.exit(main(sys.argv[1], sys.argv[2:]))
-    print(f"attnas.analysis: give one of {', '.join(sorted(NEEDS))}, and --help for what it does", file=sys.stderr)
+    print(f"attnas.analysis: give one of {', '.join(sorted(NEEDS))}, and --help for what it "
+          f"does", file=sys.stderr)
     sys.exit(2)

@@ -1,4 +1,6 @@
-"""What the components of a table's mechanisms are worth: its winners, each with one component replaced, and its noise."""
+"""What the components of a table's mechanisms are worth: its winners, each with one component
+replaced, and its noise.
+"""
 
 import dataclasses
 
@@ -66,9 +68,11 @@ class Study:
             raise TableError(f"{table.path}: {len(rows)} of {len(table.mechanisms)} mechanisms "
                              f"have a {goal.title}, and these differ in no gene of a space")
         self.estimate = factorial.means(self.values)
-        # Further seeds are those of the best mechanisms. What is said over all of them is of the seeds that these have in common.
+        # Further seeds are those of the best mechanisms. What is said over all of them is of the
+        # seeds that these have in common.
         common = noise.common_seeds(self.values)
-        self.common = common if np.isfinite(self.values[:, common]).any(axis=1).all() else np.full_like(common, True)
+        self.common = common if np.isfinite(self.values[:, common]).any(
+            axis=1).all() else np.full_like(common, True)
         self.balanced = factorial.means(self.values[:, self.common])
         self.exact = self.factorial.complete
         self.effects = (factorial.decompose(self.factorial, self.balanced) if self.exact else [])
@@ -125,7 +129,8 @@ class Study:
         """Their mean, and of what is rounding nothing."""
         if len(differences) < 2:
             return statistics.mean_interval(differences)
-        return statistics.paired_test(np.asarray(differences), statistics.rounding(self.values[np.isfinite(self.values)]))[0]
+        return statistics.paired_test(np.asarray(differences),
+                                      statistics.rounding(self.values[np.isfinite(self.values)]))[0]
 
     def _winners(self) -> list[Winner]:
         best = np.argsort(self.estimate.mean, kind="stable")[:WINNERS]
@@ -210,7 +215,8 @@ class Study:
         else:
             interval = self.squares.option_means[gene, option]
         ends = sorted(self.goal.natural(end) for end in interval[1:])
-        return statistics.Interval(self.goal.natural(interval.point), *ends).within(*limits(self.goal.name))
+        return statistics.Interval(self.goal.natural(interval.point),
+                                   *ends).within(*limits(self.goal.name))
 
 
 def _filled(options: dict, others: dict) -> dict:

@@ -12,8 +12,8 @@ from .digest import BadInput
 
 
 def program(main: Callable[[list[str]], None]) -> Callable[[list[str]], int]:
-    """A script's main, which from now on returns the exit code: 2 for bad input, which is said. What
-    comes of values too large to be squared the pages say; NumPy does not."""
+    """A script's main, which from now on returns the exit code: 2 for bad input, which is said.
+    What comes of values too large to be squared the pages say; NumPy does not."""
     @functools.wraps(main)
     def run(arguments: list[str]) -> int:
         try:

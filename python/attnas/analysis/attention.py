@@ -87,7 +87,8 @@ class Head:
         """The weights, or their shares of the largest."""
         if not self.relative:
             return self.rows
-        most = max((abs(weight) for row in self.rows for weight in row if math.isfinite(weight)), default=0.0) or 1.0
+        most = max((abs(weight) for row in self.rows
+                    for weight in row if math.isfinite(weight)), default=0.0) or 1.0
         return [[weight / most for weight in row] for row in self.rows]
 
 
@@ -157,8 +158,11 @@ def _layer(given: dict[str, Any]) -> Layer:
 
 
 def _sentence(given: dict[str, Any], recurrent: set[int]) -> Sentence:
-    heads = [Head(layer["layer"], number, [[_number(weight) for weight in row] for row in rows], layer["layer"] in recurrent)
-             for layer in given["layers"] for number, rows in enumerate(layer["maps"])]
+    heads = [
+        Head(layer["layer"], number, [[_number(weight) for weight in row]
+                                      for row in rows], layer["layer"] in recurrent)
+        for layer in given["layers"] for number, rows in enumerate(layer["maps"])
+    ]
     tokens = [str(token) for token in given["tokens"]]
     if any([len(row) for row in head.rows] != list(range(1, len(tokens) + 1)) for head in heads):
         raise ValueError("the rows of a map are not those of its tokens")
@@ -182,7 +186,10 @@ def read(given: str | os.PathLike) -> Analysis:
     if not isinstance(found, dict) or found.get("schema") != SCHEMA or "layers" not in found:
         raise BadInput(f"{file}: not an analysis of attention of version {SCHEMA}")
     try:
-        facts = {key: value for key, value in found.items() if key not in ("model", "layers", "sentences")}
+        facts = {
+            key: value for key, value in found.items()
+            if key not in ("model", "layers", "sentences")
+        }
         layers = [_layer(layer) for layer in found["layers"]]
         recurrent = {layer.index for layer in layers if layer.recurrent}
         return Analysis(str(file), found["mechanism"], facts,
@@ -204,7 +211,9 @@ class Difference:
     value: float
     low: float  # of a 95 % interval
     high: float
-    size: float  # value / standard deviation of the differences; of both samples where not paired; NaN where that is 0
+    # value / standard deviation of the differences; of both samples where not paired; NaN where
+    # that is 0
+    size: float
     p: float
     n: int
     paired: bool
@@ -253,8 +262,10 @@ def _difference(name: str, layer: int | None, a: Estimate, b: Estimate,
         return Difference(name, layer, float(mean_a), float(mean_b), value, value, value, 0.0, 1.0,
                           n, paired)
     if spread <= 1e-9 * abs(value):
-        p = 2.0 ** (1 - n) if paired else 2.0 / math.comb(2 * n, n)  # the least of a test of signs, or of ranks
-        return Difference(name, layer, float(mean_a), float(mean_b), value, value, value, math.nan, p, n, paired)
+        # the least of a test of signs, or of ranks
+        p = 2.0 ** (1 - n) if paired else 2.0 / math.comb(2 * n, n)
+        return Difference(name, layer, float(mean_a), float(mean_b), value, value, value, math.nan,
+                          p, n, paired)
     margin = float(stats.t.ppf(0.975, freedom)) * error
     p = float(2 * stats.t.sf(abs(value) / error, freedom))
     return Difference(name, layer, float(mean_a), float(mean_b), value, value - margin,

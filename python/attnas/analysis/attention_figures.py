@@ -83,7 +83,8 @@ def maps(analysis: Analysis, below: str) -> Figure:
             picture.text(4, y + 12, f"layer {layer.index}", "muted tiny")
             y += 18
             for h, given in enumerate(layer.maps):
-                weights = given / (np.nan_to_num(np.abs(given)).max() or 1.0) if layer.recurrent else given
+                weights = given / (np.nan_to_num(np.abs(given)).max()
+                                   or 1.0) if layer.recurrent else given
                 row, column = divmod(h, across)
                 _draw_map(picture, weights, left + column * (side + gap), y + row * (side + gap),
                           side, _head_words(layer.statistics, layer.index, h))
@@ -229,5 +230,6 @@ def sizes(found: Sequence[Difference], names: tuple[str, str]) -> Figure:
                         STYLES[0] if each.value > 0 else STYLES[1], each.size,
                         *sorted((each.low * scale, each.high * scale))))
     return intervals("Significant differences", f"In standard deviations over sequences; right of "
-                     f"0: larger in {names[0]}, left: in {names[1]}. L0 is layer 0.", "difference", rows,
+                     f"0: larger in {names[0]}, left: in {names[1]}. L0 is layer "
+                     f"0.", "difference", rows,
                      [(0.0, "")])

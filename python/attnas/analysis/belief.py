@@ -70,7 +70,8 @@ def incumbents(candidates: np.ndarray, believed: np.ndarray) -> np.ndarray:
     """
     first: dict[int, int] = {}
     last: dict[int, int] = {}
-    heap: list[tuple[float, int, int, int]] = []  # value, first ask, ask, candidate; what was replaced, too
+    # value, first ask, ask, candidate; what was replaced, too
+    heap: list[tuple[float, int, int, int]] = []
     result = []
     for i, (candidate, value) in enumerate(zip(candidates.tolist(), believed.tolist())):
         last[candidate] = i
@@ -118,7 +119,8 @@ def hypervolumes(candidates: Iterable, believed: np.ndarray, reference: np.ndarr
     @param believed  (n, m) scaled.
     """
     known: dict = {}
-    numbers = np.array([known.setdefault(candidate, len(known)) for candidate in candidates], dtype=np.int64)
+    numbers = np.array([known.setdefault(candidate, len(known)) for candidate in candidates],
+                       dtype=np.int64)
     first = np.unique(numbers, return_index=True)[1]
     if np.array_equal(believed, believed[first][numbers]):  # nothing is replaced
         return anytime_hypervolume(believed, reference)

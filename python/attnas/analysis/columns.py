@@ -1,7 +1,8 @@
-"""The form of results.json: names once, long lists in blocks of columns, read where they are needed.
+"""The form of results.json: names once, long lists in blocks of columns, read where they are
+needed.
 
-docs/files.md says how it is written. Records are read with names and ids in the place of numbers. Of a long
-list no more than a block is in memory.
+docs/files.md says how it is written. Records are read with names and ids in the place of numbers.
+Of a long list no more than a block is in memory.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ def expanded(column: Any, count: int) -> list:
     parts = column["each"]
     if isinstance(parts, list):
         return [list(values) for values in zip(*(expanded(part, count) for part in parts))]
-    return [dict(zip(parts, values)) for values in zip(*(expanded(part, count) for part in parts.values()))]
+    return [
+        dict(zip(parts, values))
+        for values in zip(*(expanded(part, count) for part in parts.values()))
+    ]
 
 
 class _File:
@@ -57,7 +61,8 @@ class Blocks:
     def __init__(self, file: _File | None = None):
         self.counts: list[int] = []
         self._file = file
-        self._where: list[tuple[int, int] | dict] = []  # place and length in the file, or the block itself
+        # place and length in the file, or the block itself
+        self._where: list[tuple[int, int] | dict] = []
 
     def add(self, where: tuple[int, int] | dict, count: int) -> None:
         """Adds the next one."""
@@ -78,7 +83,8 @@ class Records(Sequence):
     def __init__(self, blocks: Blocks, convert: Mapping[str, Callable[[list], list]] | None = None,
                  derived: Mapping[str, tuple[str, Callable[[list], list]]] | None = None):
         """@param convert  what becomes of the values of a column, by its key.
-        @param derived  keys that follow from others: from which, and what becomes of its values in the file."""
+        @param derived  keys that follow from others: from which, and what becomes of its values in
+            the file."""
         self._blocks, self._convert, self._derived = blocks, convert or {}, derived or {}
         self._starts = [0, *itertools.accumulate(blocks.counts)]
         self._last: tuple[int, list[dict]] | None = None
@@ -126,8 +132,8 @@ class Records(Sequence):
 
 
 class Digest(Mapping):
-    """The keys of results.json. Its lists are Records; besides there are `labels` and `truth` by candidates' names, and of
-    `models` the `choices` and `differences` likewise."""
+    """The keys of results.json. Its lists are Records; besides there are `labels` and `truth` by
+    candidates' names, and of `models` the `choices` and `differences` likewise."""
 
     def __init__(self, facts: dict[str, Any], blocks: dict[str, Blocks]):
         """@param facts  all of it but for lists of blocks.
@@ -158,29 +164,42 @@ class Digest(Mapping):
         if key == "truth":
             return self._of_candidates("truth") or None
         if key == "models" and own:
-            return {**own, "choices": self._of_candidates("choices"), "differences": self._of_candidates("difference")}
+            return {
+                **own, "choices": self._of_candidates("choices"),
+                "differences": self._of_candidates("difference")
+            }
         if key == "baseline":
             return own and self._named(own)
         return [self._named(one) for one in own or []] if key == "controls" else self._facts[key]
 
     def plain(self) -> dict[str, Any]:
         """The same with all lists in memory."""
-        return {key: list(value) if isinstance(value, Records) else value for key, value in self.items()}
+        return {
+            key: list(value) if isinstance(value, Records) else value
+            for key, value in self.items()
+        }
 
     def _records(self, key: str) -> Records:
         convert: dict[str, Callable[[list], list]] = {"candidate": self._candidates}
         if key not in ("evaluations", "paused"):
-            convert |= {"evaluations": lambda lists: list(map(self._evaluations, lists)), "evaluation": self._evaluations}
+            convert |= {
+                "evaluations": lambda lists: list(map(self._evaluations, lists)),
+                "evaluation": self._evaluations
+            }
         if key == "candidates":
             convert = {}
-        derived = {"mechanism": ("candidate", self._mechanisms)} if key in ("ranking", "rejected") else {}
+        derived = {"mechanism":
+            ("candidate", self._mechanisms)} if key in ("ranking", "rejected") else {}
         return Records(self._blocks[key], convert, derived)
 
     def _named(self, record: dict[str, Any]) -> dict[str, Any]:
         """A record of a candidate that is in none of the lists."""
         place = [record["candidate"]]
-        return {**record, "candidate": self._candidates(place)[0], "mechanism": self._mechanisms(place)[0],
-                "evaluations": self._evaluations(record["evaluations"])}
+        return {
+            **record, "candidate": self._candidates(place)[0], "mechanism": self._mechanisms(place)
+                                                                            [0],
+            "evaluations": self._evaluations(record["evaluations"])
+        }
 
     def _candidates(self, places: list[int]) -> list[str]:
         return [self._names[place] for place in places]
@@ -216,7 +235,8 @@ def parsed(file: BinaryIO) -> dict[str, Any] | Digest:
     @throws ValueError, KeyError, TypeError, RecursionError  where it is damaged.
     """
     with file:
-        if file.readline() == b"{\n" and file.readline().startswith(b'"'):  # a line for each key, block and record
+        # a line for each key, block and record
+        if file.readline() == b"{\n" and file.readline().startswith(b'"'):
             file.seek(0)
             facts, blocks = _scan(file)
         else:

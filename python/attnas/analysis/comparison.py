@@ -16,7 +16,8 @@ Without ground truth what was measured takes its place, and the best that any se
 within the budget that of the optimum.
 
 Where a table answers in the mode `paired`, all searches that one of its replicates answers meet the
-same noise: then these replicates, few as they are, are the units of all intervals and tests. Where draws of a table answer in turn (Searches.draws), these are the units.
+same noise: then these replicates, few as they are, are the units of all intervals and tests. Where
+draws of a table answer in turn (Searches.draws), these are the units.
 """
 
 import dataclasses
@@ -61,7 +62,8 @@ class Algorithm:
     ecdf: np.ndarray  # share of (search, target) pairs, over Comparison.trainings
     running_times: np.ndarray  # expected training runs to the three targets; inf = never
     successes: np.ndarray  # share of searches that reach them
-    noise: np.ndarray | None  # of each trace its draw, or in the mode `paired` the replicate that answers first; else None
+    # of each trace its draw, or in the mode `paired` the replicate that answers first; else None
+    noise: np.ndarray | None
 
     @property
     def seeds(self) -> list[int]:
@@ -69,8 +71,8 @@ class Algorithm:
         return [trace.seed for trace in self.traces]
 
     def units(self, values: np.ndarray) -> np.ndarray:
-        """Of an entry for each search one for each unit of intervals and tests: means over the searches of a draw or a replicate, or
-        themselves."""
+        """Of an entry for each search one for each unit of intervals and tests: means over the
+        searches of a draw or a replicate, or themselves."""
         if self.noise is None:
             return values
         return np.array([values[self.noise == one].mean(axis=0) for one in np.unique(self.noise)])
@@ -107,20 +109,23 @@ class Against:
     replicates of different mechanisms count as independent; it is one task and one space.
     """
 
-    gaps: list[statistics.Interval]  # IQM of what is returned behind what this table calls the best; of the reference, too
+    # IQM of what is returned behind what this table calls the best; of the reference, too
+    gaps: list[statistics.Interval]
     returned: list[statistics.Interval | None]
     unseen: list[statistics.Interval | None]  # by the replicates that a search has not seen
 
 
 @dataclasses.dataclass(frozen=True)
 class OverDraws:
-    """An algorithm against the reference on draws of the table's seeds: P(better) within a draw, by replicates that its searches did
-    not see. With 95 % intervals: of the mean over draws, and prediction intervals of another draw."""
+    """An algorithm against the reference on draws of the table's seeds: P(better) within a draw, by
+    replicates that its searches did not see. With 95 % intervals: of the mean over draws, and
+    prediction intervals of another draw."""
 
     mean: statistics.Interval
     another: statistics.Interval  # what is true of it
     measured: statistics.Interval  # what as many searches as were made of each draw would say of it
-    covered: float  # share of held-out draws within `measured` as the other half of the draws gives it
+    # share of held-out draws within `measured` as the other half of the draws gives it
+    covered: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,17 +156,25 @@ class Comparison:
     against: Against | None  # None without a reference, or where the table's runs are not known
     # How well other replicates rank the best by one (noise.agreement_among_best); one objective.
     agreement: list[float]
-    over_draws: list[OverDraws | None] | None  # of each algorithm, None of the reference; None without draws or reference
-    # Of what was returned on draws, the share of which a judge has seen nothing but other searches have, and that of which it
-    # was all seen by the search itself (replay.Unseen); None without draws.
+    # of each algorithm, None of the reference; None without draws or reference
+    over_draws: list[OverDraws | None] | None
+    # Of what was returned on draws, the share of which a judge has seen nothing but other searches
+    # have, and that of which it was all seen by the search itself (replay.Unseen); None without
+    # draws.
     spared: tuple[float, float] | None
 
     @property
     def met_best(self) -> float:
-        """Share of the reference's searches that have begun one of the best (BEST) mechanisms. Which these are is taken as exact."""
+        """Share of the reference's searches that have begun one of the best (BEST) mechanisms.
+        Which these are is taken as exact.
+        """
         best = _best(self.searches.candidates.truth, BEST)
         name = self.algorithms[self.reference].name
-        return float(np.mean([np.isin(search.candidates, best).any() for search in self.searches.searches if search.algorithm == name]))
+        return float(
+            np.mean([
+                np.isin(search.candidates, best).any() for search in self.searches.searches
+                if search.algorithm == name
+            ]))
 
     @property
     def fruitless(self) -> dict[str, int]:
@@ -173,7 +186,8 @@ class Comparison:
     def improvement(self, i: int, of: str) -> statistics.Interval:
         """That algorithm i is better than the reference by a field of the traces, where both have
         one: "end_unseen", "everything". Over searches."""
-        found = _improvement(self.algorithms[i], self.algorithms[self.reference], lambda a: a.each(of))
+        found = _improvement(self.algorithms[i], self.algorithms[self.reference],
+                             lambda a: a.each(of))
         return found or statistics.Interval(np.nan, np.nan, np.nan)
 
     @property
@@ -272,20 +286,27 @@ def _over_draws(searches: stores.Searches, algorithms: list[Algorithm],
     if searches.draws is None or reference is None:
         return None
     judged = [a.each("end_unseen") for a in algorithms]
-    if not all(np.isfinite(values).all() for values in judged):  # the training runs behind the truth are not known
+    # the training runs behind the truth are not known
+    if not all(np.isfinite(values).all() for values in judged):
         judged = [a.final for a in algorithms]
-    return [None if i == reference else _against_on_draws(a, algorithms[reference], judged[i], judged[reference])
-            for i, a in enumerate(algorithms)]
+    return [
+        None if i == reference else _against_on_draws(a, algorithms[reference], judged[i],
+                                                      judged[reference])
+        for i, a in enumerate(algorithms)
+    ]
 
 
-def _against_on_draws(a: Algorithm, b: Algorithm, of_a: np.ndarray, of_b: np.ndarray) -> OverDraws | None:
+def _against_on_draws(a: Algorithm, b: Algorithm, of_a: np.ndarray,
+                      of_b: np.ndarray) -> OverDraws | None:
     """None where the two have no seed in common."""
     _, rows, columns = np.intersect1d(a.seeds, b.seeds, return_indices=True)
     if not len(rows):
         return None
     each, variances = statistics.improvement_by_group(of_a[rows], of_b[columns], a.noise[rows])
-    mean = statistics.clustered_improvement(of_a[rows], of_b[columns], a.noise[rows], b.noise[columns])[0]
-    return OverDraws(mean, *statistics.another_group(each, variances), statistics.held_out_coverage(each))
+    mean = statistics.clustered_improvement(of_a[rows], of_b[columns], a.noise[rows],
+                                            b.noise[columns])[0]
+    return OverDraws(mean, *statistics.another_group(each, variances),
+                     statistics.held_out_coverage(each))
 
 
 def _spared(searches: stores.Searches, algorithms: list[Algorithm]) -> tuple[float, float] | None:
@@ -339,19 +360,19 @@ def find(name: str, names: list[str], required: bool = True) -> str | None:
 
 
 def _cut(search: stores.Search, budget: int) -> stores.Search:
-    """The asks that the budget paid for, and their share of the search's own time. A search of no larger budget is whole: what it
-    trains beyond it, as PASHA its answer, it cannot do without."""
+    """The asks that the budget paid for, and their share of the search's own time. A search of no
+    larger budget is whole: what it trains beyond it, as PASHA its answer, it cannot do without."""
     if 0 < search.budget <= budget:
         return search
     kept = int(np.searchsorted(search.trained, budget, side="right"))
     if kept == 0:
         raise stores.StoreError(f"{search.algorithm}, seed {search.seed}: its first ask cost "
                                 f"{search.trained[0]} trainings, the budget is {budget}")
-    return dataclasses.replace(
-        search, candidates=search.candidates[:kept], trained=search.trained[:kept], charged=search.charged[:kept],
-        seconds=search.seconds[:kept], believed=search.believed[:kept],
-        truth=None if search.truth is None else search.truth[:kept],
-        search_seconds=search.search_seconds * kept / len(search.trained))
+    return dataclasses.replace(search, candidates=search.candidates[:kept],
+                               trained=search.trained[:kept], charged=search.charged[:kept],
+                               seconds=search.seconds[:kept], believed=search.believed[:kept],
+                               truth=None if search.truth is None else search.truth[:kept],
+                               search_seconds=search.search_seconds * kept / len(search.trained))
 
 
 def _smallest_gap(searches: stores.Searches) -> float:
@@ -377,8 +398,8 @@ def _whole_budgets(budget: int) -> np.ndarray:
 def _curve(traces: list[Trace], spent: str, what: str, grid: np.ndarray) -> Curve:
     values = np.array([anytime.at_budgets(getattr(trace, spent), getattr(trace, what), grid)
                        for trace in traces])
-    # As np.median has it: the mean of the two values beside a quartile that falls between them. NumPy's own
-    # quantiles make NaN of inf - inf, where nothing is reached yet.
+    # As np.median has it: the mean of the two values beside a quartile that falls between them.
+    # NumPy's own quantiles make NaN of inf - inf, where nothing is reached yet.
     ordered = np.sort(np.where(np.isnan(values), np.inf, values), axis=0)
     places = len(ordered) * np.array(QUARTILES)
     below, above = np.ceil(places).astype(int) - 1, np.floor(places).astype(int)
@@ -400,9 +421,11 @@ def _pairs(algorithms: list[Algorithm], drawn: bool) -> Pairs:
         a, b = algorithms[i], algorithms[j]
         if a.noise is not None:
             effect, p[i, j] = statistics.clustered_improvement(a.final, b.final, a.noise, b.noise)
-            tests.add(f"Student's t test over the {'draws' if drawn else 'replicates'} that answered")
+            tests.add(f"Student's t test over the {'draws' if drawn else 'replicates'} that "
+                      f"answered")
         else:
-            effect, p[i, j] = statistics.vargha_delaney(a.final, b.final), _p_of_searches(a, b, tests)
+            effect, p[i, j] = statistics.vargha_delaney(a.final,
+                                                        b.final), _p_of_searches(a, b, tests)
         probability[i, j], low[i, j], high[i, j] = effect
         probability[j, i], low[j, i], high[j, i] = 1 - effect.point, 1 - effect.high, 1 - effect.low
     tested = ~np.isnan(p[rows, columns])
@@ -414,8 +437,9 @@ def _pairs(algorithms: list[Algorithm], drawn: bool) -> Pairs:
 
 
 def _p_of_searches(a: Algorithm, b: Algorithm, tests: set[str]) -> float:
-    """That the two return alike, where searches are the units; nan with one search. 1 where the ranks of the differences speak for one
-    and the probability of improvement for the other, as may be where one wins often and loses by much: neither is better then.
+    """That the two return alike, where searches are the units; nan with one search. 1 where the
+    ranks of the differences speak for one and the probability of improvement for the other, as may
+    be where one wins often and loses by much: neither is better then.
 
     @param tests  receives the test's name.
     """
@@ -423,14 +447,17 @@ def _p_of_searches(a: Algorithm, b: Algorithm, tests: set[str]) -> float:
         return np.nan
     if a.seeds == b.seeds:
         tests.add("Wilcoxon's signed-rank test, paired by seed")
-        sides = statistics.signed_rank_sum(a.final, b.final) * (statistics.vargha_delaney(a.final, b.final).point - 0.5)
+        sides = statistics.signed_rank_sum(
+            a.final, b.final) * (statistics.vargha_delaney(a.final, b.final).point - 0.5)
         return statistics.wilcoxon(a.final, b.final) if sides <= 0.0 else 1.0
     tests.add("Mann and Whitney's U test, since seeds differ")
     return statistics.mann_whitney(a.final, b.final)
 
 
 def _improvement(a: Algorithm, b: Algorithm, of, shared: float = 0.0) -> statistics.Interval | None:
-    """That a is better than b by what `of` takes of each, (searches,), where it is a number; None where there is none."""
+    """That a is better than b by what `of` takes of each, (searches,), where it is a number; None
+    where there is none.
+    """
     there = [np.isfinite(of(each)) for each in (a, b)]
     values = [of(each)[mask] for each, mask in zip((a, b), there)]
     if not all(map(len, values)):
@@ -455,14 +482,17 @@ def _against(searches: stores.Searches, algorithms: list[Algorithm],
     best = redrawn.score(tuple(_best(searches.candidates.truth, 1).tolist()))
     gaps = [redrawn.gap(a, scores, best) for a, scores in zip(algorithms, returned)]
     unseen = replay.unseen(searches)
-    others = [[redrawn.score(trace.chosen, unseen.cells(trace.seed, trace.chosen, trace.seen))
-               for trace in a.traces if trace.chosen and np.isfinite(trace.end_unseen)] if unseen else []
-              for a in algorithms]
+    others = [[
+        redrawn.score(trace.chosen, unseen.cells(trace.seed, trace.chosen, trace.seen))
+        for trace in a.traces if trace.chosen and np.isfinite(trace.end_unseen)
+    ] if unseen else [] for a in algorithms]
 
     def intervals(scores, of):
-        return [None if i == reference else
-                _improvement(a, algorithms[reference], of, redrawn.variance(scores[i], scores[reference]))
-                for i, a in enumerate(algorithms)]
+        return [
+            None if i == reference else _improvement(a, algorithms[reference], of,
+                                                     redrawn.variance(scores[i], scores[reference]))
+            for i, a in enumerate(algorithms)
+        ]
 
     return Against(gaps, intervals(returned, lambda a: a.final),
                    intervals(others, lambda a: a.each("end_unseen"))), agreement
@@ -478,19 +508,24 @@ class _Redrawn:
         self._searches, self._cells = searches, cells
         self._reference = np.full(cells.shape[2], searches.reference_point)
         # The same for all candidates: what a seed does to all of them alike leaves their gaps.
-        self._draws = np.random.default_rng(0).integers(cells.shape[1], size=(self.TABLES, 20 * cells.shape[1]))
+        self._draws = np.random.default_rng(0).integers(cells.shape[1],
+                                                        size=(self.TABLES, 20 * cells.shape[1]))
         self._means: dict[tuple, np.ndarray] = {}
         self._scores: dict[tuple, int] = {}
         self._values: list[np.ndarray] = []
 
-    def score(self, chosen: tuple[int, ...], allowed: tuple[tuple[int, ...], ...] | None = None) -> int:
+    def score(self, chosen: tuple[int, ...],
+              allowed: tuple[tuple[int, ...], ...] | None = None) -> int:
         """The number of the scores (minimised, one for each table) of what a search returned.
 
         @param allowed  the replicates of each that count; None = all.
         """
         key = (chosen, allowed)
         if key not in self._scores:
-            means = np.stack([self._redrawn(one, cells) for one, cells in zip(chosen, allowed or [None] * len(chosen))], axis=1)
+            means = np.stack([
+                self._redrawn(one, cells)
+                for one, cells in zip(chosen, allowed or [None] * len(chosen))
+            ], axis=1)
             self._scores[key] = len(self._values)
             self._values.append(means[:, 0, 0] if len(self._reference) == 1 else
                                 -indicators.planar_hypervolumes(self._searches.scaled(means),
@@ -517,19 +552,24 @@ class _Redrawn:
         return float(np.var(found, ddof=1))
 
     def gap(self, algorithm: Algorithm, scores: list[int], best: int) -> statistics.Interval:
-        """Interquartile mean of an algorithm's gaps to the mechanisms that this very table calls the best, with an interval over
-        searches and tables: each resample draws a table, and searches with replacement. Their quantiles are moved to where their
-        mean is the point, since an interquartile mean of values with more noise is another one. Where replicates are the units,
-        resamples draw tables alone, and the interval over replicates is added in squares.
+        """Interquartile mean of an algorithm's gaps to the mechanisms that this very table calls
+        the best, with an interval over searches and tables: each resample draws a table, and
+        searches with replacement. Their quantiles are moved to where their mean is the point, since
+        an interquartile mean of values with more noise is another one. Where replicates are the
+        units, resamples draw tables alone, and the interval over replicates is added in squares.
 
-        @param scores  of those of its searches that handed something over, in their order.   @param best  score of the best.
+        @param scores  of those of its searches that handed something over, in their order.   @param
+            best  score of the best.
         """
         def gaps_of(values):
-            return values - self._values[best] if len(self._reference) == 1 else 1.0 - values / self._values[best]
+            return values - self._values[best] if len(
+                self._reference) == 1 else 1.0 - values / self._values[best]
 
         rows = iter(scores)
-        gaps = np.array([gaps_of(self._values[next(rows)]) if trace.chosen else np.full(self.TABLES, trace.gap[-1])
-                         for trace in algorithm.traces])
+        gaps = np.array([
+            gaps_of(self._values[next(rows)]) if trace.chosen else np.full(
+                self.TABLES, trace.gap[-1]) for trace in algorithm.traces
+        ])
         if len(gaps) < 2:
             return statistics.Interval(algorithm.iqm.point, np.nan, np.nan)
         point = algorithm.iqm.point
@@ -569,7 +609,9 @@ def _friedman(algorithms: list[Algorithm], pairs: Pairs) -> Friedman | None:
 
 def _best(truth: np.ndarray, count: int) -> np.ndarray:
     """Rows of the `count` best, of several objectives of the front."""
-    return np.argsort(truth[:, 0], kind="stable")[:count] if truth.shape[1] == 1 else np.flatnonzero(indicators.non_dominated(truth))
+    return np.argsort(truth[:,
+                            0], kind="stable")[:count] if truth.shape[1] == 1 else np.flatnonzero(
+                                indicators.non_dominated(truth))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -577,12 +619,13 @@ class Pruned:
     """What becomes of the best mechanisms that the searches of an algorithm begin to train."""
 
     begun: float  # mean number of the best that a search begins
-    share: statistics.Interval  # of these, that which is not trained to the end; over searches; NaN where none is begun
+    # of these, that which is not trained to the end; over searches; NaN where none is begun
+    share: statistics.Interval
 
 
 def pruned(result: Comparison) -> list[Pruned]:
-    """Of each algorithm, where ground truth judges: of the best (BEST) mechanisms, of several objectives of the true front.
-    Which these are is taken as exact."""
+    """Of each algorithm, where ground truth judges: of the best (BEST) mechanisms, of several
+    objectives of the true front. Which these are is taken as exact."""
     best = _best(result.searches.candidates.truth, BEST)
     counts: dict[str, list[tuple[int, int]]] = {}
     for search in result.searches.searches:
@@ -598,14 +641,19 @@ def pruned(result: Comparison) -> list[Pruned]:
         draws = np.random.default_rng(0).integers(len(begun), size=(2000, len(begun)))
         with np.errstate(invalid="ignore"):
             shares = lost[draws].sum(axis=1) / begun[draws].sum(axis=1)
-        ends = np.nanquantile(shares, (0.025, 0.975)) if begun.any() and len(begun) > 1 else (np.nan, np.nan)
-        found.append(Pruned(float(begun.mean()), statistics.Interval(lost.sum() / begun.sum() if begun.any() else np.nan, *ends)))
+        ends = np.nanquantile(shares,
+                              (0.025, 0.975)) if begun.any() and len(begun) > 1 else (np.nan,
+                                                                                      np.nan)
+        found.append(
+            Pruned(float(begun.mean()),
+                   statistics.Interval(lost.sum() / begun.sum() if begun.any() else np.nan, *ends)))
     return found
 
 
 def _lost(begun: np.ndarray, lost: np.ndarray, noise: np.ndarray) -> statistics.Interval:
     """Share of what was begun that was lost, with Student's interval over replicates."""
-    sums = np.array([(lost[noise == one].sum(), begun[noise == one].sum()) for one in np.unique(noise)])
+    sums = np.array([(lost[noise == one].sum(), begun[noise == one].sum())
+                     for one in np.unique(noise)])
     if not sums[:, 1].any():
         return statistics.Interval(np.nan, np.nan, np.nan)
     each = statistics.mean_interval(sums[sums[:, 1] > 0, 0] / sums[sums[:, 1] > 0, 1])

@@ -73,30 +73,49 @@ def over_draws(results: list[Comparison], words: Words) -> Chapter:
         return Chapter("draws", "On another draw of the seeds", [])
     last = results[-1]
     reference = last.algorithms[last.reference].name
-    found = [dict(zip((a.name for a in result.algorithms), result.over_draws)) for result in results]
+    found = [
+        dict(zip((a.name for a in result.algorithms), result.over_draws)) for result in results
+    ]
     names = [a.name for a in last.algorithms if a.name != reference]
     head = ["algorithm", *(f"{result.budget} {words.spent}" for result in results)]
     searches = len(last.algorithms[last.reference].traces)
     return Chapter("draws", "On another draw of the seeds", [
-        Paragraph(f"Probability that a search is better than one of {reference} on the same draw, ties half, mean over {last.noises} draws of "
-                  "the table's seeds [95 % of what would be true on another draw]: the spread between draws, without that of the few searches "
+        Paragraph(f"Probability that a search is better than one of {reference} on the same draw, "
+                  f"ties half, mean over {last.noises} draws of "
+                  "the table's seeds [95 % of what would be true on another draw]: the spread "
+                  "between draws, without that of the few searches "
                   "on each."),
-        Columns(head, [[name, *(bracketed(each[name].another) for each in found)] for name in names]),
-        Paragraph(f"{reference} has met one of the best {comparison.BEST} mechanisms in "
-                  + joined([f"{share_text(result.met_best)} of its searches at {result.budget}" for result in results]) + "."),
-        Paragraph(f"Held-out draws: the share that lies in the interval which the other half of the draws gives [the interval by all of "
-                  f"them], of what an algorithm's searches on a draw measure ({searches / last.noises:.3g} of each)."),
-        Columns(head, [[name, *(f"{share_text(each[name].covered)} [{digits(each[name].measured.low)}, {digits(each[name].measured.high)}]"
-                                for each in found)] for name in names])])
+        Columns(head, [[name, *(bracketed(each[name].another) for each in found)]
+                       for name in names]),
+        Paragraph(f"{reference} has met one of the best {comparison.BEST} mechanisms in " + joined([
+            f"{share_text(result.met_best)} of its searches at {result.budget}"
+            for result in results
+        ]) + "."),
+        Paragraph(f"Held-out draws: the share that lies in the interval which the other half of "
+                  f"the draws gives [the interval by all of "
+                  f"them], of what an algorithm's searches on a draw measure "
+                  f"({searches / last.noises:.3g} of each)."),
+        Columns(head, [[
+            name, *(f"{share_text(each[name].covered)} "
+                    f"[{digits(each[name].measured.low)}, "
+                    f"{digits(each[name].measured.high)}]" for each in found)
+        ] for name in names])
+    ])
 
 
 def by_draws(results: list[Comparison]) -> str:
     """draws.csv: a row for each budget and algorithm, numbers unrounded."""
-    rows = [[result.budget, algorithm.name, result.noises, len(algorithm.traces), result.met_best,
-             *map(float, [*found.mean, *found.another[1:], *found.measured[1:], found.covered])]
-            for result in results for algorithm, found in zip(result.algorithms, result.over_draws) if found]
-    return csv_text(["budget", "algorithm", "draws", "searches", "reference_met_best", "improvement", "improvement_low", "improvement_high",
-                     "another_draw_low", "another_draw_high", "measured_draw_low", "measured_draw_high", "held_out_covered"], rows)
+    rows = [[
+        result.budget, algorithm.name, result.noises,
+        len(algorithm.traces), result.met_best,
+        *map(float, [*found.mean, *found.another[1:], *found.measured[1:], found.covered])
+    ] for result in results for algorithm, found in zip(result.algorithms, result.over_draws)
+            if found]
+    return csv_text([
+        "budget", "algorithm", "draws", "searches", "reference_met_best", "improvement",
+        "improvement_low", "improvement_high", "another_draw_low", "another_draw_high",
+        "measured_draw_low", "measured_draw_high", "held_out_covered"
+    ], rows)
 
 
 def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chapter:
@@ -107,26 +126,36 @@ def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chap
     if not results:
         return Chapter("budgets", "At several budgets", [])
     first = results[-1]
-    by_name = [{a.name: (_gap(result, i), result.fruitless.get(a.name, 0) / len(a.traces), lost)
-                for i, (a, lost) in enumerate(zip(result.algorithms, losses))} for result, losses in zip(results, pruned)]
+    by_name = [{
+        a.name: (_gap(result, i), result.fruitless.get(a.name, 0) / len(a.traces), lost)
+        for i, (a, lost) in enumerate(zip(result.algorithms, losses))
+    } for result, losses in zip(results, pruned)]
     names = [algorithm.name for algorithm in first.algorithms]
     noise = ", the table's noise in it" if first.against else ""
     parts = [
-        Paragraph(f"Interquartile means of {words.gap} [95 %{noise}] after so many {words.spent}. A search that was given more is "
-                  "judged by what it would return there; where more than a fifth of the searches have nothing usable yet, that "
+        Paragraph(f"Interquartile means of {words.gap} [95 %{noise}] after so many {words.spent}. "
+                  f"A search that was given more is "
+                  "judged by what it would return there; where more than a fifth of the searches "
+                  "have nothing usable yet, that "
                   "is said instead."),
-        Columns(["algorithm", *(str(result.budget) for result in results)],
-                [[name, *(f"nothing in {share_text(nothing)}" if nothing > 0.2 else bracketed(words.interval(gap))
-                          for gap, nothing, _ in (each[name] for each in by_name))] for name in names])]
+        Columns(["algorithm", *(str(result.budget) for result in results)], [[
+            name, *(f"nothing in {share_text(nothing)}" if nothing > 0.2 else bracketed(
+                words.interval(gap)) for gap, nothing, _ in (each[name] for each in by_name))
+        ] for name in names])
+    ]
     if first.true:
         count = min(comparison.BEST, len(first.searches.candidates.truth))
         best = "members of the true front" if first.several else f"best {count} mechanisms"
         parts += [
-            Paragraph(f"Of the {best} a search begins on average so many, and does not train such a share of those to the end "
+            Paragraph(f"Of the {best} a search begins on average so many, and does not train such "
+                      f"a share of those to the end "
                       f"[95 % over {words.units}]. Which are the best is taken as exact."),
-            Columns(["algorithm", *(str(result.budget) for result in results)],
-                    [[name, *(f"{digits(lost.begun)}: {bracketed(lost.share)}" if lost.begun else "0"
-                              for _, _, lost in (each[name] for each in by_name))] for name in names])]
+            Columns(["algorithm", *(str(result.budget) for result in results)], [[
+                name, *(f"{digits(lost.begun)}: "
+                        f"{bracketed(lost.share)}" if lost.begun else "0"
+                        for _, _, lost in (each[name] for each in by_name))
+            ] for name in names])
+        ]
     return Chapter("budgets", "At several budgets", parts)
 
 
@@ -145,13 +174,19 @@ def by_budget(results: list[Comparison], pruned: list[list]) -> str:
     for result, losses in zip(results, pruned):
         for i, (algorithm, lost) in enumerate(zip(result.algorithms, losses)):
             against = result.against and result.against.returned[i]
-            values = [*algorithm.iqm, *(result.against.gaps[i][1:] if result.against else (np.nan,) * 2),
-                      *(against or (np.nan,) * 3), result.fruitless.get(algorithm.name, 0),
-                      *([lost.begun, *lost.share] if lost else [np.nan] * 4)]
+            values = [
+                *algorithm.iqm, *(result.against.gaps[i][1:] if result.against else
+                                  (np.nan, ) * 2), *(against or (np.nan, ) * 3),
+                result.fruitless.get(algorithm.name, 0),
+                *([lost.begun, *lost.share] if lost else [np.nan] * 4)
+            ]
             rows.append([result.budget, algorithm.name, len(algorithm.traces), *map(float, values)])
-    return csv_text(["budget", "algorithm", "searches", "gap_iqm", "gap_iqm_low", "gap_iqm_high", "gap_with_table_low",
-                     "gap_with_table_high", "improvement_with_table", "improvement_with_table_low", "improvement_with_table_high",
-                     "nothing", "best_begun", "best_pruned", "best_pruned_low", "best_pruned_high"], rows)
+    return csv_text([
+        "budget", "algorithm", "searches", "gap_iqm", "gap_iqm_low", "gap_iqm_high",
+        "gap_with_table_low", "gap_with_table_high", "improvement_with_table",
+        "improvement_with_table_low", "improvement_with_table_high", "nothing", "best_begun",
+        "best_pruned", "best_pruned_low", "best_pruned_high"
+    ], rows)
 
 
 def targets(result: Comparison, words: Words) -> Chapter:
@@ -166,13 +201,16 @@ def targets(result: Comparison, words: Words) -> Chapter:
     head = ["algorithm"]
     for share in comparison.ERT_SHARES:
         head += [f"{words.spent} to {share_text(1 - share)}", "reached"]
-    rows = [[a.name, *(text for time, success in zip(a.running_times, a.successes)
-                       for text in ("never" if time == np.inf else digits(time), share_text(success)))] for a in result.algorithms]
+    rows = [[
+        a.name, *(text for time, success in zip(a.running_times, a.successes)
+                  for text in ("never" if time == np.inf else digits(time), share_text(success)))
+    ] for a in result.algorithms]
     gap = digits(result.start)
     return Chapter("targets", "Targets", [
         Pictures({"targets.svg": picture}),
         Paragraph(
-            f"Expected {words.spent} until {joined([share_text(1 - s) for s in comparison.ERT_SHARES])} "
+            f"Expected {words.spent} until "
+            f"{joined([share_text(1 - s) for s in comparison.ERT_SHARES])} "
             f"of the way from {start} (median gap {gap}) to the {optimum} are done, if "
             "searches that miss were begun anew; and the share of searches that get there. A "
             "target counts as reached when the gap stays at or below it for the rest of the "
@@ -211,8 +249,8 @@ def attainment(result: Comparison, words: Words) -> Chapter:
                 f"{algorithm.name} against {words.reference}",
                 "Where one attains points more often: the deeper, the larger the difference of "
                 f"shares (largest {share_text(np.max(np.abs(share), initial=0))}, white below "
-                f"{share_text(0.1)}){dots}.", on, (algorithm.name, words.reference), low, high, share,
-                front)
+                f"{share_text(0.1)}){dots}.", on, (algorithm.name, words.reference), low, high,
+                share, front)
     values = "true" if result.true else "measured"
     return Chapter("attainment", "Attainment", [
         Paragraph(f"A search attains a point if something on the front that it returns is "

@@ -12,7 +12,8 @@ class Words:
 
     def __init__(self, result: Comparison, shown: list[str]):
         self.result = result
-        self.units = "draws" if result.searches.draws else "replicates" if result.noises else "searches"
+        self.units = (
+            "draws" if result.searches.draws else "replicates" if result.noises else "searches")
         self.spent = "trainings" if result.searches.by == "trainings" else "trainings' steps"
         goal = result.searches.objectives[0]
         self.goal = goal
@@ -23,10 +24,12 @@ class Words:
                           if result.true else "1 = the front of all searches together")
         else:
             self.gap = (f"regret in {goal.quantity}" if result.true
-                        else f"{goal.quantity} {'below' if goal.maximise else 'above'} the best seen")
+                        else f"{goal.quantity} {'below' if goal.maximise else 'above'} the best "
+                             f"seen")
             self.believed = f"believed {goal.quantity}"
             self.whole = ("true value of what a search returns minus the best in the table"
-                          if result.true else "the best of any search minus the best measured value" if goal.maximise
+                          if result.true else "the best of any search minus the best measured "
+                                              "value" if goal.maximise
                           else "best measured value minus the best of any search")
         self.reference = (None if result.reference is None
                           else result.algorithms[result.reference].name)

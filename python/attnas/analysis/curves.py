@@ -54,9 +54,9 @@ def measure(run: Run) -> Measure:
 
 
 def curves(run: Run) -> list[Curve]:
-    """Of the ranking, best first, and of the baseline; of what was listed where nothing was searched.
-    Of replicates the mean, at the steps that all usable ones have reached; what has no finite value
-    is left out."""
+    """Of the ranking, best first, and of the baseline; of what was listed where nothing was
+    searched. Of replicates the mean, at the steps that all usable ones have reached; what has no
+    finite value is left out."""
     if not run.trained:
         return []
     baseline = run.baseline.name if run.baseline else ""
@@ -67,8 +67,10 @@ def curves(run: Run) -> list[Curve]:
                   [run.by_id[id_] for id_ in each["evaluations"]])
                  for each in run.retest.get("candidates", [])]
     quantity = measure(run)
-    made = [Curve(run.label(name), run.brief(name), rank, is_baseline, *_mean(quantity, evaluations))
-            for name, rank, is_baseline, evaluations in found]
+    made = [
+        Curve(run.label(name), run.brief(name), rank, is_baseline, *_mean(quantity, evaluations))
+        for name, rank, is_baseline, evaluations in found
+    ]
     return [curve for curve in made if curve.points]
 
 
@@ -92,8 +94,8 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Checkpoints of mechanisms that were trained to the end, the baseline left out where the search
-    did not ask for it."""
+    """Checkpoints of mechanisms that were trained to the end, the baseline left out where the
+    search did not ask for it."""
 
     curves: list[Curve]  # best at the end first
     end: int  # last step
@@ -120,7 +122,8 @@ def agreement(run: Run, known: list[Curve]) -> Agreement | None:
         return None
     top = min(MOST_TOP, len(whole) // 4)
     values = {step: np.array([sign * curve.points[step] for curve in whole]) for step in steps}
-    # Before the end, equals share the worst of their places: nothing tells the later winner from them.
+    # Before the end, equals share the worst of their places: nothing tells the later winner from
+    # them.
     places = {step: (own[None, :] <= own[:, None]).sum(axis=1) for step, own in values.items()}
     places[end] = np.arange(len(whole)) + 1
     return Agreement(whole, end, top, [

@@ -42,9 +42,10 @@ class Difference:
 
 
 def difference(run: Run, a: Candidate, b: Candidate, objective: int) -> Difference | None:
-    """The difference of two candidates; None where there are too few replicates, or one measurement is in all of them. Where nothing varies
-    but by rounding, which says nothing of how far off another seed would be, p is the smallest of a test of signs, of ranks where seeds are
-    not shared; 0 of values that no seed changes."""
+    """The difference of two candidates; None where there are too few replicates, or one measurement
+    is in all of them. Where nothing varies but by rounding, which says nothing of how far off
+    another seed would be, p is the smallest of a test of signs, of ranks where seeds are not
+    shared; 0 of values that no seed changes."""
     if run.measured_once(objective):
         return None
     of_a, of_b = run.replicates(a, objective), run.replicates(b, objective)
@@ -78,8 +79,11 @@ def _adjusted(found: list[Difference]) -> list[Difference]:
 
 
 def one_measurement(run: Run, objective: int) -> str:
-    """Why nothing is compared by an objective that was measured once of each mechanism, without a full stop."""
-    return (f"Of each mechanism there is one measurement of {run.objectives[objective].name}, which its replicates share: how far two "
+    """Why nothing is compared by an objective that was measured once of each mechanism, without a
+    full stop.
+    """
+    return (f"Of each mechanism there is one measurement of {run.objectives[objective].name}, "
+            f"which its replicates share: how far two "
             "measurements would lie apart is not known, and no p can be given")
 
 
@@ -118,13 +122,15 @@ class Noise:
 
     @property
     def reliability(self) -> float:
-        """Share of the variance of single training runs' scores that is the mechanisms' own; NaN where nothing varies within."""
+        """Share of the variance of single training runs' scores that is the mechanisms' own; NaN
+        where nothing varies within.
+        """
         return self.between / (self.between + self.within) if self.within > 0 else math.nan
 
 
 def noise(run: Run, objective: int) -> Noise | None:
-    """Two-way analysis of variance, mechanisms x shared replicates; None without replicates, and where one measurement is in all of
-    them.
+    """Two-way analysis of variance, mechanisms x shared replicates; None without replicates, and
+    where one measurement is in all of them.
 
     Mechanisms beyond the upper outlier fence of the ranking (exploded training runs) are left out,
     since they alone would be the signal.
@@ -147,6 +153,7 @@ def noise(run: Run, objective: int) -> Noise | None:
     if m < 2:
         return None
     residual = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
-    within = float((residual**2).sum() / ((m - 1) * (r - 1))) if np.ptp(residual) > rounding(table) else 0.0
+    within = float(
+        (residual**2).sum() / ((m - 1) * (r - 1))) if np.ptp(residual) > rounding(table) else 0.0
     between = max(0.0, float(table.mean(axis=1).var(ddof=1)) - within / r)
     return Noise(between, within, m, r)

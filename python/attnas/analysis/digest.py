@@ -29,9 +29,14 @@ class BadInput(Exception):
 
 
 # What values can be, by key; others have no limits.
-LIMITS = {"accuracy": (0.0, 1.0), "divergence_rate": (0.0, 1.0), "perplexity": (1.0, math.inf), "published_perplexity": (1.0, math.inf),
-          **dict.fromkeys(("nll", "bits_per_byte", "train_seconds", "peak_memory", "parameters", "non_embedding_parameters",
-                           "flops", "attention_flops", "state_bytes", "latency", "decode_latency", "energy"), (0.0, math.inf))}
+LIMITS = {
+    "accuracy": (0.0, 1.0), "divergence_rate": (0.0, 1.0), "perplexity": (1.0, math.inf),
+    "published_perplexity": (1.0, math.inf),
+    **dict.fromkeys(
+        ("nll", "bits_per_byte", "train_seconds", "peak_memory", "parameters",
+         "non_embedding_parameters", "flops", "attention_flops", "state_bytes", "latency",
+         "decode_latency", "energy"), (0.0, math.inf)),
+}
 
 
 def limits(name: str) -> tuple[float, float]:
@@ -80,8 +85,11 @@ class Objective:
 
 def objectives(digest: Mapping[str, Any]) -> list[Objective]:
     """Those of a run."""
-    return [Objective(own["name"], own["unit"], own["maximise"], own["best"], own["worst"],
-                      own["penalty"], own["source"] or "", own.get("key") or own["name"]) for own in digest["objectives"]]
+    return [
+        Objective(own["name"], own["unit"], own["maximise"], own["best"], own["worst"],
+                  own["penalty"], own["source"] or "",
+                  own.get("key") or own["name"]) for own in digest["objectives"]
+    ]
 
 
 def flat(settings: Mapping[str, Any], before: str = "") -> dict[str, str]:
@@ -95,7 +103,8 @@ def flat(settings: Mapping[str, Any], before: str = "") -> dict[str, str]:
     return found
 
 
-FIRST_HELD_OUT = 1_000_000  # replicates from here on are those of a re-test, or of listed mechanisms
+# replicates from here on are those of a re-test, or of listed mechanisms
+FIRST_HELD_OUT = 1_000_000
 
 
 def seed_number(replicate: int) -> int:
@@ -104,10 +113,13 @@ def seed_number(replicate: int) -> int:
 
 
 def short_names(digest: Mapping[str, Any]) -> dict[str, str]:
-    """What candidates are called where a label is long: as the verdict calls what was re-tested or listed; of others what
-    differs from the baseline, of names of many genes."""
+    """What candidates are called where a label is long: as the verdict calls what was re-tested or
+    listed; of others what differs from the baseline, of names of many genes."""
     compared = (digest.get("retest") or {}).get("candidates", ())
-    return {**(digest["models"] or {}).get("differences", {}), **{one["candidate"]: one["label"] for one in reversed(compared)}}
+    return {
+        **(digest["models"] or {}).get("differences", {}),
+        **{one["candidate"]: one["label"] for one in reversed(compared)}
+    }
 
 
 def perplexity(valid: dict[str, Any]) -> float:
@@ -126,7 +138,8 @@ def read(given: str | os.PathLike, live: bool = False) -> columns.Digest:
     @param given  a run's folder, its store.sqlite, or a digest as a file of JSON. Where a store
         knows more than the digest beside it, by its time or its number of asks and evaluations,
         nas-export makes a new one, which is kept nowhere.
-    @param live  of a run that a process writes: what it works on at present as well, which only the store says.
+    @param live  of a run that a process writes: what it works on at present as well, which only the
+        store says.
     @throws BadInput  where there is no run, or no digest and no nas-export.
     """
     path = pathlib.Path(given)
@@ -162,9 +175,12 @@ def _is_current(file: pathlib.Path, store: pathlib.Path) -> bool:
 
 
 def _holds_as_much(found: columns.Digest, store: pathlib.Path) -> bool:
-    """Whether a digest has as many asks and evaluations as a store, which its time does not say after a copy that kept none. Of a
-    store that cannot be counted the time alone decides."""
-    counted = {"asks": len(found["asks"]) + len(found.get("rung_asks", ())), "evaluations": len(found["evaluations"])}
+    """Whether a digest has as many asks and evaluations as a store, which its time does not say
+    after a copy that kept none. Of a store that cannot be counted the time alone decides."""
+    counted = {
+        "asks": len(found["asks"]) + len(found.get("rung_asks", ())),
+        "evaluations": len(found["evaluations"])
+    }
     try:
         with contextlib.closing(sqlite_files.open_read_only(store)) as database:
             return all(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == count
@@ -190,8 +206,9 @@ def _exported(store: pathlib.Path, file: pathlib.Path) -> BinaryIO:
 
 
 def program(name: str) -> str | None:
-    """A program of attnas: on PATH, of the environment of Python that this file is installed in, of the installation that it
-    belongs to, or of a build, the latest first: of the checkout that this file belongs to, or in the current folder."""
+    """A program of attnas: on PATH, of the environment of Python that this file is installed in, of
+    the installation that it belongs to, or of a build, the latest first: of the checkout that this
+    file belongs to, or in the current folder."""
     here = pathlib.Path(__file__).resolve()
     folders = [os.environ.get("PATH", ""), *(str(prefix / "bin") for prefix in here.parents[5:6])]
     if (here.parents[1] / "bin").is_dir():  # a wheel's
@@ -212,5 +229,6 @@ def _parsed(file: BinaryIO, path: pathlib.Path) -> columns.Digest:
         return found
     if not isinstance(found, dict):
         raise BadInput(f"{path}: not a digest of a run")
-    raise BadInput(f"{path}: not a digest of version {columns.VERSION} (its version is {found.get('schema')}); "
+    raise BadInput(f"{path}: not a digest of version {columns.VERSION} (its version is "
+                   f"{found.get('schema')}); "
                    "nas-export RUN --format json writes one")

@@ -91,7 +91,8 @@ def effects(run: Run, objective: int) -> list[Effect]:
     for column, gene, option, instead, each in terms:
         value, error = float(estimates[column]), float(errors[column])
         # What options explain without a rest leaves nothing to test against.
-        p = float(2 * stats.t.sf(abs(value) / error, freedom)) if error > least else 1.0 if abs(value) <= least else np.nan
+        p = float(2 * stats.t.sf(abs(value) / error, freedom)) if error > least else 1.0 if abs(
+            value) <= least else np.nan
         result.append(Effect(gene.name, option, instead, value, value - quantile * error,
                              value + quantile * error, p, each[option], each[instead]))
     for each, p in zip(result, holm([each.p for each in result])):

@@ -24,13 +24,23 @@ def event_file(start: float, scalars: Iterable[tuple[float, int, Mapping[str, fl
     """
     events = [_text(3, "brain.Event:2")]
     if hparams:
-        events.append(_bytes(5, _bytes(1, _text(1, "_hparams_/session_start_info") + _bytes(9, _bytes(
-            1, _text(1, "hparams") + _bytes(2, _bytes(3, _session(start, group, hparams))))))))
+        events.append(
+            _bytes(
+                5,
+                _bytes(
+                    1,
+                    _text(1, "_hparams_/session_start_info") + _bytes(
+                        9,
+                        _bytes(
+                            1,
+                            _text(1, "hparams") +
+                            _bytes(2, _bytes(3, _session(start, group, hparams))))))))
     parts = [_record(_double(1, start) + event) for event in events]
     for wall_time, step, values in scalars:
         summary = b"".join(_bytes(1, _text(1, tag) + _key(2, 5) + struct.pack("<f", value))
                            for tag, value in values.items() if abs(value) < LARGEST)
-        parts.append(_record(_double(1, wall_time) + _key(2, 0) + _varint(step) + _bytes(5, summary)))
+        parts.append(
+            _record(_double(1, wall_time) + _key(2, 0) + _varint(step) + _bytes(5, summary)))
     return b"".join(parts)
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator
 
 from attnas.analysis import packages
-from attnas.analysis.digest import FIRST_HELD_OUT, BadInput, Objective, flat, objectives, perplexity, seed_number, short_names
+from attnas.analysis.digest import (FIRST_HELD_OUT, BadInput, Objective, flat, objectives,
+                                    perplexity, seed_number, short_names)
 from attnas.analysis.event_files import event_file
 from attnas.analysis.schema import schema
 from attnas.analysis.words import is_number
@@ -53,16 +54,22 @@ def _algorithm(run: Digest) -> dict[str, Any]:
 
 
 def _genes(run: Digest) -> list[dict[str, Any]]:
-    """Those of a run. Options have the names that are stored (`stored`), whatever the configuration calls them."""
+    """Those of a run. Options have the names that are stored (`stored`), whatever the configuration
+    calls them.
+    """
     shown = schema(run.get("record_schema")).shown
-    stored = [{option: shown(gene["name"], option) for option in gene.get("options", ())} for gene in run["genes"]]
+    stored = [{option: shown(gene["name"], option) for option in gene.get("options", ())}
+              for gene in run["genes"]]
     return [{**gene, **({"options": list(words.values()), "stored": words} if words else {})}
             for gene, words in zip(run["genes"], stored)]
 
 
 def _asked(genes: list[dict[str, Any]], ask: dict[str, Any]) -> list[str]:
     """As asked for, one per gene."""
-    return [gene.get("stored", {}).get(value, value) for gene, value in zip(genes, ask["genotype"].split("|"))]
+    return [
+        gene.get("stored", {}).get(value, value)
+        for gene, value in zip(genes, ask["genotype"].split("|"))
+    ]
 
 
 def _natural(goals: list[Objective], fitness: list[float]) -> list[float]:
@@ -74,16 +81,19 @@ def _natural(goals: list[Objective], fitness: list[float]) -> list[float]:
 def ask_columns(run: Digest) -> list[str]:
     """Names of what ask_rows() has of each."""
     goals = [goal.name for goal in objectives(run)]
-    return ["number", "batch", "candidate", "label", *(gene["name"] for gene in run["genes"]), "replicates", "status", *goals,
-            *(f"fitness_{name}" for name in goals), "trained", "train_seconds", "reused"]
+    return [
+        "number", "batch", "candidate", "label", *(gene["name"] for gene in run["genes"]),
+        "replicates", "status", *goals, *(f"fitness_{name}" for name in goals), "trained",
+        "train_seconds", "reused"
+    ]
 
 
 def ask_rows(run: Digest) -> Iterator[list]:
     """A row per ask: its number from 1, batch, candidate, label, the genes as
     asked, the number of evaluations that answered, status, each objective in its own sense (None
     where nothing was measured), each in minimisation form as the algorithm saw it, evaluations and
-    seconds of training that the asks so far have caused, and whether it was answered by what earlier
-    asks had caused."""
+    seconds of training that the asks so far have caused, and whether it was answered by what
+    earlier asks had caused."""
     goals, genes = objectives(run), _genes(run)
     for ask in run["asks"]:
         yield [ask["number"] + 1, ask["batch"], ask["candidate"],
@@ -97,7 +107,8 @@ def asks_csv(run: Digest) -> str:
     """The same as CSV; what is None is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerows([_cell(value) for value in row] for row in itertools.chain([ask_columns(run)], ask_rows(run)))
+    writer.writerows([_cell(value) for value in row]
+                     for row in itertools.chain([ask_columns(run)], ask_rows(run)))
     return text.getvalue()
 
 
@@ -230,7 +241,10 @@ def _ioh_run(run: Digest) -> tuple[str, dict[str, Any]]:
 
 def _params(genes: list[dict[str, Any]], values: list[str]) -> dict[str, Any]:
     """Genes by name, options as texts."""
-    return {gene["name"]: value if "options" in gene else float(value) for gene, value in zip(genes, values)}
+    return {
+        gene["name"]: value if "options" in gene else float(value)
+        for gene, value in zip(genes, values)
+    }
 
 
 def _number(gene: dict[str, Any], value: str) -> float:
@@ -252,14 +266,16 @@ def optuna_journal(runs: list[Digest]) -> str:
     from optuna.study import StudyDirection
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # it calls its journal so
+    # it calls its journal so
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     directions = {False: StudyDirection.MINIMIZE, True: StudyDirection.MAXIMIZE}
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "journal")
         journal = getattr(optuna.storages, "journal", None)  # from Optuna 4.0 on
         backend = getattr(journal, "JournalFileBackend", None) or optuna.storages.JournalFileStorage
         storage = optuna.storages.JournalStorage(backend(file))
-        # Optuna 5 takes times without a zone for local ones, and writes UTC; before, they are written as they are.
+        # Optuna 5 takes times without a zone for local ones, and writes UTC; before, they are
+        # written as they are.
         zone = datetime.timezone.utc if int(optuna.__version__.split(".")[0]) >= 5 else None
         names: list[str] = []
         for run in runs:
@@ -277,18 +293,21 @@ def optuna_journal(runs: list[Digest]) -> str:
                 for gene in genes}
             evaluations = {own["id"]: own for own in run["evaluations"]}
             for ask in run["asks"]:
-                storage.create_new_trial(study, optuna.trial.FrozenTrial(
-                    distributions=distributions,
-                    **_trial(run, ask, genes, [evaluations[id_] for id_ in ask["evaluations"]], goals,
-                             optuna.trial.TrialState, zone)))
+                storage.create_new_trial(
+                    study,
+                    optuna.trial.FrozenTrial(
+                        distributions=distributions,
+                        **_trial(run, ask, genes, [evaluations[id_] for id_ in ask["evaluations"]],
+                                 goals, optuna.trial.TrialState, zone)))
         return Path(file).read_text(encoding="utf-8")
 
 
-def _trial(run: Digest, ask: dict[str, Any], genes: list[dict[str, Any]], answering: list[dict[str, Any]],
-           goals: list[Objective], states, zone: datetime.timezone | None) -> dict[str, Any]:
+def _trial(run: Digest, ask: dict[str, Any], genes: list[dict[str, Any]],
+           answering: list[dict[str, Any]], goals: list[Objective], states,
+           zone: datetime.timezone | None) -> dict[str, Any]:
     rejected = ask["status"] == "rejected"
-    # A trial that breaks a constraint is complete and infeasible: with the penalty where nothing was
-    # measured, since a complete trial has values.
+    # A trial that breaks a constraint is complete and infeasible: with the penalty where nothing
+    # was measured, since a complete trial has values.
     whole = ask["usable"] or rejected
     start, end = (time and time.replace(tzinfo=zone) for time in _times(answering))
     first = next((own for own in answering if own["usable"]), answering[0])
@@ -329,9 +348,10 @@ def _times(answering: list[dict[str, Any]]) -> tuple:
 # MLflow
 
 def mlflow_database(runs: list[Digest]) -> bytes:
-    """A database of MLflow's (SQLite), written by MLflow: a run for each run, with its settings as parameters, in an experiment
-    of its name; below it a run for each training run, with genes as parameters, the curve's scalars by step as
-    tensorboard_files() has them, and what was recorded at the end.
+    """A database of MLflow's (SQLite), written by MLflow: a run for each run, with its settings as
+    parameters, in an experiment of its name; below it a run for each training run, with genes as
+    parameters, the curve's scalars by step as tensorboard_files() has them, and what was recorded
+    at the end.
 
     @throws BadInput  where there is no mlflow.
     """
@@ -357,15 +377,19 @@ def mlflow_database(runs: list[Digest]) -> bytes:
             genotypes = {ask["candidate"]: _asked(genes, ask) for ask in reversed(run["asks"])}
             for own in run["evaluations"]:
                 candidate = own["candidate"]
-                seed = _seed_name(run, own["replicate"]).replace("held_out", "held-out").replace("_", " ")
+                seed = _seed_name(run, own["replicate"]).replace("held_out",
+                                                                 "held-out").replace("_", " ")
                 start, end = map(_milliseconds, _times([own]))
                 tags = {"mlflow.parentRunId": parent, "candidate": candidate, "seed": seed}
-                child = client.create_run(id_, start, tags, f"{labels.get(candidate, candidate)}, {seed}").info.run_id
+                child = client.create_run(id_, start, tags, f"{labels.get(candidate, candidate)}, "
+                                                            f"{seed}").info.run_id
                 _log_params(client, child, _params(genes, genotypes.get(candidate, [])))
-                points = [(name, value, start + int(1000 * point["seconds"]), point["step"]) for point in own["curve"]
-                          for name, value in _scalars(point).items()]
+                points = [(name, value, start + int(1000 * point["seconds"]), point["step"])
+                          for point in own["curve"] for name, value in _scalars(point).items()]
                 step = own["curve"][-1]["step"] if own["curve"] else 0
-                points += [(name, value, end, step) for name, value in (own.get("values") or {}).items() if value is not None]
+                points += [(name, value, end, step)
+                           for name, value in (own.get("values") or {}).items()
+                           if value is not None]
                 client.log_batch(child, [mlflow.entities.Metric(*point) for point in points])
                 client.set_terminated(child, "FINISHED" if own["usable"] else "FAILED", end)
             client.set_terminated(parent, end_time=last)
@@ -386,12 +410,13 @@ def _milliseconds(time: datetime.datetime | None) -> int:
 # TensorBoard
 
 def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
-    """TensorBoard's log folder: MECHANISM/seed_N/events... for each training run, N from 1 (held_out_seed_N of a
-    re-test; seed_N_2 for one with the same seed, as in tuning), below a folder
-    per run where there are several. Scalars by step, natural logarithms: nll/train (mean since the
-    checkpoint before), nll/valid, perplexity/train, perplexity/valid, accuracy/valid. Genes, as asked
-    for first, are hyperparameters, replicates of a mechanism one group. The baseline's folder begins
-    with "baseline_". Times are those of the recorded training run, from 1970 on where none are.
+    """TensorBoard's log folder: MECHANISM/seed_N/events... for each training run, N from 1
+    (held_out_seed_N of a re-test; seed_N_2 for one with the same seed, as in tuning), below a
+    folder per run where there are several. Scalars by step, natural logarithms: nll/train (mean
+    since the checkpoint before), nll/valid, perplexity/train, perplexity/valid, accuracy/valid.
+    Genes, as asked for first, are hyperparameters, replicates of a mechanism one group. The
+    baseline's folder begins with "baseline_". Times are those of the recorded training run, from
+    1970 on where none are.
 
     @return contents by path in the folder.
     @throws BadInput  where a run has no learning curve.
@@ -411,11 +436,13 @@ def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
             if not own["curve"]:
                 continue
             if name not in folders:
-                folders[name] = _unlike(_folder_name(run, name, labels.get(name, name)), folders.values(), "{}_{}")
+                folders[name] = _unlike(_folder_name(run, name, labels.get(name, name)),
+                                        folders.values(), "{}_{}")
             hparams = _params(genes, genotypes.get(name, []))
             start = _started(own)
             began = start.replace(tzinfo=datetime.timezone.utc).timestamp() if start else 0.0
-            folder = (f"{titles[-1]}/" if len(runs) > 1 else "") + f"{folders[name]}/{_seed_name(run, own['replicate'])}"
+            folder = (f"{titles[-1]}/" if len(runs) > 1 else
+                      "") + f"{folders[name]}/{_seed_name(run, own['replicate'])}"
             # What was tuned is trained with the same seed several times.
             folder = _unlike(folder, taken, "{}_{}")
             taken.add(folder)

@@ -196,7 +196,8 @@ def decompose(factorial: Factorial, estimate: Means, resamples: int = 2000) -> l
     Intervals of shares: seeds are drawn again with replacement, deviations widened by
     sqrt(n / (n - 1)), and the standard error of the n seeds is taken times Student's quantile of
     n - 1 degrees of freedom: percentiles of so few seeds would be far too narrow. Clipped to
-    [0, 1]; NaN for one seed and where seeds change nothing, as all tests are. Shares of no variance are NaN.
+    [0, 1]; NaN for one seed and where seeds change nothing, as all tests are. Shares of no variance
+    are NaN.
     """
     seeds = estimate.noise.shape[1]
     terms = factorial.terms()
@@ -237,11 +238,16 @@ def shares(factorial: Factorial, estimate: Means) -> dict[Term, float]:
     """Those of decompose() alone, without tests and intervals."""
     parts = {term: _explained(_weighted(factorial, term), estimate) for term in factorial.terms()}
     total = _variance(list(parts.values()), estimate)
-    return {term: part / total if total > 0 else 0.0 if total < 0 else np.nan for term, (part, _) in parts.items()}
+    return {
+        term: part / total if total > 0 else 0.0 if total < 0 else np.nan
+        for term, (part, _) in parts.items()
+    }
 
 
 def _variance(parts: list[tuple[float, float]], estimate: Means) -> float:
-    """Of all terms together, the noise's part subtracted; 0 where there is no noise and the rest is rounding."""
+    """Of all terms together, the noise's part subtracted; 0 where there is no noise and the rest is
+    rounding.
+    """
     total, noise = (sum(each) for each in zip(*parts))
     return 0.0 if noise == 0.0 and np.sqrt(total) <= statistics.rounding(estimate.mean) else total
 
@@ -327,15 +333,18 @@ def least_squares(factorial: Factorial, mean: np.ndarray,
         if freedom >= 10:
             break
     total = ((mean - mean.mean()) ** 2).sum()
-    total, residual = (square if np.sqrt(square / len(mean)) > statistics.rounding(mean) else 0.0 for square in (total, residual))
+    total, residual = (square if np.sqrt(square / len(mean)) > statistics.rounding(mean) else 0.0
+                       for square in (total, residual))
     rows = []
     for term in blocks:
         others = [block for other, block in blocks.items() if not set(term) <= set(other)]
         without, rank_without = _residual(others, mean)
         within, rank_with = _residual([*others, blocks[term]], mean)
         own = rank_with - rank_without
-        f = (without - within) / own / (residual / freedom) if own and freedom > 0 and residual > 0 else np.nan
-        rows.append((term, own, (without - within) / total if total > 0 else np.nan, f, stats.f.sf(f, own, freedom)))
+        f = (without - within) / own / (residual /
+                                        freedom) if own and freedom > 0 and residual > 0 else np.nan
+        rows.append((term, own, (without - within) / total if total > 0 else np.nan, f,
+                     stats.f.sf(f, own, freedom)))
     known = [i for i, row in enumerate(rows) if np.isfinite(row[4])]
     adjusted = np.full(len(rows), np.nan)
     adjusted[known] = statistics.holm([rows[i][4] for i in known])

@@ -60,8 +60,9 @@ class Line:
     high: np.ndarray | None = None
 
 
-def curves(title: str, below: str, x: np.ndarray, x_title: str, y_title: str, lines: list[Line], floor: float = 0.0,
-           lowest: str = "", y_range: tuple[float, float] | None = None) -> Figure:
+def curves(title: str, below: str, x: np.ndarray, x_title: str, y_title: str, lines: list[Line],
+           floor: float = 0.0, lowest: str = "",
+           y_range: tuple[float, float] | None = None) -> Figure:
     """Curves over what was spent, as steps; names at their ends.
 
     @param floor   above 0: the y axis is logarithmic and ends there, named `lowest`.
@@ -94,12 +95,18 @@ def curves(title: str, below: str, x: np.ndarray, x_title: str, y_title: str, li
         for line in sorted(lines, key=lambda line: line.style != "other"):
             there = np.isfinite(line.middle)
             if there.any():
-                picture.path(stepped(zip(across(x[there]), y(line.middle[there]))), f"stroke {line.style}", line.name,
+                picture.path(stepped(zip(across(x[there]), y(line.middle[there]))), f"stroke "
+                             f"{line.style}", line.name,
                              style="stroke-width: 1" if line.style == "other" else None)
-        ends = [y(float(line.middle[-1])) if np.isfinite(line.middle[-1]) else frame.top for line in named]
+        ends = [
+            y(float(line.middle[-1])) if np.isfinite(line.middle[-1]) else frame.top
+            for line in named
+        ]
         for line, end, place in zip(named, ends, apart(ends, 15, frame.top + 4, frame.bottom)):
-            picture.line(frame.right + 1, end, frame.right + 7, place, f"stroke {line.style}", style="stroke-width: 1")
-            picture.text(frame.right + 10, place + 4, shortened(line.name, letters), f"fill {line.style}")
+            picture.line(frame.right + 1, end, frame.right + 7, place, f"stroke "
+                         f"{line.style}", style="stroke-width: 1")
+            picture.text(frame.right + 10, place + 4, shortened(line.name, letters),
+                         f"fill {line.style}")
         return picture
 
     return Figure(draw, below, title, HALF)
@@ -191,7 +198,8 @@ def critical_difference(title: str, below: str, names: list[str], styles: list[s
 
 
 def _free_columns(groups: list[list[int]]) -> list[int]:
-    """For each group of rows, by first row, the leftmost column where no earlier one is beside it."""
+    """For each group of rows, by first row, the leftmost column where no earlier one is beside it.
+    """
     ends: list[int] = []  # last row taken in each column
     columns = []
     for group in groups:
@@ -201,9 +209,10 @@ def _free_columns(groups: list[list[int]]) -> list[int]:
     return columns
 
 
-def matrix(title: str, below: str, names: list[str], values: np.ndarray, clear: np.ndarray) -> Figure:
-    """A square for each pair: blue where the row is better (value above 0.5), orange where the column is; a dot where that is not clear.
-    Few algorithms: with numbers."""
+def matrix(title: str, below: str, names: list[str], values: np.ndarray,
+           clear: np.ndarray) -> Figure:
+    """A square for each pair: blue where the row is better (value above 0.5), orange where the
+    column is; a dot where that is not clear. Few algorithms: with numbers."""
     def draw(width: float) -> Picture:
         room, letters = _names(width)
         left, top = room + 30, 20.0
@@ -220,13 +229,17 @@ def matrix(title: str, below: str, names: list[str], values: np.ndarray, clear: 
                     continue
                 value = values[i, j]
                 x, upper = left + cell * j, top + cell * i
-                picture.rectangle(x + 0.5, upper + 0.5, cell - 1, cell - 1, "fill c0" if value > 0.5 else "fill c1",
-                                  f"{name} against {other}: {value:.3f}" + ("" if clear[i, j] else ", not clear"),
-                                  fill_opacity=0.06 + 1.6 * abs(float(value) - 0.5))
+                picture.rectangle(
+                    x + 0.5, upper + 0.5, cell - 1, cell - 1,
+                    "fill c0" if value > 0.5 else "fill c1",
+                    f"{name} against {other}: {value:.3f}" + ("" if clear[i, j] else ", not clear"),
+                    fill_opacity=0.06 + 1.6 * abs(float(value) - 0.5))
                 if cell > 30:
-                    picture.text(x + cell / 2, upper + cell / 2 + 4, f"{value:.2f}", "small label", "middle", pointer_events="none")
+                    picture.text(x + cell / 2, upper + cell / 2 + 4, f"{value:.2f}", "small label",
+                                 "middle", pointer_events="none")
                 if not clear[i, j]:
-                    picture.dot(x + cell / 2, upper + cell * (0.5 if cell <= 30 else 0.82), 1.7, "ink")
+                    picture.dot(x + cell / 2, upper + cell * (0.5 if cell <= 30 else 0.82), 1.7,
+                                "ink")
         return picture
 
     return Figure(draw, below, title, HALF)
@@ -483,10 +496,10 @@ class Cell:
     shown: bool  # whether it is shown to differ from 0
 
 
-def heat(title: str, below: str, rows: list[str], columns: list[str], cells: list[list[Cell | None]],
-         apart_from: int, most: float = 20.0) -> Figure:
-    """A square for each row and column: blue below 0, orange above, the deeper the larger, up to `most`; without colour and with =
-    where nothing is shown.
+def heat(title: str, below: str, rows: list[str], columns: list[str],
+         cells: list[list[Cell | None]], apart_from: int, most: float = 20.0) -> Figure:
+    """A square for each row and column: blue below 0, orange above, the deeper the larger, up to
+    `most`; without colour and with = where nothing is shown.
 
     @param cells       rows of columns; None: missing.
     @param apart_from  number of the row that a gap is above; as many as there are rows: none.
@@ -496,29 +509,37 @@ def heat(title: str, below: str, rows: list[str], columns: list[str], cells: lis
         left = 16 + LETTER * 0.95 * max(len(shortened(row, letters)) for row in rows)
         wide = (width - left - 6) / len(columns)
         high, top, gap = 34.0, 24.0, 12.0
-        picture = Picture(width, top + high * len(rows) + (gap if apart_from < len(rows) else 0.0) + 8, title)
+        picture = Picture(width,
+                          top + high * len(rows) + (gap if apart_from < len(rows) else 0.0) + 8,
+                          title)
         for j, column in enumerate(columns):
-            picture.text(left + wide * (j + 0.5), top - 8, shortened(column, int(wide / 6.4)), "muted", "middle")
+            picture.text(left + wide * (j + 0.5), top - 8, shortened(column, int(wide / 6.4)),
+                         "muted", "middle")
         for i, row in enumerate(rows):
             y = top + high * i + (gap if i >= apart_from else 0.0)
             picture.text(left - 8, y + high / 2 + 4, shortened(row, letters), "small", "end")
             for j, cell in enumerate(cells[i]):
                 if cell is not None:
-                    _draw_cell(picture, left + wide * j, y, wide, high, cell, most, f"{row}, {columns[j]}")
+                    _draw_cell(picture, left + wide * j, y, wide, high, cell, most, f"{row}, "
+                                                                                    f"{columns[j]}")
         return picture
 
     return Figure(draw, below, title)
 
 
-def _draw_cell(picture: Picture, x: float, y: float, wide: float, high: float, cell: Cell, most: float, words: str) -> None:
+def _draw_cell(picture: Picture, x: float, y: float, wide: float, high: float, cell: Cell,
+               most: float, words: str) -> None:
     style = ("fill c0" if cell.value < 0 else "fill c1") if cell.shown else "fill other"
     opacity = 0.12 + 0.6 * min(abs(cell.value) / most, 1.0) if cell.shown else 0.06
-    picture.rectangle(x + 1, y + 1, wide - 2, high - 2, style, f"{words}: {cell.words} % ({cell.interval})", fill_opacity=opacity)
+    picture.rectangle(x + 1, y + 1, wide - 2, high - 2, style, f"{words}: {cell.words} % "
+                      f"({cell.interval})", fill_opacity=opacity)
     with_interval = wide > 6.0 * len(cell.interval) + 4
-    picture.text(x + wide / 2, y + high * (0.44 if with_interval else 0.62), cell.words + ("" if cell.shown else " ="),
-                 "small label", "middle", pointer_events="none")
+    picture.text(x + wide / 2, y + high * (0.44 if with_interval else 0.62),
+                 cell.words + ("" if cell.shown else " ="), "small label", "middle",
+                 pointer_events="none")
     if with_interval:
-        picture.text(x + wide / 2, y + high * 0.82, cell.interval, "tiny label", "middle", pointer_events="none")
+        picture.text(x + wide / 2, y + high * 0.82, cell.interval, "tiny label", "middle",
+                     pointer_events="none")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """The genes of a run's mechanisms: which there are, and which option each mechanism has.
 
-A mechanism's label is its options, one per gene: similarity|normalization|... Where names are longer
-than the paper's six genes, the digest says what each mechanism has. A gene without effect beside a
-mechanism's other options is not applicable to it: it has no option there. A gene of numbers counts by
-thirds of its range.
+A mechanism's label is its options, one per gene: similarity|normalization|... Where names are
+longer than the paper's six genes, the digest says what each mechanism has. A gene without effect
+beside a mechanism's other options is not applicable to it: it has no option there. A gene of
+numbers counts by thirds of its range.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ def _choices(run: Run, labels: set[str]) -> dict[str, Sequence[str | None]]:
     names = run.schema.genes
     if any(label.count("|") + 1 != len(names) for label in labels):
         return {}
-    return {label: run.schema.function_of(shown(names, label.split("|")), names) for label in labels}
+    return (
+        {label: run.schema.function_of(shown(names, label.split("|")), names) for label in labels})
 
 
 def is_fixed(space: Mapping[str, object], name: str) -> bool:

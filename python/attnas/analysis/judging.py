@@ -1,4 +1,6 @@
-"""How well a search did while it went on: its regret, or the hypervolume of its front, and what it believed."""
+"""How well a search did while it went on: its regret, or the hypervolume of its front, and what it
+believed.
+"""
 
 import dataclasses
 
@@ -21,9 +23,9 @@ class Trace:
     end_believed: float
     end_expected: float
     end_true: float
-    # The same by what the search has not seen, the other replicates of a table or the re-test of a run: mean of the incumbent
-    # in minimisation form, or gap of the front; nan = it saw all of one of them, or they are not known. Of a table's searches that
-    # found nothing that of a failure.
+    # The same by what the search has not seen, the other replicates of a table or the re-test of a
+    # run: mean of the incumbent in minimisation form, or gap of the front; nan = it saw all of one
+    # of them, or they are not known. Of a table's searches that found nothing that of a failure.
     end_unseen: float
     everything: float  # gap of everything evaluated; nan without ground truth
     chosen: tuple[int, ...]  # the candidates returned; none where nothing was measured
@@ -49,9 +51,11 @@ def _common(search: stores.Search) -> dict:
     asked = len(search.candidates)
     charged = np.bincount(search.candidates, search.charged)
     recycled = np.maximum(charged - search.replicates, 0).sum() if search.replicates else 0
-    return {"recycled": int(recycled), "seed": search.seed, "trained": search.trained, "seconds": search.seconds,
-            "repeated": 1.0 - len(np.unique(search.candidates)) / asked,
-            "search_seconds": search.search_seconds, "asked": asked}
+    return {
+        "recycled": int(recycled), "seed": search.seed, "trained": search.trained,
+        "seconds": search.seconds, "repeated": 1.0 - len(np.unique(search.candidates)) / asked,
+        "search_seconds": search.search_seconds, "asked": asked
+    }
 
 
 def _judge_of_values(searches: stores.Searches):
@@ -72,18 +76,17 @@ def _judge_of_values(searches: stores.Searches):
         last = leaders[-1]
         winner = search.candidates[last]
         charged = int(search.charged[search.candidates == winner].sum())
-        return Trace(gap=values - optimum, believed=believed,
-                     end_believed=penalty if last < 0 else float(believed[-1]),
-                     end_expected=np.nan if expected is None or last < 0
-                     else float(expected[winner, 0]),
-                     end_true=np.nan if truth is None else float(values[-1]),
-                     end_unseen=(penalty if unseen else np.nan) if last < 0
-                     else float(unseen.means(search.seed, (int(winner),), (charged,))[0, 0]) if unseen
-                     else float(search.retested[winner][0]) if winner in search.retested else np.nan,
-                     everything=np.nan if truth is None
-                     else float(search.truth[:, 0].min() - optimum),
-                     chosen=() if last < 0 else (int(winner),), seen=() if last < 0 else (charged,),
-                     front=np.empty((0, 1)), **_common(search))
+        return Trace(
+            gap=values - optimum, believed=believed,
+            end_believed=penalty if last < 0 else float(believed[-1]),
+            end_expected=np.nan if expected is None or last < 0 else float(expected[winner, 0]),
+            end_true=np.nan if truth is None else float(values[-1]),
+            end_unseen=(penalty if unseen else np.nan)
+            if last < 0 else float(unseen.means(search.seed, (int(winner), ), (charged, ))[0, 0]) if
+            unseen else float(search.retested[winner][0]) if winner in search.retested else np.nan,
+            everything=np.nan if truth is None else float(search.truth[:, 0].min() - optimum),
+            chosen=() if last < 0 else (int(winner), ), seen=() if last < 0 else (charged, ),
+            front=np.empty((0, 1)), **_common(search))
 
     return judge
 
@@ -119,7 +122,8 @@ def _judge_of_fronts(searches: stores.Searches):
         if unseen:
             means = unseen.means(search.seed, chosen, seen)
         else:
-            means = np.array([search.retested.get(one, np.full(len(reference), np.nan)) for one in chosen])
+            means = np.array(
+                [search.retested.get(one, np.full(len(reference), np.nan)) for one in chosen])
         return float(1.0 - volume(means) / whole) if np.isfinite(means).all() else np.nan
 
     def judge(search: stores.Search) -> Trace:

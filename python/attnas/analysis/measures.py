@@ -1,4 +1,6 @@
-"""What the mechanisms of a comparison are compared by on the test split: perplexity, or accuracy where that is what they are for."""
+"""What the mechanisms of a comparison are compared by on the test split: perplexity, or accuracy
+where that is what they are for.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from attnas.analysis.digest import Objective
 
 @dataclass(frozen=True)
 class Measure:
-    """Recorded differences are of mean nll, or of the share of wrong answers: below 0 is better. Shown ones are percent of the
-    perplexity, or points of accuracy, of which more is better."""
+    """Recorded differences are of mean nll, or of the share of wrong answers: below 0 is better.
+    Shown ones are percent of the perplexity, or points of accuracy, of which more is better."""
 
     accuracy: bool
 
@@ -64,6 +66,9 @@ def measure_of(retest: Mapping[str, Any]) -> Measure:
 
 
 def best_counts(models: list[dict[str, Any]] | None, accuracy: bool) -> dict[str, Any] | None:
-    """The count model that is best on validation by accuracy or nll, of a record's count_models; None where none has it."""
+    """The count model that is best on validation by accuracy or nll, of a record's count_models;
+    None where none has it.
+    """
     key, sign = ("valid_accuracy", -1) if accuracy else ("valid_nll", 1)
-    return min((model for model in models or [] if key in model), key=lambda model: sign * model[key], default=None)
+    return min((model for model in models or [] if key in model),
+               key=lambda model: sign * model[key], default=None)

@@ -1,4 +1,6 @@
-"""Exported models, as `nas-export --format pytorch` writes them, in other forms: graphs of ONNX, folders for transformers."""
+"""Exported models, as `nas-export --format pytorch` writes them, in other forms: graphs of ONNX,
+folders for transformers.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +34,21 @@ def load(folder: Path) -> tuple[Any, dict[str, Any], Any]:
         return module.load(str(folder)), config, module
     except Exception as error:  # of what a file lacks, or has too much of, as model.py has it
         reason = str(error) if isinstance(error, (OSError, ValueError)) else repr(error)[:160]
-        raise BadInput(f"{folder}: must be as nas-export --format pytorch has written it: {reason}") from None
+        raise BadInput(f"{folder}: must be as nas-export --format pytorch has written it: "
+                       f"{reason}") from None
 
 
 # ONNX
 
 def onnx_file(folder: Path) -> bytes:
-    """A graph from `tokens` (batch, length), int64, to `logits` (batch, length, V), of any batch and length; of learned
-    positions, and of pattern bigbird, whose blocks are drawn beforehand, up to the context. Of another batch and lengths than
-    those that it was made with, onnxruntime must compute the model's logits to TOLERANCE of the largest; without onnxruntime,
-    standard error says that nothing was compared.
+    """A graph from `tokens` (batch, length), int64, to `logits` (batch, length, V), of any batch
+    and length; of learned positions, and of pattern bigbird, whose blocks are drawn beforehand, up
+    to the context. Of another batch and lengths than those that it was made with, onnxruntime must
+    compute the model's logits to TOLERANCE of the largest; without onnxruntime, standard error says
+    that nothing was compared.
 
-    @throws BadInput  where the folder holds no model, a package is missing, or torch cannot export the model.
+    @throws BadInput  where the folder holds no model, a package is missing, or torch cannot export
+        the model.
     """
     _needs("onnx", "torch", "onnx")
     import torch
@@ -51,12 +56,15 @@ def onnx_file(folder: Path) -> bytes:
         _needs("onnx", "onnxscript")
     model, config, _ = load(folder)
     if any(layer["mixer"] == "recurrent" for layer in config["layers"]):
-        raise BadInput("--format onnx: mixer = recurrent, must be another one: its loop over the tokens has no graph of every length; "
+        raise BadInput("--format onnx: mixer = recurrent, must be another one: its loop over the "
+                       "tokens has no graph of every length; "
                        "--format huggingface takes any mixer")
-    bounded = model.positions == "learned" or any(layer.get("pattern") == "bigbird" for layer in config["layers"])
+    bounded = model.positions == "learned" or any(
+        layer.get("pattern") == "bigbird" for layer in config["layers"])
     longest = config["model"]["context"] if bounded else 64
     if longest < 2:
-        raise BadInput(f"{folder}: context = {longest} of learned positions or pattern bigbird, must be at least 2: a graph's "
+        raise BadInput(f"{folder}: context = {longest} of learned positions or pattern bigbird, "
+                       f"must be at least 2: a graph's "
                        "length could not vary")
     example = torch.arange(2 * min(longest, 8)).view(2, -1) % config["model"]["vocabulary"]
     try:
@@ -66,7 +74,8 @@ def onnx_file(folder: Path) -> bytes:
     except Exception as error:  # of any operation that an exporter does not know
         cause = error.__cause__ or error
         raise BadInput(f"{folder}: torch {torch.__version__} cannot export {config['mechanism']}: "
-                       f"{type(cause).__name__}: {(str(cause).strip().splitlines() or [''])[0][:200]}") from error
+                       f"{type(cause).__name__}: "
+                       f"{(str(cause).strip().splitlines() or [''])[0][:200]}") from error
     if packages.missing("onnxruntime"):
         print("note: logits were not compared, since there is no onnxruntime", file=sys.stderr)
     else:
@@ -76,7 +85,8 @@ def onnx_file(folder: Path) -> bytes:
 
 def _has_newer_exporter(torch: Any) -> bool:
     """From PyTorch 2.5 on."""
-    return hasattr(getattr(torch.export, "Dim", None), "DYNAMIC") if hasattr(torch, "export") else False
+    return hasattr(getattr(torch.export, "Dim", None), "DYNAMIC") if hasattr(torch,
+                                                                             "export") else False
 
 
 def graph_of(torch: Any, model: Any, example: Any) -> bytes:
@@ -85,10 +95,11 @@ def graph_of(torch: Any, model: Any, example: Any) -> bytes:
     file = io.BytesIO()
     names, axes = {"input_names": ["tokens"], "output_names": ["logits"]}, {0: "batch", 1: "length"}
     if _has_newer_exporter(torch):
-        torch.onnx.export(model, (example,), dynamo=True, dynamic_shapes=(axes,), verbose=False, opset_version=18,
-                          **names).save(file)
+        torch.onnx.export(model, (example, ), dynamo=True, dynamic_shapes=(axes, ), verbose=False,
+                          opset_version=18, **names).save(file)
     else:
-        torch.onnx.export(model, example, file, opset_version=16, dynamic_axes={"tokens": axes, "logits": axes}, **names)
+        torch.onnx.export(model, example, file, opset_version=16,
+                          dynamic_axes={"tokens": axes, "logits": axes}, **names)
     return file.getvalue()
 
 
@@ -105,11 +116,15 @@ def _compare(torch: Any, model: Any, config: dict[str, Any], graph: bytes, longe
         try:
             found = torch.from_numpy(session.run(None, {"tokens": tokens.numpy()})[0])
         except Exception as error:  # of any operation at a length that it does not fit
-            raise BadInput(f"{config['mechanism']}: onnxruntime {onnxruntime.__version__} cannot run the graph at batch {batch} "
-                           f"and length {length}: {(str(error).strip().splitlines() or [''])[0][:200]}") from error
-        error = ((found - expected).abs().max() / expected.abs().max()).item() if found.shape == expected.shape else float("nan")
+            raise BadInput(f"{config['mechanism']}: onnxruntime {onnxruntime.__version__} cannot "
+                           f"run the graph at batch {batch} "
+                           f"and length {length}: "
+                           f"{(str(error).strip().splitlines() or [''])[0][:200]}") from error
+        error = ((found - expected).abs().max() /
+                 expected.abs().max()).item() if found.shape == expected.shape else float("nan")
         if not error <= TOLERANCE:
-            raise BadInput(f"{config['mechanism']}: logits of the graph differ from the model's by {error:.2g} of the largest, must "
+            raise BadInput(f"{config['mechanism']}: logits of the graph differ from the model's "
+                           f"by {error:.2g} of the largest, must "
                            f"be at most {TOLERANCE:g}, at batch {batch} and length {length}")
 
 
@@ -120,7 +135,8 @@ _UNUSED = ("candidate", "mechanism", "data", "text", "sha256")  # by model.py's 
 
 
 def huggingface_files(folder: Path) -> dict[str, bytes]:
-    """What transformers opens by AutoModelForCausalLM (with trust_remote_code=True) and, of a model of text, by AutoTokenizer.
+    """What transformers opens by AutoModelForCausalLM (with trust_remote_code=True) and, of a model
+    of text, by AutoTokenizer.
 
     @return contents by name.
     @throws BadInput  where the folder holds no model, or its tokens have no tokenizer there.
@@ -132,8 +148,10 @@ def huggingface_files(folder: Path) -> dict[str, bytes]:
         "config.json": _json(_hub_config(model, config)),
         "generation_config.json": _json(_generation(config)),
         "model.safetensors": _safetensors(model),
-        "README.md": _card(card.read_text(encoding="utf-8") if card.is_file() else "", config).encode(),
-        "modeling_attnas.py": (SOURCES / "modeling_attnas.py").read_bytes()}
+        "README.md": _card(card.read_text(encoding="utf-8") if card.is_file() else "",
+                           config).encode(), "modeling_attnas.py":
+                               (SOURCES / "modeling_attnas.py").read_bytes()
+    }
     for path in sorted(SOURCES.glob("model*.py")):
         files.setdefault(path.name, _as_package(path.read_text(encoding="utf-8")).encode())
     if config["text"] is not None:
@@ -141,17 +159,20 @@ def huggingface_files(folder: Path) -> dict[str, bytes]:
         files["tokenizer.json"] = _json(_tokenizer(form, config["text"]))
         files["tokenizer_config.json"] = _json({
             "tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
-            "model_max_length": config["model"]["context"], "model_input_names": ["input_ids", "attention_mask"],
-            "padding_side": "right", **_special_tokens(config["text"])})
+            "model_max_length": config["model"]
+                                ["context"], "model_input_names": ["input_ids", "attention_mask"],
+            "padding_side": "right", **_special_tokens(config["text"])
+        })
     return files
 
 
 def _special_tokens(text: dict[str, Any]) -> dict[str, str]:
-    """What pads, and ends a text, of words. No text may have it, or mean something else by it: a published layout's end of a
-    line is a blank; of characters and bytes each may be in a text."""
+    """What pads, and ends a text, of words. No text may have it, or mean something else by it: a
+    published layout's end of a line is a blank; of characters and bytes each may be in a text."""
     if text["unit"] != "word":
         return {}
-    return {"pad_token": _PAD} if text["layout"] == "published" else {"eos_token": "\n", "pad_token": "\n"}
+    return {"pad_token": _PAD
+            } if text["layout"] == "published" else {"eos_token": "\n", "pad_token": "\n"}
 
 
 def _json(value: Any) -> bytes:
@@ -161,18 +182,36 @@ def _json(value: Any) -> bytes:
 def _hub_config(model: Any, config: dict[str, Any]) -> dict[str, Any]:
     own = config["model"]
     return {
-        "architectures": ["AttnasForCausalLM"], "model_type": "attnas",
-        "auto_map": {"AutoConfig": "modeling_attnas.AttnasConfig", "AutoModelForCausalLM": "modeling_attnas.AttnasForCausalLM"},
-        "vocab_size": own["vocabulary"], "hidden_size": own["width"], "num_hidden_layers": len(config["layers"]),
-        "num_attention_heads": own["heads"], "max_position_embeddings": own["context"], "use_cache": False,
-        "tie_word_embeddings": False,  # one matrix where they are tied, so that there is nothing to tie
-        "dtype": "float32", "mechanism": config["mechanism"], "candidate": config["candidate"], "data": config["data"],
-        "attnas": {key: value for key, value in config.items() if key not in _UNUSED}}
+        "architectures": ["AttnasForCausalLM"],
+        "model_type": "attnas",
+        "auto_map": {
+            "AutoConfig": "modeling_attnas.AttnasConfig",
+            "AutoModelForCausalLM": "modeling_attnas.AttnasForCausalLM"
+        },
+        "vocab_size": own["vocabulary"],
+        "hidden_size": own["width"],
+        "num_hidden_layers": len(config["layers"]),
+        "num_attention_heads": own["heads"],
+        "max_position_embeddings": own["context"],
+        "use_cache": False,
+        # one matrix where they are tied, so that there is nothing to tie
+        "tie_word_embeddings": False,
+        "dtype": "float32",
+        "mechanism": config["mechanism"],
+        "candidate": config["candidate"],
+        "data": config["data"],
+        "attnas": {key: value for key, value in config.items() if key not in _UNUSED}
+    }
 
 
 def _generation(config: dict[str, Any]) -> dict[str, Any]:
-    """As nas-model generates, <pad> and <unk> standing for no text, but that the end of a line ends it, where that is a token."""
-    form = {name: i for name, i in (config["text"] or {}).items() if name in ("pad", "unknown", "end_of_sentence") and i >= 0}
+    """As nas-model generates, <pad> and <unk> standing for no text, but that the end of a line ends
+    it, where that is a token.
+    """
+    form = {
+        name: i for name, i in (config["text"] or {}).items()
+        if name in ("pad", "unknown", "end_of_sentence") and i >= 0
+    }
     end = form.pop("end_of_sentence", None)
     return {"use_cache": False, **({"suppress_tokens": list(form.values())} if form else {}),
             **({} if end is None else {"eos_token_id": end, "pad_token_id": form.get("pad", end)})}
@@ -180,12 +219,16 @@ def _generation(config: dict[str, Any]) -> dict[str, Any]:
 
 def _safetensors(model: Any) -> bytes:
     """Parameters, and buffers, which transformers does not compute again."""
-    kinds = {"torch.float32": "F32", "torch.float64": "F64", "torch.int64": "I64", "torch.bool": "BOOL"}
+    kinds = {
+        "torch.float32": "F32", "torch.float64": "F64", "torch.int64": "I64", "torch.bool": "BOOL"
+    }
     header, content = {"__metadata__": {"format": "pt"}}, b""
     for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
         data = tensor.detach().contiguous().numpy().tobytes()
-        header[f"transformer.{name}"] = {"dtype": kinds[str(tensor.dtype)], "shape": list(tensor.shape),
-                                         "data_offsets": [len(content), len(content) + len(data)]}
+        header[f"transformer.{name}"] = {
+            "dtype": kinds[str(tensor.dtype)], "shape": list(tensor.shape),
+            "data_offsets": [len(content), len(content) + len(data)]
+        }
         content += data
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
@@ -193,34 +236,55 @@ def _safetensors(model: Any) -> bytes:
 
 
 def _as_package(source: str) -> str:
-    """A module where each `if __package__:` is decided: transformers takes the other branch for packages that are not installed."""
+    """A module where each `if __package__:` is decided: transformers takes the other branch for
+    packages that are not installed.
+    """
     lines = source.splitlines(keepends=True)
-    found = [node for node in ast.walk(ast.parse(source))
-             if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "__package__"]
+    found = [
+        node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name) and node.test.id == "__package__"
+    ]
     for node in sorted(found, key=lambda each: -each.lineno):
-        lines[node.lineno - 1:node.end_lineno] = [" " * node.col_offset + ast.unparse(each) + "\n" for each in node.body]
+        lines[node.lineno - 1:node.end_lineno] = [
+            " " * node.col_offset + ast.unparse(each) + "\n" for each in node.body
+        ]
     return "".join(lines)
 
 
 def _tokenizer(form: Any, text: dict[str, Any]) -> dict[str, Any]:
-    """tokenizer.json: as Text of model.py has it, of a text that is UTF-8 and ends with its last line's end."""
+    """tokenizer.json: as Text of model.py has it, of a text that is UTF-8 and ends with its last
+    line's end.
+    """
     first, template = None, None
     if text["unit"] == "byte":
         letters = _letters_of_bytes()
-        model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
-                 "fuse_unk": False, "byte_fallback": False, "merges": [],
-                 "vocab": {letter: i for i, letter in enumerate(letters)}}
-        split: dict[str, Any] = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+        model = {
+            "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+            "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "merges": [],
+            "vocab": {letter: i for i, letter in enumerate(letters)}
+        }
+        split: dict[str, Any] = {
+            "type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False,
+            "use_regex": False
+        }
         decoder, first = split, letters[form.first]
     elif text["unit"] == "word":
         published = text["layout"] == "published"
         words = [word.decode("utf-8") for word in form.words]
         if published:
             words[form.pad] = _PAD
-        model = {"type": "WordLevel", "vocab": {word: i for i, word in enumerate(words)}, "unk_token": words[form.unknown]}
-        blanks, ends = " \\t\\r\\v\\f", {"type": "Split", "pattern": {"String": "\n"}, "behavior": "Isolated", "invert": False}
-        gaps = {"type": "Split", "pattern": {"Regex": f"[{blanks}\\n]+" if published else f"[{blanks}]+"}, "behavior": "Removed",
-                "invert": False}
+        model = {
+            "type": "WordLevel", "vocab": {word: i for i, word in enumerate(words)},
+            "unk_token": words[form.unknown]
+        }
+        blanks, ends = " \\t\\r\\v\\f", {
+            "type": "Split", "pattern": {"String": "\n"}, "behavior": "Isolated", "invert": False
+        }
+        gaps = {
+            "type": "Split",
+            "pattern": {"Regex": f"[{blanks}\\n]+" if published else f"[{blanks}]+"},
+            "behavior": "Removed", "invert": False
+        }
         split = {"type": "Sequence", "pretokenizers": [gaps] if published else [ends, gaps]}
         decoder, first = None, None if published else words[form.first]
     else:  # the folder has one
@@ -228,20 +292,27 @@ def _tokenizer(form: Any, text: dict[str, Any]) -> dict[str, Any]:
         return {**form.tokens.tokenizer, "post_processor": _behind(first, form.first)}
     if first is not None:
         template = _behind(first, form.first)
-    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "pre_tokenizer": split,
-            "post_processor": template, "decoder": decoder, "model": model}
+    return {
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [],
+        "normalizer": None, "pre_tokenizer": split, "post_processor": template, "decoder": decoder,
+        "model": model
+    }
 
 
 def _behind(first: str, number: int) -> dict[str, Any]:
     """A text behind the end of what came before."""
-    return {"type": "TemplateProcessing",
-            "single": [{"SpecialToken": {"id": first, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
-            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
-            "special_tokens": {first: {"id": first, "ids": [number], "tokens": [first]}}}
+    return {
+        "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": first, "type_id": 0}},
+                                                 {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {first: {"id": first, "ids": [number], "tokens": [first]}}
+    }
 
 
 def _letters_of_bytes() -> list[str]:
-    """What ByteLevel calls each byte: itself where it is printable in Latin-1, else the next one from U+0100 on."""
+    """What ByteLevel calls each byte: itself where it is printable in Latin-1, else the next one
+    from U+0100 on.
+    """
     shown = {*range(33, 127), *range(161, 173), *range(174, 256)}
     others = iter(range(256, 512))
     return [chr(byte if byte in shown else next(others)) for byte in range(256)]
@@ -265,8 +336,9 @@ from transformers import AutoModelForCausalLM{and_tokenizer}
 model = AutoModelForCausalLM.from_pretrained(".", trust_remote_code=True)
 {example}```
 
-`config.json`, `model.py` and `modeling_attnas.py` are all that the model is. Sequences of a batch have equal lengths, or padding
-behind them. With `generate`, each token is computed from all before it, as many as the context ({context}) where positions are learned.
+`config.json`, `model.py` and `modeling_attnas.py` are all that the model is. Sequences of a batch
+have equal lengths, or padding behind them. With `generate`, each token is computed from all before
+it, as many as the context ({context}) where positions are learned.
 """
 _EXAMPLE = """tokenizer = AutoTokenizer.from_pretrained(".", trust_remote_code=True)
 ids = model.generate(**tokenizer("a prompt", return_tensors="pt"), max_new_tokens=20)
@@ -278,6 +350,8 @@ def _card(text: str, config: dict[str, Any]) -> str:
     """The model's own card, under what the Hub reads, and how transformers uses it."""
     text = text or f"# Language model `{config['mechanism']}`\n"
     known = config["text"] is not None
-    use = _USE.format(and_tokenizer=", AutoTokenizer" if known else "", context=config["model"]["context"],
-                      example=_EXAMPLE if known else 'logits = model(tokens).logits  # (B, T) ids to (B, T, V)\n')
+    use = _USE.format(
+        and_tokenizer=", AutoTokenizer" if known else "", context=config["model"]["context"],
+        example=_EXAMPLE if known else 'logits = model(tokens).logits  # (B, T) ids '
+        'to (B, T, V)\n')
     return _CARD + text.split("\n## Use\n")[0].rstrip() + "\n\n" + use

@@ -11,8 +11,9 @@ from attnas.analysis import statistics
 @dataclasses.dataclass(frozen=True)
 class Noise:
     """Where the variance of a single training run's value comes from, over k mechanisms that have
-    all n >= 2 seeds. Mean squares: MSB between mechanisms, MSW within them, MSE of mechanisms by seeds
-    (McGraw & Wong 1996). A ratio to a variance that is 0, but for rounding, is NaN: nothing was seen of what it is relative to."""
+    all n >= 2 seeds. Mean squares: MSB between mechanisms, MSW within them, MSE of mechanisms by
+    seeds (McGraw & Wong 1996). A ratio to a variance that is 0, but for rounding, is NaN: nothing
+    was seen of what it is relative to."""
 
     mechanisms: int
     seeds: int
@@ -33,8 +34,9 @@ class Noise:
 
 
 def common_seeds(values: np.ndarray) -> np.ndarray:
-    """(r,) mask of the seeds that nearly all mechanisms have. Further seeds of a table are those of its best mechanisms: with them an
-    analysis over all mechanisms would take what is missing for what has no noise, and what is said of seeds for what is so of the best.
+    """(r,) mask of the seeds that nearly all mechanisms have. Further seeds of a table are those of
+    its best mechanisms: with them an analysis over all mechanisms would take what is missing for
+    what has no noise, and what is said of seeds for what is so of the best.
 
     @param values  (m, r), NaN where missing.
     """
@@ -49,8 +51,10 @@ def _complete(values: np.ndarray) -> np.ndarray:
 
 
 def noise(values: np.ndarray, maximised: bool = False) -> Noise | None:
-    """@param values (m, r) in minimisation form, NaN where missing. None for fewer than 2 complete mechanisms or seeds.
-    @param maximised  whether the values themselves, with which noise grows or falls, have the other sign.
+    """@param values (m, r) in minimisation form, NaN where missing. None for fewer than 2 complete
+    mechanisms or seeds.
+    @param maximised  whether the values themselves, with which noise grows or falls, have the other
+        sign.
     """
     values = _complete(values)
     k, n = values.shape
@@ -59,18 +63,22 @@ def noise(values: np.ndarray, maximised: bool = False) -> Noise | None:
     mean = values.mean(axis=1, keepdims=True)
     common = values.mean(axis=0) - values.mean()
     least = statistics.rounding(values)
-    between, within, residual, seeds = (square if np.sqrt(square / n) > least else 0.0 for square in (
-        n * mean.var(ddof=1), ((values - mean) ** 2).sum() / (k * (n - 1)),
-        ((values - mean - common) ** 2).sum() / ((k - 1) * (n - 1)), k * (common**2).sum() / (n - 1)))
+    between, within, residual, seeds = (square if np.sqrt(square / n) > least else 0.0
+                                        for square in (n * mean.var(ddof=1),
+                                                       ((values - mean)**2).sum() / (k * (n - 1)),
+                                                       ((values - mean - common)**2).sum() /
+                                                       ((k - 1) * (n - 1)),
+                                                       k * (common**2).sum() / (n - 1)))
     f = seeds / residual if residual > 0 else np.nan
     pairs = np.array([_spearman(values[:, i], values[:, j])
                       for i, j in zip(*np.triu_indices(n, 1))])
-    return Noise(k, n, float(np.sqrt(max(between - residual, 0.0) / n)), float(np.sqrt(within)),
-                 float(np.sqrt(residual)), _icc(between, within, n, k - 1, k * (n - 1)),
-                 _icc(between, residual, n, k - 1, (k - 1) * (n - 1)), float(f),
-                 float(stats.f.sf(f, n - 1, (k - 1) * (n - 1))),
-                 (float(pairs.mean()), float(pairs.min()), float(pairs.max())),
-                 _spearman(-mean[:, 0] if maximised else mean[:, 0], (values - common).std(axis=1), least))
+    return Noise(
+        k, n, float(np.sqrt(max(between - residual, 0.0) / n)), float(np.sqrt(within)),
+        float(np.sqrt(residual)), _icc(between, within, n, k - 1, k * (n - 1)),
+        _icc(between, residual, n, k - 1, (k - 1) * (n - 1)), float(f),
+        float(stats.f.sf(f, n - 1, (k - 1) * (n - 1))),
+        (float(pairs.mean()), float(pairs.min()), float(pairs.max())),
+        _spearman(-mean[:, 0] if maximised else mean[:, 0], (values - common).std(axis=1), least))
 
 
 def agreement_among_best(values: np.ndarray, count: int = 20) -> list[float]:
@@ -99,7 +107,9 @@ def _spearman(a: np.ndarray, b: np.ndarray, least: float = 0.0) -> float:
 
 
 def _icc(between: float, error: float, n: int, freedom: int, error_freedom: int):
-    """(F - 1) / (F + n - 1) for F = MSB / error, with the exact interval of normal values; NaN for no error."""
+    """(F - 1) / (F + n - 1) for F = MSB / error, with the exact interval of normal values; NaN for
+    no error.
+    """
     if error == 0.0:
         return statistics.Interval(np.nan, np.nan, np.nan)
     f = between / error
@@ -124,7 +134,8 @@ def ladder(steps: np.ndarray, curve: np.ndarray, seconds: np.ndarray, final: np.
     """The rungs of a fidelity ladder: means over the replicates.
 
     With several replicates the end that a run is judged by is the mean of the other ones, so that
-    its own luck counts neither as agreement nor against regret. Replicates are those that nearly all mechanisms have (common_seeds).
+    its own luck counts neither as agreement nor against regret. Replicates are those that nearly
+    all mechanisms have (common_seeds).
 
     @param curve   (m, r, s) minimised; NaN where a run had ended: it counts as worst.
     @param seconds (m, r, s) since the run's beginning.
@@ -164,7 +175,9 @@ class Splits:
 
 
 def splits(valid: np.ndarray, test: np.ndarray) -> Splits | None:
-    """@param valid, test (m, r) minimised, of which the common seeds count. None where fewer than 3 mechanisms have both."""
+    """@param valid, test (m, r) minimised, of which the common seeds count. None where fewer than 3
+    mechanisms have both.
+    """
     common = common_seeds(valid)
     valid, test = valid[:, common], test[:, common]
     rows = (np.isfinite(valid) & np.isfinite(test)).all(axis=1)
@@ -173,7 +186,8 @@ def splits(valid: np.ndarray, test: np.ndarray) -> Splits | None:
     valid, test = valid[rows], test[rows]
     rank = _spearman(valid.mean(axis=1), test.mean(axis=1))
     own = [_own(values).ravel() for values in (valid, test)]  # of one seed nothing is left
-    varies = all(np.ptp(noise) > statistics.rounding(side) for noise, side in zip(own, (valid, test)))
+    varies = all(
+        np.ptp(noise) > statistics.rounding(side) for noise, side in zip(own, (valid, test)))
     luck = np.corrcoef(*own)[0, 1] if varies else np.nan
     return Splits(rank, float(luck),
                   bool(valid.mean(axis=1).argmin() == test.mean(axis=1).argmin()))

@@ -1,4 +1,6 @@
-"""One number of every training run of a table, as a test, a ranking or an analysis of variance asks for it."""
+"""One number of every training run of a table, as a test, a ranking or an analysis of variance asks
+for it.
+"""
 
 import dataclasses
 

@@ -117,7 +117,8 @@ def page(title: str, below: str, sections: Sequence[Section], broad: bool = Fals
                 paragraph(below, class_="below") if below else None),
         element("nav", *links, aria_label="sections"),
         element("main", join(*parts, separator="\n"), note(
-            "Marks of a picture say what they are when you point at them, tap them or reach them with the arrow keys."
+            "Marks of a picture say what they are when you point at them, tap them or reach them "
+            "with the arrow keys."
             + ("" if broad else " A mechanism lights up wherever it is drawn."), screen=True)),
         element("div", id="tip", role="status", hidden=True),
         element("script", Html(script)),
@@ -244,7 +245,8 @@ class Report:
     chapters: Sequence[Chapter]
 
     @staticmethod
-    def of_findings(title: str, sentences: list[str], chapters: Sequence[Chapter], command: str) -> Report:
+    def of_findings(title: str, sentences: list[str], chapters: Sequence[Chapter],
+                    command: str) -> Report:
         """Chapters between a verdict in sentences and the command that makes it all."""
         return Report(title, [Chapter("verdict", "Verdict", [Bullets(sentences)]), *chapters,
                               Chapter("making", "How this was made", [Code(command)])])
@@ -270,7 +272,8 @@ class Report:
                 if isinstance(part, Pictures) for name, each in part.figures.items()}
 
     def write(self, folder: Path, stem: str, beside: Mapping[str, str] | None = None) -> str:
-        """Writes STEM.html, STEM.md, what else belongs beside them and the pictures; says so in a sentence.
+        """Writes STEM.html, STEM.md, what else belongs beside them and the pictures; says so in a
+        sentence.
 
         @throws BadInput  where the folder cannot be written.
         """

@@ -27,7 +27,8 @@ def mix64(z: int) -> int:
 def derive_seed(run_seed: int, replicate: int, purpose: str, name: str | int) -> int:
     """The seed of one use of randomness, as src/core/seed.cpp has it."""
     z = mix64(run_seed % WORD)
-    for word in (replicate, _hash_name(purpose), name if isinstance(name, int) else _hash_name(name)):
+    for word in (replicate, _hash_name(purpose),
+                 name if isinstance(name, int) else _hash_name(name)):
         z = mix64(z ^ word)
     return z
 
@@ -59,51 +60,61 @@ def shuffled(numbers: Iterable[int], state: int) -> list[int]:
     return pool
 
 
-def redrawn_replicates(there: list[int], drawn: int, seed: int, number: int, mechanism: str) -> list[int]:
-    """A mechanism's replicates in the order of a draw, as src/table/replay.cpp has it: the first `drawn` answer searches, no search
-    sees the others.
+def redrawn_replicates(there: list[int], drawn: int, seed: int, number: int,
+                       mechanism: str) -> list[int]:
+    """A mechanism's replicates in the order of a draw, as src/table/replay.cpp has it: the first
+    `drawn` answer searches, no search sees the others.
 
     @param there  those that it has, ascending.
     @param drawn  how many of the table answer searches: Table.drawn.
     """
     further = [one for one in there if one >= drawn]
-    return shuffled(further if len(further) > drawn else there, derive_seed(seed, number, "draw", mechanism))
+    return shuffled(further if len(further) > drawn else there,
+                    derive_seed(seed, number, "draw", mechanism))
 
 
 class Unseen:
     """The recorded training runs of a table that a search has not seen.
 
-    The truth of a table is a mean over all replicates, the one that answered a search included: what
-    a searcher chose for its luck keeps a part of the luck there. The other replicates know nothing
-    of the choice.
+    The truth of a table is a mean over all replicates, the one that answered a search included:
+    what a searcher chose for its luck keeps a part of the luck there. The other replicates know
+    nothing of the choice.
 
-    Where draws of the table answer, a mechanism is judged by those of its replicates that answer no search of the draw, alike for all
-    of them. Where it has none, having been trained with as many as answer, by those that this very search has not seen, and where
-    there is none either, by all that it has: that is the only judgement with a part of the luck in it, since there is no other.
+    Where draws of the table answer, a mechanism is judged by those of its replicates that answer no
+    search of the draw, alike for all of them. Where it has none, having been trained with as many
+    as answer, by those that this very search has not seen, and where there is none either, by all
+    that it has: that is the only judgement with a part of the luck in it, since there is no other.
     """
 
-    def __init__(self, values: np.ndarray, drawn: int, mode: str, names: list[str], there: np.ndarray | None = None,
-                 draws: dict | None = None):
+    def __init__(self, values: np.ndarray, drawn: int, mode: str, names: list[str],
+                 there: np.ndarray | None = None, draws: dict | None = None):
         """
-        @param values  (candidates, replicates, objectives), NaN where a training run failed: true_cells.
+        @param values  (candidates, replicates, objectives), NaN where a training run failed:
+            true_cells.
         @param drawn  how many of the replicates answer searches: Table.drawn.
         @param there  (candidates, replicates) mask of those that the table has; needed for draws.
         @param draws  Searches.draws.
         """
-        self._there, self._draws, self._redrawn = there, draws, functools.lru_cache(maxsize=None)(self._redraw)
+        self._there, self._draws, self._redrawn = there, draws, functools.lru_cache(maxsize=None)(
+            self._redraw)
         self._values, self._drawn, self._mode, self._names = values, drawn, mode, names
         self._measured = np.isfinite(values).all(axis=2)
 
     def means(self, seed: int, chosen: tuple[int, ...], seen: tuple[int, ...]) -> np.ndarray:
-        """Means of candidates over the replicates that a search has not seen, (n, objectives); NaN where it has seen all.
+        """Means of candidates over the replicates that a search has not seen, (n, objectives); NaN
+        where it has seen all.
 
         @param seen  evaluations of each candidate that the search was charged.
         """
         rest = self.cells(seed, chosen, seen)
-        return np.array([self._values[one, list(cells)].mean(axis=0) if cells else np.full(self._values.shape[2], np.nan)
-                         for one, cells in zip(chosen, rest, strict=True)])
+        return np.array([
+            self._values[one, list(cells)].mean(
+                axis=0) if cells else np.full(self._values.shape[2], np.nan)
+            for one, cells in zip(chosen, rest, strict=True)
+        ])
 
-    def cells(self, seed: int, chosen: tuple[int, ...], seen: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    def cells(self, seed: int, chosen: tuple[int, ...],
+              seen: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """The replicates of each that a search has not seen, where they were measured."""
         return tuple(self._cells(seed, one, count) for one, count in zip(chosen, seen, strict=True))
 
@@ -111,25 +122,33 @@ class Unseen:
         name = self._names[candidate]
         if self._draws is None:
             order = replay_order(seed, name if self._mode == "noisy" else "", self._drawn)
-            return tuple(np.setdiff1d(np.flatnonzero(self._measured[candidate]), order[:seen]).tolist())
+            return tuple(
+                np.setdiff1d(np.flatnonzero(self._measured[candidate]), order[:seen]).tolist())
         answering, others = self._redrawn(candidate, stores.draw_of(seed, self._draws))
         if others:
             return others
-        met = {answering[place % len(answering)] for place in replay_order(seed, name, self._drawn)[:seen]}
+        met = {
+            answering[place % len(answering)]
+            for place in replay_order(seed, name, self._drawn)[:seen]
+        }
         measured = [one for one in answering if self._measured[candidate, one]]
         return tuple(one for one in measured if one not in met) or tuple(measured)
 
     def left(self, seed: int, candidate: int, seen: int) -> str:
-        """What judges a candidate on a draw: "unseen" by all searches of it, "others" that this search has not seen, or "none" of these,
-        so that all do."""
+        """What judges a candidate on a draw: "unseen" by all searches of it, "others" that this
+        search has not seen, or "none" of these, so that all do."""
         answering, others = self._redrawn(candidate, stores.draw_of(seed, self._draws))
         return "unseen" if others else "others" if seen < len(answering) else "none"
 
     def _redraw(self, candidate: int, draw: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The replicates of a candidate that answer on a draw, and those that were measured of the others."""
-        order = redrawn_replicates(np.flatnonzero(self._there[candidate]).tolist(), self._drawn, self._draws["seed"], draw,
-                                   self._names[candidate])
-        return tuple(order[:self._drawn]), tuple(one for one in order[self._drawn:] if self._measured[candidate, one])
+        """The replicates of a candidate that answer on a draw, and those that were measured of the
+        others.
+        """
+        order = redrawn_replicates(
+            np.flatnonzero(self._there[candidate]).tolist(), self._drawn, self._draws["seed"], draw,
+            self._names[candidate])
+        return tuple(order[:self._drawn]), tuple(one for one in order[self._drawn:]
+                                                 if self._measured[candidate, one])
 
 
 def table_of(searches: stores.Searches) -> "tuple[tables.Table, str] | None":
@@ -158,15 +177,16 @@ def _read(file: str, _changed: int) -> "tables.Table":
 
 
 def unseen(searches: stores.Searches) -> Unseen | None:
-    """What a comparison on one table did not see; None where the training runs behind its truth are not known (true_cells), or
-    means of them answered."""
+    """What a comparison on one table did not see; None where the training runs behind its truth are
+    not known (true_cells), or means of them answered."""
     cells = true_cells(searches)
     if cells is None:
         return None
     table, mode = table_of(searches)
     if mode not in ("noisy", "paired"):
         return None
-    return Unseen(cells, table.drawn, mode, searches.candidates.names, _there(table, searches.candidates.names), searches.draws)
+    return Unseen(cells, table.drawn, mode, searches.candidates.names,
+                  _there(table, searches.candidates.names), searches.draws)
 
 
 def _rows(table: "tables.Table", names: list[str]) -> list[int]:
@@ -182,12 +202,12 @@ def _there(table: "tables.Table", names: list[str]) -> np.ndarray:
 
 
 def true_cells(searches: stores.Searches) -> np.ndarray | None:
-    """The values whose means over replicates are the truth of a comparison: (candidates, replicates,
-    objectives) in minimisation form, NaN where a training run failed.
+    """The values whose means over replicates are the truth of a comparison: (candidates,
+    replicates, objectives) in minimisation form, NaN where a training run failed.
 
     None where the table is not to be had, holds one replicate, or does not say them: known are
-    perplexity, from the test split, and what follows from an architecture by formula or was measured
-    once.
+    perplexity, from the test split, and what follows from an architecture by formula or was
+    measured once.
     """
     found, truth = table_of(searches), searches.candidates.truth
     if found is None or truth is None or found[0].replicates < 2:
@@ -207,7 +227,8 @@ def true_cells(searches: stores.Searches) -> np.ndarray | None:
             return None
     cells = np.stack(columns, axis=-1)
     ended = np.isfinite(cells).all(axis=2)
-    there = (ended == _there(table, searches.candidates.names)).all(axis=1) & ended.any(axis=1)  # none of its training runs failed
+    # none of its training runs failed
+    there = (ended == _there(table, searches.candidates.names)).all(axis=1) & ended.any(axis=1)
     means = np.isclose(np.nanmean(cells[there], axis=1), truth[there], rtol=1e-6, atol=0.0)
     return cells if there.any() and means.all() else None
 

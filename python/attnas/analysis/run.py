@@ -127,7 +127,9 @@ def finite_or(value: Any, otherwise: float) -> float:
 
 
 class _Part(cached_property):
-    """What of a run is made when it is first asked for. Raises digest.BadInput where its digest is damaged."""
+    """What of a run is made when it is first asked for. Raises digest.BadInput where its digest is
+    damaged.
+    """
 
     def __get__(self, instance, owner=None):
         try:
@@ -137,13 +139,13 @@ class _Part(cached_property):
 
 
 class Run:
-    """A run, as its digest has it: ranking, front, baseline and what asks were judged to be are those
-    of nas-run's closing table.
+    """A run, as its digest has it: ranking, front, baseline and what asks were judged to be are
+    those of nas-run's closing table.
 
     ranking holds the usable candidates of the search: with one objective the best first, with
     several the front, then the others, both by the first objective. What was stopped early comes
-    last, and is neither best nor on the front as long as another one is ok. A candidate's fitness is
-    what the search believes of it.
+    last, and is neither best nor on the front as long as another one is ok. A candidate's fitness
+    is what the search believes of it.
     """
 
     def __init__(self, path: Path, live: bool = False):
@@ -164,7 +166,8 @@ class Run:
         self.facts: dict[str, Any] = own["facts"]
         self.sessions: list[dict[str, Any]] = own["sessions"]
         self.labels: dict[str, str] = own["labels"]
-        # Of names of many genes: which genes, what each candidate has, what differs from the baseline.
+        # Of names of many genes: which genes, what each candidate has, what differs from the
+        # baseline.
         self.models: dict[str, Any] = own["models"] or {}
         # Whether listed mechanisms were trained in place of a search; `retest` compares them.
         self.listed = "mechanisms" in self.config
@@ -241,17 +244,26 @@ class Run:
 
     @_Part
     def controls(self) -> dict[str, Candidate]:
-        """The baseline with less of what it is about, by name; those of a re-test are in `retest`."""
-        return {one["name"]: self._candidates([one], [-1])[0] for one in self.digest.get("controls") or []}
+        """The baseline with less of what it is about, by name; those of a re-test are in `retest`.
+        """
+        return {
+            one["name"]: self._candidates([one], [-1])[0]
+            for one in self.digest.get("controls") or []
+        }
 
-    def _candidates(self, records: Iterable[dict[str, Any]], ranks: Iterable[int]) -> list[Candidate]:
+    def _candidates(self, records: Iterable[dict[str, Any]],
+                    ranks: Iterable[int]) -> list[Candidate]:
         known, names = self.by_id, [objective.name for objective in self.objectives]
         found = []
         for own, rank in zip(records, ranks):
-            name, values = own["candidate"], [finite_or(own["values"][one], math.nan) for one in names]
-            found.append(Candidate(name, own["mechanism"], self.brief(name), self.natural(values), values, own["on_front"],
-                                   own["first_ask"], own["times_asked"], rank, own["n"], own["replicates"], own["stopped_at"],
-                                   [known[id_] for id_ in own["evaluations"]]))
+            name, values = own["candidate"], [
+                finite_or(own["values"][one], math.nan) for one in names
+            ]
+            found.append(
+                Candidate(name, own["mechanism"], self.brief(name), self.natural(values), values,
+                          own["on_front"], own["first_ask"], own["times_asked"], rank, own["n"],
+                          own["replicates"], own["stopped_at"],
+                          [known[id_] for id_ in own["evaluations"]]))
         return found
 
     def environments(self) -> list[tuple[dict[str, Any], int]]:
@@ -290,9 +302,10 @@ class Run:
 
     @cached_property
     def noisy(self) -> int | None:
-        """The objective whose noise matters: that of the re-test; else the first that training determines, or whose source is not
-        recorded; else the first that was measured, see measured_once(). None where formulas give all. Values that a loop of the
-        user's told have no curves: training determines them all the same."""
+        """The objective whose noise matters: that of the re-test; else the first that training
+        determines, or whose source is not recorded; else the first that was measured, see
+        measured_once(). None where formulas give all. Values that a loop of the user's told have no
+        curves: training determines them all the same."""
         for i, objective in enumerate(self.objectives):
             if objective.name == self.retest.get("objective"):
                 return i
@@ -301,8 +314,8 @@ class Run:
         return next((sources.index(source) for source in noisy if source in sources), None)
 
     def measured_once(self, objective: int) -> bool:
-        """Whether an objective is measured of a mechanism itself, as latency: one measurement is in all its replicates, which
-        therefore say nothing of how far two measurements lie apart."""
+        """Whether an objective is measured of a mechanism itself, as latency: one measurement is in
+        all its replicates, which therefore say nothing of how far two measurements lie apart."""
         return self.objectives[objective].source == "measured"
 
     def label(self, candidate: str) -> str:
@@ -310,7 +323,9 @@ class Run:
         return str(self.labels.get(candidate, candidate))
 
     def brief(self, candidate: str) -> str:
-        """The same where there is little room, and as the verdict calls it: see digest.short_names()."""
+        """The same where there is little room, and as the verdict calls it: see
+        digest.short_names().
+        """
         return str(self._short_names.get(candidate) or self.label(candidate))
 
     def natural(self, fitness: Iterable[float]) -> list[float]:
@@ -341,20 +356,21 @@ class Run:
 
 
 # Keys of the digest that objects are made from.
-_OF_AN_EVALUATION = ("id", "candidate", "replicate", "status", "reason", "identity", "curve", "values", "objectives", "measured",
-                     "usable", "stopped_at")
-_OF_AN_ASK = ("fitness", "number", "batch", "candidate", "evaluations", "reused", "status", "usable", "believed", "trained",
-              "seconds")
+_OF_AN_EVALUATION = ("id", "candidate", "replicate", "status", "reason", "identity", "curve",
+                     "values", "objectives", "measured", "usable", "stopped_at")
+_OF_AN_ASK = ("fitness", "number", "batch", "candidate", "evaluations", "reused", "status",
+              "usable", "believed", "trained", "seconds")
 
 
 def _evaluations(own: Mapping[str, Any], objectives: list[str]) -> Iterator[Evaluation]:
     identities = own["identities"]
     for block in own["evaluations"].columns(*_OF_AN_EVALUATION):
-        for id_, candidate, replicate, status, reason, identity, curve, values, known, *rest in zip(*block):
+        for id_, candidate, replicate, status, reason, identity, curve, values, known, *rest in zip(
+                *block):
             if None in values.values():
                 values = {name: value for name, value in values.items() if value is not None}
-            yield Evaluation(id_, candidate, replicate, status, reason, identities[identity], curve, values,
-                             [known[name] for name in objectives], *rest)
+            yield Evaluation(id_, candidate, replicate, status, reason, identities[identity], curve,
+                             values, [known[name] for name in objectives], *rest)
 
 
 def _asks(records: Records) -> Iterator[Ask]:

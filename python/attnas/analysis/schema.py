@@ -2,7 +2,8 @@
 
 A run writes it into its store (meta key "schema"), a packed table keeps that of its first run among
 its facts. Components and objectives that somebody adds are therefore known here without being
-named here. Stores of version 2 and tables packed from such may lack it: they had what stands in OLD.
+named here. Stores of version 2 and tables packed from such may lack it: they had what stands in
+OLD.
 """
 
 from __future__ import annotations
@@ -16,23 +17,24 @@ from typing import Any
 PENALTY = 10.0
 
 OLD: dict[str, Any] = {
-    "genes": [
-        {"name": "similarity", "vanilla": ["dot"], "options": []},
-        {"name": "normalization", "vanilla": ["softmax"],
-         "options": [{"key": "relu_norm", "voids": ["temperature"]}]},
-        {"name": "gating", "vanilla": ["none"], "options": []},
-        {"name": "temperature", "vanilla": ["fixed", "sqrt_d"], "options": []},
-        {"name": "bias", "vanilla": ["bias"], "options": []},
-        {"name": "attention_dropout", "kind": "number"},
-    ],
+    "genes": [{"name": "similarity", "vanilla": ["dot"], "options": []}, {
+        "name": "normalization", "vanilla": ["softmax"],
+        "options": [{"key": "relu_norm", "voids": ["temperature"]}]
+    }, {"name": "gating", "vanilla": ["none"],
+        "options": []}, {"name": "temperature", "vanilla": ["fixed", "sqrt_d"],
+                         "options": []}, {"name": "bias", "vanilla": ["bias"], "options": []},
+              {"name": "attention_dropout", "kind": "number"}, ],
     "objectives": {
-        **{key: {"source": "analytic", "maximise": False} for key in (
-            "attention_flops", "flops", "non_embedding_parameters", "parameters", "state_bytes")},
-        "accuracy": {"source": "trained", "maximise": True},
-    },
-    "statuses": [{"name": name} for name in (
-        "ok", "stopped_early", "diverged", "out_of_memory", "rejected", "failed", "timed_out", "crashed")],
-    "reference_point": 1.1,
+        **{
+            key: {
+                "source": "analytic",
+                "maximise": False
+            } for key in ("attention_flops", "flops", "non_embedding_parameters", "parameters",
+                          "state_bytes")
+        }, "accuracy": {"source": "trained", "maximise": True},
+    }, "statuses": [{"name": name}
+                    for name in ("ok", "stopped_early", "diverged", "out_of_memory", "rejected",
+                                 "failed", "timed_out", "crashed")], "reference_point": 1.1,
 }
 
 
@@ -42,8 +44,10 @@ class Schema:
 
     genes: tuple[str, ...]  # the paper's, in the order of a mechanism's name
     numbers: frozenset[str]  # genes whose options are real numbers
-    keys: Mapping[tuple[str, str], str]  # (gene, another word for an option): its key, which is shown
-    voids: Mapping[tuple[str, str], frozenset[str]]  # (gene, key of an option): genes without effect beside
+    # (gene, another word for an option): its key, which is shown
+    keys: Mapping[tuple[str, str], str]
+    # (gene, key of an option): genes without effect beside
+    voids: Mapping[tuple[str, str], frozenset[str]]
     vanilla: Mapping[str, frozenset[str]]  # what the vanilla transformer has, of categorical genes
     sources: Mapping[str, str]  # objective: "analytic", "measured" or "trained"
     maximised: frozenset[str]  # objectives of which more is better

@@ -121,8 +121,8 @@ def probability_of_improvement(a: ArrayLike, b: ArrayLike, confidence: float = 0
 def clustered_iqm(scores: ArrayLike, noise: ArrayLike) -> Interval:
     """Interquartile mean of scores that are alike in groups, with an interval for other groups.
 
-    Student's of the jackknife's pseudo-values, each without one group: of k groups the deviation counts
-    as that of k values. NaN bounds for fewer than two groups.
+    Student's of the jackknife's pseudo-values, each without one group: of k groups the deviation
+    counts as that of k values. NaN bounds for fewer than two groups.
 
     scores: (runs,). noise: (runs,) the group of each, such as the recorded noise that it met.
     """
@@ -143,10 +143,12 @@ def clustered_improvement(a: ArrayLike, b: ArrayLike, noise_of_a: ArrayLike, noi
 
         mean over groups of P(a < b) + P(a = b) / 2 within the group
 
-    over the groups that both have, with Student's interval and t test on the logit scale, where probabilities near 0 and 1 have less
-    room on one side. Where all groups say the same, p is that of a sign test, and the interval as wide as that of Clopper & Pearson for
-    groups of which all hit. NaN bounds and p for fewer than two groups. Of 5 groups which differ more than the runs within them do,
-    the interval holds what it estimates in some 87 % of the cases where that is 0.83, in 95 % near 1 / 2.
+    over the groups that both have, with Student's interval and t test on the logit scale, where
+    probabilities near 0 and 1 have less room on one side. Where all groups say the same, p is that
+    of a sign test, and the interval as wide as that of Clopper & Pearson for groups of which all
+    hit. NaN bounds and p for fewer than two groups. Of 5 groups which differ more than the runs
+    within them do, the interval holds what it estimates in some 87 % of the cases where that is
+    0.83, in 95 % near 1 / 2.
 
     a, b: (runs,). noise_of_a, noise_of_b: (runs,) the group of each.
     shared: as in probability_of_improvement.
@@ -156,7 +158,8 @@ def clustered_improvement(a: ArrayLike, b: ArrayLike, noise_of_a: ArrayLike, noi
     groups = np.intersect1d(noise_of_a, noise_of_b)
     if not len(groups):
         return Interval(np.nan, np.nan, np.nan), np.nan
-    each = np.array([_placements(a[noise_of_a == group], b[noise_of_b == group])[0].mean() for group in groups])
+    each = np.array(
+        [_placements(a[noise_of_a == group], b[noise_of_b == group])[0].mean() for group in groups])
     k, point = len(groups), float(each.mean())
     if k < 2:
         return Interval(point, np.nan, np.nan), np.nan
@@ -168,15 +171,19 @@ def clustered_improvement(a: ArrayLike, b: ArrayLike, noise_of_a: ArrayLike, noi
     error = np.sqrt([each.var(ddof=1) / k, each.var(ddof=1) / k + shared]) / (point * (1.0 - point))
     margin = stats.t.ppf(0.975, k - 1) * error[1]
     low, high = 1.0 / (1.0 + np.exp([margin - logit, -margin - logit]))
-    return Interval(point, float(low), float(high)), float(2.0 * stats.t.sf(abs(logit) / error[0], k - 1))
+    return Interval(point, float(low),
+                    float(high)), float(2.0 * stats.t.sf(abs(logit) / error[0], k - 1))
 
 
-def improvement_by_group(a: ArrayLike, b: ArrayLike, groups: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Of each group P(a < b) + P(a = b) / 2 within it, and the variance of that estimate for other pairs of runs, NaN for a single pair:
-    (groups,) each, by group. The variance is that of DeLong et al. (1988), which counts what a run of a and one of b have to do with each
-    other alone twice, less this once: they are few.
+def improvement_by_group(a: ArrayLike, b: ArrayLike,
+                         groups: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Of each group P(a < b) + P(a = b) / 2 within it, and the variance of that estimate for other
+    pairs of runs, NaN for a single pair: (groups,) each, by group. The variance is that of DeLong
+    et al. (1988), which counts what a run of a and one of b have to do with each other alone twice,
+    less this once: they are few.
 
-    a, b: (runs,), in pairs that have more in common than their group, such as a seed. groups: (runs,) of each pair.
+    a, b: (runs,), in pairs that have more in common than their group, such as a seed. groups:
+    (runs,) of each pair.
     """
     a, b, groups = np.asarray(a, dtype=float), np.asarray(b, dtype=float), np.asarray(groups)
     each, variances = [], []
@@ -193,17 +200,20 @@ def improvement_by_group(a: ArrayLike, b: ArrayLike, groups: ArrayLike) -> tuple
     return np.array(each), np.array(variances)
 
 
-def another_group(each: ArrayLike, variances: ArrayLike, confidence: float = 0.95) -> tuple[Interval, Interval]:
-    """Mean over groups, with prediction intervals of one more group: for what is true of it, and for what as many runs as in these
-    groups would measure of it. Student's, of probabilities: no bound lies outside [0, 1].
+def another_group(each: ArrayLike, variances: ArrayLike,
+                  confidence: float = 0.95) -> tuple[Interval, Interval]:
+    """Mean over groups, with prediction intervals of one more group: for what is true of it, and
+    for what as many runs as in these groups would measure of it. Student's, of probabilities: no
+    bound lies outside [0, 1].
 
         variance of the truth = variance over groups - mean variance of an estimate, at least 0
 
-    A difference of variances is not as well known as they are: its degrees of freedom are (k - 1) (difference / variance over groups)^2,
-    at least 1 (Satterthwaite 1946). The first interval is never longer than the second.
+    A difference of variances is not as well known as they are: its degrees of freedom are (k - 1)
+    (difference / variance over groups)^2, at least 1 (Satterthwaite 1946). The first interval is
+    never longer than the second.
 
-    each, variances: (groups,) as improvement_by_group gives them. Where variances are NaN, the first interval is the second; NaN bounds
-    for fewer than two groups.
+    each, variances: (groups,) as improvement_by_group gives them. Where variances are NaN, the
+    first interval is the second; NaN bounds for fewer than two groups.
     """
     each = np.asarray(each, dtype=float)
     k, point = len(each), float(each.mean())
@@ -212,15 +222,19 @@ def another_group(each: ArrayLike, variances: ArrayLike, confidence: float = 0.9
     total = each.var(ddof=1)
     noise = np.mean(variances)
     between = total if np.isnan(noise) else max(total - noise, 0.0)
-    margins = [stats.t.ppf((1.0 + confidence) / 2.0, max((k - 1) * (variance / total) ** 2, 1.0) if total > 0.0 else k - 1)
-               * np.sqrt(variance + total / k) for variance in (between, total)]
+    margins = [
+        stats.t.ppf((1.0 + confidence) / 2.0,
+                    max((k - 1) * (variance / total)**2, 1.0) if total > 0.0 else k - 1) *
+        np.sqrt(variance + total / k) for variance in (between, total)
+    ]
     return tuple(Interval(point, float(max(point - margin, 0.0)), float(min(point + margin, 1.0)))
                  for margin in (min(margins), margins[1]))
 
 
 def held_out_coverage(each: ArrayLike, confidence: float = 0.95) -> float:
-    """Share of groups, measured as they are, that lie within the prediction interval of the other half of the groups (another_group):
-    those at even places by those at odd ones, and the other way round. NaN for fewer than four groups.
+    """Share of groups, measured as they are, that lie within the prediction interval of the other
+    half of the groups (another_group): those at even places by those at odd ones, and the other way
+    round. NaN for fewer than four groups.
 
     each: (groups,) in an order that says nothing of them.
     """
@@ -246,8 +260,9 @@ def vargha_delaney(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Inte
 def mann_whitney(a: ArrayLike, b: ArrayLike) -> float:
     """Two-sided p of Mann and Whitney's U test for two independent samples.
 
-    Exact, over all ways to divide the ranks, where both have up to 20 scores, without ties also where one has up to 8. Otherwise
-    normal, corrected for ties and continuity. 1 where all scores are equal.
+    Exact, over all ways to divide the ranks, where both have up to 20 scores, without ties also
+    where one has up to 8. Otherwise normal, corrected for ties and continuity. 1 where all scores
+    are equal.
     """
     a, b = _runs_by_tasks(np.ravel(a))[:, 0], _runs_by_tasks(np.ravel(b))[:, 0]
     both = np.concatenate([a, b])
@@ -263,8 +278,8 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> float:
     """Two-sided p of Wilcoxon's signed-rank test for paired samples.
 
     Differences of zero, frequent among searches on one table, are ranked and then left out (Pratt
-    1959). Exact for up to 50 pairs without zeros and ties, and over all signs of the ranks for up to 20 with them; otherwise normal.
-    1 where all pairs are equal.
+    1959). Exact for up to 50 pairs without zeros and ties, and over all signs of the ranks for up
+    to 20 with them; otherwise normal. 1 where all pairs are equal.
     """
     a, b = _runs_by_tasks(np.ravel(a))[:, 0], _runs_by_tasks(np.ravel(b))[:, 0]
     if len(a) != len(b):
@@ -353,7 +368,8 @@ def critical_difference(k: int, n: int, alpha: float = 0.05) -> float:
 
 
 def cliques(ranks: ArrayLike, p_adjusted: ArrayLike, alpha: float = 0.05) -> list[list[int]]:
-    """Groups for the bars of a critical-difference diagram: neighbours in rank, no pair distinguished.
+    """Groups for the bars of a critical-difference diagram: neighbours in rank, no pair
+    distinguished.
 
     The longest runs of at least two algorithms, ordered by rank, in which every pair has an
     adjusted p > alpha; as indices, best rank first. Within a bar nothing is distinguished;
@@ -379,14 +395,16 @@ def kendall(a: ArrayLike, b: ArrayLike, confidence: float = 0.95,
             groups: ArrayLike | None = None) -> Interval:
     """Kendall's rank correlation tau-b of two measurements of n things, in [-1, 1].
 
-    The interval is for another sample of such things: Student's of the jackknife's pseudo-values, on
-    the scale of Fisher's z. Where tau is the same whichever thing is left out, as where all pairs are ordered alike, the jackknife says
-    nothing of other samples. The interval is then 2 share_interval(m (1 + tau) / 2, m) - 1 of m = floor(n / 2) disjoint pairs, so many of
-    which are ordered alike. Without ties tau is the mean over all ways to divide things into pairs, which varies no more than what one
-    of them gives (Hoeffding 1963, section 5), so that this is wider than it must be. NaN where one of the measurements does not vary, NaN
-    bounds for fewer than 4 things. Where things are alike in groups, the interval is for other groups: the jackknife leaves out one group
-    each, and groups take the place of things in all that is counted.
-    Cost: 20 ns per pair.
+    The interval is for another sample of such things: Student's of the jackknife's pseudo-values,
+    on the scale of Fisher's z. Where tau is the same whichever thing is left out, as where all
+    pairs are ordered alike, the jackknife says nothing of other samples. The interval is then 2
+    share_interval(m (1 + tau) / 2, m) - 1 of m = floor(n / 2) disjoint pairs, so many of which are
+    ordered alike. Without ties tau is the mean over all ways to divide things into pairs, which
+    varies no more than what one of them gives (Hoeffding 1963, section 5), so that this is wider
+    than it must be. NaN where one of the measurements does not vary, NaN bounds for fewer than 4
+    things. Where things are alike in groups, the interval is for other groups: the jackknife leaves
+    out one group each, and groups take the place of things in all that is counted. Cost: 20 ns per
+    pair.
 
     a, b: (n,). groups: (n,) the group of each thing; without, each stands for itself.
     """
@@ -403,8 +421,10 @@ def kendall(a: ArrayLike, b: ArrayLike, confidence: float = 0.95,
     else:
         members = [np.asarray(groups) == group for group in np.unique(groups)]
         # Pairs within a group were taken away twice.
-        without = np.array([whole - 2.0 * own[one].sum(axis=0) + _ordered(a[one], b[one]).sum(axis=0)
-                            for one in members])
+        without = np.array([
+            whole - 2.0 * own[one].sum(axis=0) + _ordered(a[one], b[one]).sum(axis=0)
+            for one in members
+        ])
     k = len(without)
     if k < 4:
         return Interval(tau, np.nan, np.nan)
@@ -432,18 +452,25 @@ def mean_interval(x: ArrayLike, confidence: float = 0.95) -> Interval:
 
 
 def share_interval(count: float, of: float, confidence: float = 0.95) -> Interval:
-    """count / of, of > 0, with the exact interval of Clopper & Pearson (1934), by the beta distribution, so that counts need not be whole."""
+    """count / of, of > 0, with the exact interval of Clopper & Pearson (1934), by the beta
+    distribution, so that counts need not be whole.
+    """
     tail = (1.0 - confidence) / 2.0
-    return Interval(count / of, float(stats.beta.ppf(tail, count, of - count + 1.0)) if count > 0 else 0.0,
-                    float(stats.beta.ppf(1.0 - tail, count + 1.0, of - count)) if count < of else 1.0)
+    return Interval(
+        count / of,
+        float(stats.beta.ppf(tail, count, of - count + 1.0)) if count > 0 else 0.0,
+        float(stats.beta.ppf(1.0 - tail, count + 1.0, of - count)) if count < of else 1.0)
 
 
 def failure_line(rows: Iterable[ArrayLike], plateau: float) -> float:
-    """The loss or share of errors above which a training run fails, as failures_of() of src/statistics/failures.hpp has it: half of the
-    way from what solves a task, the least lower quartile of the rows, to the plateau. Infinite where that is not known, or is less than
-    four times what the deviation of the runs below it is at most, with 90 % confidence: then runs differ continuously.
+    """The loss or share of errors above which a training run fails, as failures_of() of
+    src/statistics/failures.hpp has it: half of the way from what solves a task, the least lower
+    quartile of the rows, to the plateau. Infinite where that is not known, or is less than four
+    times what the deviation of the runs below it is at most, with 90 % confidence: then runs differ
+    continuously.
 
-    rows: (n,) of each model, NaN where a run came to nothing. plateau: mean of what needs no attention, or chance; NaN: not known.
+    rows: (n,) of each model, NaN where a run came to nothing. plateau: mean of what needs no
+    attention, or chance; NaN: not known.
     """
     rows = [np.where(np.isfinite(row), row, np.inf) for row in rows]
     solved = min((np.sort(row)[len(row) // 4] for row in rows if len(row)), default=np.inf)
@@ -457,10 +484,12 @@ def failure_line(rows: Iterable[ArrayLike], plateau: float) -> float:
     return float(line) if line - solved >= 4.0 * deviation else np.inf
 
 
-def mean_with_failures(x: ArrayLike, fails: ArrayLike, plateau: float, confidence: float = 0.95) -> Interval:
-    """Mean of values of which some fail, as estimate_with_failures() of src/statistics/failures.hpp has it: the share of failures has the
-    interval of Clopper & Pearson, the mean of the others Student's; what fails counts as those seen do, or as the plateau, whichever
-    is farther. Student's alone where fewer than two do not fail, or nothing is known of what a failure has.
+def mean_with_failures(x: ArrayLike, fails: ArrayLike, plateau: float,
+                       confidence: float = 0.95) -> Interval:
+    """Mean of values of which some fail, as estimate_with_failures() of src/statistics/failures.hpp
+    has it: the share of failures has the interval of Clopper & Pearson, the mean of the others
+    Student's; what fails counts as those seen do, or as the plateau, whichever is farther.
+    Student's alone where fewer than two do not fail, or nothing is known of what a failure has.
 
     x: (n,) in any sense. fails: (n,) booleans. plateau: in the same sense; NaN: not known.
     """
@@ -471,8 +500,9 @@ def mean_with_failures(x: ArrayLike, fails: ArrayLike, plateau: float, confidenc
     if (~fails).sum() < 2 or not costs:
         return plain
     others = mean_interval(x[~fails], confidence)
-    ends = [(1.0 - share) * other + share * cost for share in share_interval(fails.sum(), len(x), confidence)[1:]
-            for cost in costs for other in others[1:]]
+    ends = [(1.0 - share) * other + share * cost
+            for share in share_interval(fails.sum(), len(x), confidence)[1:] for cost in costs
+            for other in others[1:]]
     return Interval(plain.point, min(ends), max(ends))
 
 
@@ -481,13 +511,17 @@ def rounding(*samples: ArrayLike) -> float:
     return 1e-12 * max(float(np.abs(sample).max()) for sample in samples)
 
 
-def paired_test(differences: np.ndarray, least: float, exact: bool = False) -> tuple[Interval, float]:
-    """Mean of paired differences with Student's interval, and the two-sided p of his test that it is 0.
+def paired_test(differences: np.ndarray, least: float,
+                exact: bool = False) -> tuple[Interval, float]:
+    """Mean of paired differences with Student's interval, and the two-sided p of his test that it
+    is 0.
 
-    Differences that are equal but for rounding, whose rest would pass for noise beside which anything is significant, do not say how far
-    off another would be: p is then that of a sign test, 2^(1 - n); 0 of values that no seed changes; 1 where the differences are 0.
+    Differences that are equal but for rounding, whose rest would pass for noise beside which
+    anything is significant, do not say how far off another would be: p is then that of a sign test,
+    2^(1 - n); 0 of values that no seed changes; 1 where the differences are 0.
 
-    differences: (n,), n >= 2. least: rounding() of the values that they come from. exact: whether no seed changes these values.
+    differences: (n,), n >= 2. least: rounding() of the values that they come from. exact: whether
+    no seed changes these values.
     """
     if np.ptp(differences) > least:
         return mean_interval(differences), float(stats.ttest_1samp(differences, 0.0).pvalue)
@@ -498,7 +532,8 @@ def paired_test(differences: np.ndarray, least: float, exact: bool = False) -> t
 
 
 def _subsets(ranks: np.ndarray) -> np.ndarray:
-    """(n + 1, s + 1): how many subsets of n ranks have a size and twice a sum, which is whole though ties may share half a rank.
+    """(n + 1, s + 1): how many subsets of n ranks have a size and twice a sum, which is whole
+    though ties may share half a rank.
 
     Cost: n^2 s steps, 5 ms for 40 ranks.
     """
@@ -511,7 +546,9 @@ def _subsets(ranks: np.ndarray) -> np.ndarray:
 
 
 def _p_of_sum(counts: np.ndarray, ranks: float) -> float:
-    """Two-sided p of a sum of ranks: twice the smaller tail of all the sums that are as likely, counted by twice their value."""
+    """Two-sided p of a sum of ranks: twice the smaller tail of all the sums that are as likely,
+    counted by twice their value.
+    """
     at = round(2.0 * ranks)
     return float(min(2.0 * min(counts[:at + 1].sum(), counts[at:].sum()) / counts.sum(), 1.0))
 
@@ -548,8 +585,8 @@ def _draws(shape: tuple[int, int], resamples: int, generator: np.random.Generato
 
 
 def _ordered(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(n, 3) of each thing: by how many it is ordered alike rather than oppositely, and not tied in a,
-    and in b."""
+    """(n, 3) of each thing: by how many it is ordered alike rather than oppositely, and not tied in
+    a, and in b."""
     return np.array([(np.dot(x, y), np.dot(x, x), np.dot(y, y)) for x, y in
                      ((np.sign(a - a[i]), np.sign(b - b[i])) for i in range(len(a)))])
 

@@ -41,7 +41,8 @@ class Search:
     algorithm: str
     seed: int
     candidates: np.ndarray  # numbers into Searches.candidates
-    trained: np.ndarray  # what is charged so far, this ask included: training runs, or their steps (load)
+    # what is charged so far, this ask included: training runs, or their steps (load)
+    trained: np.ndarray
     charged: np.ndarray  # training runs that this ask began
     seconds: np.ndarray  # seconds of training charged so far
     believed: np.ndarray  # (asked, m): of the candidate, after each ask; inf while nothing is
@@ -49,9 +50,12 @@ class Search:
     labels: list[str]  # of all candidates, by number
     search_seconds: float  # the algorithm's own time; nan = not recorded
     replicates: int  # that a table has of each candidate, drawn one by one; 0 = it met none twice
-    retested: dict  # by candidate's number (m,): means over fresh seeds, perplexity of the test split; of a run with a re-test
+    # by candidate's number (m,): means over fresh seeds, perplexity of the test split; of a run
+    # with a re-test
+    retested: dict
     draw: int | None = None  # of the table, that answered it; None = the recorded one did
-    budget: float = 0  # its own, counted as `trained`; what it trained beyond belongs to its answer; 0 = not recorded
+    # its own, counted as `trained`; what it trained beyond belongs to its answer; 0 = not recorded
+    budget: float = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,11 +76,13 @@ class Searches:
     reference_point: float  # of the hypervolume over scaled objectives, in each of them
     searches: list[Search]
     candidates: Candidates
-    budget: int  # that a search was given, as `trained` counts; the most that one spent, where unlimited
+    # that a search was given, as `trained` counts; the most that one spent, where unlimited
+    budget: int
     sources: list[Source]
     remarks: list[str]  # what a reader should know, in words
     by: str = "trainings"  # what they spend, see load()
-    # Tables redrawn from the recorded one, which answered in turn: "tables", how many, and their "seed"; None where it did itself.
+    # Tables redrawn from the recorded one, which answered in turn: "tables", how many, and their
+    # "seed"; None where it did itself.
     draws: dict | None = None
 
     def scaled(self, points: np.ndarray) -> np.ndarray:
@@ -91,16 +97,18 @@ def load(paths: list[str], force: bool = False, by: str | None = None) -> Search
     @param paths  run stores, comparison stores, or their folders; at least one.
     @param force  put runs on different data, or whose models, training or objectives have different
         settings, beside each other all the same; a remark says so.
-    @param by  "trainings": what a search spends are training runs that it begins; "steps": their steps, in
-        whole training runs, for searches that do not train all to the end; None: what their budgets limit.
-    @throws StoreError  where a file is no such store or damaged, where stores differ in their objectives, tables
-        or data, or where steps are wanted and not recorded.
+    @param by  "trainings": what a search spends are training runs that it begins; "steps": their
+        steps, in whole training runs, for searches that do not train all to the end; None: what
+        their budgets limit.
+    @throws StoreError  where a file is no such store or damaged, where stores differ in their
+        objectives, tables or data, or where steps are wanted and not recorded.
     """
     if not paths:
         raise StoreError("no store was given")
     read = [_read(pathlib.Path(path)) for path in paths]
     if by is None:
-        by = "steps" if all(store.train_steps and _has_steps(store) for store in read) else "trainings"
+        by = "steps" if all(store.train_steps and _has_steps(store)
+                            for store in read) else "trainings"
     if by == "steps":
         for store in read:
             _count_steps(store)
@@ -124,7 +132,8 @@ def load(paths: list[str], force: bool = False, by: str | None = None) -> Search
     if not searches:
         raise StoreError(f"{paths[0]}: holds no search that asked for anything")
     budgets = [store.budget for store in read if store.budget]
-    budget = min(budgets) if budgets else int(np.ceil(max(search.trained[-1] for search in searches)))
+    budget = min(budgets) if budgets else int(
+        np.ceil(max(search.trained[-1] for search in searches)))
     return Searches(read[0].objectives, read[0].reference_point, searches, candidates, budget,
                     [store.source for store in read], forced + _remarks(read), by, read[0].draws)
 
@@ -144,11 +153,13 @@ class _Store:
     table: dict  # what answered: its sha256, mode, ...; empty where training runs did
     settings: dict  # of a run, see _settings()
     budget: int  # 0 = none recorded
-    searches: list[dict]  # fields of Search, candidates by this store's numbers; and steps, as charged so far
+    # fields of Search, candidates by this store's numbers; and steps, as charged so far
+    searches: list[dict]
     train_steps: int  # of a search's budget; 0 = none
     whole: int  # steps of a whole training run; 0 = not recorded
     draws: dict | None  # see Searches
-    wanted: dict[str, int | None]  # of a comparison: how many searches of each algorithm were asked for; None = not recorded
+    # of a comparison: how many searches of each algorithm were asked for; None = not recorded
+    wanted: dict[str, int | None]
 
 
 def _has_steps(store: _Store) -> bool:
@@ -156,9 +167,11 @@ def _has_steps(store: _Store) -> bool:
 
 
 def _count_steps(store: _Store) -> None:
-    """What searches have spent, and their budget, in steps of training over those of a whole run."""
+    """What searches have spent, and their budget, in steps of training over those of a whole run.
+    """
     if not _has_steps(store):
-        raise StoreError(f"{store.source.path}: records no steps of training; nas-compare and runs that train do")
+        raise StoreError(f"{store.source.path}: records no steps of training; nas-compare and "
+                         f"runs that train do")
     for search in store.searches:
         search["trained"] = search["steps"] / store.whole
     store.budget = store.train_steps // store.whole
@@ -207,15 +220,19 @@ def _read_run(file: str, own: dict) -> _Store:
     names = list(dict.fromkeys([*(ask["candidate"] for ask in asks), *truth]))
     numbers = {name: number for number, name in enumerate(names)}
     config = own["config"]
-    search = {"algorithm": _method(config),
-              "seed": int(config.get("seed", 0)),
-              "candidates": np.array([numbers[ask["candidate"]] for ask in asks], dtype=np.int64),
-              "trained": np.array([ask["trained"] for ask in asks], dtype=np.int64),
-              "charged": np.diff([ask["trained"] for ask in asks], prepend=0),
-              "seconds": np.array([ask["seconds"] for ask in asks]),
-              "believed": _points((ask["believed"] for ask in asks), len(objectives)),
-              "search_seconds": np.nan, "replicates": _drawn(table), "steps": None,
-              "retested": {numbers[name]: point for name, point in _retested(own, objectives).items() if name in numbers}}
+    search = {
+        "algorithm": _method(config), "seed": int(config.get("seed", 0)),
+        "candidates": np.array([numbers[ask["candidate"]] for ask in asks], dtype=np.int64),
+        "trained": np.array([ask["trained"] for ask in asks],
+                            dtype=np.int64), "charged": np.diff([ask["trained"] for ask in asks],
+                                                                prepend=0),
+        "seconds": np.array([ask["seconds"] for ask in asks]), "believed": _points(
+            (ask["believed"] for ask in asks), len(objectives)), "search_seconds": np.nan,
+        "replicates": _drawn(table), "steps": None, "retested": {
+            numbers[name]: point for name, point in _retested(own, objectives).items()
+            if name in numbers
+        }
+    }
     whole = 0 if table else int(config.get("training", {}).get("steps", 0))
     if whole:
         search["steps"] = _steps(own, asks)
@@ -225,7 +242,8 @@ def _read_run(file: str, own: dict) -> _Store:
                   names, [labels.get(name, name) for name in names],
                   _points(map(truth.get, names), len(objectives)) if truth else None,
                   own["truth_splits"] or {}, None, table, _settings(own),
-                  int(budget.get("evaluations", 0)), [search], int(budget.get("train_steps", 0)), whole, None, {})
+                  int(budget.get("evaluations", 0)), [search], int(budget.get("train_steps",
+                                                                              0)), whole, None, {})
 
 
 def _method(config: dict) -> dict:
@@ -236,23 +254,31 @@ def _method(config: dict) -> dict:
     return algorithm
 
 
-# Settings on which no result of a search depends, as src/report/files.cpp has them, and the baseline, which is none of it.
+# Settings on which no result of a search depends, as src/report/files.cpp has them, and the
+# baseline, which is none of it.
 WITHOUT_EFFECT = frozenset({
-    "name", "budget", "cluster", "retest", "rates", "controls", "baseline", "evaluation.workers", "evaluation.array", "evaluation.device",
-    "evaluation.keep_models", "evaluation.failure_window", "evaluation.retry_failed", "evaluation.retry_out_of_memory",
-    "evaluation.retry_timed_out", "evaluation.retry_crashed", "evaluation.retry_lost", "training.checkpoint_minutes",
-    "fidelity.checkpoint_space", "fidelity.audit"})
-# What tells searches apart by itself: their names and seeds, see _method(). Plug-ins are places of files.
+    "name", "budget", "cluster", "retest", "rates", "controls", "baseline", "evaluation.workers",
+    "evaluation.array", "evaluation.device", "evaluation.keep_models", "evaluation.failure_window",
+    "evaluation.retry_failed", "evaluation.retry_out_of_memory", "evaluation.retry_timed_out",
+    "evaluation.retry_crashed", "evaluation.retry_lost", "training.checkpoint_minutes",
+    "fidelity.checkpoint_space", "fidelity.audit"
+})
+# What tells searches apart by itself: their names and seeds, see _method(). Plug-ins are places of
+# files.
 KNOWN_APART = frozenset({"algorithm", "fidelity", "seed", "plugins"})
-# Values of runs that differ in one of these sections answer different questions, but for the settings below.
+# Values of runs that differ in one of these sections answer different questions, but for the
+# settings below.
 QUESTION = frozenset({"data", "problem", "semantics", "model", "training", "objectives"})
-SAME_QUESTION = frozenset({"training.checkpoints", "training.score_test", "training.evaluation_batch_size",
-                           "training.early_stop_after", "training.early_stop_factor"})
+SAME_QUESTION = frozenset({
+    "training.checkpoints", "training.score_test", "training.evaluation_batch_size",
+    "training.early_stop_after", "training.early_stop_factor"
+})
 
 
 def _settings(own: dict) -> dict:
-    """What the values of a run depend on besides how it searched, by path: "training.steps". A corpus is named by its hash, where
-    that is known, and not by where its text lies; ranges of objectives are compared by themselves."""
+    """What the values of a run depend on besides how it searched, by path: "training.steps". A
+    corpus is named by its hash, where that is known, and not by where its text lies; ranges of
+    objectives are compared by themselves."""
     config, facts, found = own["config"], own["facts"], {}
 
     def add(path: str, value) -> None:
@@ -264,9 +290,17 @@ def _settings(own: dict) -> dict:
         else:
             found[path] = value
 
-    goals = [goal if isinstance(goal, dict) else {"name": goal} for goal in config.get("objectives") or []]
-    add("", {**config, "objectives": {goal.get("as", goal["name"]): {key: value for key, value in goal.items() if key != "range"}
-                                      for goal in goals}})
+    goals = [
+        goal if isinstance(goal, dict) else {"name": goal}
+        for goal in config.get("objectives") or []
+    ]
+    add(
+        "", {
+            **config, "objectives": {
+                goal.get("as", goal["name"]):
+                    {key: value for key, value in goal.items() if key != "range"} for goal in goals
+            }
+        })
     if facts.get("corpus_hash"):
         found = {path: value for path, value in found.items() if not path.startswith("data.")}
         found["data"] = f"{facts.get('corpus_description', '')} {facts['corpus_hash'][:12]}".strip()
@@ -276,8 +310,9 @@ def _settings(own: dict) -> dict:
 
 
 def _asks(own: dict) -> list[dict]:
-    """All asks of a run in their order. Those that were answered at a rung, which a digest keeps apart, are asks as those of a
-    comparison are: they begin training runs, and leave what is believed of a candidate as it was."""
+    """All asks of a run in their order. Those that were answered at a rung, which a digest keeps
+    apart, are asks as those of a comparison are: they begin training runs, and leave what is
+    believed of a candidate as it was."""
     at_rung = own.get("rung_asks") or []
     if not at_rung:
         return own["asks"]
@@ -293,13 +328,18 @@ def _asks(own: dict) -> list[dict]:
 
 def _steps(own: dict, asks: list[dict]) -> np.ndarray:
     """Steps of training up to each of all asks of a run, by its learning curves."""
-    curves = {one["id"]: one["curve"] for one in [*own.get("evaluations", []), *own.get("paused", [])]}
+    curves = {
+        one["id"]: one["curve"] for one in [*own.get("evaluations", []), *own.get("paused", [])]
+    }
     paid: dict = {}  # by evaluation
     spent, total = [], 0
     for ask in asks:
         for one in ask["evaluations"]:
             before = paid.get(one, 0)
-            values = [point["step"] for point in curves.get(one, []) if point["step"] <= ask.get("step", np.inf)]
+            values = [
+                point["step"] for point in curves.get(one, [])
+                if point["step"] <= ask.get("step", np.inf)
+            ]
             paid[one] = max(before, *values[-1:], 0)
             total += paid[one] - before
         spent.append(total)
@@ -307,7 +347,9 @@ def _steps(own: dict, asks: list[dict]) -> np.ndarray:
 
 
 def _require_ascending(file: str, algorithm: str, search: dict) -> None:
-    """Refuses a search of which less was charged after an ask than before it: nothing could be said of it by what was spent."""
+    """Refuses a search of which less was charged after an ask than before it: nothing could be said
+    of it by what was spent.
+    """
     for name in ("trained", "seconds", "steps"):
         if search[name] is None:
             continue
@@ -315,12 +357,15 @@ def _require_ascending(file: str, algorithm: str, search: dict) -> None:
         falling = np.flatnonzero(~(search[name] >= before[:-1]))  # NaN is no more than anything
         if len(falling):
             i = falling[0]
-            raise StoreError(f"{file}: {algorithm}, seed {search['seed']}: `{name}` of ask {i + 1} is {search[name][i]:g} after "
+            raise StoreError(f"{file}: {algorithm}, seed {search['seed']}: `{name}` of ask "
+                             f"{i + 1} is {search[name][i]:g} after "
                              f"{before[i]:g}, must not fall: it counts what was charged so far")
 
 
 def _retested(own: dict, objectives: list[Objective]) -> dict[str, np.ndarray]:
-    """Means over fresh seeds in minimisation form, by candidate: what a search did not see. None of what has too few."""
+    """Means over fresh seeds in minimisation form, by candidate: what a search did not see. None of
+    what has too few.
+    """
     found = {}
     for candidate in (own.get("retest") or {}).get("candidates", []):
         means = [value and value["mean"] for value in candidate["retest"]]
@@ -328,7 +373,8 @@ def _retested(own: dict, objectives: list[Objective]) -> dict[str, np.ndarray]:
         means = [test if goal.name == "perplexity" and test is not None else mean
                  for goal, mean in zip(objectives, means)]
         if None not in means:
-            found[candidate["candidate"]] = np.array([goal.natural(mean) for goal, mean in zip(objectives, means)])
+            found[candidate["candidate"]] = np.array(
+                [goal.natural(mean) for goal, mean in zip(objectives, means)])
     return found
 
 
@@ -346,7 +392,8 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
                   database.execute("SELECT number, name, settings FROM algorithms")}
     searches = []
     for number, seed, asked, own, *blobs in database.execute(
-            "SELECT algorithm, seed, asked, search_seconds, candidates, trained, seconds, fitness, steps FROM searches "
+            "SELECT algorithm, seed, asked, search_seconds, candidates, trained, seconds, "
+            "fitness, steps FROM searches "
             "ORDER BY algorithm, seed"):
         candidates, trained, seconds, fitness, steps = (
             None if blob is None else np.frombuffer(blob, dtype=kind)
@@ -361,26 +408,32 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
         name, settings = algorithms[number]
         answers = _usable(fitness.reshape(asked, len(objectives)), objectives)
         rule = belief.rule(settings.get("evaluation") or {}, settings.get("belief", ""))
-        searches.append({"algorithm": name, "seed": seed, "candidates": candidates,
-                         "trained": trained, "charged": np.diff(trained, prepend=0), "seconds": seconds,
-                         "believed": belief.beliefs(candidates.tolist(), answers, rule),
-                         "search_seconds": np.nan if own is None else own,
-                         "replicates": _drawn(meta.get("table", {})),
-                         "steps": steps if steps is not None and len(steps) == asked else None, "retested": {},
-                         "draw": draw_of(seed, meta["draws"]) if "draws" in meta else None})
+        searches.append({
+            "algorithm": name, "seed": seed, "candidates": candidates, "trained": trained,
+            "charged": np.diff(trained, prepend=0), "seconds": seconds,
+            "believed": belief.beliefs(candidates.tolist(), answers,
+                                       rule), "search_seconds": np.nan if own is None else own,
+            "replicates": _drawn(meta.get("table", {})),
+            "steps": steps if steps is not None and len(steps) == asked else None, "retested": {},
+            "draw": draw_of(seed, meta["draws"]) if "draws" in meta else None
+        })
         _require_ascending(file, name, searches[-1])
     truth, believed = (_column([row[i] for row in rows], len(objectives)) for i in (3, 4))
     config = meta.get("config") or {}
-    return _Store(Source(file, "comparison", meta.get("table", {}), config),
-                  objectives, float(meta.get("reference_point", schema(None).reference_point)),
-                  [row[1] for row in rows],
-                  [row[2] or row[1] for row in rows], truth, meta.get("truth_splits") or {},
-                  believed,
-                  meta.get("table", {}), {}, int(meta.get("budget", {}).get("trainings", 0)), searches,
-                  int(meta.get("budget", {}).get("train_steps", 0)), int(meta.get("table", {}).get("training_steps", 0)),
-                  meta.get("draws"),
-                  {**{name: None for name, _ in algorithms.values()},
-                   **{own["label"]: int(own["seeds"]) for own in config.get("algorithms", []) if "seeds" in own}})
+    return _Store(Source(file, "comparison", meta.get("table", {}), config), objectives,
+                  float(meta.get("reference_point",
+                                 schema(None).reference_point)), [row[1] for row in rows],
+                  [row[2] or row[1] for row in rows], truth,
+                  meta.get("truth_splits") or {}, believed, meta.get("table", {}), {},
+                  int(meta.get("budget", {}).get("trainings", 0)), searches,
+                  int(meta.get("budget", {}).get("train_steps", 0)),
+                  int(meta.get("table",
+                               {}).get("training_steps", 0)), meta.get("draws"), {
+                                   **{name: None for name, _ in algorithms.values()}, **{
+                                       own["label"]: int(own["seeds"]) for own in config.get(
+                                           "algorithms", []) if "seeds" in own
+                                   }
+                               })
 
 
 def draw_of(seed: int, draws: dict) -> int:
@@ -429,9 +482,12 @@ def _require_comparable(first: _Store, other: _Store) -> None:
                          f"{first.source.path} has {names(first)}; only searches for the same "
                          "objectives can be compared")
     if first.draws != other.draws:
-        shown = [f"{store.draws['tables']} draws of seed {store.draws['seed']}" if store.draws else "the recorded table"
-                 for store in (other, first)]
-        raise StoreError(f"{other.source.path}: answered by {shown[0]}, but {first.source.path} by {shown[1]}; only searches that the "
+        shown = [
+            f"{store.draws['tables']} draws of seed {store.draws['seed']}"
+            if store.draws else "the recorded table" for store in (other, first)
+        ]
+        raise StoreError(f"{other.source.path}: answered by {shown[0]}, but {first.source.path} "
+                         f"by {shown[1]}; only searches that the "
                          "same tables answer can be compared")
     tables = [store.table.get("sha256") for store in (first, other)]
     if all(tables) and tables[0] != tables[1]:
@@ -440,11 +496,15 @@ def _require_comparable(first: _Store, other: _Store) -> None:
 
 
 def _another_question(first: _Store, other: _Store) -> str:
-    """In what the values of two runs answer different questions; an empty text where they do not."""
-    asked = [path for path in _differing_settings([first, other]) if _is_question(path, [first, other])]
+    """In what the values of two runs answer different questions; an empty text where they do not.
+    """
+    asked = [
+        path for path in _differing_settings([first, other]) if _is_question(path, [first, other])
+    ]
     if not asked:
         return ""
-    each = ", ".join(f"{path} = {_shown(other.settings.get(path))} in place of {_shown(first.settings.get(path))}"
+    each = ", ".join(f"{path} = {_shown(other.settings.get(path))} in place of "
+                     f"{_shown(first.settings.get(path))}"
                      for path in asked)
     return f"{other.source.path}: {each} of {first.source.path}"
 
@@ -458,7 +518,9 @@ def _differing_settings(stores: list[_Store]) -> list[str]:
 def _is_question(path: str, stores: list[_Store]) -> bool:
     """Whether the values of runs that differ in a setting answer different questions."""
     section = path.split(".")[0]
-    return section in QUESTION and path not in SAME_QUESTION and not (section == "problem" and any(store.table for store in stores))
+    return section in QUESTION and path not in SAME_QUESTION and not (section == "problem"
+                                                                      and any(store.table
+                                                                              for store in stores))
 
 
 def _shown(value) -> str:
@@ -470,8 +532,10 @@ def _require_different(searches: list[Search]) -> None:
     seen = set()
     for search in searches:
         if (search.algorithm, search.seed) in seen:
-            raise StoreError(f"{search.algorithm} with seed {search.seed} is there twice, with the same settings of the "
-                             "algorithm; give each search once, and other settings of comparisons one by one")
+            raise StoreError(f"{search.algorithm} with seed {search.seed} is there twice, with "
+                             f"the same settings of the "
+                             "algorithm; give each search once, and other settings of comparisons "
+                             "one by one")
         seen.add((search.algorithm, search.seed))
 
 
@@ -484,7 +548,8 @@ def _name_runs(runs: list[_Store]) -> None:
         same_key = [other for other in settings if other["name"] == own["name"]]
         differing = [key for key in sorted(own, key=lambda key: (key in SAME_QUESTION, key))
                      if any(other.get(key) != own[key] for other in same_key)]
-        search["algorithm"] = ", ".join([own["name"], *(f"{key.split('.')[-1]} {own[key]}" for key in differing)])
+        search["algorithm"] = ", ".join([own["name"], *(f"{key.split('.')[-1]} "
+                                                        f"{own[key]}" for key in differing)])
 
 
 def _remarks(stores: list[_Store]) -> list[str]:
@@ -510,21 +575,26 @@ def _remarks(stores: list[_Store]) -> list[str]:
     remarks += _differing("budgets", "trainings",
                           [(store, store.budget or "unlimited") for store in stores])
     runs = [store for store in stores if store.source.kind == "run"]
-    others = [f"{path} ({', '.join(dict.fromkeys(_shown(store.settings.get(path)) for store in runs))})"
+    others = [f"{path} "
+              f"({', '.join(dict.fromkeys(_shown(store.settings.get(path)) for store in runs))})"
               for path in _differing_settings(runs) if not _is_question(path, runs)]
     if others:
-        remarks.append(f"Beware: the runs differ not only in their algorithms, but also in {', '.join(others)}.")
+        remarks.append(f"Beware: the runs differ not only in their algorithms, but also in "
+                       f"{', '.join(others)}.")
     return remarks
 
 
 def _missing(store: _Store) -> str:
-    """A warning of the searches that a comparison was to have and has not, as one that was interrupted; else an empty text."""
+    """A warning of the searches that a comparison was to have and has not, as one that was
+    interrupted; else an empty text.
+    """
     there = collections.Counter(search["algorithm"] for search in store.searches)
     lacking = [f"of {name} {there[name]} of {wanted}" if wanted else f"of {name} none"
                for name, wanted in store.wanted.items() if there[name] < (wanted or 1)]
     if not lacking:
         return ""
-    return (f"Beware: {store.source.path} does not hold all searches that were asked for, and judged is what it holds: "
+    return (f"Beware: {store.source.path} does not hold all searches that were asked for, and "
+            f"judged is what it holds: "
             f"{', '.join(lacking)}.")
 
 
@@ -566,6 +636,9 @@ def _searches(store: _Store, numbers: dict[str, int], candidates: Candidates) ->
         asked = renumber[fields["candidates"]]
         truth = None if candidates.truth is None else candidates.truth[asked]
         own = {key: value for key, value in fields.items() if key != "steps"}
-        own |= {"candidates": asked, "budget": store.budget, "retested": {int(renumber[one]): point for one, point in own["retested"].items()}}
+        own |= {
+            "candidates": asked, "budget": store.budget,
+            "retested": {int(renumber[one]): point for one, point in own["retested"].items()}
+        }
         result.append(Search(**own, truth=truth, labels=candidates.labels))
     return result

@@ -84,7 +84,8 @@ def _nice_step(least: float) -> float:
 
 
 def _tick(value: float, step: float) -> str:
-    place = math.floor(math.log10(abs(step)) + 1e-9) if step else 0  # of the last digit that differs
+    # of the last digit that differs
+    place = math.floor(math.log10(abs(step)) + 1e-9) if step else 0
     if abs(value) >= 1e4:
         return count(value, max(3, math.floor(math.log10(abs(value)) + 1e-9) - place + 1))
     decimals = max(0, -place)
@@ -218,7 +219,8 @@ class Picture:
         if lowest:
             ticks = [tick for tick in ticks if abs(axis(tick[0]) - frame.bottom) > 14]
             ticks.append((axis.low, lowest))
-        end = max([frame.left - 7, *(7 * len(words) for _, words in ticks)])  # so that long ones are wholly on the picture
+        # so that long ones are wholly on the picture
+        end = max([frame.left - 7, *(7 * len(words) for _, words in ticks)])
         for value, words in ticks:
             self.line(frame.left, axis(value), frame.right, axis(value), "grid")
             self.text(end, axis(value) + 4, words, "tick", "end")
@@ -318,8 +320,8 @@ def _literal_style() -> str:
 
 
 def wrapped(words: str, letters: int) -> list[str]:
-    """Words in lines of at most so many letters; a longer word, as the name of a model, breaks behind
-    its commas and slashes."""
+    """Words in lines of at most so many letters; a longer word, as the name of a model, breaks
+    behind its commas and slashes."""
     lines = [""]
     for word in words.replace(" %", "\u00a0%").split(" "):
         pieces = [word] if len(word) <= letters else re.findall(r"[^,/+]+[,/+]*", word)

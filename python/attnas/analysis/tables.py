@@ -46,7 +46,8 @@ class Table:
     seconds: np.ndarray  # (m, r) that a replay charges: of the processor, else of the clock
     values: dict[str, np.ndarray]  # name: (m, r), as evaluations record them
     measured: dict[str, np.ndarray]  # measured objective, e.g. latency: (m,)
-    publication: dict = dataclasses.field(default_factory=dict)  # terms, version, and the gates of its task
+    # terms, version, and the gates of its task
+    publication: dict = dataclasses.field(default_factory=dict)
 
     @property
     def replicates(self) -> int:
@@ -55,9 +56,11 @@ class Table:
 
     @property
     def drawn(self) -> int:
-        """How many of them answer searches: those up to the last that nine tenths of the mechanisms have, as
-        common_replicates() in src/table/format.hpp counts them. The better ones are often given further ones."""
-        common = np.flatnonzero(10 * (self.status != MISSING).sum(axis=0) >= 9 * len(self.mechanisms))
+        """How many of them answer searches: those up to the last that nine tenths of the mechanisms
+        have, as common_replicates() in src/table/format.hpp counts them. The better ones are often
+        given further ones."""
+        common = np.flatnonzero(10 * (self.status != MISSING).sum(axis=0) >= 9 *
+                                len(self.mechanisms))
         return int(common[-1]) + 1 if len(common) else 0
 
     @property
@@ -75,13 +78,14 @@ class Table:
         return self.facts.get("differences", {}).get(mechanism, mechanism)
 
     def vanilla(self, among: Sequence[str]) -> str | None:
-        """Of some mechanisms the baseline: the recorded one, else the first whose genes the record calls vanilla; None: it is not among
-        them."""
+        """Of some mechanisms the baseline: the recorded one, else the first whose genes the record
+        calls vanilla; None: it is not among them."""
         if "baseline" in self.facts:  # of runs with names of many genes
             recorded = self.facts["baseline"]
             return recorded if recorded in among else None
-        return next((name for name in among if all(
-            self.genes.at[name, gene] in allowed for gene, allowed in self.schema.vanilla.items())), None)
+        return next(
+            (name for name in among if all(self.genes.at[name, gene] in allowed
+                                           for gene, allowed in self.schema.vanilla.items())), None)
 
     def baseline(self) -> str:
         """The vanilla mechanism.
@@ -95,11 +99,16 @@ class Table:
 
     @property
     def wanted(self) -> np.ndarray:
-        """(m, r): the cells that are there, or of replicates that answer searches; where there are none of these, all."""
-        return (self.status != MISSING) | (np.arange(self.replicates) < (self.drawn or self.replicates))
+        """(m, r): the cells that are there, or of replicates that answer searches; where there are
+        none of these, all.
+        """
+        return (self.status != MISSING) | (np.arange(self.replicates) < (self.drawn
+                                                                         or self.replicates))
 
     def troubles(self, cells: np.ndarray | None = None) -> list[str]:
-        """Cells that are not usable, in words: "NAME, replicate 2: diverged". @param cells  (m, r) mask of those that count; all."""
+        """Cells that are not usable, in words: "NAME, replicate 2: diverged". @param cells  (m, r)
+        mask of those that count; all.
+        """
         statuses = self.schema.statuses
         return [f"{self.brief(self.mechanisms[i])}, replicate {self.numbers[r]}: "
                 + ("missing" if self.status[i, r] == MISSING else statuses[self.status[i, r]])
@@ -191,18 +200,26 @@ def collect(runs: Sequence[str]) -> Table:
                 _add_models(models, recorded, own["config"].get("space", {}), run)
                 baseline = (own["baseline"] or {}).get("candidate")
                 if facts.setdefault("baseline", baseline) == baseline:
-                    facts["differences"] = {**recorded["differences"], **facts.get("differences", {})}
+                    facts["differences"] = {
+                        **recorded["differences"], **facts.get("differences", {})
+                    }
             if own["record_schema"]:
                 facts.setdefault("schema", own["record_schema"])
             for evaluation in _of_the_search(own):
-                # Limits of early stopping follow from the batches before: they differ within a search.
-                given = {key: value for key, value in own["identities"][evaluation["identity"]].items() if key != "stop_above_nll"}
+                # Limits of early stopping follow from the batches before: they differ within a
+                # search.
+                given = {
+                    key: value for key, value in own["identities"][evaluation["identity"]].items()
+                    if key != "stop_above_nll"
+                }
                 identity = given if identity is None else identity
                 if given != identity:
                     keys = sorted(key for key in {*given, *identity}
                                   if given.get(key) != identity.get(key))
-                    among = f"differs from {runs[0]}" if run != runs[0] else "its own trainings differ"
-                    raise TableError(f"{run}: {among} in {', '.join(keys)}; only trainings of the same kind can be put together")
+                    among = f"differs from {runs[0]}" if run != runs[
+                        0] else "its own trainings differ"
+                    raise TableError(f"{run}: {among} in {', '.join(keys)}; only trainings of the "
+                                     f"same kind can be put together")
                 cells.setdefault((evaluation["candidate"], evaluation["replicate"]), evaluation)
         if not cells:
             raise TableError(f"{path}: holds no evaluation of its search yet")
@@ -212,11 +229,15 @@ def collect(runs: Sequence[str]) -> Table:
 
 
 def _of_the_search(own: dict) -> list[dict]:
-    """The evaluations that a run's search made, as attnas.data.packing takes them: none on the fresh seeds of its
-    re-test, none under the settings that its tuning tried, none of names that are no models and were never trained. Of a run of listed
-    mechanisms those that it compares; while it compares none yet, those on fresh seeds."""
+    """The evaluations that a run's search made, as attnas.data.packing takes them: none on the
+    fresh seeds of its re-test, none under the settings that its tuning tried, none of names that
+    are no models and were never trained. Of a run of listed mechanisms those that it compares;
+    while it compares none yet, those on fresh seeds."""
     listed = "mechanisms" in own["config"]
-    compared = {one for candidate in (own.get("retest") or {}).get("candidates", []) for one in candidate["evaluations"]}
+    compared = {
+        one for candidate in (own.get("retest") or {}).get("candidates", [])
+        for one in candidate["evaluations"]
+    }
     training = own["config"].get("training") or {}
 
     def is_its_own(evaluation: dict) -> bool:
@@ -233,10 +254,15 @@ def _of_the_search(own: dict) -> list[dict]:
 
 
 def _without_genes(own: dict) -> dict | None:
-    """What a digest says of names of many genes, none of which its space varies: nothing but the names. None: it has genes."""
+    """What a digest says of names of many genes, none of which its space varies: nothing but the
+    names. None: it has genes.
+    """
     if own["genes"]:
         return None
-    return {"genes": [], "choices": {one["candidate"]: [] for one in own["evaluations"]}, "differences": {}}
+    return {
+        "genes": [], "choices": {one["candidate"]: [] for one in own["evaluations"]},
+        "differences": {}
+    }
 
 
 def _add_models(models: dict, own: dict, space: dict, run: str) -> None:
@@ -321,7 +347,8 @@ def genes_of(mechanisms: Sequence[str], models: dict) -> pd.DataFrame:
     """
     for name in mechanisms:
         if name not in models["choices"]:
-            raise TableError(f"mechanism {name!r}: the runs do not say what it has of their genes: a "
+            raise TableError(f"mechanism {name!r}: the runs do not say what it has of their "
+                             f"genes: a "
                              "model that only later versions know, as pair(...) is?")
     return pd.DataFrame([models["choices"][name] for name in mechanisms],
                         columns=list(models["genes"]), index=list(mechanisms), dtype=object)

@@ -1,4 +1,6 @@
-"""Whether ranks of mechanisms hold in another setting: agreement, its interval, and what is chosen by it."""
+"""Whether ranks of mechanisms hold in another setting: agreement, its interval, and what is chosen
+by it.
+"""
 
 import dataclasses
 import functools
@@ -57,9 +59,9 @@ class Side:
         return bool(self.seeds.min() > 1)
 
     def redrawn(self, redraws: int, generator: np.random.Generator) -> np.ndarray:
-        """(redraws, n) means with as much noise of other seeds on top of their own: the residuals of a
-        mechanism's n seeds are drawn n times with replacement and scaled by sqrt(n / (n - 1)), which
-        gives their mean its variance."""
+        """(redraws, n) means with as much noise of other seeds on top of their own: the residuals
+        of a mechanism's n seeds are drawn n times with replacement and scaled by sqrt(n / (n - 1)),
+        which gives their mean its variance."""
         drawn = np.tile(self.mean, (redraws, 1))
         for i, n in enumerate(self.seeds):
             own = self.values[i][np.isfinite(self.values[i])] - self.mean[i]
@@ -69,9 +71,9 @@ class Side:
     @functools.cached_property
     def halves(self) -> tuple[Interval, float] | None:
         """How alike two halves of the seeds rank the mechanisms: Kendall's tau, mean over the
-        divisions; and the reliability of the means of all seeds, the share of their variance that is
-        none of noise. None where fewer than four mechanisms have seeds in both halves, or all are
-        equal there."""
+        divisions; and the reliability of the means of all seeds, the share of their variance that
+        is none of noise. None where fewer than four mechanisms have seeds in both halves, or all
+        are equal there."""
         found = []
         for one in _divisions(self.values.shape[1]):
             sides = [self.values[:, one], np.delete(self.values, one, axis=1)]
@@ -123,9 +125,10 @@ def _places(means: np.ndarray) -> np.ndarray:
 
 
 class Tau:
-    """Kendall's rank correlation of two settings: its interval over mechanisms, p of the permutation
-    test that their orders are unrelated, which is exact for few mechanisms, and the interval over
-    families, which is without bounds for few families and None where mechanisms have none."""
+    """Kendall's rank correlation of two settings: its interval over mechanisms, p of the
+    permutation test that their orders are unrelated, which is exact for few mechanisms, and the
+    interval over families, which is without bounds for few families and None where mechanisms have
+    none."""
 
     def __init__(self, a: np.ndarray, b: np.ndarray, families: np.ndarray | None = None):
         self.interval = statistics.kendall(a, b)
@@ -198,8 +201,8 @@ class Transfer:
         self.chosen = [self._chosen(0, 1), self._chosen(1, 0)]
 
     def _tau_of_seeds(self) -> Interval:
-        """Redraws have the noise of the means twice: they lend their spread, on the scale of Fisher's
-        z, to an interval around tau."""
+        """Redraws have the noise of the means twice: they lend their spread, on the scale of
+        Fisher's z, to an interval around tau."""
         tau = self.tau.interval.point
         if self.redrawn is None:
             return Interval(tau, np.nan, np.nan)
@@ -222,13 +225,14 @@ class Transfer:
         return Interval(point, max(point + low - middle, 0), min(point + high - middle, k))
 
     def _overlap_families_p(self) -> float | None:
-        """p that families share no more of the best than chance gives, by a one-sided t test of what
-        each adds to the number shared beyond chance: of n mechanisms
+        """p that families share no more of the best than chance gives, by a one-sided t test of
+        what each adds to the number shared beyond chance: of n mechanisms
 
             sum of (A - k / n) (B - k / n) = shared - k^2 / n
 
-        A and B are 1 for the k best of either. At least that of a sign test, since families that all
-        add the same leave no doubt to t, and that over mechanisms: being alike is no further evidence."""
+        A and B are 1 for the k best of either. At least that of a sign test, since families that
+        all add the same leave no doubt to t, and that over mechanisms: being alike is no further
+        evidence."""
         if self.families is None:
             return None
         share = self.top / self.size
@@ -264,8 +268,9 @@ class Transfer:
         return None if any(np.ptp(own) == 0 for own in means) else Tau(*means)
 
     def _within_families(self) -> Interval | None:
-        """Mean over families of tau among the mechanisms of one, with Student's interval over families; those
-        of fewer than FEWEST mechanisms, or of which all are equal on a side, are left out."""
+        """Mean over families of tau among the mechanisms of one, with Student's interval over
+        families; those of fewer than FEWEST mechanisms, or of which all are equal on a side, are
+        left out."""
         if self.families is None:
             return None
         found = []
@@ -302,8 +307,8 @@ class Transfer:
     @property
     def corrected(self) -> Interval | None:
         """Tau as it would be without noise: Spearman's (1904) correction for attenuation of the
-        correlation that tau has for normal values; reliabilities count as known. None where noise is
-        not known, or most of what a side measured."""
+        correlation that tau has for normal values; reliabilities count as known. None where noise
+        is not known, or most of what a side measured."""
         if self.reliability is None or min(self.reliability) < RELIABLE:
             return None
         rho = np.sin(np.pi * np.array(self.tau.judged) / 2) / np.sqrt(np.prod(self.reliability))
@@ -353,7 +358,8 @@ def matched(first: Table, second: Table, value: str, without: Sequence[str] = ()
     if len(names) < FEWEST:
         raise TableError(
             f"{first.path} and {second.path}: {counted(len(names), 'mechanism')} with {value} in "
-            f"both{_except(without)}, must be at least {FEWEST}; of {sizes[0]} and {sizes[1]}, named like "
+            f"both{_except(without)}, must be at least {FEWEST}; of {sizes[0]} and {sizes[1]}, "
+            f"named like "
             f"{first.mechanisms[0]} and {second.mechanisms[0]}")
     sides = [Side(label, each[there]) for label, each in zip(_labels(first, second), values)]
     for side in sides:
@@ -423,10 +429,15 @@ def spread(table: Table, value: str, count: int, without: Sequence[str] = ()) ->
     values = minimised(table, value)
     whole = np.isfinite(values).any(axis=1) & ~_failed(table) & ~_having(table.mechanisms, without)
     if not 2 <= count <= whole.sum():
-        raise TableError(f"--spread {count}, must be in [2, {whole.sum()}]: the mechanisms of {table.path} without a "
+        raise TableError(f"--spread {count}, must be in [2, {whole.sum()}]: the mechanisms of "
+                         f"{table.path} without a "
                          f"failure{_except(without)}")
     order = np.flatnonzero(whole)[np.argsort(np.nanmean(values[whole], axis=1), kind="stable")]
-    return [table.mechanisms[row] for row in order[np.linspace(0, len(order) - 1, count).round().astype(int)]]
+    return [
+        table.mechanisms[row]
+        for row in order[np.linspace(0,
+                                     len(order) - 1, count).round().astype(int)]
+    ]
 
 
 def _labels(first: Table, second: Table) -> list[str]:

@@ -48,8 +48,8 @@ def number(value: float | None) -> str:
 
 
 def digits(value: float) -> str:
-    """Three digits or one decimal; a letter from ten thousand on, an exponent beyond these; of a share
-    near the whole, two digits of what is missing; a dash where unknown."""
+    """Three digits or one decimal; a letter from ten thousand on, an exponent beyond these; of a
+    share near the whole, two digits of what is missing; a dash where unknown."""
     if math.isnan(value):
         return "-"
     if math.isinf(value):
@@ -132,10 +132,13 @@ def range_text(low: float, high: float) -> str:
 
 
 def solved_text(count: int, of: int, low: float, high: float) -> str:
-    """Of training runs that solve a task, with the interval of their share: 4 of 5 (0.28 to 0.99)."""
+    """Of training runs that solve a task, with the interval of their share: 4 of 5 (0.28 to 0.99).
+    """
     return f"{count} of {of} ({low:.2f} to {high:.2f})"
 
 
 def rate_text(rate: float, at_end: bool) -> str:
-    """A learning rate, marked where it is the lowest or the highest that was tried; a dash where it is nobody's own."""
+    """A learning rate, marked where it is the lowest or the highest that was tried; a dash where it
+    is nobody's own.
+    """
     return NOTHING if math.isnan(rate) else f"{rate:g}" + " (end)" * at_end

@@ -1,5 +1,6 @@
-"""Engines place the orders of a run on workers: one file each, found by its name (docs/how-to/cluster.md). Here is what they share. No
-package is needed, and nothing of attnas, so that a worker needs no more than its engine does."""
+"""Engines place the orders of a run on workers: one file each, found by its name
+(docs/how-to/cluster.md). Here is what they share. No package is needed, and nothing of attnas, so
+that a worker needs no more than its engine does."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ _output = threading.Lock()
 
 
 def written(line: dict) -> bytes:
-    """A line as nas-run gets it. @throws ValueError for a number that JSON does not have, RecursionError"""
+    """A line as nas-run gets it. @throws ValueError for a number that JSON does not have,
+    RecursionError
+    """
     return json.dumps(line, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -51,14 +54,16 @@ def need(package: str, debian: str) -> None:
         system = "/usr/bin/python3"
         if not os.environ.get("NAS_PYTHON") and sys.executable != system and os.path.exists(system):
             os.execv(system, [system, "-B", *sys.argv])
-        sys.exit(f"this engine needs Python's package {package}: apt-get install {debian}, or pip install {package}; "
+        sys.exit(f"this engine needs Python's package {package}: apt-get install {debian}, or pip "
+                 f"install {package}; "
                  f"NAS_PYTHON names another Python than {sys.executable}")
 
 
 class Died(Exception):
     """A worker's process ended, and nobody had asked it to.
 
-    @param machine  whether the machine is to blame: it had not begun the order, or says so (exit code 75).
+    @param machine  whether the machine is to blame: it had not begun the order, or says so (exit
+        code 75).
     """
 
     def __init__(self, reason: str, machine: bool = False) -> None:
@@ -67,7 +72,9 @@ class Died(Exception):
 
     @classmethod
     def of(cls, error: Exception) -> Died:
-        """What an error is to the order that a worker had: one of the worker's own is the machine's fault, and no candidate's."""
+        """What an error is to the order that a worker had: one of the worker's own is the machine's
+        fault, and no candidate's.
+        """
         return error if isinstance(error, cls) else cls(repr(error), machine=True)
 
 
@@ -79,11 +86,16 @@ class Left(Exception):
 
 def lost(order: dict, why: Died | Left) -> dict:
     """The line of an order that a worker gives up."""
-    return {"kind": "lost", "order": order["order"], "reason": str(why) or "it was stopped", "machine": why.machine}
+    return {
+        "kind": "lost", "order": order["order"], "reason": str(why) or "it was "
+                                                           "stopped", "machine": why.machine
+    }
 
 
 class Faults:
-    """Counts in a row what a worker's machine is to blame for: after some it gets nothing more, lest it takes order after order."""
+    """Counts in a row what a worker's machine is to blame for: after some it gets nothing more,
+    lest it takes order after order.
+    """
 
     MOST = 3
 
@@ -93,7 +105,9 @@ class Faults:
     def add(self, why: Died) -> str | None:
         """@return why the worker is set aside, once it is."""
         self.count = self.count + 1 if why.machine else 0
-        return f"{self.MOST} failures in a row, the last one: {why}" if self.count >= self.MOST else None
+        return (
+            f"{self.MOST} failures in a row, the last one: {why}"
+            if self.count >= self.MOST else None)
 
 
 class Child:
@@ -109,8 +123,9 @@ class Child:
         self.grace = run.get("grace", 25.0)
         try:
             self.errors = tempfile.TemporaryFile()
-            self.process = subprocess.Popen([program, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                            stderr=self.errors, cwd=folder if os.path.isdir(folder) else None,
+            self.process = subprocess.Popen([program, *options], stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, stderr=self.errors,
+                                            cwd=folder if os.path.isdir(folder) else None,
                                             env={"OMP_WAIT_POLICY": "PASSIVE"} | os.environ)
         except OSError as error:
             if self.errors:
@@ -152,7 +167,9 @@ class Child:
             pass  # it has ended, which its output tells
 
     def read(self) -> dict | None:
-        """@return its next line, none where it has ended. @throws Died where it writes what nas-run would take for the engine's own."""
+        """@return its next line, none where it has ended. @throws Died where it writes what nas-run
+        would take for the engine's own.
+        """
         text = self.process.stdout.readline(LONGEST + 1)
         if not text:
             return None
@@ -169,8 +186,10 @@ class Child:
         raise Died(f"nas-work wrote {text[:100]!r}", machine=True)
 
     def measure(self, order: dict, progressed) -> dict:
-        """@param progressed  is told the lines `progress`. @return the line `finished` or `refused`.
-        @throws Died, Left, and what `progressed` does. The process has then ended: it may have been in the middle of the order."""
+        """@param progressed  is told the lines `progress`. @return the line `finished` or
+        `refused`.
+        @throws Died, Left, and what `progressed` does. The process has then ended: it may have been
+            in the middle of the order."""
         try:
             return self._measured(order, progressed)
         except Exception:
@@ -180,7 +199,8 @@ class Child:
     def _measured(self, order: dict, progressed) -> dict:
         self.send(order)
         begun = False
-        self.heard = time.monotonic() if self.ready else None  # what loads a corpus says nothing meanwhile
+        # what loads a corpus says nothing meanwhile
+        self.heard = time.monotonic() if self.ready else None
         while (line := self.read()) is not None:
             self.ready = True
             self.heard = time.monotonic()
@@ -189,7 +209,8 @@ class Child:
                 progressed(line)
             elif line["kind"] == "finished" and line.get("order") != order["order"]:
                 self.process.kill()
-                raise Died(f"nas-work finished order {str(line.get('order'))[:100]}, must be {order['order']}", machine=True)
+                raise Died(f"nas-work finished order {str(line.get('order'))[:100]}, must be "
+                           f"{order['order']}", machine=True)
             elif line["kind"] in ("finished", "refused"):
                 self.heard = None
                 return line
@@ -200,11 +221,14 @@ class Child:
         if said:
             print(said, file=sys.stderr, flush=True)
         if self.still:
-            raise Died(f"nas-work stood still, it said nothing for {self.silence:g} s (cluster.silence)", machine=True)
+            raise Died(f"nas-work stood still, it said nothing for {self.silence:g} s "
+                       f"(cluster.silence)", machine=True)
         if code == 143:
             raise Left
-        raise Died(said.splitlines()[-1] if said and code > 0 else
-                   f"killed by signal {-code}" if code < 0 else f"exit code {code}", machine=not begun or code == 75)
+        raise Died(
+            said.splitlines()[-1] if said and code > 0 else
+            f"killed by signal {-code}" if code < 0 else f"exit code {code}", machine=not begun
+            or code == 75)
 
     def alive(self) -> bool:
         return self.process.poll() is None
@@ -223,7 +247,8 @@ class Child:
 
 
 def _program(run: dict) -> str:
-    """The nas-work of this machine: $NAS_WORK, that beside the manager's nas-run, or that on PATH."""
+    """The nas-work of this machine: $NAS_WORK, that beside the manager's nas-run, or that on PATH.
+    """
     named = os.environ.get("NAS_WORK") or run.get("program", "")
     if not (named and os.access(named, os.X_OK)):
         named = shutil.which("nas-work")
@@ -233,7 +258,9 @@ def _program(run: dict) -> str:
 
 
 def place(run: dict, folder: str | None, scratch: str | None, slot: int) -> list[str]:
-    """Options of nas-work for a place to keep checkpoints: the run's folder if this machine sees it."""
+    """Options of nas-work for a place to keep checkpoints: the run's folder if this machine sees
+    it.
+    """
     folder = folder or run.get("folder", "")
     options = ["--device", "auto", "--slot", str(slot)]
     if scratch:

@@ -1,7 +1,8 @@
 """Dask distributed: workers join and leave at any time, and what the dead worked on goes to others.
 
-Needs Python's package distributed (Debian: python3-distributed), here and where workers are. The scheduler runs beside nas-run and
-takes encrypted connections alone, of those who have the certificate in RUN/cluster.json. Workers: scripts/workers RUN --slots N.
+Needs Python's package distributed (Debian: python3-distributed), here and where workers are. The
+scheduler runs beside nas-run and takes encrypted connections alone, of those who have the
+certificate in RUN/cluster.json. Workers: scripts/workers RUN --slots N.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import time
 import uuid
 
 if __name__ == "__main__":
-    sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])  # else this file is what "dask" means
+    # else this file is what "dask" means
+    sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
     from engines import dask as engine  # under its name, so that workers find its functions
     sys.exit(engine.main())
 
@@ -39,7 +41,9 @@ logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is s
 
 
 class _WithoutHttp:
-    """A server of Dask without its HTTP server, which is there without a dashboard, too, on all addresses and for anybody."""
+    """A server of Dask without its HTTP server, which is there without a dashboard, too, on all
+    addresses and for anybody.
+    """
 
     def start_http_server(self, *_, **__) -> None:
         pass
@@ -69,7 +73,8 @@ class _Bench:
         self.at_work: dict[tuple[str, int], tuple[int, Child]] = {}  # by run and order
         self.folder: str | None = None
         self.scratch: str | None = None
-        self.over: set[tuple[str, int | None]] = set()  # orders that nobody wants, and runs (None) without a manager
+        # orders that nobody wants, and runs (None) without a manager
+        self.over: set[tuple[str, int | None]] = set()
         self.left: list[Child] = []  # asked to end
         self.faults = Faults()
         self.aside: str | None = None  # why this worker gets nothing more
@@ -81,7 +86,8 @@ class _Bench:
             idle = self.idle.setdefault(run["id"], [])
             used = {slot for slot, _ in [*idle, *self.at_work.values()]}
             free = next(slot for slot in range(len(used) + 1) if slot not in used)
-            pair = idle.pop() if idle else (free, Child(run, place(run, self.folder, self.scratch, free)))
+            pair = idle.pop() if idle else (free,
+                                            Child(run, place(run, self.folder, self.scratch, free)))
             self.at_work[run["id"], order] = pair
             return pair[1]
 
@@ -111,7 +117,8 @@ bench = _Bench()
 
 
 def measure(run: dict, order: dict) -> dict:
-    """A task of Dask: an order, done by a process of this worker. @return what is to be said of it."""
+    """A task of Dask: an order, done by a process of this worker. @return what is to be said of it.
+    """
     while bench.leaving or bench.aside:
         time.sleep(_SECONDS_BETWEEN_LOOKS)  # until this worker is gone and the order with another
     worker = distributed.get_worker()
@@ -128,14 +135,16 @@ def measure(run: dict, order: dict) -> dict:
         if bench.unwanted(run, number):
             return {}
         raise distributed.Reschedule() from None
-    except Exception as error:  # also one of this worker's own, which would else be booked as the candidate's
+    # also one of this worker's own, which would else be booked as the candidate's
+    except Exception as error:
         death = Died.of(error)
         if bench.unwanted(run, number):
             return {}
         host = socket.gethostname()
         aside = bench.faults.add(death)
         if aside and not bench.aside:
-            worker.log_event(run["id"], {"line": {"kind": "aside", "worker": host, "reason": aside}})
+            worker.log_event(run["id"],
+                             {"line": {"kind": "aside", "worker": host, "reason": aside}})
             bench.aside = aside
         return lost(order, Died(f"on {host}: {death}", death.machine))
     finally:
@@ -148,7 +157,8 @@ def withdraw(run: str, number: int) -> None:
     pair = bench.at_work.get((run, number))
     if pair:
         pair[1].leave()
-        threading.Thread(target=pair[1].wait, args=(pair[1].grace,), daemon=True).start()  # what stands still hears nothing
+        # what stands still hears nothing
+        threading.Thread(target=pair[1].wait, args=(pair[1].grace,), daemon=True).start()
 
 
 def end(run: str, save: bool, ended: bool) -> None:
@@ -157,23 +167,28 @@ def end(run: str, save: bool, ended: bool) -> None:
     bench.leave(save, run)
 
 
-async def _serve(address: str, listen: str | None, security: Security, slots: int, grace: float) -> int:
-    """A worker of Dask until its scheduler is gone. @return 143 if it was this process that was to end, 75 if it is set aside."""
+async def _serve(address: str, listen: str | None, security: Security, slots: int,
+                 grace: float) -> int:
+    """A worker of Dask until its scheduler is gone. @return 143 if it was this process that was to
+    end, 75 if it is set aside.
+    """
     stopped = asyncio.Event()
     with tempfile.TemporaryDirectory() as folder:
         host = _host(listen) if listen else get_local_address_for(address)
-        async with _Worker(address, host=host, security=security, nthreads=slots, death_timeout=5, local_directory=folder,
-                           memory_limit=0) as worker:
+        async with _Worker(address, host=host, security=security, nthreads=slots, death_timeout=5,
+                           local_directory=folder, memory_limit=0) as worker:
             print(f"workers: {slots} slots for the run at {address}", file=sys.stderr, flush=True)
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-            while not stopped.is_set() and not bench.aside and worker.status in (Status.running, Status.paused):
+            while not stopped.is_set() and not bench.aside and worker.status in (Status.running,
+                                                                                 Status.paused):
                 await asyncio.sleep(0.2)
             bench.leaving = stopped.is_set()
             bench.leave(True)
             for child in bench.left:
                 await asyncio.to_thread(child.wait, grace)
-            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS if bench.aside else 0)  # what it has said is on its way
+            # what it has said is on its way
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS if bench.aside else 0)
             await worker.close(timeout=2, executor_wait=False, nanny=False)
     if bench.aside:
         print(f"workers: set aside after {bench.aside}", file=sys.stderr, flush=True)
@@ -183,12 +198,18 @@ async def _serve(address: str, listen: str | None, security: Security, slots: in
 
 def work(words: list[str]) -> int:
     """A worker of the run in a folder, until the run is complete."""
-    parser = argparse.ArgumentParser(prog="workers", description="Measures for the run in a folder, on this machine, until it is complete.")
+    parser = argparse.ArgumentParser(prog="workers", description="Measures for the run in a "
+                                                                 "folder, on this machine, until "
+                                                                 "it is complete.")
     parser.add_argument("folder", help="of the run, as this machine sees it")
-    parser.add_argument("--slots", type=int, default=1, help="orders at once, each by a process of its own (default: 1)")
-    parser.add_argument("--scratch", help="folder of this machine for checkpoints, where the run's folder is not shared for writing")
-    parser.add_argument("--listen", help="address of this machine to listen on (default: that by which it reaches the manager)")
-    parser.add_argument("--idle", type=float, default=600.0, help="seconds without a run after which it leaves (default: 600)")
+    parser.add_argument("--slots", type=int, default=1, help="orders at once, each by a process "
+                                                             "of its own (default: 1)")
+    parser.add_argument("--scratch", help="folder of this machine for checkpoints, where the "
+                                          "run's folder is not shared for writing")
+    parser.add_argument("--listen", help="address of this machine to listen on (default: that by "
+                                         "which it reaches the manager)")
+    parser.add_argument("--idle", type=float, default=600.0, help="seconds without a run after "
+                                                                  "which it leaves (default: 600)")
     arguments = parser.parse_args(words)
     if arguments.slots < 1:
         parser.error(f"--slots {arguments.slots}, must be at least 1")
@@ -199,13 +220,15 @@ def work(words: list[str]) -> int:
     bench.folder, bench.scratch = os.path.abspath(arguments.folder), arguments.scratch
     file = pathlib.Path(arguments.folder) / "cluster.json"
     if not os.path.exists(file):
-        print(f"workers: no run in {arguments.folder} yet, waits {arguments.idle:g} s for one", file=sys.stderr, flush=True)
+        print(f"workers: no run in {arguments.folder} yet, waits {arguments.idle:g} s for "
+              f"one", file=sys.stderr, flush=True)
     last = time.monotonic()
     while time.monotonic() - last < arguments.idle:
         try:
             cluster = json.loads(file.read_text())
-            code = asyncio.run(_serve(cluster["address"], arguments.listen, Security(**cluster["security"]), arguments.slots,
-                                      cluster["grace"]))
+            code = asyncio.run(
+                _serve(cluster["address"], arguments.listen, Security(**cluster["security"]),
+                       arguments.slots, cluster["grace"]))
             if code or bench.ended:
                 return code
             last = time.monotonic()
@@ -217,7 +240,8 @@ def work(words: list[str]) -> int:
             bench.leave(True)
         time.sleep(_SECONDS_BETWEEN_LOOKS)
     if not os.path.isdir(arguments.folder):
-        print(f"workers: {arguments.folder}: there is no such folder, after {arguments.idle:g} s", file=sys.stderr)
+        print(f"workers: {arguments.folder}: there is no such folder, after {arguments.idle:g} "
+              f"s", file=sys.stderr)
         return 2
     print(f"workers: no run in {arguments.folder} for {arguments.idle:g} s", file=sys.stderr)
     return 0
@@ -251,21 +275,32 @@ class _Engine:
         self.futures: dict[int, distributed.Future] = {}
         self.ending = threading.Event()
         dask.config.set({"distributed.scheduler.worker-ttl": f"{settings.get('silence', 60)}s",
-                         "distributed.scheduler.allowed-failures": 20,  # most deaths are no order's fault; nas-run counts again
-                         "distributed.scheduler.worker-saturation": 1.0})  # what waits is for whoever joins
+                         # most deaths are no order's fault; nas-run counts again
+                         "distributed.scheduler.allowed-failures": 20,
+                         # what waits is for whoever joins
+                         "distributed.scheduler.worker-saturation": 1.0})
         self.cluster, self.file = None, pathlib.Path(run["folder"]) / "cluster.json"
         if settings.get("scheduler", "auto") != "auto":
-            address, security = settings["scheduler"], Security()  # as Dask's own configuration says
+            # as Dask's own configuration says
+            address, security = settings["scheduler"], Security()
         else:
             security = Security.temporary()
             listen = settings.get("listen", "auto")
             host = _address() if listen == "auto" else _host(listen)
-            self.cluster = distributed.SpecCluster(security=security, scheduler={"cls": _Scheduler, "options": {
-                "host": host, "port": 0, "protocol": "tls://", "security": security}})
+            self.cluster = distributed.SpecCluster(
+                security=security, scheduler={
+                    "cls": _Scheduler, "options": {
+                        "host": host, "port": 0, "protocol": "tls://", "security": security
+                    }
+                })
             address = self.cluster.scheduler_address
-            names = ("tls_ca_file", *(f"tls_{role}_{part}" for role in ("client", "worker") for part in ("cert", "key")))
-            self.said = json.dumps({"address": address, "grace": run["grace"], "security":
-                                    {name: getattr(security, name) for name in names} | {"require_encryption": True}})
+            names = ("tls_ca_file", *(f"tls_{role}_{part}" for role in ("client", "worker")
+                                      for part in ("cert", "key")))
+            self.said = json.dumps({
+                "address": address, "grace": run["grace"],
+                "security": {name: getattr(security, name)
+                             for name in names} | {"require_encryption": True}
+            })
             _write_private(self.file, self.said)
         self.client = distributed.Client(address, security=security)
         self.client.subscribe_topic(self.run["id"], lambda event: say(**event[1]["line"]))
@@ -283,8 +318,8 @@ class _Engine:
 
     def submit(self, order: dict) -> None:
         number = order["order"]
-        future = self.client.submit(measure, self.run, order, key=f"{self.run['id']}-{number}", pure=False,
-                                    priority=order.get("priority", 0))
+        future = self.client.submit(measure, self.run, order, key=f"{self.run['id']}-{number}",
+                                    pure=False, priority=order.get("priority", 0))
         self.futures[number] = future
         future.add_done_callback(lambda done: self.done(number, done))
 
@@ -295,7 +330,8 @@ class _Engine:
             say(**future.result())
         else:
             error = future.exception() if future.status == "error" else "the scheduler has lost it"
-            say(kind="lost", order=number, reason=str(error), machine=True)  # measure() has blamed no candidate
+            # measure() has blamed no candidate
+            say(kind="lost", order=number, reason=str(error), machine=True)
 
     def withdraw(self, number: int) -> None:
         future = self.futures.pop(number, None)
@@ -317,7 +353,8 @@ class _Engine:
         try:
             self.client.run(end, self.run["id"], save, not save and self.cluster is not None)
             deadline = time.monotonic() + self.run["grace"]
-            while save and time.monotonic() < deadline and any(self.client.run(busy, self.run["id"]).values()):
+            while save and time.monotonic() < deadline and any(
+                    self.client.run(busy, self.run["id"]).values()):
                 time.sleep(0.2)
         except (OSError, TimeoutError, asyncio.TimeoutError, ValueError):
             pass  # workers that are gone need not be told

@@ -1,7 +1,9 @@
-"""MPI, for one allocation of fixed size: no worker joins, and when one dies all end; the same command continues.
+"""MPI, for one allocation of fixed size: no worker joins, and when one dies all end; the same
+command continues.
 
-Needs Python's package mpi4py (Debian: python3-mpi4py) and an mpirun, whose further words NAS_MPIRUN may hold. nas-run is started once,
-in the allocation; mpirun starts a worker on each slot but the first.
+Needs Python's package mpi4py (Debian: python3-mpi4py) and an mpirun, whose further words NAS_MPIRUN
+may hold. nas-run is started once, in the allocation; mpirun starts a worker on each slot but the
+first.
 """
 
 from __future__ import annotations
@@ -33,17 +35,20 @@ def measure(run: dict, order: dict) -> dict:
     global _child, _faults
     try:
         if _child is None or not _child.alive():
-            _child = Child(run, place(run, None, None, int(os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK", "0"))))
+            _child = Child(
+                run, place(run, None, None, int(os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK", "0"))))
         line = _child.measure(order, lambda line: _told.send(line, dest=0))
         _faults = Faults()
         return line
     except Left as left:
         return lost(order, left)
-    except Exception as error:  # also one of this worker's own, which would else be booked as the candidate's
+    # also one of this worker's own, which would else be booked as the candidate's
+    except Exception as error:
         death = Died.of(error)
         aside = _faults.add(death)
         if aside:  # no rank can leave the others
-            print(f"mpi: the worker {socket.gethostname()} is useless: {aside}", file=sys.stderr, flush=True)
+            print(f"mpi: the worker {socket.gethostname()} is useless: "
+                  f"{aside}", file=sys.stderr, flush=True)
             os._exit(75)
         return lost(order, death)
 
@@ -65,7 +70,8 @@ def _serve(pool, slots: int) -> None:
         if futures.pop(number, None) is None or future.cancelled():
             return  # withdrawn
         error = future.exception()  # measure() has blamed no candidate
-        say(**(future.result() if error is None else {"kind": "lost", "order": number, "reason": str(error), "machine": True}))
+        say(**(future.result() if error is
+               None else {"kind": "lost", "order": number, "reason": str(error), "machine": True}))
 
     say(kind="workers", count=slots, slots=slots, devices=[])
     for line in orders():
@@ -81,7 +87,9 @@ def _serve(pool, slots: int) -> None:
                 future.cancel()
         elif line["kind"] == "end":
             if futures:
-                os._exit(1)  # mpirun then ends the workers, whose processes write checkpoints at the end of their input
+                # mpirun then ends the workers, whose processes write checkpoints at the end of
+                # their input
+                os._exit(1)
             pool.shutdown()
             ended.set()
             listener.join()
@@ -90,7 +98,10 @@ def _serve(pool, slots: int) -> None:
 def main() -> int:
     if _STARTED not in os.environ:
         os.environ[_STARTED] = "1"
-        words = ["mpirun", *shlex.split(os.environ.get("NAS_MPIRUN", "")), "-x", _STARTED, sys.executable, "-B", __file__]
+        words = [
+            "mpirun", *shlex.split(os.environ.get("NAS_MPIRUN", "")), "-x", _STARTED,
+            sys.executable, "-B", __file__
+        ]
         os.execvp(words[0], words)
     from mpi4py import MPI
     from mpi4py.futures import MPICommExecutor

@@ -1,1 +1,3 @@
-"""A module a command: its docstring is its help, main(arguments) reads its command line and returns its exit code."""
+"""A module a command: its docstring is its help, main(arguments) reads its command line and returns
+its exit code.
+"""

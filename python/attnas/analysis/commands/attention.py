@@ -51,7 +51,8 @@ MEANINGS = {
     "gate_sd": "standard deviation of the gate",
     "gate_shut": "share of gates below 0.1",
     "gate_open": "share of gates above 0.9",
-    "memory_length": "tokens that are not forgotten: of forget gates, a mean over queries; of a state's decay, "
+    "memory_length": "tokens that are not forgotten: of forget gates, a mean over queries; of a "
+                     "state's decay, "
                      "1 / (1 - alpha)",
     "half_life": "tokens after which forgetting has halved a weight",
     "forget_mean": "mean of the forget gate or of the decay alpha; 1: nothing is forgotten",
@@ -61,7 +62,8 @@ MEANINGS = {
     "erase_sd": "standard deviation of that gate",
     "write_mean": "mean of the gate that writes values",
     "write_sd": "standard deviation of that gate",
-    "state_used": "directions that a state amounts to at the end of a sequence, as a share of its rows",
+    "state_used": "directions that a state amounts to at the end of a sequence, as a share of its "
+                  "rows",
     "nll": "mean nll of the held-out sequences, nats",
     "in_context_score": "nll of the first copy minus that of the second, on repeated random tokens",
 }
@@ -111,7 +113,8 @@ def _sinks(analysis: Analysis) -> str | None:
     if not heads:
         return None
     sinks = sum(mean > SINK for mean in heads)
-    return (f"{sinks} of {counted(len(heads), 'head')} give more than {SINK} of their weight to the "
+    return (f"{sinks} of {counted(len(heads), 'head')} give more than {SINK} of their weight to "
+            f"the "
             "first token on average: sinks.")
 
 
@@ -136,7 +139,8 @@ def _states(analysis: Analysis) -> list[str]:
             continue
         forgets = (f" and forgets half in {_interval(half.layer)} tokens"
                    if half is not None and math.isfinite(half.layer.mean) else "")
-        sentences.append(f"The state of layer {layer.index} uses {_interval(used)} of its rows{forgets}.")
+        sentences.append(f"The state of layer {layer.index} uses {_interval(used)} of its "
+                         f"rows{forgets}.")
     return sentences
 
 
@@ -192,7 +196,8 @@ def pictures_of_maps(analyses: list[Analysis]) -> Chapter:
     """Maps of one sequence."""
     below = "One held-out sequence; rows are queries, columns keys, both from the first token."
     if any(layer.recurrent for each in analyses for layer in each.attention):
-        below += (" Of recurrent layers: what they do to values, written as weights, which need not sum to 1 and may "
+        below += (" Of recurrent layers: what they do to values, written as weights, which need "
+                  "not sum to 1 and may "
                   "be negative, as shares of the largest of the head.")
     drawn = {}
     for i, each in enumerate(analyses):
@@ -209,24 +214,37 @@ class Sentences(Part):
     sentences: list[Sentence]
 
     def html(self) -> Html:
-        shown = [Sentence([_visible(token) for token in one.tokens], one.heads) for one in self.sentences]
-        data = json.dumps([{"tokens": one.tokens, "heads": [
-            {"rows": [[None if math.isnan(weight) else weight for weight in row] for row in head.drawn]}
-            for head in one.heads]} for one in shown]).replace("<", "\\u003c")
+        shown = [
+            Sentence([_visible(token) for token in one.tokens], one.heads) for one in self.sentences
+        ]
+        data = json.dumps([{
+            "tokens": one.tokens, "heads": [{
+                "rows": [[None if math.isnan(weight) else weight for weight in row]
+                         for row in head.drawn]
+            } for head in one.heads]
+        } for one in shown]).replace("<", "\\u003c")
         choices = [
             ("sentence", [" ".join(one.tokens) for one in shown]),
             ("head", [f"layer {head.layer}, head {head.number}" for head in shown[0].heads])]
         return element(
             "div", element("script", Html(data), type="application/json"),
-            element("div", *(element("label", f"{name} ", element(
-                "select", *(element("option", words, value=number) for number, words in enumerate(all_words))))
-                for name, all_words in choices), class_="choices", hidden=True),
+            element(
+                "div",
+                *(element(
+                    "label", f"{name} ",
+                    element(
+                        "select",
+                        *(element("option", words, value=number)
+                          for number, words in enumerate(all_words))))
+                  for name, all_words in choices), class_="choices", hidden=True),
             element("div", element("svg"), class_="map scroll"), class_="sentences")
 
     def markdown(self) -> str:
-        rows = [[" ".join(map(_visible, one.tokens)), f"{head.layer}, {head.number}", *_strongest_link(one, head)]
+        rows = [[" ".join(map(_visible, one.tokens)), f"{head.layer}, "
+                                                      f"{head.number}", *_strongest_link(one, head)]
                 for one in self.sentences for head in one.heads]
-        return Columns(["sentence", "layer, head", "looks most at what came before", "weight"], rows).markdown()
+        return Columns(["sentence", "layer, head", "looks most at what came "
+                                                   "before", "weight"], rows).markdown()
 
 
 def _visible(token: str) -> str:
@@ -254,7 +272,8 @@ def pictures_of_sentences(analyses: list[Analysis]) -> Chapter:
                 parts.append(Paragraph(f"{each.label}:"))
             parts.append(Sentences(each.sentences))
     if parts:
-        words = ("A row is a token that looks, a column one that is looked at; the stronger the colour of a square, the "
+        words = ("A row is a token that looks, a column one that is looked at; the stronger the "
+                 "colour of a square, the "
                  "larger the weight. Orange: below 0.")
         if any(head.relative for each in analyses for one in each.sentences for head in one.heads):
             words += " Of recurrent layers: as shares of the largest weight of the head."
@@ -342,7 +361,8 @@ def making(analyses: list[Analysis], command: str) -> Chapter:
             items.append(f"{each.label}: weights {facts.get('weights')}.")
             continue
         items.append(
-            f"{each.label}: seed {seed_number(facts['replicate'])} of run {facts.get('run')}, weights "
+            f"{each.label}: seed {seed_number(facts['replicate'])} of run {facts.get('run')}, "
+            f"weights "
             f"{facts.get('weights')}, {facts.get('sequences')} sequences of {facts.get('length')} "
             f"tokens of the {facts.get('split')} split of {facts.get('corpus')}; the first "
             f"{facts.get('first_query')} queries are left out.")
@@ -354,9 +374,16 @@ def report(analyses: list[Analysis], command: str) -> Report:
     found = differences(*analyses) if len(analyses) == 2 else []
     title = " and ".join(each.label for each in analyses)
     return Report(f"Attention: {title}", [
-        verdict(analyses, found), pictures_of_sentences(analyses), pictures_of_maps(analyses), pictures_of_distances(analyses),
-        pictures_by_layer(analyses), pictures_of_gates(analyses), comparison(analyses, found),
-        numbers(analyses), making(analyses, command)])
+        verdict(analyses, found),
+        pictures_of_sentences(analyses),
+        pictures_of_maps(analyses),
+        pictures_of_distances(analyses),
+        pictures_by_layer(analyses),
+        pictures_of_gates(analyses),
+        comparison(analyses, found),
+        numbers(analyses),
+        making(analyses, command)
+    ])
 
 
 @program

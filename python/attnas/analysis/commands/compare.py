@@ -1,7 +1,8 @@
 """Compares search algorithms by their finished searches: a page, a text, a table, pictures.
 
     analysis/compare.py STORE... [-o FOLDER] [--reference ALGORITHM] [--show ALGORITHM]...
-                                 [--budget N] [--at N,N,...] [--by trainings|steps] [--resamples N] [--force]
+                                 [--budget N] [--at N,N,...] [--by trainings|steps] [--resamples N]
+                                 [--force]
 
 STORE is a comparison of many searches on one table (comparison.sqlite), or a run's folder, its
 store.sqlite or its results.json. FOLDER receives compare.html, compare.md, summary.csv and the
@@ -20,12 +21,14 @@ from scipy.stats import norm, t
 from attnas.analysis import comparison, digest, figures, replay, statistics, stores, task_controls
 from attnas.analysis.arguments import ascending, positive, program
 from attnas.analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
-from attnas.analysis.comparison_progress import (anytime, attainment, budgets, by_budget, by_draws, interval_columns, over_draws,
-                                                 pruned_of, targets)
-from attnas.analysis.comparison_words import (NOT_DISTINGUISHED, Words, bracketed, improvement, is_certain, knows_unseen,
-                                              share_text, styles, unseen_improvement, unseen_mean)
+from attnas.analysis.comparison_progress import (anytime, attainment, budgets, by_budget, by_draws,
+                                                 interval_columns, over_draws, pruned_of, targets)
+from attnas.analysis.comparison_words import (NOT_DISTINGUISHED, Words, bracketed, improvement,
+                                              is_certain, knows_unseen, share_text,
+                                              unseen_improvement, unseen_mean)
 from attnas.analysis.files import csv_text
-from attnas.analysis.page import Bullets, Chapter, Code, Columns, Folded, Paragraph, Pictures, Report
+from attnas.analysis.page import (Bullets, Chapter, Code, Columns, Folded, Paragraph, Pictures,
+                                  Report)
 from attnas.analysis.schema import schema
 from attnas.analysis.words import counted, digits, joined, p_column
 
@@ -41,17 +44,22 @@ def verdict(result: Comparison, at: list[Comparison], words: Words) -> Chapter:
     algorithms = result.algorithms
     counts = [len(algorithm.traces) for algorithm in algorithms]
     each = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
-    items = [f"Algorithms: {len(algorithms)}. Searches of each: {each}. {words.spent.capitalize()} of a search: at "
+    items = [f"Algorithms: {len(algorithms)}. Searches of each: {each}. "
+             f"{words.spent.capitalize()} of a search: at "
              f"most {result.budget}{_spending_less(result)}.",
              "Judged is what a search returns, as its own record lets it believe: "
              + ("the front of what it believes." if result.several else
                 "the candidate that it believes best.")]
     if result.searches.draws:
-        items.append(f"{result.noises} draws of the table's seeds answered in turn, a table each whose replicates were redrawn within "
-                     "each mechanism; the units of all intervals and tests are these draws, not the searches." + _judges(result))
+        items.append(f"{result.noises} draws of the table's seeds answered in turn, a table each "
+                     f"whose replicates were redrawn within "
+                     "each mechanism; the units of all intervals and tests are these draws, not "
+                     "the searches." + _judges(result))
     elif result.noises:
-        items.append(f"In this mode one of the table's replicates ({result.noises} were drawn) answers a search for all candidates, so that searches "
-                     "with the same one meet the same noise: the units of all intervals and tests are these replicates, not the "
+        items.append(f"In this mode one of the table's replicates ({result.noises} were drawn) "
+                     f"answers a search for all candidates, so that searches "
+                     "with the same one meet the same noise: the units of all intervals and tests "
+                     "are these replicates, not the "
                      "searches.")
     if result.fruitless:
         each = joined([f"{count} of {name}" for name, count in result.fruitless.items()])
@@ -82,7 +90,8 @@ def _answer(result: Comparison, words: Words) -> list[str]:
     if len(algorithms) < 2:
         return []
     if max(len(algorithm.traces) for algorithm in algorithms) == 1:
-        return ["One search of each says nothing of the algorithms: another seed may turn their order round. Give several "
+        return ["One search of each says nothing of the algorithms: another seed may turn their "
+                "order round. Give several "
                 "seeds of each."]
     best = algorithms[0]
     level = [algorithms[j].name for j in range(1, len(algorithms))
@@ -96,7 +105,8 @@ def _answer(result: Comparison, words: Words) -> list[str]:
     if j is not None:
         i = 1 if j == 0 else 0
         chosen = "" if j else " The reference is the best by its mean."
-        items.append(f"A search of {algorithms[i].name} is better than one of {words.reference} with probability "
+        items.append(f"A search of {algorithms[i].name} is better than one of {words.reference} "
+                     f"with probability "
                      f"{bracketed(improvement(result, i))}.{chosen}")
     return items + _what_would_decide(result, words, level)
 
@@ -108,43 +118,56 @@ def _what_would_decide(result: Comparison, words: Words, level: list[str]) -> li
     if result.noises:
         return [_more_searches(result, words, level)]
     algorithms, pairs = result.algorithms, result.pairs
-    needed = [searches_to_tell(pairs.probability[0, j], len(algorithms) * (len(algorithms) - 1) // 2)
-              for j, algorithm in enumerate(algorithms) if algorithm.name in level]
+    needed = [
+        searches_to_tell(pairs.probability[0, j],
+                         len(algorithms) * (len(algorithms) - 1) // 2)
+        for j, algorithm in enumerate(algorithms) if algorithm.name in level
+    ]
     least = min(needed)
     now = max(len(algorithm.traces) for algorithm in algorithms)
     if least <= now:
         return []
     if least > MOST_SEARCHES:
-        return [f"To tell the best from another would take more than {MOST_SEARCHES:,} searches of each: they are as good, or nearly so."]
-    return [f"About {least:,} searches of each would tell the best from another, of {now:,} here (power 80 %)."]
+        return [f"To tell the best from another would take more than {MOST_SEARCHES:,} searches "
+                f"of each: they are as good, or nearly so."]
+    return [f"About {least:,} searches of each would tell the best from another, of {now:,} here "
+            f"(power 80 %)."]
 
 
 def _more_searches(result: Comparison, words: Words, level: list[str]) -> str:
-    """Whether searches beyond these could order what draws of the table, or its replicates, have answered."""
+    """Whether searches beyond these could order what draws of the table, or its replicates, have
+    answered.
+    """
     searches, best, n = result.searches, result.algorithms[0], result.noises
-    most = searches.draws["tables"] if searches.draws else max(search.replicates for search in searches.searches)
+    most = searches.draws["tables"] if searches.draws else max(search.replicates
+                                                               for search in searches.searches)
     if n < most:
-        return f"More searches may order them: {n} of the table's {most} {words.units} have answered."
+        return (
+            f"More searches may order them: {n} of the table's {most} {words.units} have answered.")
     if any(_beyond_the_table(best, other) for other in result.algorithms if other.name in level):
         return f"More searches may order them, on the same {n} {words.units} of the table's seeds."
     return f"More searches would not order them: the table's {n} {words.units} differ too much."
 
 
 def _beyond_the_table(a: Algorithm, b: Algorithm) -> bool:
-    """Whether infinitely many searches on the same draws could tell two algorithms apart: the interval over draws, without what
-    few searches add to it, does not hold 1/2; or how much they add is not known."""
+    """Whether infinitely many searches on the same draws could tell two algorithms apart: the
+    interval over draws, without what few searches add to it, does not hold 1/2; or how much they
+    add is not known."""
     _, rows, columns = np.intersect1d(a.seeds, b.seeds, return_indices=True)
-    each, variances = statistics.improvement_by_group(a.final[rows], b.final[columns], a.noise[rows])
+    each, variances = statistics.improvement_by_group(a.final[rows], b.final[columns],
+                                                      a.noise[rows])
     between = each.var(ddof=1) - variances.mean() if len(each) > 1 else math.nan
-    return not abs(each.mean() - 0.5) <= t.ppf(1 - ALPHA / 2, len(each) - 1) * math.sqrt(max(between, 0.0) / len(each))
+    return not abs(each.mean() -
+                   0.5) <= t.ppf(1 - ALPHA / 2,
+                                 len(each) - 1) * math.sqrt(max(between, 0.0) / len(each))
 
 
 MOST_SEARCHES = 100_000
 
 
 def searches_to_tell(probability: float, pairs: int) -> float:
-    """Searches of each of two algorithms with which a rank-sum test finds that one is better with a probability: Noether's formula
-    (1987), power 80 %, Bonferroni's level for so many pairs."""
+    """Searches of each of two algorithms with which a rank-sum test finds that one is better with a
+    probability: Noether's formula (1987), power 80 %, Bonferroni's level for so many pairs."""
     distance = abs(probability - 0.5)
     if not distance > 0:
         return math.inf
@@ -153,20 +176,25 @@ def searches_to_tell(probability: float, pairs: int) -> float:
 
 
 def _judges(result: Comparison) -> str:
-    """What judged on draws, where that was not always a replicate which answers no search of the draw."""
+    """What judged on draws, where that was not always a replicate which answers no search of the
+    draw.
+    """
     if not result.spared:
         return ""
     text = " What is returned is judged by its replicates that answer no search of the draw"
     others, none = result.spared
     if others or none:
-        text += (f"; {100 * (others + none):.2g} % of it have none, since their mechanism has no more replicates than answer: judged by those "
-                 "that the very search has not seen" + (f", or where there is none of these either ({100 * none:.2g} %), by all" if none else ""))
+        text += (f"; {100 * (others + none):.2g} % of it have none, since their mechanism has no "
+                 f"more replicates than answer: judged by those "
+                 "that the very search has not seen" + (f", or where there is none of these "
+                                                        f"either ({100 * none:.2g} %), by "
+                                                        f"all" if none else ""))
     return text + "."
 
 
 def _headline_of(results: list[Comparison]) -> Comparison:
-    """That of the largest budget at which the reference does not yet meet one of the best with certainty; the smallest where it
-    always does."""
+    """That of the largest budget at which the reference does not yet meet one of the best with
+    certainty; the smallest where it always does."""
     uncertain = [result for result in results if not is_certain(result)]
     return uncertain[-1] if uncertain else results[0]
 
@@ -177,16 +205,26 @@ def _headline(at: list[Comparison], result: Comparison) -> list[str]:
     chosen = _headline_of(results)
     reference = chosen.algorithms[chosen.reference].name
     met = joined([f"{share_text(each.met_best)} at {each.budget}" for each in results])
-    why = (f"does not yet meet one of the best {comparison.BEST} mechanisms with certainty" if not is_certain(chosen) else
-           f"meets one of the best {comparison.BEST} mechanisms with certainty, as it does at each that was looked at")
+    why = (f"does not yet meet one of the best {comparison.BEST} mechanisms with certainty"
+           if not is_certain(chosen) else
+           f"meets one of the best {comparison.BEST} mechanisms with certainty, as it does at "
+           f"each that was looked at")
     findings = {"better": [], "worse": []}
     for algorithm, found in zip(chosen.algorithms, chosen.over_draws):
         if found and (found.another.low > 0.5 or found.another.high < 0.5):
-            findings["better" if found.another.low > 0.5 else "worse"].append(f"{algorithm.name} {bracketed(found.another)}")
+            findings["better" if found.another.low > 0.5 else "worse"].append(
+                f"{algorithm.name} "
+                f"{bracketed(found.another)}")
     said = "; ".join(f"{side}: {joined(names)}" for side, names in findings.items() if names)
-    return [f"The budget to look at is {chosen.budget}, the {'smallest' if is_certain(chosen) else 'largest'} at which {reference} {why}: of "
-            f"its searches {met}. There, P(better than {reference}) with the interval of another draw of the seeds, "
-            + (f"{said}; of every other, another draw may turn it round." if said else "another draw may turn every one round.")]
+    return [
+        f"The budget to look at is {chosen.budget}, the "
+        f"{'smallest' if is_certain(chosen) else 'largest'} at which {reference} {why}: of "
+        f"its searches {met}. There, P(better than {reference}) with the interval of another "
+        f"draw of the seeds, " +
+        (f"{said}; of every other, another draw may turn it round." if said else "another "
+         "draw may "
+         "turn every one round.")
+    ]
 
 
 def _spending_less(result: Comparison) -> str:
@@ -236,19 +274,27 @@ def _of_everything(result: Comparison, words: Words) -> list[str]:
 
 def _limits(result: Comparison) -> list[str]:
     if result.searches.draws:
-        items = ["Draws are of the training runs that the table has: of a mechanism with no more replicates than answer all draws hold the "
-                 "same ones, so that the spread between draws is that of mechanisms which have more. It is one task and one space."]
+        items = ["Draws are of the training runs that the table has: of a mechanism with no more "
+                 "replicates than answer all draws hold the "
+                 "same ones, so that the spread between draws is that of mechanisms which have "
+                 "more. It is one task and one space."]
     elif result.against:
-        items = ["Intervals with the table's noise come from drawing each mechanism's replicates again "
-                 "and judging by these what the recorded searches returned. Two things are left out: on another "
-                 "table searches would have chosen something else, and this is one task and one space."]
+        items = ["Intervals with the table's noise come from drawing each mechanism's replicates "
+                 "again "
+                 "and judging by these what the recorded searches returned. Two things are left "
+                 "out: on another "
+                 "table searches would have chosen something else, and this is one task and one "
+                 "space."]
     else:
-        items = ["All this holds for this table: its means over a few seeds are taken as exact, and "
-                 "intervals are over searches. Which mechanism is really the best, it cannot say to "
+        items = ["All this holds for this table: its means over a few seeds are taken as exact, "
+                 "and "
+                 "intervals are over searches. Which mechanism is really the best, it cannot say "
+                 "to "
                  "such a precision."]
     if result.agreement:
         each = joined([f"{value:.2f}" for value in result.agreement])
-        items.append(f"Among the 20 mechanisms that are best by one replicate, the other replicates "
+        items.append(f"Among the 20 mechanisms that are best by one replicate, the other "
+                     f"replicates "
                      f"agree by Spearman {each} (one for each replicate): one seed "
                      + ("cannot rank" if np.median(result.agreement) < 0.5 else "ranks in part")
                      + " the best.")
@@ -262,23 +308,31 @@ def _exact(result: Comparison) -> bool:
     return all(recorded.is_analytic(goal.name) for goal in result.searches.objectives)
 
 
-def _compared(searches: stores.Searches, budget: int, reference: str | None, resamples: int) -> Comparison:
-    """Everything found; of objectives by formula nothing of the table's noise, since it has none."""
+def _compared(searches: stores.Searches, budget: int, reference: str | None,
+              resamples: int) -> Comparison:
+    """Everything found; of objectives by formula nothing of the table's noise, since it has none.
+    """
     result = comparison.compare(searches, budget, reference, resamples)
     return dataclasses.replace(result, against=None, agreement=[]) if _exact(result) else result
 
 
 def _unseen_verdict(result: Comparison, words: Words) -> str:
-    text = ("Judged by re-tests on fresh seeds, which know nothing of the choice, " if result.retested else
+    text = ("Judged by re-tests on fresh seeds, which know nothing of the choice, "
+            "" if result.retested else
             "The truth contains the training that answered. Judged by the other replicates alone, "
             "which know nothing of the choice, ")
     means = {algorithm.name: unseen_mean(algorithm, words)[0] for algorithm in result.algorithms
              if unseen_mean(algorithm, words)[1]}
     least, most = min(means, key=means.get), max(means, key=means.get)
-    what = "fronts have a mean hypervolume" if result.several else f"winners have a mean {words.goal.quantity}"
+    what = (
+        "fronts have a mean hypervolume" if result.several else f"winners have a mean "
+                                                                f"{words.goal.quantity}")
     text += f"{what} from {digits(means[least])} ({least}) to {digits(means[most])} ({most})"
-    groups = {} if result.reference is None else _grouped(
-        {a.name: words.finding(unseen_improvement(result, i)) for i, a in enumerate(result.algorithms) if i != result.reference})
+    groups = {} if result.reference is None else _grouped({
+        a.name: words.finding(unseen_improvement(result, i))
+        for i, a in enumerate(result.algorithms)
+        if i != result.reference
+    })
     if not groups:
         return text + "."
     each = "; ".join(f"{finding}: {joined(names)}" for finding, names in groups.items())
@@ -336,7 +390,8 @@ def quality(result: Comparison, words: Words) -> Chapter:
     if len(algorithms) > 1:
         pictures["pairs.svg"] = figures.matrix(
             "Every pair", "Probability that a search of the row is better than one of the column "
-            "(A12): blue where the row is better, orange where it is worse; a dot: not distinguished.",
+            "(A12): blue where the row is better, orange where it is worse; a dot: not "
+            "distinguished.",
             names, result.pairs.probability, result.pairs.p <= ALPHA)
     return Chapter("quality", "Final quality", [*parts, Pictures(pictures), *_tests(result, words)])
 
@@ -413,14 +468,19 @@ def _tests(result: Comparison, words: Words) -> list:
             f"p <= {ALPHA} after Holm's correction over all {len(names) * (len(names) - 1) // 2} "
             "pairs. A difference is called meaningful where moreover the probability that one "
             f"search is better than the other is {MEANINGFUL} or more (Bouthillier et al. 2021); "
-            "that probability is Vargha and Delaney's A12. p is corrected, intervals stand each for "
+            "that probability is Vargha and Delaney's A12. p is corrected, intervals stand each "
+            "for "
             "itself.")
     if result.friedman:
-        text += (f" Friedman's test over {counted(result.friedman.units, words.units[:-1] if result.noises else 'common seed')}: "
-                 f"chi-squared {digits(result.friedman.statistic)}, p {p_column(result.friedman.p)}. "
-                 f"Nemenyi's critical difference of mean ranks would be "
-                 f"{digits(result.friedman.nemenyi)}; it is not used, since its verdict on two "
-                 "algorithms depends on the others.")
+        units = result.friedman.units
+        text += (
+            f" Friedman's test over "
+            f"{counted(units, words.units[:-1] if result.noises else 'common seed')}: "
+            f"chi-squared {digits(result.friedman.statistic)}, p "
+            f"{p_column(result.friedman.p)}. "
+            f"Nemenyi's critical difference of mean ranks would be "
+            f"{digits(result.friedman.nemenyi)}; it is not used, since its verdict on two "
+            "algorithms depends on the others.")
     rows = [[f"{names[i]} against {names[j]}",
              bracketed((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
              p_column(pairs.p[i, j]), words.verdict(i, j)]
@@ -475,8 +535,10 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
         Paragraph(
             "The mean contains the training that answered, so that optimism is understated; of r "
             "replicates of which a search sees one, by a factor of (r - 1) / r."
-            + (f" Unseen replicates are the others of the {'members of the front' if result.several else 'winner'}, on the test "
-               f"split; searches that have seen all of {'those of one' if result.several else 'them'} are left out there."
+            + (f" Unseen replicates are the others of the "
+               f"{'members of the front' if result.several else 'winner'}, on the test "
+               f"split; searches that have seen all of "
+               f"{'those of one' if result.several else 'them'} are left out there."
                if unseen else "")),
         Pictures({"optimism.svg": picture}), Columns(head, rows)])
 
@@ -487,18 +549,26 @@ def _retested(result: Comparison, words: Words) -> Chapter:
     for i, algorithm in enumerate(result.algorithms):
         values = algorithm.each("end_unseen")
         values = words.unseen(values[np.isfinite(values)])
-        mean = statistics.mean_interval(values).within(*digest.limits("" if result.several else words.goal.key)) if len(values) else None
-        rows.append([algorithm.name, str(len(values)), bracketed(mean) if mean else "",
-                     *([] if result.reference is None else ["reference"] if i == result.reference else
-                       [bracketed(unseen_improvement(result, i))])])
+        mean = statistics.mean_interval(values).within(
+            *digest.limits("" if result.several else words.goal.key)) if len(values) else None
+        rows.append([
+            algorithm.name,
+            str(len(values)),
+            bracketed(mean) if mean else "",
+            *([] if result.reference is None else ["reference"]
+              if i == result.reference else [bracketed(unseen_improvement(result, i))])
+        ])
     what = "hypervolume" if result.several else words.goal.quantity
     return Chapter("beliefs", "Re-tested", [
-        Paragraph(f"The {'front' if result.several else 'candidate'} that a search returns, trained again on fresh seeds, which "
+        Paragraph(f"The {'front' if result.several else 'candidate'} that a search returns, "
+                  f"trained again on fresh seeds, which "
                   "had no part in choosing it: means of these, perplexity of the test split"
-                  + (", in the hypervolume of the front of all searches together as they measured it." if result.several else ".")
+                  + (", in the hypervolume of the front of all searches together as they measured "
+                     "it." if result.several else ".")
                   + " Intervals are over searches."),
         Columns(["algorithm", "re-tested searches", f"{what}, mean [95 %]",
-                 *([] if result.reference is None else [f"P(better than {words.reference}) [95 %]"])], rows)]
+                 *([] if result.reference is None else [f"P(better than {words.reference}) [95 "
+                                                        f"%]"])], rows)]
         if knows_unseen(result) else [])
 
 
@@ -531,11 +601,14 @@ def making(result: Comparison, words: Words, resamples: int, command: str) -> Ch
         items.append(f"{source.path}: {source.kind}"
                      + (f" on the table {table.get('name', '')}{sha256}" if table else ""))
     if words.spent != "trainings":
-        items.append("What a search spends is counted in steps of training, in whole training runs: "
+        items.append("What a search spends is counted in steps of training, in whole training "
+                     "runs: "
                      "candidates that were paused at a rung, too, count what they have taken.")
-    items += [f"Budget: {result.budget} {words.spent}; a search that ends earlier keeps what it has.",
+    items += [f"Budget: {result.budget} {words.spent}; a search that ends earlier keeps what it "
+              f"has.",
               "What a searcher believes of a candidate is the latest answer it got for it; where "
-              "every ask was a training of its own, the mean over its answers, or where that is its "
+              "every ask was a training of its own, the mean over its answers, or where that is "
+              "its "
               "setting `belief: best_answer`, the best of them.",
               f"Intervals: bootstrap of {resamples} resamples for interquartile means, DeLong's "
               "variance for probabilities, Student's t for means; none is corrected for their "
@@ -565,22 +638,23 @@ def summary(result: Comparison, words: Words) -> str:
             "gap_with_table_high": result.against.gaps[i].high if result.against else np.nan,
             "believed_mean": words.value(algorithm.each("end_believed").mean()),
             "expected_mean": words.value(algorithm.each("end_expected").mean()),
-            "true_mean": words.value(algorithm.each("end_true").mean()),
-            "unseen_mean": unseen_mean(algorithm, words)[0], "unseen_searches": unseen_mean(algorithm, words)[1],
-            "optimism": optimism.point, "optimism_low": optimism.low,
-            "optimism_high": optimism.high,
-            "improvement": against[0], "improvement_low": against[1],
-            "improvement_high": against[2], "p_holm": against[3],
-            **interval_columns("improvement_with_table", result.against and result.against.returned[i]),
-            **interval_columns("unseen_improvement", None if j is None or i == j
-                     else unseen_improvement(result, i)),
-            "everything_median": np.median(algorithm.each("everything")),
-            "everything_iqm": algorithm.everything.point,
-            "everything_iqm_low": algorithm.everything.low,
-            "everything_iqm_high": algorithm.everything.high,
-            **interval_columns("everything_improvement", None if j is None or i == j
-                     else result.improvement(i, "everything")),
-            "mean_rank": result.friedman.mean_ranks[i] if result.friedman else np.nan}
+            "true_mean": words.value(algorithm.each("end_true").mean()), "unseen_mean": unseen_mean(
+                algorithm, words)[0], "unseen_searches": unseen_mean(algorithm, words)
+                                                         [1], "optimism": optimism.point,
+            "optimism_low": optimism.low, "optimism_high": optimism.high, "improvement": against[0],
+            "improvement_low": against[1],
+            "improvement_high": against[2], "p_holm": against[3], **interval_columns(
+                "improvement_with_table", result.against and result.against.returned[i]),
+            **interval_columns("unseen_improvement",
+                               None if j is None or i == j else unseen_improvement(result, i)),
+            "everything_median": np.median(
+                algorithm.each("everything")), "everything_iqm": algorithm.everything.point,
+            "everything_iqm_low": algorithm.everything.low, "everything_iqm_high":
+                algorithm.everything.high, **interval_columns(
+                    "everything_improvement", None if j is None or i == j else result.improvement(
+                        i, "everything")), "mean_rank": result.friedman.mean_ranks[i]
+                                                        if result.friedman else np.nan
+        }
         for share, time, success in zip(comparison.ERT_SHARES, algorithm.running_times,
                                         algorithm.successes):
             fields[f"ert_{100 * (1 - share):.0f}"] = time
@@ -611,12 +685,14 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--at", type=ascending, default=[], metavar="N,N,...",
                         help="smaller budgets at which the same is said in a table, too")
     parser.add_argument("--by", choices=("trainings", "steps"),
-                        help="what a search spends: training runs, or their steps in whole training "
+                        help="what a search spends: training runs, or their steps in whole "
+                             "training "
                         "runs; what the searches' budgets limit if left out")
     parser.add_argument("--resamples", type=positive, default=50_000, metavar="N",
                         help="of the bootstrap (default: %(default)s)")
     parser.add_argument("--force", action="store_true",
-                        help="compare runs all the same whose data, model, training or objectives differ")
+                        help="compare runs all the same whose data, model, training or objectives "
+                             "differ")
     options = parser.parse_args(arguments)
     searches = stores.load(options.stores, options.force, options.by)
     names = list(dict.fromkeys(search.algorithm for search in searches.searches))
@@ -624,21 +700,35 @@ def main(arguments: list[str]) -> None:
     budget = options.budget or searches.budget
     most = max(searches.budget, math.ceil(max(search.trained[-1] for search in searches.searches)))
     if budget > most:
-        raise stores.StoreError(f"--budget {budget}, must be at most {most}, the most that a search had")
+        raise stores.StoreError(f"--budget {budget}, must be at most {most}, the most that a "
+                                f"search had")
     if options.at and options.at[-1] > budget:
         raise stores.StoreError(f"--at {options.at[-1]}, must be at most the budget, {budget}")
     result = _compared(searches, budget, options.reference, options.resamples)
-    at = [_compared(searches, each, options.reference, options.resamples) if each < budget else result
-          for each in options.at]
+    at = [
+        _compared(searches, each, options.reference, options.resamples) if each < budget else result
+        for each in options.at
+    ]
     words = Words(result, shown)
     pruned = [pruned_of(each) for each in at]
     command = f"analysis/compare.py {shlex.join(arguments)}"
     page = Report("Comparison of search algorithms", [
-        beware(result), verdict(result, at, words), task_controls.chapter(next(iter(replay.table_of(searches) or ()), None)),
-        over_draws(at or [result], words), quality(result, words), budgets(at, pruned, words), anytime(result, words),
-        targets(result, words), attainment(result, words),
-        believed_against_true(result, words), effort(result, words),
-        making(result, words, options.resamples, command)])
-    beside = {"summary.csv": summary(result, words), **({"budgets.csv": by_budget(at, pruned)} if at else {}),
-              **({"draws.csv": by_draws(at or [result])} if result.over_draws else {})}
+        beware(result),
+        verdict(result, at, words),
+        task_controls.chapter(next(iter(replay.table_of(searches) or ()), None)),
+        over_draws(at or [result], words),
+        quality(result, words),
+        budgets(at, pruned, words),
+        anytime(result, words),
+        targets(result, words),
+        attainment(result, words),
+        believed_against_true(result, words),
+        effort(result, words),
+        making(result, words, options.resamples, command)
+    ])
+    beside = {
+        "summary.csv": summary(result,
+                               words), **({"budgets.csv": by_budget(at, pruned)} if at else {}),
+        **({"draws.csv": by_draws(at or [result])} if result.over_draws else {})
+    }
     print(page.write(pathlib.Path(options.output), "compare", beside))

@@ -11,6 +11,7 @@ the pictures as .svg. RUN is a run whose winner's line of descent is shown.
 import argparse
 import pathlib
 import shlex
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -41,7 +42,8 @@ def _interval(interval, form=digits) -> str:
 
 
 def _share(value: float) -> str:
-    return "-" if np.isnan(value) else f"{round(100 * value, 1) + 0.0:.1f} %"  # + 0.0: no minus before a zero
+    # + 0.0: no minus before a zero
+    return "-" if np.isnan(value) else f"{round(100 * value, 1) + 0.0:.1f} %"
 
 
 def _decimals(value: float, form: str) -> str:
@@ -73,7 +75,8 @@ def verdict(study: Study) -> Chapter:
                      "intervals. What is there was perhaps chosen by a search, which prefers what "
                      "is good. Read these numbers as hints.")
     if not study.common.all():
-        items.append(f"Shares, means of options, noise and how early mechanisms can be judged are of the {study.common.sum()} seeds that "
+        items.append(f"Shares, means of options, noise and how early mechanisms can be judged are "
+                     f"of the {study.common.sum()} seeds that "
                      "nearly all mechanisms have; the other seeds are those of the best.")
     if study.left_out:
         items.append(study.left_out)
@@ -107,9 +110,12 @@ def _what_decides(study: Study) -> str:
     effects = sorted(study.effects, key=lambda effect: -effect.share.point)
     if not any(effect.share.point > 0 for effect in effects):
         known = all(np.isfinite(effect.variance) for effect in effects)
-        why = "values are too large to be squared" if not known else \
-            "there is none" if np.isnan(effects[0].share.point) else "it is no more than the noise's"
-        return f"The variance of {title} over all {study.factorial.combinations} combinations has no shares: {why}."
+        why = ("values are too large to be squared" if not known else
+               "there is none" if np.isnan(effects[0].share.point) else
+               "it is no more than the noise's")
+        return (
+            f"The variance of {title} over all {study.factorial.combinations} combinations has no "
+            f"shares: {why}.")
     testable = np.isfinite(effects[0].p)
     top = [effect for effect in effects if not testable or effect.p_holm <= ALPHA][:3]
     by_size = {size: sum(effect.share.point for effect in effects if len(effect.term) == size)
@@ -122,7 +128,8 @@ def _what_decides(study: Study) -> str:
     below = any(round(share, 3) < 0 for share in together)
     return (f"{text} Main effects together: {_share(together[0])}; interactions of two: "
             f"{_share(together[1])}; of more: {_share(together[2])}."
-            + (" These are estimates, the noise's part of each subtracted: below 0 means that none is shown, and then others "
+            + (" These are estimates, the noise's part of each subtracted: below 0 means that "
+               "none is shown, and then others "
                "may exceed 100 %." if below else ""))
 
 
@@ -160,9 +167,11 @@ def _what_carries(study: Study) -> str:
 
 def _how_noisy(found: noise.Noise, goal: Objective) -> str:
     if found.within == 0.0:
-        return (f"Seeds do not change the {goal.title} of a mechanism: there is no noise that anything could be tested against. Between "
+        return (f"Seeds do not change the {goal.title} of a mechanism: there is no noise that "
+                f"anything could be tested against. Between "
                 f"mechanisms its standard deviation is {digits(found.between)}.")
-    gain = ("What is left of noise where seeds are paired is rounding, and nothing can be tested against it" if np.isnan(found.gain) else
+    gain = ("What is left of noise where seeds are paired is rounding, and nothing can be tested "
+            "against it" if np.isnan(found.gain) else
             f"Pairing by seeds is worth {digits(found.gain)} times as many trainings"
             if found.gain >= 1.1 else "Pairing by seeds buys next to nothing")
     scale = ""
@@ -172,7 +181,8 @@ def _how_noisy(found: noise.Noise, goal: Objective) -> str:
         scale += ": look at --objective nll, too." if goal.name == "perplexity" else "."
     icc = found.one_way.point
     share = (f"{_share(icc)} of its variance is the mechanism's (ICC)" if icc > 0 else
-             f"none of its variance is shown to be the mechanism's (ICC {icc:.2f}){_without_seeds(found)}" if icc <= 0 else
+             f"none of its variance is shown to be the mechanism's (ICC "
+             f"{icc:.2f}){_without_seeds(found)}" if icc <= 0 else
              "how much of its variance is the mechanism's is not known")
     return (f"A single training's {goal.title} has a standard deviation of {digits(found.within)} "
             f"between seeds and {digits(found.between)} between mechanisms: {share}. {gain}; the "
@@ -182,7 +192,9 @@ def _how_noisy(found: noise.Noise, goal: Objective) -> str:
 def _without_seeds(found: noise.Noise) -> str:
     """What is the mechanism's where seeds are blocks, if anything."""
     share = found.two_way.point
-    return f", but {_share(share)} without what a seed does to all mechanisms alike" if share > 0 else ""
+    return (
+        f", but {_share(share)} without what a seed does to all mechanisms "
+        f"alike" if share > 0 else "")
 
 
 def _how_early(study: Study) -> str:
@@ -266,7 +278,9 @@ def _exact_tables(study: Study) -> list:
                  "cancelled by some options of another, any effect it has is an interaction with "
                  "that one too.")
     if not study.balanced.variance > 0:
-        why = "Seeds change nothing" if study.balanced.freedom else "There is one value of each mechanism"
+        why = (
+            "Seeds change nothing" if study.balanced.freedom else "There is one value of each "
+                                                                  "mechanism")
         text = ("Exact functional analysis of variance: every combination counts alike, nothing is "
                 f"modelled. {why}: no test, and nothing that noise adds is subtracted.")
     shown = [row for row in rows if row[0].count(" x ") < 2]
@@ -277,7 +291,8 @@ def _exact_tables(study: Study) -> list:
 def _not_applicable(study: Study) -> str:
     names = study.factorial.voided
     return (f"{joined(names)} {'is' if len(names) == 1 else 'are'} not applicable to mechanisms in "
-            "which other options leave no effect to choose. Such a mechanism counts for no option of "
+            "which other options leave no effect to choose. Such a mechanism counts for no option "
+            "of "
             "that gene, and for the mean over its options where other genes are compared.")
 
 
@@ -417,9 +432,11 @@ def noise_section(study: Study) -> Chapter:
                 [f"difference of two means of {found.seeds} paired seeds: standard error",
                  digits(found.paired * np.sqrt(2 / found.seeds) if found.paired > 0 else np.nan)]]
         best = study.goal.natural(float(np.nanmin(study.values)))
-        rows.append(["the best single training", f"{best:.3f}" if abs(best) < 1e9 else digits(best)])
+        rows.append(
+            ["the best single training", f"{best:.3f}" if abs(best) < 1e9 else digits(best)])
         if agreement := noise.agreement_among_best(study.values):
-            rows.append(["Spearman of the other seeds among the 20 mechanisms best by one, for each",
+            rows.append(["Spearman of the other seeds among the 20 mechanisms best by one, for "
+                         "each",
                          ", ".join(_decimals(value, ".2f") for value in agreement)])
         parts.append(Columns([f"{found.mechanisms} mechanisms, {found.seeds} seeds",
                                   study.goal.title], rows))
@@ -430,7 +447,8 @@ def noise_section(study: Study) -> Chapter:
         same = "is" if study.splits.best_is_best else "is not"
         parts.append(Paragraph(
             f"Means on the validation split rank mechanisms as those on the test split do to "
-            f"Spearman's {_decimals(study.splits.mechanisms, '.3f')}; the best of the one {same} the best of the "
+            f"Spearman's {_decimals(study.splits.mechanisms, '.3f')}; the best of the one {same} "
+            f"the best of the "
             f"other.{luck}"))
     return Chapter("noise", "How noisy trainings are", parts)
 
@@ -523,8 +541,9 @@ def _asks(path: str, own: dict) -> tuple:
     """Asks of a run by its first objective, in minimisation form; how many may be parents."""
     asks, goal = own["asks"], digest.objectives(own)[0]
     if not asks:
-        raise TableError(f"--run {path}: a run " + (
-            "of which no candidate was trained to the end yet" if own.get("rung_asks") else "that has asked for nothing yet"))
+        raise TableError(f"--run {path}: a run " +
+                         ("of which no candidate was trained to the end yet" if own.
+                          get("rung_asks") else "that has asked for nothing yet"))
     genes = [gene["name"] for gene in own["genes"]]
     if not genes:
         raise TableError(f"--run {path}: its genotypes have no common number of genes")
@@ -586,17 +605,21 @@ def summary(study: Study) -> str:
         add("path", f"{step.gene} {step.option}", step.gain)
     if study.held_out:
         add("held_out", "gain", study.held_out)
-    if study.noise:
-        add("icc", "one-way", study.noise.one_way)
-        add("icc", "two-way", study.noise.two_way)
-        add("noise", "within", (study.noise.within, np.nan, np.nan))
-        add("noise", "paired", (study.noise.paired, np.nan, np.nan))
+    _add_noise(study, add)
     for rung in study.rungs:
         add("tau", str(rung.step), (rung.tau, np.nan, np.nan))
         add("regret", str(rung.step), (rung.regret, np.nan, np.nan))
     columns = ["kind", "name", "value", "low", "high", "freedom", "variance", "noise", "f", "p",
                "p_holm", "p_seeds"]
     return csv_text(columns, ([row.get(column) for column in columns] for row in rows))
+
+
+def _add_noise(study: Study, add: Callable) -> None:
+    if study.noise:
+        add("icc", "one-way", study.noise.one_way)
+        add("icc", "two-way", study.noise.two_way)
+        add("noise", "within", (study.noise.within, np.nan, np.nan))
+        add("noise", "paired", (study.noise.paired, np.nan, np.nan))
 
 
 @program
@@ -622,4 +645,5 @@ def main(arguments: list[str]) -> None:
     page = Report(f"Components: {table.facts.get('name') or table.path}", [
         verdict(study), importance(study), winners(study), *line, noise_section(study),
         early(study), making(study, f"analysis/components.py {shlex.join(arguments)}")])
-    print(page.write(pathlib.Path(options.output), "components", {"components.csv": summary(study)}))
+    print(page.write(pathlib.Path(options.output), "components",
+                     {"components.csv": summary(study)}))

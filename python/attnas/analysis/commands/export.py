@@ -1,7 +1,8 @@
 """Writes runs for other programs.
 
     analysis/export.py RUN... --format FORMAT [-o PATH] [--force] [--all-points]
-    analysis/export.py MODEL --format onnx|huggingface -o PATH [--mechanism NAME] [--plugin FILE] [--force]
+    analysis/export.py MODEL --format onnx|huggingface -o PATH [--mechanism NAME] [--plugin FILE]
+    [--force]
 
 RUN is a run's folder, its store.sqlite or its results.json; of a run as it stood after so many
 evaluations, nas-export RUN --format json --trainings N makes a digest. Formats:
@@ -17,8 +18,8 @@ evaluations, nas-export RUN --format json --trainings N makes a digest. Formats:
   mlflow  MLflow's database: a run with its settings, below it its training runs with their curves;
           several runs; needs Python's mlflow
 
-MODEL is a folder that nas-export --format pytorch has written, or a run, whose model of NAME (default:
-best) nas-export writes first. Formats, which need Python's torch:
+MODEL is a folder that nas-export --format pytorch has written, or a run, whose model of NAME
+(default: best) nas-export writes first. Formats, which need Python's torch:
 
   onnx    ONNX, a file: a graph from tokens to logits, of any batch and length, compared with the
           model where there is onnxruntime; needs onnx, and onnxscript from PyTorch 2.5 on
@@ -42,7 +43,8 @@ from attnas.analysis.digest import BadInput
 from attnas.analysis.files import write_whole, write_whole_folder
 from attnas.analysis.run import Run
 
-FORMATS = ("csv", "ioh", "points", "optuna", "tensorboard", "mlflow", "latex", "onnx", "huggingface")
+FORMATS = ("csv", "ioh", "points", "optuna", "tensorboard", "mlflow", "latex", "onnx",
+           "huggingface")
 MODELS = ("onnx", "huggingface")
 SINGLE = ("csv", "latex", *MODELS)  # of one run
 FOLDERS = {"ioh": exports.ioh_files, "tensorboard": exports.tensorboard_files}
@@ -72,7 +74,8 @@ def write_folder(folder: Path, files: dict[str, str] | dict[str, bytes]) -> None
         raise BadInput(f"{folder} is a file, must be a folder")
     for path in sorted(folder.rglob("*")) if folder.exists() else ():
         if not path.is_dir() and str(path.relative_to(folder)) not in files:
-            raise BadInput(f"{folder} holds {path.relative_to(folder)}, which would be lost; remove "
+            raise BadInput(f"{folder} holds {path.relative_to(folder)}, which would be lost; "
+                           f"remove "
                            "the folder or give another")
     write_whole_folder(folder, {name: content if isinstance(content, bytes) else content.encode()
                                 for name, content in files.items()})
@@ -89,7 +92,9 @@ def export(options: argparse.Namespace) -> None:
         if getattr(options, name) and form not in MODELS:
             raise BadInput(f"--{name} belongs to --format {' and '.join(MODELS)}, not to {form}")
     if (form in FOLDERS or form in MODELS or form == "mlflow") and output is None:
-        raise BadInput(f"--format {form} is a {'file of bytes' if form in ('onnx', 'mlflow') else 'folder'}: give --output PATH")
+        raise BadInput(f"--format {form} is a "
+                       f"{'file of bytes' if form in ('onnx', 'mlflow') else 'folder'}: give "
+                       f"--output PATH")
     if output is not None and output.exists() and not options.force:
         raise BadInput(f"{output} exists already; --force replaces it")
     if form in MODELS:
@@ -124,7 +129,8 @@ def write_text(output: Path | None, text: str) -> None:
 
 @contextlib.contextmanager
 def model_folder(given: Path, mechanism: str | None, plugins: list[str]) -> Iterator[Path]:
-    """The folder of a model: what was given, or of a run what nas-export writes. Raises BadInput."""
+    """The folder of a model: what was given, or of a run what nas-export writes. Raises BadInput.
+    """
     if (given / "model.safetensors").is_file():
         if mechanism is not None:
             raise BadInput(f"--mechanism {mechanism}: {given} is one model, must be a run")
@@ -132,12 +138,18 @@ def model_folder(given: Path, mechanism: str | None, plugins: list[str]) -> Iter
         return
     program = digest.program("nas-export")
     if program is None:
-        raise BadInput(f"{given}: no model that nas-export --format pytorch has written, and no nas-export on PATH to write one")
+        raise BadInput(f"{given}: no model that nas-export --format pytorch has written, and no "
+                       f"nas-export on PATH to write one")
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "model"
-        command = [program, str(given), "--format", "pytorch", "--output", str(folder), "--mechanism", mechanism or "best",
-                   *(word for plugin in plugins for word in ("--plugin", plugin))]
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        command = [
+            program,
+            str(given), "--format", "pytorch", "--output",
+            str(folder), "--mechanism", mechanism or "best",
+            *(word for plugin in plugins for word in ("--plugin", plugin))
+        ]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              check=False)
         if done.returncode != 0:
             raise BadInput(done.stderr.strip().removeprefix("nas-export: "))
         yield folder
@@ -153,8 +165,11 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="PATH",
                         help="instead of standard output; a folder needs it")
     parser.add_argument("--force", action="store_true", help="replace what is at PATH")
-    parser.add_argument("--mechanism", metavar="NAME", help="onnx, huggingface: of a run, as of nas-export (default: best)")
-    parser.add_argument("--plugin", metavar="FILE", action="append", default=[], help="the same, of a run with plug-ins")
+    parser.add_argument("--mechanism", metavar="NAME", help="onnx, huggingface: of a run, as of "
+                                                            "nas-export (default: best)")
+    parser.add_argument("--plugin", metavar="FILE", action="append", default=[], help="the same, "
+                        "of a run "
+                        "with plug-ins")
     parser.add_argument("--all-points", action="store_true",
                         help="points: all candidates, not the non-dominated ones alone")
     try:

@@ -3,8 +3,8 @@
     report.py RUN [-o report.html] [--svg FOLDER] [--pdf FOLDER]
 
 RUN is a run's folder, its store.sqlite or its results.json. FOLDER receives the pictures of its
-re-test, its progress, its front and its learning curves, each as a file; PDF is made by rsvg-convert
-(Debian: apt-get install librsvg2-bin).
+re-test, its progress, its front and its learning curves, each as a file; PDF is made by
+rsvg-convert (Debian: apt-get install librsvg2-bin).
 
 Needs numpy and scipy. Exit code 2 where the run cannot be read or the page not written.
 """
@@ -23,12 +23,13 @@ from attnas.analysis.digest import BadInput
 from attnas.analysis.files import write_whole
 from attnas.analysis.page import page
 from attnas.analysis.run import Run
-from attnas.analysis.sections import (components, controls, curves, distribution, diversity, effort, failures, front, health,
-                                      progress, replicates, reproducibility, retest, rungs, verdict)
+from attnas.analysis.sections import (components, controls, curves, distribution, diversity, effort,
+                                      failures, front, health, progress, replicates,
+                                      reproducibility, retest, rungs, verdict)
 from attnas.analysis.words import counted, listed
 
-SECTIONS = (verdict, retest, controls, front, progress, rungs, curves, replicates, components, failures, diversity,
-            distribution, effort, health, reproducibility)
+SECTIONS = (verdict, retest, controls, front, progress, rungs, curves, replicates, components,
+            failures, diversity, distribution, effort, health, reproducibility)
 
 CONVERTER = "rsvg-convert"
 
@@ -44,7 +45,8 @@ def report(run: Run) -> str:
         f"corpus {run.facts['corpus']}" if run.facts.get("corpus") else "",
         counted(run.num_trained, "training") if run.listed else counted(run.num_asked, "ask"),
     ) if part)
-    return page(f"Better than the baseline? ({run.name})" if run.listed else run.name, below, sections)
+    return page(f"Better than the baseline? ({run.name})" if run.listed else run.name, below,
+                sections)
 
 
 def write(path: Path, content: bytes) -> None:
@@ -64,7 +66,10 @@ def write_pictures(folder: Path, run: Run, kind: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"{folder}: cannot be made: {error.strerror}") from error
-    drawn = {**retest.pictures(run), **progress.pictures(run), **front.pictures(run), **curves.pictures(run)}
+    drawn = {
+        **retest.pictures(run), **progress.pictures(run), **front.pictures(run),
+        **curves.pictures(run)
+    }
     for name, each in drawn.items():
         content = each.file(run.name).encode()
         write(folder / f"{name}.{kind}", pdf_of(content) if kind == "pdf" else content)
@@ -72,7 +77,8 @@ def write_pictures(folder: Path, run: Run, kind: str) -> None:
 
 def pdf_of(svg: bytes) -> bytes:
     """A picture as PDF. Raises BadInput."""
-    done = subprocess.run([CONVERTER, "--format", "pdf"], input=svg, capture_output=True, check=False)
+    done = subprocess.run([CONVERTER, "--format", "pdf"], input=svg, capture_output=True,
+                          check=False)
     if done.returncode != 0:
         raise BadInput(f"{CONVERTER}: {done.stderr.decode(errors='replace').strip()}")
     return done.stdout
@@ -87,10 +93,12 @@ def main(words: list[str]) -> None:
                         help="the page (default: report.html beside these)")
     parser.add_argument("--svg", type=Path, metavar="FOLDER",
                         help="write the pictures of re-test, progress, front and curves there, too")
-    parser.add_argument("--pdf", type=Path, metavar="FOLDER", help="the same as PDF, by rsvg-convert")
+    parser.add_argument("--pdf", type=Path, metavar="FOLDER", help="the same as PDF, by "
+                                                                   "rsvg-convert")
     arguments = parser.parse_args(words)
     if arguments.pdf and not shutil.which(CONVERTER):
-        raise BadInput(f"--pdf {arguments.pdf}: needs {CONVERTER}, which is not on PATH (Debian: apt-get install librsvg2-bin)")
+        raise BadInput(f"--pdf {arguments.pdf}: needs {CONVERTER}, which is not on PATH (Debian: "
+                       f"apt-get install librsvg2-bin)")
     folder = arguments.run if arguments.run.is_dir() else arguments.run.parent
     output = arguments.output or folder / "report.html"
     gc.disable()  # which takes half of the time of a large run, and finds nothing

@@ -17,9 +17,9 @@ one search: --asks 465 keeps it to five times. A stopped command goes on where i
 
     analysis/compare.py ours/comparison.sqlite FILE.sqlite
 
-With --prune-from, Optuna's median pruner and successive halving stop trainings at the validations of
-the table from STEP on, beside random proposals and none of them: one objective, perplexity, by one
-replicate for a whole search (mode paired), at equal steps paid. Beside searches by rungs:
+With --prune-from, Optuna's median pruner and successive halving stop trainings at the validations
+of the table from STEP on, beside random proposals and none of them: one objective, perplexity, by
+one replicate for a whole search (mode paired), at equal steps paid. Beside searches by rungs:
 
     analysis/rivals.py TABLE --prune-from 150 --like rungs/comparison.sqlite -o pruners.sqlite
     analysis/compare.py rungs/comparison.sqlite pruners.sqlite --by steps
@@ -160,8 +160,10 @@ class Study:
         self.asks, self.whole = asks, int(table.steps[-1])  # steps of a whole training
         space = Factorial(table.genes, table.schema)
         if not (space.options and space.complete):
-            raise TableError(f"{table.path}: has {counted(len(space.number), 'function')}, must have all that the "
-                             f"{space.combinations:,} combinations of its genes make; libraries search all of them")
+            raise TableError(f"{table.path}: has {counted(len(space.number), 'function')}, must "
+                             f"have all that the "
+                             f"{space.combinations:,} combinations of its genes make; libraries "
+                             f"search all of them")
         self.options = space.options
         self._space = space
         self.fitness = self._stacked("cells")  # (m, r, objectives)
@@ -270,12 +272,16 @@ def rivals(several: bool) -> list[Rival]:
 def pruning_rivals(first: int) -> list[Rival]:
     """Optuna's pruners beside random proposals. @throws TableError  without Optuna."""
     if optuna is None:
-        raise TableError(f"--prune-from: Optuna is not installed (Debian package {PACKAGES['Optuna']})")
+        raise TableError(f"--prune-from: Optuna is not installed (Debian package "
+                         f"{PACKAGES['Optuna']})")
     version = ".".join(optuna.__version__.split(".")[:2])
-    return [Rival(f"{name} (Optuna {version})", "Optuna",
-                  {"sampler": "RandomSampler", "pruner": name, "version": optuna.__version__, **settings},
-                  pruners.search(optuna, made, optuna.samplers.RandomSampler), prunes=True)
-            for name, (made, settings) in pruners.pruners(optuna, first).items()]
+    return [
+        Rival(
+            f"{name} (Optuna {version})", "Optuna",
+            {"sampler": "RandomSampler", "pruner": name, "version": optuna.__version__, **settings},
+            pruners.search(optuna, made, optuna.samplers.RandomSampler), prunes=True)
+        for name, (made, settings) in pruners.pruners(optuna, first).items()
+    ]
 
 
 def _deap_toolbox(study: Study, oracle: Oracle):
@@ -331,8 +337,10 @@ def _deap_nsga2(study: Study, oracle: Oracle, seed: int):
 
 def _defaults(made: Callable) -> dict:
     """The settings that a sampler has where nothing is given, those that JSON can hold."""
-    return {name: parameter.default for name, parameter in inspect.signature(made).parameters.items()
-            if isinstance(parameter.default, (bool, int, float, str))}
+    return {
+        name: parameter.default for name, parameter in inspect.signature(made).parameters.items()
+        if isinstance(parameter.default, (bool, int, float, str))
+    }
 
 
 def _optuna_search(sampler: Callable, settings: dict):
@@ -352,7 +360,8 @@ def _optuna_search(sampler: Callable, settings: dict):
 
 def run(rival: Rival, study: Study, seed: int) -> tuple:
     """One search as a row of the store, but for the algorithm's number."""
-    oracle = pruners.Curves(study.table, study.trainings, study.asks, seed) if rival.prunes else Oracle(study, seed)
+    oracle = pruners.Curves(study.table, study.trainings, study.asks,
+                            seed) if rival.prunes else Oracle(study, seed)
     start = time.process_time()
     try:
         rival.search(study, oracle, seed)
@@ -384,11 +393,14 @@ class Searches:
             yield from map(self, wanted)
             return
         global _SEARCHES
-        _SEARCHES = self  # what the libraries made cannot be pickled: processes get it as they begin
-        with futures.ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), signal.signal,
+        # what the libraries made cannot be pickled: processes get it as they begin
+        _SEARCHES = self
+        with futures.ProcessPoolExecutor(workers, multiprocessing.get_context("fork"),
+                                         signal.signal,
                                          (signal.SIGINT, signal.SIG_IGN)) as processes:
             try:
-                for search in futures.as_completed([processes.submit(_one_search, which) for which in wanted]):
+                for search in futures.as_completed(
+                    [processes.submit(_one_search, which) for which in wanted]):
                     yield search.result()
             except BaseException:  # what is begun would be waited for
                 processes.shutdown(wait=False, cancel_futures=True)
@@ -409,9 +421,11 @@ def record(store: RivalStore, searches: Searches, seeds: range, workers: int):
     """Runs the searches that are not recorded yet, and says how far they are."""
     known = store.known()
     # Algorithms in turn: their searches take different times, and the time left is of them all.
-    wanted = [(number, seed) for seed in seeds for number in range(len(searches.chosen)) if (number, seed) not in known]
+    wanted = [(number, seed) for seed in seeds for number in range(len(searches.chosen))
+              if (number, seed) not in known]
     if known:
-        print(f"{len(seeds) * len(searches.chosen) - len(wanted)} searches are there already", file=sys.stderr, flush=True)
+        print(f"{len(seeds) * len(searches.chosen) - len(wanted)} searches are there "
+              f"already", file=sys.stderr, flush=True)
     start = said = time.monotonic()
     for done, (number, row) in enumerate(searches.each(wanted, workers), 1):
         store.add(number, row)
@@ -419,7 +433,8 @@ def record(store: RivalStore, searches: Searches, seeds: range, workers: int):
         if now - said >= SECONDS_BETWEEN_WORDS:
             said = now
             left = (now - start) / done * (len(wanted) - done)
-            print(f"{done} of {len(wanted)} searches, {duration(now - start)} elapsed, {duration(left)} left", file=sys.stderr, flush=True)
+            print(f"{done} of {len(wanted)} searches, {duration(now - start)} elapsed, "
+                  f"{duration(left)} left", file=sys.stderr, flush=True)
     store.finish(seeds)
 
 
@@ -432,7 +447,8 @@ def _like(path: str) -> dict:
         database = sqlite_files.open_read_only(file)
         meta = sqlite_files.meta(database)
         if "draws" in meta:
-            raise TableError(f"--like {file}: its searches were answered by draws of the table, must be by the recorded one (draws: 0)")
+            raise TableError(f"--like {file}: its searches were answered by draws of the table, "
+                             f"must be by the recorded one (draws: 0)")
         first, = database.execute("SELECT min(seed) FROM searches").fetchone()
         database.close()
         budget, whole = meta["budget"], meta["table"].get("training_steps", 0)
@@ -447,7 +463,9 @@ def _like(path: str) -> dict:
 
 
 def _chosen(only: list[str], several: bool, prune_from: int | None) -> list[Rival]:
-    missing = [] if prune_from else [name for name, module in (("DEAP", deap), ("Optuna", optuna)) if module is None]
+    missing = [] if prune_from else [
+        name for name, module in (("DEAP", deap), ("Optuna", optuna)) if module is None
+    ]
     for name in missing:
         print(f"rivals.py: {name} is not installed and left out (Debian package "
               f"{PACKAGES[name]})", file=sys.stderr)
@@ -481,13 +499,15 @@ def main(arguments: list[str]) -> None:
                         help="that a search may make (default: 50 times its trainings)")
     parser.add_argument("--seeds", type=positive, default=100, metavar="N",
                         help="searches of each algorithm (default: %(default)s)")
-    parser.add_argument("--workers", type=positive, default=len(os.sched_getaffinity(0)), metavar="N",
+    parser.add_argument("--workers", type=positive, default=len(os.sched_getaffinity(0)),
+                        metavar="N",
                         help="searches at a time (default: one per core, %(default)s here)")
     parser.add_argument("--first-seed", type=int, metavar="S", help="(default: 42)")
     parser.add_argument("--mode", choices=MODES, help="what answers (default: noisy)")
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
                         help="algorithms whose name begins so")
-    parser.add_argument("--prune-from", type=positive, metavar="STEP", help="Optuna's pruners instead")
+    parser.add_argument("--prune-from", type=positive, metavar="STEP", help="Optuna's pruners "
+                                                                            "instead")
     options = parser.parse_args(arguments)
     like = _like(options.like) if options.like else {}
     if like.get("constraints"):
@@ -504,8 +524,11 @@ def main(arguments: list[str]) -> None:
     records = like.get("objectives") or [{"name": name} for name in names]
     trainings = options.budget or like.get("budget") or 93
     mode = options.mode or like.get("mode", "paired" if options.prune_from else "noisy")
-    if options.prune_from and (mode != "paired" or [record.get("key", record["name"]) for record in records] != ["perplexity"]):
-        raise TableError("--prune-from stops trainings by their perplexity in the mode paired: objectives "
+    if options.prune_from and (mode != "paired"
+                               or [record.get("key", record["name"])
+                                   for record in records] != ["perplexity"]):
+        raise TableError("--prune-from stops trainings by their perplexity in the mode paired: "
+                         "objectives "
                          f"{', '.join(record['name'] for record in records)}, mode {mode}")
     if options.prune_from:
         pruners.check(table, options.prune_from)
@@ -513,18 +536,24 @@ def main(arguments: list[str]) -> None:
                   options.asks or ASKS_PER_TRAINING * trainings, mode)
     chosen = _chosen(options.only, len(records) > 1, options.prune_from)
     first = options.first_seed if options.first_seed is not None else like.get("first_seed", 42)
-    meta = {"kind": "comparison", "version": 1, "objectives": [one.record for one in study.goals],
-            "truth_splits": {one.record["name"]: one.split for one in study.goals if one.split},
-            "config": {"command": f"analysis/rivals.py {shlex.join(arguments)}"},
-            "reference_point": like.get("reference_point", 1.1), "budget": {
-                "trainings": trainings, "asks": study.asks,
-                "train_steps": trainings * study.whole if options.prune_from or like.get("by_steps") else 0},
-            "table": {"name": table.facts.get("name", ""), "file": table.path,
-                      "sha256": table.sha256, "mechanisms": len(table.mechanisms),
-                      "replicates": table.drawn, "mode": mode, "training_steps": study.whole},
-            "environment": {"python": platform.python_version(), "numpy": np.__version__,
-                            **({"deap": deap.__version__} if deap else {}),
-                            **({"optuna": optuna.__version__} if optuna else {})}}
+    meta = {
+        "kind": "comparison", "version": 1, "objectives": [one.record for one in study.goals],
+        "truth_splits": {one.record["name"]: one.split for one in study.goals if one.split},
+        "config": {"command": f"analysis/rivals.py {shlex.join(arguments)}"},
+        "reference_point": like.get("reference_point", 1.1), "budget": {
+            "trainings": trainings, "asks": study.asks,
+            "train_steps": trainings *
+                           study.whole if options.prune_from or like.get("by_steps") else 0
+        }, "table": {
+            "name": table.facts.get("name", ""), "file": table.path, "sha256": table.sha256,
+            "mechanisms": len(table.mechanisms), "replicates": table.drawn, "mode": mode,
+            "training_steps": study.whole
+        }, "environment": {
+            "python": platform.python_version(), "numpy": np.__version__,
+            **({"deap": deap.__version__} if deap else {}),
+            **({"optuna": optuna.__version__} if optuna else {})
+        }
+    }
     file = pathlib.Path(options.output or "rivals.sqlite")
     store = RivalStore(file, meta, list(zip(table.mechanisms, study.truth, study.believed)),
                        [(rival.name, rival.library, rival.settings) for rival in chosen])
@@ -535,7 +564,8 @@ def main(arguments: list[str]) -> None:
         print(f"\nStopped. {finished}", file=sys.stderr)
         raise SystemExit(130) from None
     except BrokenProcessPool:
-        print(f"A process was killed, perhaps for its memory (--workers). {finished}", file=sys.stderr)
+        print(f"A process was killed, perhaps for its memory (--workers). "
+              f"{finished}", file=sys.stderr)
         raise SystemExit(75) from None
     finally:
         store.close()

@@ -2,9 +2,10 @@
 
     analysis/sweep.py RUN... [-o FOLDER]
 
-RUN are runs of the same objectives (folders, their store.sqlite or results.json), or a folder of runs, as nas-run --multirun makes it.
-FOLDER receives sweep.html, sweep.md, sweep.csv and the picture as .svg. Runs that differ in their seed alone share a row;
-analysis/compare.py compares algorithms, with tests.
+RUN are runs of the same objectives (folders, their store.sqlite or results.json), or a folder of
+runs, as nas-run --multirun makes it. FOLDER receives sweep.html, sweep.md, sweep.csv and the
+picture as .svg. Runs that differ in their seed alone share a row; analysis/compare.py compares
+algorithms, with tests.
 """
 
 import argparse
@@ -46,8 +47,9 @@ class Value:
 
 
 def _best(run: Run, objective: int) -> float:
-    found = [each.values[objective] for each in run.comparable
-             if math.isfinite(each.values[objective])] if run.several else [each.values[0] for each in run.comparable[:1]]
+    found = [
+        each.values[objective] for each in run.comparable if math.isfinite(each.values[objective])
+    ] if run.several else [each.values[0] for each in run.comparable[:1]]
     if not found:
         return math.nan
     return max(found) if run.objectives[objective].maximise else min(found)
@@ -56,7 +58,10 @@ def _best(run: Run, objective: int) -> float:
 def differing(configs: Sequence[Mapping[str, str]]) -> list[str]:
     """The settings that are not the same in all."""
     paths = dict.fromkeys(path for config in configs for path in config)
-    return [path for path in paths if path not in NOT_SETTINGS and len({config.get(path) for config in configs}) > 1]
+    return [
+        path for path in paths
+        if path not in NOT_SETTINGS and len({config.get(path) for config in configs}) > 1
+    ]
 
 
 def grouped(runs: Sequence[Run]) -> tuple[list[str], list[Value]]:
@@ -67,7 +72,8 @@ def grouped(runs: Sequence[Run]) -> tuple[list[str], list[Value]]:
     names = [objective.name for objective in runs[0].objectives]
     for run in runs:
         if [objective.name for objective in run.objectives] != names:
-            raise BadInput(f"{run.name}: objectives {joined([o.name for o in run.objectives])}, must be {joined(names)} as in the first run")
+            raise BadInput(f"{run.name}: objectives {joined([o.name for o in run.objectives])}, "
+                           f"must be {joined(names)} as in the first run")
     configs = [flat(run.config) for run in runs]
     paths = differing(configs)
     by_value: dict[tuple[str, ...], list[Run]] = {}
@@ -86,7 +92,8 @@ def _mean(values: list[float]) -> str:
 
 def name_of(paths: list[str], value: Value) -> str:
     """A value in a picture."""
-    return ", ".join(f"{path.rpartition('.')[2]}={own}" for path, own in zip(paths, value.settings)) or "all"
+    return ", ".join(f"{path.rpartition('.')[2]}={own}"
+                     for path, own in zip(paths, value.settings)) or "all"
 
 
 def picture(paths: list[str], values: list[Value], objective: int) -> figures.Figure | None:
@@ -94,7 +101,8 @@ def picture(paths: list[str], values: list[Value], objective: int) -> figures.Fi
     goal = values[0].runs[0].objectives[objective]
     rows = []
     for value in values:
-        for what, style, found in ((name_of(paths, value), "c0", value.best(objective)), ("its baseline", "other", value.baseline(objective))):
+        for what, style, found in ((name_of(paths, value), "c0", value.best(objective)),
+                                   ("its baseline", "other", value.baseline(objective))):
             if not found:
                 continue
             interval = statistics.mean_interval(np.array(found)) if len(found) > 1 else None
@@ -103,7 +111,8 @@ def picture(paths: list[str], values: list[Value], objective: int) -> figures.Fi
     if not rows:
         return None
     return figures.intervals(f"Best {goal.quantity} of each value",
-                             "Blue: what a run returns, as its search believes; grey: its baseline. Bars: 95 % intervals over seeds.",
+                             "Blue: what a run returns, as its search believes; grey: its "
+                             "baseline. Bars: 95 % intervals over seeds.",
                              goal.quantity, rows)
 
 
@@ -114,17 +123,22 @@ def table(paths: list[str], values: list[Value]) -> Columns:
     objectives = values[0].runs[0].objectives
     for goal in objectives:
         head += [f"best {goal.quantity}", "baseline"]
-    rows = [[*(value.settings or ("all",)), str(len(value.runs)),
-             *(text for i in range(len(objectives)) for text in (_mean(value.best(i)), _mean(value.baseline(i))))]
-            for value in values]
+    rows = [[
+        *(value.settings or ("all", )),
+        str(len(value.runs)), *(text for i in range(len(objectives))
+                                for text in (_mean(value.best(i)), _mean(value.baseline(i))))
+    ] for value in values]
     return Columns(head, rows)
 
 
 def csv_of(paths: list[str], values: list[Value]) -> str:
     """A line for each run and objective."""
-    rows = [[*value.settings, run.config.get("seed"), goal.name, _best(run, i),
-             run.baseline.values[i] if run.baseline else None, run.comparable[0].name if run.comparable else ""]
-            for value in values for run in value.runs for i, goal in enumerate(run.objectives)]
+    rows = [[
+        *value.settings,
+        run.config.get("seed"), goal.name,
+        _best(run, i), run.baseline.values[i] if run.baseline else None,
+        run.comparable[0].name if run.comparable else ""
+    ] for value in values for run in value.runs for i, goal in enumerate(run.objectives)]
     return csv_text([*paths, "seed", "objective", "best", "baseline", "candidate"], rows)
 
 
@@ -134,22 +148,39 @@ def sentences(paths: list[str], values: list[Value]) -> list[str]:
     if not paths:
         return [f"{counted(runs, 'run')} with the same settings, which differ in their seeds."]
     items = [f"{counted(runs, 'run')}; {counted(len(values), 'value')} of {joined(paths)}."]
-    apart = [path for path in paths if path.split(".")[0] in ("data", "evaluation", "objectives", "problem", "semantics")]
+    apart = [
+        path for path in paths
+        if path.split(".")[0] in ("data", "evaluation", "objectives", "problem", "semantics")
+    ]
     if apart:
-        items.append(f"A score means something else where {joined(apart)} {'differs' if len(apart) == 1 else 'differ'}: compare a run with "
+        items.append(f"A score means something else where {joined(apart)} "
+                     f"{'differs' if len(apart) == 1 else 'differ'}: compare a run with "
                      "its own baseline.")
-    single = " One run of a value says little: seed=1..5 makes several." if min(len(value.runs) for value in values) == 1 else ""
-    items.append(f"What a search returns looks better than it is; a re-test judges what it found.{single}")
+    single = " One run of a value says little: seed=1..5 makes several." if min(
+        len(value.runs) for value in values) == 1 else ""
+    items.append(f"What a search returns looks better than it is; a re-test judges what it "
+                 f"found.{single}")
     return items
 
 
 def report(runs: Sequence[Run], command: str) -> tuple[Report, str]:
     """The page, and its numbers as CSV."""
     paths, values = grouped(runs)
-    drawn = {f"{goal.name}.svg": found for i, goal in enumerate(runs[0].objectives) if (found := picture(paths, values, i))}
-    return Report.of_findings(f"{runs[0].name}: {joined(paths) or 'seeds'}", sentences(paths, values), [
-        Chapter("values", "Values", [table(paths, values), Paragraph("Means over seeds, with 95 % intervals where there are several.")]),
-        Chapter("pictures", "Pictures", [Pictures(drawn)] if drawn else [])], command), csv_of(paths, values)
+    drawn = {
+        f"{goal.name}.svg": found for i, goal in enumerate(runs[0].objectives)
+        if (found := picture(paths, values, i))
+    }
+    return Report.of_findings(
+        f"{runs[0].name}: "
+        f"{joined(paths) or 'seeds'}", sentences(paths, values), [
+            Chapter("values", "Values", [
+                table(paths, values),
+                Paragraph("Means over seeds, with 95 % "
+                          "intervals where there are "
+                          "several.")
+            ]),
+            Chapter("pictures", "Pictures", [Pictures(drawn)] if drawn else [])
+        ], command), csv_of(paths, values)
 
 
 def runs_of(path: pathlib.Path) -> list[pathlib.Path]:
@@ -160,14 +191,17 @@ def runs_of(path: pathlib.Path) -> list[pathlib.Path]:
     if not path.is_dir() or is_run(path):
         return [path]
     found = [folder for folder in path.iterdir() if folder.is_dir() and is_run(folder)]
-    return sorted(found, key=lambda folder: [(float(part), "") if i % 2 else (0.0, part)
-                                             for i, part in enumerate(re.split(r"(\d+(?:\.\d+)?)", folder.name))]) or [path]
+    return sorted(
+        found, key=lambda folder: [(float(part), "") if i % 2 else (0.0, part)
+                                   for i, part in enumerate(
+                                       re.split(r"(\d+(?:\.\d+)?)", folder.name))]) or [path]
 
 
 @program
 def main(arguments: list[str]) -> None:
     """The program; nothing is written where input is bad."""
-    parser = argparse.ArgumentParser(prog="sweep.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="sweep.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", metavar="RUN")
     parser.add_argument("-o", "--output", metavar="FOLDER", default=".")
     options = parser.parse_args(arguments)

@@ -38,7 +38,8 @@ def _not_applicable(run: Run, found: list[Gene]) -> Html | None:
     if not names:
         return None
     verb = "is" if len(names) == 1 else "are"
-    return note(f"{listed(names, 8)} {verb} not applicable to mechanisms in which another option leaves "
+    return note(f"{listed(names, 8)} {verb} not applicable to mechanisms in which another option "
+                f"leaves "
                 "nothing to choose. Their rows leave these mechanisms out.")
 
 
@@ -53,14 +54,15 @@ def _effects(run: Run, objective: int) -> Html | None:
     return folded("Effects of options across mechanisms", join(
         table(["gene", "option", "instead of", f"changes {run.objectives[objective].title} by",
                "95 % interval", "p (Holm)", "mechanisms"], rows),
-        note("Least squares over all genes; what options do only together counts as error, and that "
+        note("Least squares over all genes; what options do only together counts as error, and "
+             "that "
              "a search chose the mechanisms is not known to it. A gene that is not applicable adds "
              "nothing. Intervals stand each for itself.")))
 
 
 def by_option(run: Run, gene: Gene) -> dict[str, list[Candidate]]:
-    """The comparable candidates to which a gene applies by its option, in the space's order, then as
-    found."""
+    """The comparable candidates to which a gene applies by its option, in the space's order, then
+    as found."""
     groups: dict[str, list[Candidate]] = {option: [] for option in gene.options}
     for candidate in run.comparable:
         if (option := gene.option(candidate.label)) is not None:

@@ -27,7 +27,8 @@ def section(run: Run) -> Section | None:
         earlier = sorted({steps // 3, 2 * steps // 3} - {0})
         return Section("curves", "Learning curves", paragraph(prose(
             "Every training was validated at its end alone. "
-            + (f"`training.checkpoints: {earlier}` validates at these steps, too, and shows here how "
+            + (f"`training.checkpoints: {earlier}` validates at these steps, too, and shows here "
+               f"how "
                "mechanisms learned." if earlier else ""))))
     found = agreement(run, known)
     return Section("curves", "Learning curves", join(
@@ -220,9 +221,12 @@ def _reading(run: Run, found: Agreement) -> Html:
                 Cell(percent(_saved(found, own))), Cell(_tau(own.tau.point)),
                 Cell(f"{_tau(own.tau.low)} to {_tau(own.tau.high)}")]
                for own in found.checkpoints]),
-        note(f"By step: how many of the final top {top} were in the top {top}; how many of the best "
-             f"held all {top}, and the steps saved had the others been stopped there; Kendall's rank "
-             "correlation \u03c4 with the end, its interval for other mechanisms drawn as these were. "
+        note(f"By step: how many of the final top {top} were in the top {top}; how many of the "
+             f"best "
+             f"held all {top}, and the steps saved had the others been stopped there; Kendall's "
+             f"rank "
+             "correlation \u03c4 with the end, its interval for other mechanisms drawn as these "
+             "were. "
              "Hindsight: a search that had stopped some would have asked for others"
              + ("." if seeds > 1 else
                 ", and with one seed each a part of the final order is luck.")

@@ -92,11 +92,11 @@ def _worst(run: Run, ordered: list, objective: int) -> Html | None:
     if len(ordered) < 2 * WORST:
         return None
     name = run.objectives[objective].title
-    rows = [
-        [Cell(mechanism(candidate.label, candidate.brief), left=True), Cell(number(candidate.values[objective])),
-         Cell(candidate.n_text)]
-        for candidate in reversed(ordered[-WORST:])
-    ]
+    rows = [[
+        Cell(mechanism(candidate.label, candidate.brief), left=True),
+        Cell(number(candidate.values[objective])),
+        Cell(candidate.n_text)
+    ] for candidate in reversed(ordered[-WORST:])]
     return join(element("h3", "The worst"),
                 table(["mechanism", name, "n"], rows,
                       marked=[candidate.rank for candidate in reversed(ordered[-WORST:])]))

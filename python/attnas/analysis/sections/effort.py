@@ -101,8 +101,8 @@ class _Worker:
 
 
 def _workers(run: Run) -> list[_Worker]:
-    """By what evaluations say of who made them when. A stay of a paused training is recorded over the
-    one before, so that nothing is known with rungs."""
+    """By what evaluations say of who made them when. A stay of a paused training is recorded over
+    the one before, so that nothing is known with rungs."""
     by_process: dict[tuple[str, int], dict[int, list[Evaluation]]] = {}
     for one in run.evaluations:
         own = one.measured
@@ -147,7 +147,8 @@ def _by_worker(run: Run) -> Html | None:
     return join(element("h3", "By worker"),
                 table(["worker", "at work", "lost", "there", "trainings"], rows),
                 paragraph("There: from the start of its first training to the end of its last "
-                          "one. Lost: waiting for the slowest of a batch and for the algorithm, and "
+                          "one. Lost: waiting for the slowest of a batch and for the algorithm, "
+                          "and "
                           "trainings that were not finished."
                           + (f" The {MOST_WORKERS} that lost most."
                              if len(workers) > MOST_WORKERS else "")))

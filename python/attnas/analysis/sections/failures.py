@@ -46,8 +46,10 @@ def _stopped(run: Run) -> Html | None:
     stopped = sum(evaluation.status == "stopped_early" for evaluation in run.evaluations)
     if not stopped:
         return None
-    return paragraph(f"{counted(stopped, 'training')} stopped early: what such a mechanism scored is "
-                     "the score of an earlier step, which compares with no other; it is neither best "
+    return paragraph(f"{counted(stopped, 'training')} stopped early: what such a mechanism scored "
+                     f"is "
+                     "the score of an earlier step, which compares with no other; it is neither "
+                     "best "
                      "nor on the front.")
 
 
@@ -62,7 +64,8 @@ def _rejected(run: Run) -> Html | None:
         for constraint, names in sorted(groups.items(), key=lambda item: -len(item[1]))
     ]
     return join(
-        paragraph(f"{counted(len(run.rejected), 'mechanism')} rejected by constraints: no failures, "
+        paragraph(f"{counted(len(run.rejected), 'mechanism')} rejected by constraints: no "
+                  f"failures, "
                   "and before training nothing was spent on them."),
         table(["constraint on", "for example", "mechanisms"], rows[:MOST_ROWS]))
 

@@ -42,7 +42,8 @@ def _figures(run: Run) -> dict[str, Figure]:
     if not run.several:
         return {"ranking": Figure(
             lambda width: _ranking(run, width),
-            f"The best {min(MOST_RANKED, len(run.ranking))} of {len(run.ranking)} mechanisms. Small "
+            f"The best {min(MOST_RANKED, len(run.ranking))} of {len(run.ranking)} mechanisms. "
+            f"Small "
             "dots: single trainings." + (" Dashed: the baseline." if run.baseline else ""))}
     pairs = list(combinations(range(len(run.objectives)), 2))
     names = (["front"] if len(pairs) == 1 else
@@ -57,7 +58,8 @@ def _reading(run: Run) -> str:
             + ". Pale: everything else that was evaluated; arrows lie beyond an axis. "
             + ("Red: the baseline. " if run.baseline else "")
             + ("The steps bound what the front attains." if len(run.objectives) == 2 else
-               "With more than two objectives a mechanism can be on the front without looking so in "
+               "With more than two objectives a mechanism can be on the front without looking so "
+               "in "
                "any one pair."))
 
 
@@ -181,11 +183,13 @@ def _ranking(run: Run, width: float) -> Picture:
     x = value_axis(values, objective.maximise, [c.values[0] for c in listed])
     picture.bottom_axis(frame, x, objective.title, grid=True)
     if run.baseline and not narrow:
-        picture.line(x(run.baseline.values[0]), frame.top, x(run.baseline.values[0]), frame.bottom, "dashed")
+        picture.line(x(run.baseline.values[0]), frame.top, x(run.baseline.values[0]), frame.bottom,
+                     "dashed")
     for i, candidate in enumerate(listed):
         y = frame.top + row * (i + 0.5) + (6 if narrow else 0)
         if run.baseline and narrow:  # between the names, which stand above their values
-            picture.line(x(run.baseline.values[0]), y - 5, x(run.baseline.values[0]), y + 15, "dashed")
+            picture.line(x(run.baseline.values[0]), y - 5, x(run.baseline.values[0]), y + 15,
+                         "dashed")
         is_baseline = run.baseline is not None and candidate.name == run.baseline.name
         place = "" if i >= len(shown) else str(i + 1)
         name = shortened(candidate.brief, 44 if narrow else 52)

@@ -41,7 +41,8 @@ def _pictures(run: Run, best: list[tuple[Ask, float]]) -> dict[str, Figure]:
     found["progress"] = Figure(
         lambda width: _values(run, best, width, by_time=False),
         f"Every answer to the algorithm, by {kind} spent. Green: the best so far"
-        + (", as the search believed by then, where further trainings of a candidate replace its value" if risen else "")
+        + (", as the search believed by then, where further trainings of a candidate replace its "
+           "value" if risen else "")
         + ". Hollow: answered "
         "by an earlier evaluation. \u00d7: failed or rejected by constraints; arrows: beyond the "
         "axis.")
@@ -53,8 +54,8 @@ def _pictures(run: Run, best: list[tuple[Ask, float]]) -> dict[str, Figure]:
 
 
 def _best(run: Run) -> list[tuple[Ask, float]]:
-    """After every ask the best value that the search believes of a candidate by then, minimised, from
-    the first one on; of what was stopped early only where nothing else was trained."""
+    """After every ask the best value that the search believes of a candidate by then, minimised,
+    from the first one on; of what was stopped early only where nothing else was trained."""
     values = [ask.believed[0] if ask.believed else np.inf for ask in run.asks]
     if not np.isfinite(values).any():
         values = [ask.fitness[0] if ask.usable else np.inf for ask in run.asks]
@@ -131,7 +132,8 @@ def _hypervolume(run: Run, trace: list[tuple[Ask, float]], width: float) -> Pict
         alone = hypervolume([run.scaled(run.baseline.fitness)],
                             [run.reference_point] * len(run.objectives))
     y = value_axis(values, True, [*values, *([alone] if alone > 0 else [])])
-    y.low = max(y.low, 0.0)  # no hypervolume is less; where nothing lies within the ranges all are 0
+    # no hypervolume is less; where nothing lies within the ranges all are 0
+    y.low = max(y.low, 0.0)
     x = _trainings_axis(run)
     x.start, x.end = frame.left, frame.right
     _batch_bands(picture, frame, run, x)
@@ -201,7 +203,8 @@ def _values(run: Run, best: list[tuple[Ask, float]], width: float, by_time: bool
         else:
             picture.sign(place(ask), y(value), "\u2191" if value > y.high else "\u2193",
                          "edge-text", words, rank)
-    steps = [(place(ask), y(objective.natural(value))) for ask, value in [*thinned(best), (run.asks[-1], best[-1][1])]]
+    steps = [(place(ask), y(objective.natural(value)))
+             for ask, value in [*thinned(best), (run.asks[-1], best[-1][1])]]
     picture.steps(steps, "line")
     if run.baseline:
         picture.text(frame.right - 4, y(run.baseline.values[0]) - 6,

@@ -67,7 +67,8 @@ def _picture(run: Run, shown: list[Candidate], objective: int, width: float) -> 
                      shortened(candidate.brief, 46 if narrow else 53),
                      "code small label" + colour)
         found = run.replicates(candidate, objective)
-        mean, low, high = interval(list(found.values())).within(*limits(described.key or described.name))
+        mean, low, high = interval(list(
+            found.values())).within(*limits(described.key or described.name))
         if not math.isnan(low):
             picture.line(x(low), y, x(high), y, "baseline" if is_baseline else "interval")
             for end, sign in ((low, "\u25c2"), (high, "\u25b8")):
@@ -86,8 +87,11 @@ def _picture(run: Run, shown: list[Candidate], objective: int, width: float) -> 
     return picture
 
 
-def _interval(run: Run, shown: list[Candidate], objective: int) -> Callable[[list[float]], Interval]:
-    """Of a mean: Student's, or where runs of a mechanism may fail and chance is known, as mean_with_failures() has it."""
+def _interval(run: Run, shown: list[Candidate],
+              objective: int) -> Callable[[list[float]], Interval]:
+    """Of a mean: Student's, or where runs of a mechanism may fail and chance is known, as
+    mean_with_failures() has it.
+    """
     key = run.objectives[objective].key or run.objectives[objective].name
     chance = run.facts.get("chance") or {}
     if key == "accuracy":
@@ -96,8 +100,11 @@ def _interval(run: Run, shown: list[Candidate], objective: int) -> Callable[[lis
         plateau, loss = math.exp(chance.get("nll", math.nan)), np.log
     else:
         return mean_interval
-    line = failure_line([loss(list(run.replicates(each, objective).values())) for each in shown], float(loss([plateau])[0]))
-    return lambda values: mean_with_failures(values, loss(values) > line, plateau) if math.isfinite(line) else mean_interval(values)
+    line = failure_line([loss(list(run.replicates(each, objective).values())) for each in shown],
+                        float(loss([plateau])[0]))
+    return lambda values: mean_with_failures(values,
+                                             loss(values) > line, plateau) if math.isfinite(
+                                                 line) else mean_interval(values)
 
 
 def _table(run: Run, objective: int, shown: set[str]) -> object:

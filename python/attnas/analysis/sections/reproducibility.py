@@ -22,8 +22,10 @@ def section(run: Run) -> Section:
         paragraph("Save the configuration below as ", element("code", f"{run.name}.yaml"),
                   ", then:"),
         copyable(command),
-        paragraph("Answers were told to the algorithm as they arrived (algorithm.order: arrival). They are recorded, so that this run "
-                  "continues exactly, but another one of the same configuration may find something else.")
+        paragraph("Answers were told to the algorithm as they arrived (algorithm.order: arrival). "
+                  "They are recorded, so that this run "
+                  "continues exactly, but another one of the same configuration may find "
+                  "something else.")
         if (run.config.get("algorithm") or {}).get("order") == "arrival" else "",
         _facts(run),
         folded("Configuration, every setting with its effective value", copyable(_yaml(run))),
@@ -56,7 +58,8 @@ def _facts(run: Run) -> Html:
     rows.append(("seed of the run", run.config.get("seed")))
     replicates = {evaluation.replicate for evaluation in run.evaluations}
     held_out = sum(replicate >= FIRST_HELD_OUT for replicate in replicates)
-    for what, most in (("seeds of a mechanism", held_out if run.listed else len(replicates) - held_out),
+    for what, most in (("seeds of a mechanism",
+                        held_out if run.listed else len(replicates) - held_out),
                        ("held-out seeds of a mechanism", 0 if run.listed else held_out)):
         rows.append((what, f"up to {most}" if most else None))
     ids = "".join(sorted(evaluation.id for evaluation in run.evaluations))

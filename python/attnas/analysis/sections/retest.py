@@ -31,7 +31,8 @@ def section(run: Run) -> Section | None:
         return _comparison(run) if retest else None
     if retest_lacks(run):
         return Section("retest", "Re-test", paragraph(
-            "The re-test, which trains the best mechanisms and the baseline again on held-out seeds, is not finished"
+            "The re-test, which trains the best mechanisms and the baseline again on held-out "
+            "seeds, is not finished"
             + ("." if run.at_work else ": the same command continues.")))
     if not retest.get("candidates"):
         return None
@@ -47,38 +48,49 @@ def section(run: Run) -> Section | None:
 
 
 def pictures(run: Run) -> dict[str, Figure]:
-    """The picture of the re-test, or of what was listed, by the name of its file; none where there is none."""
+    """The picture of the re-test, or of what was listed, by the name of its file; none where there
+    is none.
+    """
     records = run.retest.get("candidates") or []
     if run.noisy is None or not records:
         return {}
     objective = run.objectives[run.noisy]
     words = f"Mean over the seeds, with its {_interval(run.retest)}."
     if not run.listed:
-        beyond = " beyond the baseline's" if any(record["role"] == "baseline" for record in records) else ""
-        words = ("Hollow: the score that the search saw. Filled: mean over held-out seeds, with its "
-                 f"{_interval(run.retest)}. A shift to the worse{beyond} is selection bias: the best of many draws was "
+        beyond = " beyond the baseline's" if any(record["role"] == "baseline"
+                                                 for record in records) else ""
+        words = ("Hollow: the score that the search saw. Filled: mean over held-out seeds, with "
+                 "its "
+                 f"{_interval(run.retest)}. A shift to the worse{beyond} is selection bias: the "
+                 f"best of many draws was "
                  "also a lucky one.")
     found = {"retest": Figure(lambda width: _picture(run, records, objective, width), words)}
     pairs = _pairs(run, records)
     if pairs:
         found["pairs"] = Figure(
             lambda width: _paired_picture(pairs, measure_of(run.retest), width),
-            f"A line is a seed: it joins the baseline's {measure_of(run.retest).title} (ring, above) with the mechanism's (dot, below). Lines that all "
+            f"A line is a seed: it joins the baseline's {measure_of(run.retest).title} (ring, "
+            f"above) with the mechanism's (dot, below). Lines that all "
             "lean to one side are a difference; lines that cross are none." + _beyond(run),
             title="The same seeds, pair by pair")
     return found
 
 
 def _beyond(run: Run) -> str:
-    """That mechanisms have seeds of their own number, where they were added until something was decided."""
+    """That mechanisms have seeds of their own number, where they were added until something was
+    decided.
+    """
     if not run.retest.get("until"):
         return ""
-    return f" Seeds were added until each mechanism was decided to {100 * run.retest['until']:g} {measure_of(run.retest).unit}."
+    return (
+        f" Seeds were added until each mechanism was decided to {100 * run.retest['until']:g} "
+        f"{measure_of(run.retest).unit}.")
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """A mechanism's values on the test split and the baseline's: (seed, baseline, mechanism) each."""
+    """A mechanism's values on the test split and the baseline's: (seed, baseline, mechanism) each.
+    """
 
     label: str
     seeds: list[tuple[int, float, float]]
@@ -110,7 +122,8 @@ def _paired_picture(all_pairs: list[Pairs], measure: Measure, width: float) -> P
     row = 64.0 if narrow else 50.0
     left = 8.0 if narrow else 400.0
     frame = Frame(left, 10, width - 14, 10 + row * len(all_pairs))
-    picture = Picture(width, frame.bottom + 48, f"{measure.title} of each mechanism and the baseline, seed by seed")
+    picture = Picture(width, frame.bottom + 48, f"{measure.title} of each mechanism and the "
+                                                f"baseline, seed by seed")
     values = [value for pairs in all_pairs for _, *both in pairs.seeds for value in both]
     x = value_axis(values, measure.accuracy, values)
     picture.bottom_axis(frame, x, measure.title, grid=True)
@@ -119,8 +132,8 @@ def _paired_picture(all_pairs: list[Pairs], measure: Measure, width: float) -> P
         below = above + 24
         if i % 2 == 1:
             picture.rectangle(0, frame.top + row * i, width, row, "band")
-        picture.text(left if narrow else 2, above - 16 if narrow else above + 16, shortened(pairs.label, 46 if narrow else 53),
-                     "code small label")
+        picture.text(left if narrow else 2, above - 16 if narrow else above + 16,
+                     shortened(pairs.label, 46 if narrow else 53), "code small label")
         for seed, baseline, own in pairs.seeds:
             words = tip(pairs.label, f"seed {seed}: {number(own)}, the baseline {number(baseline)}",
                         f"{signed(measure.between(own, baseline))} {measure.unit}")
@@ -149,18 +162,22 @@ def _probability(run: Run) -> str:
 
 def _reading(run: Run) -> Html:
     compared = latex.rows(run)
-    held = " Intervals and p hold however often one looks, but those of controls." if run.retest.get("until") else ""
+    often = " Intervals and p hold however often one looks, but those of controls."
+    held = often if run.retest.get(
+        "until") else ""
     what = ("test accuracy, in points" if measure_of(run.retest).accuracy else
             "test perplexity (that of nll d, in nats, is exp(d) - 1)")
     shares = " p of shares: of an exact test of pairs of which one fails, by Holm, too." if any(
         row["p_shares"] == row["p_shares"] for row in compared) else ""
-    best = (f" {_probability(run)}: the probability that the mechanism is {'on the front' if run.several else 'the best'}, given the "
+    best = (f" {_probability(run)}: the probability that the mechanism is "
+            f"{'on the front' if run.several else 'the best'}, given the "
             f"noise, by values of the {run.retest['probability_split']} split." if any(
                 row["probability"] == row["probability"] for row in compared) else "")
     return note(f"Differences are in {what}, paired over seeds; "
                 "intervals stand each for itself, p is corrected by Holm over all comparisons of "
                 "the verdict. Effect size: standardised mean difference of the pairs, "
-                f"Hedges-corrected; below zero is better. {latex.note_of_runs(compared)}{shares}{best}{held}")
+                f"Hedges-corrected; below zero is better. "
+                f"{latex.note_of_runs(compared)}{shares}{best}{held}")
 
 
 def _differences(run: Run, records: list[dict]) -> Html | None:
@@ -173,16 +190,20 @@ def _differences(run: Run, records: list[dict]) -> Html | None:
                 continue
             low, high = (finite_or(found[key], NAN) for key in ("low", "high"))
             rows.append([
-                Cell(mechanism(run.label(record["candidate"]), record["label"]), left=True), Cell(objective.title, left=True),
+                Cell(mechanism(run.label(record["candidate"]), record["label"]), left=True),
+                Cell(objective.title, left=True),
                 Cell(_ranged(signed(found["difference"]), range_text(low, high))),
-                Cell(p_value(found["p_holm"])), Cell(str(found["n"]))])
+                Cell(p_value(found["p_holm"])),
+                Cell(str(found["n"]))
+            ])
     if not rows:
         return None
     return join(
         table(["mechanism", "objective", f"difference ({_interval(run.retest)})", "p (Holm)", "n"],
               rows),
         note("Differences from the baseline on the validation split, in the objective's unit, by "
-             f"{'' if run.retest.get('until') else 't-tests of '}pairs of equal seeds; p by Holm over the mechanisms of each objective."))
+             f"{'' if run.retest.get('until') else 't-tests of '}pairs of equal seeds; p by Holm "
+             f"over the mechanisms of each objective."))
 
 
 def _ranged(value: str, interval: str) -> Html:
@@ -200,15 +221,18 @@ def _scores(run: Run, record: dict[str, Any]) -> tuple[float, float, float, floa
     place = run.noisy or 0
     seen = finite_or(record["search"][place], NAN) if record["search"] else NAN
     found = record["retest"][place] or {}
-    return (run.objectives[place].natural(seen), *(finite_or(found.get(key), NAN) for key in ("mean", "low", "high")))
+    return (run.objectives[place].natural(seen), *(finite_or(found.get(key), NAN)
+                                                   for key in ("mean", "low", "high")))
 
 
 def _on_axis(records: list[dict], scores: list[tuple[float, float, float, float]]) -> list[float]:
-    """The values that the axis has to show. Controls may be so far off that nothing could be seen of the others:
-    their means stand at the edge then."""
+    """The values that the axis has to show. Controls may be so far off that nothing could be seen
+    of the others: their means stand at the edge then."""
     def known(controls: bool) -> list[float]:
-        return [value for record, score in zip(records, scores) if (record["role"] == "control") == controls
-                for value in score if value == value]
+        return [
+            value for record, score in zip(records, scores)
+            if (record["role"] == "control") == controls for value in score if value == value
+        ]
 
     own = known(False)
     if not own:
@@ -267,7 +291,8 @@ def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
         return None
     average = sum(shifts) / len(shifts)
     worse = sum(objective.is_better(0.0, shift) for shift in shifts)
-    text = (f"From search to re-test {objective.name} moved by {signed(average)} on average over the "
+    text = (f"From search to re-test {objective.name} moved by {signed(average)} on average over "
+            f"the "
             f"{len(shifts)} selected mechanisms; {worse} of them became worse.")
     common = [mean - seen for record in records if record["role"] == "baseline"
               for seen, mean, *_ in [_scores(run, record)] if mean == mean and seen == seen]
@@ -284,22 +309,37 @@ def _table(run: Run, records: list[dict]) -> Html:
     scores = [[row[objective.name] for row in compared] for objective in run.objectives]
     titles = [objective.title for objective in run.objectives]
     if not run.listed:
-        scores, titles = zip(*(_scores(run, record)[:2] for record in records)), ["search", "re-test"]
+        scores, titles = zip(*(_scores(run, record)[:2]
+                               for record in records)), ["search", "re-test"]
 
     def cells(key: str, text: Callable[[float], object]) -> list[object]:
-        return [NOTHING if row[key] is None or row[key] != row[key] else text(row[key]) for row in compared]
+        return [
+            NOTHING if row[key] is None or row[key] != row[key] else text(row[key])
+            for row in compared
+        ]
 
     columns = [
-        ("mechanism", [mechanism(run.label(row["candidate"]), row["mechanism"]) for row in compared]),
+        ("mechanism",
+         [mechanism(run.label(row["candidate"]), row["mechanism"]) for row in compared]),
         ("role", [row["role"] for row in compared]),
-        (f"difference, {measure.unit} ({_interval(run.retest)})",
-         [_ranged(signed(row["percent"]), range_text(row["percent_low"], row["percent_high"])) if row["n"] else NOTHING for row in compared]),
-        ("p (Holm)", cells("p_holm", p_value)), ("n", cells("n", str)),
-        ("solved", [_ranged(*cell[:-1].split(" (")) if "(" in cell else cell for cell in more.get("solved", [])]),
-        ("rate", more.get("rate", [])),
+        (f"difference, {measure.unit} ({_interval(run.retest)})", [
+            _ranged(signed(row["percent"]), range_text(row["percent_low"], row["percent_high"]))
+            if row["n"] else NOTHING for row in compared
+        ]), ("p (Holm)", cells("p_holm", p_value)), ("n", cells("n", str)),
+        ("solved", [
+            _ranged(*cell[:-1].split(" (")) if "(" in cell else cell
+            for cell in more.get("solved", [])
+        ]), ("rate", more.get("rate", [])),
         *((title, [*map(number, own)]) for title, own in zip(titles, scores)),
-        (measure.title, cells("test_perplexity", number)), ("median of solved", more.get("median of solved", [])),
-        ("p of shares", cells("p_shares", p_value)), (f"{_probability(run)}, {run.retest['probability_split']}", cells("probability", percent)),
-        ("effect size", cells("effect_size", signed))]
+        (measure.title, cells("test_perplexity", number)),
+        ("median of solved", more.get("median "
+                                      "of solved", [])), ("p of shares", cells("p_shares",
+                                                                               p_value)),
+        (f"{_probability(run)}, "
+         f"{run.retest['probability_split']}", cells("probability", percent)),
+        ("effect size", cells("effect_size", signed))
+    ]
     said = [(head, own) for head, own in columns if {*own} - {NOTHING}]
-    return table([head for head, _ in said], [[Cell(cell, left=i < 2) for i, cell in enumerate(row)] for row in zip(*(own for _, own in said))])
+    return table([head for head, _ in said],
+                 [[Cell(cell, left=i < 2) for i, cell in enumerate(row)]
+                  for row in zip(*(own for _, own in said))])

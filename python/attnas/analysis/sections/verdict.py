@@ -8,7 +8,8 @@ from attnas.analysis.html import Html, element, join, mechanism, prose
 from attnas.analysis.latex import one_rate
 from attnas.analysis.page import Section, note, paragraph
 from attnas.analysis.run import Candidate, Run, finite_or
-from attnas.analysis.words import counted, duration, listed, number, p_value, percent, range_text, signed
+from attnas.analysis.words import (counted, duration, listed, number, p_value, percent, range_text,
+                                   signed)
 
 
 def section(run: Run) -> Section:
@@ -17,8 +18,9 @@ def section(run: Run) -> Section:
 
 
 def words(run: Run) -> list[Html]:
-    """Paragraphs: what has to be known first, as that all is at one learning rate, or the baseline is behind a control or failed, then
-    the verdict of the re-test where there is one, else what the search alone can say."""
+    """Paragraphs: what has to be known first, as that all is at one learning rate, or the baseline
+    is behind a control or failed, then the verdict of the re-test where there is one, else what the
+    search alone can say."""
     first = [one_rate(run), *run.warnings, _failed_baseline(run)]
     return [*map(paragraph, filter(None, first)), *_found(run)]
 
@@ -84,8 +86,11 @@ def _listed(run: Run, running: str) -> list[Html]:
         if run.retest.get("voided"):
             who = "The baseline and its controls alone"
         elif until:
-            how = f"at most {seeds}, added until each was decided to {100 * until:g} %, the same for all"
-        parts.append(note(f"{who} were trained on {how}, which no search uses, and nothing was selected by its score."))
+            how = (
+                f"at most {seeds}, added until each was decided to {100 * until:g} %, the same "
+                f"for all")
+        parts.append(note(f"{who} were trained on {how}, which no search uses, and nothing was "
+                          f"selected by its score."))
     return parts
 
 
@@ -93,7 +98,8 @@ def retest_lacks(run: Run) -> bool:
     """Whether a re-test is to follow the search and is not recorded."""
     retest = run.config.get("retest")
     replicates = retest.get("replicates") if isinstance(retest, dict) else retest
-    return not run.listed and bool(run.ranking) and finite_or(replicates, 0.0) > 0 and not run.retest
+    return not run.listed and bool(run.ranking) and finite_or(replicates,
+                                                              0.0) > 0 and not run.retest
 
 
 def _running(run: Run) -> str:
@@ -140,7 +146,8 @@ def _one(run: Run) -> Html:
         return join(*says, f" ({_seeds(best)})." if run.trained else ".")
     if baseline.name == best.name:
         return join(_spent(run), "no mechanism scored better than the baseline, ",
-                    mechanism(best.label, best.brief), f": {objective.name} {number(best.values[0])} "
+                    mechanism(best.label, best.brief), f": {objective.name} "
+                                                       f"{number(best.values[0])} "
                     f"({_seeds(best)}).")
     if not objective.is_better(best.values[0], baseline.values[0]):
         return join(*says, f", no better than the baseline's {number(baseline.values[0])} "
@@ -168,7 +175,8 @@ def _several(run: Run) -> Html:
     elif any(c.name == run.baseline.name for c in run.front):
         says.append("The baseline is on the front itself.")
     elif equal := sum(c.fitness == run.baseline.fitness for c in run.front):
-        says.append(f"{counted(equal, 'member')} of the front scored the same as the baseline in every "
+        says.append(f"{counted(equal, 'member')} of the front scored the same as the baseline in "
+                    f"every "
                     "objective, and none better.")
     else:
         says.append("No mechanism scored at least as well as the baseline in every objective.")
@@ -189,7 +197,8 @@ def _certainty(run: Run) -> str:
     if run.measured_once(objective):
         return f"{one_measurement(run, objective)}."
     name = run.objectives[objective].name
-    retest = ("the re-test on held-out seeds, which is not finished, will say more." if retest_lacks(run)
+    retest = ("the re-test on held-out seeds, which is not finished, will say "
+              "more." if retest_lacks(run)
               else "re-test the best on held-out seeds (`retest` in the configuration).")
     if len(run.comparable) < 2:
         return (f"{'One mechanism is' if run.comparable else 'What was stopped early allows'} no "
@@ -219,7 +228,8 @@ def _options(run: Run, objective: int) -> str:
         return ""
     clear = [each for each in found if each.significant]
     first = max(clear, key=lambda each: abs(each.value)) if clear else found[0]
-    change = (f"{first.gene.replace('_', ' ')} {first.option} instead of {first.instead_of} changes "
+    change = (f"{first.gene.replace('_', ' ')} {first.option} instead of {first.instead_of} "
+              f"changes "
               f"{run.objectives[objective].name} by {signed(first.value)} (95 % interval "
               f"{range_text(first.low, first.high)}, {p_value(first.p_holm)} after Holm over "
               f"{counted(len(found), 'option')}; {first.n} and {first.n_instead} mechanisms, the "
@@ -239,7 +249,8 @@ def _largest(run: Run, compared: list[Difference], objective: int) -> str:
         text += f", {worse} of {len(compared)} significantly worse"
     if not run.objectives[objective].is_better(first.value, 0.0):
         return f"{text}; none scored better at all."
-    return (f"{text}: the largest difference for the better is {signed(first.value)} (95 % interval "
+    return (f"{text}: the largest difference for the better is {signed(first.value)} (95 % "
+            f"interval "
             f"{range_text(first.low, first.high)}, {p_value(first.p_holm)} after Holm over "
             f"{counted(len(compared), 'comparison')}, n = {first.n}).")
 
