@@ -2,9 +2,7 @@
 import json
 import os
 import random
-import subprocess
 import sys
-import unicodedata
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -77,15 +75,6 @@ class Characters(unittest.TestCase):
         self.assertEqual(model_tokens.Tokens(json.dumps(tokenizer)).ids("e\u0301".encode()), [0, 0])
         tokenizer["normalizer"] = {"type": "NFC"}
         self.assertEqual(model_tokens.Tokens(json.dumps(tokenizer)).ids("e\u0301".encode() + b"\xff"), [2, 0])
-
-
-class Unicode(unittest.TestCase):
-    @unittest.skipUnless(unicodedata.unidata_version == "14.0.0", "another version of Unicode")
-    def test_the_table_is_what_makes_it(self):
-        folder = os.path.join(ROOT, "src", "data")
-        made = subprocess.run([sys.executable, os.path.join(folder, "unicode_ranges.py")], check=True, capture_output=True).stdout
-        with open(os.path.join(folder, "unicode_ranges.hpp"), "rb") as file:
-            self.assertEqual(file.read(), made)
 
 
 if __name__ == "__main__":
