@@ -49,7 +49,7 @@ class AddedComponents(unittest.TestCase):
 
     SCHEMA = {
         "genes": [gene if gene["name"] != "normalization" else
-                  {**gene, "options": [{"key": key, "voids": ["temperature"]}
+                  {**gene, "options": [{"key": key, "label": key, "voids": ["temperature"]}
                                        for key in ("relu_norm", "squared_relu_norm")]}
                   for gene in OLD["genes"]],
         "objectives": {**OLD["objectives"],
@@ -453,7 +453,7 @@ class Program(unittest.TestCase):
         digest = said_by(file)
         digest["models"] = {"genes": genes, "choices": choices, "differences": {}}
         digest["config"]["space"] = {"window": 32}
-        digest["baseline"] = {"candidate": baseline}
+        digest["baseline"] = {"candidate": baseline, "evaluations": []}
         file.write_text(text_of(digest), encoding="utf-8")
         self.assertEqual(self.run_program(file), (0, ""))
         text = self.written()
@@ -541,7 +541,7 @@ class Program(unittest.TestCase):
         digest["genes"] = [{"name": gene, "options": []} for gene in genes]
         for ask, name in zip(digest["asks"], names):
             ask["candidate"] = name
-        digest["baseline"] = {"candidate": "softmaxfixed/full"}
+        digest["baseline"] = {"candidate": "softmaxfixed/full", "evaluations": []}
         file.write_text(text_of(digest), encoding="utf-8")
         return file
 

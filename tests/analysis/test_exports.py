@@ -142,7 +142,8 @@ class Exports(unittest.TestCase):
                                   text=True).stdout
             read = pandas.read_csv(io.StringIO(text))
             for number, name in enumerate(names, 1):
-                members = self.results(name)["ranking" if options else "front"]
+                members = [one for one in self.results(name)["ranking"]
+                           if options or one["on_front"]]
                 expected = numpy.array([list(member["values"].values()) for member in members])
                 found = read[read.set == number].drop(columns="set").to_numpy()
                 numpy.testing.assert_allclose(found, expected, rtol=1e-14)
