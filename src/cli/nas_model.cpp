@@ -84,8 +84,8 @@ struct Options {
 
 /// Becomes the command of Python. @throws InputError where no Python has torch.
 [[noreturn]] void become_python(const std::vector<std::string>& words) {
-  const auto python = nas::find_python(
-      "import importlib.util; importlib.util.find_spec('torch').loader", "torch");
+  const auto python =
+      nas::find_python("import importlib.util; importlib.util.find_spec('torch').loader", "torch");
   if (!python) {
     throw nas::InputError(words.front() + (words.front() == "evaluate" ? " --text" : "") +
                           " needs Python with torch (Debian: apt-get install python3-torch; "
@@ -200,10 +200,9 @@ int take(const std::vector<std::string>& words, const Options& options) {
   const auto run = nas::read_run(words[1]);
   const auto candidate = nas::find_mechanism(run, words[2]);
   const auto label = run.label(candidate);
-  const fs::path keep =
-      options.keep.empty()
-          ? nas::folder_of_run(words[1]) / "attention" / nas::folder_name(label)
-          : fs::path(options.keep);
+  const fs::path keep = options.keep.empty()
+                            ? nas::folder_of_run(words[1]) / "attention" / nas::folder_name(label)
+                            : fs::path(options.keep);
   nas::TrainedModel trained(
       run, {.run = words[1],
             .candidate = candidate,
@@ -218,8 +217,8 @@ int take(const std::vector<std::string>& words, const Options& options) {
   const auto corpus = trained.corpus();
   nas::make_folder(options.output);
   nas::write_model_folder(
-      options.output,
-      nas::model_config(trained.architecture(), corpus, trained.experiment().data), corpus, model);
+      options.output, nas::model_config(trained.architecture(), corpus, trained.experiment().data),
+      corpus, model);
   auto json = held_out(corpus, options.sequences);
   json.update({{"folder", keep.string()},
                {"run", trained.experiment().name},
@@ -236,21 +235,21 @@ po::options_description options_of(Options& options) {
   po::options_description all("Options");
   all.add_options()  //
       ("text", po::value(&options.text), "evaluate: a file of text")(
-          "split", po::value(&options.split), "evaluate: valid or test (default: test)")  //
-      ("width", po::value(&options.width), "genes: width D of the residual stream")       //
+          "split", po::value(&options.split), "evaluate: valid or test (default: test)")    //
+      ("width", po::value(&options.width), "genes: width D of the residual stream")         //
       ("heads", po::value(&options.heads), "genes: heads of a layer that names no number")  //
       ("context", po::value(&options.context),
        "genes: L tokens, beside which a window has an effect or none (default: more than any)")  //
       ("semantics", po::value(&options.semantics),
-       "genes: corrected or published (default: corrected)")                               //
-      ("output,o", po::value(&options.output), "take: folder of what is written")          //
-      ("sequences", po::value(&options.sequences), "take: how many (default: 64)")         //
+       "genes: corrected or published (default: corrected)")                        //
+      ("output,o", po::value(&options.output), "take: folder of what is written")   //
+      ("sequences", po::value(&options.sequences), "take: how many (default: 64)")  //
       ("replicate", po::value(&options.replicate),
        "take: number of the training run (default: one whose weights are kept, else the first)")(
           "keep", po::value(&options.keep),
           "take: folder of weights that are trained again (default: RUN/attention/MECHANISM)")  //
-      ("plugin", po::value(&options.plugins), nas::kPluginHelp)      //
-      ("help,h", po::bool_switch(&options.help), "print this text")  //
+      ("plugin", po::value(&options.plugins), nas::kPluginHelp)                                 //
+      ("help,h", po::bool_switch(&options.help), "print this text")                             //
       ("version", po::bool_switch(&options.version), "print versions");
   return all;
 }
@@ -258,10 +257,9 @@ po::options_description options_of(Options& options) {
 /// Refuses options that another command has.
 void require_own(const std::string& command, const po::variables_map& given) {
   static const std::map<std::string, std::string> kCommands{
-      {"text", "evaluate"},  {"split", "evaluate"}, {"width", "genes"},
-      {"heads", "genes"},    {"context", "genes"},  {"semantics", "genes"},
-      {"sequences", "take"}, {"output", "take"},    {"replicate", "take"},
-      {"keep", "take"}};
+      {"text", "evaluate"},  {"split", "evaluate"},  {"width", "genes"},    {"heads", "genes"},
+      {"context", "genes"},  {"semantics", "genes"}, {"sequences", "take"}, {"output", "take"},
+      {"replicate", "take"}, {"keep", "take"}};
   for (const auto& [option, of] : kCommands) {
     if (of != command && given.count(option) > 0 && !given[option].defaulted()) {
       refuse("--" + option + " belongs to nas-model " + of);

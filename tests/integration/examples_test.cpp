@@ -293,7 +293,7 @@ TEST_F(LayerExamplesTest, PyTorchRefusesTheMixerByName) {
   const auto corpus = trained.corpus();
   const auto config = model_config(trained.architecture(), corpus, trained.experiment().data);
   const auto model = folder_->path() / "model";
-  write_model_folder(model, config, corpus, trained.load(), "");
+  write_model_folder(model, config, corpus, trained.load());
   const auto loaded = run_program(
       {python, "-B", "-c",
        "import sys; sys.path.insert(0, sys.argv[1]); import model; model.load(sys.argv[1])",

@@ -220,9 +220,9 @@ TEST_F(ResumeTest, AFolderRemovedOrMovedDuringATrainingRunDoesNotComeBack) {
 TEST_F(ResumeTest, RecordsOfAnotherResultsVersionAreRefusedBeforeAnyTraining) {
   const auto folder = folder_ / "run";
   ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
-  change(folder,
-         "UPDATE evaluations SET identity = "
-         "json_set(identity, '$.results_version', 1)");
+  change_fitted(folder / "store.sqlite",
+                "UPDATE evaluations SET identity = "
+                "json_set(identity, '$.results_version', 1)");
   const auto before = canonical_export(folder);
   EXPECT_EQ(run("nas-run", small_search(folder.string())), 2) << text();
   EXPECT_NE(text().find("results_version: 1 -> "), std::string::npos) << text();
@@ -233,9 +233,9 @@ TEST_F(ResumeTest, AnotherEnvironmentIsAWarningAndBothAreKept) {
   const auto folder = folder_ / "run";
   ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
   const auto before = canonical_export(folder);
-  change(folder,
-         "UPDATE meta SET value = json_set(value, "
-         "'$[0].environment.torch', '0.1.0') WHERE key = 'sessions'");
+  change_fitted(folder / "store.sqlite",
+                "UPDATE meta SET value = json_set(value, "
+                "'$[0].environment.torch', '0.1.0') WHERE key = 'sessions'");
   ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
   EXPECT_NE(text().find("LibTorch 0.1.0 -> "), std::string::npos) << text();
   EXPECT_EQ(canonical_export(folder), before);
@@ -249,9 +249,10 @@ TEST_F(ResumeTest, ADamagedRecordIsNamedAndMadeAgainOnceItIsRemoved) {
   ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
   const auto before = canonical_export(folder);
   EXPECT_EQ(run("nas-run", {"verify", folder.string()}), 0) << text();
-  change(folder,
-         "UPDATE evaluations SET \"values\" = json_set(\"values\", '$.perplexity', 2) "
-         "WHERE id = (SELECT min(id) FROM evaluations)");
+  SQLite::Database((folder / "store.sqlite").string(), SQLite::OPEN_READWRITE)
+      .exec(
+          "UPDATE evaluations SET \"values\" = json_set(\"values\", '$.perplexity', 2) "
+          "WHERE id = (SELECT min(id) FROM evaluations)");
   EXPECT_EQ(run("nas-run", small_search(folder.string())), 2) << text();
   EXPECT_NE(text().find("its SHA-256 does not fit"), std::string::npos) << text();
   EXPECT_EQ(run("nas-export", {folder.string(), "--canonical"}), 2) << text();

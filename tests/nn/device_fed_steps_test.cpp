@@ -14,9 +14,9 @@
 
 #include "array_step.hpp"
 #include "core/seed.hpp"
-#include "kernels/emulation.hpp"
 #include "emulated_device.hpp"
 #include "evaluation/settings.hpp"
+#include "kernels/emulation.hpp"
 #include "small_corpus.hpp"
 #include "training/trainer.hpp"
 

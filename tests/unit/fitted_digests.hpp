@@ -18,7 +18,8 @@ inline void fit_digests(SQLite::Database& file, const std::string& table,
   SQLite::Statement select(file, "SELECT " + columns + " FROM " + table);
   while (select.executeStep()) {
     auto& row = rows.emplace_back();
-    for (int i = 0; i < select.getColumnCount(); ++i) row.push_back(select.getColumn(i).getString());
+    for (int i = 0; i < select.getColumnCount(); ++i)
+      row.push_back(select.getColumn(i).getString());
   }
   SQLite::Statement update(file, "UPDATE " + table + " SET digest = ? WHERE CAST(" +
                                      columns.substr(0, columns.find(',')) + " AS TEXT) = ?");
