@@ -2,8 +2,7 @@
 
 A run writes it into its store (meta key "schema"), a packed table keeps that of its first run among
 its facts. Components and objectives that somebody adds are therefore known here without being
-named here. Stores of version 2 and tables packed from such may lack it: they had what stands in
-OLD.
+named here. A record that lacks a part of it has what stands in OLD.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def place(gene: str) -> tuple[str, str]:
 
 
 def schema(record: Mapping[str, Any] | None) -> Schema:
-    """That of a record; None: one of a version that wrote none."""
+    """That of a record; None: one that says nothing of it."""
     record = {**OLD, **(record or {})}
     genes = record["genes"]
     options = [(gene["name"], option["key"], option) for gene in genes
