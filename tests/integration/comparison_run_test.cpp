@@ -267,15 +267,6 @@ TEST_F(ComparisonRunTest, EveryRevisionThatHasSearchedIsKeptAndSeveralAreWarnedO
   EXPECT_EQ(*store("a").meta("environments"), nlohmann::json::array({other, own[0]}));
   ASSERT_EQ(compare(config, "a", {"--seeds", "4"}), 0) << text();
   EXPECT_THAT(text(), warned) << "they are still there";
-  // One from before there was a list.
-  SQLite::Database(folder_ / "a" / "comparison.sqlite", SQLite::OPEN_READWRITE)
-      .exec(
-          "UPDATE meta SET key = 'environment', value = '{\"revision\": \"7654321\"}' "
-          "WHERE key = 'environments'");
-  ASSERT_EQ(compare(config, "a", {"--seeds", "5"}), 0) << text();
-  EXPECT_THAT(text(), HasSubstr("7654321"));
-  EXPECT_EQ(store("a").meta("environments")->at(0).at("revision"), "7654321");
-  EXPECT_EQ(store("a").meta("environments")->at(1), own[0]);
 }
 
 TEST_F(ComparisonRunTest, OneFromBeforeASettingContinuesUnderItsDefault) {
