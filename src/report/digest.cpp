@@ -92,7 +92,7 @@ class Places {
   [[nodiscard]] std::size_t evaluation(const Evaluation* one) const { return evaluation(one->id); }
   template <class Evaluations>
   [[nodiscard]] Json evaluations(const Evaluations& some) const {
-    return list_of(some, [this](const auto& one) { return evaluation(one); });
+    return list_of(some, [this](const auto& one) { return this->evaluation(one); });
   }
   /// Without what every evaluation has of its own, each once.
   [[nodiscard]] const Json& identities() const { return identities_; }
