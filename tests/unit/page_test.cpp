@@ -94,7 +94,7 @@ TEST_F(PageTest, TakesThePythonOfTheEnvironmentFirstAndOnlyIfItImports) {
 }
 
 TEST_F(PageTest, FindsTheScriptsOfTheSourceTree) {
-  for (const auto& page : {page_of_run(run_), page_of_comparison(run_), page_of_attention(run_)}) {
+  for (const auto& page : {page_of_run(run_), page_of_comparison(run_)}) {
     EXPECT_EQ(find_analysis_script(page.script),
               fs::path(source_folder()) / "analysis" / page.script);
   }
