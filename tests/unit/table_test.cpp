@@ -261,18 +261,6 @@ TEST_F(TableTest, OnlyTheFileIsLookedAt) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 4);
 }
 
-TEST_F(TableTest, OtherStepsAreRefused) {
-  const auto refusal_of = [this](std::size_t cell, std::size_t point, std::int64_t step) {
-    auto cells = small_cells();
-    cells[cell].curve[point].step = step;
-    return message_of<InputError>([&] { (void)write(small_content(cells)); });
-  };
-  EXPECT_THAT(refusal_of(3, 1, 21),
-              HasSubstr("replicate 0: its curve has step 21, must have step 20 there, as others"));
-  EXPECT_THAT(refusal_of(0, 1, 10),
-              HasSubstr("its curve has step 10, must have one after step 10"));
-}
-
 TEST_F(TableTest, WhatCannotBeIsRefused) {
   const auto refusal_of = [this](const auto& change) {
     auto cells = small_cells();
