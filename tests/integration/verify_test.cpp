@@ -60,6 +60,10 @@ class VerifyTest : public ProgramTest {
 
   /// Changes the store past the program.
   void change(const std::string& sql) const { change_fitted(store(), sql); }
+  /// The same, with digests that do not fit.
+  void damage(const std::string& sql) const {
+    SQLite::Database(store().string(), SQLite::OPEN_READWRITE).exec(sql);
+  }
 
   /// Records an evaluation otherwise, with a digest that fits.
   void record(Evaluation evaluation, const std::function<void(Evaluation&)>& alter) const {
@@ -202,7 +206,7 @@ TEST_F(VerifyTest, WhatFailedOrIsDamagedIsNotTrainedAgain) {
   EXPECT_THAT(text(), HasSubstr(run_.string() + ": no evaluation to make again"));
 
   record(all.front(), [](Evaluation&) {});
-  change("UPDATE evaluations SET reason = 'damaged' WHERE id = '" + all.front().id + "'");
+  damage("UPDATE evaluations SET reason = 'damaged' WHERE id = '" + all.front().id + "'");
   EXPECT_EQ(verify({"--retrain", "1000"}), 2) << text();
   EXPECT_THAT(text(), AllOf(HasSubstr("its SHA-256 does not fit"), Not(HasSubstr("retrained"))));
 }
@@ -216,7 +220,7 @@ TEST_F(VerifyTest, AfterARemovalTheRunIsReadAndContinued) {
   search();
   const auto before = exported(folder_ / "before.jsonl");
   const auto last = Store(store(), Store::Mode::read_only).asks().back().evaluations.front();
-  change("UPDATE evaluations SET replicate = 7 WHERE id = '" + last + "'");
+  damage("UPDATE evaluations SET replicate = 7 WHERE id = '" + last + "'");
   ASSERT_EQ(verify({"--remove"}), 0) << text();
   EXPECT_NE(exported(folder_ / "between.jsonl"), before);
   search();
@@ -230,7 +234,7 @@ TEST_F(VerifyTest, ARemovalSaysWhereTheSearchIsNoLongerTheSame) {
     fs::remove_all(run_);
     search(words);
     const auto last = Store(store(), Store::Mode::read_only).asks().back().evaluations.front();
-    change("UPDATE evaluations SET replicate = 7 WHERE id = '" + last + "'");
+    damage("UPDATE evaluations SET replicate = 7 WHERE id = '" + last + "'");
     ASSERT_EQ(verify({"--remove"}), 0) << text();
     const auto said = HasSubstr("; from there on its search may ask for others than before");
     EXPECT_EQ(::testing::Value(text(), said), words == by_arrival) << text();
@@ -244,7 +248,7 @@ TEST_F(VerifyTest, WithoutTheRuleOfItsAnswersARunIsContinued) {
   const Words rejecting{"constraints=[latency <= 1e-9]"};
   search(rejecting);
   const auto asks = Store(store(), Store::Mode::read_only).asks().size();
-  change("UPDATE meta SET value = '1' WHERE key = 'answering'");
+  damage("UPDATE meta SET value = '1' WHERE key = 'answering'");
   ASSERT_EQ(verify({"--remove"}), 0) << text();
   EXPECT_EQ(run("nas-export", {run_.string(), "--canonical"}), 0) << text();
   search(rejecting);
