@@ -45,7 +45,7 @@ std::vector<std::string> module_command(const std::string& python, const std::st
   std::error_code unknown;
   const auto bin = fs::read_symlink("/proc/self/exe", unknown).parent_path();
   setenv("NAS_BIN", bin.c_str(), 0);
-  setenv("PYTHONSAFEPATH", "1", 1);  // not the current folder
+  setenv("PYTHONSAFEPATH", "1", 1);                               // not the current folder
   std::vector<fs::path> places{bin.parent_path().parent_path()};  // of a wheel
   for (const auto& folder : shared_folders()) places.push_back(folder / "python");
   for (const auto& place : places) {
