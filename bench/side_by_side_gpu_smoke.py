@@ -101,12 +101,11 @@ class Smoke(unittest.TestCase):
     def test_one_prepares_after_the_other(self):
         log = os.path.join(self.folder, "log")
         program = self.wrapped(
-            "if '--on-request' not in arguments:\n    os.execv(program[0], program)\n"
-            "def note(word):\n"
-            f"    with open({log!r}, 'a') as file:\n        file.write(word + '\\n')\n"
-            "note('begins')\nworker = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)\n"
-            "first = worker.stdout.readline()\nnote('ready')\nprint(first, end='', flush=True)\n"
-            "for line in worker.stdout:\n    print(line, end='', flush=True)\n")
+            "if '--on-request' not in arguments:\n    os.execv(program[0], program)\ndef "
+            f"note(word):\n    with open({log!r}, 'a') as file:\n        file.write(word + "
+            "'\\n')\nnote('begins')\nworker = subprocess.Popen(program, stdout=subprocess.PIPE, "
+            "text=True)\nfirst = worker.stdout.readline()\nnote('ready')\nprint(first, end='', "
+            "flush=True)\nfor line in worker.stdout:\n    print(line, end='', flush=True)\n")
         self.measure("--competitors", "loop,ours,ours-array4,ours-array8", program=program)
         with open(log, encoding="utf-8") as file:
             words = file.read().split()

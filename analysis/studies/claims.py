@@ -194,11 +194,10 @@ def table(rows: list[dict[str, Any]]) -> str:
     """The claims for people."""
     lines = [
         "# Confirmatory claims", "",
-        f"Paired t-tests of test perplexity over equal seeds; p by Holm over all "
-        f"{len(rows)}, as 1 where the difference has the "
-        "other sign. Rates: of the mechanism and of what it is compared with, each the best "
-        "for it on seeds that do not judge. "
-        "Everything else in this repository is exploratory.", "",
+        f"Paired t-tests of test perplexity over equal seeds; p by Holm over all {len(rows)}, as 1 "
+        "where the difference has the other sign. Rates: of the mechanism and of what it is "
+        "compared with, each the best for it on seeds that do not judge. Everything else in this "
+        "repository is exploratory.", "",
         "| claim | rates | difference (95 %) | n | p | p (Holm) | |",
         "|---|---|--:|--:|--:|--:|---|"
     ]
@@ -207,9 +206,8 @@ def table(rows: list[dict[str, Any]]) -> str:
                                  for name in ("difference", "low", "high"))
         lines.append(
             f"| {row['claim']} | {row['rate']:g}, "
-            f"{row['rival_rate']:g}{' (end)' if row['open_rate'] else ''} | {difference} "
-            f"% ({low} to {high}) | {row['n']} | "
-            f"{p_text(row['p'])} | {p_text(row['p_holm'])} | "
+            f"{row['rival_rate']:g}{' (end)' if row['open_rate'] else ''} | {difference} % ({low} "
+            f"to {high}) | {row['n']} | {p_text(row['p'])} | {p_text(row['p_holm'])} | "
             + ("stands" if row["confirmed"] == "yes" else "falls" if row["p"] < 0.05
                else "not shown") + " |"
         )

@@ -240,8 +240,7 @@ def verdict(table: Table) -> list[str]:
     rates = "At one learning rate" if any(
         latex.one_rate(domain.run) for domain in table.domains) else "Each at its own learning rate"
     items = [f"{rates}: {counted(len(table.mechanisms), 'mechanism')} beside {table.baseline} on "
-             f"{counted(len(table.domains), 'kind')} of data: "
-             f"{names}."]
+             f"{counted(len(table.domains), 'kind')} of data: {names}."]
     for words, found in (("Better on some and shown to be worse on none", better), ("Better on "
                                                                                     "some and "
                                                                                     "worse on "
@@ -262,9 +261,8 @@ def verdict(table: Table) -> list[str]:
         values = [tau.point for _, _, tau in taus]
         clear = [tau for _, _, tau in taus if tau.low > 0]
         items.append(f"Of {counted(len(taus), 'pair')} of kinds of data {len(clear)} rank the "
-                     f"mechanisms alike beyond chance; Kendall's "
-                     f"tau is {min(values):.2f} to {max(values):.2f}, on average "
-                     f"{np.mean(values):.2f}.")
+                     f"mechanisms alike beyond chance; Kendall's tau is {min(values):.2f} to "
+                     f"{max(values):.2f}, on average {np.mean(values):.2f}.")
     hours = sum(domain.hours for domain in table.domains)
     trained = sum(sum(one.trained for one in domain.run.evaluations) for domain in table.domains)
     items.append(f"{counted(trained, 'training run')} took {hours:.1f} core-hours.")
@@ -278,10 +276,9 @@ def heat(table: Table) -> figures.Figure:
     return figures.heat(
         f"Change of test perplexity against {table.baseline}, %",
         "Blue: lower perplexity than the baseline's, which is better; orange: higher. The deeper, "
-        "the larger, up to 20 %. Below, "
-        "intervals of 95 %, each for itself. No colour and =: no difference shown, p by Holm over "
-        "the mechanisms of a column above 0.05. "
-        "Rows below the gap are controls: the baseline without a mixer, or that sees a few tokens "
+        "the larger, up to 20 %. Below, intervals of 95 %, each for itself. No colour and =: no "
+        "difference shown, p by Holm over the mechanisms of a column above 0.05. Rows below the "
+        "gap are controls: the baseline without a mixer, or that sees a few tokens "
         "only.", [table.brief(name) for name in rows], [domain.name for domain in table.domains],
         cells, len(table.mechanisms))
 
@@ -332,19 +329,15 @@ def numbers(table: Table) -> list[Chapter]:
         Chapter("reading", "How to read this", [
             Bullets([
                 "Changes are of perplexity per token of the test split; tokens differ from one "
-                "kind "
-                "of data to another, so that sizes do, "
-                "too. Of pictures whose class is asked for, it is the perplexity of the class.",
-                "Counts: of up to six tokens of what the baseline was trained on. Their "
-                "perplexity is "
-                "of the validation split.",
+                "kind of data to another, so that sizes do, too. Of pictures whose class is asked "
+                "for, it is the perplexity of the class.",
+                "Counts: of up to six tokens of what the baseline was trained on. Their perplexity "
+                "is of the validation split.",
                 "=: no difference is shown by a paired t-test, which is not that there is none. "
-                "The "
-                "interval says how large it may be.",
+                "The interval says how large it may be.",
                 "Tau's interval is for other mechanisms like these, which count as independent.",
                 "All have one model and one length of training; at one learning rate for all, a "
-                "mechanism that learns faster at it may not be "
-                "ahead at its own."
+                "mechanism that learns faster at it may not be ahead at its own."
             ])
         ])
     ]

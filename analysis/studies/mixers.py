@@ -135,16 +135,14 @@ def frame_sentences(found: Tuned) -> list[str]:
     """What was trained, whether the task tells anything, and what the tuning leaves open."""
     items = [f"{counted(len(found.rows), 'row')} at {counted(len(found.rates), 'learning rate')} "
              f"({', '.join(f'{rate:g}' for rate in found.rates)}), {_seeds(found)} each: as many "
-             f"trials for every row. "
-             "Intervals are Student's, of 95 %, for other seeds."]
+             "trials for every row. Intervals are Student's, of 95 %, for other seeds."]
     vanilla = found.row(found.baseline)
     if vanilla is not None:
         items.append(f"The baseline, {vanilla.label}, has a test {found.value} of "
                      f"{_text(found.mean(vanilla))}.")
     controls = [row for row in found.rows if kind(row) == "convolution, none"]
     if controls:
-        items.append("Without the thing: " + ", ".join(f"{row.label} "
-                                                       f"{_text(found.mean(row))}"
+        items.append("Without the thing: " + ", ".join(f"{row.label} {_text(found.mean(row))}"
                                                        for row in controls) + ".")
     edges = [row.label for row in found.rows if found.at_an_end(row)]
     if edges:
@@ -230,9 +228,8 @@ def front_page(options: argparse.Namespace,
     picture = mixer_figures.against_size(
         f"{found.value.capitalize()} against {options.against.replace('_', ' ')}",
         f"Means of {_seeds(found)} on the test split, each row at the best of "
-        f"{counted(len(found.rates), 'learning rate')}, with "
-        "Student's intervals of 95 %. Steps: the best of all rows that are no larger; its band, "
-        "of 95 %, is over seeds." +
+        f"{counted(len(found.rates), 'learning rate')}, with Student's intervals of 95 %. Steps: "
+        "the best of all rows that are no larger; its band, of 95 %, is over seeds." +
         (f" At the left end stands what has no {options.against.replace('_', ' ')}." if
          (sizes == 0).any() else ""), options.against.replace("_", " "), found.value, points,
         dataclasses.replace(front, x=np.maximum(front.x, least)), tuned.VALUES[found.value])
@@ -245,9 +242,8 @@ def front_page(options: argparse.Namespace,
             "to the baseline: the mean difference of pairs of equal seeds; p of a t test by "
             "Holm over the rows.",
             "The front takes the best of many means, which flatters it a little.", *([
-                "in reach: of answers, those whose value lies within one layer's window of "
-                "the query: what one layer of it "
-                "can know. A second layer, and convolutions, reach "
+                "in reach: of answers, those whose value lies within one layer's window of the "
+                "query: what one layer of it can know. A second layer, and convolutions, reach "
                 "further."
             ] if reach else [])
         ]), *([Bullets([f"{short}: {label}"
@@ -299,8 +295,7 @@ def _front_sentences(found: Tuned, against: str, front: Front) -> list[str]:
         if tests[row.name][1] < LEVEL and found.better * tests[row.name][0].point < 0
     ]
     items.append(f"Of {counted(len(smaller), 'row')} with less {against.replace('_', ' ')} than "
-                 f"the baseline "
-                 f"{len(worse)} are worse beyond noise; not shown to differ: "
+                 f"the baseline {len(worse)} are worse beyond noise; not shown to differ: "
                  f"{_listed([row.label for row in equal])}.")
     return items
 
@@ -315,9 +310,8 @@ def searched_sentences(found: Tuned, names: Sequence[str], against: str) -> list
     depth = len(tuned.layers_of(names[0]))
     cycles = sum(1 < one < depth for one in periods)
     items = [f"Of {counted(len(names), 'model')} found by a search {periods.count(1)} have equal "
-             f"layers, {cycles} are cycles of "
-             f"fewer than their {depth} layers, {len(names) - cycles - periods.count(1)} are "
-             f"neither."]
+             f"layers, {cycles} are cycles of fewer than their {depth} layers, "
+             f"{len(names) - cycles - periods.count(1)} are neither."]
     tests = {}
     for row in (row for row in found.rows if row.name in names):
         rivals = [

@@ -437,9 +437,8 @@ def numbers(study: Study) -> list[Chapter]:
         f"the worst of their gains on {listed([task.name for task in study.tasks])}, in standard "
         f"deviations between mechanisms")
     below = ("Means over all other options, and 95 % over seeds; to the right is better. Rows are "
-             "sorted by "
-             f"{several if len(study.tasks) > 1 else 'gain'}. An interval that excludes 0 need "
-             f"not be significant: see p in the table.")
+             f"sorted by {several if len(study.tasks) > 1 else 'gain'}. An interval that excludes "
+             "0 need not be significant: see p in the table.")
     pictures = {}
     for i, task in enumerate(study.tasks):
         pictures[re.sub(r"[^\w-]", "_", task.name) + ".svg"] = figures.intervals(
@@ -458,15 +457,13 @@ def numbers(study: Study) -> list[Chapter]:
         Chapter("reading", "How to read this", [
             Bullets([
                 "Above 0 is better. Intervals are Student's, of 95 %, each for itself, over the n "
-                "seeds that every mechanism of both sides "
-                f"has; p is of Student's test of pairs, by Holm over all "
-                f"{sum(map(len, study.lists.values())) * len(study.tasks)} comparisons "
-                "of this page. With few seeds both hang on the normal distribution of what seeds "
-                "change.", *_about_seeds(study),
+                "seeds that every mechanism of both sides has; p is of Student's test of pairs, by "
+                f"Holm over all {sum(map(len, study.lists.values())) * len(study.tasks)} "
+                "comparisons of this page. With few seeds both hang on the normal distribution of "
+                "what seeds change.", *_about_seeds(study),
                 "What is not shown is not shown to be nothing: intervals say how large it may be.",
                 "What they leave out is the choice of tasks, sizes, lengths of training and "
-                "learning "
-                "rates.",
+                "learning rates.",
                 "What is first among the choices was chosen by these very numbers, which flatters "
                 "it."
             ])
@@ -481,12 +478,11 @@ def _about_seeds(study: Study) -> list[str]:
     if not study.uneven:
         return []
     seeds = listed([f"{task.seeds} on {task.name}" for task in study.tasks])
-    told = ["n differs because mechanisms that looked better by their first seeds were given "
-            "more. They looked better by luck too, which "
-            "flatters both sides of a comparison, and not always alike. The seeds that every "
-            "mechanism has were chosen by no result "
-            f"({seeds}): shares of the variance are by these alone, and so is gain_common in "
-            f"take.csv, for every comparison."]
+    told = ["n differs because mechanisms that looked better by their first seeds were given more. "
+            "They looked better by luck too, which flatters both sides of a comparison, and not "
+            f"always alike. The seeds that every mechanism has were chosen by no result ({seeds}): "
+            "shares of the variance are by these alone, and so is gain_common in take.csv, for "
+            "every comparison."]
     first = [(study.closest, "")] if study.closest else []
     for choice, where in first + [(choice, " in the baseline") for choice in study.alone]:
         if gains := [f"{_gain(gain)} on {task.name} instead of {_gain(own)}" for gain, own, n, task

@@ -54,8 +54,7 @@ def guidance(found: Transfer) -> str:
     a, b = (side.label for side in found.sides)
     words = [_guides(found, guide) for guide in (0, 1)]
     alike = (f"{100 * found.alike:.0f} % of all pairs of mechanisms are ordered alike (Kendall's "
-             f"tau "
-             f"{found.tau})")
+             f"tau {found.tau})")
     shared = (f"of the {found.top} best of either {found.overlap.point} are shared, "
               f"{'more' if found.shares else 'not clearly more'} than chance gives "
               f"({found.chance:.1f})")
@@ -90,15 +89,13 @@ def verdict(common: Matched, found: Transfer) -> list[str]:
                                                  f"{common.rest}." if common.rest else ".")]
     if found.families is not None:
         items[-1] += (f" Those of equal {' and '.join(FAMILY)} are one family, and intervals over "
-                      f"families "
-                      "are for other families like these.")
+                      "families are for other families like these.")
     if found.ceiling is not None:
         corrected = found.corrected
         items.append(
             f"Two halves of its own seeds agree by tau {bracketed(a.halves[0])} in {a.label} and "
             f"{bracketed(b.halves[0])} in {b.label}. With noise like that, settings that rank "
-            f"alike "
-            f"would show tau {found.ceiling:.2f}; " + (
+            f"alike would show tau {found.ceiling:.2f}; " + (
                 f"corrected for it, tau is {bracketed(corrected)}." if corrected else
                 f"tau is not corrected for it, since noise is more than half of what "
                 f"{_listed_sides(found)} measured."))
@@ -169,22 +166,18 @@ def numbers(found: Transfer) -> Chapter:
     ]
     return Chapter("numbers", "In numbers", [Columns(["", "value [95 %]"], rows), Bullets([
         "Intervals are of 95 %, each for itself. p is that of a permutation test; for few "
-        "mechanisms "
-        "it is exact, and intervals over mechanisms are wide.",
+        "mechanisms it is exact, and intervals over mechanisms are wide.",
         *(_notes_on_families(found) if clustered else []),
         "Over mechanisms: for other mechanisms like these, each with as many seeds; so are those "
-        "of "
-        "halves of seeds. Here and in p they count as independent, though they share options, so "
-        "that "
-        "both are too sure.",
+        "of halves of seeds. Here and in p they count as independent, though they share options, "
+        "so that both are too sure.",
         "Over seeds: for these very mechanisms with as many other seeds, redrawn within each; it "
         "says nothing of other mechanisms. Intervals of counts and places are of this kind. Either "
         "kind leaves out what one seed does to many mechanisms alike.",
         "Halves have half of the seeds and agree less than all of them would; the tau to expect "
         "counts with all.",
         "The correction is a hint: it holds for jointly normal values, and takes the "
-        "reliabilities, "
-        "which are estimates, as known.",
+        "reliabilities, which are estimates, as known.",
         "The better half is chosen by the mean of one setting, noise included."])])
 
 
@@ -199,16 +192,12 @@ def _notes_on_families(found: Transfer) -> list[str]:
     return [
         f"Over families, mechanisms of equal {' and '.join(FAMILY)}: for other families like the "
         f"{found.tau.families} here. The verdict goes by it. It is, as that over mechanisms, "
-        f"Student's of "
-        "the jackknife on the scale of Fisher's z; this one leaves out a family at a time and has "
-        "one "
-        f"degree of freedom fewer than families. Below {FEWEST_FAMILIES} families there is none. "
-        f"Families "
-        "that share one of their two options count as independent, so that it is still rather too "
-        "sure.",
+        "Student's of the jackknife on the scale of Fisher's z; this one leaves out a family at a "
+        f"time and has one degree of freedom fewer than families. Below {FEWEST_FAMILIES} families "
+        "there is none. Families that share one of their two options count as independent, so that "
+        "it is still rather too sure.",
         "p over families of the number shared is that of a t test of what each family adds to it "
-        "beyond "
-        "chance, or p over mechanisms where that is larger."]
+        "beyond chance, or p over mechanisms where that is larger."]
 
 
 def ranks(common: Matched, found: Transfer) -> Chapter:
@@ -316,9 +305,8 @@ def main(arguments: list[str]) -> None:
                         help="how many count as best, at most half of the mechanisms "
                         "(default: %(default)s)")
     parser.add_argument("--without", action="append", default=[], metavar="OPTION",
-                        help="leave out mechanisms with this option in their name, as additive "
-                             "is; may "
-                        "be given several times")
+                        help="leave out mechanisms with this option in their name, as additive is; "
+                             "may be given several times")
     parser.add_argument("-o", "--output", default="transfer", metavar="FOLDER")
     options = parser.parse_args(arguments)
     if (options.second is None) == (options.spread is None):

@@ -87,9 +87,8 @@ def _genes(name: str, width: int, heads: int, context: int | None, semantics: st
             if genes not in layers:
                 layers.append(genes)
     if not layers:
-        raise InputError(f"{name}: no layer has attention, must have one: of mixer recurrent, "
-                         f"conv or none a whole model alone can "
-                         "be made, see nas-export --format pytorch")
+        raise InputError(f"{name}: no layer has attention, must have one: of mixer recurrent, conv "
+                         "or none a whole model alone can be made, see nas-export --format pytorch")
     if len(layers) != 1:
         raise InputError(f"{name}: its layers have {len(layers)} kinds of attention, must have one")
     return tuple(layers[0].items())

@@ -218,8 +218,7 @@ def use(model: Model) -> Iterator[str]:
            "model = load(\".\")  # logits (B, T, V) of tokens (B, T)")
     if call := attention_call(model.config):
         yield ("# The mechanism, untrained, for another transformer: (B, T, width) to (B, T, "
-               "width), causal.\n"
-               f"attention = {call}")
+               f"width), causal.\nattention = {call}")
     yield "```"
     if model.config["text"] is not None:
         yield ("\n```sh\npython3 model.py . --text FILE                        # perplexity\n"
@@ -233,8 +232,7 @@ def card(model: Model) -> str:
     title, what = KINDS[model.kind]
     head = (f"# {title} `{model.config['mechanism']}`\n\n{what} in plain PyTorch, trained by "
             f"attnas. In the {'run' if model.run.listed else 'search'} "
-            f"`{model.run.config['name']}` "
-            f"its mechanism is {place(model)}.")
+            f"`{model.run.config['name']}` its mechanism is {place(model)}.")
     parts = (part(model) for part in (architecture, scores, training, use))
     return "\n".join([head, *(line for part in parts for line in part)]) + "\n"
 

@@ -65,8 +65,7 @@ class AttnasForCausalLM(PreTrainedModel, GenerationMixin):
             self.require_no_padding(attention_mask)
         if position_ids is not None and (position_ids[:, 1:] < position_ids[:, :-1]).any():
             raise ValueError("position_ids begin again within a row, must not: texts in one row "
-                             "see those before them; "
-                             "give each text a row")
+                             "see those before them; give each text a row")
         logits = self.transformer(input_ids)
         loss = None
         if labels is not None:

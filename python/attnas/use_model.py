@@ -184,9 +184,8 @@ def evaluate(options: argparse.Namespace) -> None:
         raise InputError(f"{options.folder}: nll is {nll / tokens:g} nats per token, whose "
                          "perplexity is not finite: the weights are "
                          "damaged, or of a training run that diverged")
-    print(f"perplexity  {math.exp(nll / tokens):.4f}\n"
-          f"nll         {nll / tokens:.9f} nats per token\n"
-          f"accuracy    {100.0 * correct / tokens:.2f} %\ntokens      {tokens}")
+    print(f"perplexity  {math.exp(nll / tokens):.4f}\nnll         {nll / tokens:.9f} nats per "
+          f"token\naccuracy    {100.0 * correct / tokens:.2f} %\ntokens      {tokens}")
     if (unknown := config["text"]["unknown"]) >= 0:
         print(f"unknown     {100.0 * int((targets == unknown).sum()) / tokens:.2f} % of the tokens")
 

@@ -460,8 +460,7 @@ class RealRuns(Comparing):
                      self.write("random_search", 2, [106.0, 103.0]),
                      self.write("de", 1, [104.0, 101.0]), self.write("de", 3, [104.5, 102.0]))
         text = self.read("compare.md")
-        self.assertIn("No store holds ground truth: what is compared is what the searches "
-                      "measured", text)
+        self.assertIn("No store holds ground truth: what is compared is what the searches measured", text)
         self.assertNotIn("regret", text)
         self.assertNotIn("Believed against true", text)
         self.assertIn("Mann and Whitney's U test, since seeds differ", text)
@@ -551,8 +550,7 @@ class RealRuns(Comparing):
         write_run(self.folder / "x.json", {"name": "de"}, 1,
                   [("a", ["1"], [1e9], 1.0, "diverged")])
         self.assertEqual(self.compare(self.folder / "x.json", exit_code=2),
-                         "compare.py: no search has a usable answer: all failed or were stopped "
-                         "early\n")
+                         "compare.py: no search has a usable answer: all failed or were stopped early\n")
 
 
 class Interrupted(Comparing):

@@ -163,8 +163,7 @@ class OnATable(Comparing):
         # By the unseen replicates, too, the second mechanism is the worse one.
         self.compare(self.write(0.0), "--reference", "good")
         text = self.read("compare.md")
-        self.assertIn("against good, the table's noise in the intervals, meaningfully worse: "
-                      "random_search.", text)
+        self.assertIn("against good, the table's noise in the intervals, meaningfully worse: random_search.", text)
         self.assertIn("in the intervals, meaningfully worse: random_search.", text)
 
 

@@ -427,8 +427,7 @@ class Program(unittest.TestCase):
         cells = {key: own for key, own in cells.items() if key[0] not in gone}
         self.assertEqual(self.run_program(self.table(cells, write_run, "s.json")), (0, ""))
         text = self.written()
-        self.assertIn(f"Of {len(names)} functions that these options make, {len(gone)} have not "
-                      "been recorded", text)
+        self.assertIn(f"Of {len(names)} functions that these options make, {len(gone)} have not been recorded", text)
         self.assertIn("clearly at work:", text)
         self.assertEqual(self.rows("share"), {})
         self.assertLess(float(self.rows("type_two")["gating"]["p_holm"]), 1e-6)

@@ -55,8 +55,7 @@ class ConsoleAndPage(unittest.TestCase):
         said, page = self.check("compare_text.yaml", "random_search,evo_ga (paper),"
                                 "evo_ga (published),evo_ga (best score),motpe", 3, several=False)
         met = re.search(r"^(\d+) evaluations met a recorded training run again", said, re.MULTILINE)
-        self.assertIn(f"- {met.group(1)} evaluations met a recorded training of their mechanism "
-                      "again", page)
+        self.assertIn(f"- {met.group(1)} evaluations met a recorded training of their mechanism again", page)
 
     def test_two_objectives(self):
         self.check("compare_text_ppl_flops.yaml", "random_search,nsga2,moead,motpe", 4,

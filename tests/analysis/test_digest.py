@@ -124,9 +124,8 @@ class Digests(unittest.TestCase):
         store = self.store(100)
         self.assertEqual(
             self.refusal(self.folder),
-            f"{store}: there is no digest of all that it holds, and no nas-export on PATH that "
-            f"could make one; where there is one: nas-export '{store}' --format json --force "
-            f"--output '{self.folder}/results.json'")
+            f"{store}: there is no digest of all that it holds, and no nas-export on PATH that could make one; where "
+            f"there is one: nas-export '{store}' --format json --force --output '{self.folder}/results.json'")
 
     def test_what_is_no_digest_is_refused(self):
         given = "; give a run's folder, its store.sqlite or its results.json"

@@ -175,8 +175,7 @@ class Exports(unittest.TestCase):
                 self.assertIsInstance(meta[key], kind, key)
             self.assertGreaterEqual(tuple(map(int, meta["version"].split("."))), (0, 3, 3))
             self.assertEqual(set(meta["algorithm"]), {"name", "info"})
-            self.assertEqual(file.name, f"IOHprofiler_f{meta['function_id']}_"
-                                        f"{meta['function_name']}.json")
+            self.assertEqual(file.name, f"IOHprofiler_f{meta['function_id']}_{meta['function_name']}.json")
             self.assertEqual(meta["attributes"][:2], ["evaluations", "raw_y"])
             (scenario,) = meta["scenarios"]
             parts = (file.parent / scenario["path"]).read_text().split(

@@ -488,8 +488,7 @@ class Program(Rivals):
     def test_refusals(self):
         path = self.table()
         for arguments, words in (
-                ([path, "--objectives", "speed"], "no objective speed; recorded are accuracy, "
-                 "latency, perplexity"),
+                ([path, "--objectives", "speed"], "no objective speed; recorded are accuracy, latency, perplexity"),
                 ([path, "--objectives", "perplexity, perplexity"], "--objectives: perplexity is given twice"),
                 ([path, "--only", "x"], "--only x: none of "),
                 ([path, "--like", path], "--like"),

@@ -413,9 +413,8 @@ class Script(Settings):
             for option in ("soft", "learnt"):
                 code, out, err = self.run_script(*arguments, "--without", "additive", "--without", option)
                 self.assertEqual((code, out), (2, ""))
-                self.assertIn(f"transfer.py: --without {option}, must be an option of the mechanisms: "
-                              "additive, cosine, dot, silu_dot, relu_norm, sigmoid_norm, softmax, sparsemax, "
-                              "highway, ", err)
+                self.assertIn(f"transfer.py: --without {option}, must be an option of the mechanisms: additive, "
+                              "cosine, dot, silu_dot, relu_norm, sigmoid_norm, softmax, sparsemax, highway, ", err)
         every = [part for i in ("additive", "cosine", "dot", "silu_dot") for part in ("--without", i)]
         code, _, err = self.run_script(a, b, *every)
         self.assertEqual(code, 2)

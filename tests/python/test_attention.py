@@ -109,11 +109,9 @@ class Module(unittest.TestCase):
 
 class Package(unittest.TestCase):
     def test_needs_torch_for_attention_alone(self):
-        script = ("import sys; sys.modules['torch'] = None\n"
-                  "import importlib.util\n"
-                  "found = importlib.util.find_spec\n"
-                  "importlib.util.find_spec = lambda name: None if name == 'torch' else found(name)\n"
-                  "import attnas\nattnas.load\nattnas.Attention")
+        script = ("import sys; sys.modules['torch'] = None\nimport importlib.util\nfound = "
+                  "importlib.util.find_spec\nimportlib.util.find_spec = lambda name: None if name == 'torch' else "
+                  "found(name)\nimport attnas\nattnas.load\nattnas.Attention")
         done = subprocess.run([sys.executable, "-c", script], text=True, capture_output=True, check=False)
         self.assertTrue(re.search(r"ImportError: attnas.Attention: \S+ has no torch; install what is missing "
                                   r"\(Debian: apt-get install python3-torch; elsewhere: pip install torch\)\n$",

@@ -152,8 +152,7 @@ class Packing(Case):
         self.assertEqual(packed.facts["schema"], {"reference_point": 1.1})
         self.assertIn("not for commercial use", packed.publication["corpus_licence"])
         said = self.table("verify", self.file, run)
-        self.assertEqual(said, f"{self.file}: checksum {packed.sha256} matches\n"
-                         f"{run}: 36 of 36 cells as recorded\n")
+        self.assertEqual(said, f"{self.file}: checksum {packed.sha256} matches\n{run}: 36 of 36 cells as recorded\n")
         database = sqlite3.connect(self.file)
         self.addCleanup(database.close)
         answer = lambda sql: database.execute(sql).fetchone()
@@ -261,8 +260,7 @@ class Packing(Case):
         self.assertIn(f"{gone}, replicate 1: not in the table\n", said)
         self.assertIn("33 of 36 cells as recorded\n", said)
         said = self.table("verify", self.file, self.store("part", cells()[:5]))
-        self.assertIn("5 of 5 cells as recorded\n"
-                      "30 cells of the table that none of these runs has:\n", said)
+        self.assertIn("5 of 5 cells as recorded\n30 cells of the table that none of these runs has:\n", said)
         self.assertTrue(said.endswith("\n  and 10 more\n"))
 
     def test_cells_that_cannot_be_are_refused(self):
@@ -360,8 +358,7 @@ class Info(Case):
 
     def test_what_is_said(self):
         said = self.info()
-        self.assertTrue(said.startswith("small: 12 mechanisms x 3 replicates\n"
-                                        "  semantics   corrected\n"))
+        self.assertTrue(said.startswith("small: 12 mechanisms x 3 replicates\n  semantics   corrected\n"))
         for line in ("cells       36 cells, 0 missing", "steps       [10, 20, 40]",
                 "gates       no gates were recorded",
                      "chance      guessing by how often each token occurs: nll 3.689"):
@@ -429,15 +426,13 @@ class Info(Case):
         self.assertIn("\n  version     1.1.0\n              1.1.0 (2026-02-28): more seeds\n"
                       "  licence     CC BY 4.0\n", said)
         self.assertIn("\n  its terms   as the corpus says\n", said)
-        self.assertIn("\n  gates       Not passed.\n"
-                      "              better than counts: perplexity 9 against 4\n", said)
+        self.assertIn("\n  gates       Not passed.\n              better than counts: perplexity 9 against 4\n", said)
 
     def test_the_tables_here_say_what_they_are_worth(self):
         recall = self.table("info", ROOT / "problems/tables/recall.table")
         for words in ("nll 0.693, accuracy 50.1 %",
-                      "87 of 320 mechanisms (27.2 %) reach 90.0 % accuracy, mean over replicates, "
-                      "139 (43.4 %) "
-                      "do so with most replicates", "best of the other (35 divisions)",
+                      "87 of 320 mechanisms (27.2 %) reach 90.0 % accuracy, mean over replicates, 139 (43.4 %) do so "
+                      "with most replicates", "best of the other (35 divisions)",
                       "  model       context=8, dropout=0.0, feed_forward=4, "):
             self.assertIn(words, recall)
 

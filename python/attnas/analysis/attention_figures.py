@@ -103,8 +103,7 @@ def _head_words(statistics: dict[str, Statistic], layer: int, head: int) -> str:
     lines = [f"layer {layer}, head {head}"]
     for name in ("entropy_ratio", "sink_mass", "mean_distance", "previous_token", "induction"):
         if name in statistics and head < len(statistics[name].heads):
-            lines.append(f"{name.replace('_', ' ')} "
-                         f"{digits(statistics[name].heads[head].mean)}")
+            lines.append(f"{name.replace('_', ' ')} {digits(statistics[name].heads[head].mean)}")
     return "\n".join(lines)
 
 

@@ -81,23 +81,20 @@ def over_draws(results: list[Comparison], words: Words) -> Chapter:
     searches = len(last.algorithms[last.reference].traces)
     return Chapter("draws", "On another draw of the seeds", [
         Paragraph(f"Probability that a search is better than one of {reference} on the same draw, "
-                  f"ties half, mean over {last.noises} draws of "
-                  "the table's seeds [95 % of what would be true on another draw]: the spread "
-                  "between draws, without that of the few searches "
-                  "on each."),
+                  f"ties half, mean over {last.noises} draws of the table's seeds [95 % of what "
+                  "would be true on another draw]: the spread between draws, without that of the "
+                  "few searches on each."),
         Columns(head, [[name, *(bracketed(each[name].another) for each in found)]
                        for name in names]),
         Paragraph(f"{reference} has met one of the best {comparison.BEST} mechanisms in " + joined([
             f"{share_text(result.met_best)} of its searches at {result.budget}"
             for result in results
         ]) + "."),
-        Paragraph(f"Held-out draws: the share that lies in the interval which the other half of "
-                  f"the draws gives [the interval by all of "
-                  f"them], of what an algorithm's searches on a draw measure "
-                  f"({searches / last.noises:.3g} of each)."),
+        Paragraph("Held-out draws: the share that lies in the interval which the other half of the "
+                  "draws gives [the interval by all of them], of what an algorithm's searches on a "
+                  f"draw measure ({searches / last.noises:.3g} of each)."),
         Columns(head, [[
-            name, *(f"{share_text(each[name].covered)} "
-                    f"[{digits(each[name].measured.low)}, "
+            name, *(f"{share_text(each[name].covered)} [{digits(each[name].measured.low)}, "
                     f"{digits(each[name].measured.high)}]" for each in found)
         ] for name in names])
     ])
@@ -134,10 +131,9 @@ def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chap
     noise = ", the table's noise in it" if first.against else ""
     parts = [
         Paragraph(f"Interquartile means of {words.gap} [95 %{noise}] after so many {words.spent}. "
-                  f"A search that was given more is "
-                  "judged by what it would return there; where more than a fifth of the searches "
-                  "have nothing usable yet, that "
-                  "is said instead."),
+                  "A search that was given more is judged by what it would return there; where "
+                  "more than a fifth of the searches have nothing usable yet, that is said "
+                  "instead."),
         Columns(["algorithm", *(str(result.budget) for result in results)], [[
             name, *(f"nothing in {share_text(nothing)}" if nothing > 0.2 else bracketed(
                 words.interval(gap)) for gap, nothing, _ in (each[name] for each in by_name))
@@ -151,8 +147,7 @@ def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chap
                       f"a share of those to the end "
                       f"[95 % over {words.units}]. Which are the best is taken as exact."),
             Columns(["algorithm", *(str(result.budget) for result in results)], [[
-                name, *(f"{digits(lost.begun)}: "
-                        f"{bracketed(lost.share)}" if lost.begun else "0"
+                name, *(f"{digits(lost.begun)}: {bracketed(lost.share)}" if lost.begun else "0"
                         for _, _, lost in (each[name] for each in by_name))
             ] for name in names])
         ]

@@ -230,5 +230,4 @@ def _parsed(file: BinaryIO, path: pathlib.Path) -> columns.Digest:
     if not isinstance(found, dict):
         raise BadInput(f"{path}: not a digest of a run")
     raise BadInput(f"{path}: not a digest of version {columns.VERSION} (its version is "
-                   f"{found.get('schema')}); "
-                   "nas-export RUN --format json writes one")
+                   f"{found.get('schema')}); nas-export RUN --format json writes one")

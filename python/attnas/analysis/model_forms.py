@@ -57,15 +57,13 @@ def onnx_file(folder: Path) -> bytes:
     model, config, _ = load(folder)
     if any(layer["mixer"] == "recurrent" for layer in config["layers"]):
         raise BadInput("--format onnx: mixer = recurrent, must be another one: its loop over the "
-                       "tokens has no graph of every length; "
-                       "--format huggingface takes any mixer")
+                       "tokens has no graph of every length; --format huggingface takes any mixer")
     bounded = model.positions == "learned" or any(
         layer.get("pattern") == "bigbird" for layer in config["layers"])
     longest = config["model"]["context"] if bounded else 64
     if longest < 2:
         raise BadInput(f"{folder}: context = {longest} of learned positions or pattern bigbird, "
-                       f"must be at least 2: a graph's "
-                       "length could not vary")
+                       "must be at least 2: a graph's length could not vary")
     example = torch.arange(2 * min(longest, 8)).view(2, -1) % config["model"]["vocabulary"]
     try:
         with torch.no_grad(), warnings.catch_warnings():
@@ -117,8 +115,7 @@ def _compare(torch: Any, model: Any, config: dict[str, Any], graph: bytes, longe
             found = torch.from_numpy(session.run(None, {"tokens": tokens.numpy()})[0])
         except Exception as error:  # of any operation at a length that it does not fit
             raise BadInput(f"{config['mechanism']}: onnxruntime {onnxruntime.__version__} cannot "
-                           f"run the graph at batch {batch} "
-                           f"and length {length}: "
+                           f"run the graph at batch {batch} and length {length}: "
                            f"{(str(error).strip().splitlines() or [''])[0][:200]}") from error
         error = ((found - expected).abs().max() /
                  expected.abs().max()).item() if found.shape == expected.shape else float("nan")

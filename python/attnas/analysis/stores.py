@@ -392,9 +392,8 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
                   database.execute("SELECT number, name, settings FROM algorithms")}
     searches = []
     for number, seed, asked, own, *blobs in database.execute(
-            "SELECT algorithm, seed, asked, search_seconds, candidates, trained, seconds, "
-            "fitness, steps FROM searches "
-            "ORDER BY algorithm, seed"):
+            "SELECT algorithm, seed, asked, search_seconds, candidates, trained, seconds, fitness, "
+            "steps FROM searches ORDER BY algorithm, seed"):
         candidates, trained, seconds, fitness, steps = (
             None if blob is None else np.frombuffer(blob, dtype=kind)
             for blob, kind in zip(blobs, ("<i4", "<i4", "<f8", "<f8", "<i8")))
@@ -486,9 +485,8 @@ def _require_comparable(first: _Store, other: _Store) -> None:
             f"{store.draws['tables']} draws of seed {store.draws['seed']}"
             if store.draws else "the recorded table" for store in (other, first)
         ]
-        raise StoreError(f"{other.source.path}: answered by {shown[0]}, but {first.source.path} "
-                         f"by {shown[1]}; only searches that the "
-                         "same tables answer can be compared")
+        raise StoreError(f"{other.source.path}: answered by {shown[0]}, but {first.source.path} by "
+                         f"{shown[1]}; only searches that the same tables answer can be compared")
     tables = [store.table.get("sha256") for store in (first, other)]
     if all(tables) and tables[0] != tables[1]:
         raise StoreError(f"{other.source.path}: another table (SHA-256 {tables[1][:12]}) than "
@@ -532,10 +530,9 @@ def _require_different(searches: list[Search]) -> None:
     seen = set()
     for search in searches:
         if (search.algorithm, search.seed) in seen:
-            raise StoreError(f"{search.algorithm} with seed {search.seed} is there twice, with "
-                             f"the same settings of the "
-                             "algorithm; give each search once, and other settings of comparisons "
-                             "one by one")
+            raise StoreError(f"{search.algorithm} with seed {search.seed} is there twice, with the "
+                             "same settings of the algorithm; give each search once, and other "
+                             "settings of comparisons one by one")
         seen.add((search.algorithm, search.seed))
 
 
@@ -594,8 +591,7 @@ def _missing(store: _Store) -> str:
     if not lacking:
         return ""
     return (f"Beware: {store.source.path} does not hold all searches that were asked for, and "
-            f"judged is what it holds: "
-            f"{', '.join(lacking)}.")
+            f"judged is what it holds: {', '.join(lacking)}.")
 
 
 def _differing(what: str, name: str, values: list[tuple[_Store, object]]) -> list[str]:

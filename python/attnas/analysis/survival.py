@@ -325,20 +325,17 @@ def page_of(options: argparse.Namespace, command: str) -> tuple[list[str], Repor
     ] for words, one in effects(trainings)]
     chapter = Chapter("placements", "Placement by placement", [
         Pictures({"survival.svg": picture}),
-        Columns(["first layer first", *(f"convolutions "
-                                        f"{place}" for place in here)], rows),
+        Columns(["first layer first", *(f"convolutions {place}" for place in here)], rows),
         Columns([
             "what", "runs", "times as many steps [95 %]", "soon, p", "more solve [95 "
-            "%]", "whether, "
-            "p"
+            "%]", "whether, p"
         ], tests),
         Bullets([
             "Cells: how many seeds solve, the median step (Kaplan and Meier), the learning "
             "rate. Models of one mixer stand in two.",
             "Intervals of shares are Clopper and Pearson's, as if runs of one seed were "
-            "independent; others are Student's over seeds. "
-            "p are of permutations within seeds, log-rank tests and the same of what is "
-            "solved, by Holm over all of them.",
+            "independent; others are Student's over seeds. p are of permutations within seeds, "
+            "log-rank tests and the same of what is solved, by Holm over all of them.",
             "Ratios of steps count what has not solved with its last step: they are too near "
             "to 1 where that is often."
         ])

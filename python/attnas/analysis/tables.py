@@ -347,9 +347,8 @@ def genes_of(mechanisms: Sequence[str], models: dict) -> pd.DataFrame:
     """
     for name in mechanisms:
         if name not in models["choices"]:
-            raise TableError(f"mechanism {name!r}: the runs do not say what it has of their "
-                             f"genes: a "
-                             "model that only later versions know, as pair(...) is?")
+            raise TableError(f"mechanism {name!r}: the runs do not say what it has of their genes: "
+                             "a model that only later versions know, as pair(...) is?")
     return pd.DataFrame([models["choices"][name] for name in mechanisms],
                         columns=list(models["genes"]), index=list(mechanisms), dtype=object)
 

@@ -51,9 +51,8 @@ def chapter(table: tables.Table | None) -> Chapter:
         head, rows = [*head[:3], "n"], [[*row[:3], row[4]] for row in rows]
     else:
         solved = (f" Solved: runs with a test {name} {'above' if accuracy else 'below'} "
-                  f"{digits(1.0 - line if accuracy else math.exp(line))}, "
-                  "with the Clopper-Pearson interval of their share, which intervals of means "
-                  "include.")
+                  f"{digits(1.0 - line if accuracy else math.exp(line))}, with the Clopper-Pearson "
+                  "interval of their share, which intervals of means include.")
     return Chapter("controls", "The task and its controls", [
         Bullets([f"Of the table's task: {gates['verdict']}",
                  f"Test {name} [95 %]. Baseline and controls have the best of five learning rates "

@@ -359,8 +359,7 @@ def matched(first: Table, second: Table, value: str, without: Sequence[str] = ()
         raise TableError(
             f"{first.path} and {second.path}: {counted(len(names), 'mechanism')} with {value} in "
             f"both{_except(without)}, must be at least {FEWEST}; of {sizes[0]} and {sizes[1]}, "
-            f"named like "
-            f"{first.mechanisms[0]} and {second.mechanisms[0]}")
+            f"named like {first.mechanisms[0]} and {second.mechanisms[0]}")
     sides = [Side(label, each[there]) for label, each in zip(_labels(first, second), values)]
     for side in sides:
         if np.ptp(side.mean) == 0:
@@ -430,8 +429,7 @@ def spread(table: Table, value: str, count: int, without: Sequence[str] = ()) ->
     whole = np.isfinite(values).any(axis=1) & ~_failed(table) & ~_having(table.mechanisms, without)
     if not 2 <= count <= whole.sum():
         raise TableError(f"--spread {count}, must be in [2, {whole.sum()}]: the mechanisms of "
-                         f"{table.path} without a "
-                         f"failure{_except(without)}")
+                         f"{table.path} without a failure{_except(without)}")
     order = np.flatnonzero(whole)[np.argsort(np.nanmean(values[whole], axis=1), kind="stable")]
     return [
         table.mechanisms[row]

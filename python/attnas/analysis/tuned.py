@@ -121,8 +121,7 @@ def read(runs: Sequence[str], value: str) -> Tuned:
         for key in SAME:
             if one.facts.get(key) != first.facts.get(key):
                 raise TableError(f"{one.path}: {key} is {one.facts.get(key)}, must be that of "
-                                 f"{first.path}, "
-                                 f"{first.facts.get(key)}")
+                                 f"{first.path}, {first.facts.get(key)}")
         if _without_rate(one) != _without_rate(first):
             raise TableError(f"{one.path}: differs from {first.path} in training beside the rate")
     names = [name for name in first.mechanisms if all(name in one.mechanisms for one in loaded)]

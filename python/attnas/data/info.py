@@ -120,8 +120,7 @@ def _publication(table: Table) -> Iterator[Line]:
     if "version" in about:
         yield "version", about["version"]
     for change in about.get("changelog", []):
-        yield "", (f"{_fact(change, 'version')} ({_fact(change, 'date')}): "
-                   f"{_fact(change, 'text')}")
+        yield "", (f"{_fact(change, 'version')} ({_fact(change, 'date')}): {_fact(change, 'text')}")
     if "licence" in about:
         yield "licence", about["licence"]
 
@@ -135,8 +134,7 @@ def _facts(table: Table) -> Iterator[Line]:
         yield "its terms", own
     yield "model", _fact(facts, "model")
     yield "training", _fact(facts, "training")
-    yield "device", (f"{_fact(facts, 'device')}, numerical mode "
-                     f"{_fact(facts, 'numerical_mode')}")
+    yield "device", (f"{_fact(facts, 'device')}, numerical mode {_fact(facts, 'numerical_mode')}")
     yield "run seed", _fact(facts, "run_seed")
     for source in facts["sources"]:
         what = (f"{_fact(source, 'measured')}, measured there" if "measured" in source else

@@ -55,8 +55,7 @@ def need(package: str, debian: str) -> None:
         if not os.environ.get("NAS_PYTHON") and sys.executable != system and os.path.exists(system):
             os.execv(system, [system, "-B", *sys.argv])
         sys.exit(f"this engine needs Python's package {package}: apt-get install {debian}, or pip "
-                 f"install {package}; "
-                 f"NAS_PYTHON names another Python than {sys.executable}")
+                 f"install {package}; NAS_PYTHON names another Python than {sys.executable}")
 
 
 class Died(Exception):

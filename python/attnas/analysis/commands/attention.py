@@ -52,8 +52,7 @@ MEANINGS = {
     "gate_shut": "share of gates below 0.1",
     "gate_open": "share of gates above 0.9",
     "memory_length": "tokens that are not forgotten: of forget gates, a mean over queries; of a "
-                     "state's decay, "
-                     "1 / (1 - alpha)",
+                     "state's decay, 1 / (1 - alpha)",
     "half_life": "tokens after which forgetting has halved a weight",
     "forget_mean": "mean of the forget gate or of the decay alpha; 1: nothing is forgotten",
     "beta_mean": "mean of the delta rule's gate: 1 replaces what a key had, 0 keeps it",
@@ -114,8 +113,7 @@ def _sinks(analysis: Analysis) -> str | None:
         return None
     sinks = sum(mean > SINK for mean in heads)
     return (f"{sinks} of {counted(len(heads), 'head')} give more than {SINK} of their weight to "
-            f"the "
-            "first token on average: sinks.")
+            "the first token on average: sinks.")
 
 
 def _mass(analysis: Analysis) -> str | None:
@@ -197,8 +195,7 @@ def pictures_of_maps(analyses: list[Analysis]) -> Chapter:
     below = "One held-out sequence; rows are queries, columns keys, both from the first token."
     if any(layer.recurrent for each in analyses for layer in each.attention):
         below += (" Of recurrent layers: what they do to values, written as weights, which need "
-                  "not sum to 1 and may "
-                  "be negative, as shares of the largest of the head.")
+                  "not sum to 1 and may be negative, as shares of the largest of the head.")
     drawn = {}
     for i, each in enumerate(analyses):
         if any(layer.maps.size for layer in each.attention):
@@ -273,8 +270,7 @@ def pictures_of_sentences(analyses: list[Analysis]) -> Chapter:
             parts.append(Sentences(each.sentences))
     if parts:
         words = ("A row is a token that looks, a column one that is looked at; the stronger the "
-                 "colour of a square, the "
-                 "larger the weight. Orange: below 0.")
+                 "colour of a square, the larger the weight. Orange: below 0.")
         if any(head.relative for each in analyses for one in each.sentences for head in one.heads):
             words += " Of recurrent layers: as shares of the largest weight of the head."
         parts.insert(0, Paragraph(words))
@@ -362,10 +358,9 @@ def making(analyses: list[Analysis], command: str) -> Chapter:
             continue
         items.append(
             f"{each.label}: seed {seed_number(facts['replicate'])} of run {facts.get('run')}, "
-            f"weights "
-            f"{facts.get('weights')}, {facts.get('sequences')} sequences of {facts.get('length')} "
-            f"tokens of the {facts.get('split')} split of {facts.get('corpus')}; the first "
-            f"{facts.get('first_query')} queries are left out.")
+            f"weights {facts.get('weights')}, {facts.get('sequences')} sequences of "
+            f"{facts.get('length')} tokens of the {facts.get('split')} split of "
+            f"{facts.get('corpus')}; the first {facts.get('first_query')} queries are left out.")
     return Chapter("making", "How this was made", [Bullets(items), Code(command)])
 
 

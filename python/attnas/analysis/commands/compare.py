@@ -44,23 +44,20 @@ def verdict(result: Comparison, at: list[Comparison], words: Words) -> Chapter:
     algorithms = result.algorithms
     counts = [len(algorithm.traces) for algorithm in algorithms]
     each = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
-    items = [f"Algorithms: {len(algorithms)}. Searches of each: {each}. "
-             f"{words.spent.capitalize()} of a search: at "
-             f"most {result.budget}{_spending_less(result)}.",
+    items = [f"Algorithms: {len(algorithms)}. Searches of each: {each}. {words.spent.capitalize()} "
+             f"of a search: at most {result.budget}{_spending_less(result)}.",
              "Judged is what a search returns, as its own record lets it believe: "
              + ("the front of what it believes." if result.several else
                 "the candidate that it believes best.")]
     if result.searches.draws:
         items.append(f"{result.noises} draws of the table's seeds answered in turn, a table each "
-                     f"whose replicates were redrawn within "
-                     "each mechanism; the units of all intervals and tests are these draws, not "
-                     "the searches." + _judges(result))
+                     "whose replicates were redrawn within each mechanism; the units of all "
+                     "intervals and tests are these draws, not the searches." + _judges(result))
     elif result.noises:
         items.append(f"In this mode one of the table's replicates ({result.noises} were drawn) "
-                     f"answers a search for all candidates, so that searches "
-                     "with the same one meet the same noise: the units of all intervals and tests "
-                     "are these replicates, not the "
-                     "searches.")
+                     "answers a search for all candidates, so that searches with the same one meet "
+                     "the same noise: the units of all intervals and tests are these replicates, "
+                     "not the searches.")
     if result.fruitless:
         each = joined([f"{count} of {name}" for name, count in result.fruitless.items()])
         items.append(f"Searches that found nothing usable: {each}. They count as if they had "
@@ -91,8 +88,7 @@ def _answer(result: Comparison, words: Words) -> list[str]:
         return []
     if max(len(algorithm.traces) for algorithm in algorithms) == 1:
         return ["One search of each says nothing of the algorithms: another seed may turn their "
-                "order round. Give several "
-                "seeds of each."]
+                "order round. Give several seeds of each."]
     best = algorithms[0]
     level = [algorithms[j].name for j in range(1, len(algorithms))
              if words.verdict(0, j) == NOT_DISTINGUISHED]
@@ -106,8 +102,7 @@ def _answer(result: Comparison, words: Words) -> list[str]:
         i = 1 if j == 0 else 0
         chosen = "" if j else " The reference is the best by its mean."
         items.append(f"A search of {algorithms[i].name} is better than one of {words.reference} "
-                     f"with probability "
-                     f"{bracketed(improvement(result, i))}.{chosen}")
+                     f"with probability {bracketed(improvement(result, i))}.{chosen}")
     return items + _what_would_decide(result, words, level)
 
 
@@ -213,16 +208,14 @@ def _headline(at: list[Comparison], result: Comparison) -> list[str]:
     for algorithm, found in zip(chosen.algorithms, chosen.over_draws):
         if found and (found.another.low > 0.5 or found.another.high < 0.5):
             findings["better" if found.another.low > 0.5 else "worse"].append(
-                f"{algorithm.name} "
-                f"{bracketed(found.another)}")
+                f"{algorithm.name} {bracketed(found.another)}")
     said = "; ".join(f"{side}: {joined(names)}" for side, names in findings.items() if names)
     return [
         f"The budget to look at is {chosen.budget}, the "
         f"{'smallest' if is_certain(chosen) else 'largest'} at which {reference} {why}: of "
         f"its searches {met}. There, P(better than {reference}) with the interval of another "
         f"draw of the seeds, " +
-        (f"{said}; of every other, another draw may turn it round." if said else "another "
-         "draw may "
+        (f"{said}; of every other, another draw may turn it round." if said else "another draw may "
          "turn every one round.")
     ]
 
@@ -275,26 +268,20 @@ def _of_everything(result: Comparison, words: Words) -> list[str]:
 def _limits(result: Comparison) -> list[str]:
     if result.searches.draws:
         items = ["Draws are of the training runs that the table has: of a mechanism with no more "
-                 "replicates than answer all draws hold the "
-                 "same ones, so that the spread between draws is that of mechanisms which have "
-                 "more. It is one task and one space."]
+                 "replicates than answer all draws hold the same ones, so that the spread between "
+                 "draws is that of mechanisms which have more. It is one task and one space."]
     elif result.against:
         items = ["Intervals with the table's noise come from drawing each mechanism's replicates "
-                 "again "
-                 "and judging by these what the recorded searches returned. Two things are left "
-                 "out: on another "
-                 "table searches would have chosen something else, and this is one task and one "
-                 "space."]
+                 "again and judging by these what the recorded searches returned. Two things are "
+                 "left out: on another table searches would have chosen something else, and this "
+                 "is one task and one space."]
     else:
         items = ["All this holds for this table: its means over a few seeds are taken as exact, "
-                 "and "
-                 "intervals are over searches. Which mechanism is really the best, it cannot say "
-                 "to "
-                 "such a precision."]
+                 "and intervals are over searches. Which mechanism is really the best, it cannot "
+                 "say to such a precision."]
     if result.agreement:
         each = joined([f"{value:.2f}" for value in result.agreement])
-        items.append(f"Among the 20 mechanisms that are best by one replicate, the other "
-                     f"replicates "
+        items.append("Among the 20 mechanisms that are best by one replicate, the other replicates "
                      f"agree by Spearman {each} (one for each replicate): one seed "
                      + ("cannot rank" if np.median(result.agreement) < 0.5 else "ranks in part")
                      + " the best.")
@@ -464,23 +451,20 @@ def _tests(result: Comparison, words: Words) -> list:
     if not pairs.tests:
         return [Paragraph("With one search an algorithm nothing can be tested; differences "
                                 "may be luck.")] if len(names) > 1 else []
-    text = (f"Two algorithms are distinguished where {' and '.join(sorted(pairs.tests))}, gives "
-            f"p <= {ALPHA} after Holm's correction over all {len(names) * (len(names) - 1) // 2} "
+    text = (f"Two algorithms are distinguished where {' and '.join(sorted(pairs.tests))}, gives p "
+            f"<= {ALPHA} after Holm's correction over all {len(names) * (len(names) - 1) // 2} "
             "pairs. A difference is called meaningful where moreover the probability that one "
             f"search is better than the other is {MEANINGFUL} or more (Bouthillier et al. 2021); "
             "that probability is Vargha and Delaney's A12. p is corrected, intervals stand each "
-            "for "
-            "itself.")
+            "for itself.")
     if result.friedman:
         units = result.friedman.units
         text += (
-            f" Friedman's test over "
-            f"{counted(units, words.units[:-1] if result.noises else 'common seed')}: "
-            f"chi-squared {digits(result.friedman.statistic)}, p "
-            f"{p_column(result.friedman.p)}. "
-            f"Nemenyi's critical difference of mean ranks would be "
-            f"{digits(result.friedman.nemenyi)}; it is not used, since its verdict on two "
-            "algorithms depends on the others.")
+            " Friedman's test over "
+            f"{counted(units, words.units[:-1] if result.noises else 'common seed')}: chi-squared "
+            f"{digits(result.friedman.statistic)}, p {p_column(result.friedman.p)}. Nemenyi's "
+            f"critical difference of mean ranks would be {digits(result.friedman.nemenyi)}; it is "
+            "not used, since its verdict on two algorithms depends on the others.")
     rows = [[f"{names[i]} against {names[j]}",
              bracketed((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
              p_column(pairs.p[i, j]), words.verdict(i, j)]
@@ -608,8 +592,7 @@ def making(result: Comparison, words: Words, resamples: int, command: str) -> Ch
               f"has.",
               "What a searcher believes of a candidate is the latest answer it got for it; where "
               "every ask was a training of its own, the mean over its answers, or where that is "
-              "its "
-              "setting `belief: best_answer`, the best of them.",
+              "its setting `belief: best_answer`, the best of them.",
               f"Intervals: bootstrap of {resamples} resamples for interquartile means, DeLong's "
               "variance for probabilities, Student's t for means; none is corrected for their "
               "number."]
@@ -686,8 +669,7 @@ def main(arguments: list[str]) -> None:
                         help="smaller budgets at which the same is said in a table, too")
     parser.add_argument("--by", choices=("trainings", "steps"),
                         help="what a search spends: training runs, or their steps in whole "
-                             "training "
-                        "runs; what the searches' budgets limit if left out")
+                             "training runs; what the searches' budgets limit if left out")
     parser.add_argument("--resamples", type=positive, default=50_000, metavar="N",
                         help="of the bootstrap (default: %(default)s)")
     parser.add_argument("--force", action="store_true",

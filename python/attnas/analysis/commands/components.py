@@ -128,9 +128,8 @@ def _what_decides(study: Study) -> str:
     below = any(round(share, 3) < 0 for share in together)
     return (f"{text} Main effects together: {_share(together[0])}; interactions of two: "
             f"{_share(together[1])}; of more: {_share(together[2])}."
-            + (" These are estimates, the noise's part of each subtracted: below 0 means that "
-               "none is shown, and then others "
-               "may exceed 100 %." if below else ""))
+            + (" These are estimates, the noise's part of each subtracted: below 0 means that none "
+               "is shown, and then others may exceed 100 %." if below else ""))
 
 
 def _best(study: Study) -> str:
@@ -292,8 +291,7 @@ def _not_applicable(study: Study) -> str:
     names = study.factorial.voided
     return (f"{joined(names)} {'is' if len(names) == 1 else 'are'} not applicable to mechanisms in "
             "which other options leave no effect to choose. Such a mechanism counts for no option "
-            "of "
-            "that gene, and for the mean over its options where other genes are compared.")
+            "of that gene, and for the mean over its options where other genes are compared.")
 
 
 def _least_squares_table(study: Study) -> list:
@@ -446,10 +444,9 @@ def noise_section(study: Study) -> Chapter:
             f"correlation of {study.splits.luck:.2f}.")
         same = "is" if study.splits.best_is_best else "is not"
         parts.append(Paragraph(
-            f"Means on the validation split rank mechanisms as those on the test split do to "
+            "Means on the validation split rank mechanisms as those on the test split do to "
             f"Spearman's {_decimals(study.splits.mechanisms, '.3f')}; the best of the one {same} "
-            f"the best of the "
-            f"other.{luck}"))
+            f"the best of the other.{luck}"))
     return Chapter("noise", "How noisy trainings are", parts)
 
 
@@ -635,8 +632,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--split", choices=["test", "valid"],
                         help="whose values; the test split's where they are recorded, if left out")
     parser.add_argument("--baseline", metavar="MECHANISM",
-                        help="what components are replaced by; the vanilla transformer if left "
-                        "out")
+                        help="what components are replaced by; the vanilla transformer if left out")
     parser.add_argument("--run", metavar="RUN", help="a run whose winner's descent is shown")
     options = parser.parse_args(arguments)
     table = tables.load(options.tables)

@@ -161,9 +161,8 @@ class Study:
         space = Factorial(table.genes, table.schema)
         if not (space.options and space.complete):
             raise TableError(f"{table.path}: has {counted(len(space.number), 'function')}, must "
-                             f"have all that the "
-                             f"{space.combinations:,} combinations of its genes make; libraries "
-                             f"search all of them")
+                             f"have all that the {space.combinations:,} combinations of its genes "
+                             "make; libraries search all of them")
         self.options = space.options
         self._space = space
         self.fitness = self._stacked("cells")  # (m, r, objectives)

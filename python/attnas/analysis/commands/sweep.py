@@ -171,13 +171,10 @@ def report(runs: Sequence[Run], command: str) -> tuple[Report, str]:
         if (found := picture(paths, values, i))
     }
     return Report.of_findings(
-        f"{runs[0].name}: "
-        f"{joined(paths) or 'seeds'}", sentences(paths, values), [
+        f"{runs[0].name}: {joined(paths) or 'seeds'}", sentences(paths, values), [
             Chapter("values", "Values", [
                 table(paths, values),
-                Paragraph("Means over seeds, with 95 % "
-                          "intervals where there are "
-                          "several.")
+                Paragraph("Means over seeds, with 95 % intervals where there are several.")
             ]),
             Chapter("pictures", "Pictures", [Pictures(drawn)] if drawn else [])
         ], command), csv_of(paths, values)

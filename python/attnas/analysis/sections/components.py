@@ -39,8 +39,7 @@ def _not_applicable(run: Run, found: list[Gene]) -> Html | None:
         return None
     verb = "is" if len(names) == 1 else "are"
     return note(f"{listed(names, 8)} {verb} not applicable to mechanisms in which another option "
-                f"leaves "
-                "nothing to choose. Their rows leave these mechanisms out.")
+                "leaves nothing to choose. Their rows leave these mechanisms out.")
 
 
 def _effects(run: Run, objective: int) -> Html | None:
@@ -55,9 +54,8 @@ def _effects(run: Run, objective: int) -> Html | None:
         table(["gene", "option", "instead of", f"changes {run.objectives[objective].title} by",
                "95 % interval", "p (Holm)", "mechanisms"], rows),
         note("Least squares over all genes; what options do only together counts as error, and "
-             "that "
-             "a search chose the mechanisms is not known to it. A gene that is not applicable adds "
-             "nothing. Intervals stand each for itself.")))
+             "that a search chose the mechanisms is not known to it. A gene that is not applicable "
+             "adds nothing. Intervals stand each for itself.")))
 
 
 def by_option(run: Run, gene: Gene) -> dict[str, list[Candidate]]:

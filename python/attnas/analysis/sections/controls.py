@@ -36,11 +36,9 @@ def section(run: Run) -> Section | None:
             ] for name, each in rows]),
             note(
                 "The baseline without any mixer of positions, and with windows of few tokens, "
-                "trained alike on the "
-                "baseline's seeds. What is better than the baseline says something of attention "
-                "only "
-                "where it is "
-                "better than these, too. By means: a re-test compares them seed by seed."),
+                "trained alike on the baseline's seeds. What is better than the baseline says "
+                "something of attention only where it is better than these, too. By means: a "
+                "re-test compares them seed by seed."),
             counts(run)))
 
 
@@ -53,8 +51,7 @@ def counts(run: Run) -> Html | None:
     value = f"accuracy of {number(best['valid_accuracy'])}" if accuracy else (
         f"perplexity of {number(math.exp(best['valid_nll']))}")
     return note(f"Counts of {count(best['tokens'])} of the baseline's training tokens, with as "
-                f"much history, have a "
-                f"validation {value} (order {best['order']}).")
+                f"much history, have a validation {value} (order {best['order']}).")
 
 
 def _change(run: Run, candidate: Candidate) -> str:

@@ -28,8 +28,7 @@ def section(run: Run) -> Section | None:
         return Section("curves", "Learning curves", paragraph(prose(
             "Every training was validated at its end alone. "
             + (f"`training.checkpoints: {earlier}` validates at these steps, too, and shows here "
-               f"how "
-               "mechanisms learned." if earlier else ""))))
+               "how mechanisms learned." if earlier else ""))))
     found = agreement(run, known)
     return Section("curves", "Learning curves", join(
         *(each.html() for each in _figures(run, known, found).values()),
@@ -222,12 +221,10 @@ def _reading(run: Run, found: Agreement) -> Html:
                 Cell(f"{_tau(own.tau.low)} to {_tau(own.tau.high)}")]
                for own in found.checkpoints]),
         note(f"By step: how many of the final top {top} were in the top {top}; how many of the "
-             f"best "
-             f"held all {top}, and the steps saved had the others been stopped there; Kendall's "
-             f"rank "
-             "correlation \u03c4 with the end, its interval for other mechanisms drawn as these "
-             "were. "
-             "Hindsight: a search that had stopped some would have asked for others"
+             f"best held all {top}, and the steps saved had the others been stopped there; "
+             "Kendall's rank correlation \u03c4 with the end, its interval for other mechanisms "
+             "drawn as these were. Hindsight: a search that had stopped some would have asked for "
+             "others"
              + ("." if seeds > 1 else
                 ", and with one seed each a part of the final order is luck.")
              + (f" The {stopped} that were stopped early are not among them." if stopped else "")))

@@ -146,9 +146,8 @@ def _by_worker(run: Run) -> Html | None:
             for w in [*workers[:MOST_WORKERS], all_] if w.there > 0]
     return join(element("h3", "By worker"),
                 table(["worker", "at work", "lost", "there", "trainings"], rows),
-                paragraph("There: from the start of its first training to the end of its last "
-                          "one. Lost: waiting for the slowest of a batch and for the algorithm, "
-                          "and "
+                paragraph("There: from the start of its first training to the end of its last one. "
+                          "Lost: waiting for the slowest of a batch and for the algorithm, and "
                           "trainings that were not finished."
                           + (f" The {MOST_WORKERS} that lost most."
                              if len(workers) > MOST_WORKERS else "")))

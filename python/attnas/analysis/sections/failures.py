@@ -47,10 +47,8 @@ def _stopped(run: Run) -> Html | None:
     if not stopped:
         return None
     return paragraph(f"{counted(stopped, 'training')} stopped early: what such a mechanism scored "
-                     f"is "
-                     "the score of an earlier step, which compares with no other; it is neither "
-                     "best "
-                     "nor on the front.")
+                     "is the score of an earlier step, which compares with no other; it is neither "
+                     "best nor on the front.")
 
 
 def _rejected(run: Run) -> Html | None:
@@ -65,8 +63,7 @@ def _rejected(run: Run) -> Html | None:
     ]
     return join(
         paragraph(f"{counted(len(run.rejected), 'mechanism')} rejected by constraints: no "
-                  f"failures, "
-                  "and before training nothing was spent on them."),
+                  "failures, and before training nothing was spent on them."),
         table(["constraint on", "for example", "mechanisms"], rows[:MOST_ROWS]))
 
 

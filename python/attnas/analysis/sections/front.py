@@ -43,8 +43,7 @@ def _figures(run: Run) -> dict[str, Figure]:
         return {"ranking": Figure(
             lambda width: _ranking(run, width),
             f"The best {min(MOST_RANKED, len(run.ranking))} of {len(run.ranking)} mechanisms. "
-            f"Small "
-            "dots: single trainings." + (" Dashed: the baseline." if run.baseline else ""))}
+            "Small dots: single trainings." + (" Dashed: the baseline." if run.baseline else ""))}
     pairs = list(combinations(range(len(run.objectives)), 2))
     names = (["front"] if len(pairs) == 1 else
              [f"front_{i + 1}_{j + 1}" for i, j in pairs])
@@ -59,8 +58,7 @@ def _reading(run: Run) -> str:
             + ("Red: the baseline. " if run.baseline else "")
             + ("The steps bound what the front attains." if len(run.objectives) == 2 else
                "With more than two objectives a mechanism can be on the front without looking so "
-               "in "
-               "any one pair."))
+               "in any one pair."))
 
 
 def describe(run: Run, candidate: Candidate) -> str:

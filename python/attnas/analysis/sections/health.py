@@ -64,12 +64,10 @@ def _signal(run: Run, objective: int) -> _Check:
         return _Check("unknown", title, "Unknown: one seed each, so that nothing says how much of "
                       "the spread between mechanisms is the seed's.")
     if math.isnan(found.ratio):
-        return _Check("unknown", title, f"Seeds change nothing in "
-                                        f"{run.objectives[objective].name} ({found.mechanisms} "
-                                        f"mechanisms x "
-                      f"{found.replicates} seeds; what all mechanisms share under a seed left "
-                      f"out): there is no noise that anything could "
-                      "be set against.")
+        return _Check("unknown", title, f"Seeds change nothing in {run.objectives[objective].name} "
+                                        f"({found.mechanisms} mechanisms x {found.replicates} "
+                                        "seeds; what all mechanisms share under a seed left out): "
+                                        "there is no noise that anything could be set against.")
     state = "good" if found.ratio >= 3 else "warn"
     words = (f"The variance between mechanisms is {number(found.ratio)} times the variance between "
              f"replicates (standard deviations {number(math.sqrt(found.between))} and "

@@ -43,9 +43,8 @@ def _pictures(run: Run, best: list[tuple[Ask, float]]) -> dict[str, Figure]:
         f"Every answer to the algorithm, by {kind} spent. Green: the best so far"
         + (", as the search believed by then, where further trainings of a candidate replace its "
            "value" if risen else "")
-        + ". Hollow: answered "
-        "by an earlier evaluation. \u00d7: failed or rejected by constraints; arrows: beyond the "
-        "axis.")
+        + ". Hollow: answered by an earlier evaluation. \u00d7: failed or rejected by constraints; "
+        "arrows: beyond the axis.")
     if run.asks[-1].seconds > 0:
         found["progress_by_time"] = Figure(
             lambda width: _values(run, best, width, by_time=True),

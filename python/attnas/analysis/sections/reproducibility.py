@@ -23,9 +23,8 @@ def section(run: Run) -> Section:
                   ", then:"),
         copyable(command),
         paragraph("Answers were told to the algorithm as they arrived (algorithm.order: arrival). "
-                  "They are recorded, so that this run "
-                  "continues exactly, but another one of the same configuration may find "
-                  "something else.")
+                  "They are recorded, so that this run continues exactly, but another one of the "
+                  "same configuration may find something else.")
         if (run.config.get("algorithm") or {}).get("order") == "arrival" else "",
         _facts(run),
         folded("Configuration, every setting with its effective value", copyable(_yaml(run))),

@@ -60,10 +60,8 @@ def pictures(run: Run) -> dict[str, Figure]:
         beyond = " beyond the baseline's" if any(record["role"] == "baseline"
                                                  for record in records) else ""
         words = ("Hollow: the score that the search saw. Filled: mean over held-out seeds, with "
-                 "its "
-                 f"{_interval(run.retest)}. A shift to the worse{beyond} is selection bias: the "
-                 f"best of many draws was "
-                 "also a lucky one.")
+                 f"its {_interval(run.retest)}. A shift to the worse{beyond} is selection bias: "
+                 "the best of many draws was also a lucky one.")
     found = {"retest": Figure(lambda width: _picture(run, records, objective, width), words)}
     pairs = _pairs(run, records)
     if pairs:
@@ -173,11 +171,10 @@ def _reading(run: Run) -> Html:
             f"{'on the front' if run.several else 'the best'}, given the "
             f"noise, by values of the {run.retest['probability_split']} split." if any(
                 row["probability"] == row["probability"] for row in compared) else "")
-    return note(f"Differences are in {what}, paired over seeds; "
-                "intervals stand each for itself, p is corrected by Holm over all comparisons of "
-                "the verdict. Effect size: standardised mean difference of the pairs, "
-                f"Hedges-corrected; below zero is better. "
-                f"{latex.note_of_runs(compared)}{shares}{best}{held}")
+    return note(f"Differences are in {what}, paired over seeds; intervals stand each for itself, p "
+                "is corrected by Holm over all comparisons of the verdict. Effect size: "
+                "standardised mean difference of the pairs, Hedges-corrected; below zero is "
+                f"better. {latex.note_of_runs(compared)}{shares}{best}{held}")
 
 
 def _differences(run: Run, records: list[dict]) -> Html | None:
@@ -292,8 +289,7 @@ def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
     average = sum(shifts) / len(shifts)
     worse = sum(objective.is_better(0.0, shift) for shift in shifts)
     text = (f"From search to re-test {objective.name} moved by {signed(average)} on average over "
-            f"the "
-            f"{len(shifts)} selected mechanisms; {worse} of them became worse.")
+            f"the {len(shifts)} selected mechanisms; {worse} of them became worse.")
     common = [mean - seen for record in records if record["role"] == "baseline"
               for seen, mean, *_ in [_scores(run, record)] if mean == mean and seen == seen]
     if common:
@@ -332,11 +328,9 @@ def _table(run: Run, records: list[dict]) -> Html:
         ]), ("rate", more.get("rate", [])),
         *((title, [*map(number, own)]) for title, own in zip(titles, scores)),
         (measure.title, cells("test_perplexity", number)),
-        ("median of solved", more.get("median "
-                                      "of solved", [])), ("p of shares", cells("p_shares",
+        ("median of solved", more.get("median of solved", [])), ("p of shares", cells("p_shares",
                                                                                p_value)),
-        (f"{_probability(run)}, "
-         f"{run.retest['probability_split']}", cells("probability", percent)),
+        (f"{_probability(run)}, {run.retest['probability_split']}", cells("probability", percent)),
         ("effect size", cells("effect_size", signed))
     ]
     said = [(head, own) for head, own in columns if {*own} - {NOTHING}]

@@ -19,10 +19,8 @@ def section(run: Run) -> Section | None:
         "rungs", "Rungs",
         join(
             paragraph("Candidates pause at these steps of training; the best ones there go on, "
-                      "compared by "
-                      "one training run of the same seeds each. What an algorithm hears of a "
-                      "candidate is "
-                      "how it was at its first rung."),
+                      "compared by one training run of the same seeds each. What an algorithm "
+                      "hears of a candidate is how it was at its first rung."),
             table(["step", "paused there", "went on", "share"], rows), paragraph(_steps(run)),
             *([paragraph(f"Audit: {audit['text']}")] if
               (audit := run.digest.get("audit") or {}).get("text") else []),
@@ -46,7 +44,5 @@ def _steps(run: Run) -> str:
     steps = sum(e.curve[-1]["step"] for e in ended) + sum(paused.values())
     trainings = len(ended) + len(paused)
     return (f"{counted(len(paused), 'candidate')} of {trainings:,} paused for good. The search "
-            f"took "
-            f"{steps:,} steps of training, {percent(steps / (whole * trainings))} of those that "
-            f"all "
-            "to the end would have taken.")
+            f"took {steps:,} steps of training, {percent(steps / (whole * trainings))} of those "
+            "that all to the end would have taken.")

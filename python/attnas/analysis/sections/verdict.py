@@ -176,8 +176,7 @@ def _several(run: Run) -> Html:
         says.append("The baseline is on the front itself.")
     elif equal := sum(c.fitness == run.baseline.fitness for c in run.front):
         says.append(f"{counted(equal, 'member')} of the front scored the same as the baseline in "
-                    f"every "
-                    "objective, and none better.")
+                    "every objective, and none better.")
     else:
         says.append("No mechanism scored at least as well as the baseline in every objective.")
     return join(*says)
@@ -229,8 +228,7 @@ def _options(run: Run, objective: int) -> str:
     clear = [each for each in found if each.significant]
     first = max(clear, key=lambda each: abs(each.value)) if clear else found[0]
     change = (f"{first.gene.replace('_', ' ')} {first.option} instead of {first.instead_of} "
-              f"changes "
-              f"{run.objectives[objective].name} by {signed(first.value)} (95 % interval "
+              f"changes {run.objectives[objective].name} by {signed(first.value)} (95 % interval "
               f"{range_text(first.low, first.high)}, {p_value(first.p_holm)} after Holm over "
               f"{counted(len(found), 'option')}; {first.n} and {first.n_instead} mechanisms, the "
               "other genes held by least squares)")
@@ -250,9 +248,8 @@ def _largest(run: Run, compared: list[Difference], objective: int) -> str:
     if not run.objectives[objective].is_better(first.value, 0.0):
         return f"{text}; none scored better at all."
     return (f"{text}: the largest difference for the better is {signed(first.value)} (95 % "
-            f"interval "
-            f"{range_text(first.low, first.high)}, {p_value(first.p_holm)} after Holm over "
-            f"{counted(len(compared), 'comparison')}, n = {first.n}).")
+            f"interval {range_text(first.low, first.high)}, {p_value(first.p_holm)} after Holm "
+            f"over {counted(len(compared), 'comparison')}, n = {first.n}).")
 
 
 def _tiles(run: Run) -> Html:
