@@ -24,7 +24,8 @@ import sys
 import tempfile
 from typing import Any
 
-from attnas.errors import InputError
+from attnas.command_line import printable
+from attnas.errors import InputError, MachineError, unwritable
 from attnas.table import KEYS, Table
 
 # What a publisher says of a table: the type of each key, and whether it must be given. A text may
@@ -56,10 +57,8 @@ _COLUMNS = {
     "train_seconds": "seconds of training by the clock, in an array its share",
     "cpu_seconds": "seconds of the processor",
     "peak_bytes": "largest memory in bytes, in an array its share", "accuracy":
-        "share of "
-        "validation "
-        "targets ranked "
-        "first, at the end", "bits_per_byte": "bits per byte of the validation split, at the end",
+        "share of validation targets ranked first, at the "
+        "end", "bits_per_byte": "bits per byte of the validation split, at the end",
     "flops": "floating-point operations of one forward pass",
     "parameters": "parameters of the model", "perplexity": "exp(nll) on the validation split, at "
                                                            "the end",
@@ -67,19 +66,15 @@ _COLUMNS = {
                             "validation split, at the end",
     "test_nll": "nats per target on the test split, at the end", "test_perplexity": "exp(test_nll)",
     "test_tokens": "targets of the test split that were scored", "test_correct":
-        "how many of "
-        "them the model "
-        "ranks first", "step": "training steps so far", "train_nll":
+        "how many of them the model ranks first", "step": "training steps so far", "train_nll":
             "nats per target in training, mean since the "
             "step before", "nll": "nats on the validation split, sum over tokens", "tokens":
                 "targets of the validation "
                 "split that were scored", "correct": "how many of them the model ranks first",
-    "pad_nll": "the part of nll on <PAD> "
-               "targets", "pad_tokens": "how many these are",
+    "pad_nll": "the part of nll on <PAD> targets", "pad_tokens": "how many these are",
     "unknown_nll": "the part of nll on <UNK> targets", "unknown_tokens": "how many these are",
     "batch_mean_nll": "sum over batches of the batch's mean nll", "batches":
-        "batches of the "
-        "validation split", "seconds": "seconds of training so far"
+        "batches of the validation split", "seconds": "seconds of training so far"
 }
 _INTEGERS = {"seed", "step", "tokens", "correct", "pad_tokens", "unknown_tokens", "batches"}
 _TEXTS = {"mechanism", "label", "status", "reason"}
@@ -132,8 +127,7 @@ def _require_changes(file: str | os.PathLike, about: dict[str, Any]) -> None:
                              f"YYYY-MM-DD") from None
     if about["changelog"][0]["version"] != about["version"]:
         raise InputError(f"{file}: version = {about['version']}, must be that of the first entry "
-                         f"of changelog, "
-                         f"{about['changelog'][0]['version']}")
+                         f"of changelog, {about['changelog'][0]['version']}")
 
 
 def record(path: str | os.PathLike, about_file: str | os.PathLike) -> Table:
@@ -153,9 +147,8 @@ def record(path: str | os.PathLike, about_file: str | os.PathLike) -> Table:
         copy, made = pathlib.Path(folder, "copy"), pathlib.Path(folder, "made")
         copy.write_bytes(file.read_bytes())
         with contextlib.closing(sqlite3.connect(copy)) as database:
-            database.executescript("DROP TABLE IF EXISTS publication;"
-                                   "CREATE TABLE publication (key TEXT PRIMARY KEY, value TEXT "
-                                   "NOT NULL) WITHOUT ROWID;")
+            database.executescript("DROP TABLE IF EXISTS publication;CREATE TABLE publication (key "
+                                   "TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;")
             database.executemany("INSERT INTO publication VALUES (?, ?)",
                                  [(key, json.dumps(value, ensure_ascii=False))
                                   for key, value in sorted(about.items())])
@@ -224,8 +217,7 @@ def publish(path: str | os.PathLike, output: str | os.PathLike | None = None) ->
             "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
                     for file in files), encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{error.filename or folder}: cannot be written: "
-                         f"{error.strerror}") from None
+        raise unwritable(error.filename or folder, error) from None
     return [*files, listed]
 
 
@@ -327,8 +319,7 @@ def croissant(table: Table, name: str, sums: dict[str, str]) -> dict[str, Any]:
                                                    f"{about.get('url', '')}".rstrip()),
         "rai:dataLimitations": " ".join(about["limits"]), "rai:dataUseCases": about["uses"],
         "rai:dataCollection":
-            f"{len(table)} training runs of {len(table.mechanisms)} mechanisms "
-            f"on "
+            f"{len(table)} training runs of {len(table.mechanisms)} mechanisms on "
             f"{facts.get('corpus_description', facts.get('corpus', 'an unnamed corpus'))}.",
         "rai:dataReleaseMaintenancePlan": about["maintenance"],
         "rai:personalSensitiveInformation": "none: numbers of training runs", "distribution": files,
@@ -379,14 +370,12 @@ def data_sheet(table: Table, sums: dict[str, str]) -> str:
                                                                       for limit in about["limits"]),
         f"## Motivation\n\n{about['motivation']}\n\nMade by {', '.join(about['creators'])}.",
         "## Composition\n\n" + "\n".join(f"- {line}" for line in _composition(table, ends)),
-        "## Collection process\n\n"
-        f"Each training run trains one model ({_pairs(model)}) with one seed of the run seed "
-        f"{facts.get('run_seed', 'unknown')}: "
-        f"{_pairs(training)}; semantics {facts.get('semantics', 'unknown')}, numerical mode "
-        f"{facts.get('numerical_mode', 'unknown')}, "
-        f"device {facts.get('device', 'unknown')}. "
-        f"All of them took {sum(end.train_seconds or 0.0 for end in ends) / 3600:.1f} h of "
-        f"training. Nobody was asked or observed.\n\n" + "\n".join(f"- {line}"
+        f"## Collection process\n\nEach training run trains one model ({_pairs(model)}) with one "
+        f"seed of the run seed {facts.get('run_seed', 'unknown')}: {_pairs(training)}; semantics "
+        f"{facts.get('semantics', 'unknown')}, numerical mode "
+        f"{facts.get('numerical_mode', 'unknown')}, device {facts.get('device', 'unknown')}. All "
+        f"of them took {sum(end.train_seconds or 0.0 for end in ends) / 3600:.1f} h of training. "
+        "Nobody was asked or observed.\n\n" + "\n".join(f"- {line}"
                                                                    for line in _sources(facts)),
         "## Preprocessing\n\n"
         f"Corpus: {facts.get('corpus_description', facts.get('corpus', 'unknown'))}, SHA-256 "
@@ -401,14 +390,12 @@ def data_sheet(table: Table, sums: dict[str, str]) -> str:
         f"## Uses\n\n{about['uses']}" +
         (f"\n\nNot for: {about['not_for']}" if "not_for" in about else ""),
         f"## Distribution\n\nLicence of the table: {about['licence']} ({about['licence_url']}). "
-        f"Terms of the corpus: "
-        f"{about['corpus_licence']}. The table holds numbers of training runs: no text of the "
-        f"corpus and no weights. This states what "
-        f"its makers and the distributors of the corpus say; it is no legal advice.\n\n" +
+        f"Terms of the corpus: {about['corpus_licence']}. The table holds numbers of training "
+        "runs: no text of the corpus and no weights. This states what its makers and the "
+        "distributors of the corpus say; it is no legal advice.\n\n" +
         (f"{about['distribution']}\n\n" if "distribution" in about else "") +
-        f"The SHA-256 of its content, which does not depend on licence and version, is "
-        f"`{table.sha256}`.\n\n"
-        "| file | SHA-256 |\n|---|---|\n" + "\n".join(f"| {file} | `{own}` |"
+        "The SHA-256 of its content, which does not depend on licence and version, is "
+        f"`{table.sha256}`.\n\n| file | SHA-256 |\n|---|---|\n" + "\n".join(f"| {file} | `{own}` |"
                                                       for file, own in sums.items()),
         f"## Maintenance\n\n{about['maintenance']}\n\n| version | date | changes |\n|---|---|---|\n"
         + "\n".join(f"| {' | '.join(change[key] for key in _CHANGES)} |"
@@ -456,8 +443,7 @@ def _composition(table: Table, ends: list) -> list[str]:
         within = (sum(statistics.variance(own) * (len(own) - 1) for own in several) / free) ** 0.5
         between = statistics.stdev(statistics.fmean(own) for own in finals.values() if own)
         lines.append(f"Final validation nll: standard deviation {within:.4f} between seeds of a "
-                     f"mechanism (pooled), {between:.4f} between "
-                     "the mechanisms' means.")
+                     f"mechanism (pooled), {between:.4f} between the mechanisms' means.")
     tested = {
         name: [end.test_perplexity for end in own if end.test_perplexity is not None]
         for name, own in groups.items()
@@ -466,11 +452,9 @@ def _composition(table: Table, ends: list) -> list[str]:
     if means:
         (best, first), (worst, last) = means[0], means[-1]
         lines.append(f"Test perplexity, mean over seeds: from {best:.2f} ({first}, n "
-                     f"{len(tested[first])}) to {worst:.2f} ({last}, "
-                     f"n {len(tested[last])}), median "
-                     f"{statistics.median(mean for mean, _ in means):.2f}. The least of many "
-                     f"noisy means "
-                     "is too low.")
+                     f"{len(tested[first])}) to {worst:.2f} ({last}, n {len(tested[last])}), "
+                     f"median {statistics.median(mean for mean, _ in means):.2f}. The least of "
+                     "many noisy means is too low.")
     lines.append("It holds nothing of or about persons.")
     return lines
 
@@ -507,9 +491,9 @@ def main(words: list[str]) -> int:
         return 0 if words else 2
     try:
         print(*_done(words[0], words[1:]), sep="\n")
-    except InputError as error:
-        print(f"attnas.publication: {error}", file=sys.stderr)
-        return 2
+    except (InputError, MachineError) as error:
+        print(f"attnas.publication: {printable(str(error))}", file=sys.stderr)
+        return 2 if isinstance(error, InputError) else 75
     return 0
 
 
@@ -520,8 +504,7 @@ def _done(command: str, words: list[str]) -> list:
         return publish(words[0])
     if not option or len(words) != 3 or option not in words[:2]:
         raise InputError(f"{command} {' '.join(words)}: must be record FILE --about ABOUT.json, "
-                         f"publish FILE --output FOLDER, or "
-                         "publish FILE")
+                         "publish FILE --output FOLDER, or publish FILE")
     place = words.index(option)
     value, (file,) = words[place + 1], words[:place] + words[place + 2:]
     if command == "publish":

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import errno
 import io
 import json
 import math
@@ -122,10 +123,9 @@ class Csv(unittest.TestCase):
 class Points(unittest.TestCase):
     def test_are_minimised_and_parted(self):
         self.assertEqual(exports.point_sets([run(True, 7), run(True, 8)], False), (
-            "# small, seed 7: non-dominated 2 of 2 candidates after 3 evaluations\n"
-            "# small, seed 8: non-dominated 2 of 2 candidates after 3 evaluations\n"
-            "# all minimised: perplexity, -accuracy (share)\n"
-            "32 -0.25\n64 -0.5\n\n32 -0.25\n64 -0.5\n"))
+            "# small, seed 7: non-dominated 2 of 2 candidates after 3 evaluations\n# small, seed 8: non-dominated 2 of "
+            "2 candidates after 3 evaluations\n# all minimised: perplexity, -accuracy (share)\n32 -0.25\n64 -0.5\n\n32 "
+            "-0.25\n64 -0.5\n"))
 
     def test_are_the_front_or_all(self):
         columns = "# all minimised: -accuracy (share)\n"
@@ -187,10 +187,6 @@ class Ioh(unittest.TestCase):
         self.assertEqual(len(files), 4)
         meta = json.loads(files["nsga2-2/IOHprofiler_f1_attention_search_brown.json"])
         self.assertEqual(meta["algorithm"], {"name": "nsga2-2", "info": "population=4"})
-
-    def test_nothing_asked_is_refused(self):
-        with self.assertRaisesRegex(BadInput, "small, seed 7: nothing was asked for"):
-            exports.ioh_files([{**run(True), "asks": []}])
 
 
 @unittest.skipIf(optuna is None, "no optuna")
@@ -424,6 +420,19 @@ class Program(unittest.TestCase):
             self.assertEqual((target / path).read_bytes(), content)
         self.assertEqual(self.export("--format", "tensorboard"), (
             2, "export.py: --format tensorboard is a folder: give --output PATH\n"))
+
+    def test_what_has_no_asks_is_refused_by_one_rule(self):
+        (self.folder / "list\x9b.json").write_text(text_of({**run(True), "asks": []}), encoding="utf-8")
+        for form in export.OF_ASKS:
+            code, error = self.export("--format", form, "-o", self.folder / "x", names=("list\x9b",))
+            self.assertEqual(code, 2)
+            self.assertIn("list\ufffd.json: nothing was asked for, as where mechanisms are listed", error)
+
+    def test_a_full_disk_is_the_machines_failure(self):
+        for number, code in ((errno.ENOSPC, 75), (errno.EDQUOT, 75), (errno.EACCES, 2)):
+            with mock.patch.object(export, "write_whole", side_effect=OSError(number, "no", "f")):
+                self.assertEqual(self.export("--format", "csv", "-o", self.folder / "x"),
+                                 (code, "export.py: f: cannot be written: no\n"))
 
     def test_a_folder_is_replaced_whole_or_refused(self):
         target = self.folder / "ioh"

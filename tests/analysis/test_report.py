@@ -509,7 +509,7 @@ class Program(PageTest):
         self.assertIn("1\u00a0" + front[0].label, re.sub(r"</text><text[^>]*>", " ", text))
         done = self.run_script(self.folder, "--svg", self.folder / "report.html")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("report.html: cannot be made: File exists", done.stderr)
+        self.assertIn("report.html: cannot be written: File exists", done.stderr)
 
     @unittest.skipUnless(shutil.which("rsvg-convert"), "no rsvg-convert")
     def test_pictures_are_pdf_where_that_is_wanted(self):

@@ -8,11 +8,15 @@ import sys
 import warnings
 from collections.abc import Callable
 
+from attnas.command_line import BAD_INPUT, MACHINE_FAILED, printable
+from attnas.errors import MachineError
+
 from .digest import BadInput
 
 
 def program(main: Callable[[list[str]], None]) -> Callable[[list[str]], int]:
-    """A script's main, which from now on returns the exit code: 2 for bad input, which is said.
+    """A script's main, which from now on returns the exit code: 2 for bad input and 75 for a full
+    disk, which are said.
     What comes of values too large to be squared the pages say; NumPy does not."""
     @functools.wraps(main)
     def run(arguments: list[str]) -> int:
@@ -20,9 +24,10 @@ def program(main: Callable[[list[str]], None]) -> Callable[[list[str]], int]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
                 main(arguments)
-        except BadInput as error:
-            print(f"{pathlib.Path(inspect.getfile(main)).name}: {error}", file=sys.stderr)
-            return 2
+        except (BadInput, MachineError) as error:
+            print(f"{pathlib.Path(inspect.getfile(main)).name}: {printable(str(error))}",
+                  file=sys.stderr)
+            return MACHINE_FAILED if isinstance(error, MachineError) else BAD_INPUT
         return 0
     return run
 

@@ -215,8 +215,6 @@ def _ioh_columns(goals: list[Objective]) -> list[str]:
 def _ioh_run(run: Digest) -> tuple[str, dict[str, Any]]:
     """The lines of one run, and what the meta file says of it."""
     goals = objectives(run)
-    if not run["asks"]:
-        raise BadInput(f"{title(run)}: nothing was asked for")
     asks = [ask for ask in run["asks"] if ask["status"] != "rejected"]
     if not asks:
         raise BadInput(f"{title(run)}: constraints rejected all of its asks")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnas.analysis import files, svg
-from attnas.analysis.digest import BadInput
+from attnas.errors import unwritable
 from attnas.analysis.html import Html, element, join
 from attnas.analysis.words import counted
 
@@ -275,7 +275,7 @@ class Report:
         """Writes STEM.html, STEM.md, what else belongs beside them and the pictures; says so in a
         sentence.
 
-        @throws BadInput  where the folder cannot be written.
+        @throws BadInput  where the folder cannot be written; MachineError  where the disk is full.
         """
         texts = {f"{stem}.html": self.html(), f"{stem}.md": self.markdown(), **(beside or {})}
         pictures = self.pictures()
@@ -284,5 +284,5 @@ class Report:
             for name, text in {**texts, **pictures}.items():
                 files.write_whole(folder / name, text.encode())
         except OSError as error:
-            raise BadInput(f"{folder}: cannot be written: {error.strerror}") from error
+            raise unwritable(folder, error) from error
         return f"written to {folder}: {', '.join(texts)}, {counted(len(pictures), 'picture')}"

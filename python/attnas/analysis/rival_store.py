@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from . import sqlite_files
+from attnas.errors import MachineError, unwritable
+
 from .digest import BadInput
 
 PROGRAM = "analysis/rivals.py"  # that commands which are recorded begin with
@@ -29,7 +31,7 @@ def _require_own(file: pathlib.Path):
             if _command(sqlite_files.meta(database)):
                 return
     except OSError as error:
-        raise BadInput(f"{file}: cannot be written: {error.strerror}") from error
+        raise unwritable(file, error) from error
     except (sqlite3.DatabaseError, ValueError, AttributeError):
         pass
     raise BadInput(f"{file}: is there and not of this program, must be another file")
@@ -105,12 +107,14 @@ class RivalStore:
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise BadInput(f"{self._part}: cannot be written: {error}") from error
+            no_file = "readonly" in str(error) or "unable to open" in str(error)
+            kind = BadInput if no_file else MachineError
+            raise kind(f"{self._part}: cannot be written: {error}") from error
         except sqlite3.DatabaseError as error:
             raise BadInput(f"{self._part}: is damaged ({error}); remove it to begin "
                            f"again") from error
         except OSError as error:
-            raise BadInput(f"{self._file}: cannot be written: {error.strerror}") from error
+            raise unwritable(self._file, error) from error
 
     def _begin(self, meta: dict, candidates: Sequence[tuple[str, np.ndarray, np.ndarray]],
                algorithms: list[tuple]):
@@ -119,16 +123,13 @@ class RivalStore:
                 "PRAGMA user_version = 1",
                 "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
                 "CREATE TABLE candidates (number INTEGER PRIMARY KEY, name TEXT NOT NULL, label "
-                "TEXT NOT NULL, truth TEXT NOT NULL, "
-                "believed TEXT NOT NULL)",
+                "TEXT NOT NULL, truth TEXT NOT NULL, believed TEXT NOT NULL)",
                 "CREATE TABLE algorithms (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
                 "key TEXT NOT NULL, settings TEXT NOT NULL)",
                 "CREATE TABLE searches (algorithm INTEGER NOT NULL, seed INTEGER NOT NULL, asked "
-                "INTEGER NOT NULL, "
-                "search_seconds REAL NOT NULL, ended_by TEXT NOT NULL, candidates BLOB NOT NULL, "
-                "trained BLOB NOT NULL, "
-                "seconds BLOB NOT NULL, fitness BLOB NOT NULL, steps BLOB NOT NULL, digest BLOB, "
-                "PRIMARY KEY (algorithm, seed))"):
+                "INTEGER NOT NULL, search_seconds REAL NOT NULL, ended_by TEXT NOT NULL, "
+                "candidates BLOB NOT NULL, trained BLOB NOT NULL, seconds BLOB NOT NULL, fitness "
+                "BLOB NOT NULL, steps BLOB NOT NULL, digest BLOB, PRIMARY KEY (algorithm, seed))"):
             self._database.execute(statement)
         self._database.executemany("INSERT INTO meta VALUES (?, ?)",
                                    [(key, json.dumps(value))

@@ -16,13 +16,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from attnas.command_line import human_bytes, shortest
-from attnas.errors import InputError, MachineError
+from attnas.errors import BAD_PATH, InputError, MachineError
 
 SPLITS = ("train", "valid", "test")
 ARCHIVE_BYTES = 64 << 20  # that any archive may unpack to; a downloaded one may itself be so long
 Progress = Callable[[str, int, int], None]  # address, bytes so far, bytes in all (0: not known)
-_BAD_PATH = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG,
-             errno.ENOENT, errno.ENOTDIR, errno.EPERM, errno.EROFS)
 
 
 def io_failure(path: Path, error: OSError) -> Exception:
@@ -34,7 +32,7 @@ def io_failure(path: Path, error: OSError) -> Exception:
              errno.EFBIG: f"no space left in {folder}: {path.name} would exceed the largest file "
                           "that this process may write (ulimit -f)"}
     text = words.get(error.errno or 0, f"{path}: {error.strerror or error}")
-    return (InputError if error.errno in _BAD_PATH else MachineError)(text)
+    return (InputError if error.errno in BAD_PATH else MachineError)(text)
 
 
 def other_kind(path: Path) -> str:

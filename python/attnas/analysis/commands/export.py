@@ -40,6 +40,7 @@ from pathlib import Path
 from attnas.analysis import digest, exports, latex, model_forms
 from attnas.analysis.arguments import program
 from attnas.analysis.digest import BadInput
+from attnas.errors import unwritable
 from attnas.analysis.files import write_whole, write_whole_folder
 from attnas.analysis.run import Run
 
@@ -48,6 +49,7 @@ FORMATS = ("csv", "ioh", "points", "optuna", "tensorboard", "mlflow", "latex", "
 MODELS = ("onnx", "huggingface")
 SINGLE = ("csv", "latex", *MODELS)  # of one run
 FOLDERS = {"ioh": exports.ioh_files, "tensorboard": exports.tensorboard_files}
+OF_ASKS = ("csv", "ioh", "optuna")
 COMPARABLE = ("ioh", "points")  # runs are of the same objectives and the same function
 
 
@@ -61,6 +63,10 @@ def read(paths: list[str], form: str) -> list[exports.Digest]:
     """The digests of runs. Raises BadInput."""
     runs = [digest.read(path) for path in paths]
     for path, run in zip(paths, runs):
+        if form in OF_ASKS and not run["asks"]:
+            raise BadInput(f"{path}: nothing was asked for, as where mechanisms are listed, and "
+                           f"--format {form} writes asks alone; mlflow, tensorboard, latex and "
+                           "nas-export have training runs")
         if form in COMPARABLE and subject(run) != subject(runs[0]):
             raise BadInput(f"{path} is a search of {subject(run)}, {paths[0]} of "
                            f"{subject(runs[0])}; runs that are written together must agree")
@@ -75,8 +81,7 @@ def write_folder(folder: Path, files: dict[str, str] | dict[str, bytes]) -> None
     for path in sorted(folder.rglob("*")) if folder.exists() else ():
         if not path.is_dir() and str(path.relative_to(folder)) not in files:
             raise BadInput(f"{folder} holds {path.relative_to(folder)}, which would be lost; "
-                           f"remove "
-                           "the folder or give another")
+                           "remove the folder or give another")
     write_whole_folder(folder, {name: content if isinstance(content, bytes) else content.encode()
                                 for name, content in files.items()})
 
@@ -168,11 +173,10 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--mechanism", metavar="NAME", help="onnx, huggingface: of a run, as of "
                                                             "nas-export (default: best)")
     parser.add_argument("--plugin", metavar="FILE", action="append", default=[], help="the same, "
-                        "of a run "
-                        "with plug-ins")
+                        "of a run with plug-ins")
     parser.add_argument("--all-points", action="store_true",
                         help="points: all candidates, not the non-dominated ones alone")
     try:
         export(parser.parse_args(arguments))
     except OSError as error:
-        raise BadInput(f"{error.filename}: cannot be written: {error.strerror}") from error
+        raise unwritable(error.filename or "standard output", error) from error

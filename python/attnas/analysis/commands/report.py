@@ -20,6 +20,7 @@ from pathlib import Path
 from attnas.analysis import digest
 from attnas.analysis.arguments import program
 from attnas.analysis.digest import BadInput
+from attnas.errors import unwritable
 from attnas.analysis.files import write_whole
 from attnas.analysis.page import page
 from attnas.analysis.run import Run
@@ -50,11 +51,11 @@ def report(run: Run) -> str:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all. Raises BadInput."""
+    """Writes a file whole or not at all. Raises BadInput, MachineError."""
     try:
         write_whole(path, content)
     except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
+        raise unwritable(path, error) from error
 
 
 def write_pictures(folder: Path, run: Run, kind: str) -> None:
@@ -65,7 +66,7 @@ def write_pictures(folder: Path, run: Run, kind: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInput(f"{folder}: cannot be made: {error.strerror}") from error
+        raise unwritable(folder, error) from error
     drawn = {
         **retest.pictures(run), **progress.pictures(run), **front.pictures(run),
         **curves.pictures(run)
