@@ -26,6 +26,7 @@ import math
 import operator
 import os
 import pathlib
+import re
 import sqlite3
 import struct
 import sys
@@ -138,18 +139,20 @@ class Table:
 
     def _changed(self, shorthand: str) -> str:
         """The vanilla mechanism with some options in place of its own; empty where they do not say
-        which.
+        which, or say one twice.
         """
         genes = self.facts.get("schema", {}).get("genes", [])
         fields = next((own for own in (name.split("|") for name in self._names) if all(
             field in gene.get("vanilla", [field]) for field, gene in zip(own, genes))), [])
+        given: set[int] = set()
         for word in shorthand.split("+"):
             gene, _, option = word.rpartition("=")
             meant = [(place, each["key"]) for place, own in enumerate(genes[:len(fields)])
                      for each in own.get("options", ())
                      if option in (each["key"], each["label"]) and gene in ("", own["name"])]
-            if len(meant) != 1:
+            if len(meant) != 1 or meant[0][0] in given:
                 return ""
+            given.add(meant[0][0])
             fields[meant[0][0]] = meant[0][1]
         return "|".join(fields)
 
@@ -222,8 +225,7 @@ class Table:
     def __repr__(self) -> str:
         version = self.publication.get("version")
         return (f"<table {self.name}{' ' + version if version else ''} in {self.path}: "
-                f"{len(self._names)} mechanisms, "
-                f"{len(self)} training runs>")
+                f"{len(self._names)} mechanisms, {len(self)} training runs>")
 
     def _begin(self) -> None:
         """What a file must begin with: SQLite's header holds the application id from byte 68 on."""
@@ -236,6 +238,13 @@ class Table:
             raise InputError(f"{self.path}: not a table")
 
     def _read(self, database: sqlite3.Connection, check: bool) -> None:
+        database.execute("PRAGMA trusted_schema = OFF")
+        for kind, name, sql in database.execute("SELECT type, name, sql FROM sqlite_master"):
+            plain = re.match(r"(?i)CREATE (TABLE|(UNIQUE )?INDEX) ", sql or "CREATE INDEX ")
+            if kind not in ("table", "index") or not plain:
+                raise InputError(f"{self.path}: holds the {kind} {name}, must hold tables and "
+                                 "indices alone: what else there is would be computed when it is "
+                                 "read, perhaps without end")
         version = database.execute("PRAGMA user_version").fetchone()[0]
         if version != VERSION:
             raise InputError(f"{self.path}: a table of version {version}, must be of version "
@@ -414,10 +423,17 @@ def _info(table: Table) -> str:
         "version": about.get("version"), "licence": about.get("licence"),
         "corpus": facts.get("corpus_description",
                             facts.get("corpus")), "its terms": about.get("corpus_licence"),
+        "unknown": ", ".join(f"{100 * share:.2f} % of {split}" for split, share in facts.get(
+            "unknown_shares", {}).items()),
         "steps": ", ".join(map(str, table.steps)), "SHA-256": table.sha256
     }
     lines = [f"{key:10} {value}" for key, value in lines.items() if value]
     return "\n".join([*lines, *(f"{'limit':10} {limit}" for limit in about.get("limits", []))])
+
+
+def _printable(text: str) -> str:
+    """As a terminal can show it without obeying it."""
+    return re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", "\ufffd", text)
 
 
 def main(words: list[str]) -> int:
@@ -429,7 +445,7 @@ def main(words: list[str]) -> int:
     try:
         command, *rest = words
         if command == "info" and len(rest) == 1:
-            print(_info(Table(rest[0])))
+            print(_printable(_info(Table(rest[0]))))
         elif command == "query" and len(rest) in (3, 4):
             numbers = [int(word) if word.isdecimal() else word for word in rest[2:]]
             print(json.dumps(dataclasses.asdict(Table(rest[0]).query(rest[1], *numbers)), indent=1))
@@ -437,7 +453,7 @@ def main(words: list[str]) -> int:
             raise InputError(f"{' '.join(words)}: must be one of: info FILE, query FILE MECHANISM "
                              f"SEED [STEP]")
     except InputError as error:
-        print(f"attnas.table: {error}", file=sys.stderr)
+        print(_printable(f"attnas.table: {error}"), file=sys.stderr)
         return 2
     return 0
 

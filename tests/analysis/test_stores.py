@@ -143,8 +143,7 @@ class Comparisons(Stores):
         self.assertEqual(read.remarks, [
             "Beware: the searches differ in the answers of their tables: mode noisy in "
             f"{first}; mode paired in {other}.",
-            f"Beware: the searches differ in the budgets: trainings 93 in {first}; trainings 50 "
-            f"in {other}."])
+            f"Beware: the searches differ in the budgets: trainings 93 in {first}; trainings 50 in {other}."])
 
     def test_searches_that_were_asked_for_and_are_not_there_are_remarked(self):
         asked = [{"name": name, "label": name, "seeds": seeds, "settings": {}} for name, seeds in (("y", 3), ("z", 2), ("x", 1))]
@@ -340,6 +339,11 @@ class Refused(Stores):
         sqlite3.connect(self.path("other")).executescript("CREATE TABLE songs(name TEXT)")
         self.assertIn("other: neither the store of a run nor a comparison: it holds the tables "
                       "songs", self.refusal(self.path("other")))
+
+    def test_what_would_be_computed(self):
+        for kind, sql in (("view", "VIEW v AS SELECT 1"), ("table", "VIRTUAL TABLE v USING fts5(x)")):
+            sqlite3.connect(self.path(kind)).executescript(f"CREATE {sql}")
+            self.assertIn(f"holds the {kind} v, must hold tables and indices alone", self.refusal(self.path(kind)))
 
     def test_cut_short(self):
         whole = pathlib.Path(self.comparison()).read_bytes()

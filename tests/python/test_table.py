@@ -40,7 +40,7 @@ class Query(unittest.TestCase):
                            ("multiplicative+adaptive", "silu_dot|softmax|none|per_query|bias|0"),
                            ("gating=output_gate+no_bias", "dot|softmax|output_gate|fixed|no_bias|0"), ("softmax", VANILLA)):
             self.assertEqual(TEXT.query(text, 0, 1200), TEXT.query(name, 0, 1200))
-        for text in ("none", "sparse", "sparsemax+", "gating=sparsemax"):
+        for text in ("none", "sparse", "sparsemax+", "gating=sparsemax", "relu_norm+sparsemax", "no_bias+bias"):
             with self.assertRaisesRegex(InputError, "must be one of the 320"):
                 TEXT.query(text, 0)
 
@@ -91,6 +91,13 @@ class Files(unittest.TestCase):
         self.refused("not a table")
         self.file.unlink()
         self.refused("cannot be read")
+
+    def test_what_would_be_computed_is_refused(self):
+        endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x, x AS replicate, x AS step FROM n"
+        self.change(f"ALTER TABLE curves RENAME TO old; CREATE VIEW curves AS {endless}")
+        self.refused("holds the view curves, must hold tables and indices alone")
+        self.change("DROP VIEW curves; ALTER TABLE old RENAME TO curves; CREATE TRIGGER t AFTER INSERT ON meta BEGIN SELECT 1; END")
+        self.refused("holds the trigger t, must")
 
     def test_the_file_alone_is_a_program(self):
         shutil.copy(ROOT / "python/attnas/table.py", self.folder / "reader.py")

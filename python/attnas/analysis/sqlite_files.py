@@ -2,7 +2,12 @@
 
 import json
 import pathlib
+import re
 import sqlite3
+
+PLAIN = r"(?i)CREATE (TABLE|(UNIQUE )?INDEX) "
+ALONE = ("must hold tables and indices alone: what else there is would be computed when it is "
+         "read, perhaps without end")
 
 
 def _has_journal(file: pathlib.Path) -> bool:
@@ -21,15 +26,18 @@ def open_read_only(file: str | pathlib.Path, finished=False) -> sqlite3.Connecti
 
     @param finished  of a file that is only ever replaced as a whole: what lies beside it does not
                      count.
-    @throws sqlite3.DatabaseError  where the file is none of SQLite's, or a killed writer's journal
-                                   must be rolled back first.
+    @throws sqlite3.DatabaseError  where the file is none of SQLite's, holds more than tables and
+                                   indices, or a killed writer's journal must be rolled back first.
     """
     file = pathlib.Path(file)
     journal = not finished and _has_journal(file)
     mode = "mode=ro" if journal else "immutable=1"
     connection = sqlite3.connect(f"{file.absolute().as_uri()}?{mode}", uri=True)
     try:
-        connection.execute("PRAGMA schema_version")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
+            if kind not in ("table", "index") or not re.match(PLAIN, sql or "CREATE INDEX "):
+                raise sqlite3.DatabaseError(f"holds the {kind} {name}, {ALONE}")
         connection.execute("BEGIN")
     except sqlite3.DatabaseError as error:
         connection.close()
