@@ -6,13 +6,14 @@ import json
 import math
 import os
 import tempfile
+import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from attnas import settings
 from attnas.errors import InputError, Stopped
@@ -184,6 +185,10 @@ class AskAndTell:
 class _Watch:
     """Hears the library on its threads, and minds interrupts on this one."""
 
+    # A stop is for all studies: how many have been stopped by their listeners, and which still are.
+    stops: ClassVar[int] = 0
+    ending: ClassVar[set[_Watch]] = set()
+
     def __init__(self, on_progress: Listener | None):
         self.on_progress = on_progress
         self.state: dict[str, Any] = {}
@@ -200,12 +205,14 @@ class _Watch:
                 self.on_progress(dict(self.state))
         except BaseException as error:
             self.error = self.error or error
+            _Watch.stops += 1
+            _Watch.ending.add(self)
             core().request_stop(True)
 
     def over(self, work: Callable[[], Any]) -> Any:
         """What the library does for long: on another thread, so that KeyboardInterrupt reaches this
         one, which then asks for a stop and waits for it."""
-        interrupted = False
+        interrupted, before = False, _Watch.stops
         with ThreadPoolExecutor(1, "attnas") as pool:
             future = pool.submit(work)
             try:
@@ -221,10 +228,15 @@ class _Watch:
                         core().request_stop(True)
             except Stopped:
                 if self.error is None:
-                    raise
+                    if interrupted or _Watch.stops == before:
+                        raise
+                    while _Watch.ending:  # another study ends, and this one goes on
+                        time.sleep(0.01)
+                    return self.over(work)
             finally:
                 if interrupted or self.error is not None:
                     core().request_stop(False)
+                    _Watch.ending.discard(self)
         if self.error is not None:
             raise self.error
         if interrupted:

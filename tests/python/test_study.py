@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -145,6 +146,13 @@ class Studies(Case):
         with self.assertRaisesRegex(ValueError, "enough"):
             study.run(fail)
         self.assertGreater(len(study.run().evaluations), 3)
+        other = attnas.Study(SMOKE, self.folder / "y")
+        with ThreadPoolExecutor(1) as pool:  # which goes on
+            result = pool.submit(other.run)
+            for place in "abc":
+                with self.assertRaisesRegex(ValueError, "enough"):
+                    attnas.Study(SMOKE, self.folder / place).run(fail)
+            self.assertGreater(len(result.result().evaluations), 3)
 
     def test_warnings_are_warnings(self):
         study = attnas.Study(SMOKE, self.folder / "x", **{"evaluation.keep_models": 0})
