@@ -241,8 +241,7 @@ def asks(run: Run) -> pd.DataFrame:
 
 def comparison(run: Run) -> pd.DataFrame:
     """See attnas.Run.comparison."""
-    ends = ("", "_low", "_high")
-    columns = [*latex.COLUMNS, *(each.name + end for each in run.objectives for end in ends)]
+    columns = latex.columns(run)
     frame = pd.DataFrame(latex.rows(run), columns=columns)
     words = ("mechanism", "candidate", "role", "unit", "decision", "differs")
     types = {name: float for name in columns if name not in words}

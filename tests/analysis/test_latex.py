@@ -55,6 +55,13 @@ class Tables(PageTest):
         self.assertTrue(first["distinguished"])
         self.assertEqual((last["role"], last["n"], last["distinguished"]), ("baseline", None, False))
 
+    def test_no_objective_takes_the_place_of_another_column(self):
+        objectives = self.run_().digest["objectives"]
+        for name in ("distinguished", "p_holm", "percent_low", f"{objectives[0]['name']}_low"):
+            self.made.set("objectives", [*objectives, {**objectives[0], "name": name}])
+            with self.assertRaisesRegex(BadInput, f"{name}: the comparison has two columns"):
+                latex.rows(self.run_())
+
     def test_every_part_calls_a_mechanism_as_the_verdict_does(self):
         name = self.run_().retest["candidates"][0]["candidate"]
         self.change(0, label="sparsemax+rope")

@@ -20,10 +20,24 @@ COLUMNS = ("mechanism", "candidate", "role", *_OF_CONTRASTS[:3], "unit", "percen
            "rate_at_end", "differs")
 
 
+def columns(run: Run) -> list[str]:
+    """COLUMNS, and of each objective its mean and interval.
+
+    @throws BadInput  where one has the name of another, as records of old can.
+    """
+    ends = ("", "_low", "_high")
+    names = [*COLUMNS, *(each.name + end for each in run.objectives for end in ends)]
+    if again := {name for name in names if names.count(name) > 1}:
+        raise BadInput(f"{run.name}: {', '.join(sorted(again))}: the comparison has two columns of "
+                       "this name, of which one is an objective's; it can only be shown under "
+                       "another name (`as`)")
+    return names
+
+
 def rows(run: Run) -> list[dict[str, Any]]:
     """A row per mechanism of a re-test, or of what was listed in place of a search, as
-    docs/python.md says it of Run.comparison: COLUMNS, and of each objective its mean and interval.
-    None where the run has neither."""
+    docs/python.md says it of Run.comparison, of columns(). None where the run has neither."""
+    columns(run)
     level = 1.0 - finite_or(run.retest.get("confidence"), 0.95)
     return [_row(run, record, level) for record in run.retest.get("candidates") or []]
 
