@@ -377,7 +377,7 @@ def read_tokens(path, config):
     try:
         expect_digest(config, path, data)
         return Tokens(data)
-    except (ValueError, KeyError, TypeError) as error:
+    except (AttributeError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
 
 
@@ -471,6 +471,7 @@ class Text:
                     targets.append([*ids[start + 1:start + length], self.pad])
         else:
             ids = self.stream(text)
+            length = min(length, max(len(ids) - 1, 1))  # whatever config.json says
             for start in range(0, len(ids) - 1, length):
                 window, target = ids[start:start + length], ids[start + 1:start + length + 1]
                 inputs.append(window + [0] * (length - len(window)))

@@ -1,6 +1,6 @@
 """Dask distributed: workers join and leave at any time, and what the dead worked on goes to others.
 
-Needs Python's package distributed (Debian: python3-distributed), here and where workers are. The
+Needs Python's packages distributed and cryptography, here and where workers are. The
 scheduler runs beside nas-run and takes encrypted connections alone, of those who have the
 certificate in RUN/cluster.json. Workers: scripts/workers RUN --slots N.
 """
@@ -30,6 +30,7 @@ if __name__ == "__main__":
 from engines import Child, Died, Faults, Left, lost, need, orders, place, say
 
 need("distributed", "python3-distributed")
+need("cryptography", "python3-cryptography")  # of certificates
 import dask  # noqa: E402
 import distributed  # noqa: E402
 from distributed.comm import get_local_address_for  # noqa: E402
