@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import decimal
 import math
 import os
@@ -140,14 +139,6 @@ def whole_number(name: str, text: str) -> int:
     if not text.removeprefix("-").isdecimal() or not text.isascii():
         raise InputError(f"{name} = {text}, must be an integer")
     return int(text)
-
-
-def real_number(name: str, text: str) -> float:
-    """@throws InputError "NAME = TEXT, must be a number"."""
-    with contextlib.suppress(ValueError):
-        if text == text.strip() and "_" not in text:
-            return float(text)
-    raise InputError(f"{name} = {text}, must be a number")
 
 
 def did_you_mean(word: str, candidates: Sequence[str]) -> str:

@@ -1,10 +1,9 @@
-"""nas-data: tables packed of runs, compared with them, described and audited; corpora."""
+"""nas-data: tables packed of runs, compared with them and described; corpora."""
 
 import contextlib
 import copy
 import hashlib
 import io
-import itertools
 import json
 import math
 import os
@@ -18,7 +17,7 @@ from unittest import mock
 
 from attnas import command_line
 from attnas.data import __main__ as program
-from attnas.data import info, packing, rungs
+from attnas.data import info, packing
 from attnas.data.records import dumped
 from attnas.errors import InputError
 from attnas.table import Table
@@ -305,7 +304,7 @@ class Packing(Case):
         notes.write_text("mine\n")
         self.table("pack", run, "--output", self.file)
         for words, said in (
-                (["table"], "table: no command given, known: audit, info, pack, verify"),
+                (["table"], "table: no command given, known: info, pack, verify"),
                 (["table", "unpack"], "unknown command 'unpack'"),
                 (["table", "pack", "x"], "--output FILE is missing"),
                 (["table", "pack", "--output", "x"], "no store or folder of a run"),
@@ -320,17 +319,10 @@ class Packing(Case):
                 f"{self.file}: is a table, must be a run's folder"),
                 (["table", "info", run],
                  f"{run}: is a run, must be a table; nas-data table pack makes one of runs"),
-                (["table", "audit", "x"], "table audit: --rungs STEP,STEP,... is missing"),
                 (["tabel"], "did you mean table?"),
                 (["fetch"], "unknown command 'fetch', known: gates, get, info, list, table"),
                 (["table", "pack", "x", "--ouput", "y"],
-                "unrecognised option '--ouput'; did you mean --output?"),
-                (["table", "audit", self.file, "--rungs", "10,x"],
-                "nas-data: --rungs = x, must be an integer\n"),
-                (["table", "audit", self.file, "--rungs", "10,40", "--format", "xml"],
-                "--format xml, must be text, json or csv"),
-                (["table", "audit", self.file, "--rungs", "10,40", "--output", self.file],
-                "is a table or the record of a run, must be")):
+                "unrecognised option '--ouput'; did you mean --output?")):
             self.assertIn(said, self.refused(*words), words)
         database = sqlite3.connect(self.folder / "run" / "store.sqlite")
         database.execute("UPDATE evaluations SET reason = 'x' WHERE candidate = ?", (NAMES[0],))
@@ -448,172 +440,6 @@ class Info(Case):
             self.assertTrue(math.isnan(info.intraclass_correlation(groups)))
         self.assertTrue(math.isnan(info.consistency_correlation([[1, 3], [2, 4]])),
             "nothing else varies")
-
-
-class Rungs(Case):
-    """Of a table whose mechanisms have ranks by nll: `early` at steps 10 and 20, `late` at 40."""
-
-    COUNT = 90
-
-    @staticmethod
-    def in_order(i, _):
-        return i
-
-    @classmethod
-    def reversed(cls, i, _):
-        return cls.COUNT - i
-
-    @classmethod
-    def by_seed(cls, i, r):
-        return i if r == 0 else (37 * i + 50) % cls.COUNT
-
-    def ranks(self, early, late, replicates=2):
-        made = []
-        for i, r in itertools.product(range(self.COUNT), range(replicates)):
-            nll = [1000.0 + 10 * rank(i, r) - step for rank, step
-                in ((early, 10), (early, 20), (late, 40))]
-            one = evaluation(f"m{1000 + i}|0", r, nll)
-            one["values"] = {"flops": float(self.COUNT - i)}
-            made.append(one)
-        return self.packed(self.store(f"run{len(list(self.folder.iterdir()))}", made))
-
-    def audit(self, table, steps=(10, 40), **options):
-        found = rungs.audit(table, rungs.Options(list(steps), searches=40, **options))
-        return found, {(one.method, one.budget): one for one in found.replayed}
-
-    def test_rungs_that_rank_as_the_end_prune_nothing_good(self):
-        found, row = self.audit(self.ranks(self.in_order, self.in_order))
-        self.assertEqual([(round(one.correlation, 12), one.overlap) for one in found.agreement],
-            [(1.0, 1.0)] * 3)
-        self.assertEqual((found.first_trusted_step, found.eta), (10, [4.0]))
-        halving = row["successive halving", 20]  # 10 n + 30 floor(n / 4) <= 800
-        self.assertEqual((halving.started, halving.finished, halving.top_3[0]), (47.0, 11.0, 0))
-        self.assertAlmostEqual(halving.saved, 1.0 - (470.0 + 330.0) / (47.0 * 40.0))
-        self.assertLess(halving.regret[0], row["full length", 20].regret[0])
-        self.assertEqual((row["full length", 20].started, row["full length", 20].saved),
-            (20.0, 0.0))
-        self.assertIn("The first rung is not too early: step 10 has 100 %",
-                      rungs.verdict(found))
-
-    def test_rungs_that_rank_the_other_way_round_prune_all_that_is_good(self):
-        found, row = self.audit(self.ranks(self.reversed, self.in_order), (10, 20, 40))
-        self.assertAlmostEqual(found.agreement[0].correlation, -1.0)
-        self.assertEqual((found.agreement[0].overlap, found.first_trusted_step), (0.0, None))
-        for method in ("successive halving", "asha"):
-            pruned = row[method, 40].top_3
-            self.assertEqual(pruned[0], pruned[1], method)
-            self.assertGreater(row[method, 40].regret[0], row["full length", 40].regret[0])
-        self.assertIn("The first rung is too early: step 10 has 0 %",
-                      rungs.verdict(found))
-
-    def test_noise_between_seeds_is_the_measure(self):
-        noisy, row = self.audit(self.ranks(self.by_seed, self.by_seed))
-        self.assertLess(noisy.between_seeds[0].correlation, 0.5)
-        self.assertAlmostEqual(noisy.agreement[0].noise, 1.64525, 5, "by the formula, elsewhere")
-        self.assertGreater(row["successive halving", 60].fresh_regret[0],
-            row["successive halving", 60].regret[0])
-        alone, row = self.audit(self.ranks(self.in_order, self.in_order, 1))
-        self.assertTrue(math.isnan(alone.agreement[0].noise)
-            and math.isnan(row["asha", 10].fresh_regret[0]))
-        self.assertTrue(rungs.verdict(alone).startswith("One replicate does not tell"))
-        self.assertIsNone(json.loads(rungs.json_of(alone))["between_seeds"][0]["correlation"])
-
-    def test_several_objectives_are_judged_by_their_front(self):
-        table = self.ranks(self.in_order,
-            self.in_order)  # the better by perplexity, the more FLOPs: all are on the front
-        found, row = self.audit(table, objectives=["perplexity", "flops"])
-        self.assertEqual((len(found.agreement), row["full length", 10].front[1]), (3, 400))
-        self.assertTrue(0.0 < row["full length", 10].regret[0] < 1.0)
-        _, net = self.audit(table, objectives=["perplexity", "flops"], promote="epsilon_net")
-        self.assertNotEqual(net["asha", 20].regret, row["asha", 20].regret)
-
-    def test_what_diverges_is_paid_for_and_never_goes_on(self):
-        made = cells()
-        for one in made:
-            if not one["candidate"].startswith("dot"):
-                one.update(status="diverged", curve=one["curve"][:1])
-        found, row = self.audit(self.packed(self.store("run", made)), (10, 20, 40))
-        self.assertEqual((row["successive halving", 10].started,
-            row["successive halving", 10].top_3[1]), (12.0, 120))
-        self.assertTrue(math.isfinite(row["successive halving", 10].regret[0]))
-        self.assertIn("12 mechanisms do not tell whether the first rung is too early, 64 would",
-                      rungs.verdict(found))
-        said = self.table("audit", self.file, "--rungs", "10,40", "--seeds", "20")
-        self.assertEqual(said.splitlines()[0],
-                         "small: 12 mechanisms x 3 replicates, rungs 10 (eta 4.00), 40")
-        self.assertLessEqual(max(map(len, said.splitlines())), 80)
-        out = self.folder / "audit.json"
-        self.assertEqual(self.table("audit", self.file, "--rungs", "10,40", "--eta", "3",
-            "--format", "json", "--output", out), "")
-        self.assertEqual(json.loads(out.read_text())["eta"], [3.0])
-        self.assertIn("\nreplayed,asha,10,pruned_top_16,",
-            self.table("audit", self.file, "--rungs", "10,40", "--format", "csv"))
-
-    def test_the_table_of_texts_says_what_it_said(self):
-        said = self.table("audit", ROOT / "problems/tables/text.table", "--rungs", "150,400,1200",
-            "--seeds", "30")
-        self.assertEqual(hashlib.sha256(said.encode()).hexdigest()[:12], "0d91552022f2")
-
-    def test_what_is_wrong(self):
-        table = self.ranks(self.in_order, self.in_order)
-        said = ", must be two or more of 10, 20, 40, ascending, the last one 40"
-        for steps in ([10, 15, 40], [10, 20], [20, 10, 40], [10, 10, 40], [40]):
-            with self.assertRaises(InputError) as caught:
-                self.audit(table, steps)
-            self.assertEqual(str(caught.exception), f"--rungs {', '.join(map(str, steps))}{said}")
-        for options, said in (({"eta": 1.0}, "--eta 1, must be finite and greater than 1"),
-                              ({"objectives": ["seed_sd"]},
-                               "seed_sd, must be one that a single training run has"),
-                              ({"objectives": ["flops"]}, "flops: all are known before training"),
-                              ({"objectives": ["perplexity", "state_bytes"]},
-                              "state_bytes: the table does not have it, recorded: "),
-                              ({"objectives": ["perplxity"]}, "did you mean perplexity?")):
-            with self.assertRaises(InputError) as caught:
-                self.audit(table, **options)
-            self.assertIn(said, str(caught.exception))
-        with self.assertRaisesRegex(InputError, "the table has no replicate 2 of"):
-            self.audit(self.packed(self.store("run", cells()[:-1])))
-
-
-@unittest.skipUnless(os.access(pathlib.Path(os.environ.get("NAS_BIN", "")) / "nas-export", os.X_OK),
-    "nas-export is not built")
-class Corpora(Case):
-    def setUp(self):
-        super().setUp()
-        environment = mock.patch.dict(os.environ, NAS_DATA_DIR=str(self.folder / "data"))
-        environment.start()
-        self.addCleanup(environment.stop)
-        self.own = self.folder / "own"
-        self.own.mkdir()
-        for split, text in (("train", "a b a c\n"), ("valid", "a b\n"), ("test", "c\n")):
-            (self.own / f"{split}.txt").write_text(text)
-
-    def test_a_corpus_is_got_listed_and_described(self):
-        self.assertIn("nas-data get wikitext-2\n", self.run_program("list")[1])
-        self.assertIn("wikitext-2 is now in ", self.run_program("get", "wikitext-2", "--from",
-            self.own)[1])
-        self.assertIn("wikitext-2 is already in ", self.run_program("get", "wikitext-2")[1])
-        self.assertIn(str(self.folder / "data/wikitext-2"), self.run_program("list")[1])
-        said = self.run_program("info", "wikitext-2", "--context", 2, "layout=standard")[1]
-        for words in ("train     4 tokens in 1 lines", "types     5 in train",
-                "valid     2 windows, 3 scored targets", "licence   CC BY-SA",
-                      f"source    {self.own}"):
-            self.assertIn(words, said)
-
-    def test_drawn_tasks_need_no_download(self):
-        self.assertEqual(self.run_program("get", "mqar")[1], "mqar needs no download\n")
-        said = self.run_program("info", "mqar", "--context", 64, "train_examples=7")[1]
-        self.assertIn("train     7 windows, 28 scored targets", said)
-        self.assertIn("chance    guessing among the values shown, by the place of the query: nll",
-            said)
-
-    def test_wrong_words(self):
-        for words, said in ((["get", "wikitext2"], "did you mean wikitext-2?"),
-                (["get", "brown", "extra"], "'extra' is not understood"),
-                            (["get", "brown", "--from"], "--from has no value"),
-                            (["get", "wikitext-2", "--from", "/no/such"],
-                            "nas-data: --from /no/such: no such folder or archive\n")):
-            self.assertIn(said, self.refused(*words))
 
 
 if __name__ == "__main__":

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import sys
 
 from attnas import command_line
-from attnas.analysis.digest import SQLITE
-from attnas.analysis.files import write_whole
 from attnas.command_line import (counted, did_you_mean, human_bytes, line_width, printable,
-                                 real_number, take_option, whole_number, wrapped)
+                                 take_option, wrapped)
 from attnas.data import packing
 from attnas.data.records import is_table, store_file
 from attnas.errors import InputError
@@ -38,11 +35,6 @@ Commands:
                           checksum; whether it says what the runs say, and which of
                           its cells none of them has
   table info FILE         what is in a table, and how noisy it is
-  table audit FILE --rungs STEP,STEP,... [--eta ETA] [--objectives NAME,...]
-             [--promote crowding|epsilon_net] [--seeds N]
-             [--format text|json|csv] [--output FILE]
-                          what pruning training runs at these steps would lose and
-                          save, by replaying N searches; the last step is the end
 
 Examples:
   $ nas-data get brown
@@ -50,15 +42,13 @@ Examples:
   $ nas-data info text_file path=mytext.txt vocabulary=2000
   $ nas-data gates configs/quickstart.yaml
   $ nas-data table pack runs/first runs/second --output mine.table
-  $ nas-data table audit mine.table --rungs 50,150,400
 
 Options:
   --plugin FILE.so        loads a shared library with further corpora
   -h [ --help ]           print this text
   --version               print the version
 """
-OPTIONS = ("--plugin", "--from", "--context", "--output", "--name", "--measured", "--gates",
-           "--rungs", "--eta", "--objectives", "--promote", "--seeds", "--format")
+OPTIONS = ("--plugin", "--from", "--context", "--output", "--name", "--measured", "--gates")
 COMMANDS = ("gates", "get", "info", "list", "table")
 MOST_LISTED = 20
 
@@ -93,7 +83,7 @@ def run(words: list[str]) -> int:
 
 def table(words: list[str]) -> int:
     """`nas-data table COMMAND ...`. @return  the exit code: 2 where `verify` found a difference."""
-    known = {"audit": audit, "info": info, "pack": pack, "verify": verify}
+    known = {"info": info, "pack": pack, "verify": verify}
     if not words:
         raise InputError(f"table: no command given, known: {', '.join(known)}")
     if words[0] not in known:
@@ -182,55 +172,6 @@ def info(words: list[str]) -> int:
     for name, said in lines(contents):
         print(wrapped(f"  {name:11} {printable(said)}\n", line_width()), end="")
     return 0
-
-
-def audit(words: list[str]) -> int:
-    """Says what pruning training runs would lose and save."""
-    from attnas.data import rungs
-    given = take_option(words, "--rungs")
-    if given is None:
-        raise InputError("table audit: --rungs STEP,STEP,... is missing")
-    options = rungs.Options([whole_number("--rungs", step) for step in given.split(",") if step])
-    if eta := take_option(words, "--eta"):
-        options.eta = real_number("--eta", eta)
-    if objectives := take_option(words, "--objectives"):
-        options.objectives = [name for name in objectives.split(",") if name]
-        for name in options.objectives:
-            if options.objectives.count(name) > 1:
-                raise InputError(f"--objectives {objectives}: {name} is there twice")
-    if seeds := take_option(words, "--seeds"):
-        options.searches = whole_number("--seeds", seeds)
-    options.promote = take_option(words, "--promote") or "crowding"
-    if options.promote not in ("crowding", "epsilon_net"):
-        raise InputError(f"promote = {options.promote}, must be crowding or epsilon_net")
-    forms = {"text": rungs.text_of, "json": rungs.json_of, "csv": rungs.csv_of}
-    form = take_option(words, "--format") or "text"
-    if form not in forms:
-        raise InputError(f"--format {form}, must be text, json or csv")
-    output = take_option(words, "--output")
-    if len(words) != 1:
-        raise InputError("table audit: one table must be given")
-    if output is not None:
-        require_replaceable(output)
-    text = forms[form](rungs.audit(read_table(words[0]), options))
-    if output is None:
-        print(text, end="")
-    else:
-        write_whole(pathlib.Path(output), text.encode())
-    return 0
-
-
-def require_replaceable(output: str) -> None:
-    """@throws InputError  where something is at a path that must stay."""
-    if not os.path.exists(output):
-        return
-    if not os.path.isfile(output):
-        kind = "a folder" if os.path.isdir(output) else "a device"
-        raise InputError(f"--output {output}: is {kind}, must be a regular file")
-    with open(output, "rb") as stream:
-        if stream.read(len(SQLITE)) == SQLITE:
-            raise InputError(f"--output {output}: is a table or the record of a run, must be "
-                             "another file")
 
 
 if __name__ == "__main__":
