@@ -134,13 +134,6 @@ def require_options(words: Sequence[str], known: Sequence[str]) -> None:
             raise InputError(f"unrecognised option '{name}'{hint}")
 
 
-def whole_number(name: str, text: str) -> int:
-    """@throws InputError "NAME = TEXT, must be an integer"."""
-    if not text.removeprefix("-").isdecimal() or not text.isascii():
-        raise InputError(f"{name} = {text}, must be an integer")
-    return int(text)
-
-
 def did_you_mean(word: str, candidates: Sequence[str]) -> str:
     """"; did you mean NAME?" where a candidate is near enough; else nothing."""
     guess, least = "", math.inf

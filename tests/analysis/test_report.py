@@ -408,7 +408,7 @@ class Pages(PageTest):
 
         fixture = self.fixture()
         without = ["verdict", "front", "progress", "curves", "replicates", "components", "failures",
-                   "diversity", "distribution", "time", "health", "reproducibility"]
+                   "distribution", "time", "health", "reproducibility"]
         self.assertEqual(keys(), without)
         fixture.retest()
         self.assertEqual(keys(), ["verdict", "retest", *without[1:]], "what fresh seeds say comes first")

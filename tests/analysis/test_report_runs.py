@@ -2,7 +2,6 @@
 
 import html
 import json
-import math
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -17,7 +16,7 @@ from attnas.analysis.differences import among, difference, from_baseline, noise
 from attnas.analysis.effects import effects
 from attnas.analysis.genes import genes
 from attnas.analysis.run import Run
-from attnas.analysis.sections import components, diversity, retest
+from attnas.analysis.sections import components, retest
 from attnas.analysis.words import duration, number, signed
 
 
@@ -80,11 +79,6 @@ class LongNames(PageTest):
         gating = next(own for own in genes(run) if own.name == "gating")
         self.assertEqual({gating.raw(candidate.label) for group in groups.values() for candidate in group},
                          {"input_gate", "output_gate"})
-        entropy = diversity.measure(run, "all", run.asks, [gene]).entropy
-        having = [gene.raw(run.label(ask.candidate)) for ask in run.asks]
-        share = having.count("4") / (having.count("4") + having.count("8"))
-        self.assertAlmostEqual(
-            entropy[0], -(share * math.log2(share) + (1 - share) * math.log2(1 - share)))
         self.assertIn("slot0.window is not applicable to mechanisms", words_of(report(run)))
 
     def test_pages_name_what_differs_and_hold_the_whole_name(self):

@@ -1,6 +1,5 @@
-"""What is computed of one run: differences of its mechanisms, effects of options, diversity; and numbers in words."""
+"""What is computed of one run: differences of its mechanisms, effects of options; and numbers in words."""
 
-import itertools
 import math
 import unittest
 from unittest import mock
@@ -14,7 +13,6 @@ from attnas.analysis.differences import among, difference, from_baseline, noise
 from attnas.analysis.effects import effects
 from attnas.analysis.genes import genes
 from attnas.analysis.run import Run
-from attnas.analysis.sections import diversity
 from attnas.analysis.words import count, digits, duration, number, percent
 
 
@@ -133,20 +131,6 @@ class Statistics(PageTest):
         self.assertAlmostEqual(found.within, 4.0, delta=0.8)  # not 4 + the shared 9
         self.assertGreater(found.between, 20)
         self.assertLess(found.reliability, 1)
-
-    def test_hamming_distance_is_the_mean_over_pairs(self):
-        self.fixture(objectives=1, replicates=1, asked=16)
-        run = Run(self.folder)
-        found = genes(run)
-        self.assertEqual(len(found), 6)
-        asks = run.asks[8:16]
-        members = [[g.option(run.label(a.candidate)) for g in found] for a in asks]
-        pairs = [sum(x != y for x, y in zip(a, b)) / 6
-                 for a, b in itertools.combinations(members, 2)]
-        each = diversity.measure(run, "batch 1", asks, found)
-        self.assertAlmostEqual(each.hamming, np.mean(pairs))
-        self.assertAlmostEqual(each.distinct, len({tuple(m) for m in members}) / 8)
-        self.assertTrue(all(0 <= value <= 1 for value in each.entropy))
 
 
 class Frames(PageTest):

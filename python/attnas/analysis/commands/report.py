@@ -24,13 +24,13 @@ from attnas.errors import unwritable
 from attnas.analysis.files import write_whole
 from attnas.analysis.page import page
 from attnas.analysis.run import Run
-from attnas.analysis.sections import (components, controls, curves, distribution, diversity, effort,
-                                      failures, front, health, progress, replicates,
-                                      reproducibility, retest, rungs, verdict)
+from attnas.analysis.sections import (components, controls, curves, distribution, effort, failures,
+                                      front, health, progress, replicates, reproducibility,
+                                      retest, rungs, verdict)
 from attnas.analysis.words import counted, listed
 
 SECTIONS = (verdict, retest, controls, front, progress, rungs, curves, replicates, components,
-            failures, diversity, distribution, effort, health, reproducibility)
+            failures, distribution, effort, health, reproducibility)
 
 CONVERTER = "rsvg-convert"
 

@@ -12,7 +12,6 @@ from attnas.analysis.svg import Frame, Picture, figure, thinned, value_axis
 from attnas.analysis.words import counted, duration, number, percent
 
 MOST_ROWS = 1000
-WORST = 5
 
 
 def section(run: Run) -> Section | None:
@@ -26,7 +25,6 @@ def section(run: Run) -> Section | None:
         figure(lambda width: _picture(run, objective, width),
                "A dot a mechanism, stacked where they are close; arrow: beyond the axis.")
         if ordered else None,
-        _worst(run, ordered, objective),
         _all(run),
     ))
 
@@ -86,20 +84,6 @@ def _picture(run: Run, objective: int, width: float) -> Picture:
                              "\u2192" if value > x.high else "\u2190", "edge-text", words,
                              candidate.rank)
     return picture
-
-
-def _worst(run: Run, ordered: list, objective: int) -> Html | None:
-    if len(ordered) < 2 * WORST:
-        return None
-    name = run.objectives[objective].title
-    rows = [[
-        Cell(mechanism(candidate.label, candidate.brief), left=True),
-        Cell(number(candidate.values[objective])),
-        Cell(candidate.n_text)
-    ] for candidate in reversed(ordered[-WORST:])]
-    return join(element("h3", "The worst"),
-                table(["mechanism", name, "n"], rows,
-                      marked=[candidate.rank for candidate in reversed(ordered[-WORST:])]))
 
 
 def _all(run: Run) -> Html:

@@ -14,9 +14,7 @@ from attnas.analysis.genes import genes
 from attnas.analysis.html import element
 from attnas.analysis.page import Section
 from attnas.analysis.run import Run
-from attnas.analysis.sections.components import by_option
-from attnas.analysis.statistics import holm
-from attnas.analysis.words import counted, listed, number, percent
+from attnas.analysis.words import counted, number, percent
 
 TOP = 5
 SIGNS = {"good": "\u2713", "warn": "!", "unknown": "?"}
@@ -155,20 +153,6 @@ def _genes(run: Run) -> Iterator[_Check]:
     if len(run.comparable) < 10 or not found:
         return
     objective = run.noisy or 0
-    tested, p_values = [], []
-    for gene in found:
-        samples = [[c.fitness[objective] for c in group] for group in by_option(run, gene).values()]
-        samples = [sample for sample in samples if len(sample) >= 2]
-        if len(samples) >= 2 and len({value for sample in samples for value in sample}) > 1:
-            tested.append(gene)
-            p_values.append(float(stats.kruskal(*samples).pvalue))
-    if tested:
-        silent = [g.name for g, p in zip(tested, holm(p_values)) if p >= 0.05]
-        words = ("Every gene's options differ" if not silent else
-                 f"No difference is visible between the options of {listed(silent, 6)}")
-        yield _Check("good" if not silent else "unknown", "Genes.",
-                     f"{words} in {run.objectives[objective].name} (Kruskal-Wallis, Holm over "
-                     f"{counted(len(tested), 'gene')}).")
     for gene in found:
         if not gene.numeric:
             continue
