@@ -1,17 +1,15 @@
-"""What is published with a table: its terms inside of it, and beside it CSV files, Croissant
-metadata, a data sheet and SHA-256 sums.
+"""What is published with a table: its terms inside of it, beside it a data sheet and SHA-256 sums.
 
 Stands on Python's own library alone. As a program:
 
     python3 -m attnas.publication record FILE --about ABOUT.json   puts licence, version and limits
-    into a table python3 -m attnas.publication publish FILE [--output FOLDER]   writes what is
-    published with a table, beside it or with CSV files
+    into a table
+    python3 -m attnas.publication publish FILE [--output FOLDER]   writes what is published with it
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
 import datetime
 import hashlib
 import json
@@ -26,7 +24,7 @@ from typing import Any
 
 from attnas.command_line import printable
 from attnas.errors import InputError, MachineError, unwritable
-from attnas.table import KEYS, Table
+from attnas.table import Table
 
 # What a publisher says of a table: the type of each key, and whether it must be given. A text may
 # be long.
@@ -46,38 +44,6 @@ _TASK = {
 }
 
 _CHANGES = ("version", "date", "text")
-
-# Of the columns that every table has; what else there is are values of evaluations.
-_COLUMNS = {
-    "mechanism": "canonical name: similarity|normalization|gating|temperature|bias|attention "
-                 "dropout", "label": "the same in the words of the paper",
-    "seed": "number of the seed, from 0",
-    "status": "ok, stopped_early, diverged, out_of_memory, rejected, failed, timed_out or crashed",
-    "reason": "why it is not ok; else empty",
-    "train_seconds": "seconds of training by the clock, in an array its share",
-    "cpu_seconds": "seconds of the processor",
-    "peak_bytes": "largest memory in bytes, in an array its share", "accuracy":
-        "share of validation targets ranked first, at the "
-        "end", "bits_per_byte": "bits per byte of the validation split, at the end",
-    "flops": "floating-point operations of one forward pass",
-    "parameters": "parameters of the model", "perplexity": "exp(nll) on the validation split, at "
-                                                           "the end",
-    "published_perplexity": "exp of the mean over batches of the batch's mean nll, on the "
-                            "validation split, at the end",
-    "test_nll": "nats per target on the test split, at the end", "test_perplexity": "exp(test_nll)",
-    "test_tokens": "targets of the test split that were scored", "test_correct":
-        "how many of them the model ranks first", "step": "training steps so far", "train_nll":
-            "nats per target in training, mean since the "
-            "step before", "nll": "nats on the validation split, sum over tokens", "tokens":
-                "targets of the validation "
-                "split that were scored", "correct": "how many of them the model ranks first",
-    "pad_nll": "the part of nll on <PAD> targets", "pad_tokens": "how many these are",
-    "unknown_nll": "the part of nll on <UNK> targets", "unknown_tokens": "how many these are",
-    "batch_mean_nll": "sum over batches of the batch's mean nll", "batches":
-        "batches of the validation split", "seconds": "seconds of training so far"
-}
-_INTEGERS = {"seed", "step", "tokens", "correct", "pad_tokens", "unknown_tokens", "batches"}
-_TEXTS = {"mechanism", "label", "status", "reason"}
 
 
 def read_about(file: str | os.PathLike, known: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -185,10 +151,10 @@ def _gates(file: pathlib.Path, table: Table) -> dict[str, Any]:
 
 
 def publish(path: str | os.PathLike, output: str | os.PathLike | None = None) -> list[pathlib.Path]:
-    """Writes what is published with a table into a folder: the table, its content as CSV, Croissant
-    metadata, a data sheet, and the SHA-256 sums of all. The same table gives the same bytes.
+    """Writes what is published with a table into a folder: the table, a data sheet, and the SHA-256
+    sums of both. The same table gives the same bytes.
 
-    @param output  None: metadata, data sheet and sums beside the table, without CSV.
+    @param output  None: data sheet and sums beside the table.
     @return  the files.
     @throws InputError  where the table says no terms, or the folder cannot be written.
     """
@@ -205,13 +171,10 @@ def publish(path: str | os.PathLike, output: str | os.PathLike | None = None) ->
         copy = folder / (pathlib.Path(path).name if output is None else f"{name}.table")
         if not (copy.exists() and copy.samefile(path)):
             copy.write_bytes(pathlib.Path(path).read_bytes())
-        files = [copy, *([] if output is None else _write_csv(table, folder, name))]
-        sums = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
-        for file, text in ((folder / f"{name}.croissant.json",
-                            json.dumps(croissant(table, name, sums), indent=1, ensure_ascii=False) +
-                            "\n"), (folder / f"{name}.datasheet.md", data_sheet(table, sums))):
-            file.write_text(text, encoding="utf-8")
-            files.append(file)
+        sheet = folder / f"{name}.datasheet.md"
+        sums = {copy.name: hashlib.sha256(copy.read_bytes()).hexdigest()}
+        sheet.write_text(data_sheet(table, sums), encoding="utf-8")
+        files = [copy, sheet]
         listed = folder / f"{name}.sha256"
         listed.write_text(
             "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
@@ -219,141 +182,6 @@ def publish(path: str | os.PathLike, output: str | os.PathLike | None = None) ->
     except OSError as error:
         raise unwritable(error.filename or folder, error) from None
     return [*files, listed]
-
-
-def _columns(table: Table) -> dict[str, list[str]]:
-    """Of each CSV file its columns."""
-    with contextlib.closing(_open(table)) as database:
-        own = {
-            name: [
-                column[0]
-                for column in database.execute(f"SELECT * FROM {name} LIMIT 0").description
-            ] for name in KEYS
-        }
-    costs = sorted({key for name in table.mechanisms for key in table.costs(name)})
-    renamed = {
-        name: [{"replicate": "seed"}.get(column, column) for column in own[name]]
-        for name in ("trainings", "curves")
-    }
-    return {"mechanisms": ["mechanism", "label", *costs], **renamed}
-
-
-def _open(table: Table) -> sqlite3.Connection:
-    return sqlite3.connect(f"{pathlib.Path(table.path).absolute().as_uri()}?immutable=1", uri=True)
-
-
-def _write_csv(table: Table, folder: pathlib.Path, name: str) -> list[pathlib.Path]:
-    """mechanisms, trainings and curves, with names in place of numbers of mechanisms; what is not
-    known is empty.
-    """
-    columns, files = _columns(table), []
-    for part in columns:
-        files.append(folder / f"{name}.{part}.csv")
-        with open(files[-1], "w", encoding="utf-8",
-                  newline="") as stream, contextlib.closing(_open(table)) as database:
-            writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow(columns[part])
-            if part == "mechanisms":
-                costs = ((one, table.costs(one)) for one in table.mechanisms)
-                writer.writerows(
-                    [one,
-                     table.label(one), *(_cell(own.get(key)) for key in columns[part][2:])]
-                    for one, own in costs)
-                continue
-            names = dict(database.execute("SELECT mechanism, name FROM mechanisms"))
-            writer.writerows([names[place], *map(_cell, row)]
-                             for place, *row in database.execute(f"SELECT * FROM {part} ORDER BY "
-                                                                 f"{KEYS[part]}"))
-    return files
-
-
-def _cell(value: Any) -> Any:
-    """A value in the shortest form that reads back equal."""
-    return "" if value is None else repr(value) if isinstance(value, float) else value
-
-
-def croissant(table: Table, name: str, sums: dict[str, str]) -> dict[str, Any]:
-    """Croissant metadata (docs.mlcommons.org/croissant, version 1.0), with what its vocabulary for
-    responsible AI asks of limits and collection.
-
-    @param sums  SHA-256 by name of a file.
-    """
-    about, facts = table.publication, table.facts
-    files = [{
-        "@type": "cr:FileObject", "@id": file, "name": file, "contentUrl": file,
-        "encodingFormat": "text/csv" if file.endswith(".csv") else "application/vnd.sqlite3",
-        "sha256": own, "description": "a part of the table, for other programs" if
-                                      file.endswith(".csv") else "all of the table, an SQLite file"
-    } for file, own in sums.items()]
-    keys = {
-        "mechanisms": ["mechanism"], "trainings": ["mechanism", "seed"],
-        "curves": ["mechanism", "seed", "step"]
-    }
-    words = {
-        "mechanisms": "what was trained", "trainings": "training runs, at their ends",
-        "curves": "validations of the training runs"
-    }
-    records = []
-    for part, columns in _columns(table).items():
-        if f"{name}.{part}.csv" not in sums:
-            continue  # readers of Croissant know no SQLite
-        records.append({
-            "@type": "cr:RecordSet", "@id": part, "name": part, "description": words[part],
-            "key": [{"@id": f"{part}/{key}"}
-                    for key in keys[part]] if len(keys[part]) > 1 else {"@id": f"{part}/mechanism"},
-            "field": [_field(part, column, f"{name}.{part}.csv") for column in columns]
-        })
-    return {
-        "@context": _CONTEXT, "@type": "sc:Dataset", "name": table.name,
-        "alternateName": about.get("title", table.name), "conformsTo": [
-            "http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"
-        ], "description": about["description"], "license": about["licence_url"],
-        "usageInfo": about["corpus_licence"],
-        **({"url": about["url"]} if "url" in about else {}), "version": about["version"],
-        "datePublished": about["changelog"][0]
-                         ["date"], "creator": [{"@type": "sc:Organization", "name": one}
-                                               for one in about["creators"]], "citeAs": about.get(
-                                                   "citation", f"{', '.join(about['creators'])}. "
-                                                   f"{about.get('title', table.name)}, version "
-                                                   f"{about['version']}. "
-                                                   f"{about.get('url', '')}".rstrip()),
-        "rai:dataLimitations": " ".join(about["limits"]), "rai:dataUseCases": about["uses"],
-        "rai:dataCollection":
-            f"{len(table)} training runs of {len(table.mechanisms)} mechanisms on "
-            f"{facts.get('corpus_description', facts.get('corpus', 'an unnamed corpus'))}.",
-        "rai:dataReleaseMaintenancePlan": about["maintenance"],
-        "rai:personalSensitiveInformation": "none: numbers of training runs", "distribution": files,
-        "recordSet": records
-    }
-
-
-def _field(part: str, column: str, file: str) -> dict[str, Any]:
-    kind = "sc:Text" if column in _TEXTS else "sc:Integer" if column in _INTEGERS else "sc:Float"
-    field = {"@type": "cr:Field", "@id": f"{part}/{column}", "name": column,
-             "description": _COLUMNS.get(column, f"{column} of the evaluation, at the "
-                                                 f"end"), "dataType": kind,
-             "source": {"fileObject": {"@id": file}, "extract": {"column": column}}}
-    if part != "mechanisms" and column == "mechanism":
-        field["references"] = {"field": {"@id": "mechanisms/mechanism"}}
-    return field
-
-
-_CONTEXT = {
-    "@language": "en", "@vocab": "https://schema.org/", "citeAs": "cr:citeAs",
-    "column": "cr:column", "conformsTo": "dct:conformsTo", "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/", "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"}, "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty", "examples": {
-        "@id": "cr:examples", "@type": "@json"
-    }, "extract": "cr:extract", "field": "cr:field", "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject", "fileSet": "cr:fileSet", "format": "cr:format",
-    "includes": "cr:includes", "isLiveDataset": "cr:isLiveDataset", "jsonPath": "cr:jsonPath",
-    "key": "cr:key", "md5": "cr:md5", "parentField": "cr:parentField", "path": "cr:path",
-    "recordSet": "cr:recordSet", "references": "cr:references", "regex": "cr:regex",
-    "repeated": "cr:repeated", "replace": "cr:replace", "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/", "separator": "cr:separator", "source": "cr:source",
-    "subField": "cr:subField", "transform": "cr:transform"
-}
 
 
 def data_sheet(table: Table, sums: dict[str, str]) -> str:
