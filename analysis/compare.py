@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""python/attnas/analysis/commands/compare.py says what it does, and so does --help."""
+"""The commands of attnas.analysis by their names; the other scripts here are links to this one."""
 
 import sys
 from pathlib import Path
