@@ -2,22 +2,14 @@
 
 import csv
 import io
-import pathlib
-import tempfile
-import unittest
 
 from fake_stores import write_fake
-from scripts import said
+from python_tests import FolderTest, said
 
 from attnas.analysis.commands import compare
 
 
-class Comparing(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Comparing(FolderTest):
     def compare(self, *arguments, exit_code=0):
         """Runs the program; its output folder is self.folder / "out". @return what it said."""
         code, _, err = said(compare.main, *arguments, "-o", self.folder / "out", "--resamples", 500)

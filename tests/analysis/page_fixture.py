@@ -6,8 +6,6 @@ import html
 import math
 import random
 import re
-import tempfile
-import unittest
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +13,8 @@ from attnas.analysis.commands.report import report
 from attnas.analysis.indicators import non_dominated
 from attnas.analysis.run import Run
 from digest_file import text_of
+from python_tests import FolderTest
 
-ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>document.title = 'broken'</script> & \"quoted\""
 
 OBJECTIVES = [
@@ -249,11 +247,10 @@ def words_of(page: str) -> str:
                                                     flags=re.DOTALL)))
 
 
-class PageTest(unittest.TestCase):
+class PageTest(FolderTest):
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = Path(temporary.name) / "run"
+        super().setUp()
+        self.folder = self.folder / "run"
 
     def fixture(self, **settings) -> RunFixture:
         return RunFixture(self.folder, **settings)

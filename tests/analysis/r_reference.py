@@ -1,24 +1,22 @@
 """Runs R, whose packages eaf and emoa are independent implementations to compare with."""
 
 import subprocess
-import sys
 import tempfile
+import unittest
 from pathlib import Path
 from shutil import which
 
 import numpy as np
 
-SKIPPED = 77  # ctest's SKIP_RETURN_CODE
-
 
 def require_r(*packages: str) -> None:
-    """Ends the program as skipped, saying what is missing, unless R has the packages."""
+    """Skips the file, saying what is missing, unless R has the packages."""
     if which("Rscript") is None:
-        _skip("Rscript is not installed")
+        raise unittest.SkipTest("Rscript is not installed")
     for package in packages:
         check = f'quit(status = !requireNamespace("{package}", quietly = TRUE))'
         if subprocess.run(["Rscript", "-e", check], capture_output=True, check=False).returncode:
-            _skip(f"R has no package {package}")
+            raise unittest.SkipTest(f"R has no package {package}")
 
 
 def run_r(code: str, **inputs: np.ndarray) -> dict[str, np.ndarray]:
@@ -43,8 +41,3 @@ def run_r(code: str, **inputs: np.ndarray) -> dict[str, np.ndarray]:
         if run.returncode:
             raise RuntimeError(f"Rscript failed: {run.stderr}")
         return {path.stem: np.loadtxt(path, ndmin=2) for path in Path(folder).glob("*.out")}
-
-
-def _skip(reason: str) -> None:
-    print(f"skipped: {reason}")
-    sys.exit(SKIPPED)

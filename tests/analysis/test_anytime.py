@@ -65,7 +65,3 @@ class Ecdf(unittest.TestCase):
         hits = [[1, 3, NAN], [2, 3, 8], [NAN, NAN, NAN]]
         found = ecdf(hits, [0.5, 1, 2.5, 3, 8, 100])
         np.testing.assert_allclose(found, np.array([0, 1, 2, 4, 5, 5]) / 9, rtol=1e-15)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -99,7 +99,3 @@ class AttainmentDifference(unittest.TestCase):
     def test_refuses_no_sets(self):
         with self.assertRaisesRegex(ValueError, "no set of points"):
             attainment_difference([[(1, 1)]], [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,6 +6,8 @@ import numpy as np
 from attnas.analysis.attainment import attainment_difference, attainment_surface
 from r_reference import require_r, run_r
 
+require_r("eaf")
+
 PERCENTILES = (1, 25, 50, 75, 90, 100)
 SURFACES = f"""
 for (name in ls(pattern = "^data")) {{
@@ -91,8 +93,3 @@ class AgainstR(unittest.TestCase):
         low, high = both.min(axis=0), both.max(axis=0)
         points = low + np.random.default_rng(3).random((500, 2)) * 1.1 * (high - low)
         self.assert_differences_agree(data["a0"], data["b0"], found["a0"], points)
-
-
-if __name__ == "__main__":
-    require_r("eaf")
-    unittest.main()

@@ -3,8 +3,6 @@
 import json
 import math
 import pathlib
-import tempfile
-import unittest
 import xml.etree.ElementTree
 
 from attnas.analysis.commands import attention
@@ -13,7 +11,7 @@ from attnas.analysis import attention_figures as figures
 from attnas.analysis.attention import differences, read
 from attnas.analysis.digest import BadInput
 from scipy import stats
-from scripts import said
+from python_tests import FolderTest, said
 
 SEQUENCES, TOKENS, HEADS = 12, 20, 2
 
@@ -92,13 +90,8 @@ def with_a_state(**changes) -> dict:
     return found
 
 
-class Folder(unittest.TestCase):
+class Folder(FolderTest):
     """Each test has a folder of its own."""
-
-    def setUp(self):
-        made = tempfile.TemporaryDirectory()
-        self.addCleanup(made.cleanup)
-        self.folder = pathlib.Path(made.name)
 
     def write(self, name: str, what) -> pathlib.Path:
         """A folder with attention.json."""
@@ -225,7 +218,6 @@ class Drawing(Folder):
         paths = [part for part in drawn.split("<path") if "fill c1" in part]
         self.assertEqual(len(paths), 1, "one level of one head")
 
-
     def test_maps_of_recurrent_layers_are_relative(self):
         given = with_a_state()
         given["layers"][2]["example"] = [example("previous"), [[1e-6 * weight for weight in row] for row in example("uniform")]]
@@ -288,13 +280,10 @@ class Pages(Folder):
         self.assertIn("no such file", err)
 
 
-class SentencesTest(unittest.TestCase):
+class SentencesTest(FolderTest):
     """Maps with tokens, from which a person chooses."""
 
     TOKENS = ["\n", "The", "<jury>", "said"]
-
-    def setUp(self):
-        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def sentence(self, **changes) -> dict:
         maps = [[[1.0], [0.5, 0.5], [0.1, 0.2, 0.7], [0.0, 0.1, 0.8, None]], [[1.0], [1.0, 0.0], [1.0, 0.0, 0.0], [-0.5, 1.0, 0.2, 0.3]]]
@@ -343,7 +332,3 @@ class SentencesTest(unittest.TestCase):
     def test_maps_belong_to_their_tokens(self):
         with self.assertRaisesRegex(BadInput, "not those of its tokens"):
             read(self.write(sentences=[self.sentence(tokens=["a"])]))
-
-
-if __name__ == "__main__":
-    unittest.main()

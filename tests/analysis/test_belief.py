@@ -59,7 +59,3 @@ class Beliefs(unittest.TestCase):
         reference = np.ones(2)
         np.testing.assert_allclose(hypervolumes("abc", points, reference), [0.5, 0.75, 0.75])
         np.testing.assert_allclose(hypervolumes("aba", points, reference), [0.5, 0.75, 0.5])
-
-
-if __name__ == "__main__":
-    unittest.main()

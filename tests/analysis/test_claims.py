@@ -4,25 +4,21 @@ import csv
 import json
 import math
 import pathlib
-import tempfile
-import unittest
 
 from studies import claims
 from attnas.analysis.digest import BadInput
 from digest_file import said_by, text_of
 from fake_tables import IDENTITY, cell, write_run
-from scripts import said
+from python_tests import FolderTest, said
 
 TUNING, JUDGING = "1", "2"
 
 
-class Claims(unittest.TestCase):
+class Claims(FolderTest):
     """Nll by rate: a side is best at the middle one; judging seeds know none of it."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.lines: list[list[str]] = []
 
     def side(self, name: str, valid: dict[float, float], test: list[float], best: float) -> None:
@@ -152,7 +148,3 @@ class Claims(unittest.TestCase):
             self.assertIn(why, errors)
         (out / "trainings.csv").write_text("task,other\n")
         self.assertIn("its columns are task, other, must be task, seeds", said(claims.main, *command)[2])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -632,7 +632,3 @@ class Names(unittest.TestCase):
         self.assertIsNone(comparison.find("x", ["y"], required=False))
         with self.assertRaises(stores.StoreError):
             comparison.find("x", ["y"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -12,7 +12,6 @@ import numpy as np
 from comparing import Comparing
 from fake_stores import FLOPS, PERPLEXITY, write_comparison
 from fake_tables import cell, write_table
-from scripts import said
 
 from attnas.analysis import comparison, replay, statistics, stores, tables, task_controls
 
@@ -294,7 +293,3 @@ class OnDraws(Comparing):
         said = self.compare(one, other, exit_code=2)
         self.assertIn("other.sqlite: answered by 20 draws of seed 8, but ", said)
         self.assertIn("x.sqlite by 20 draws of seed 7; only searches that the same tables answer can be compared", said)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -16,7 +16,7 @@ from attnas.analysis.objectives import objective
 from attnas.analysis.schema import OLD, schema
 from digest_file import said_by, text_of
 from fake_tables import OPTIONS, cell, functions, write_run, write_table
-from scripts import said
+from python_tests import FolderTest, said
 
 try:
     from statsmodels.formula.api import ols
@@ -334,12 +334,7 @@ class Noise(unittest.TestCase):
         self.assertIsNone(noise.splits(valid, valid * np.nan))
 
 
-class Program(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Program(FolderTest):
     def table(self, cells, write=write_table, name="x.table"):
         write(self.folder / name, cells)
         return str(self.folder / name)
@@ -651,7 +646,3 @@ class Program(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("1 of 1 mechanisms have a test perplexity, and these differ in no gene of a space",
                       error)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,24 +1,19 @@
 """What nas-compare prints and what the pages of its comparison say are the same figures.
-
-NAS_BIN, or the first argument, is the folder of nas-compare.
 """
 
 import contextlib
 import csv
 import io
-import os
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 from attnas.analysis.commands import compare
+from python_tests import PROGRAMS, ROOT, need
 
-PROGRAM = Path(os.environ.get("NAS_BIN") or (sys.argv.pop(1) if len(sys.argv) > 1 else ""),
-               "nas-compare")
-SOURCES = Path(__file__).resolve().parents[2]
+need(program="nas-compare")
 
 
 def console(text: str) -> dict[str, list[str]]:
@@ -32,8 +27,8 @@ class ConsoleAndPage(unittest.TestCase):
         """@return what the console said, and the page in Markdown."""
         with tempfile.TemporaryDirectory() as folder:
             said = subprocess.run(
-                [PROGRAM, SOURCES / "configs" / config, "--seeds", "5", "--algorithms", names,
-                 "--no-report", "--quiet", "--output", folder], cwd=SOURCES, text=True,
+                [PROGRAMS / "nas-compare", ROOT / "configs" / config, "--seeds", "5", "--algorithms", names,
+                 "--no-report", "--quiet", "--output", folder], cwd=ROOT, text=True,
                 capture_output=True, check=True).stdout
             with contextlib.redirect_stdout(io.StringIO()):
                 self.assertEqual(compare.main([f"{folder}/comparison.sqlite", "--output", folder,
@@ -60,10 +55,3 @@ class ConsoleAndPage(unittest.TestCase):
     def test_two_objectives(self):
         self.check("compare_text_ppl_flops.yaml", "random_search,nsga2,moead,motpe", 4,
                    several=True)
-
-
-if __name__ == "__main__":
-    if not PROGRAM.is_file():
-        print("skipped: without nas-compare, in the folder NAS_BIN")
-        sys.exit(77)
-    unittest.main()

@@ -3,11 +3,11 @@
 A share must lie within four standard errors of the simulation around 95 %, or beyond by what the
 test allows a method that is known to be too short or too long for few runs.
 
---full: ten times as many simulations (label slow).
+NAS_FULL=1: ten times as many simulations (label slow).
 """
 
+import os
 import pathlib
-import sys
 import unittest
 
 import numpy as np
@@ -17,7 +17,7 @@ from attnas.analysis.tables import load
 from scipy import stats
 
 NOMINAL = 0.95
-TIMES = 10 if "--full" in sys.argv else 1
+TIMES = 10 if "NAS_FULL" in os.environ else 1
 
 
 class Coverage(unittest.TestCase):
@@ -113,7 +113,3 @@ class Coverage(unittest.TestCase):
                 b = correlation * a + np.sqrt(1 - correlation**2) * generator.normal(size=size)
                 intervals.append(kendall(a, b))
             self.assert_covers(f"tau = {true}, {size} things", intervals, true, allowed_above=0.05)
-
-
-if __name__ == "__main__":
-    unittest.main(argv=[word for word in sys.argv if word != "--full"])

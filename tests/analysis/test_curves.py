@@ -2,9 +2,6 @@
 
 import math
 import re
-import tempfile
-import unittest
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -14,13 +11,13 @@ from attnas.analysis.run import Run
 from attnas.analysis.sections import curves as section
 from page_fixture import BASELINE, RunFixture
 from scipy import stats
+from python_tests import FolderTest
 
 
-class CurvesTest(unittest.TestCase):
+class CurvesTest(FolderTest):
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = Path(temporary.name) / "run"
+        super().setUp()
+        self.folder = self.folder / "run"
 
     def fixture(self, **settings) -> RunFixture:
         return RunFixture(self.folder, **{"objectives": 1, "replicates": 1, "failures": False,
@@ -178,7 +175,3 @@ class CurvesTest(unittest.TestCase):
         self.assertEqual([(curve.is_baseline, curve.replicates) for curve in known],
                          [(False, 2), (True, 2)])
         self.assertEqual(list(section.pictures(Run(self.folder))), ["curves"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,21 +4,19 @@ import contextlib
 import os
 import pathlib
 import sqlite3
-import tempfile
-import unittest
 from unittest import mock
 
 from attnas.analysis import digest
 from digest_file import text_of
+from python_tests import FolderTest
 
 
-class Digests(unittest.TestCase):
+class Digests(FolderTest):
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = pathlib.Path(temporary.name) / "a run"
+        super().setUp()
+        self.folder = self.folder / "a run"
         self.folder.mkdir()
-        self.programs = pathlib.Path(temporary.name) / "programs"
+        self.programs = self.folder.with_name("programs")
         self.programs.mkdir()
         self.enterContext(contextlib.chdir(self.programs))
         for patch in (mock.patch.dict(os.environ, {"PATH": str(self.programs)}),
@@ -141,7 +139,3 @@ class Digests(unittest.TestCase):
                  "--format json writes one")):
             path = self.write("x.json", 1, text)
             self.assertIn(f"{path}: {complaint}", self.refusal(path))
-
-
-if __name__ == "__main__":
-    unittest.main()

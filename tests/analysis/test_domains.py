@@ -5,24 +5,17 @@ import csv
 import dataclasses
 import math
 import pathlib
-import tempfile
-import unittest
 
 from attnas.analysis import latex
 from studies import domains
 from attnas.analysis.digest import BadInput
 from attnas.analysis.run import Run
 from page_fixture import BASELINE, RunFixture
-from scripts import said
+from python_tests import FolderTest, said
 
 
-class Domains(unittest.TestCase):
+class Domains(FolderTest):
     """Four mechanisms and the baseline; a difference is in nats, and shown where p is below 0.05."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
 
     def run_(self, name: str, differences: list[float], shown: list[bool], control: int | None = None, counts: float = math.inf) -> str:
         path = self.folder / name
@@ -155,7 +148,3 @@ class Domains(unittest.TestCase):
         code, out, err = said(domains.main, first, "-o", self.folder / "none")
         self.assertEqual((code, out), (2, ""))
         self.assertFalse((self.folder / "none").exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -18,7 +18,7 @@ from attnas.analysis.commands import export
 from attnas.analysis import event_files, exports
 from attnas.analysis.digest import BadInput
 from digest_file import text_of
-from scripts import said
+from python_tests import FolderTest, said
 
 try:
     import optuna
@@ -104,7 +104,6 @@ class Csv(unittest.TestCase):
             "3.25,true\r\n"
             f"4,1,{C},{C},dot,softmax,none,learned,bias,0.2,1,diverged,,,1000000000,4,3,3.75,"
             "false\r\n"))
-
 
     def test_options_have_the_names_that_are_stored(self):
         old = run(True)
@@ -400,11 +399,9 @@ class Mlflow(unittest.TestCase):
             exports.mlflow_database([run(True)])
 
 
-class Program(unittest.TestCase):
+class Program(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         for name, own in (("two", run(True)), ("one", run(False))):
             (self.folder / f"{name}.json").write_text(text_of(own), encoding="utf-8")
 
@@ -470,7 +467,3 @@ class Program(unittest.TestCase):
         self.assertEqual(ended.exception.code, 2)
         self.assertEqual(sorted(self.folder.iterdir()), before)
         self.assertEqual(taken.read_text(), "mine")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,25 +1,28 @@
 """export.py's files, read back by the programs that they are for, and nas-export.
-
-NAS_BIN, or the first argument, is the folder of nas-run and nas-export.
 """
 
 import contextlib
-import importlib.util
 import io
 import json
-import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
+import warnings
 from pathlib import Path
 
 from attnas.analysis import digest
 from attnas.analysis.commands.export import FORMATS, main
+from python_tests import PROGRAMS, ROOT, need
 
-PROGRAMS = Path(os.environ.get("NAS_BIN") or (sys.argv.pop(1) if len(sys.argv) > 1 else ""))
-SOURCES = Path(__file__).resolve().parents[2]
+need("numpy", "pandas", "optuna", program="nas-export")
+import numpy
+import optuna
+import pandas
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # of its journal
+
 SEARCHES = {
     "two": ("nsga2_zdt.yaml", "algorithm.population=8", "algorithm.generations=5", "seed=1"),
     "other": ("nsga2_zdt.yaml", "algorithm.population=8", "algorithm.generations=5", "seed=2"),
@@ -28,17 +31,6 @@ SEARCHES = {
     "attention": ("smoke.yaml", "objectives=[accuracy]", "algorithm.generations=3",
                   "model.width=8", "evaluation.workers=1", "constraints=[parameters <= 1300]"),
 }
-
-
-def missing() -> str:
-    """What these tests cannot do without, or an empty text."""
-    for program in ("nas-run", "nas-export"):
-        if not (PROGRAMS / program).is_file():
-            return f"{program}, in the folder NAS_BIN"
-    for package in ("numpy", "pandas", "optuna"):
-        if importlib.util.find_spec(package) is None:
-            return f"Python's {package}"
-    return ""
 
 
 def has_eaf() -> bool:
@@ -57,7 +49,7 @@ class Exports(unittest.TestCase):
         cls.addClassCleanup(cls.temporary.cleanup)
         cls.folder = Path(cls.temporary.name)
         for name, (config, *overrides) in SEARCHES.items():
-            subprocess.run([PROGRAMS / "nas-run", SOURCES / "configs" / config, *overrides,
+            subprocess.run([PROGRAMS / "nas-run", ROOT / "configs" / config, *overrides,
                             "--quiet", "--no-report", "--output", cls.folder / name],
                            check=True, capture_output=True)
 
@@ -96,34 +88,6 @@ class Exports(unittest.TestCase):
         """Ids of the evaluations that a constraint rejected."""
         return {line["id"] for line in self.canonical(name) if line.get("status") == "rejected"}
 
-    # CSV
-
-    def table(self, name: str) -> "pandas.DataFrame":
-        """The asks of a run, from the CSV file."""
-        text = self.export("--format", "csv", names=(name,))
-        return pandas.read_csv(io.StringIO(text), float_precision="round_trip")
-
-    def test_csv_has_a_row_an_ask(self) -> None:
-        for name in SEARCHES:
-            table = self.table(name)
-            asks = self.asks(name)
-            self.assertEqual(table.number.tolist(), list(range(1, len(asks) + 1)))
-            self.assertEqual(table.reused.tolist(), [bool(ask["reused"]) for ask in asks])
-            fitness = table.filter(like="fitness_").to_numpy()
-            self.assertEqual(fitness.tolist(), [ask["fitness"] for ask in asks])
-            self.assertEqual(table.trained.iloc[-1], self.results(name)["counts"]["evaluated"])
-            self.assertTrue((table.trained.diff().dropna() >= 0).all())
-
-    def test_csv_shows_values_in_their_own_sense_and_genes(self) -> None:
-        table = self.table("attention")
-        ok = table[table.status == "ok"]
-        self.assertEqual(ok.accuracy.tolist(), (-ok.fitness_accuracy).tolist())
-        self.assertTrue(table[table.status != "ok"].accuracy.isna().all())
-        genes = ["similarity", "normalization", "gating", "temperature", "bias",
-                 "attention_dropout"]
-        asked = table[genes].astype(str).agg("|".join, axis=1).str.removesuffix(".0")
-        self.assertEqual(asked.tolist(), [self.stored(ask).removesuffix(".0") for ask in self.asks("attention")])
-
     def stored(self, ask: dict) -> str:
         """What was asked for, options by the names that are stored."""
         words = {"multiplicative": "silu_dot", "sigmoid": "sigmoid_norm", "adaptive": "per_query"}
@@ -157,71 +121,6 @@ class Exports(unittest.TestCase):
         expected = {tuple(ask["fitness"]) for ask in self.asks("two")[:10]}
         self.assertEqual({tuple(point) for point in points}, expected)
         self.assertEqual(len(points), 10)
-
-    # IOHprofiler
-
-    def read_ioh(self, folder: Path) -> list[tuple[dict, list]]:
-        """(meta file, runs as arrays) of every meta file, or a failure: the format to the letter.
-
-        A run begins with a line of the columns' names (IOHanalyzer) and with evaluation 1
-        (iohinspector); every field of every line is a number. An evaluation may have no line.
-        """
-        found = []
-        for file in sorted(folder.rglob("*.json")):
-            meta = json.loads(file.read_text())
-            for key, kind in (("version", str), ("suite", str), ("function_id", int),
-                              ("function_name", str), ("maximization", bool),
-                              ("attributes", list), ("scenarios", list)):
-                self.assertIsInstance(meta[key], kind, key)
-            self.assertGreaterEqual(tuple(map(int, meta["version"].split("."))), (0, 3, 3))
-            self.assertEqual(set(meta["algorithm"]), {"name", "info"})
-            self.assertEqual(file.name, f"IOHprofiler_f{meta['function_id']}_{meta['function_name']}.json")
-            self.assertEqual(meta["attributes"][:2], ["evaluations", "raw_y"])
-            (scenario,) = meta["scenarios"]
-            parts = (file.parent / scenario["path"]).read_text().split(
-                " ".join(meta["attributes"]) + "\n")
-            self.assertEqual(parts[0], "")
-            runs = [numpy.array([[float(field) for field in line.split(" ")]
-                                 for line in part.splitlines()]) for part in parts[1:]]
-            self.assertEqual(len(runs), len(scenario["runs"]))
-            for run, description in zip(runs, scenario["runs"]):
-                self.assertEqual(run.shape[1], len(meta["attributes"]))
-                self.assertEqual(run[0, 0], 1)
-                self.assertTrue((numpy.diff(run[:, 0]) > 0).all())
-                self.assertLessEqual(run[-1, 0], description["evals"])
-                best = description["best"]
-                better = max if meta["maximization"] else min
-                self.assertEqual(best["y"], better(run[:, 1]))
-                self.assertEqual(run[run[:, 0] == best["evals"], 1].tolist(), [best["y"]])
-                self.assertEqual(len(best["x"]), scenario["dimension"])
-                self.assertEqual(set(description) - set(meta["run_attributes"]),
-                                 {"instance", "evals", "best"})
-            found.append((meta, runs))
-        return found
-
-    def test_ioh_of_several_runs_and_objectives(self) -> None:
-        folder = self.folder / "ioh"
-        self.export("--format", "ioh", "-o", str(folder), names=("two", "other"))
-        ((meta, runs),) = self.read_ioh(folder)
-        self.assertEqual(meta["function_name"], "ZDT1")
-        self.assertEqual(meta["attributes"], ["evaluations", "raw_y", "F2", "trained", "seconds"])
-        self.assertEqual([run["seed"] for run in meta["scenarios"][0]["runs"]], [1, 2])
-        for name, run in zip(("two", "other"), runs):
-            self.assertEqual(run[:, 1:3].tolist(), [ask["fitness"] for ask in self.asks(name)])
-
-    def test_ioh_of_one_objective(self) -> None:
-        folder = self.folder / "ioh_one"
-        self.export("--format", "ioh", "-o", str(folder), names=("attention",))
-        ((meta, (run,)),) = self.read_ioh(folder)
-        self.assertTrue(meta["maximization"])
-        self.assertEqual(run[:, 2].tolist(), numpy.maximum.accumulate(run[:, 1]).tolist())
-        # What a constraint rejected has no line.
-        rejected, asks = self.rejected("attention"), self.asks("attention")
-        lines = [(number, -ask["fitness"][0]) for number, ask in enumerate(asks, 1)
-                 if not rejected.issuperset(ask["evaluations"])]
-        self.assertLess(len(lines), len(asks))
-        self.assertEqual(list(map(tuple, run[:, :2].tolist())), lines)
-        self.assertEqual(meta["scenarios"][0]["runs"][0]["evals"], len(asks))
 
     # Optuna
 
@@ -305,14 +204,3 @@ class Exports(unittest.TestCase):
             form = "json" if write == self.record else "csv"
             write("--format", form, "-o", str(file), "--force")
             self.assertTrue(file.read_text().startswith(begin))
-
-
-if __name__ == "__main__":
-    if missing():
-        print("skipped: no", missing())
-        sys.exit(77)
-    import numpy
-    import optuna
-    import pandas
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    unittest.main(warnings="ignore")  # Optuna calls its journal experimental

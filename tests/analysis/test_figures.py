@@ -70,7 +70,3 @@ class Wrapped(unittest.TestCase):
         heads = re.findall(r'class="head"[^>]*>([^<]*)<', file)
         self.assertEqual("".join(heads), f"Maps of {name}")
         self.assertLess(max(map(len, heads)), 520 / 9.5 + 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -10,7 +10,6 @@ import pathlib
 import socket
 import sqlite3
 import subprocess
-import tempfile
 import unittest
 import unittest.mock
 import xml.etree.ElementTree
@@ -23,7 +22,7 @@ from fake_tables import cell, functions, insert, write_table
 from attnas.analysis import exports
 from attnas.table import content_sha256
 from attnas.analysis.files import write_whole, write_whole_folder
-from page_fixture import BASELINE, ROOT, RunFixture
+from page_fixture import BASELINE, RunFixture
 from attnas.analysis.commands.report import main as report
 from test_attention import analysis
 from test_export_formats import A, run
@@ -31,7 +30,7 @@ from test_export_formats import A, run
 MARKUP = "\"><img src=x onerror=alert(1)><script>alert(1)</script>&lt;' onmouseover='alert(1)"
 FOLDER = MARKUP.replace("/", "")  # a file's name has none
 LABEL = "x'); DROP TABLE asks;--"
-PROGRAMS = pathlib.Path(os.environ.get("NAS_BIN", ""))
+from python_tests import PROGRAMS, ROOT, FolderTest, said
 
 
 class Elements(html.parser.HTMLParser):
@@ -55,20 +54,17 @@ class Elements(html.parser.HTMLParser):
         self.texts.append(data)
 
 
-class Hostile(unittest.TestCase):
+class Hostile(FolderTest):
     def setUp(self):
-        made = tempfile.TemporaryDirectory()
-        self.addCleanup(made.cleanup)
-        self.above = pathlib.Path(made.name)
+        super().setUp()
+        self.above = self.folder
         self.folder = self.above / FOLDER
         self.folder.mkdir()
 
     def run_main(self, main, *arguments) -> None:
         """Runs the program of a module, which must succeed."""
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main([str(each) for each in arguments])
-        self.assertEqual(code, 0, err.getvalue())
+        code, _, err = said(main, *arguments)
+        self.assertEqual(code, 0, err)
 
     def check(self, page: pathlib.Path, *texts: str) -> None:
         """A page runs its own script alone, and shows texts as they are; pictures beside it are well-formed, without scripts."""
@@ -104,8 +100,7 @@ class Pages(Hostile):
         made.set("ended_by", MARKUP)
         made.set("sessions", [{"environment": {"processor": MARKUP, "attnas": LABEL}, "host": MARKUP}])
         made.retest()
-        with contextlib.redirect_stdout(io.StringIO()):
-            self.assertEqual(report([str(self.folder), "--svg", str(self.folder / "svg")]), 0)
+        self.run_main(report, self.folder, "--svg", self.folder / "svg")
         self.check(self.folder / "report.html", MARKUP, LABEL)
         for picture in (self.folder / "svg").glob("*.svg"):
             xml.etree.ElementTree.parse(picture)
@@ -159,8 +154,7 @@ class Programs(Hostile):
         store = sqlite3.connect(self.folder / "store.sqlite")
         self.assertGreaterEqual(store.execute("SELECT count(*) FROM asks").fetchone()[0], 4)
         store.close()
-        with contextlib.redirect_stdout(io.StringIO()):
-            self.assertEqual(report([str(self.folder)]), 0)
+        self.run_main(report, self.folder)
         self.check(self.folder / "report.html", FOLDER + LABEL)
 
 
@@ -252,7 +246,3 @@ class Files(Hostile):
         self.assertEqual((self.folder / "out" / "a" / "b.txt").read_bytes(), b"one")
         self.assertEqual(list(elsewhere.iterdir()), [])
         self.assertEqual([path.name for path in self.folder.iterdir()], ["out"])
-
-
-if __name__ == "__main__":
-    unittest.main()

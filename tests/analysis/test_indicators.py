@@ -130,7 +130,3 @@ class AnytimeHypervolume(unittest.TestCase):
     def test_of_nothing_nothing(self):
         for columns in (1, 2, 3):
             self.assertEqual(anytime_hypervolume([], [1.0] * columns).tolist(), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,6 +6,8 @@ import numpy as np
 from attnas.analysis.indicators import anytime_hypervolume, hypervolume, non_dominated
 from r_reference import require_r, run_r
 
+require_r("eaf", "emoa")
+
 NUM_SETS = 30
 ALL = """
 for (name in ls(pattern = "^set")) {
@@ -39,8 +41,3 @@ class AgainstR(unittest.TestCase):
                     np.sort(points[found[2:] == 1], axis=0),
                     np.sort(points[non_dominated(points)], axis=0))
                 self.assertAlmostEqual(anytime_hypervolume(points, corner)[-1], volume, places=12)
-
-
-if __name__ == "__main__":
-    require_r("eaf", "emoa")
-    unittest.main()

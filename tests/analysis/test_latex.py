@@ -15,7 +15,7 @@ from attnas.analysis.run import Run
 from attnas.analysis.sections import curves, retest
 from digest_file import said_by, text_of
 from page_fixture import BASELINE, PageTest
-from scripts import said
+from python_tests import said
 
 SET = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
@@ -193,7 +193,3 @@ class Tables(PageTest):
                 self.skipTest("no pdftotext")
             done = subprocess.run(["pdftotext", "-raw", "t.pdf", "-"], cwd=folder, capture_output=True, check=True)
             return "".join(done.stdout.decode().split())
-
-
-if __name__ == "__main__":
-    unittest.main()

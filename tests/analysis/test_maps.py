@@ -2,15 +2,12 @@
 
 import argparse
 import collections
-import importlib.util
 import math
-import sys
 import unittest
 
-if importlib.util.find_spec("torch") is None:
-    print("there is no torch: nothing was tested")
-    sys.exit(77)
+from python_tests import need
 
+need("torch")
 import torch
 
 from attnas import maps, use_model
@@ -302,7 +299,3 @@ class Choices(unittest.TestCase):
             self.assertEqual(set(self.draw(logits, 50, **options)), {2}, options)
         self.assertEqual(set(self.draw(logits, 200, top_k=2)), {2, 3})
         self.assertEqual(set(self.draw(logits, 200, top_p=0.6)), {2, 3})
-
-
-if __name__ == "__main__":
-    unittest.main()

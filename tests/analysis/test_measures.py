@@ -41,7 +41,3 @@ class Measures(unittest.TestCase):
         self.assertEqual(measure.value({"test_correct": 30, "test_tokens": 40}), 0.75)
         self.assertTrue(math.isnan(measure.value({"test_correct": 30})))
         self.assertEqual(measure.interval(-0.03, 0.01), (-1.0, 3.0))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,8 +2,6 @@
 
 import csv
 import itertools
-import pathlib
-import tempfile
 import unittest
 from unittest import mock
 
@@ -13,7 +11,7 @@ from studies import mixers
 from attnas.analysis.digest import BadInput
 from digest_file import said_by, text_of
 from fake_tables import IDENTITY, MODEL, cell, write_run
-from scripts import said
+from python_tests import FolderTest, said
 
 FRAME = "model{norm=rms}/"
 ATTENTION, GDN = "attn{dropout=0,conv=4}+swiglu", "recurrent{gating=swish_gate,decay=scalar,conv=4,update=delta}+swiglu"
@@ -26,12 +24,7 @@ def stacked(*layers: str) -> str:
     return FRAME + "/".join(layer if count == 1 else f"{count}*{layer}" for layer, count in groups)
 
 
-class Runs(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Runs(FolderTest):
     def run_at(self, rate, accuracies, state=None, failed=(), **more) -> str:
         """@param accuracies  name: (valid, test) of each seed. @param failed  (name, seed) that diverged."""
         cells = {}
@@ -189,7 +182,3 @@ class Front(Runs):
         self.assertEqual(mixers.in_reach(data, 32, 1), 0.0)
         # Gaps weigh the same, 12 places for 4 queries: pair p is at distance 7 - 2 p + 2 gap, below 8 for gap <= p.
         self.assertAlmostEqual(mixers.in_reach(data, 32, 8), np.mean([(p + 1) / 12 for p in range(4)]), delta=0.02)
-
-
-if __name__ == "__main__":
-    unittest.main()

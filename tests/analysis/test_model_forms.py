@@ -1,15 +1,11 @@
 """Exported models in the forms of other programs: ONNX, run by onnxruntime, and Hugging Face's folder, opened by transformers.
 
-Needs torch; what needs onnx, onnxscript, onnxruntime or transformers is skipped without them. By hand, with any Python:
-
-    PYTHONPATH=python:tests/analysis python tests/analysis/test_model_forms.py
+Needs torch; what needs onnx, onnxscript, onnxruntime or transformers is skipped without them.
 """
 
-import importlib.util
 import json
 import os
 import pathlib
-import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -17,7 +13,13 @@ from unittest import mock
 from attnas.analysis import model_forms
 from attnas.analysis.commands import export
 from attnas.analysis.digest import BadInput
-from scripts import said
+from python_tests import FolderTest, has, said
+
+cache = tempfile.TemporaryDirectory()
+os.environ |= {"HF_HOME": cache.name, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+import test_traces
+import torch
+from attnas import model as exported
 
 WORDS = ["the", "jury", "said", "\u6bdb", "<eos>x"]
 TEXT = "the  jury <eos> <pad> said\nthe\u00a0jury <unk> a<unk>b \u6bdb\n\n\tthe caf\u00e9 said <eos>x the jury said\n"
@@ -34,10 +36,6 @@ TOKENIZERS = {
         "merges": [["t", "h"], ["th", "e"], ["\u0120", "j"]]}}}
 
 
-def has(*packages: str) -> bool:
-    return all(importlib.util.find_spec(package) for package in packages)
-
-
 def text_of(unit: str, layout: str = "standard") -> dict:
     special = {"word": ["unknown", "end_of_sentence"], "char": ["unknown"]}.get(unit, [])
     special = ["pad", *special] if layout == "published" else special
@@ -45,12 +43,7 @@ def text_of(unit: str, layout: str = "standard") -> dict:
                                                for name in ("pad", "unknown", "end_of_sentence")}}
 
 
-class Folders(unittest.TestCase):
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = pathlib.Path(temporary.name)
-
+class Folders(FolderTest):
     def write(self, text: dict | None, layer: dict | None = None, model: dict | None = None) -> pathlib.Path:
         """A model of random weights."""
         special = [b"<pad>", b"<unk>", b"<eos>"][-len([v for v in (text or {}).values() if isinstance(v, int) and v >= 0]):]
@@ -315,17 +308,3 @@ class Onnx(Folders):
             code, _, error = said(export.main, folder, "--format", "onnx", "-o", self.folder / "out")
         self.assertEqual(code, 2)
         self.assertIn(f"torch {torch.__version__} cannot export a|b: ", error)
-
-
-if __name__ == "__main__":
-    if not has("torch"):
-        print("skipped: this Python has no torch")
-        sys.exit(77)
-    import torch
-    torch.set_num_threads(1)
-    cache = tempfile.TemporaryDirectory()
-    os.environ |= {"HF_HOME": cache.name, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
-    import test_traces
-    from attnas import model as exported, model_attention
-    test_traces.torch, test_traces.exported, test_traces.model_attention = torch, exported, model_attention
-    unittest.main(warnings="ignore")

@@ -75,7 +75,3 @@ class Characters(unittest.TestCase):
         self.assertEqual(model_tokens.Tokens(json.dumps(tokenizer)).ids("e\u0301".encode()), [0, 0])
         tokenizer["normalizer"] = {"type": "NFC"}
         self.assertEqual(model_tokens.Tokens(json.dumps(tokenizer)).ids("e\u0301".encode() + b"\xff"), [2, 0])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -12,7 +12,7 @@ from attnas.analysis import differences, factorial, noise, statistics, tables
 from attnas.analysis.digest import limits
 from attnas.analysis.schema import schema
 from fake_tables import cell, functions, write_table
-from scripts import said
+from python_tests import said
 
 OPTIONS = {"similarity": ["dot", "cosine"], "gating": ["none", "output_gate"], "bias": ["bias", "no_bias"]}
 LEVELS = (0.0, 0.1, 1.0, 34.56, 70176.0, 1e-9, 3.3e12)
@@ -133,7 +133,3 @@ class Page(unittest.TestCase):
                   for bound in re.split(",", row)[2:5]]
         self.assertEqual(len(bounds), 18)
         self.assertLessEqual(max(bounds), 1.0)
-
-
-if __name__ == "__main__":
-    unittest.main()

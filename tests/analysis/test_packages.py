@@ -12,7 +12,6 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "analysis"
 LACKING = {f"{command}.py": needs for command, needs in NEEDS.items() if needs}
 
 
-
 def run(script: str, *arguments: str, python: str = "") -> subprocess.CompletedProcess:
     """By a Python without its site-packages, where `python` is the only other one."""
     return subprocess.run([sys.executable, "-S", SCRIPTS / script, *arguments], text=True,
@@ -56,7 +55,3 @@ class WithoutPackages(unittest.TestCase):
                                cwd=SCRIPTS.parent / "python")
         self.assertEqual((ended.returncode, ended.stdout, ended.stderr.count("\n")), (2, "", 1))
         self.assertIn(", ".join(sorted(NEEDS)), ended.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -14,7 +14,6 @@ import struct
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
 import unicodedata
 import unittest
@@ -25,6 +24,7 @@ from attnas.errors import InputError
 from attnas.prepare import (archives, byte_pairs, corpora, data_sets, downloads, encodings, files,
                             folders, texts, units)
 from attnas.prepare.data_sets import DataSet, Source
+from python_tests import FolderTest
 
 
 def corpus_hash(folder, context):
@@ -72,11 +72,9 @@ def encoded(given, context=2, name="test", **settings):
     return texts.encode(name, "a text", given, {**texts.OF_TEXTS, **settings}, context)
 
 
-class Case(unittest.TestCase):
+class Case(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.data = self.folder / "data"
 
     def write(self, name, content=b""):
@@ -1006,7 +1004,3 @@ class Folders(Case):
 class Unicode(unittest.TestCase):
     def test_its_version_is_that_of_the_first_records_or_later(self):
         self.assertGreaterEqual(tuple(map(int, unicodedata.unidata_version.split("."))), (14, 0, 0))
-
-
-if __name__ == "__main__":
-    unittest.main()

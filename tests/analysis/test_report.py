@@ -15,9 +15,10 @@ from unittest import mock
 
 import page_fixture
 from digest_file import said_by
-from page_fixture import BASELINE, HOSTILE, ROOT, PageTest, words_of
+from page_fixture import BASELINE, PageTest, words_of
 
 from attnas.analysis.commands.report import report
+from python_tests import ROOT
 from attnas.analysis.differences import from_baseline
 from attnas.analysis.digest import BadInput
 from attnas.analysis.effects import effects
@@ -325,17 +326,6 @@ class Arrivals(PageTest):
         self.assertIn("but another one of the same configuration may find something else", self.words())
 
 
-class Running(PageTest):
-    def test_the_record_says_whether_the_search_has_ended(self):
-        fixture = self.fixture()
-        self.assertEqual(Run(self.folder).ended_by, "40 asks")
-        fixture.set("ended_by", None)
-        fixture.set("planned_asks", 93)
-        run = Run(self.folder)
-        self.assertEqual(run.ended_by, "")
-        self.assertEqual(run.planned_asks, 93)
-
-
 class Learning(PageTest):
     def test_what_has_to_be_known_is_said_first(self):
         fixture = self.fixture()
@@ -372,19 +362,6 @@ class Controls(PageTest):
 
 
 class Pages(PageTest):
-    def test_nothing_of_a_store_becomes_markup(self):
-        fixture = self.fixture()
-        fixture.set("config", {"name": HOSTILE, "algorithm": {"name": HOSTILE}, "space": {}})
-        fixture.set("labels", {BASELINE: HOSTILE, fixture.candidates[1]: "</title>" + HOSTILE})
-        fixture.set("ended_by", HOSTILE)
-        fixture.set("sessions", [{"environment": {"processor": HOSTILE}}])
-        fixture.retest()
-        page = report(Run(self.folder))
-        self.assertEqual(page.count("<script>"), 1)
-        self.assertNotIn("</title><script", page)
-        self.assertIn("&lt;script&gt;", page)
-        self.assertIn(HOSTILE, words_of(page))
-
     def test_the_command_is_quoted_for_a_shell(self):
         fixture = self.fixture()
         for name in ("modern smoke", "a;b & `c` $d 'e' <f>"):
@@ -543,7 +520,3 @@ class Program(PageTest):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("cannot be written: File name too long", done.stderr)
         self.assertEqual(list(self.folder.glob("*.html*")), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -12,7 +12,7 @@ from page_fixture import BASELINE, PageTest, RunFixture, words_of
 
 from attnas.analysis import latex
 from attnas.analysis.commands.report import report
-from attnas.analysis.differences import among, difference, from_baseline, noise
+from attnas.analysis.differences import among, from_baseline, noise
 from attnas.analysis.effects import effects
 from attnas.analysis.genes import genes
 from attnas.analysis.run import Run
@@ -373,7 +373,3 @@ class Workers(PageTest):
 
         self.made_by(1)
         self.assertNotIn("By worker", self.words())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,8 +5,6 @@ import os
 import pathlib
 import signal
 import sqlite3
-import sys
-import tempfile
 import types
 import unittest
 from unittest import mock
@@ -16,7 +14,10 @@ from attnas.analysis.commands import rivals
 from fake_tables import cell, functions, write_table
 from attnas.analysis import comparison, pruners, replay, stores, tables
 from attnas.analysis.schema import schema
-from scripts import said
+from python_tests import FolderTest, said
+
+for missing in (rivals.PACKAGES[name] for name in ("DEAP", "Optuna") if getattr(rivals, name.lower()) is None):
+    raise unittest.SkipTest(f"the Debian package {missing} is not installed")
 
 SPACE = {"similarity": ["dot", "cosine"], "normalization": ["softmax", "relu_norm"],
          "gating": ["none", "output_gate"], "temperature": ["fixed", "learned"]}
@@ -32,11 +33,9 @@ ORDERS = [
     (1000, "", [3, 1, 4, 0, 6, 7, 5, 2])]
 
 
-class Rivals(unittest.TestCase):
+class Rivals(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         random = np.random.default_rng(1)
         self.cells = {(name, seed): cell(10 + random.random(), seconds=float(seed + 1),
                                          latency=1.0 + i)
@@ -337,14 +336,6 @@ class Program(Rivals):
                 key = (search.seed, candidate)
                 self.assertEqual(seen.setdefault(key, fitness), fitness)
 
-    def test_searches_are_reproducible(self):
-        arguments = [self.table(), "--budget", 5, "--seeds", 1, "--asks", 30]
-        asked = []
-        for _ in range(2):
-            self.assertEqual(self.run_program(*arguments)[0], 0)
-            asked.append([search.candidates.tolist() for search in self.searches().searches])
-        self.assertEqual(asked[0], asked[1])
-
     def test_the_number_of_processes_changes_nothing(self):
         arguments = [self.table(), "--budget", 5, "--seeds", 3, "--asks", 30]
         asked = []
@@ -514,12 +505,3 @@ class Program(Rivals):
         code, error = self.run_program(self.table())
         self.assertEqual(code, 2)
         self.assertIn("no mechanism has perplexity of all its replicates", error)
-
-
-if __name__ == "__main__":
-    missing = [rivals.PACKAGES[name] for name, module in
-               (("DEAP", rivals.deap), ("Optuna", rivals.optuna)) if module is None]
-    if missing:
-        print(f"skipped: the Debian packages {', '.join(missing)} are not installed")
-        sys.exit(77)
-    unittest.main()

@@ -170,7 +170,3 @@ class Words(unittest.TestCase):
         for seconds, expected in ((4.04, "4.0 s"), (59.6, "1 min 00 s"), (61, "1 min 01 s"),
                                   (7260, "2 h 01 min"), (90000, "1 d 1 h")):
             self.assertEqual(duration(seconds), expected)
-
-
-if __name__ == "__main__":
-    unittest.main()

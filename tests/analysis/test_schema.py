@@ -1,24 +1,19 @@
 """The JSON Schema of configurations, by python3-jsonschema: the shipped ones are right and their mutations wrong.
-
-NAS_BIN, or the first argument, is the folder of nas-run.
 """
 
 import json
-import os
 import re
 import subprocess
-import sys
 import unittest
 from pathlib import Path
 
-try:
-    import jsonschema
-    import yaml
-except ImportError as error:
-    print(f"skipped: {error} (Debian: python3-jsonschema, python3-yaml)")
-    sys.exit(77)
+from python_tests import PROGRAMS, need
 
-PROGRAM = Path(os.environ.get("NAS_BIN") or (sys.argv.pop(1) if len(sys.argv) > 1 else ""), "nas-run")
+need("jsonschema", "yaml")
+import jsonschema
+import yaml
+
+PROGRAM = PROGRAMS / "nas-run"
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 
 RIGHT = """
@@ -114,7 +109,3 @@ class SchemaTest(unittest.TestCase):
         self.assertIn("description", steps)
         self.assertEqual(steps["default"], 5000)
         self.assertEqual(self.schema["properties"]["semantics"]["enum"], ["corrected", "published"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,15 +1,11 @@
 """Spaces beyond the paper's genes: docs/space.md names what can be searched, and analyses of runs over
 such spaces read what the programs wrote.
-
-NAS_BIN, or the first argument, is the folder of nas-run.
 """
 
 import contextlib
 import io
-import os
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -18,10 +14,11 @@ from attnas.analysis.commands import components
 from attnas.analysis.genes import genes
 from attnas.analysis.run import Run
 from attnas.analysis.commands.report import report
+from python_tests import PROGRAMS, ROOT, need
 
-PROGRAM = Path(os.environ.get("NAS_BIN") or (sys.argv.pop(1) if len(sys.argv) > 1 else ""),
-               "nas-run")
-SOURCES = Path(__file__).resolve().parents[2]
+need(program="nas-run")
+PROGRAM = PROGRAMS / "nas-run"
+
 CONFIG = """
 extends: {sources}/configs/smoke.yaml
 model: {{layers: 2, heads: 4}}
@@ -58,7 +55,7 @@ def described() -> dict[str, list[str]]:
 
 def documented() -> dict[str, str]:
     """What docs/space.md says of each gene: its rows of the tables, else the sentences."""
-    text = (SOURCES / "docs" / "space.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "space.md").read_text(encoding="utf-8")
     rows, names = {}, []
     for line in text.splitlines():
         if line.startswith("|"):
@@ -87,9 +84,9 @@ class Runs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             config = folder / "wide.yaml"
-            config.write_text(CONFIG.format(sources=SOURCES, stack=stack), encoding="utf-8")
+            config.write_text(CONFIG.format(sources=ROOT, stack=stack), encoding="utf-8")
             subprocess.run([PROGRAM, config, "--output", folder / "run", "--quiet", "--no-report"],
-                           cwd=SOURCES, check=True, capture_output=True)
+                           cwd=ROOT, check=True, capture_output=True)
             with contextlib.redirect_stdout(io.StringIO()):
                 self.assertEqual(components.main([str(folder / "run"), "--run", str(folder / "run"),
                                                   "-o", name]), 0)
@@ -121,14 +118,7 @@ class Runs(unittest.TestCase):
 
     def test_pairs_of_mixers_are_refused(self):
         said = subprocess.run(
-            [PROGRAM, SOURCES / "configs" / "smoke.yaml", "baseline=pair(attn|conv)", "--dry-run"],
-            cwd=SOURCES, text=True, capture_output=True, check=False)
+            [PROGRAM, ROOT / "configs" / "smoke.yaml", "baseline=pair(attn|conv)", "--dry-run"],
+            cwd=ROOT, text=True, capture_output=True, check=False)
         self.assertEqual(said.returncode, 2)
         self.assertIn("pair: no module computes it", said.stderr)
-
-
-if __name__ == "__main__":
-    if not PROGRAM.is_file():
-        print("skipped: without nas-run, in the folder NAS_BIN")
-        sys.exit(77)
-    unittest.main()

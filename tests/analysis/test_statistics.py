@@ -516,7 +516,3 @@ class MeanInterval(unittest.TestCase):
         np.testing.assert_allclose((point, low, high), (1.0, 1.0 - 0.5 * (1.0 - 0.025 ** 0.2), 1.0))
         for fails, plateau in (([False] * 4, np.nan), ([True] * 3 + [False], 0.5)):  # of which nothing is known; one alone solves
             self.assertEqual(mean_with_failures(runs, fails, plateau), mean_interval(runs))
-
-
-if __name__ == "__main__":
-    unittest.main()

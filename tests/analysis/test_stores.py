@@ -7,7 +7,6 @@ import re
 import shutil
 import sqlite3
 import subprocess
-import tempfile
 import unittest
 
 import numpy as np
@@ -15,7 +14,7 @@ from digest_file import text_of
 from fake_stores import FLOPS, PERPLEXITY, write_comparison, write_run
 from attnas.analysis import stores
 from attnas.analysis.digest import BadInput
-from page_fixture import ROOT
+from python_tests import ROOT, FolderTest
 
 PROGRAM = pathlib.Path(os.environ.get("NAS_BIN", ""), "nas-run")
 TRUTH = [[100.0], [101.0], [103.0]]
@@ -25,12 +24,7 @@ ASKS = [("a", ["1"], [101.0], 5.0, "ok"), ("b", ["2", "3"], [99.0], 6.0, "ok"),
         ("a", ["1"], [101.0], 5.0, "ok"), ("c", ["4"], [1e9], 1.0, "diverged")]
 
 
-class Stores(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Stores(FolderTest):
     def path(self, name):
         return str(self.folder / name)
 
@@ -365,7 +359,3 @@ class Refused(Stores):
     def test_a_digest_that_lacks_something(self):
         (self.folder / "x.json").write_text(text_of({}), encoding="utf-8")
         self.assertIn("x.json: damaged: KeyError: 'objectives'", self.refusal(self.path("x.json")))
-
-
-if __name__ == "__main__":
-    unittest.main()

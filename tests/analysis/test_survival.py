@@ -12,7 +12,7 @@ from attnas.analysis import survival
 from studies import mixers
 from attnas.analysis.statistics import share_interval
 from attnas.analysis.survival import Training
-from scripts import said
+from python_tests import said
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "python/attnas"))
 from engines import solved  # noqa: E402
@@ -162,7 +162,3 @@ class Engine(unittest.TestCase):
         line = self.measured({"a": [0.5] * 6}, most=3)
         self.assertEqual((line["evaluations"][0]["status"], line["evaluations"][0]["reason"]), ("stopped_early", "not by step 3"))
         self.assertEqual(self.measured({"a": [0.5] * 6}, kind="refused")["kind"], "refused")
-
-
-if __name__ == "__main__":
-    unittest.main()

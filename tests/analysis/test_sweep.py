@@ -2,20 +2,15 @@
 
 import json
 import pathlib
-import tempfile
-import unittest
 
 from attnas.analysis.commands import sweep
 from attnas.analysis.digest import BadInput
 from attnas.analysis.run import Run
 from page_fixture import RunFixture
-from scripts import said
+from python_tests import FolderTest, said
 
 
-class Sweep(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-
+class Sweep(FolderTest):
     def run_of(self, name: str, rate: float, seed: int, objectives: int = 1) -> pathlib.Path:
         made = RunFixture(self.folder / name, objectives=objectives)
         made.write()
@@ -72,7 +67,3 @@ class Sweep(unittest.TestCase):
     def test_other_objectives_are_refused(self):
         with self.assertRaisesRegex(BadInput, "must be perplexity as in the first run"):
             sweep.grouped([Run(self.run_of("a", 0.1, 1)), Run(self.run_of("b", 0.2, 1, objectives=2))])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,8 +6,6 @@ import pathlib
 import re
 import sqlite3
 import subprocess
-import tempfile
-import unittest
 
 import numpy as np
 from digest_file import said_by, text_of
@@ -16,19 +14,14 @@ from attnas.analysis import tables
 from attnas.analysis.digest import BadInput
 from attnas.analysis.schema import schema
 from attnas.table import content_sha256
+from python_tests import FolderTest, ROOT
 
-ROOT = pathlib.Path(__file__).parents[2]
 A, B, C = functions()[:3]
 CELLS = {(A, 0): cell(10.0, latency=3.0), (A, 1): cell(12.0, latency=5.0),
          (B, 0): cell(20.0), (B, 1): cell(0.0, status="diverged"), (C, 1): cell(30.0)}
 
 
-class Tables(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Tables(FolderTest):
     def packed(self, **options):
         write_table(self.folder / "x.table", CELLS, **options)
         return str(self.folder / "x.table")
@@ -254,7 +247,3 @@ class Tables(unittest.TestCase):
             self.refusal(self.stored({("dot|softmax", 0): cell(1.0)})),
             "mechanism 'dot|softmax': 2 fields, must be 6: "
             "similarity|normalization|gating|temperature|bias|attention_dropout")
-
-
-if __name__ == "__main__":
-    unittest.main()

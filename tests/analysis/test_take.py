@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import pathlib
 import runpy
-import tempfile
 import unittest
 
 import numpy as np
@@ -12,7 +11,7 @@ from studies import take
 from fake_tables import cell, functions, write_table
 from attnas.analysis import factorial
 from attnas.analysis.digest import BadInput
-from scripts import said
+from python_tests import FolderTest, said
 
 NAMES = functions()
 NOISE = np.array([[0.3, -0.1, -0.2], [-0.2, 0.3, -0.1], [0.1, 0.1, -0.2]])  # of a gene's options by seeds; rows average to 0
@@ -35,12 +34,7 @@ def jittered(effects: dict[str, float], seed: int = 0) -> dict[str, list[float]]
     return {name: [value + 0.02 * rng.normal() for value in values] for name, values in made_up(effects, 0.0).items()}
 
 
-class Tables(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Tables(FolderTest):
     def table(self, name: str, perplexity: dict[str, list[float]], failed=(), infinite=()) -> str:
         path = self.folder / f"{name}.table"
         cells = {(mechanism, seed): cell(value, status="diverged" if (mechanism, seed) in failed else "ok")
@@ -321,7 +315,3 @@ class ReadmePicture(unittest.TestCase):
         self.assertEqual((docs / "mechanisms.svg").read_text(encoding="utf-8"), made)
         for row in ("SwiGLU", "vanilla attention", "window 8", "no mixer", "least possible"):
             self.assertIn(row, made)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,26 +1,28 @@
 """model.py of exported models as graphs: traced or exported at one batch and length, run at others.
 
-Needs torch; graphs of ONNX, by both exporters of torch, need onnx, onnxscript and onnxruntime, too. By hand, with any Python:
-
-    python tests/analysis/test_traces.py
+Needs torch; graphs of ONNX, by both exporters of torch, need onnx, onnxscript and onnxruntime, too.
 """
 
-import importlib.util
 import io
-import sys
 import unittest
 import warnings
-from pathlib import Path
 
-SOURCES = Path(__file__).resolve().parents[2]
+from attnas.analysis import model_forms
+from python_tests import has, need
+
+need("torch")
+import torch
+from attnas import model as exported
+from attnas import model_attention
+
+torch.set_num_threads(1)
+if has("onnxruntime"):
+    import onnxruntime
+
 TOLERANCE = 1e-6  # of logits in float32, relative to the largest
 TRACED = (2, 8)  # batch and length of the example
 RUN = ((2, 8), (3, 16), (1, 24), (5, 3), (1, 1))
 CONTEXT = 24
-
-
-def has(*packages: str) -> bool:
-    return all(importlib.util.find_spec(package) for package in packages)
 
 
 def configuration(model: dict, layer: dict) -> dict:
@@ -153,18 +155,3 @@ class Traces(unittest.TestCase):
     def test_graphs_of_the_other_exporter(self) -> None:
         """As export.py --format onnx takes it."""
         self.each(lambda model, example: self.run_by_onnxruntime(model_forms.graph_of(torch, model, example)))
-
-
-if __name__ == "__main__":
-    if not has("torch"):
-        print("skipped: this Python has no torch")
-        sys.exit(77)
-    import torch
-    torch.set_num_threads(1)
-    sys.path.insert(0, str(SOURCES / "python"))
-    from attnas import model as exported
-    from attnas import model_attention
-    from attnas.analysis import model_forms
-    if has("onnxruntime"):
-        import onnxruntime
-    unittest.main()

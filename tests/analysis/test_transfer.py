@@ -4,8 +4,6 @@ them, and what is written or refused."""
 import csv
 import io
 import pathlib
-import tempfile
-import unittest
 
 import numpy as np
 import pandas as pd
@@ -14,7 +12,7 @@ from studies import transfer as command
 from attnas.analysis.statistics import kendall
 from fake_tables import cell, functions, write_run, write_table
 from scipy import stats
-from scripts import said
+from python_tests import FolderTest, said
 
 NAMES = functions()
 FAMILIES = np.array(["|".join(name.split("|")[:2]) for name in NAMES])
@@ -28,12 +26,7 @@ def cells(means, seeds=3, noise=0.02, seed=0, first=0, names=None) -> dict:
             for name, mean, count in zip(names or NAMES, means, counts) for r in range(count)}
 
 
-class Settings(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Settings(FolderTest):
     def table(self, name, made) -> str:
         path = self.folder / f"{name}.table"
         write_table(path, made)
@@ -468,7 +461,3 @@ class Script(Settings):
         self.assertEqual(code, 2)
         self.assertIn("b.table: no training run has a test_nll: the test split was not scored", err)
         self.assertFalse((self.folder / "out").exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

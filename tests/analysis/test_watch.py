@@ -11,7 +11,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
@@ -23,9 +22,10 @@ from attnas.analysis.digest import BadInput
 from attnas.watch import listing, state
 from digest_file import said_by, text_of
 from page_fixture import BASELINE, RunFixture
+from python_tests import PROGRAMS as BIN, ROOT, FolderTest
 
-BIN = Path(os.environ.get("NAS_BIN", "build/ci/bin"))
-ROOT = Path(__file__).resolve().parents[2]
+if lacking := packages.missing("starlette", "uvicorn"):
+    raise unittest.SkipTest(lacking)
 NOW = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -83,11 +83,9 @@ def at_work(*arrays: dict, stage: str = "search", waiting: int = 0) -> dict:
     return {"stage": stage, "workers": 2, "waiting": waiting, "written": "", "arrays": list(arrays)}
 
 
-class Watched(unittest.TestCase):
+class Watched(FolderTest):
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = Path(temporary.name)
+        super().setUp()
         program = self.folder / "bin" / "nas-export"
         program.parent.mkdir()
         program.write_text('#!/bin/sh\ncat "${1%/*}/digest.json" || exit 2\n', encoding="utf-8")
@@ -154,9 +152,7 @@ class States(Watched):
         news = self.look(watch, whole["version"])
         self.assertFalse(news["whole"])
         self.assertEqual([len(news[key]) for key in ("evaluations", "candidates")], [1, 1])
-        self.assertEqual(
-            len(watch.state(news["version"] + 1000)["evaluations"]), 5, "no version of it"
-        )
+        self.assertEqual(len(watch.state(news["version"] + 1000)["evaluations"]), 5, "no version of it")
         self.run_.say(sessions=[{}, {}])
         self.assertTrue(self.look(watch, news["version"])["whole"], "failures may be made again")
         later = state.RunWatch(self.run_.folder, watch.version)
@@ -189,11 +185,7 @@ class States(Watched):
         self.assertEqual(progress(replicates=20, until=3), unknown | {"of": 1, "at_most": False})
 
     def test_asks_that_known_evaluations_answer_are_free(self):
-        for planned, budget, of, unit in (
-            (3, 3, 3, "ask"),
-            (2, 3, 3, "training run"),
-            (2, 0, None, "ask"),
-        ):
+        for planned, budget, of, unit in ((3, 3, 3, "ask"), (2, 3, 3, "training run"), (2, 0, None, "ask")):
             found = self.now(planned_asks=planned, config={"budget": {"evaluations": budget}})
             self.assertEqual(found["progress"], {"done": 3, "of": of, "unit": unit})
 
@@ -201,10 +193,7 @@ class States(Watched):
         done = self.run_.say()["evaluations"]
         seconds = [one["measured"]["train_seconds"] for one in done]
         # One half done since 8 s, and five asks to come, on two workers.
-        work, asking = (
-            at_work(array(("new", "x"))),
-            {"batch": 0, "asks": [{"evaluations": ["new"]}]},
-        )
+        work, asking = at_work(array(("new", "x"))), {"batch": 0, "asks": [{"evaluations": ["new"]}]}
         low, high = self.now(at_work=work, asking=asking, planned_asks=9)["left"]
         self.assertTrue(5.5 * min(seconds) / 2 <= low <= high <= 5.5 * 16.5 / 2, (low, high))
         config = {"budget": {"train_seconds": 8.0}}
@@ -222,9 +211,7 @@ class States(Watched):
         self.assertEqual(told["values"], list(first["objectives"].values()))
         self.assertEqual(told["curve"][-1][1], first["curve"][-1]["valid"]["nll"] / 1000)
         self.assertEqual(sum(one["baseline"] for one in found["evaluations"]), 1)
-        self.assertEqual(
-            sorted(one["ask"] for one in found["evaluations"] if not one["baseline"]), [0, 1, 2]
-        )
+        self.assertEqual(sorted(one["ask"] for one in found["evaluations"] if not one["baseline"]), [0, 1, 2])
         best = min((own["ranking"][place] for place in own["front"]), key=lambda one: one["values"]["perplexity"])
         self.assertEqual(found["best"][0]["value"], best["values"]["perplexity"])
         self.assertEqual(len(found["front"]), len(own["front"]))
@@ -244,9 +231,7 @@ class States(Watched):
         found = state.RunWatch(run.folder).overview()
         own = run.say()
         best = own["ranking"][0]
-        self.assertEqual(
-            found["so_far"]["points"][-1], [best["first_ask"] + 1, best["values"]["perplexity"]]
-        )
+        self.assertEqual(found["so_far"]["points"][-1], [best["first_ask"] + 1, best["values"]["perplexity"]])
         self.assertEqual(found["best"]["value"], best["values"]["perplexity"])
         listed = [one["candidate"] for one in own["ranking"]]
         run.say(config={"baseline": {"mechanism": BASELINE}, "mechanisms": listed}, baseline=None)
@@ -319,9 +304,7 @@ class Program(unittest.TestCase):
         self.addCleanup(program.wait)
         self.addCleanup(program.kill)
         line = program.stdout.readline()
-        self.port, self.token = re.search(
-            r"http://127\.0\.0\.1:(\d+)/(\?token=\w{32})$", line
-        ).groups()
+        self.port, self.token = re.search(r"http://127\.0\.0\.1:(\d+)/(\?token=\w{32})$", line).groups()
         return program
 
     def get(self, target: str, method: str = "GET", token: bool = True, headers=None):
@@ -360,21 +343,12 @@ class Program(unittest.TestCase):
     def test_it_answers_who_knows_the_token_and_nobody_else(self):
         program = self.watch(self.run_)
         page = self.get("/")
-        self.assertEqual(
-            (page.status, page.headers["Content-Type"]), (200, "text/html; charset=utf-8")
-        )
+        self.assertEqual((page.status, page.headers["Content-Type"]), (200, "text/html; charset=utf-8"))
         self.assertIn("default-src 'none'", page.headers["Content-Security-Policy"])
         self.assertTrue(page.text.endswith("</html>\n"))
         for text in ("{{", "smoke", "innerHTML"):  # what the run says comes as data alone
             self.assertNotIn(text, page.text)
-        for target in (
-            "/",
-            "/state.json",
-            "/?token=",
-            "/?token=0",
-            "/elsewhere",
-            f"/?other=1&token={'0' * 32}",
-        ):
+        for target in ("/", "/state.json", "/?token=", "/?token=0", "/elsewhere", f"/?other=1&token={'0' * 32}"):
             answer = self.get(target, token=False)
             self.assertEqual(answer.status, 403, target)
             self.assertNotIn("{", answer.text)
@@ -399,20 +373,8 @@ class Program(unittest.TestCase):
         self.assertEqual(row["so_far"]["points"][-1][1], row["best"]["value"])
         for target in ("/", "/runs.json", "/run/0/", "/run/0/state.json", "/run/9/"):
             self.assertEqual(self.get(target, token=False).status, 403, target)
-        for target in (
-            "/state.json",
-            "/run/9/",
-            "/run/",
-            "/run/0",
-            "/run/x/",
-            "/run/-1/",
-            "/run/0/store.sqlite",
-            "/run/a/",
-            "/run/0/../1/",
-            "/run//",
-            "/run/18446744073709551616/",
-            "/a/",
-        ):
+        for target in ("/state.json", "/run/9/", "/run/", "/run/0", "/run/x/", "/run/-1/", "/run/0/store.sqlite", "/run/a/",
+                       "/run/0/../1/", "/run//", "/run/18446744073709551616/", "/a/"):
             self.assertEqual(self.get(target).status, 404, target)
         for target in ("/", "/run/0/", "/runs.json", "/run/0/state.json"):
             self.assertEqual(self.get(target).status, 200, target)
@@ -420,9 +382,7 @@ class Program(unittest.TestCase):
 
     def test_a_lost_connection_ends_it_unless_nohup_has_started_it(self):
         self.ends(self.watch(self.run_), signal.SIGHUP)
-        lasting = self.watch(
-            self.run_, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        )
+        lasting = self.watch(self.run_, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         lasting.send_signal(signal.SIGHUP)
         with self.assertRaises(subprocess.TimeoutExpired):
             lasting.wait(.5)
@@ -431,36 +391,20 @@ class Program(unittest.TestCase):
 
     def test_a_run_is_seen_while_it_trains_and_after_it_was_killed(self):
         folder = self.folder / "training"
-        run = subprocess.Popen(
-            [
-                BIN / "nas-run",
-                ROOT / "configs/smoke.yaml",
-                "--output",
-                folder,
-                "--no-report",
-                "training.steps=200000",
-                "evaluation.workers=1",
-                "evaluation.array=1",
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        run = subprocess.Popen([BIN / "nas-run", ROOT / "configs/smoke.yaml", "--output", folder, "--no-report",
+                                "training.steps=200000", "evaluation.workers=1", "evaluation.array=1"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(run.wait)
         self.addCleanup(run.kill)
         while not (folder / "store.sqlite").exists():
             time.sleep(.05)
         program = self.watch(folder)
         for phase, right in (
-            ("running", lambda work: work["arrays"] and work["arrays"][0]["step"] > 0),
-            ("stopped", lambda work: work is None),
-        ):
+                ("running", lambda work: work["arrays"] and work["arrays"][0]["step"] > 0),
+                ("stopped", lambda work: work is None)):
             for _ in range(600):
                 found = json.loads(self.get("/state.json").text)
-                if (
-                    found["phase"] == phase
-                    and (found["at_work"] or phase == "stopped")
-                    and right(found["at_work"])
-                ):
+                if found["phase"] == phase and (found["at_work"] or phase == "stopped") and right(found["at_work"]):
                     break
                 time.sleep(.1)
             else:
@@ -486,26 +430,11 @@ class Program(unittest.TestCase):
             ([self.run_, "--host", "nowhere"], "--host nowhere, must be an address"),
             ([self.run_, "--port", self.port], f"port {self.port}: {taken}; --port 0 takes"),
         ):
-            done = subprocess.run(
-                [BIN / "nas-watch", *words], capture_output=True, text=True, check=False
-            )
+            done = subprocess.run([BIN / "nas-watch", *words], capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(text, done.stderr)
-        help_ = subprocess.run(
-            [BIN / "nas-watch", "--help"], capture_output=True, text=True, check=True
-        ).stdout
-        self.assertIn(
-            "  --port arg            where to listen (default: 0, any port that is free)\n", help_
-        )
-        version = [
-            subprocess.run([BIN / name, "--version"], capture_output=True, check=True).stdout
-            for name in ("nas-watch", "nas-run")
-        ]
-        self.assertEqual(version[0].splitlines(), version[1].splitlines()[:1])
+        def printed(name, word):
+            return subprocess.run([BIN / name, word], capture_output=True, text=True, check=True).stdout
 
-
-if __name__ == "__main__":
-    if lacking := packages.missing("starlette", "uvicorn"):
-        print(f"skipped: {lacking}")
-        sys.exit(77)
-    unittest.main()
+        self.assertIn("  --port arg            where to listen (default: 0, any port that is free)\n", printed("nas-watch", "--help"))
+        self.assertEqual(*(printed(name, "--version").splitlines()[0] for name in ("nas-watch", "nas-run")))

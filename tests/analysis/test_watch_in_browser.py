@@ -3,24 +3,23 @@ evaluations are no burden."""
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 import urllib.request
 from pathlib import Path
 
 from attnas.analysis import packages
+from python_tests import FolderTest, PROGRAMS, ROOT, need
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-PROGRAM = Path(os.environ.get("NAS_BIN", "build/ci/bin")) / "nas-watch"
-ROOT = Path(__file__).resolve().parents[2]
+if CHROMIUM is None or packages.missing("starlette", "uvicorn"):
+    raise unittest.SkipTest("no chromium, or no starlette and uvicorn")
+need(program="nas-watch")
 
 HOSTILE = "</script><img src=x onerror=\"document.title='broken'\"><b>bold</b>&amp;"
 
@@ -67,10 +66,9 @@ def write_store(file: Path, count: int, validations: int = 10, name: str = HOSTI
     store.close()
 
 
-class Browser(unittest.TestCase):
+class Browser(FolderTest):
     def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.folder = Path(self.temporary.name)
+        super().setUp()
         self.watch = None
 
     def tearDown(self):
@@ -78,7 +76,6 @@ class Browser(unittest.TestCase):
             self.watch.send_signal(signal.SIGINT)
             self.assertEqual(self.watch.wait(10), 0)
             self.watch.stdout.close()
-        self.temporary.cleanup()
 
     def show(self, count: int, **settings) -> str:
         """@return the address of the page of a run."""
@@ -95,7 +92,7 @@ class Browser(unittest.TestCase):
 
     def address(self) -> str:
         """@return that of nas-watch, which is started here."""
-        self.watch = subprocess.Popen([PROGRAM, self.folder], stdout=subprocess.PIPE, text=True)
+        self.watch = subprocess.Popen([PROGRAMS / "nas-watch", self.folder], stdout=subprocess.PIPE, text=True)
         return re.search(r"http://\S+", self.watch.stdout.readline()).group(0)
 
     def dom(self, address: str, width: int = 390) -> str:
@@ -250,10 +247,3 @@ class Browser(unittest.TestCase):
         print(f"{len(text):,} bytes in {1000 * (time.monotonic() - begun):.1f} ms")
         self.assertEqual(json.loads(text)["evaluations"], [])
         self.assertLess(len(text), 100_000)
-
-
-if __name__ == "__main__":
-    if CHROMIUM is None or not PROGRAM.exists() or packages.missing("starlette", "uvicorn"):
-        print("skipped: no chromium, no nas-watch, or no starlette and uvicorn")
-        sys.exit(77)
-    unittest.main()

@@ -8,40 +8,29 @@ import pathlib
 import signal
 import struct
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from python_tests import FolderTest, ROOT
+
 BIN = pathlib.Path(os.environ.get("NAS_BIN_DIR", ROOT / "build/ci/bin"))
 SECONDS = 300  # nothing takes that long
-
-
-def skip(why: str) -> None:
-    print(f"skipped: {why}")
-    sys.exit(77)
 
 
 def need(module: str) -> None:
     try:
         __import__(module)
     except ImportError:
-        skip(f"no Python package {module} (scripts/setup --tests installs it)")
+        raise unittest.SkipTest(f"no Python package {module} (scripts/setup --tests installs it)") from None
 
 
-class RunTest(unittest.TestCase):
+class RunTest(FolderTest):
     """Each test has a folder of its own, and leaves no process behind."""
 
     # Replicates and a re-test, so that there is something for several.
     OVERRIDES = ["evaluation.replicates=2", "retest.replicates=2", "training.steps=60", "training.checkpoint_minutes=0.002"]
     ENGINE: list[str] = []
     found_alone: "str | None" = None  # by all tests of a process
-
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = pathlib.Path(temporary.name)
 
     def start(self, name, *command, **environment):
         """A process in a session of its own; what it says goes to a file of this name."""

@@ -1,14 +1,13 @@
 """What a worker's process does wrong, and whom it is laid to: the part that engines share, without any of them."""
 
 import os
-import pathlib
 import sys
 import tempfile
 import time
-import unittest
 from unittest import mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from python_tests import ROOT, FolderTest
+
 sys.path.insert(0, str(ROOT / "python/attnas"))
 import engines  # noqa: E402
 from engines import Child, Died, Faults, Left, lost  # noqa: E402
@@ -16,11 +15,10 @@ from engines import Child, Died, Faults, Left, lost  # noqa: E402
 BEGINS = """read run; read order; echo '{"kind": "progress", "order": 7, "step": 0}'; """
 
 
-class ChildTest(unittest.TestCase):
+class ChildTest(FolderTest):
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.program = pathlib.Path(temporary.name) / "nas-work"
+        super().setUp()
+        self.program = self.folder / "nas-work"
         self.addCleanup(os.environ.pop, "NAS_WORK", None)
         os.environ["NAS_WORK"] = str(self.program)
 
@@ -169,7 +167,3 @@ class ChildTest(unittest.TestCase):
         self.assertIsNone(faults.add(broken))
         self.assertIsNone(faults.add(broken))
         self.assertEqual(faults.add(broken), "3 failures in a row, the last one: exit code 75")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -14,7 +14,6 @@ import types
 import unittest
 from unittest import mock
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import runs
 
 runs.need("distributed")
@@ -293,7 +292,3 @@ class EngineOfOnesOwnTest(runs.RunTest):
         self.assertIn("Everything finished is kept", self.said("run"))
         self.ends(self.manager("run", engine=[]), "run")
         self.assertEqual(self.export("run"), alone)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,20 +1,17 @@
 """Workers by MPI: a run in one allocation comes to the same."""
 
 import json
-import pathlib
 import shutil
 import sys
 import unittest
 from concurrent.futures import Future
 from unittest import mock
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import runs
 
 runs.need("mpi4py")
 if not shutil.which("mpirun"):
-    print("skipped: no mpirun")
-    sys.exit(77)
+    raise unittest.SkipTest("no mpirun")
 sys.path.insert(0, str(runs.ROOT / "python/attnas"))
 from engines import Faults  # noqa: E402
 from engines import mpi as engine  # noqa: E402
@@ -82,7 +79,3 @@ class MpiTest(runs.RunTest):
         self.assertIn("Everything finished is kept", self.said("run"))
         self.ends(self.manager("run", **self.MPI), "run")
         self.assertEqual(self.export("run"), alone)
-
-
-if __name__ == "__main__":
-    unittest.main()

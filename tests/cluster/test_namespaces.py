@@ -1,19 +1,16 @@
 """Workers on hosts of their own, made of namespaces: one is cut off, others cannot write the run's folder, and nothing is lost."""
 
 import os
-import pathlib
 import shutil
 import subprocess
-import sys
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import runs
 
 runs.need("distributed")
 if os.geteuid() != 0 or not shutil.which("ip"):
-    runs.skip("network namespaces need root and ip (apt-get install iproute2)")
+    raise unittest.SkipTest("network namespaces need root and ip (apt-get install iproute2)")
 
 
 def ip(*words):
@@ -59,7 +56,7 @@ class Hosts:
 try:
     Hosts(1).remove()
 except subprocess.CalledProcessError as error:
-    runs.skip(f"no network namespaces here: {error.stderr.strip()}")
+    raise unittest.SkipTest(f"no network namespaces here: {error.stderr.strip()}")
 
 
 class NamespacesTest(runs.RunTest):
@@ -102,7 +99,3 @@ class NamespacesTest(runs.RunTest):
         for host in 2, 3:
             self.assertIn("Read-only file system", self.said(f"workers{host}"))
         self.assertEqual(list((self.folder / "run/checkpoints").glob("*")), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,24 +1,21 @@
 """Workers in a job array of a real Slurm, whose daemons run on this machine: one that is preempted comes back, and nothing is lost."""
 
 import os
-import pathlib
 import random
 import shutil
 import subprocess
-import sys
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import runs
 
 runs.need("distributed")
 os.environ["PATH"] += ":/usr/sbin"
 if os.geteuid() != 0:
-    runs.skip("Slurm's daemons need root")
+    raise unittest.SkipTest("Slurm's daemons need root")
 for program in "munged", "slurmctld", "slurmd", "sbatch", "srun":
     if not shutil.which(program):
-        runs.skip(f"no {program} (apt-get install slurm-wlm munge)")
+        raise unittest.SkipTest(f"no {program} (apt-get install slurm-wlm munge)")
 
 NODES = "node0", "node1"
 CONFIGURATION = """
@@ -167,7 +164,3 @@ class SlurmTest(runs.RunTest):
 
     def workers_started(self):
         return [line for text in self.logs().values() for line in text.splitlines() if line.startswith("workers: 1 slot")]
-
-
-if __name__ == "__main__":
-    unittest.main()

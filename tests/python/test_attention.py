@@ -1,30 +1,17 @@
-"""attnas.Attention: mechanisms by their names as modules of PyTorch.
+"""attnas.Attention: mechanisms by their names as modules of PyTorch."""
 
-NAS_RUN is nas-run, with nas-model beside it.
-"""
-
-import importlib.util
-import os
-import pathlib
 import re
 import subprocess
 import sys
 import unittest
 from unittest import mock
 
-PROGRAM = pathlib.Path(os.environ.get("NAS_RUN") or "nas-run")
-os.environ["PATH"] = f"{PROGRAM.parent}:{os.environ.get('PATH', '')}"
-SOURCES = pathlib.Path(__file__).resolve().parents[2]
+from python_tests import need
+
+need("torch", program="nas-run")
+
 PAPER = "dot|sparsemax|elementwise_gate|fixed|bias|0.1"
 WIDE = "attn{pattern=window,window=4,position=rope,decay=scalar,conv=3,kv_heads=1}+swiglu"
-
-if __name__ == "__main__":
-    if not PROGRAM.is_file():
-        print("skipped: without nas-run, which NAS_RUN must name")
-        sys.exit(77)
-    if importlib.util.find_spec("torch") is None:
-        print("skipped: this Python has no torch")
-        sys.exit(77)
 
 import attnas
 import torch
@@ -120,7 +107,3 @@ class Package(unittest.TestCase):
     def test_knows_nothing_else(self):
         with self.assertRaisesRegex(AttributeError, "module 'attnas' has no attribute 'Attenton'"):
             attnas.Attenton
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,4 @@
-"""The package attnas against the programs and what they write.
-
-NAS_RUN is nas-run, with nas-export beside it.
-"""
+"""The package attnas against the programs and what they write."""
 
 import contextlib
 import io
@@ -19,14 +16,11 @@ import time
 import unittest
 from unittest import mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-CONFIGS = ROOT / "configs"
-PROGRAM = pathlib.Path(os.environ.get("NAS_RUN") or "nas-run")
-os.environ["PATH"] = f"{PROGRAM.parent}:{os.environ.get('PATH', '')}"
+from python_tests import FolderTest, PROGRAMS, ROOT, need
 
-if __name__ == "__main__" and not PROGRAM.is_file():
-    print("skipped: without nas-run, which NAS_RUN must name")
-    sys.exit(77)
+need(program="nas-run")
+
+CONFIGS = ROOT / "configs"
 
 import attnas
 import pandas as pd
@@ -47,13 +41,8 @@ def wait_for(condition) -> None:
         time.sleep(0.05)
 
 
-class Case(unittest.TestCase):
+class Case(FolderTest):
     """With a folder of its own."""
-
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = pathlib.Path(temporary.name)
 
     def program(self, lines: str) -> None:
         """nas-run is a few lines for the shell."""
@@ -281,7 +270,7 @@ class Errors(Case):
 
     def test_warnings_are_passed_on(self):
         self.program(f"""echo 'warning: another LibTorch' >&2
-            exec {PROGRAM} "$@" --quiet""")
+            exec {PROGRAMS / "nas-run"} "$@" --quiet""")
         with contextlib.redirect_stderr(io.StringIO()) as errors:
             run = attnas.run(ZDT, self.folder / "run", progress=False)
         self.assertEqual(errors.getvalue(), "warning: another LibTorch\n")
@@ -359,7 +348,3 @@ class Package(Case):
         self.assertRegex(done.stderr, r"ImportError: attnas: \S+ has no numpy, pandas, scipy; install what is "
                          r"missing \(Debian: apt-get install python3-numpy python3-pandas python3-scipy; "
                          r"elsewhere: pip install numpy pandas scipy\)\n$")
-
-
-if __name__ == "__main__":
-    unittest.main()

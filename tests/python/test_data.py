@@ -12,7 +12,6 @@ import random
 import shutil
 import sqlite3
 import tempfile
-import unittest
 from unittest import mock
 
 from attnas import command_line
@@ -21,8 +20,8 @@ from attnas.data import info, packing
 from attnas.data.records import dumped
 from attnas.errors import InputError
 from attnas.table import Table
+from python_tests import FolderTest, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = {"layers": 1, "width": 16, "heads": 2, "context": 8, "vocabulary": 50, "feed_forward": 2,
     "dropout": 0.1}
 IDENTITY = {"problem": "attention_search", "results_version": 3, "semantics": "corrected",
@@ -99,11 +98,9 @@ def write_store(folder, evaluations, facts=None, **meta):
     return str(folder)
 
 
-class Case(unittest.TestCase):
+class Case(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.file = self.folder / "small.table"
 
     def store(self, name, evaluations=None, **options):
@@ -440,7 +437,3 @@ class Info(Case):
             self.assertTrue(math.isnan(info.intraclass_correlation(groups)))
         self.assertTrue(math.isnan(info.consistency_correlation([[1, 3], [2, 4]])),
             "nothing else varies")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,40 +1,29 @@
-"""The notebooks: they hold no outputs, and run, each after the one that it builds on; without torch but that which takes a model.
-
-NAS_RUN is nas-run.
-"""
+"""The notebooks: they hold no outputs, and run, each after the one that it builds on; without torch but that which takes a model."""
 
 import contextlib
 import importlib.util
 import io
 import json
-import os
-import pathlib
-import sys
-import tempfile
 import unittest
 
-SOURCES = pathlib.Path(__file__).resolve().parents[2]
-FOLDER = SOURCES / "python" / "notebooks"
-SMOKE = SOURCES / "configs" / "smoke.yaml"
+from python_tests import FolderTest, ROOT, need
+
+need(program="nas-run")
+
+FOLDER = ROOT / "python" / "notebooks"
+SMOKE = ROOT / "configs" / "smoke.yaml"
 # What each of them prints.
 NOTEBOOKS = {"search.ipynb": "the front over perplexity and attention_flops holds",
              "read.ipynb": "the front over perplexity and attention_flops holds",
              "model.ipynb": r"perplexity [1-4]\.\d+ over 12 tokens\nthe queen \w+ the (king|queen|knight) \n"
                             r"(?s:.+): perplexity 1\d\.\d at first, [2-4]\.\d after \d+ steps"}
-PROGRAM = pathlib.Path(os.environ.get("NAS_RUN") or "nas-run")
-os.environ["PATH"] = f"{PROGRAM.parent}:{os.environ.get('PATH', '')}"
 
 
 def runnable() -> list:
     return [name for name in NOTEBOOKS if name != "model.ipynb" or importlib.util.find_spec("torch")]
 
 
-class Notebooks(unittest.TestCase):
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = temporary.name
-
+class Notebooks(FolderTest):
     def test_are_all_here_without_outputs(self):
         self.assertEqual(sorted(file.name for file in FOLDER.glob("*.ipynb")), sorted(NOTEBOOKS))
         for name in NOTEBOOKS:
@@ -73,10 +62,3 @@ class Notebooks(unittest.TestCase):
         nbclient.NotebookClient(notebook, timeout=240, startup_timeout=240, kernel_name="python3",
                                 resources={"metadata": {"path": self.folder}}).execute()
         return [output for cell in notebook.cells for output in cell.get("outputs", ())]
-
-
-if __name__ == "__main__":
-    if not PROGRAM.is_file():
-        print("skipped: without nas-run, which NAS_RUN must name")
-        sys.exit(77)
-    unittest.main()

@@ -1,7 +1,4 @@
-"""Studies in this process, and functions of Python as objectives and algorithms.
-
-NAS_RUN is nas-run, whose build has the module attnas._core.
-"""
+"""Studies in this process, and functions of Python as objectives and algorithms."""
 
 import contextlib
 import io
@@ -13,27 +10,25 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from python_tests import FolderTest, ROOT, need
+
+need(program="nas-run")
+
 CONFIGS = ROOT / "configs"
-PROGRAM = pathlib.Path(os.environ.get("NAS_RUN") or "nas-run")
-os.environ["PATH"] = f"{PROGRAM.parent}:{os.environ.get('PATH', '')}"
 
 import attnas
 import pandas as pd
 from attnas import library
 
-if __name__ == "__main__":
-    try:
-        library.core()
-    except attnas.InputError as error:
-        print(f"skipped: {error}")
-        sys.exit(77)
+try:
+    library.core()
+except attnas.InputError as error:
+    raise unittest.SkipTest(error)
 
 SMOKE = CONFIGS / "smoke.yaml"
 # A search that a table answers, in milliseconds.
@@ -47,13 +42,8 @@ def letters(candidate) -> float:
     return len(candidate.name)
 
 
-class Case(unittest.TestCase):
+class Case(FolderTest):
     """With a folder of its own."""
-
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = pathlib.Path(temporary.name)
 
     def same(self, one: attnas.Run, other: attnas.Run) -> None:
         """Two runs asked for and measured the same."""
@@ -496,7 +486,3 @@ class Document(Case):
                 exec(compile(part, file.absolute(), "exec"), names)
         self.assertIn("adapter_bytes", shown.getvalue())
         self.assertIn("climb", repr(attnas.load(self.folder / "runs" / "climb")))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,21 +2,18 @@
 
 import hashlib
 import json
-import pathlib
 import random
 import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import unittest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TABLES = ROOT / "problems/tables"
 
 from attnas import InputError, publication
 from attnas.table import Table
+from python_tests import FolderTest, ROOT
 
+TABLES = ROOT / "problems/tables"
 VANILLA = "dot|softmax|none|fixed|bias|0"
 TEXT = Table(TABLES / "text.table")
 
@@ -62,11 +59,9 @@ class Query(unittest.TestCase):
             self.assertIn("text.table: ", str(caught.exception))
 
 
-class Files(unittest.TestCase):
+class Files(FolderTest):
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = pathlib.Path(temporary.name)
+        super().setUp()
         self.file = self.folder / "mine.table"
         shutil.copy(TABLES / "text.table", self.file)
 
@@ -168,7 +163,3 @@ class Files(unittest.TestCase):
             about = json.loads((TABLES / f"{name}.about.json").read_text())
             about["gates"] = json.loads((TABLES / about["gates"]).read_text())
             self.assertEqual(Table(copy).publication, about)
-
-
-if __name__ == "__main__":
-    unittest.main()

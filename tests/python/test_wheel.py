@@ -18,8 +18,8 @@ import tomllib
 import unittest
 import zipfile
 from pathlib import Path
+from python_tests import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 NAS_RUN = Path(os.environ["NAS_RUN"])
 PROGRAMS = ["analyse", "compare", "data", "export", "model", "run", "train", "watch", "work"]
 
@@ -152,7 +152,3 @@ class Wheel(unittest.TestCase):
         with self.assertRaisesRegex(wheel.BadInput, "2: is no version of LibTorch, must be as 2.11.0"):
             wheel.make(self.folder / "prefix", "2", self.folder / "none")
         self.assertFalse((self.folder / "none").exists())
-
-
-if __name__ == "__main__":
-    unittest.main()
