@@ -12,6 +12,7 @@ import random
 import shutil
 import sqlite3
 import tempfile
+import unittest
 from unittest import mock
 
 from attnas import command_line
@@ -20,7 +21,7 @@ from attnas.data import info, packing
 from attnas.data.records import dumped
 from attnas.errors import InputError
 from attnas.table import Table
-from python_tests import FolderTest, ROOT
+from python_tests import FolderTest, PROGRAMS, ROOT
 
 MODEL = {"layers": 1, "width": 16, "heads": 2, "context": 8, "vocabulary": 50, "feed_forward": 2,
     "dropout": 0.1}
@@ -437,3 +438,43 @@ class Info(Case):
             self.assertTrue(math.isnan(info.intraclass_correlation(groups)))
         self.assertTrue(math.isnan(info.consistency_correlation([[1, 3], [2, 4]])),
             "nothing else varies")
+
+
+@unittest.skipUnless((PROGRAMS / "nas-export").is_file(), "nas-export is not built")
+class Corpora(Case):
+    def setUp(self):
+        super().setUp()
+        environment = mock.patch.dict(os.environ, NAS_DATA_DIR=str(self.folder / "data"))
+        environment.start()
+        self.addCleanup(environment.stop)
+        self.own = self.folder / "own"
+        self.own.mkdir()
+        for split, text in (("train", "a b a c\n"), ("valid", "a b\n"), ("test", "c\n")):
+            (self.own / f"{split}.txt").write_text(text)
+
+    def test_a_corpus_is_got_listed_and_described(self):
+        self.assertIn("nas-data get wikitext-2\n", self.run_program("list")[1])
+        self.assertIn("wikitext-2 is now in ", self.run_program("get", "wikitext-2", "--from",
+            self.own)[1])
+        self.assertIn("wikitext-2 is already in ", self.run_program("get", "wikitext-2")[1])
+        self.assertIn(str(self.folder / "data/wikitext-2"), self.run_program("list")[1])
+        said = self.run_program("info", "wikitext-2", "--context", 2, "layout=standard")[1]
+        for words in ("train     4 tokens in 1 lines", "types     5 in train",
+                "valid     2 windows, 3 scored targets", "licence   CC BY-SA",
+                      f"source    {self.own}"):
+            self.assertIn(words, said)
+
+    def test_drawn_tasks_need_no_download(self):
+        self.assertEqual(self.run_program("get", "mqar")[1], "mqar needs no download\n")
+        said = self.run_program("info", "mqar", "--context", 64, "train_examples=7")[1]
+        self.assertIn("train     7 windows, 28 scored targets", said)
+        self.assertIn("chance    guessing among the values shown, by the place of the query: nll",
+            said)
+
+    def test_wrong_words(self):
+        for words, said in ((["get", "wikitext2"], "did you mean wikitext-2?"),
+                (["get", "brown", "extra"], "'extra' is not understood"),
+                            (["get", "brown", "--from"], "--from has no value"),
+                            (["get", "wikitext-2", "--from", "/no/such"],
+                            "nas-data: --from /no/such: no such folder or archive\n")):
+            self.assertIn(said, self.refused(*words))
