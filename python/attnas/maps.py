@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnas import model_attention
-from attnas.model_recurrent import mixed_bits
+from attnas.model_attention import random_bits
 
 FIRST_QUERY = 8
 SINK_MASS = 0.3  # a head whose first token has more of a row, on average, has a sink
@@ -316,21 +316,15 @@ class Random:
     """SplitMix64: the same numbers everywhere."""
 
     def __init__(self, seed: int) -> None:
-        self.state = seed
-
-    def bits(self) -> int:
-        """64 of them."""
-        found = mixed_bits(self.state)
-        self.state = (self.state + 0x9E3779B97F4A7C15) & (2**64 - 1)
-        return found
+        self.bits = random_bits(seed)
 
     def below(self, n: int) -> int:
         """Uniform in 0 .. n - 1."""
-        return self.bits() * n >> 64
+        return next(self.bits) * n >> 64
 
     def uniform(self) -> float:
         """In [0, 1)."""
-        return (self.bits() >> 11) * 2.0**-53
+        return (next(self.bits) >> 11) * 2.0**-53
 
 
 def head_scores(maps: Tensor, tokens: Tensor) -> dict[str, Tensor]:

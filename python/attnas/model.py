@@ -4,13 +4,11 @@ Needs Python 3.9 and torch 1.13, or later ones, and the files beside it: config.
 model is made of, model.safetensors holds its weights, vocabulary.txt its words.
 
     python model.py FOLDER --text FILE                         # perplexity of a text
-    python model.py FOLDER --generate "a prompt" --tokens 20   # what the model takes to be
-    likeliest after a prompt
+    python model.py FOLDER --generate "a prompt" --tokens 20   # what is likeliest to follow
 
     from model import Attention, load
     logits = load("FOLDER")(tokens)                            # (B, T) ids to (B, T, V)
-    layer = Attention(width=256, heads=4, context=512, normalization="sink", position="rope")   #
-    for a model of your own
+    layer = Attention(256, heads=4, context=512, position="rope")  # for a model of your own
 
 Letters: B batch, T tokens, D width, H heads, G heads of keys and values, d = D / H, L context;
 scores s_ij of query i and key j.
@@ -28,12 +26,12 @@ from torch import nn
 from torch.nn import functional as F
 
 if __package__:
-    from .model_attention import (Attention, GatedConvolution, RmsNorm, integer, linear,
-                                  require_in_range, require_known)
+    from .model_attention import (Attention, RmsNorm, ShortConvolution, Smear, integer, linear,
+                                  require_in_range, require_known, so_far, wide)
     from .model_recurrent import Recurrent
 else:  # in the folder of this file
-    from model_attention import (Attention, GatedConvolution, RmsNorm, integer, linear,
-                                 require_in_range, require_known)
+    from model_attention import (Attention, RmsNorm, ShortConvolution, Smear, integer, linear,
+                                 require_in_range, require_known, so_far, wide)
     from model_recurrent import Recurrent
 
 
@@ -61,6 +59,24 @@ class FeedForward(nn.Module):
         else:
             hidden = F.silu(self.gate(x)) * hidden
         return self.contract(self.dropout(hidden))
+
+
+class GatedConvolution(nn.Module):
+    """W_out (c . conv(b . u)), b, c, u = W_in x in thirds. x, state: as of Attention."""
+
+    def __init__(self, width, conv=3, smear=0):
+        super().__init__()
+        self.in_proj = linear(width, 3 * width, bias=False)
+        self.out_proj = linear(width, width, bias=False)
+        self.conv = ShortConvolution(width, integer("conv", conv, 2, 8))
+        self.smear = Smear(width) if integer("smear", smear, 0, 1) else None
+
+    def forward(self, x, residual=None, state=None):
+        if self.smear is not None:
+            x = self.smear(x, state)
+        b, c, u = self.in_proj(x).chunk(3, -1)
+        convolved = self.conv(so_far(state, "conv", b * u, self.conv.taps - 1))[:, -x.shape[1]:]
+        return self.out_proj(c * convolved)
 
 
 NORMS = {"layer": nn.LayerNorm, "rms": RmsNorm}
@@ -188,6 +204,15 @@ class Transformer(nn.Module):
         @param tokens  (B, T) int64 ids.
         @return  (B, T, V), logits of each next token.
         """
+        return self.logits(self.features(tokens))
+
+    def logits(self, features):
+        if self.head is None:
+            return F.linear(features, self.embedding.weight)
+        return self.head(features)
+
+    def features(self, tokens, call=None):
+        """(B, T, D), of which logits are made. @param call  computes layer(stream, values)."""
         stream = self.embedding(tokens)
         length = tokens.shape[1]  # an int; where a graph is made of the model, a variable of it
         if self.positions == "learned":
@@ -201,9 +226,8 @@ class Transformer(nn.Module):
         stream = self.dropout(stream)
         values = None if self.value_embedding is None else self.value_embedding(tokens)
         for layer in self.layers:
-            stream = layer(stream, values)
-        return F.linear(self.final_norm(stream),
-                        self.embedding.weight if self.head is None else self.head.weight)
+            stream = call(layer, stream, values) if call else layer(stream, values)
+        return self.final_norm(stream)
 
 
 def parse_json(data):
@@ -496,7 +520,7 @@ def negative_log_likelihood(model, inputs, targets, batch=16):
     """The sum over all scored targets in nats, and their number."""
     total = 0.0
     for begin in range(0, len(inputs), batch):
-        logits = model(inputs[begin:begin + batch]).flatten(0, 1)
+        logits = wide(model(inputs[begin:begin + batch])).flatten(0, 1)
         losses = F.cross_entropy(logits, targets[begin:begin + batch].flatten(), ignore_index=-100,
                                  reduction="none")
         # a sum of many float32 numbers has fewer digits than they

@@ -5,11 +5,25 @@ Letters: B batch, T tokens, D width, H heads, G heads of keys and values, d = D 
 scores s_ij of query i and key j.
 """
 
+import contextlib
 import math
 
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+
+def wide(x):
+    """Half precisions as float32, whose digits sums over many tokens and small divisors need."""
+    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+
+
+def no_autocast(x):
+    """Products as precise as what they are of, where autocast is on."""
+    try:
+        return torch.autocast(x.device.type, enabled=False)
+    except RuntimeError:  # of a device that has none
+        return contextlib.nullcontext()
 
 
 # Similarities: q (B, H, T, d), k (B, H, S, d) to scores (B, H, T, S); S = T but where a state holds
@@ -21,9 +35,19 @@ def products(q, k):
 
 def additive(layer, q, k):
     """W_q beside W_k in one matrix"""
+    if not isinstance(layer.attn_fc, nn.Linear):
+        raise ValueError("attn_fc is wrapped, must be nn.Linear: its halves are read apart")
     w_q, w_k = layer.attn_fc.weight.chunk(2, dim=1)
     pairs = (q @ w_q.T + layer.attn_fc.bias).unsqueeze(3) + (k @ w_k.T).unsqueeze(2)
     return layer.attn_v(torch.tanh(pairs)).squeeze(-1)
+
+
+def l2(layer, q, k):
+    """s = -|q - k|^2 / 2"""
+    q, k = wide(q), wide(k)
+    with no_autocast(q):  # of differences of large numbers
+        return products(q, k) - (q.square().sum(-1, keepdim=True) +
+                                 k.square().sum(-1).unsqueeze(-2)) / 2
 
 
 SIMILARITIES = {
@@ -34,12 +58,10 @@ SIMILARITIES = {
     # s = v.tanh(W_q q + W_k k + b), shared by the heads
     "additive": additive,
     # s = (q / |q|).(k / |k|)
-    "cosine": lambda layer, q, k: products(F.normalize(q, dim=-1), F.normalize(k, dim=-1)),
+    "cosine": lambda layer, q, k: products(*(F.normalize(wide(u), dim=-1).to(u) for u in (q, k))),
     # s = q' W_h k
     "bilinear": lambda layer, q, k: products(q @ layer.bilinear["weight"], k),
-    # s = -|q - k|^2 / 2
-    "l2": lambda layer, q, k: products(q, k) -
-          (q.square().sum(-1, keepdim=True) + k.square().sum(-1).unsqueeze(-2)) / 2
+    "l2": l2
 }
 
 
@@ -147,8 +169,8 @@ def softmax_of_largest(scores, visible, counts):
     """Softmax over the counts[i] largest visible scores of row i."""
     places = hide(scores, visible).sort(-1, descending=True).indices
     taken = torch.arange(scores.shape[-1], device=scores.device) < counts.unsqueeze(-1)
-    largest = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, places,
-                                                                 taken.expand_as(places))
+    nothing = torch.zeros_like(scores, dtype=torch.bool)
+    largest = nothing.scatter(-1, places, taken.expand_as(places))
     return softmax(None, scores, largest & visible)
 
 
@@ -166,8 +188,8 @@ NORMALIZATIONS = {
     # max(s, 0) / (sum max(s, 0) + 1e-8)
     "relu_norm": lambda layer, scores, visible: divided_by_sum(scores.relu(), visible),
     # max(s, 0) / n, n visible keys
-    "relu_n": lambda layer, scores, visible: scores.relu().masked_fill(~visible, 0.0) / visible.sum(
-        -1, keepdim=True),
+    "relu_n": lambda layer, scores, visible: scores.relu().masked_fill(~visible, 0.0) /
+              visible.sum(-1, keepdim=True),
     "sparsemax": sparsemax,
     "entmax15": entmax15,
     "stick_breaking": stick_breaking,
@@ -240,55 +262,64 @@ POSITIONS = {
         [-slope * n.double() for slope in alibi_slopes(layer.heads)]),
     # b[bucket(n), h]
     "t5": lambda layer, n: layer.relative_bias(
-        (n.unsqueeze(1) >= layer.t5_first).sum(1) - 1).transpose(0, 1)
+        (n.unsqueeze(1) >= layer.t5_first.to(n)).sum(1) - 1).transpose(0, 1)
 }
 
 
 # Patterns: which keys a query sees, (T, S), (H, T, S) or (B, H, T, S) for T queries and S keys k
-# (B, H, S, d).
+# (B, H, S, d). What they draw is no buffer, which a cast would round, or a loader leave empty.
+
+MASK = 2**64 - 1
+
+
+def mixed_bits(z):
+    """The finaliser of SplitMix64 (Steele et al. 2014), a bijection of 64-bit words."""
+    z = (z + 0x9e3779b97f4a7c15) & MASK
+    z = ((z ^ (z >> 30)) * 0xbf58476d1ce4e5b9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94d049bb133111eb) & MASK
+    return z ^ (z >> 31)
+
+
+def random_bits(state):
+    while True:
+        yield mixed_bits(state)
+        state = (state + 0x9e3779b97f4a7c15) & MASK
+
+
+def normals(words):
+    """Numbers of N(0, 1) without end (Box & Muller 1958) from words of 64 random bits."""
+    uniform = (2.0**-53 * (word >> 11) for word in words)
+    while True:
+        radius = math.sqrt(-2.0 * math.log(1.0 - next(uniform)))
+        yield radius * math.cos(2.0 * math.pi * next(uniform))
+
 
 def random_words(layer, part, purpose, index):
-    """64 random bits at a time, the same for everybody who asks for the same: SplitMix64 (Steele et
-    al. 2014).
-    """
-    mask = 2**64 - 1
-
-    def mixed(z):
-        z = (z + 0x9e3779b97f4a7c15) & mask
-        z = ((z ^ (z >> 30)) * 0xbf58476d1ce4e5b9) & mask
-        z = ((z ^ (z >> 27)) * 0x94d049bb133111eb) & mask
-        return z ^ (z >> 31)
-
+    """64 random bits at a time, the same for everybody who asks for the same."""
     name = 0xcbf29ce484222325
     for byte in purpose.encode():
-        name = ((name ^ byte) * 0x100000001b3) & mask
-    state = mixed(mixed(mixed(mixed(layer) ^ part) ^ name) ^ index)
-    while True:
-        yield mixed(state)
-        state = (state + 0x9e3779b97f4a7c15) & mask
+        name = ((name ^ byte) * 0x100000001b3) & MASK
+    return random_bits(mixed_bits(mixed_bits(mixed_bits(mixed_bits(layer) ^ part) ^ name) ^ index))
 
 
 def random_rotations(layer, rounds, width, columns):
-    """(rounds, d, buckets / 2) from N(0, 1) (Box & Muller)."""
+    """(rounds, d, buckets / 2) from N(0, 1)."""
     numbers = []
     for r in range(rounds):
-        uniform = (2.0**-53 * (word >> 11) for word in random_words(layer, r, "rotations", 0))
-        numbers += [
-            math.sqrt(-2.0 * math.log(1.0 - next(uniform))) *
-            math.cos(2.0 * math.pi * next(uniform)) for _ in range(width * columns)
-        ]
-    return torch.tensor(numbers, dtype=torch.double).view(rounds, width, columns)
+        drawn = normals(random_words(layer, r, "rotations", 0))
+        numbers += [next(drawn) for _ in range(width * columns)]
+    return torch.tensor(numbers, dtype=torch.double, device="cpu").view(rounds, width, columns)
 
 
 def shown_blocks(layer, heads, count, globals, random):
     """(H, N, N), which blocks of keys each block of queries sees: its own, the one before, the
     first, and some drawn ones.
     """
-    shown = torch.zeros(heads, count, count, dtype=torch.bool)
+    shown = torch.zeros(heads, count, count, dtype=torch.bool, device="cpu")
     for head in range(heads):
         for own in range(count):
-            others, words = list(range(globals, own - 1)), random_words(layer, head, "random "
-                                                                                     "blocks", own)
+            others = list(range(globals, own - 1))
+            words = random_words(layer, head, "random blocks", own)
             drawn = min(random, len(others))
             for n in range(drawn):
                 other = n + (next(words) * (len(others) - n) >> 64)
@@ -300,18 +331,18 @@ def shown_blocks(layer, heads, count, globals, random):
 
 def in_shown_blocks(layer, k, distances, places):
     blocks = torch.div(places, layer.block, rounding_mode="floor")
-    return (distances >= 0) & layer.blocks_of(k.shape[2])[:, blocks[-distances.shape[0]:]][:, :,
-                                                                                           blocks]
+    shown = layer.blocks_of(k.shape[2]).to(k.device)[:, blocks[-distances.shape[0]:]]
+    return (distances >= 0) & shown[:, :, blocks]
 
 
 def newest_of_hash(layer, k, distances, places):
     """Of each round the last `block` earlier keys of the query's hash; its own where there is none
     (after Kitaev et al. 2020)
     """
-    turned = k.detach().double().unsqueeze(2) @ layer.rotations.double()
+    turned = k.detach().double().unsqueeze(2) @ layer.rotations.to(k.device)
     hashes = torch.cat([turned, -turned], -1).argmax(-1)  # (B, H, rounds, S)
-    same = (hashes[..., -distances.shape[0]:].unsqueeze(-1) == hashes.unsqueeze(-2)) & (distances
-                                                                                        > 0)
+    same = hashes[..., -distances.shape[0]:].unsqueeze(-1) == hashes.unsqueeze(-2)
+    same = same & (distances > 0)
     shown = (same & (same.flip(-1).long().cumsum(-1).flip(-1) <= layer.block)).any(2)
     return shown | ((distances == 0) & ~shown.any(-1, keepdim=True))
 
@@ -365,13 +396,12 @@ class RmsNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x):
-        return x * (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt() * self.weight
+        y = wide(x)
+        return (y * (y.square().mean(-1, keepdim=True) + 1e-5).rsqrt()).to(x) * self.weight
 
 
 class ShortConvolution(nn.Module):
-    """y_t = sum_a w_a z_{t - K + 1 + a} for each channel; the last of K taps is the present. z: (B,
-    T, channels).
-    """
+    """y_t = sum_a w_a z_{t - K + 1 + a} for each channel, a < K. z: (B, T, channels)."""
 
     def __init__(self, channels, taps):
         super().__init__()
@@ -385,13 +415,17 @@ class ShortConvolution(nn.Module):
 
 
 def linear(inputs, outputs, bias=True, start=0.0, deviation=0.02):
-    """A linear layer whose matrix is drawn from N(0, deviation^2) and whose bias begins at `start`.
-    """
+    """A linear layer: its matrix from N(0, deviation^2), its bias from `start`."""
     layer = nn.Linear(inputs, outputs, bias=bias)
     nn.init.normal_(layer.weight, std=deviation)
     if bias:
         nn.init.constant_(layer.bias, start)
     return layer
+
+
+def of_unit_length(u):
+    y = wide(u)
+    return (y * (y.square().sum(-1, keepdim=True) + 1e-6).rsqrt()).to(u)
 
 
 def so_far(state, name, new, keep=None):
@@ -452,26 +486,23 @@ class Attention(nn.Module):
                  head_norm="none", value_exclusion=0, soft_cap=0, smear=0, value_embedding=0,
                  semantics="corrected", layer=0):
         super().__init__()
-        for name, value, known in (("similarity", similarity,
-                                    SIMILARITIES), ("normalization", normalization, NORMALIZATIONS),
-                                   ("gating", gating, GATES), ("temperature", temperature,
-                                                               TEMPERATURES),
-                                   ("bias", bias, BIASES), ("qk_norm", qk_norm, NORMS_OF_HEADS),
-                                   ("pattern", pattern, PATTERNS),
-                                   ("position", position, POSITIONS), ("decay", decay, DECAYS),
-                                   ("head_norm", head_norm, NORMS_OF_HEADS)):
+        for name, value, known in (
+                ("similarity", similarity, SIMILARITIES), ("gating", gating, GATES),
+                ("normalization", normalization, NORMALIZATIONS), ("bias", bias, BIASES),
+                ("temperature", temperature, TEMPERATURES), ("qk_norm", qk_norm, NORMS_OF_HEADS),
+                ("pattern", pattern, PATTERNS), ("position", position, POSITIONS),
+                ("decay", decay, DECAYS), ("head_norm", head_norm, NORMS_OF_HEADS)):
             require_known(name, value, known)
         width, context = integer("width", width, 1, 1e6), integer("context", context, 0, 1e9)
         heads, kv_heads = integer("heads", heads, 1, width), integer("kv_heads", kv_heads, 0, width)
         window, globals = integer("window", window, 1, 2**53), integer("globals", globals, 0, 2**53)
-        t5_buckets, t5_distance = integer("t5_buckets", t5_buckets, 2,
-                                          65536), integer("t5_distance", t5_distance, 1, 2**53)
+        t5_buckets = integer("t5_buckets", t5_buckets, 2, 65536)
+        t5_distance = integer("t5_distance", t5_distance, 1, 2**53)
         conv, self.soft_cap = integer("conv", conv, 0, 8), integer("soft_cap", soft_cap, 0, 65536)
         self.excludes_values = integer("value_exclusion", value_exclusion, 0, 1) == 1
-        for name, value, least, most in (("attention_dropout", attention_dropout, 0, 1),
-                                         ("rope_base", rope_base, 1, 2**53), ("rope_fraction",
-                                                                              rope_fraction, 0, 1)):
-            require_in_range(name, value, least, most)
+        require_in_range("attention_dropout", attention_dropout, 0, 1)
+        require_in_range("rope_base", rope_base, 1, 2**53)
+        require_in_range("rope_fraction", rope_fraction, 0, 1)
         if width % heads or heads % (kv_heads or heads):
             raise ValueError(f"heads = {heads}, must divide the width {width}, and be a multiple "
                              f"of kv_heads = {kv_heads}")
@@ -487,8 +518,8 @@ class Attention(nn.Module):
         self.temperature_kind, self.pattern, self.position = temperature, pattern, position
         self.attention_dropout = attention_dropout
         self.window, self.globals = window, globals
-        self.rope_base, self.rope_half = rope_base, math.floor(rope_fraction * self.head_width +
-                                                               0.5) // 2
+        self.rope_base = rope_base
+        self.rope_half = math.floor(rope_fraction * self.head_width + 0.5) // 2
         self.start_temperature = start_temperature(similarity, self.head_width, context)
 
         d, of_keys = self.head_width, self.key_heads * self.head_width
@@ -523,9 +554,8 @@ class Attention(nn.Module):
 
     def make_gate(self, gating, width, published):
         if GATES[gating] is not None:
-            start = (
-                -1.0 if gating == "highway" else 0.0
-                if published or gating == "normed_highway" else 2.0)
+            start = 0.0 if published or gating == "normed_highway" else 2.0
+            start = -1.0 if gating == "highway" else start
             setattr(self, GATES[gating],
                     linear(width, self.heads if gating == "headwise_gate" else width, start=start))
 
@@ -543,8 +573,7 @@ class Attention(nn.Module):
     def make_distances(self, buckets, distance):
         self.relative_bias = nn.Embedding(buckets, self.heads)
         nn.init.normal_(self.relative_bias.weight, std=0.02)
-        self.register_buffer("t5_first", torch.tensor(first_distances(buckets, distance)),
-                             persistent=False)
+        self.t5_first = torch.tensor(first_distances(buckets, distance), device="cpu")
 
     def make_temperature(self, temperature, width, context):
         if temperature == "learned":
@@ -567,28 +596,24 @@ class Attention(nn.Module):
             self.forget.bias.data[h] = -math.log(math.expm1(1.0 / tau))
 
     def make_pattern(self, layer, context, stride, block, random, buckets, rounds):
-        self.stride, self.block = integer("stride", stride, 1,
-                                          2**53), integer("pattern_block", block, 1, 65536)
+        self.stride = integer("stride", stride, 1, 2**53)
+        self.block = integer("pattern_block", block, 1, 65536)
         random, buckets = integer("random", random, 0, 65536), integer("buckets", buckets, 2, 65536)
         if self.pattern == "bigbird":
-            self.drawn = layer, self.heads, random
-            self.register_buffer("blocks", torch.zeros(self.heads, 0, 0, dtype=torch.bool),
-                                 persistent=False)
+            self.drawn, self.blocks = (layer, random), shown_blocks(layer, self.heads, 0, 0, 0)
             self.blocks_of(context)
         elif self.pattern == "lsh":
             if buckets % 2:
                 raise ValueError(f"buckets = {buckets}, must be even")
-            rotations = random_rotations(layer, integer("rounds", rounds, 1, 65536),
-                                         self.head_width, buckets // 2)
-            self.register_buffer("rotations", rotations, persistent=False)
+            rounds = integer("rounds", rounds, 1, 65536)
+            self.rotations = random_rotations(layer, rounds, self.head_width, buckets // 2)
 
     def blocks_of(self, tokens):
         """shown_blocks of so many tokens at least."""
         # a graph has those of the context
         if isinstance(tokens, int) and tokens > self.blocks.shape[1] * self.block:
-            layer, heads, random = self.drawn
-            shown = shown_blocks(layer, heads, (tokens - 1) // self.block + 1, self.globals, random)
-            self.blocks = shown.to(self.blocks.device)
+            (layer, random), count = self.drawn, (tokens - 1) // self.block + 1
+            self.blocks = shown_blocks(layer, self.heads, count, self.globals, random)
         return self.blocks
 
     def by_head(self, vectors, heads):
@@ -608,13 +633,13 @@ class Attention(nn.Module):
         return convolution(so_far(state, name, z, convolution.taps - 1))[:, -z.shape[1]:]
 
     def scores(self, q, k, x, places, distances, visible, state):
-        scores = SIMILARITIES[self.similarity](self, q, k)
+        scores = wide(SIMILARITIES[self.similarity](self, q, k))
         scores = scores / TEMPERATURES[self.temperature_kind](self, x, visible.sum(-1))
         if self.soft_cap:
             scores = self.soft_cap * torch.tanh(scores / self.soft_cap)
         bias = POSITIONS[self.position]
         if bias is not None:
-            scores = scores + bias(self, places).to(x)[:, distances.clamp_min(0)]
+            scores = scores + bias(self, places).to(scores)[:, distances.clamp_min(0)]
         if self.forgets:
             # Sums over many tokens are large and their differences are not.
             sums = so_far(state, "forget",
@@ -657,8 +682,7 @@ class Attention(nn.Module):
                                  "has value embeddings")
             rows = self.by_head(values[..., :self.key_heads * self.head_width], self.key_heads)
             v = v + self.value_shares.view(-1, 1, 1) * rows
-        k = q * (q.square().sum(-1, keepdim=True) + 1e-6).rsqrt() if hashes else self.by_head(
-            k, self.key_heads)
+        k = of_unit_length(q) if hashes else self.by_head(k, self.key_heads)
         q, k = self.q_norm(q), self.k_norm(k)
         if self.position == "rope":
             q, k = (rotated(vectors, self.rope_base, self.rope_half, start) for vectors in (q, k))
@@ -669,14 +693,14 @@ class Attention(nn.Module):
         distances = places[start:].unsqueeze(1) - places
         visible = PATTERNS[self.pattern](self, k, distances, places)
         scores = self.scores(q, k, x, places, distances, visible, state)
-        weights = NORMALIZATIONS[self.normalization](self, scores, visible)
+        weights = NORMALIZATIONS[self.normalization](self, scores, visible).to(v)
         weights = F.dropout(weights, self.attention_dropout, self.training)
         of_heads = weights @ v  # (B, H, T, d)
         if self.excludes_values:
-            own = v[..., -x.shape[1]:, :]
-            along = (of_heads * own).sum(-1,
-                                         keepdim=True) / (own.square().sum(-1, keepdim=True) + 1e-6)
-            of_heads = of_heads - along * own
+            own, mixed = wide(v[..., -x.shape[1]:, :]), wide(of_heads)
+            along = (mixed * own).sum(-1, keepdim=True)
+            along = along / (own.square().sum(-1, keepdim=True) + 1e-6)
+            of_heads = (mixed - along * own).to(of_heads)
         of_heads = self.head_norm(of_heads)
         if self.gating == "headwise_gate":
             of_heads = of_heads * gate(x).sigmoid().transpose(1, 2).unsqueeze(-1)
@@ -694,23 +718,3 @@ class Attention(nn.Module):
             opened = gate(x).sigmoid()
             return opened * attended + (1 - opened) * x
         return attended
-
-
-class GatedConvolution(nn.Module):
-    """W_out (c . conv(b . u)), b, c, u = W_in x in thirds. x: (B, T, D). A state is as of
-    Attention.
-    """
-
-    def __init__(self, width, conv=3, smear=0):
-        super().__init__()
-        self.in_proj, self.out_proj = linear(width, 3 * width,
-                                             bias=False), linear(width, width, bias=False)
-        self.conv = ShortConvolution(width, integer("conv", conv, 2, 8))
-        self.smear = Smear(width) if integer("smear", smear, 0, 1) else None
-
-    def forward(self, x, residual=None, state=None):
-        if self.smear is not None:
-            x = self.smear(x, state)
-        b, c, u = self.in_proj(x).chunk(3, -1)
-        convolved = self.conv(so_far(state, "conv", b * u, self.conv.taps - 1))[:, -x.shape[1]:]
-        return self.out_proj(c * convolved)

@@ -12,11 +12,13 @@ from torch import nn
 from torch.nn import functional as F
 
 if __package__:
-    from .model_attention import (BIASES, RmsNorm, ShortConvolution, integer, linear,
-                                  require_in_range, require_known, rotated, so_far)
+    from .model_attention import (BIASES, RmsNorm, ShortConvolution, integer, linear, mixed_bits,
+                                  no_autocast, normals, of_unit_length, random_bits,
+                                  require_in_range, require_known, rotated, so_far, wide)
 else:  # in the folder of this file
-    from model_attention import (BIASES, RmsNorm, ShortConvolution, integer, linear,
-                                 require_in_range, require_known, rotated, so_far)
+    from model_attention import (BIASES, RmsNorm, ShortConvolution, integer, linear, mixed_bits,
+                                 no_autocast, normals, of_unit_length, random_bits,
+                                 require_in_range, require_known, rotated, so_far, wide)
 
 UPDATES = ("add", "delta", "delta2")
 DECAYS_OF_STATES = ("none", "fixed", "scalar", "channel")
@@ -26,46 +28,26 @@ FEATURES = ("identity", "elu1", "relu", "favor", "taylor2", "hedgehog")
 LEAST_LOG_DECAY = -5.0  # of a channel and token
 
 
-def mixed_bits(z):
-    """The finaliser of SplitMix64: a bijection of 64-bit words."""
-    mask = 2**64 - 1
-    z = (z + 0x9E3779B97F4A7C15) & mask
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
-    return z ^ (z >> 31)
-
-
-def normals(seed):
-    """Numbers of N(0, 1) without end, by Box and Muller (1958)."""
-    state = mixed_bits(seed)
-
-    def uniform():
-        nonlocal state
-        bits = mixed_bits(state)
-        state = (state + 0x9E3779B97F4A7C15) & (2**64 - 1)
-        return (bits >> 11) * 2.0**-53
-
-    while True:
-        radius = math.sqrt(-2.0 * math.log(1.0 - uniform()))
-        yield radius * math.cos(2 * math.pi * uniform())
+def row_of(numbers, width):
+    drawn = [next(numbers) for _ in range(width)]
+    return torch.tensor(drawn, dtype=torch.double, device="cpu")
 
 
 def random_features(features, width, layer):
     """W (f, d_k) of feature favor in layer 0, 1, ...: blocks of d_k orthonormal rows, each as long
     as a vector of d_k normals.
     """
-    numbers = normals(0x6661766F72 + layer)
+    numbers = normals(random_bits(mixed_bits(0x6661766F72 + layer)))
     rows = []
     while len(rows) < features:
         block = []
         for _ in range(width):
-            row = torch.tensor([next(numbers) for _ in range(width)], dtype=torch.double)
+            row = row_of(numbers, width)
             for before in block:
                 row = row - row.dot(before) * before
             block.append(row / row.norm())
         for row in block[:features - len(rows)]:
-            rows.append(row * torch.tensor([next(numbers)
-                                            for _ in range(width)], dtype=torch.double).norm())
+            rows.append(row * row_of(numbers, width).norm())
     return torch.stack(rows)
 
 
@@ -93,23 +75,24 @@ class HeadMap(nn.Module):
         self.bias = nn.Parameter(torch.zeros(heads, width))
 
     def forward(self, u):
-        return u @ self.weight.transpose(-2, -1) + self.bias.unsqueeze(1)
+        return u @ self.weight.to(u).transpose(-2, -1) + self.bias.unsqueeze(1)
 
 
 class Recurrent(nn.Module):
     """A causal layer of H heads, each with a state S that takes up keys and values; what is not
     given is as attnas has it.
 
-        q, k, v = x W_q', x W_k', x W_v' (+ b), convolved;  SiLU where conv or delta;  delta: q, k
-        of unit length;  q, k rotated q, k <- phi(q), phi(k)
+        q, k, v = x W_q', x W_k', x W_v' (+ b), convolved;  SiLU where conv or delta
+        delta: q, k of unit length;  q, k rotated;  q, k <- phi(q), phi(k)
         add     S_t = diag(alpha_t) S_{t-1} + k_t v_t'
-        delta   S_t = (I - beta_t k_t k_t') diag(alpha_t) S_{t-1} + beta_t k_t v_t',   beta_t =
-        sigmoid(w_h.x_t) delta2  S_t = (I - k_t (b_t . k_t)') diag(alpha_t) S_{t-1} + k_t (w_t .
-        v_t)',   b_t, w_t = sigmoid(W x_t) o_t = S_t' q_t / (z_t.q_t + 1e-6), z the sum of keys,
-        where phi is not the identity and update is add o_t = RMSNorm(S_t' q_t / sqrt(d_k)), else
-        y = (gate . o) W_o' + b_o
+        delta   S_t = (I - beta_t k_t k_t') diag(alpha_t) S_{t-1} + beta_t k_t v_t'
+        delta2  S_t = (I - k_t (b_t . k_t)') diag(alpha_t) S_{t-1} + k_t (w_t . v_t)'
+        beta_t = sigmoid(w_h.x_t);  b_t, w_t = sigmoid(W x_t)
+        o_t = S_t' q_t / (z_t.q_t + 1e-6), z the sum of keys, of add with a phi
+        o_t = RMSNorm(S_t' q_t / sqrt(d_k)), else;  y = (gate . o) W_o' + b_o
 
-    The genes of a layer in config.json are its arguments.
+    The genes of a layer in config.json are its arguments. Features, states, sums and what they are
+    divided by are float32 at least, of half precisions and under autocast, too.
 
     @param layer  its place in the model, from 0, on which the random features of favor depend.
     """
@@ -119,25 +102,24 @@ class Recurrent(nn.Module):
                  conv=0, position="none", rope_base=10000.0, gating="none", gate_rank=0,
                  bias="bias", layer=0):
         super().__init__()
-        for name, value, known in (("update", update, UPDATES), ("decay", decay, DECAYS_OF_STATES),
-                                   ("decay_form", decay_form,
-                                    DECAY_FORMS), ("feature", feature, FEATURES), ("gating", gating,
-                                                                                   GATES_OF_STATES),
-                                   ("position", position, ("none", "rope")), ("bias", bias, BIASES),
-                                   ("neg_eigen", neg_eigen, (0, 1))):
+        for name, value, known in (
+                ("update", update, UPDATES), ("decay", decay, DECAYS_OF_STATES),
+                ("decay_form", decay_form, DECAY_FORMS), ("feature", feature, FEATURES),
+                ("gating", gating, GATES_OF_STATES), ("position", position, ("none", "rope")),
+                ("bias", bias, BIASES), ("neg_eigen", neg_eigen, (0, 1))):
             require_known(name, value, known)
         width = integer("width", width, 1, 1e6)
         heads = integer("heads", heads, 1, width)
         if width % heads:
             raise ValueError(f"heads = {heads}, must divide the width {width}")
         conv, key_width = integer("conv", conv, 0, 8), integer("key_width", key_width, 0, 65536)
-        decay_rank, gate_rank = integer("decay_rank", decay_rank, 1,
-                                        65536), integer("gate_rank", gate_rank, 0, 65536)
+        decay_rank = integer("decay_rank", decay_rank, 1, 65536)
+        gate_rank = integer("gate_rank", gate_rank, 0, 65536)
         favor_features = integer("favor_features", favor_features, 0, 65536)
         for name, value in (("rope_base", rope_base), ("decay_tau", decay_tau)):
             require_in_range(name, value, 1, 2**53)
-        self.heads, self.head_width, self.key_width = (
-            heads, width // heads, key_width or width // heads)
+        self.heads, self.head_width = heads, width // heads
+        self.key_width = key_width or self.head_width
         if position == "rope" and self.key_width % 2:
             raise ValueError(f"position = rope, must rotate an even number of entries, not "
                              f"{self.key_width}")
@@ -147,10 +129,10 @@ class Recurrent(nn.Module):
         self.sums = update == "add" and feature != "identity"
 
         of_keys = heads * self.key_width
-        self.q_proj, self.k_proj = linear(width, of_keys,
-                                          bias == "bias"), linear(width, of_keys, bias == "bias")
-        self.v_proj, self.out_proj = linear(width, width,
-                                            bias == "bias"), linear(width, width, bias != "none")
+        biased = bias == "bias"
+        self.q_proj, self.k_proj = (linear(width, of_keys, biased) for _ in range(2))
+        self.v_proj = linear(width, width, biased)
+        self.out_proj = linear(width, width, bias != "none")
         self.convolves = conv > 0
         if self.convolves:
             self.q_conv, self.k_conv, self.v_conv = (ShortConvolution(channels, conv)
@@ -160,8 +142,8 @@ class Recurrent(nn.Module):
         if update == "delta":
             self.beta = linear(width, heads, bias=False)
         elif update == "delta2":
-            self.erase, self.write = linear(width, of_keys,
-                                            bias=False), linear(width, width, bias=False)
+            self.erase = linear(width, of_keys, bias=False)
+            self.write = linear(width, width, bias=False)
         if not self.sums:
             self.head_norm = RmsNorm(self.head_width)
         self.gate_rank = gate_rank if gating == "sigmoid_gate" else 0
@@ -178,8 +160,7 @@ class Recurrent(nn.Module):
         }
         self.features = sizes.get(self.feature, d_k)
         if self.feature == "favor":  # drawn, but no parameters
-            self.register_buffer("projection", random_features(self.features, d_k, layer),
-                                 persistent=False)
+            self.projection = random_features(self.features, d_k, layer)
         elif self.feature == "hedgehog":
             self.q_map, self.k_map = HeadMap(self.heads, d_k), HeadMap(self.heads, d_k)
 
@@ -197,23 +178,23 @@ class Recurrent(nn.Module):
                                                "scalar" else of_states)
 
     def by_head(self, vectors):
-        """(B, T, H n) as (B, H, T, n)."""
-        return vectors.reshape(vectors.shape[0], vectors.shape[1], self.heads, -1).transpose(1, 2)
+        """(B, T, H n) as (B, H, T, n), in which a state is computed."""
+        return wide(vectors.reshape(*vectors.shape[:2], self.heads, -1).transpose(1, 2))
 
     def log_decays(self, x):
         """log alpha, (B, H, T, 1) or of each channel (B, H, T, f); None: nothing is forgotten."""
         if self.decay_kind == "none":
             return None
         if self.decay_kind == "fixed":
-            logs = torch.tensor([math.log1p(-2.0**(-5 - h)) for h in range(self.heads)],
-                                dtype=x.dtype, device=x.device)
+            logs = wide(x).new_tensor([math.log1p(-2.0**(-5 - h)) for h in range(self.heads)])
             return logs.view(1, -1, 1, 1).expand(x.shape[0], -1, x.shape[1], 1)
-        logits = self.decay(x) if self.decay_kind == "scalar" else self.decay_up(self.decay_down(x))
-        if self.decay_kind == "channel" and self.decay_form == "gla":
+        scalar = self.decay_kind == "scalar"
+        logits = wide(self.decay(x) if scalar else self.decay_up(self.decay_down(x)))
+        if not scalar and self.decay_form == "gla":
             return self.by_head(F.logsigmoid(logits) / self.decay_tau).clamp_min(LEAST_LOG_DECAY)
-        logs = -self.decay_log_rate.exp().view(-1, 1, 1) * self.by_head(
+        logs = -wide(self.decay_log_rate).exp().view(-1, 1, 1) * self.by_head(
             softplus(logits + self.decay_step_bias))
-        return logs if self.decay_kind == "scalar" else logs.clamp_min(LEAST_LOG_DECAY)
+        return logs if scalar else logs.clamp_min(LEAST_LOG_DECAY)
 
     def mapped(self, u, keys):
         """phi of queries or keys, (B, H, T, d_k) to (B, H, T, f)."""
@@ -240,19 +221,20 @@ class Recurrent(nn.Module):
         """q, k (B, H, T, f) and v (B, H, T, d)."""
         q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
         if self.convolves:
-            convolutions = (self.q_conv, self.k_conv, self.v_conv)
+            named = zip((self.q_conv, self.k_conv, self.v_conv), ("q_conv", "k_conv", "v_conv"),
+                        (q, k, v))
             q, k, v = (convolution(so_far(state, name, z, convolution.taps - 1))[:, -z.shape[1]:]
-                       for convolution, name, z in zip(convolutions, ("q_conv", "k_conv",
-                                                                      "v_conv"), (q, k, v)))
+                       for convolution, name, z in named)
         if self.convolves or self.update != "add":
             q, k, v = F.silu(q), F.silu(k), F.silu(v)
         q, k, v = self.by_head(q), self.by_head(k), self.by_head(v)
         if self.update != "add":
-            q, k = (u * (u.square().sum(-1, keepdim=True) + 1e-6).rsqrt() for u in (q, k))
+            q, k = of_unit_length(q), of_unit_length(k)
         if self.rotates:
             q, k = (rotated(u, self.rope_base, self.key_width // 2,
                             state.get("tokens", 0) if state else 0) for u in (q, k))
-        return self.mapped(q, keys=False), self.mapped(k, keys=True), v
+        with no_autocast(x):
+            return self.mapped(q, keys=False), self.mapped(k, keys=True), v
 
     def gated_update(self, x, k, v):
         """What is erased along, (B, H, T, f), None: nothing is; and what is written."""
@@ -283,15 +265,16 @@ class Recurrent(nn.Module):
         if state:
             s = state.get("S", s)
         outputs = []
-        for t in range(x.shape[1]):
-            of_token = slice(t, t + 1)
-            if decays is not None:
-                s = s * decays[:, :, of_token].exp().transpose(-2, -1)
-            u = v[:, :, of_token]
-            if erased is not None:
-                u = u - erased[:, :, of_token] @ s
-            s = s + k[:, :, of_token].transpose(-2, -1) @ u
-            outputs.append(q[:, :, of_token] @ s)
+        with no_autocast(x):
+            for t in range(x.shape[1]):
+                of_token = slice(t, t + 1)
+                if decays is not None:
+                    s = s * decays[:, :, of_token].exp().transpose(-2, -1)
+                u = v[:, :, of_token]
+                if erased is not None:
+                    u = u - erased[:, :, of_token] @ s
+                s = s + k[:, :, of_token].transpose(-2, -1) @ u
+                outputs.append(q[:, :, of_token] @ s)
         if state is not None:
             state["tokens"], state["S"] = state.get("tokens", 0) + x.shape[1], s
         o = torch.cat(outputs, 2)
@@ -299,7 +282,7 @@ class Recurrent(nn.Module):
             o = o[..., :-1] / (o[..., -1:] + (1e-30 if self.feature == "favor" else 1e-6))
         else:
             o = self.head_norm(o / math.sqrt(self.key_width))
-        return self.out_proj(self.gated(o.transpose(1, 2).flatten(2), x))
+        return self.out_proj(self.gated(o.transpose(1, 2).flatten(2).to(x), x))
 
     def gated(self, o, x):
         if self.gating == "none":
