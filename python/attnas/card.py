@@ -17,6 +17,7 @@ from attnas.analysis import words
 from attnas.analysis.digest import seed_number
 from attnas.analysis.run import Candidate, Evaluation, Run
 from attnas.command_line import counted, run_main, shortest
+from attnas.prepare.images import class_names, recipe
 
 KINDS = {"language": ("Language model", "A transformer language model"),
          "classifier": ("Classifier", "A transformer that gives a sequence one of some labels"),
@@ -205,6 +206,16 @@ def attention_call(config: dict[str, Any]) -> str:
     return ""
 
 
+def classes(model: Model) -> Iterator[str]:
+    """The chapter of what a classifier is asked."""
+    names = class_names(model.config["data"])
+    if names:
+        yield (f"\n## Classes\n\nRow c of the first {len(names)} of the logits at a sequence's "
+               f"last position, `logits[:, -1, :{len(names)}]`, is class c: the largest is the "
+               f"answer. The other rows stand for tokens, and have no part.\n\n"
+               f"- classes from 0: {', '.join(names)}\n- tokens: {recipe(model.config['data'])}")
+
+
 def use(model: Model) -> Iterator[str]:
     """The chapter of what to do with it."""
     yield "\n## Use\n"
@@ -233,7 +244,7 @@ def card(model: Model) -> str:
     head = (f"# {title} `{model.config['mechanism']}`\n\n{what} in plain PyTorch, trained by "
             f"attnas. In the {'run' if model.run.listed else 'search'} "
             f"`{model.run.config['name']}` its mechanism is {place(model)}.")
-    parts = (part(model) for part in (architecture, scores, training, use))
+    parts = (part(model) for part in (architecture, classes, scores, training, use))
     return "\n".join([head, *(line for part in parts for line in part)]) + "\n"
 
 

@@ -4,11 +4,16 @@
     AutoModelForCausalLM.from_pretrained("FOLDER", trust_remote_code=True)
 """
 
+import torch
 from torch.nn import functional as F
 from transformers import GenerationMixin, PreTrainedConfig, PreTrainedModel
-from transformers.modeling_outputs import CausalLMOutput
+from transformers.modeling_outputs import (BaseModelOutput, CausalLMOutput,
+                                           SequenceClassifierOutput)
 
 from .model import Transformer
+
+# What forward() of other models takes, and this one would ignore.
+UNREAD = ("cache", "past_key_values", "inputs_embeds", "output_attentions", "output_hidden_states")
 
 
 class AttnasConfig(PreTrainedConfig):
@@ -21,21 +26,20 @@ class AttnasConfig(PreTrainedConfig):
         super().__init__(**others)
 
 
-class AttnasForCausalLM(PreTrainedModel, GenerationMixin):
-    """A language model of any mechanism. No state is kept from token to token: each is computed
-    from all before it.
+class AttnasModel(PreTrainedModel):
+    """The normalised outputs of the last layer. No state is kept from token to token: each is
+    computed from all before it.
     """
 
     config_class = AttnasConfig
     main_input_name = "input_ids"
+    supports_gradient_checkpointing = True
+    gradient_checkpointing = False
     _tied_weights_keys = {}  # where matrices are tied there is one
 
     def __init__(self, config):
         super().__init__(config)
         self.transformer = Transformer(config.attnas)
-        # what is not saved, from_pretrained() leaves as memory has it
-        for module in self.transformer.modules():
-            module._non_persistent_buffers_set.clear()
         self.post_init()
 
     def _init_weights(self, module):
@@ -44,46 +48,45 @@ class AttnasForCausalLM(PreTrainedModel, GenerationMixin):
     def get_input_embeddings(self):
         return self.transformer.embedding
 
-    def get_output_embeddings(self):
-        return self.transformer.head
+    def set_input_embeddings(self, embedding):
+        self.transformer.embedding = embedding
 
-    def forward(self, input_ids, attention_mask=None, labels=None, position_ids=None,
-                num_items_in_batch=None, return_dict=True, **kwargs):
+    def resize_token_embeddings(self, *arguments, **named):
+        """Of all tables of tokens."""
+        resized = super().resize_token_embeddings(*arguments, **named)
+        rows, values = resized.num_embeddings, self.transformer.value_embedding
+        if values is not None:
+            self.transformer.value_embedding = self._get_resized_embeddings(values, rows)
+        self.config.attnas["model"]["vocabulary"] = rows
+        return resized
+
+    def features(self, input_ids, attention_mask=None, position_ids=None, **others):
         """
-        @param input_ids       (B, T).
+        @param input_ids       (B, T); the vocabulary's size is padding.
         @param attention_mask  (B, T), 1 everywhere, or 0 behind a sequence: nothing is hidden,
             since nobody sees later tokens.
-        @param labels          (B, T), -100 is not scored: the loss is the mean over label t + 1
-            given the tokens up to t.
         @param position_ids    (B, T), not read, but that they begin once in a row: packed texts
             would see each other.
-        @param num_items_in_batch  what the loss is divided by in place of this batch's targets:
-            Trainer's number of targets of all
-                                   batches whose gradients it adds up.
+        @return  (B, T, D), and which tokens are no padding, (B, T).
         """
+        for name in UNREAD:
+            if others.get(name) is not None and others[name] is not False:
+                raise ValueError(f"{name} is given, must be left out: each token is computed from "
+                                 f"the ids of all before it, and logits are all that is returned")
+        seen = input_ids != self.config.vocab_size
         if attention_mask is not None:
-            self.require_no_padding(attention_mask)
+            seen = seen & attention_mask.bool()
+        self.require_padding_behind(seen)
         if position_ids is not None and (position_ids[:, 1:] < position_ids[:, :-1]).any():
             raise ValueError("position_ids begin again within a row, must not: texts in one row "
                              "see those before them; give each text a row")
-        logits = self.transformer(input_ids)
-        loss = None
-        if labels is not None:
-            shares = num_items_in_batch is not None
-            loss = F.cross_entropy(logits[:, :-1].flatten(0, 1).float(),
-                                   labels[:, 1:].flatten().to(logits.device),
-                                   reduction="sum" if shares else "mean")
-            if shares:
-                loss = loss / num_items_in_batch
-        return CausalLMOutput(
-            loss=loss, logits=logits) if return_dict else (logits, ) if loss is None else (loss,
-                                                                                           logits)
+        call = self._gradient_checkpointing_func if (self.gradient_checkpointing
+                                                     and self.training) else None
+        return self.transformer.features(input_ids.masked_fill(~seen, 0), call), seen
 
-    def require_no_padding(self, mask):
-        seen, options = mask.bool(), {
-            option for layer in self.config.attnas["layers"] for option in layer.values()
-        }
-        whole = sorted(options & {"sequence_mean", "topk_quarter"})
+    def require_padding_behind(self, seen):
+        whole = sorted({"sequence_mean", "topk_quarter"}.intersection(
+            option for layer in self.config.attnas["layers"] for option in layer.values()))
         if whole and not seen.all():
             raise ValueError(f"attention_mask hides tokens, must be 1: {whole[0]} sees the whole "
                              f"sequence; give sequences of equal length")
@@ -91,8 +94,68 @@ class AttnasForCausalLM(PreTrainedModel, GenerationMixin):
             raise ValueError("attention_mask hides tokens before others, must be 1 but for "
                              "padding behind a sequence")
 
+    def forward(self, input_ids, attention_mask=None, return_dict=None, **others):
+        features, _ = self.features(input_ids, attention_mask, **others)
+        return self.output(BaseModelOutput(last_hidden_state=features), return_dict)
+
+    @staticmethod
+    def output(found, return_dict):
+        """@param return_dict  None is as usual, which PEFT says."""
+        return found.to_tuple() if return_dict is False else found
+
+    @staticmethod
+    def mean_loss(logits, labels, count):
+        """Of the labels but -100. @param count  what the sum is divided by in place of their
+        number: Trainer's number of targets of all batches whose gradients it adds up.
+        """
+        if labels is None:
+            return None
+        loss = F.cross_entropy(logits.float(), labels.to(logits.device),
+                               reduction="mean" if count is None else "sum")
+        return loss if count is None else loss / count
+
+
+class AttnasForCausalLM(AttnasModel, GenerationMixin):
+    """A language model of any mechanism."""
+
+    def get_output_embeddings(self):
+        return self.transformer.head
+
+    def set_output_embeddings(self, head):
+        self.transformer.head = head
+
+    def forward(self, input_ids, attention_mask=None, labels=None, num_items_in_batch=None,
+                return_dict=None, **others):
+        """@param labels  (B, T), -100 is not scored: the loss is the mean over label t + 1 given
+        the tokens up to t. Others as of features().
+        """
+        features, _ = self.features(input_ids, attention_mask, **others)
+        logits = self.transformer.logits(features)
+        loss = None if labels is None else self.mean_loss(
+            logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), num_items_in_batch)
+        return self.output(CausalLMOutput(loss=loss, logits=logits), return_dict)
+
     def prepare_inputs_for_generation(self, input_ids, attention_mask=None, **kwargs):
         """A model of learned positions sees the last L tokens, any other one all."""
+        if attention_mask is not None and not attention_mask.all():
+            raise ValueError("attention_mask hides tokens, must be 1 to generate, since what "
+                             "follows would stand behind padding: give prompts of equal length, "
+                             "or one at a time")
         context = self.transformer.context if self.transformer.positions == "learned" else 0
-        mask = None if attention_mask is None else attention_mask[:, -context:]
-        return {"input_ids": input_ids[:, -context:], "attention_mask": mask}
+        ended = input_ids == self.config.vocab_size  # rows that wait for others
+        return {"input_ids": input_ids.masked_fill(ended, 0)[:, -context:]}
+
+
+class AttnasForSequenceClassification(AttnasModel):
+    """A classifier, whose classes are the first rows of the output matrix."""
+
+    def forward(self, input_ids, attention_mask=None, labels=None, num_items_in_batch=None,
+                return_dict=None, **others):
+        """@param labels  (B), classes, of which each sequence's last position is asked. Others as
+        of features().
+        """
+        features, seen = self.features(input_ids, attention_mask, **others)
+        last = features[torch.arange(len(seen)), seen.sum(1) - 1]
+        logits = self.transformer.logits(last)[:, :self.config.num_labels]
+        loss = self.mean_loss(logits, labels, num_items_in_batch)
+        return self.output(SequenceClassifierOutput(loss=loss, logits=logits), return_dict)

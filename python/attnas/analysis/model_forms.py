@@ -16,6 +16,7 @@ from typing import Any
 
 from attnas.analysis import packages
 from attnas.analysis.digest import BadInput
+from attnas.prepare.images import class_names, recipe
 
 TOLERANCE = 1e-5  # of logits of a graph, relative to the largest
 SOURCES = Path(__file__).resolve().parents[1]
@@ -127,7 +128,7 @@ def _compare(torch: Any, model: Any, config: dict[str, Any], graph: bytes, longe
 
 # Hugging Face
 
-_PAD = "<pad>\n"  # so that no line has it, as it is of the end of a sentence
+_PAD = "<pad>\uffff"  # with what is no character, so that no text has it
 _UNUSED = ("candidate", "mechanism", "data", "text", "sha256")  # by model.py's Transformer
 
 
@@ -140,50 +141,51 @@ def huggingface_files(folder: Path) -> dict[str, bytes]:
     """
     _needs("huggingface", "torch")
     model, config, module = load(folder)
-    card = folder / "README.md"
-    files = {
-        "config.json": _json(_hub_config(model, config)),
-        "generation_config.json": _json(_generation(config)),
-        "model.safetensors": _safetensors(model),
-        "README.md": _card(card.read_text(encoding="utf-8") if card.is_file() else "",
-                           config).encode(), "modeling_attnas.py":
-                               (SOURCES / "modeling_attnas.py").read_bytes()
-    }
+    card, text = folder / "README.md", config["text"]
+    known = card.read_text(encoding="utf-8") if card.is_file() else ""
+    files = {"config.json": _json(_hub_config(config)), "model.safetensors": _safetensors(model),
+             "README.md": _card(known, config).encode(),
+             "modeling_attnas.py": (SOURCES / "modeling_attnas.py").read_bytes()}
     for path in sorted(SOURCES.glob("model*.py")):
         files.setdefault(path.name, _as_package(path.read_text(encoding="utf-8")).encode())
-    if config["text"] is not None:
+    if not _labels(config):
+        files["generation_config.json"] = _json(_generation(config))
+    if text is not None:
         form = module.Text(str(folder), config)
-        files["tokenizer.json"] = _json(_tokenizer(form, config["text"]))
+        # What ends a text: in a published layout a line's end is a blank.
+        end = {"eos_token": "\n"} if text["unit"] == "word" and not form.published else {}
+        files["tokenizer.json"] = _json(_tokenizer(form, text, config["model"]["vocabulary"]))
         files["tokenizer_config.json"] = _json({
             "tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
-            "model_max_length": config["model"]
-                                ["context"], "model_input_names": ["input_ids", "attention_mask"],
-            "padding_side": "right", **_special_tokens(config["text"])
+            "model_max_length": config["model"]["context"], "padding_side": "right",
+            "model_input_names": ["input_ids", "attention_mask"], "pad_token": _PAD, **end
         })
     return files
 
 
-def _special_tokens(text: dict[str, Any]) -> dict[str, str]:
-    """What pads, and ends a text, of words. No text may have it, or mean something else by it: a
-    published layout's end of a line is a blank; of characters and bytes each may be in a text."""
-    if text["unit"] != "word":
-        return {}
-    return {"pad_token": _PAD
-            } if text["layout"] == "published" else {"eos_token": "\n", "pad_token": "\n"}
+def _labels(config: dict[str, Any]) -> int:
+    """Classes of a classifier, the first rows of its output matrix; 0: it is none."""
+    return config["data"].get("labels", 0)
 
 
 def _json(value: Any) -> bytes:
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _hub_config(model: Any, config: dict[str, Any]) -> dict[str, Any]:
-    own = config["model"]
+def _hub_config(config: dict[str, Any]) -> dict[str, Any]:
+    own, data = config["model"], config["data"]
+    names = class_names(data)
+    classes = {"id2label": dict(enumerate(names)),
+               "label2id": {name: i for i, name in enumerate(names)},
+               "problem_type": "single_label_classification", "recipe": recipe(data)}
+    kind = "SequenceClassification" if names else "CausalLM"
     return {
-        "architectures": ["AttnasForCausalLM"],
+        "architectures": [f"AttnasFor{kind}"],
         "model_type": "attnas",
         "auto_map": {
             "AutoConfig": "modeling_attnas.AttnasConfig",
-            "AutoModelForCausalLM": "modeling_attnas.AttnasForCausalLM"
+            "AutoModel": "modeling_attnas.AttnasModel",
+            f"AutoModelFor{kind}": f"modeling_attnas.AttnasFor{kind}"
         },
         "vocab_size": own["vocabulary"],
         "hidden_size": own["width"],
@@ -196,36 +198,32 @@ def _hub_config(model: Any, config: dict[str, Any]) -> dict[str, Any]:
         "dtype": "float32",
         "mechanism": config["mechanism"],
         "candidate": config["candidate"],
-        "data": config["data"],
+        "data": data,
+        **(classes if names else {}),
         "attnas": {key: value for key, value in config.items() if key not in _UNUSED}
     }
 
 
 def _generation(config: dict[str, Any]) -> dict[str, Any]:
     """As nas-model generates, <pad> and <unk> standing for no text, but that the end of a line ends
-    it, where that is a token.
+    it, where that is a token. What pads is <pad>, or else no token.
     """
-    form = {
-        name: i for name, i in (config["text"] or {}).items()
-        if name in ("pad", "unknown", "end_of_sentence") and i >= 0
-    }
+    form = {name: i for name, i in (config["text"] or {}).items() if name in ("pad", "unknown",
+                                                                              "end_of_sentence")
+            and i >= 0}
     end = form.pop("end_of_sentence", None)
-    return {"use_cache": False, **({"suppress_tokens": list(form.values())} if form else {}),
-            **({} if end is None else {"eos_token_id": end, "pad_token_id": form.get("pad", end)})}
+    return {"use_cache": False, "pad_token_id": form.get("pad", config["model"]["vocabulary"]),
+            **({"suppress_tokens": list(form.values())} if form else {}),
+            **({} if end is None else {"eos_token_id": end})}
 
 
 def _safetensors(model: Any) -> bytes:
-    """Parameters, and buffers, which transformers does not compute again."""
-    kinds = {
-        "torch.float32": "F32", "torch.float64": "F64", "torch.int64": "I64", "torch.bool": "BOOL"
-    }
+    """Parameters; a model has no buffers, which transformers would not compute again."""
     header, content = {"__metadata__": {"format": "pt"}}, b""
-    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+    for name, tensor in model.named_parameters():
         data = tensor.detach().contiguous().numpy().tobytes()
-        header[f"transformer.{name}"] = {
-            "dtype": kinds[str(tensor.dtype)], "shape": list(tensor.shape),
-            "data_offsets": [len(content), len(content) + len(data)]
-        }
+        header[f"transformer.{name}"] = {"dtype": "F32", "shape": list(tensor.shape),
+                                         "data_offsets": [len(content), len(content) + len(data)]}
         content += data
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
@@ -237,73 +235,59 @@ def _as_package(source: str) -> str:
     packages that are not installed.
     """
     lines = source.splitlines(keepends=True)
-    found = [
-        node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.If)
-        and isinstance(node.test, ast.Name) and node.test.id == "__package__"
-    ]
+    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.If)
+             and isinstance(node.test, ast.Name) and node.test.id == "__package__"]
     for node in sorted(found, key=lambda each: -each.lineno):
-        lines[node.lineno - 1:node.end_lineno] = [
-            " " * node.col_offset + ast.unparse(each) + "\n" for each in node.body
-        ]
+        lines[node.lineno - 1:node.end_lineno] = [" " * node.col_offset + ast.unparse(each) + "\n"
+                                                  for each in node.body]
     return "".join(lines)
 
 
-def _tokenizer(form: Any, text: dict[str, Any]) -> dict[str, Any]:
+def _tokenizer(form: Any, text: dict[str, Any], size: int) -> dict[str, Any]:
     """tokenizer.json: as Text of model.py has it, of a text that is UTF-8 and ends with its last
-    line's end.
+    line's end; and behind its `size` tokens what pads, where none of them does.
     """
-    first, template = None, None
+    whole: dict[str, Any] = {"version": "1.0", "truncation": None, "padding": None,
+                             "added_tokens": [], "normalizer": None, "post_processor": None,
+                             "decoder": None}
     if text["unit"] == "byte":
-        letters = _letters_of_bytes()
-        model = {
-            "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
-            "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "merges": [],
-            "vocab": {letter: i for i, letter in enumerate(letters)}
-        }
-        split: dict[str, Any] = {
-            "type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False,
-            "use_regex": False
-        }
-        decoder, first = split, letters[form.first]
+        tokens = _letters_of_bytes()
+        whole["model"] = {"type": "BPE", "dropout": None, "unk_token": None,
+                          "continuing_subword_prefix": None, "end_of_word_suffix": None,
+                          "fuse_unk": False, "byte_fallback": False, "merges": [],
+                          "vocab": {letter: i for i, letter in enumerate(tokens)}}
+        whole["pre_tokenizer"] = whole["decoder"] = {"type": "ByteLevel", "add_prefix_space": False,
+                                                     "trim_offsets": False, "use_regex": False}
     elif text["unit"] == "word":
-        published = text["layout"] == "published"
         words = [word.decode("utf-8") for word in form.words]
-        if published:
+        if form.published:
             words[form.pad] = _PAD
-        model = {
-            "type": "WordLevel", "vocab": {word: i for i, word in enumerate(words)},
-            "unk_token": words[form.unknown]
-        }
-        blanks, ends = " \\t\\r\\v\\f", {
-            "type": "Split", "pattern": {"String": "\n"}, "behavior": "Isolated", "invert": False
-        }
-        gaps = {
-            "type": "Split",
-            "pattern": {"Regex": f"[{blanks}\\n]+" if published else f"[{blanks}]+"},
-            "behavior": "Removed", "invert": False
-        }
-        split = {"type": "Sequence", "pretokenizers": [gaps] if published else [ends, gaps]}
-        decoder, first = None, None if published else words[form.first]
+        whole["model"] = {"type": "WordLevel", "vocab": {word: i for i, word in enumerate(words)},
+                          "unk_token": words[form.unknown]}
+        blanks = "[ \\t\\r\\v\\f\\n]+" if form.published else "[ \\t\\r\\v\\f]+"
+        parts = [({"String": "\n"}, "Isolated"), ({"Regex": blanks}, "Removed")]
+        whole["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [
+            {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": False}
+            for pattern, behavior in parts[form.published:]]}
+        # Each word behind a blank, the first, too: what follows a prompt is decoded alone.
+        whole["decoder"] = {"type": "Replace", "pattern": {"Regex": "\\A(?=\\S)"}, "content": " "}
     else:  # the folder has one
-        first = next(token for token, i in form.tokens.vocabulary.items() if i == form.first)
-        return {**form.tokens.tokenizer, "post_processor": _behind(first, form.first)}
-    if first is not None:
-        template = _behind(first, form.first)
-    return {
-        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [],
-        "normalizer": None, "pre_tokenizer": split, "post_processor": template, "decoder": decoder,
-        "model": model
-    }
+        whole = dict(form.tokens.tokenizer)
+    vocabulary = {_PAD: size, **whole["model"]["vocab"]}
+    whole["model"] = {**whole["model"], "vocab": vocabulary}
+    if not form.published:
+        first = next(token for token, i in vocabulary.items() if i == form.first)
+        whole["post_processor"] = _behind(first, form.first)
+    return whole
 
 
 def _behind(first: str, number: int) -> dict[str, Any]:
     """A text behind the end of what came before."""
-    return {
-        "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": first, "type_id": 0}},
-                                                 {"Sequence": {"id": "A", "type_id": 0}}],
-        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
-        "special_tokens": {first: {"id": first, "ids": [number], "tokens": [first]}}
-    }
+    return {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": first, "type_id": 0}},
+                                                     {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B",
+                                                                            "type_id": 1}}],
+            "special_tokens": {first: {"id": first, "ids": [number], "tokens": [first]}}}
 
 
 def _letters_of_bytes() -> list[str]:
@@ -317,8 +301,7 @@ def _letters_of_bytes() -> list[str]:
 
 _CARD = """---
 library_name: transformers
-pipeline_tag: text-generation
-license: other  # yours to choose; the text's terms are below
+{tag}license: other  # yours to choose; the text's terms are below
 tags:
 - attnas
 - custom_code
@@ -328,15 +311,16 @@ tags:
 _USE = """## Use
 
 ```python
-from transformers import AutoModelForCausalLM{and_tokenizer}
+from transformers import AutoModelFor{kind}{and_tokenizer}
 
-model = AutoModelForCausalLM.from_pretrained(".", trust_remote_code=True)
+model = AutoModelFor{kind}.from_pretrained(".", trust_remote_code=True)
 {example}```
 
 `config.json`, `model.py` and `modeling_attnas.py` are all that the model is. Sequences of a batch
-have equal lengths, or padding behind them. With `generate`, each token is computed from all before
-it, as many as the context ({context}) where positions are learned.
+have equal lengths, or padding behind them, {pad}. {generate}
 """
+_GENERATE = """With `generate`, prompts have equal lengths, and each token is computed from all
+before it, as many as the context ({context}) where positions are learned."""
 _EXAMPLE = """tokenizer = AutoTokenizer.from_pretrained(".", trust_remote_code=True)
 ids = model.generate(**tokenizer("a prompt", return_tensors="pt"), max_new_tokens=20)
 print(tokenizer.decode(ids[0]))
@@ -345,10 +329,14 @@ print(tokenizer.decode(ids[0]))
 
 def _card(text: str, config: dict[str, Any]) -> str:
     """The model's own card, under what the Hub reads, and how transformers uses it."""
-    text = text or f"# Language model `{config['mechanism']}`\n"
-    known = config["text"] is not None
-    use = _USE.format(
-        and_tokenizer=", AutoTokenizer" if known else "", context=config["model"]["context"],
-        example=_EXAMPLE if known else 'logits = model(tokens).logits  # (B, T) ids '
-        'to (B, T, V)\n')
-    return _CARD + text.split("\n## Use\n")[0].rstrip() + "\n\n" + use
+    text = text or f"# Model `{config['mechanism']}`\n"
+    known, labels, own = config["text"] is not None, _labels(config), config["model"]
+    example = (_EXAMPLE if known else
+               f"logits = model(tokens).logits  # (B, T) ids to (B, {labels or 'T, V'})\n")
+    use = _USE.format(kind="SequenceClassification" if labels else "CausalLM", example=example,
+                      and_tokenizer=", AutoTokenizer" if known else "",
+                      pad="the tokenizer's pad token, which no text has" if known
+                      else f"id {own['vocabulary']}", generate="" if labels
+                      else _GENERATE.format(context=own["context"]))
+    tag = "" if labels else "pipeline_tag: text-generation\n"
+    return _CARD.format(tag=tag) + text.split("\n## Use\n")[0].rstrip() + "\n\n" + use

@@ -16,11 +16,35 @@ from .tokenizer import Ids
 _SIDE = 28
 _PIXELS = _SIDE * _SIDE
 _IMAGE = 1 + _PIXELS
-CLASSES = 10
+NAMES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag",
+         "Ankle boot")
+CLASSES = len(NAMES)
 _VALID = 5000
 _MOST_PATCHES = 65536  # different ones
 DEFAULTS = {"asks": "class", "side": 14, "levels": 16, "patch": 1, "train_examples": 55000,
             "valid_examples": 5000}
+
+
+def class_names(data: Mapping[str, Any]) -> list[str]:
+    """Of `data` in a model's config.json: classes that it tells apart; empty where it does not."""
+    count = data.get("labels", 0)
+    return list(NAMES) if data["corpus"] == "fashion_mnist" and count else [
+        f"class {i}" for i in range(count)]
+
+
+def recipe(data: Mapping[str, Any]) -> str:
+    """How what is classified becomes tokens, in words."""
+    if data["corpus"] != "fashion_mnist":
+        return "ids as in the corpus"
+    side, levels, patch = ({**DEFAULTS, **data["settings"]}[name]
+                           for name in ("side", "levels", "patch"))
+    step = _SIDE // side
+    tokens = f"a pixel of level l is token {CLASSES} + l" if patch == 1 else (
+        f"patches of {patch} x {patch} pixels, row by row, are tokens: {CLASSES} + the sum of "
+        f"level times {levels}^n over the patch's pixels n = 0, 1, ..., row by row")
+    return (f"{_SIDE} x {_SIDE} grey values of 0 to 255 become {side} x {side} pixels, means of "
+            f"{step} x {step} values, rounded down; the level of a pixel is its mean times "
+            f"{levels} / 256, rounded down; row by row {tokens}")
 
 
 def _read_idx(path: Path, magic: int, head: int, size: int) -> bytes:
