@@ -13,7 +13,6 @@ import xml.etree.ElementTree
 import numpy as np
 from comparing import Comparing
 from fake_stores import FLOPS, PERPLEXITY, write_comparison, write_run
-from page_fixture import HOSTILE
 from scipy.stats import mannwhitneyu
 
 from attnas.analysis import belief, comparison, stores
@@ -90,23 +89,6 @@ class KnownSkills(Comparing):
             self.assertNotRegex(self.read(name), r"\b(nan|inf)\b")
         self.assertIn("SHA-256 " + "a" * 64, page)
         self.assertIn("<pre>analysis/compare.py ", page)
-
-    def test_markup_in_names_is_text(self):
-        path = self.fake({"random_search": 0.0, HOSTILE: 3.0}, several=True)
-        database = sqlite3.connect(path)
-        database.execute("UPDATE candidates SET name = name || ?1, label = label || ?1", (HOSTILE,))
-        database.execute("UPDATE meta SET value = json_set(value, '$.name', ?1, '$.file', ?1) WHERE key = 'table'",
-                         (HOSTILE,))
-        database.commit()
-        database.close()
-        self.compare(path, "--show", HOSTILE)
-        page = self.read("compare.html")
-        self.assertEqual(page.count("<script"), 1, "its own")
-        self.assertIn("&lt;script&gt;", page)
-        for picture in (self.folder / "out").rglob("*.svg"):
-            self.assertEqual(picture.parent, self.folder / "out", "no name leads out of the folder")
-            self.assertNotIn("<script", picture.read_text(encoding="utf-8"))
-            xml.etree.ElementTree.parse(picture)
 
     def test_the_same_stores_give_the_same_files(self):
         path = self.fake({"random_search": 0.0, "good": 3.0})

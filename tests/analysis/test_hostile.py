@@ -118,6 +118,7 @@ class Pages(Hostile):
         self.assertEqual(database.execute("SELECT * FROM searches").fetchall(), before)
         database.close()
         self.check(self.folder / "out" / "compare.html", MARKUP, LABEL)
+        self.assertEqual({file.parent for file in self.above.rglob("*.svg")}, {self.folder / "out"}, "no name leads out")
 
     def test_components(self):
         options = {"gating": ["none", "output_gate", MARKUP], "similarity": ["dot", LABEL]}
