@@ -320,7 +320,7 @@ class Transformers(Folders):
             model(input_ids=tokens)
 
     def test_a_classifier_is_asked_at_the_last_position_for_its_classes(self):
-        data = {"corpus": "fashion_mnist", "settings": {"side": 7}, "labels": 10}
+        data = {"corpus": "fashion_mnist", "settings": {"side": 7}}
         loaded, ours, *_ = self.opened(None, {}, None, data)
         tokens, labels = test_traces.tokens(3, 12), torch.tensor([3, 0, 9])
         with torch.no_grad():

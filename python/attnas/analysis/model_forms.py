@@ -148,7 +148,7 @@ def huggingface_files(folder: Path) -> dict[str, bytes]:
              "modeling_attnas.py": (SOURCES / "modeling_attnas.py").read_bytes()}
     for path in sorted(SOURCES.glob("model*.py")):
         files.setdefault(path.name, _as_package(path.read_text(encoding="utf-8")).encode())
-    if not _labels(config):
+    if not class_names(config["data"]):
         files["generation_config.json"] = _json(_generation(config))
     if text is not None:
         form = module.Text(str(folder), config)
@@ -161,11 +161,6 @@ def huggingface_files(folder: Path) -> dict[str, bytes]:
             "model_input_names": ["input_ids", "attention_mask"], "pad_token": _PAD, **end
         })
     return files
-
-
-def _labels(config: dict[str, Any]) -> int:
-    """Classes of a classifier, the first rows of its output matrix; 0: it is none."""
-    return config["data"].get("labels", 0)
 
 
 def _json(value: Any) -> bytes:
@@ -330,9 +325,10 @@ print(tokenizer.decode(ids[0]))
 def _card(text: str, config: dict[str, Any]) -> str:
     """The model's own card, under what the Hub reads, and how transformers uses it."""
     text = text or f"# Model `{config['mechanism']}`\n"
-    known, labels, own = config["text"] is not None, _labels(config), config["model"]
+    labels, own = class_names(config["data"]), config["model"]
+    known = config["text"] is not None and not labels
     example = (_EXAMPLE if known else
-               f"logits = model(tokens).logits  # (B, T) ids to (B, {labels or 'T, V'})\n")
+               f"logits = model(tokens).logits  # (B, T) ids to (B, {len(labels) or 'T, V'})\n")
     use = _USE.format(kind="SequenceClassification" if labels else "CausalLM", example=example,
                       and_tokenizer=", AutoTokenizer" if known else "",
                       pad="the tokenizer's pad token, which no text has" if known

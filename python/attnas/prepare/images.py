@@ -27,9 +27,9 @@ DEFAULTS = {"asks": "class", "side": 14, "levels": 16, "patch": 1, "train_exampl
 
 def class_names(data: Mapping[str, Any]) -> list[str]:
     """Of `data` in a model's config.json: classes that it tells apart; empty where it does not."""
-    count = data.get("labels", 0)
-    return list(NAMES) if data["corpus"] == "fashion_mnist" and count else [
-        f"class {i}" for i in range(count)]
+    if data["corpus"] == "fashion_mnist":
+        return list(NAMES) if {**DEFAULTS, **data["settings"]}["asks"] == "class" else []
+    return [f"class {i}" for i in range(data.get("labels", 0))]
 
 
 def recipe(data: Mapping[str, Any]) -> str:
