@@ -26,7 +26,8 @@ def of_pairs(merges, rule=None):
 
 def of_characters(*characters):
     vocabulary = {"<unk>": 0, **{c: i + 1 for i, c in enumerate(characters)}}
-    return json.dumps({"model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "<unk>"}})
+    single = {"type": "Split", "pattern": {"Regex": "(?m:.)"}, "behavior": "Isolated", "invert": False}
+    return json.dumps({"pre_tokenizer": single, "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "<unk>"}})
 
 
 class Pairs(unittest.TestCase):
@@ -48,7 +49,9 @@ class Pairs(unittest.TestCase):
     def test_nothing_is_joined_across_a_cut(self):
         merges = [["t", "'"], ["1", "2"], ["12", "3"], ["123", "4"]]
         gpt2 = model_tokens.Tokens(of_pairs(merges))
-        cl100k = model_tokens.Tokens(of_pairs(merges, {"type": "Sequence"}))
+        cl100k = model_tokens.Tokens(of_pairs(merges, {"type": "Sequence", "pretokenizers": [
+            {"type": "Split", "pattern": {"Regex": model_tokens.PATTERNS["cl100k"]}, "behavior": "Isolated"},
+            byte_level(False)]}))
         self.assertEqual(len(gpt2.ids(b"t's")), 3)
         self.assertEqual(len(gpt2.ids(b"1234")), 1)
         self.assertEqual(len(cl100k.ids(b"1234")), 2)

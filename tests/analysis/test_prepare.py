@@ -242,9 +242,9 @@ class BytePairs(Case):
             self.assertEqual(published.size, own.size + (path.name == "vocab.json"))
             self.assertEqual(ids_of(published, "the lowest"), ids_of(own, "the lowest"))
         byte_lines = b"".join(base64.b64encode(bytes([i])) + b" %d\n" % i for i in range(256))
-        ranks = byte_pairs.read(str(self.write("small.tiktoken", byte_lines + b"YWI= 256\n")))
-        self.assertEqual(ids_of(ranks, "abca"), [256, 99, 97])
-        bad = self.write("bad.tiktoken", "YWI= 7\n")
+        ranks = self.write("small.tiktoken", byte_lines + b"YWI= 256\n")
+        self.assertEqual(ids_of(byte_pairs.read(str(ranks), "cl100k"), "abca"), [256, 99, 97])
+        bad = self.write("r50k_base.tiktoken", "YWI= 7\n")
         self.refused(f"{bad}: line 'YWI= 7', must be a token in base64, a blank and 0",
                      byte_pairs.read, str(bad))
         self.refused("no.json: cannot be read", byte_pairs.read, str(self.folder / "no.json"))
@@ -262,8 +262,8 @@ class BytePairs(Case):
     def test_what_is_not_understood_is_refused(self):
         install = "python3 -m pip install tokenizers"
         for said, value, *path in (
-                ("normalizer = an object", {"type": "NFC"}, "normalizer"),
-                ("model.type = Unigram, must be BPE", "Unigram", "model", "type"),
+                ('normalizer = {"type": "NFC"}', {"type": "NFC"}, "normalizer"),
+                ("model.type = Unigram, must be WordLevel or BPE", "Unigram", "model", "type"),
                 ("byte_fallback = true", True, "model", "byte_fallback"),
                 ("pre_tokenizer = ", True, "pre_tokenizer", "add_prefix_space")):
             self.refused(said, self.read_changed, *path, value=value)
@@ -452,8 +452,7 @@ class Encodings(Case):
         for part in ("\u2028", "\ufeff", "\xa0", "\u3000"):
             self.assertIn("in line 21): they are parts of words", *self.require(around(part)))
         self.refused("data.tokenizer = byte, char or bpe", self.require, b"A" * 5000 + b"\n")
-        some = ("This text says 人人生而自由在尊严和权利上一律平等 and then goes on in English "
-                "words\n")
+        some = ("This text says 人人生而自由在尊严和权利上一律平等 and then goes on in English words\n")
         self.assertIn("data.unit = byte needs no blanks", *self.require(some.encode() * 50))
 
     def test_texts_cut_within_their_last_character_are_utf8(self):
@@ -600,12 +599,10 @@ class DataSets(Case):
         archive = self.write("a.tar", tar((("train.txt", text), ("valid.txt", b"v\n"),
                                            ("test.txt", b"t\n"))))
         for source in (archive, None):
-            code = ("import sys, resource; from attnas.prepare import data_sets as d; "
-                    "from attnas.command_line import run_main; "
-                    "resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)); "
-                    f"s = d.DataSet('wikitext-2', '', sources=(d.Source({archive.as_uri()!r}), "
-                    "d.Source('file:///nowhere'))); "
-                    f"sys.exit(run_main('x', lambda: d.get(s, {str(self.data)!r}, "
+            code = ("import sys, resource; from attnas.prepare import data_sets as d; from attnas.command_line import "
+                    "run_main; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)); s = "
+                    f"d.DataSet('wikitext-2', '', sources=(d.Source({archive.as_uri()!r}), "
+                    f"d.Source('file:///nowhere'))); sys.exit(run_main('x', lambda: d.get(s, {str(self.data)!r}, "
                     f"{str(source) if source else None!r}) and 0))")
             done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
             self.assertEqual(done.returncode, 75, done.stderr)
@@ -860,7 +857,7 @@ GOLDEN = {  # hashes of records at context 16
     "word": "9e62b8539e5ce03a0b7d442386b76fb0e3c2a0bf93b40c8f301aca05d14607bc",
     "byte": "66535fa6defff286e72b2d532c8891578d8b4a08efc7b623062ab1ffba490f35",
     "char": "4374ca04b8ab6fb7b45d875d9c91ec1dc24565b7cd1ec0f46fcd455a2f7c077f",
-    "residue": "d872bfe5e0ebcb3a7507acb33d4e77935feb939eea9de51b9c374aa9d9d74ea4",
+    "residue": "61f4a4b98a7f6d4c0dcfa78e8953ee873d1f94f6b30b086093e2369e48833caa",
     "bpe": "4b404c69ae5874b37adc41da5136fb46dc3ad9127a43cb29b0be0d282e1f4f15",
     "bpe cl100k": "91b6baefc243b57a38350d5f5ccf1f31894456acb9c47d69142d4895288de2d8",
     "published": "4a0d5d368f727b800fa6600b9c71c7215a3e4f33bd6d9e3fdcc453384f2d361e",
@@ -871,7 +868,9 @@ def golden_settings(name):
     if name == "published":
         return {"layout": name}
     unit, *rule = name.split()
-    return {"tokenizer": unit, "vocabulary": 300, **({"pretokens": rule[0]} if rule else {})}
+    size = {"byte": {}, "residue": {"alphabet": "abcdefghijklmnopqrstuvwxyz"}}.get(
+        unit, {"vocabulary": 300})
+    return {"tokenizer": unit, **size, **({"pretokens": rule[0]} if rule else {})}
 
 
 class Folders(Case):
@@ -965,9 +964,8 @@ class Folders(Case):
 
     def test_a_signal_leaves_nothing(self):
         kept = self.folder / "kept"
-        code = ("import os, signal, sys; from attnas.prepare import __main__ as m, folders; "
-                "folders.publish = lambda *_: os.kill(os.getpid(), signal.SIGTERM); "
-                "sys.exit(m.main(sys.argv[1:]))")
+        code = ("import os, signal, sys; from attnas.prepare import __main__ as m, folders; folders.publish = lambda "
+                "*_: os.kill(os.getpid(), signal.SIGTERM); sys.exit(m.main(sys.argv[1:]))")
         done = subprocess.run(
             [sys.executable, "-c", code, "corpus", "text_file", "--context", "8", "-o", kept,
              "--settings", json.dumps({"path": str(self.write("text.txt", TEXT))})],

@@ -23,6 +23,8 @@ card.json      {
   "settings": {...} of the corpus, all of them,
   "bytes": {"train", "valid", "test"} of the texts, "tokens": {...} of the files FILE.bin,
   "unknown_share": {...} of <unk> among the tokens of a file, without the first; {} if none can be,
+  "keeps": {"valid", "test"} whether ids give the text back byte by byte, as bits per byte need;
+    {} if they do,
   "tokenizer_file": name of the tokenizer beside the card, "vocabulary.txt" or "tokenizer.json", or
     null,
   "sha256": {"train.bin": hexadecimal, ...} of every file beside the card,

@@ -14,15 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from attnas.errors import InputError
-from attnas.model_tokens import RULES, byte_characters, in_ascii
+from attnas.model_tokens import PATTERNS, RULES, byte_characters, in_ascii, rule_of
 
 from .encodings import blocks, first_foreign_byte
 from .files import read_file
 from .tokenizer import Ids, Tokenizer
 
-# The regular expression of cl100k where it is written, which is what is read, too.
-CL100K = (r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
-          r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s")
+# What cuts the texts of published ranks (NAME.tiktoken).
+_CUTS = {"gpt2": "gpt2", "r50k_base": "gpt2", "p50k_base": "gpt2", "p50k_edit": "gpt2",
+         "cl100k_base": "cl100k", "o200k_base": "o200k"}
+# Of the package tokenizers: it tells capitals from small letters.
+_O200K = "|".join([
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+    r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n/]*", r"\s*[\r\n]+", r"\s+(?!\S)", r"\s+"])
 CHARACTERS = byte_characters()
 BYTE_OF = {character: byte for byte, character in CHARACTERS.items()}
 _CUT = re.compile(rb"[!-~](?= )")  # no rule joins what is before a blank to it
@@ -216,8 +223,9 @@ class Pairs:
             return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
                     "use_regex": cuts}
         rule = byte_level(True)
-        if self.rule == "cl100k":
-            split = {"type": "Split", "pattern": {"Regex": CL100K}, "behavior": "Isolated",
+        if self.rule != "gpt2":
+            pattern = {**PATTERNS, "o200k": _O200K}[self.rule]
+            split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated",
                      "invert": False}
             rule = {"type": "Sequence", "pretokenizers": [split, byte_level(False)]}
         model = {"type": "BPE", "dropout": None, "unk_token": None,
@@ -293,44 +301,19 @@ def _shown(value: Any) -> str:
     return kind or json.dumps(value, ensure_ascii=False)
 
 
-def _require_null(found: dict[str, Any], *names: str) -> None:
-    for name in names:
-        if found.get(name) not in (None, False, ""):
-            raise _NotUnderstood(f"{name} = {_shown(found[name])}, must be null: nothing else is "
-                                 "understood")
-
-
-def _rule_of(found: Any) -> str:
-    def is_byte_level(part: dict[str, Any], cuts: bool) -> bool:
-        return (part.get("type") == "ByteLevel" and not part.get("add_prefix_space", True)
-                and part.get("use_regex", True) == cuts)
-    if isinstance(found, dict) and is_byte_level(found, True):
-        return "gpt2"
-    if isinstance(found, dict) and found.get("type") == "Sequence":
-        parts = found["pretokenizers"]
-        if (len(parts) == 2 and is_byte_level(parts[1], False) and parts[0].get("type") == "Split"
-                and parts[0].get("behavior") == "Isolated"
-                and parts[0]["pattern"].get("Regex") == CL100K):
-            return "cl100k"
-    kind = found.get("type") if isinstance(found, dict) else found
-    raise _NotUnderstood(f"pre_tokenizer = {_shown(kind)}, must be ByteLevel with use_regex and "
-                         "without add_prefix_space, or Split by the pattern of cl100k before "
-                         "ByteLevel without use_regex")
-
-
 def _read_json(text: bytes) -> Pairs:
     found = json.loads(text)
-    _require_null(found, "normalizer")
+    try:
+        rule = rule_of(found)
+    except ValueError as error:
+        raise _NotUnderstood(str(error)) from error
     model = found["model"]
-    if model.get("type") != "BPE":
-        raise _NotUnderstood(f"model.type = {model.get('type', '')}, must be BPE")
-    _require_null(model, "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
-                  "byte_fallback", "ignore_merges")
-    rule = _rule_of(found["pre_tokenizer"])
+    if not rule:
+        raise _NotUnderstood(f"model.type = {model['type']}, must be BPE")
     table = _Table()
     for token, number in model["vocab"].items():
         table.add(token, number)
-    for added in found.get("added_tokens", []):
+    for added in found.get("added_tokens") or []:
         table.add(added["content"], added["id"])
     merges = [table.line(merge) if isinstance(merge, str) else table.pair(*merge)
               for merge in model["merges"]]
@@ -345,7 +328,7 @@ def _read_gpt2(vocabulary: bytes, lines: bytes) -> Pairs:
                         if line and not line.startswith("#version")], "gpt2")
 
 
-def _read_tiktoken(text: bytes) -> Pairs:
+def _read_tiktoken(text: bytes, rule: str) -> Pairs:
     """Ranks alone: any two tokens whose joined bytes are a token are a pair, by its rank."""
     ids: dict[bytes, int] = {}
     tokens: list[bytes] = []
@@ -362,22 +345,33 @@ def _read_tiktoken(text: bytes) -> Pairs:
             ids.setdefault(tokens[-1], len(ids))
     return Pairs(tokens, [((ids[token[:cut]], ids[token[cut:]]), rank)
                           for rank, token in enumerate(tokens) for cut in range(1, len(token))
-                          if token[:cut] in ids and token[cut:] in ids], "cl100k")
+                          if token[:cut] in ids and token[cut:] in ids], rule)
 
 
-def read(file: str) -> Tokenizer:
+def read(file: str, cuts: str = "gpt2") -> Tokenizer:
     """A published tokenizer: tokenizer.json; vocab.json (or NAME-vocab.json), beside which
-    merges.txt (NAME-merges.txt) is; or NAME.tiktoken, ranks in base64, cut as cl100k does. Special
-    tokens are never made from a text.
+    merges.txt (NAME-merges.txt) is; or NAME.tiktoken, ranks in base64. Special tokens are never
+    made from a text.
 
+    @param cuts  "cl100k" of ranks whose name says nothing; others have theirs.
     @throws InputError  naming the file and what is wrong with it; of one that only the package
         tokenizers reads, how to install that.
     """
     path = Path(file)
     text = read_file(path)
+    ranks = path.name.endswith(".tiktoken")
+    own = _CUTS.get(path.stem) if ranks else "its own"
     try:
-        if path.name.endswith(".tiktoken"):
-            return _read_tiktoken(text).tokenizer()
+        if own and cuts not in ("gpt2", own):
+            raise InputError(f"data.pretokens = {cuts}, must be left out: it is cut as "
+                             f"{own if ranks else 'it says'}")
+        if ranks and not own and cuts == "gpt2":
+            raise InputError("does not say where a text is cut, must have data.pretokens = cl100k, "
+                             f"or a known name: {', '.join(_CUTS)}")
+        if ranks:
+            made = _read_tiktoken(text, own or cuts)
+            return (_by_package(made.file(), "is cut as o200k does") if own == "o200k" else
+                    made.tokenizer())
         if path.name.endswith("vocab.json"):
             merges = path.with_name(path.name.removesuffix("vocab.json") + "merges.txt")
             return _read_gpt2(text, read_file(merges)).tokenizer()
@@ -413,8 +407,11 @@ def _by_package(text: bytes, reason: str) -> Tokenizer:
         for block in blocks(given, _CUT):
             ids.extend(made.encode(block.decode(errors="ignore"), add_special_tokens=False).ids)
         return ids
+
+    def keeps(given: bytes) -> bool:
+        return made.decode(encode(given), skip_special_tokens=False).encode() == given
     unknown = made.token_to_id(getattr(made.model, "unk_token", None) or "")
     unknown = -1 if unknown is None else unknown
     ends = encode(b"\n")
     return Tokenizer(1 + max(made.get_vocab().values()), ends[-1] if ends else max(unknown, 0),
-                     encode, text, unknown=unknown, many="tokens")
+                     encode, text, unknown=unknown, many="tokens", keeps=keeps)

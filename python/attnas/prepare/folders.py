@@ -142,7 +142,7 @@ def is_whole(folder: Path) -> bool:
     """Whether a folder is there with its card, and its files are as long as that says."""
     try:
         card = json.loads((folder / "card.json").read_bytes())
-        return card["format"] == FORMAT and all(
+        return card["format"] == FORMAT and "keeps" in card and all(
             (folder / f"{split}.bin").stat().st_size == 4 * card["tokens"][split]
             for split in SPLITS)
     except (OSError, ValueError, KeyError, TypeError):
@@ -205,7 +205,9 @@ def _write_new(folder: Path, facts: dict[str, Any], made: texts.Prepared) -> dic
 
 def _write(folder: Path, facts: dict[str, Any], made: texts.Prepared,
            context: int) -> dict[str, Any]:
-    """Writes the files and the card that says what they are. @throws MachineError"""
+    """Writes the files and the card that says what they are. @throws InputError  where most of a
+    split is unknown; MachineError"""
+    shares = _unknown_share(made)
     sha256 = {}
 
     def write(name: str, content: bytes | memoryview) -> None:
@@ -224,7 +226,7 @@ def _write(folder: Path, facts: dict[str, Any], made: texts.Prepared,
         "first": made.first if made.layout == "standard" else -1, "layout": made.layout,
         "context": None if made.layout == "standard" else context,
         "tokens": {split: len(ids) for split, ids in made.ids.items()},
-        "unknown_share": _unknown_share(made), "tokenizer_file": made.tokenizer_file,
+        "unknown_share": shares, "keeps": made.keeps, "tokenizer_file": made.tokenizer_file,
         "sha256": sha256,
         "task": "classification" if made.classes else "next_token", "labels": made.classes,
         "least_nll": 0}

@@ -40,6 +40,7 @@ class Prepared:
     lines: dict[str, Ids] = field(default_factory=dict)
     labels: dict[str, Ids] = field(default_factory=dict)
     classes: int = 0
+    keeps: dict[str, bool] = field(default_factory=dict)
 
 
 def unit_of(settings: Mapping[str, Any]) -> str:
@@ -63,6 +64,10 @@ def require_settings(settings: Mapping[str, Any], context: int) -> Unit:
     if settings["unit"] not in (key, "word"):
         raise InputError(f"data.unit = {settings['unit']}, must be left out where data.tokenizer = "
                          f"{key}")
+    if ((key in ("byte", "residue") or settings["tokenizer_file"])
+            and settings["vocabulary"] != OF_TEXTS["vocabulary"]):
+        raise InputError(f"data.vocabulary = {settings['vocabulary']}, must be left out: "
+                         f"{settings['tokenizer_file'] or key} has its own ids")
     for other, unit in UNITS.items():
         for name in unit.settings:
             if other != key and settings[name] != OF_TEXTS[name]:
@@ -88,6 +93,14 @@ def encode(name: str, description: str, texts: tuple[bytes, ...], settings: Mapp
                     (tokenizer.pad, tokenizer.unknown, tokenizer.end), tokenizer.first,
                     settings["layout"], unit.file, tokenizer.file)
     for split, text in zip(SPLITS, texts):
+        header = re.search(rb"^>[^\n]{,60}", text, re.MULTILINE)
+        if key == "residue" and header and ">" not in settings["alphabet"]:
+            raise InputError(f"{name}: the {split} split has the line "
+                             f"'{header[0].decode(errors='replace')}', must be residues alone: a "
+                             "header of FASTA would be read as some; leave such lines out: "
+                             "grep -v '^>'")
+        if split != "train":
+            made.keeps[split] = tokenizer.keeps(text)
         if published:
             made.ids[split], made.lines[split] = _long_lines(text, tokenizer, context)
         else:
@@ -176,6 +189,9 @@ def read_own(settings: Mapping[str, Any], piece: str,
     @throws InputError  naming the file, or the settings that do not fit each other.
     """
     path, *three = (settings[name] for name in ("path", *SPLITS))
+    if not path and any(settings[name] != OF_FILES[name] for name in ("valid_share", "test_share")):
+        raise InputError("text_file: data.valid_share, data.test_share, must be left out beside "
+                         "train, valid and test: they cut path")
     if not all(three) if not path else any(three):
         raise InputError(f"text_file: data.path = '{path}', train = '{three[0]}', valid = "
                          f"'{three[1]}', test = '{three[2]}', must be path alone, or train, valid "

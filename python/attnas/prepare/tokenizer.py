@@ -22,3 +22,4 @@ class Tokenizer:
     end: int = -1
     encode_words: Callable[[bytes], Ids] | None = None  # of a line whose end has no id
     many: str | None = None  # what its tokens are called, where not as those of its unit
+    keeps: Callable[[bytes], bool] = lambda _: True  # whether the ids of a text give it back

@@ -78,9 +78,12 @@ def _words(train: bytes, settings: Mapping[str, Any]) -> Tokenizer:
             if left or block.endswith(b"\n"):
                 found.pop()  # the line goes on, or is none
         return found
+
+    def keeps(text: bytes) -> bool:
+        return all(b" ".join(line.split()) == line for line in text.split(b"\n"))
     return Tokenizer(len(words), end, encode, b"".join(word + b"\n" for word in words),
                      pad=0 if published else -1, unknown=unknown, end=end,
-                     encode_words=encode_words)
+                     encode_words=encode_words, keeps=keeps)
 
 
 def _characters(characters: list[str], normal: bool) -> Tokenizer:
@@ -102,7 +105,10 @@ def _characters(characters: list[str], normal: bool) -> Tokenizer:
             "model": {"type": "WordLevel", "vocab": {t: i for i, t in enumerate(tokens)},
                       "unk_token": UNKNOWN}}
     text = json.dumps(file, indent=1, ensure_ascii=False) + "\n"
-    return Tokenizer(len(tokens), ids["\n"], encode, text.encode(), unknown=0)
+
+    def keeps(given: bytes) -> bool:
+        return "".join(_normal_blocks(given, normal)).encode(errors="surrogateescape") == given
+    return Tokenizer(len(tokens), ids["\n"], encode, text.encode(), unknown=0, keeps=keeps)
 
 
 def _normal_blocks(text: bytes, normal: bool) -> Iterable[str]:
@@ -159,7 +165,7 @@ def _bytes(_: bytes, __: Mapping[str, Any]) -> Tokenizer:
 def _pairs(train: bytes, settings: Mapping[str, Any]) -> Tokenizer:
     """Learned pairs, or a published tokenizer."""
     if settings["tokenizer_file"]:
-        return byte_pairs.read(settings["tokenizer_file"])
+        return byte_pairs.read(settings["tokenizer_file"], settings["pretokens"])
     size = settings["vocabulary"]
     if size != 0 and size < 257:
         raise InputError(f"data.vocabulary = {size}, must be 0 (every pair that is there twice) or "
