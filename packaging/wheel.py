@@ -95,6 +95,9 @@ def make(prefix: Path, version: str, folder: Path) -> Path:
             "entry_points.txt": "[console_scripts]\n" + "".join(f"{program} = attnas.programs:main\n" for program in programs),
             "LICENSE": (root / "LICENSE").read_text()}.items():
         contents[f"{info}/{part}"] = (text.encode(), False)
+    made_of = prefix / "share" / "attnas" / "attnas.spdx.json"  # of packaging/spdx.py
+    if made_of.exists():
+        contents[f"{info}/sboms/{made_of.name}"] = (made_of.read_bytes(), False)
     folder.mkdir(parents=True, exist_ok=True)
     wheel = folder / f"{name}-{tag}.whl"
     write_wheel(wheel, info, contents)
