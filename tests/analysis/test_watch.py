@@ -1,5 +1,6 @@
 """nas-watch: what it says of runs that are written, have stopped or ended, and to whom."""
 
+import concurrent.futures
 import errno
 import fcntl
 import hashlib
@@ -19,7 +20,7 @@ from unittest import mock
 
 from attnas.analysis import packages
 from attnas.analysis.digest import BadInput
-from attnas.watch import listing, state
+from attnas.watch import listing, server, state
 from digest_file import said_by, text_of
 from page_fixture import BASELINE, RunFixture
 from python_tests import PROGRAMS as BIN, ROOT, FolderTest
@@ -283,6 +284,78 @@ class Lists(Watched):
         self.assertEqual((watched.contains(0), watched.contains(1)), (False, True))
 
 
+class Connections(unittest.TestCase):
+    """Of one server, with less patience."""
+
+    def setUp(self):
+        for patch in (mock.patch.multiple(server, _PATIENCE=0.5, _MOST=3),
+                      mock.patch.object(signal, "signal")):
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.server = server.Server("127.0.0.1", 0)
+        where = re.fullmatch(r"http://127.0.0.1:(\d+)/(\?token=.*)", self.server.url)
+        self.port, self.path = int(where[1]), f"/state.json{where[2]}"
+
+    def served(self, ask, text="", takes=0.0):
+        """What `ask` returns beside a server whose state is a text, and takes so many seconds."""
+        watched = mock.Mock(version=1, **{"state.return_value": text, "look.side_effect": lambda: time.sleep(takes)})
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            asked = pool.submit(ask)
+            asked.add_done_callback(lambda _: self.server._stop())
+            self.server.serve(watched)
+            return asked.result()
+
+    def connected(self):
+        made = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        made.connect()
+        self.addCleanup(made.close)
+        return made
+
+    def answer(self, connection):
+        connection.request("GET", self.path)
+        return connection.getresponse().read()
+
+    def test_a_request_that_comes_byte_by_byte_holds_nobody_and_is_ended(self):
+        def ask():
+            slow = self.connected().sock
+            began = time.monotonic()
+            with self.assertRaises(OSError):
+                for byte in "GET /" + 1000 * "a":
+                    self.assertEqual(self.answer(self.connected()), b'"short"')
+                    slow.sendall(byte.encode())
+                    time.sleep(0.05)
+            return time.monotonic() - began
+
+        self.assertLess(self.served(ask, "short"), 5.0)
+
+    def test_an_answer_that_is_not_taken_is_cut_which_its_length_tells(self):
+        def ask():
+            slow = self.connected()
+            slow.request("GET", self.path)
+            begun = slow.getresponse()
+            time.sleep(3.0)
+            with self.assertRaises((http.client.IncompleteRead, ConnectionError)):
+                begun.read()
+
+        self.served(ask, 50_000_000 * "a")
+
+    def test_who_waits_for_an_answer_is_not_ended(self):
+        def ask():
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                return [each.result() for each in [pool.submit(lambda: self.answer(self.connected())) for _ in range(3)]]
+
+        self.assertEqual(self.served(ask, "late", takes=1.0), 3 * [b'"late"'])
+
+    def test_one_connection_too_many_is_refused_and_the_others_are_answered(self):
+        def ask():
+            first = [self.connected() for _ in range(3)]
+            with self.assertRaises((http.client.HTTPException, ConnectionError)):
+                self.answer(self.connected())
+            return [self.answer(one) for one in first]
+
+        self.assertEqual(self.served(ask), 3 * [b'""'])
+
+
 class Program(unittest.TestCase):
     """The program on a small run that nas-run makes."""
 
@@ -314,6 +387,7 @@ class Program(unittest.TestCase):
         connection.request(method, target + (self.token if token else ""), headers=headers or {})
         answer = connection.getresponse()
         answer.text = answer.read().decode()
+        connection.close()
         return answer
 
     def ends(self, program, name=signal.SIGINT) -> None:
@@ -423,10 +497,11 @@ class Program(unittest.TestCase):
             ([], "give a run, or a folder of runs"),
             ([self.folder / "empty"], "holds no run; give a run's folder, or one that holds runs"),
             ([table], f"{table}: is a table, must be a run's folder"),
-            ([self.run_, "--port", "70000"], "--port = 70000, must be in [0, 65535]"),
-            ([self.run_, "--port", "x"], "option '--port' is invalid, must be an integer"),
-            ([self.run_, "--ports"], "unrecognised option '--ports'; nas-watch --help lists"),
-            ([self.run_, "--port"], "the required argument for option '--port' is missing"),
+            ([self.run_, "--port", "70000"], "--port = 70000, must be an integer in [0, 65535]"),
+            ([self.run_, "--port", "x"], "--port = x, must be an integer in"),
+            ([self.run_, "--ports"], "unrecognised option '--ports'; did you mean --port?"),
+            ([self.run_, "--port"], "--port has no value, must be followed by one"),
+            ([self.run_, "--port", "1", "--port=2"], "--port=2 is no run; each option may be given"),
             ([self.run_, "--host", "nowhere"], "--host nowhere, must be an address"),
             ([self.run_, "--port", self.port], f"port {self.port}: {taken}; --port 0 takes"),
         ):

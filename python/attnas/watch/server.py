@@ -23,7 +23,8 @@ from attnas.analysis.digest import BadInput
 from .listing import WatchList
 from .state import RunWatch
 
-_PATIENCE = 60  # s, with a connection that is silent
+_PATIENCE = 60  # s, with a connection, for each request
+_MOST = 200  # connections
 _HERE = Path(__file__).parent
 _STYLES = (
     _HERE.parent / "analysis" / "picture.css",
@@ -127,13 +128,27 @@ def _text(status: int, text: str) -> Response:
 
 
 class _Connection(H11Protocol):
-    """One that has said nothing for a while is ended, also before its first request."""
+    """One that does not ask whole, and take its whole answer, within a while is ended; so is one
+    too many. What was cut so is shorter than its Content-Length."""
 
     def connection_made(self, transport) -> None:
         super().connection_made(transport)
-        self.timeout_keep_alive_task = self.loop.call_later(
-            _PATIENCE, self.timeout_keep_alive_handler
-        )
+        self._ending = self.loop.call_later(_PATIENCE, transport.abort)
+        if len(self.connections) > _MOST:
+            transport.abort()
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.cycle and not self.cycle.response_complete:  # it waits for us
+            self._ending.cancel()
+
+    def on_response_complete(self) -> None:
+        self._ending = self.loop.call_later(_PATIENCE, self.transport.abort)
+        super().on_response_complete()
+
+    def connection_lost(self, exc) -> None:
+        self._ending.cancel()
+        super().connection_lost(exc)
 
 
 class _Uvicorn(uvicorn.Server):
