@@ -885,8 +885,7 @@ class Folders(Case):
     @unittest.skipUnless(data_sets.find("wikitext-2", data_sets.default_folder()),
                          "NAS_DATA_DIR does not hold wikitext-2")
     def test_the_hash_of_wikitext_2(self):
-        folder = folders.prepare_corpus("wikitext-2", {}, 128, data_sets.default_folder(),
-                                        self.folder / "kept")
+        folder = folders.prepare_corpus("wikitext-2", {}, 128, data_sets.default_folder(), self.folder / "kept")
         self.assertEqual(corpus_hash(folder, 128),
                          "6ec8ec5df643be91fcafa6c12cbad94de1758403711d1604aaf2301a2b3297bf")
 
@@ -902,8 +901,8 @@ class Folders(Case):
         ids = array.array("i", (folder / "valid.bin").read_bytes())
         self.assertEqual((card["first"], ids[0], card["context"]), (1, 1, None))
         self.assertEqual(card["unknown_share"]["valid"], ids.count(0) / (len(ids) - 1))
-        self.assertEqual((card["special"], card["many"], card["unit"]),
-                         ({"pad": -1, "unknown": 0, "end_of_sentence": 1}, "words", "word"))
+        special = {"pad": -1, "unknown": 0, "end_of_sentence": 1}
+        self.assertEqual((card["special"], card["many"], card["unit"]), (special, "words", "word"))
 
     def test_it_is_made_once_and_again_where_it_is_damaged(self):
         path = self.write("text.txt", TEXT)
@@ -920,13 +919,22 @@ class Folders(Case):
         self.assertNotEqual(self.corpus(path=path, context=16), folder)
         self.assertEqual(len(os.listdir(self.folder / "kept")), 2, "no temporary files stay")
 
+    def test_what_was_not_used_for_longest_goes(self):
+        given = {"path": self.write("text.txt", TEXT), "context": 16}
+        made = [self.corpus(**given, vocabulary=size) for size in (40, 50, 60)]
+        for folder in made[:2]:
+            os.utime(folder, (0, 0))
+        with mock.patch.object(folders, "KEPT_BYTES", 0):
+            self.corpus(**given, vocabulary=50)
+            made.append(self.corpus(**given, vocabulary=70))
+        self.assertEqual([folder.exists() for folder in made], [False, True, True, True])
+
     def test_ids_of_a_program_of_ones_own(self):
         sizes = dict.fromkeys(files.SPLITS, 4)
         ids = {split: [10, 6, 1, 15] for split in files.SPLITS}
 
         def write(ids, vocabulary=16):
-            return folders.write_ids(self.folder / "own", ids, vocabulary, sizes=sizes,
-                                     description="my text", many="half bytes")
+            return folders.write_ids(self.folder / "own", ids, vocabulary, sizes=sizes, description="my text", many="half bytes")
         for said, given, vocabulary in (
                 ("valid has 1 ids, must have 2 or more", {**ids, "valid": [1]}, 16),
                 ("test has 0 ids", {"train": [1, 2], "valid": [1, 2]}, 16),
@@ -935,8 +943,7 @@ class Folders(Case):
         self.assertFalse((self.folder / "own").exists())
         card = write(ids)
         self.assertEqual((card["first"], card["bytes"], card["unknown_share"]), (10, sizes, {}))
-        self.assertEqual(array.array("i", (self.folder / "own/test.bin").read_bytes()).tolist(),
-                         [10, 6, 1, 15])
+        self.assertEqual(array.array("i", (self.folder / "own/test.bin").read_bytes()).tolist(), ids["test"])
         self.refused("own exists, must be a new folder", write, ids)
 
     def run_module(self, *words, before="", **more):
@@ -952,8 +959,7 @@ class Folders(Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertTrue((pathlib.Path(done.stdout.removesuffix("\n")) / "card.json").is_file())
         done = self.run_module(*words, json.dumps({"path": "/no/such"}))
-        self.assertEqual((done.returncode, done.stdout, done.stderr),
-                         (2, "", "attnas: /no/such: cannot be read\n"))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "attnas: /no/such: cannot be read\n"))
         done = self.run_module("corpus", "brow", "--context", 16)
         self.assertEqual(done.returncode, 2)
         self.assertIn("attnas: corpus: unknown 'brow', known: brown, ", done.stderr)
@@ -982,21 +988,16 @@ class Folders(Case):
         card = json.loads((out / "card.json").read_text())
         self.assertEqual((card["settings"]["path"], card["unit"]), (str(path), "char"))
         again = self.run_module(path, "--tokenizer", "byte", "-o", out)
-        self.assertEqual((again.returncode, again.stderr),
-                         (2, f"attnas: {out} exists, must be a new folder\n"))
-        for said, *words in (("2 texts, must be 1, which is cut, or 3", path, path, "--tokenizer",
-                              "byte"),
-                             ("--coverage = 2.0, must be in (0, 1]", path, "--tokenizer", "char",
-                              "--coverage", "2"),
+        self.assertEqual((again.returncode, again.stderr), (2, f"attnas: {out} exists, must be a new folder\n"))
+        for said, *words in (("2 texts, must be 1, which is cut, or 3", path, path, "--tokenizer", "byte"),
+                             ("--coverage = 2.0, must be in (0, 1]", path, "--tokenizer", "char", "--coverage", "2"),
                              ("words: cannot be read", path, "--tokenizer", "words")):
             done = self.run_module(*words, "-o", self.folder / "other")
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(said, done.stderr)
             self.assertFalse((self.folder / "other").exists())
-        done = subprocess.run([sys.executable, "-m", "attnas", "prepared"], capture_output=True,
-                              text=True, check=False)
-        self.assertEqual((done.returncode, done.stderr),
-                         (2, "attnas: unknown command 'prepared', known: prepare\n"))
+        done = subprocess.run([sys.executable, "-m", "attnas", "prepared"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (2, "attnas: unknown command 'prepared', known: prepare\n"))
 
 
 class Unicode(unittest.TestCase):

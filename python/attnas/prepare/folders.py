@@ -7,8 +7,10 @@ import json
 import os
 import shutil
 import sys
+import time
 from array import array
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from .tokenizer import Ids
 from .units import UNITS
 
 FORMAT = 1
+KEPT_BYTES = 20 << 30
+_DAY = 86400
 Texts = tuple[bytes, ...]
 
 
@@ -106,6 +110,8 @@ def prepare_corpus(name: str, settings: Mapping[str, Any], context: int, data: P
     key = source.key(context)
     kept = kept or _kept_folder(data)
     if is_whole(kept / key):
+        with suppress(OSError):
+            os.utime(kept / key)
         return kept / key
     made = source.prepared(context)
     with staging(kept, key) as stage:
@@ -114,7 +120,19 @@ def prepare_corpus(name: str, settings: Mapping[str, Any], context: int, data: P
         if not is_whole(kept / key):  # another process may be first
             shutil.rmtree(kept / key, ignore_errors=True)
         publish(ready, kept / key)
+    _trim(kept)
     return kept / key
+
+
+def _trim(kept: Path) -> None:
+    """Removes what was not used for longest, until KEPT_BYTES are left or all was used today."""
+    found = sorted((-folder.stat().st_mtime, folder) for folder in kept.iterdir()
+                   if is_whole(folder))
+    size = 0
+    for used, folder in found:
+        size += sum(file.stat().st_size for file in folder.iterdir())
+        if size > KEPT_BYTES and time.time() + used > _DAY:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _kept_folder(data: Path) -> Path:
