@@ -1,7 +1,7 @@
 # Manual pages, which help2man makes of what each program's --help says; without it there are none.
 find_program(HELP2MAN help2man)
 if(HELP2MAN)
-  foreach(program ${programs})
+  foreach(program ${programs} attnas)
     set(page ${PROJECT_BINARY_DIR}/man/${program}.1)
     set(file ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${program})
     if(program IN_LIST python_programs)
