@@ -5,7 +5,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
+from attnas.analysis import packages
 from attnas.analysis.__main__ import NEEDS
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "analysis"
@@ -29,6 +31,11 @@ class WithoutPackages(unittest.TestCase):
             self.assertIn(f"{script}: {sys.executable} has no {', '.join(needs)}; install "
                           "what is missing", ended.stderr)
             self.assertIn(f"elsewhere: pip install {' '.join(needs)})", ended.stderr)
+
+    def test_names_no_package_that_debian_has_not(self):
+        self.assertIn("(Debian: apt-get install python3-none_of_these; elsewhere: ", packages.missing("none_of_these"))
+        with mock.patch.object(packages, "_NOT_OF_DEBIAN", {"none_of_these"}):
+            self.assertIn("install what is missing (pip install nor_this none_of_these)", packages.missing("nor_this", "none_of_these"))
 
     def test_names_the_python_that_has_them(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 
+_NOT_OF_DEBIAN = {"mlflow", "onnxruntime", "transformers"}  # 12 and 13
+
 
 def require(description: str, *packages: str) -> None:
     """Ends the program where a package is missing: after its description where that was asked for,
@@ -34,9 +36,10 @@ def missing(*packages: str) -> str:
     lacking = [name for name in packages if importlib.util.find_spec(name) is None]
     if not lacking:
         return ""
-    return (f"{sys.executable} has no {', '.join(lacking)}; install what is missing (Debian: "
-            f"apt-get install {' '.join(f'python3-{name}' for name in lacking)}; elsewhere: "
-            f"pip install {' '.join(lacking)})")
+    debian = "" if _NOT_OF_DEBIAN & set(lacking) else (
+        f"Debian: apt-get install {' '.join(f'python3-{name}' for name in lacking)}; elsewhere: ")
+    return (f"{sys.executable} has no {', '.join(lacking)}; install what is missing "
+            f"({debian}pip install {' '.join(lacking)})")
 
 
 def python_with(packages: tuple[str, ...]) -> str | None:
