@@ -276,7 +276,9 @@ class OnDraws(Comparing):
                 (20, "More searches may order them, on the same 20 draws of the table's seeds.")):
             path = self.write([(number, seed, asked(seed, number == 0)) for number in (0, 1) for seed in range(7, 7 + seeds)])
             self.compare(path)
-            self.assertIn(words, self.read("compare.md"))
+            text = self.read("compare.md")
+            self.assertIn(words, text)
+            self.assertEqual("With one search on each, another draw's cannot be told" in text, seeds <= 20)
             path.unlink()
 
     def test_the_budget_to_look_at_leaves_random_search_in_doubt(self):

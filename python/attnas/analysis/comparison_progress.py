@@ -79,7 +79,16 @@ def over_draws(results: list[Comparison], words: Words) -> Chapter:
     names = [a.name for a in last.algorithms if a.name != reference]
     head = ["algorithm", *(f"{result.budget} {words.spent}" for result in results)]
     searches = len(last.algorithms[last.reference].traces)
-    return Chapter("draws", "On another draw of the seeds", [
+    title = "On another draw of the seeds"
+    if searches <= last.noises:  # each is better, or worse: no interval of such says anything
+        rows = [[name, *(digits(each[name].another.point) for each in found)] for name in names]
+        return Chapter("draws", title, [
+            Paragraph(f"Share of {searches} draws of the table's seeds on which a search was "
+                      f"better than one of {reference}, ties half. With one search on each, "
+                      "another draw's cannot be told; twice as many --seeds as there are draws "
+                      "have two."),
+            Columns(head, rows)])
+    return Chapter("draws", title, [
         Paragraph(f"Probability that a search is better than one of {reference} on the same draw, "
                   f"ties half, mean over {last.noises} draws of the table's seeds [95 % of what "
                   "would be true on another draw]: the spread between draws, without that of the "
