@@ -154,11 +154,11 @@ Json model_config(const Architecture& architecture, const Corpus& corpus, const 
   auto config = architecture_json(architecture);
   config["text"] = text_json(corpus);
   const auto given = recorded_settings(data);
-  auto settings = given;
-  for (auto& value : settings) {  // paths of this machine stay private
+  config["data"] = {{"corpus", corpus.name}, {"hash", corpus.hash}, {"settings", given}};
+  for (auto& value : config["data"]["settings"]) {  // paths of this machine stay private
     if (value.is_string()) value = without_folders(value.get<std::string>(), given);
   }
-  config["data"] = {{"corpus", corpus.name}, {"hash", corpus.hash}, {"settings", settings}};
+  if (corpus.labels > 0) config["data"]["labels"] = corpus.labels;
   return config;
 }
 

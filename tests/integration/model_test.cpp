@@ -238,9 +238,7 @@ TEST_F(ModelTest, ScoresClassesAmongTheClassesAlone) {
   for (const auto* split : {"train", "valid", "test"}) {
     std::string images;
     for (int i = 0; i < 40; ++i) {
-      images += static_cast<char>(i % 10) +
-                std::string(392, static_cast<char>(0xaa + 0x11 * (i % 6))) +
-                std::string(392, static_cast<char>(0x11 * (i % 10)));
+      images += static_cast<char>(i % 10) + std::string(784, static_cast<char>(25 * (i % 10)));
     }
     fs::create_directories(folder_ / "data" / "fashion_mnist");
     std::ofstream(folder_ / "data" / "fashion_mnist" / (std::string(split) + ".txt")) << images;
@@ -253,6 +251,8 @@ TEST_F(ModelTest, ScoresClassesAmongTheClassesAlone) {
   EXPECT_EQ(said("labels"), 40.0);
   EXPECT_NEAR(said("nll"), valid.at("nll").get<double>() / 40.0, 1e-6);
   EXPECT_THAT(text(), HasSubstr(" nats per label"));
+  EXPECT_THAT(read_file(folder_ / "model/config.json"), HasSubstr("\"labels\": 10"));
+  EXPECT_THAT(read_file(folder_ / "model/README.md"), HasSubstr("- classes from 0: T-shirt/top, "));
   unsetenv("NAS_DATA_DIR");
 }
 
