@@ -14,17 +14,21 @@ namespace nas {
 bool is_recorded_name(const std::string& name) {
   static const std::set<std::string> kRecorded{
       // columns and fields of what is measured
-      "alone", "array", "array_failure", "array_width", "asks", "batch", "candidate", "control",
-      "cpu_seconds", "curve", "device", "environment", "evaluation", "evaluations",
-      "failed_seconds", "failed_tries", "first_ask", "fitness", "genotype", "host", "id",
-      "identity", "knee", "label", "made_up", "measured", "mechanism", "model", "n", "number",
-      "objectives", "on_front", "peak_bytes", "pid", "reason", "replicate", "replicates", "reused",
-      "reused_from", "seconds", "seed", "session", "started", "status", "step", "steps",
-      "stopped_at", "times_asked", "train_nll", "trained", "usable", "valid", "values", "worker",
-      "worker_seconds",
+      "alone", "array", "array_failure", "array_width", "asks", "batch", "candidate", "cpu_seconds",
+      "curve", "device", "environment", "evaluation", "evaluations", "failed_seconds",
+      "failed_tries", "first_ask", "fitness", "genotype", "host", "id", "identity", "knee", "label",
+      "made_up", "measured", "mechanism", "model", "n", "number", "objectives", "on_front",
+      "peak_bytes", "pid", "reason", "replicate", "replicates", "reused", "reused_from", "seconds",
+      "seed", "session", "started", "status", "step", "steps", "stopped_at", "times_asked",
+      "train_nll", "trained", "usable", "valid", "values", "worker", "worker_seconds",
       // sums of a split
       "nll", "tokens", "correct", "pad_nll", "pad_tokens", "unknown_nll", "unknown_tokens",
-      "batch_mean_nll", "batches"};
+      "batch_mean_nll", "batches",
+      // columns of comparisons with the baseline
+      "control", "decision", "difference", "differs", "distinguished", "effect_size", "high",
+      "learning_rate", "low", "p", "p_holm", "p_shares", "percent", "percent_high", "percent_low",
+      "probability", "rate_at_end", "role", "runs", "solved", "solved_high", "solved_low",
+      "solved_median", "unit"};
   const auto& genes = slots();
   const auto is_gene = [&name](const Slot& slot) { return slot.name == name; };
   const bool is_place = name.size() > 1 && name.front() == 'x' &&

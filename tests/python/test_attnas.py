@@ -25,6 +25,7 @@ CONFIGS = ROOT / "configs"
 import attnas
 import pandas as pd
 from attnas import launch
+from attnas.analysis import latex
 from attnas.analysis.curves import curves
 from attnas.analysis.run import Run
 
@@ -117,6 +118,16 @@ class Smoke(unittest.TestCase):
         self.assertEqual(int(found.times_asked.sum()), len(self.digest["asks"]))
         baseline = found[found.candidate == self.digest["baseline"]["candidate"]]
         self.assertEqual(len(baseline), 1)
+
+    def test_no_objective_can_have_the_name_of_a_column(self):
+        frames = (self.run_.candidates, self.run_.evaluations, self.run_.asks)
+        columns = {*latex.COLUMNS, *(f"perplexity_{end}" for end in ("low", "high", "mean"))}
+        columns = sorted(columns.union(*frames) - {"state_bytes"})
+        with self.assertRaises(attnas.InputError) as caught:
+            attnas.run({"extends": str(CONFIGS / "smoke.yaml"), "objectives": [
+                "perplexity", *({"name": "state_bytes", "as": name} for name in columns)]})
+        for name in columns:
+            self.assertRegex(str(caught.exception), rf"as = {name}, must be another|and {name} have a column")
 
     def test_front_is_the_best(self):
         (name,) = self.run_.front.candidate

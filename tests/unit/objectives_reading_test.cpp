@@ -75,21 +75,23 @@ TEST_F(ExperimentTest, NoObjectiveHasTheNameOfAnotherQuantity) {
       }
     }
   }
-  for (const std::string recorded : {"status", "id", "steps", "seed", "n", "nll", "peak_bytes",
-                                     "worker", "test_nll", "similarity", "position", "x1"}) {
+  for (const std::string recorded :
+       {"status", "id", "steps", "seed", "n", "nll", "peak_bytes", "worker", "test_nll",
+        "similarity", "position", "x1", "p_holm", "distinguished", "percent_low", "role"}) {
     EXPECT_THAT(named("flops", recorded),
                 HasSubstr(".as = " + recorded + ", must be another name: runs record something"));
   }
   for (const std::string text :
-       {"a,b", "a|b", "a=b", "a b", "a<=b", "1", "-a", "a.b", " ", "a\"b"}) {
+       {"a,b", "a|b", "a=b", "a b", "a<=b", "1", "-a", "a.b", " ", "a\"b", ""}) {
     EXPECT_THAT(named("flops", text), HasSubstr("must begin with a letter")) << text;
   }
+  EXPECT_THAT(named("flops", std::string(65, 'a')), HasSubstr("at most 64 bytes"));
   EXPECT_EQ(named("flops", "größe-64_b"), "");
 }
 
 TEST_F(ExperimentTest, NoObjectiveHasTheNameOfAnothersColumn) {
   for (const std::string other :
-       {"perplexity_mean", "perplexity_standard_error", "fitness_perplexity"}) {
+       {"perplexity_mean", "perplexity_standard_error", "perplexity_low", "fitness_perplexity"}) {
     const auto item = "{name: flops, as: " + other + "}";
     EXPECT_THAT(mistakes("objectives: [perplexity, " + item + "]\n" + kAny),
                 HasSubstr("perplexity and " + other + " have a column of one name"));

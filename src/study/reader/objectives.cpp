@@ -25,7 +25,7 @@ bool is_name(const std::string& text) {
     const auto byte = static_cast<unsigned char>(c);
     return std::isalpha(byte) != 0 || byte == '_' || byte >= 0x80;
   };
-  return !text.empty() && letter(text.front()) &&
+  return !text.empty() && text.size() <= 64 && letter(text.front()) &&
          std::all_of(text.begin(), text.end(),
                      [&letter](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
 }
@@ -51,7 +51,8 @@ std::optional<double> amount_in(const std::string& text) {
 
 /// Whether the columns that are made for one objective are named as the other.
 bool has_column_of(const std::string& name, const std::string& other) {
-  return other == name + "_mean" || other == name + "_standard_error" || other == "fitness_" + name;
+  return other == "fitness_" + name || other == name + "_mean" || other == name + "_low" ||
+         other == name + "_high" || other == name + "_standard_error";
 }
 
 class ObjectivesReader {
@@ -106,7 +107,8 @@ class ObjectivesReader {
   [[nodiscard]] std::string refusal(const std::string& name, const std::string& key) const {
     if (name == key) return {};
     if (!is_name(name)) {
-      return "must begin with a letter and have letters, digits, '_' and '-' only";
+      return "must begin with a letter and have letters, digits, '_' and '-' only, at most 64 "
+             "bytes";
     }
     if (exists(name) || objectives().contains(name)) {
       return "must be another name: it is that of another objective";
@@ -186,7 +188,7 @@ class ObjectivesReader {
     Parameters own;
     for (const auto& setting : own_names) own.set(setting.name, given.values().at(setting.name));
     auto objective = make(key, own);
-    if (const auto& as = given.get<std::string>("as"); !as.empty()) objective.name = as;
+    if (item.find("as") != nullptr) objective.name = given.get<std::string>("as");
     if (const auto why = refusal(objective.name, key); !why.empty()) {
       diagnostics_.add(item.find("as")->origin, path + ".as = " + objective.name + ", " + why);
       return std::nullopt;
@@ -250,7 +252,7 @@ std::vector<Setting> objective_settings() {
            .default_value = std::string(),
            .help =
                "name within the experiment, of letters, digits, '_' and '-' and none that a run "
-               "records anything else under; empty: the objective's"},
+               "records anything else under; not given: the objective's"},
           {.name = "goal",
            .default_value = std::string("natural"),
            .help = "natural: the objective's own sense; else the sense that it has here",
