@@ -86,10 +86,16 @@ class AttentionSearch final : public Problem {
     architecture_ = frame_of(inputs.model, semantics_, inputs.match_parameters);
     // The corpus may be too large as well.
     require_memory(architecture_, "");
-    corpus_ = std::make_shared<const Corpus>(
-        corpora()
-            .at(inputs.corpus)
-            .make(inputs.data, architecture_.context, default_data_location()));
+    auto corpus = corpora()
+                      .at(inputs.corpus)
+                      .make(inputs.data, architecture_.context, default_data_location());
+    for (const auto& [windows, bytes] : {std::pair(&corpus.valid, &corpus.bytes_per_token),
+                                         {&corpus.test, &corpus.test_bytes_per_token}}) {
+      // The bytes of a part are known where each token has one.
+      const auto scored = training_.validation_windows;
+      if (scored > 0 && scored < windows->size() && *bytes != 1.0) *bytes = 0.0;
+    }
+    corpus_ = std::make_shared<const Corpus>(std::move(corpus));
     architecture_.vocabulary = corpus_->vocabulary;
     require_memory(architecture_, "");
     task_ = task_of(*corpus_);

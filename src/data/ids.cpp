@@ -267,6 +267,11 @@ Corpus read_ids(const std::string& name, const fs::path& folder, std::int64_t co
   // Published windows score inner words twice and leave text out: bits per byte mean nothing there.
   if (layout == "standard") {
     const auto bytes_per_token = [&card](const char* split, const Windows& windows) {
+      // What tokens lose of a text would be free of charge.
+      if (card.has("keeps") && card.at("keeps").contains(split) &&
+          card.at("keeps").at(split) == false) {
+        return 0.0;
+      }
       return static_cast<double>(card.integer(card.at("bytes"), split, 0, kMost)) /
              static_cast<double>(windows.num_scored());
     };

@@ -110,6 +110,13 @@ TEST(StandardLayout, OneStreamOfWhatTheFilesHold) {
   EXPECT_EQ(unknown_shares(corpus).at("valid"), 1.0 / 6.0);
 }
 
+TEST(StandardLayout, WhatIsNotKeptOfATextHasNoBytes) {
+  Folder folder;
+  folder.card["keeps"] = {{"valid", false}, {"test", true}};
+  EXPECT_EQ(folder.read(2).bytes_per_token, 0.0);
+  EXPECT_EQ(folder.read(2).test_bytes_per_token, 1.0);
+}
+
 TEST(StandardLayout, EveryTokenIsScoredOnce) {
   // 6 tokens with <eos>, windows of 4: 4 and 2.
   const Folder folder;

@@ -392,8 +392,10 @@ TEST(Ranges, WhatIsUnavailableIsRefusedWithTheReason) {
   EXPECT_EQ(error_of([&] {
               set_expected_ranges(set, {}, Widths(), {{"corpus", "mqar"}});
             }),
-            "objectives: bits_per_byte is unavailable: the corpus mqar is no text, its tokens have "
-            "no bytes");
+            "objectives: bits_per_byte is unavailable: which bytes the scored tokens of the corpus "
+            "mqar stand for is not known: it is no text, tokens lose a part of it (further blanks, "
+            "ends of lines, what NFC composes), or training.validation_windows scores a part of "
+            "it; take data.unit = byte, or perplexity at one vocabulary");
   const nlohmann::json unknown_words{{"bytes_per_token", 5.0},
                                      {"unigram_perplexity", 500.0},
                                      {"valid_targets", 8000},

@@ -35,14 +35,17 @@ Objective bits_per_byte(const Parameters& /*settings*/) {
       .unavailable = [](const nlohmann::json& facts) -> std::string {
         if (auto why = not_measured(facts, "bits_per_byte"); !why.empty()) return why;
         if (facts.value("bytes_per_token", 0.0) > 0.0) return unknown_words(facts);
-        return "the corpus " + facts.value("corpus", "") + " is no text, its tokens have no bytes";
+        return "which bytes the scored tokens of the corpus " + facts.value("corpus", "") +
+               " stand for is not known: it is no text, tokens lose a part of it (further blanks, "
+               "ends of lines, what NFC composes), or training.validation_windows scores a part of "
+               "it; take data.unit = byte, or perplexity at one vocabulary";
       }};
 }
 
 NAS_REGISTER_OBJECTIVE({.key = "bits_per_byte",
                         .summary = "validation nll in bits per byte of the text, nll / (ln 2 "
-                                   "bytes): comparable across vocabularies that have every word "
-                                   "of the validation text, refused for others",
+                                   "bytes): comparable across vocabularies whose tokens give the "
+                                   "validation text back, refused for others",
                         .settings = {},
                         .file = __FILE__},
                        bits_per_byte);
