@@ -140,7 +140,8 @@ class Tokens(unittest.TestCase):
     def test_texts_that_are_mostly_unknown_are_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder, "p.txt")
-            for text, said in ((">sp|P1\nACGT\n", "has the line '>sp|P1', must be residues"), ):
+            for text, said in (("acgt\n", "% of the train split are <unk>, must be at most 50 %"),
+                               (">sp|P1\nACGT\n", "has the line '>sp|P1', must be residues")):
                 file.write_text(text * 400)
                 with self.assertRaisesRegex(InputError, re.escape(said)):
                     folders.prepare([str(file)], "residue", {"alphabet": "ACGT"},

@@ -373,6 +373,7 @@ TEST(PytorchModel, ScoresAndContinuesTextOfOtherTokens) {
     const auto folder = temporary.path() / "model";
     Parameters settings(corpora().at("text_file").description.settings);
     settings.set("unit", unit);
+    if (unit == "residue") settings.set("alphabet", std::string("isntACDXL'1234"));
     write(temporary.path() / "train", text + text);
     write(temporary.path() / "text", text);
     for (const auto& [split, file] :
