@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/stop.hpp"
 #include "evaluation/engine_lines.hpp"
 
@@ -174,7 +175,12 @@ class AskAndTell::Desk final : public Executor {
     try {
       for (const auto& objective : objectives.objectives) {
         if (objective.objective.across) continue;  // no single evaluation has it
-        static_cast<void>(objective.value(evaluation));
+        const auto value = objective.value(evaluation);
+        const auto& [least, most] = objective.objective.limits;
+        if (!(value < least || value > most)) continue;
+        throw InputError("evaluation " + evaluation.id + ": " + objective.name + " = " +
+                         shortest(value) + ", must be in [" + shortest(least) + ", " +
+                         shortest(most) + "]");
       }
       objectives.record_trained(evaluation);
     } catch (const std::logic_error& error) {

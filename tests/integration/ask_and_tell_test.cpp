@@ -106,6 +106,8 @@ TEST_F(AskAndTellTest, AnAnswerMustBeOfAnOrderAndHaveWhatIsWanted) {
             "status = \"paused\", must be that of an end: its task does not pause");
   evaluation.status = Status::ok;
   EXPECT_THAT(refusal(loop, evaluation), HasSubstr("is ok, but no perplexity was recorded"));
+  evaluation.values["perplexity"] = 0.5;
+  EXPECT_THAT(refusal(loop, evaluation), HasSubstr("perplexity = 0.5, must be in [1, inf]"));
   evaluation.values["perplexity"] = 12.0;
   loop.tell(evaluation);
   EXPECT_THAT(refusal(loop, evaluation), HasSubstr("must be that of an order that was asked for"));
