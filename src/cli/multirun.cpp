@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "config/document.hpp"
 #include "core/error.hpp"
 
 namespace nas {
@@ -19,6 +20,21 @@ std::optional<std::int64_t> integer(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
+}
+
+/// A number in one writing, as configurations read it; other texts as they are.
+std::string one_writing(const std::string& text) {
+  DocumentNode node;
+  node.kind = DocumentNode::Kind::scalar;
+  node.text = text;
+  const auto read = [&node](Value value) {
+    Diagnostics mistakes;
+    const Setting setting{.name = "seed", .default_value = value, .help = "a number"};
+    return read_value("", node, setting, mistakes, value) ? to_text(value) : std::string();
+  };
+  auto number = read(std::int64_t{0});
+  if (number.empty()) number = read(0.0);
+  return number.empty() ? text : number;
 }
 
 constexpr std::uint64_t kMost = 10'000;  ///< numbers of a range, and runs
@@ -81,8 +97,7 @@ Words values(const std::string& setting, const std::string& text) {
   }
   std::set<std::string> once;
   for (const auto& value : all) {
-    const auto number = integer(value);
-    if (once.insert(number ? std::to_string(*number) : value).second) continue;
+    if (once.insert(one_writing(value)).second) continue;
     throw InputError("command line: " + setting + " = " + text + ", must have " + value +
                      " once: each is a run");
   }

@@ -50,6 +50,10 @@ TEST(Multirun, WhatIsNoListIsRefused) {
     EXPECT_THAT(refusal(std::string("seed=") + range), ::testing::HasSubstr("must be FIRST..LAST"));
   }
   EXPECT_EQ(multirun({"seed=9223372036854775806..9223372036854775807"}).size(), 2U);
+  for (const std::string same : {"1.0", "+1", "0x1", "1e0", "01"}) {
+    EXPECT_EQ(refusal("seed=1," + same),
+              "command line: seed = 1," + same + ", must have " + same + " once: each is a run");
+  }
   EXPECT_EQ(refusal("seed=1..3,02"),
             "command line: seed = 1..3,02, must have 02 once: each is a run");
   EXPECT_EQ(message_of<InputError>([] {

@@ -69,11 +69,21 @@ const std::vector<Case>& cases_of_sections() {
       {"training: {steps: 10, warmup_steps: 11}\n",
        "a.yaml:1:37: training.warmup_steps = 11, must be <= training.steps = 10"},
       {"training: {steps: 10, warmup_steps: 10}\n", ""},
+      {"training: {batch_size: 8, micro_batch: 9}\n",
+       "training.micro_batch = 9, must be a part of training.batch_size = 8, or 0 for all at once"},
+      {"training: {batch_size: 8, micro_batch: 8}\n", "training.micro_batch = 8, must be a part"},
+      {"training: {batch_size: 8, micro_batch: 7}\n", ""},
       {"budget: {target: low}\n", "a.yaml:1:18: budget.target = low, must be a number or empty"},
       {kTwo + "budget: {target: 3}\n" + kAny,
        "a.yaml:2:18: budget.target = 3, must be empty where there are several objectives"},
       {"cluster: {engine: dask, command: x}\n",
        "a.yaml:1:34: cluster.command = [x], must be empty where cluster.engine is given"},
+      {"cluster: {command: ['']}\n", "must begin with the name of a program"},
+      {"cluster: {scheduler: here}\n", "cluster.scheduler = here, must be auto or an address"},
+      {"cluster: {listen: 1.2.3.4.5}\n", "cluster.listen = 1.2.3.4.5, must be auto, an address"},
+      {"cluster: {listen: 'a b'}\n", "cluster.listen = a b, must be auto, an address"},
+      {"cluster: {listen: '::1'}\n", ""},
+      {"cluster: {listen: node-3.local}\n", ""},
       {"cluster: {engine: dask, device: mixed}\n" + kLatency + kAny,
        "a.yaml:1:33: cluster.device = mixed, must be one model for stand_in_timing, which another "
        "model has otherwise"},
@@ -441,6 +451,14 @@ TEST_F(RuleTable, EachRuleOfAConfigurationHasACase) {
     };
     EXPECT_TRUE(std::any_of(cases.begin(), cases.end(), is_said)) << rule.setting << rule.must;
   }
+}
+
+TEST_F(RuleTable, SaysWhatHasNoEffectBesideAnother) {
+  EXPECT_EQ(load("cluster: {device: lsh}\ntraining: {early_stop_factor: 3}\n").notes,
+            (std::vector<std::string>{
+                "training.early_stop_factor = 3 has no effect where training.early_stop_after is 0",
+                "cluster.device = lsh has no effect where cluster.engine is not given"}));
+  EXPECT_TRUE(load("cluster: {device: lsh, command: x}\n").notes.empty());
 }
 
 TEST_F(RuleTable, DescribesWhatASettingMustBe) {

@@ -22,6 +22,13 @@ TEST_F(ExperimentTest, GenesThatNothingElseOfTheSpaceUsesAreSaid) {
                  ": its values make no difference beside anything else that the space offers"};
   };
   EXPECT_EQ(notes("window: [8, 16]"), idle("window")) << "every layer sees all";
+  for (const auto& [slot, value] : {std::pair("window", "4"),
+                                    {"rope_base", "500"},
+                                    {"decay_tau", "16.5"},
+                                    {"update", "add"},
+                                    {"rounds", "3"}}) {
+    EXPECT_EQ(notes(std::string(slot) + ": " + value), idle(slot));
+  }
   EXPECT_EQ(notes("window: [8, 16], pattern: [full, window]"), Texts{});
   EXPECT_EQ(notes("window: [8, 16], pattern: window"), Texts{});
   EXPECT_EQ(notes("rope_fraction: {min: 0.25, max: 0.5}, position: none"), idle("rope_fraction"));

@@ -156,9 +156,10 @@ class Reader {
     if (experiment_.name.empty()) experiment_.name = file.stem().string();
     const auto& name = experiment_.name;
     if (name.find_first_of("/\n\t") != std::string::npos || name.front() == '.' ||
-        printable(name) != name) {
+        printable(name) != name || name.size() > 200) {
       refuse("name", name,
-             "must be the name of a folder: no '/', no '.' in front, all of it printable");
+             "must be the name of a folder: no '/', no '.' in front, all of it printable, at most "
+             "200 bytes");
     }
     experiment_.seed = static_cast<std::uint64_t>(top.get<Integer>("seed"));
     experiment_.semantics = kind_.semantics ? decided_by_problem(kind_.semantics)
@@ -272,7 +273,9 @@ class Reader {
       return gene.varies() && !contains(idle, std::string(place_of(gene.name).slot));
     };
     if (idle.empty() || document_.origin.source == kRecordedConfiguration) return;
-    if (std::none_of(space.genes().begin(), space.genes().end(), varies)) {
+    const auto& genes = space.genes();
+    if (std::none_of(genes.begin(), genes.end(), varies) &&
+        std::any_of(genes.begin(), genes.end(), std::mem_fn(&Gene::varies))) {
       diagnostics_.add(users_origin("space"),
                        "space: no gene that has an effect has more than one value");
     }
@@ -465,6 +468,7 @@ class Reader {
     for (const auto& breach : breaches(RuleStage::configuration, facts)) {
       diagnostics_.add(document_.origin_of(breach.setting), breach.text());
     }
+    for (auto& note : without_effect(facts)) experiment_.notes.push_back(std::move(note));
   }
 
   void fit_training() {

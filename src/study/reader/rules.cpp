@@ -1,10 +1,13 @@
 #include "study/reader/rules.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <utility>
+
+#include <arpa/inet.h>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -35,6 +38,17 @@ bool is_digits(std::string_view text) {
 /// A number of workers, or of trainings in an array.
 bool is_count(const std::string& text) {
   return text == "auto" || (is_digits(text) && text.front() != '0');
+}
+
+/// Whether a text is an address, or can be the name of a machine.
+bool is_host(const std::string& text) {
+  constexpr std::string_view kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+  std::array<unsigned char, sizeof(in6_addr)> address{};
+  return inet_pton(AF_INET, text.c_str(), address.data()) == 1 ||
+         inet_pton(AF_INET6, text.c_str(), address.data()) == 1 ||
+         (text.find_first_not_of(kLetters) == std::string::npos &&
+          text.find_first_not_of("0123456789.") != std::string::npos);
 }
 
 /// The first name that is no device, as a hint.
@@ -196,6 +210,11 @@ constexpr Rule kRules[] = {
     // Single sections.
     {kHere, "model.width", "model", [](F f) { return trains(f) && !heads_fit(f); },
      "be a multiple of {model.heads}"},
+    {kHere, "training.micro_batch", "training",
+     [](F f) {
+       return trains(f) && number(f, "training.micro_batch") >= number(f, "training.batch_size");
+     },
+     "be a part of {training.batch_size}, or 0 for all at once"},
     {kHere, "evaluation.workers", "", [](F f) { return !is_count(f.text("evaluation.workers")); },
      "be auto or an integer in [1, 9999]"},
     {kHere, "evaluation.array", "", [](F f) { return !is_count(f.text("evaluation.array")); },
@@ -218,6 +237,22 @@ constexpr Rule kRules[] = {
        return has_other(f, "cluster.engine", "") && has_other(f, "cluster.command", "[]");
      },
      "be empty where cluster.engine is given"},
+    {kHere, "cluster.command", "cluster",
+     [](F f) {
+       const auto* command = f.find("cluster.command");
+       const auto* words = command != nullptr ? std::get_if<Texts>(command) : nullptr;
+       return words != nullptr && !words->empty() && words->front().empty();
+     },
+     "begin with the name of a program"},
+    {kHere, "cluster.scheduler", "cluster",
+     [](F f) {
+       return has_other(f, "cluster.scheduler", "auto") &&
+              f.text("cluster.scheduler").find("://") == std::string::npos;
+     },
+     "be auto or an address: tls://host:port"},
+    {kHere, "cluster.listen", "cluster",
+     [](F f) { return f.find("cluster.listen") != nullptr && !is_host(f.text("cluster.listen")); },
+     "be auto, an address of IPv4 or IPv6, or the name of a machine"},
     {kHere, "evaluation.array", "",
      [](F f) {
        return has_other(f, "evaluation.array", "auto") && has_other(f, "evaluation.array", "1");
@@ -406,6 +441,24 @@ std::string filled(std::string_view text, const std::function<std::string(std::s
   }
 }
 
+/// A setting that has an effect only where another is not off.
+struct Dependent {
+  std::string_view setting, at_default, owner, off;
+};
+
+constexpr Dependent kDependents[] = {
+    {"training.early_stop_factor", "2", "training.early_stop_after", "0"},
+    {"evaluation.racing_elites", "3", "evaluation.racing_replicates", "0"},
+    {"evaluation.racing_confidence", "0.95", "evaluation.racing_replicates", "0"},
+    {"retest.top", "3", "retest.replicates", "0"},
+    {"retest.confidence", "0.95", "retest.replicates", "0"},
+    {"cluster.scheduler", "auto", "cluster.engine", ""},
+    {"cluster.listen", "auto", "cluster.engine", ""},
+    {"cluster.device", "auto", "cluster.engine", ""},
+    {"cluster.silence", "60", "cluster.engine", ""},
+    {"cluster.grace", "25", "cluster.engine", ""},
+};
+
 bool is_mistaken(const Rule& rule, const Facts& facts) {
   const auto sections = " " + std::string(rule.sections) + " ";
   return std::any_of(facts.mistaken.begin(), facts.mistaken.end(), [&](const auto& section) {
@@ -450,6 +503,18 @@ const Value* RuleFacts::find(std::string_view path) const {
   const auto& values = section->second->values();
   const auto value = values.find(path.substr(dot + 1));
   return value != values.end() ? &value->second : nullptr;
+}
+
+std::vector<std::string> without_effect(const RuleFacts& facts) {
+  std::vector<std::string> texts;
+  for (const auto& [setting, at_default, owner, off] : kDependents) {
+    if (!has_other(facts, setting, at_default) || !has(facts, owner, off)) continue;
+    if (off.empty() && has_cluster(facts.experiment)) continue;
+    texts.push_back(std::string(setting) + " = " + to_text(*facts.find(setting)) +
+                    " has no effect where " + std::string(owner) + " is " +
+                    (off.empty() ? "not given" : std::string(off)));
+  }
+  return texts;
 }
 
 bool RuleFacts::reads(const std::string& section) const { return contains(sections, section); }

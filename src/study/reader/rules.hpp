@@ -71,6 +71,9 @@ struct Breach {
 /// @return what an experiment breaks of the rules of a stage, in their order.
 std::vector<Breach> breaches(RuleStage stage, const RuleFacts& facts);
 
+/// @return of each setting that is not at its default and has no effect beside another, a sentence.
+std::vector<std::string> without_effect(const RuleFacts& facts);
+
 /// @return what a setting (or section) must be, one text a rule: "must be a multiple of model.heads".
 std::vector<std::string> rules_of(std::string_view path);
 

@@ -419,7 +419,8 @@ std::vector<std::string> idle_slots(const SearchSpace& space, Semantics semantic
   for (const auto& gene : space.genes()) {
     const std::string name(place_of(gene.name).slot);
     const auto& slot = nas::slot(name);
-    if (!gene.varies() || slot.model || holds(idle, name)) continue;
+    // Of the paper's genes a space has a value each where it names none.
+    if ((!gene.varies() && slot.paper) || slot.model || holds(idle, name)) continue;
     const auto prefix = gene.name.substr(0, gene.name.size() - name.size());
     // What the space offers of another slot, by component keys.
     const auto offers = [&](const std::string& other) {
