@@ -35,8 +35,7 @@ FusedForms common_forms(const std::vector<Mechanism>& mechanisms) {
   for (const auto& mechanism : mechanisms) {
     if (fused_forms(mechanism) != forms) {
       throw std::invalid_argument(
-          "an array of models mixes mechanisms with and without a fused "
-          "form: " +
+          "an array of models mixes mechanisms with and without a fused form: " +
           to_string(mechanisms.front()) + ", " + to_string(mechanism));
     }
   }
@@ -378,14 +377,12 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   const auto multiples = factors(input, q, [&](const Models& models) { return seen(models, k); });
   if (kernel && multiples.defined()) temperature = temperature * multiples;
   const auto masks = dropout_masks(dropouts_, pass, site);
-  auto* const record = record_of(pass, kernel);
   auto of_heads = kernel ? fused_mixed(q, k, v, input, temperature, masks)
-                         : mixed(q, k, v, input, temperature, multiples, masks, record);
+                         : mixed(q, k, v, input, temperature, multiples, masks);
   of_heads = without_own(of_heads, v);
   if (!head_norms_.empty()) {
     of_heads = head_norms_.apply(normalised, by_head(of_heads)).flatten(3);
   }
-  const auto before_gate = record != nullptr ? of_heads : torch::Tensor();
   if (gates_heads_) {
     of_heads =
         gatings_.apply([](const Gating& gating, const torch::Tensor& part,
@@ -393,43 +390,11 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
                        of_heads, input);
   }
   const auto attended = out_proj_(of_heads);
-  if (record != nullptr) record_gate(x, before_gate, attended, *record);
   if (fused_gates) return gates_->increment(attended, input, residual, logits);
   return gatings_.apply(
       [](const Gating& gating, const torch::Tensor& part, const torch::Tensor& gated,
          const torch::Tensor& stream) { return gating.increment(part, gated, stream); },
       attended, input, residual);
-}
-
-LayerRecord* AttentionLayer::record_of(const Pass& pass, bool kernel) const {
-  if (pass.record == nullptr) return nullptr;
-  if (num_models_ != 1 || kernel) {
-    throw std::logic_error("attention is recorded of one model, in numerical mode reference");
-  }
-  return &pass.record->layers.emplace_back();
-}
-
-void AttentionLayer::record_maps(const torch::Tensor& scores, const torch::Tensor& weights,
-                                 const torch::Tensor& keys, const torch::Tensor& input,
-                                 LayerRecord& record) {
-  record.scores = scores.detach()[0];
-  record.weights = weights.detach()[0];
-  const auto shown = visible({0}, keys);
-  record.visible = reads_keys_ ? shown[0] : shown;
-  if (decays_.empty()) return;
-  const auto cumulative = decays_.front().cumulative(input);
-  if (!cumulative.defined()) return;
-  // What lies before the first token is 0: c_0 = log f_0.
-  const auto before = at::zeros_like(cumulative[0].narrow(-1, 0, 1));
-  record.log_forget = at::diff(cumulative.detach()[0], 1, -1, before);
-}
-
-void AttentionLayer::record_gate(const torch::Tensor& x, const torch::Tensor& of_heads,
-                                 const torch::Tensor& attended, LayerRecord& record) const {
-  const auto gate = gatings_.front().gate(x);
-  if (!gate.defined()) return;
-  record.gate = gate.detach()[0];
-  record.gated = (gates_input_ ? x : gates_heads_ ? of_heads : attended).detach()[0];
 }
 
 torch::Tensor AttentionLayer::biased(torch::Tensor scores, const torch::Tensor& input) const {
@@ -520,7 +485,7 @@ torch::Tensor AttentionLayer::without_own(const torch::Tensor& mixed,
 torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor& k,
                                     const torch::Tensor& v, const torch::Tensor& input,
                                     const torch::Tensor& divisors, const torch::Tensor& factors,
-                                    const Masks& masks, LayerRecord* record) {
+                                    const Masks& masks) {
   // In one layout in every array, since products depend on it in the last digit.
   const auto all =
       biased(scores(heads(q).contiguous(), heads(k).contiguous(), divisors, factors), input);
@@ -529,7 +494,6 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
         return group.option->weights(part, visible(group.models, k));
       },
       all);
-  if (record != nullptr) record_maps(all, weights, k, input, *record);
   return dropout(weights, masks).matmul(heads(v)).transpose(2, 3).flatten(3);
 }
 

@@ -10,7 +10,6 @@
 #include <torch/types.h>
 
 #include "nn/attention.hpp"
-#include "nn/attention_record.hpp"
 #include "nn/mixer.hpp"
 #include "nn/parts/convolution.hpp"
 #include "nn/parts/option_set.hpp"
@@ -113,10 +112,9 @@ class AttentionLayer final : public Mixer {
   /// (R, B, T, D), the weighted values of all heads; q, k, v likewise.
   /// @param input  (R, B, T, D), what q, k and v were projected from.
   /// @param factors  undefined: none.
-  /// @param record   receives scores, weights and what they depend on; may be nullptr.
   torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                       const torch::Tensor& input, const torch::Tensor& divisors,
-                      const torch::Tensor& factors, const Masks& masks, LayerRecord* record);
+                      const torch::Tensor& factors, const Masks& masks);
   /// The same by the fused kernel. @param k, v  (R, B, T, G d), or H d where they are repeated.
   torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                             const torch::Tensor& input, const torch::Tensor& inverse_temperature,
@@ -127,14 +125,6 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] torch::Tensor sums(const torch::Tensor& input) const;
   /// Scores with the biases of positions and decays.
   [[nodiscard]] torch::Tensor biased(torch::Tensor scores, const torch::Tensor& input) const;
-  /// A new layer of a pass's record; nullptr where nobody asks.
-  /// @throws std::logic_error unless this is one model, computed by operations.
-  [[nodiscard]] LayerRecord* record_of(const Pass& pass, bool kernel) const;
-  void record_maps(const torch::Tensor& scores, const torch::Tensor& weights,
-                   const torch::Tensor& keys, const torch::Tensor& input, LayerRecord& record);
-  /// @param of_heads, attended  what gates of heads and gates of outputs multiply.
-  void record_gate(const torch::Tensor& x, const torch::Tensor& of_heads,
-                   const torch::Tensor& attended, LayerRecord& record) const;
   /// Reads what the fused kernel does for each model off the modules.
   void set_up_kernel();
   /// Whether gates are computed for all models together where x is.

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "genotype/mechanism.hpp"
-#include "nn/implicit_map.hpp"
 #include "nn/parts/gate.hpp"
 #include "nn/parts/vector_norm.hpp"
 #include "ops/convolution.hpp"
@@ -324,14 +323,10 @@ Recurred RecurrentLayer::recurred(const Recurrence& tokens) const {
   return {at::cat(outputs), at::cat(states)};
 }
 
-torch::Tensor RecurrentLayer::gate_logits(const torch::Tensor& x) const {
-  const auto logits = (*gate_)(x);
-  return gate_up_ ? (*gate_up_)(logits) : logits;
-}
-
 torch::Tensor RecurrentLayer::gated(const torch::Tensor& of_heads, const torch::Tensor& x) const {
   if (!gate_) return of_heads;
-  const auto logits = gate_logits(x);
+  auto logits = (*gate_)(x);
+  if (gate_up_) logits = (*gate_up_)(logits);
   if (by_kernels(x)) {
     return gated_heads(of_heads, logits, gates_by_silu_ ? GateForm::silu : GateForm::sigmoid);
   }
@@ -357,52 +352,9 @@ torch::Tensor RecurrentLayer::read_out(const torch::Tensor& outputs, const torch
   return out_proj_(gated(normalised(outputs), x));
 }
 
-std::map<std::string, torch::Tensor> RecurrentLayer::update_gates(const torch::Tensor& x) const {
-  if (!erases_) return {};
-  const auto gate = [&](const torch::Tensor& matrix, double factor) {
-    return by_head(linear(x, matrix, {}, mode_), num_heads_).sigmoid() * factor;
-  };
-  const double erasing = reflects_ ? 2.0 : 1.0;
-  if (!channel_gates_) return {{"beta", gate(erase_, erasing)}};
-  return {{"erase", gate(erase_, erasing)}, {"write", gate(write_, 1.0)}};
-}
-
-void RecurrentLayer::record_maps(const Recurrence& tokens, const Recurred& result,
-                                 const torch::Tensor& x, AttentionRecord& record) const {
-  if (x.size(0) != 1 || mode_ != NumericalMode::reference) {
-    throw std::logic_error(
-        "recurrent layers are recorded of one model, in numerical mode reference");
-  }
-  const auto alone = [](const torch::Tensor& of_models) {
-    return of_models.defined() ? of_models.detach()[0] : of_models;
-  };
-  auto& state = record.states[record.layers.size()];
-  state.state = alone(result.state.narrow(-1, 0, head_width_));
-  state.log_decays = alone(tokens.log_decays);
-  for (const auto& [name, gate] : update_gates(x)) state.gates[name] = alone(gate);
-
-  auto& layer = record.layers.emplace_back();
-  const auto beta = state.gates.find("beta");
-  auto map = implicit_map({.queries = alone(tokens.queries),
-                           .keys = alone(tokens.keys),
-                           .log_decays = alone(tokens.log_decays),
-                           .erased = alone(tokens.erased),
-                           .by_channel = by_channel_},
-                          beta != state.gates.end() ? beta->second : torch::Tensor());
-  if (sums_) map = map / (map.sum(-1, /*keepdim=*/true) + feature_->epsilon());
-  layer.weights = map.to(x.scalar_type());
-  layer.visible = at::ones({x.size(2), x.size(2)}, x.options().dtype(at::kBool)).tril();
-  if (!gate_ || gates_by_silu_) return;  // SiLU does not end at 1
-  layer.gate = alone(gate_logits(x).sigmoid());
-  layer.gated = alone(normalised(result.outputs));
-}
-
 torch::Tensor RecurrentLayer::forward(const torch::Tensor& x, const torch::Tensor& /*residual*/,
-                                      const Pass& pass, std::uint64_t /*site*/) {
-  const auto tokens = whole(x);
-  const auto result = recurred(tokens);
-  if (pass.record != nullptr) record_maps(tokens, result, x, *pass.record);
-  return read_out(result.outputs, x);
+                                      const Pass& /*pass*/, std::uint64_t /*site*/) {
+  return read_out(recurred(whole(x)).outputs, x);
 }
 
 torch::Tensor RecurrentLayer::state_after(const torch::Tensor& x) {

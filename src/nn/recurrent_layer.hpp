@@ -1,17 +1,13 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include <torch/types.h>
 
 #include "nn/attention.hpp"
-#include "nn/attention_record.hpp"
 #include "nn/mixer.hpp"
 #include "nn/mixers.hpp"
 #include "nn/parts/convolution.hpp"
@@ -92,12 +88,6 @@ class RecurrentLayer final : public Mixer {
   [[nodiscard]] torch::Tensor read_out(const torch::Tensor& outputs, const torch::Tensor& x) const;
   /// Outputs of heads divided by sums or normed, (R, B, T, D).
   [[nodiscard]] torch::Tensor normalised(const torch::Tensor& outputs) const;
-  [[nodiscard]] torch::Tensor gate_logits(const torch::Tensor& x) const;
-  /// Gates of the update by their names, as they act: (R, B, H, T, n).
-  [[nodiscard]] std::map<std::string, torch::Tensor> update_gates(const torch::Tensor& x) const;
-  /// @throws std::logic_error for arrays, and for modes other than reference.
-  void record_maps(const Recurrence& tokens, const Recurred& result, const torch::Tensor& x,
-                   AttentionRecord& record) const;
   [[nodiscard]] torch::Tensor gated(const torch::Tensor& of_heads, const torch::Tensor& x) const;
 
   std::int64_t num_heads_, head_width_, key_width_;

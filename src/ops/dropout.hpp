@@ -12,8 +12,6 @@
 namespace nas {
 namespace NAS_PUBLIC nn {
 
-struct AttentionRecord;
-
 /// What one forward pass of an array draws its dropout from. Masks depend on (seed, site), never on
 /// a global generator: the trainer gives the seeds of the step, and the pass is a pure function of
 /// parameters, tokens and seeds.
@@ -27,8 +25,6 @@ struct Pass {
   /// The tokens' rows of the table of value embeddings (nn/transformer.cpp), (R, B, T, D), for
   /// layers that read them.
   torch::Tensor value_rows{};
-  /// Receives what attention computes, where somebody asks (nn/attention_record.hpp).
-  AttentionRecord* record = nullptr;
   /// Number of the first sequence in the batch that is computed in parts: a part is masked as in the
   /// whole.
   std::int64_t first_sequence = 0;

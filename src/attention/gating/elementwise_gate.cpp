@@ -18,7 +18,6 @@ class ElementwiseGate final : public Gating {
                              const torch::Tensor& logits) { return part * logits.sigmoid(); },
                           mixed, gate_(x));
   }
-  torch::Tensor gate(const torch::Tensor& x) const override { return gate_(x).sigmoid(); }
   // Nothing but gated_heads().
   std::optional<FusedGate> fused() const override { return FusedGate{}; }
 

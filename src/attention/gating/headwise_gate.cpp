@@ -22,7 +22,6 @@ class HeadwiseGate final : public Gating {
         },
         mixed.contiguous(), gate_(x));
   }
-  torch::Tensor gate(const torch::Tensor& x) const override { return gate_(x).sigmoid(); }
   // Nothing but gated_heads().
   std::optional<FusedGate> fused() const override { return FusedGate{}; }
 

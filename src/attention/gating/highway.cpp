@@ -14,7 +14,6 @@ class Highway final : public Gating {
     return gate_(x).sigmoid() * (attended - residual);
   }
 
-  torch::Tensor gate(const torch::Tensor& x) const override { return gate_(x).sigmoid(); }
   std::optional<FusedGate> fused() const override {
     return FusedGate{
         {.attended = {0.0F, 1.0F}, .residual = {0.0F, -1.0F}}, gate_.weight(), gate_.bias()};

@@ -14,7 +14,6 @@ class InputGate final : public Gating {
     return x * gate_(x).sigmoid();
   }
 
-  torch::Tensor gate(const torch::Tensor& x) const override { return gate_(x).sigmoid(); }
   std::optional<FusedGate> fused() const override {
     return FusedGate{{.input = {0.0F, 1.0F}}, gate_.weight(), gate_.bias()};
   }

@@ -14,7 +14,6 @@ class NormedHighway final : public Gating {
     return gate * attended + (1.0 - gate) * x;
   }
 
-  torch::Tensor gate(const torch::Tensor& x) const override { return gate_(x).sigmoid(); }
   std::optional<FusedGate> fused() const override {
     return FusedGate{
         {.attended = {0.0F, 1.0F}, .copied = {1.0F, -1.0F}}, gate_.weight(), gate_.bias()};

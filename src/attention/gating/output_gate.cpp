@@ -15,7 +15,6 @@ class OutputGate final : public Gating {
     return attended * gate_(x).sigmoid();
   }
 
-  torch::Tensor gate(const torch::Tensor& x) const override { return gate_(x).sigmoid(); }
   std::optional<FusedGate> fused() const override {
     return FusedGate{{.attended = {0.0F, 1.0F}}, gate_.weight(), gate_.bias()};
   }

@@ -36,11 +36,7 @@ class Gating {
                                                 const torch::Tensor& /*residual*/) const {
     return attended;
   }
-  /// The gate's values, for who looks into a model.
-  /// @param x  (M, B, T, D), LayerNorm of the residual stream.
-  /// @return  (M, B, T, D), or (M, B, T, H) of a gate of whole heads, in [0, 1]; undefined: no gate.
-  [[nodiscard]] virtual torch::Tensor gate(const torch::Tensor& /*x*/) const { return {}; }
-  /// The same as a gate, for arrays of various ones, but for gated_heads(), which is called beside
+  /// The gate as sums of one form, for arrays of various ones, but for gated_heads(), which is called beside
   /// it; nothing: it is not of that form.
   [[nodiscard]] virtual std::optional<FusedGate> fused() const { return std::nullopt; }
 };
