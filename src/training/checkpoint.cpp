@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdint>
 #include <future>
 #include <memory>
 #include <new>
-#include <set>
 #include <sstream>
-#include <utility>
-#include <vector>
 
 #include <caffe2/serialize/inline_container.h>
 #include <caffe2/serialize/istream_adapter.h>
@@ -28,8 +24,6 @@ namespace nas {
 namespace {
 
 constexpr std::size_t kLongestReason = 200;  // characters
-// Bytes of a text of code, and of all records beyond the archive's own size.
-constexpr std::uint64_t kMostUnpacked = std::uint64_t{16} << 20U;
 constexpr const char* kMagic = "attnas-checkpoint-1";
 
 std::string checksum(const std::string& training, std::string_view payload) {
@@ -38,74 +32,6 @@ std::string checksum(const std::string& training, std::string_view payload) {
   hash.update("\n");
   hash.update(payload);
   return hash.hex();
-}
-
-/// A record as the list at an archive's end describes it. Sizes of 4 GiB and more read 4 GiB - 1.
-struct ListedRecord {
-  std::string name;         ///< within the archive's folder
-  std::uint64_t size;       ///< of what it unpacks to, in bytes
-  std::uint64_t size_kept;  ///< of what the archive holds of it, in bytes
-  bool is_folder;           ///< LibTorch leaves the memory for its bytes as it finds it
-};
-
-/// @return the little-endian number of `width` bytes that begins at `place`.
-std::uint64_t number_at(std::string_view bytes, std::size_t place, std::size_t width) {
-  if (place > bytes.size() || width > bytes.size() - place) {
-    throw UnreadableCheckpoint("its list of records is damaged");
-  }
-  std::uint64_t number = 0;
-  for (std::size_t i = width; i-- > 0;) {
-    number = number << 8U | static_cast<unsigned char>(bytes[place + i]);
-  }
-  return number;
-}
-
-/// @return the records of a zip archive that ends as LibTorch's do, in their order: the list of
-/// records, its end in 64-bit numbers, the place of that, and its end in 32-bit ones.
-/// LibTorch 1.13 tells no sizes, and unpacks whatever it is asked for, in part to open an archive.
-/// @throws UnreadableCheckpoint where it ends otherwise, or the list is damaged.
-std::vector<ListedRecord> listed_records(std::string_view bytes) {
-  constexpr std::uint64_t kRecord = 0x02014b50;
-  constexpr std::uint64_t kEnd64 = 0x06064b50;
-  constexpr std::uint64_t kPlace = 0x07064b50;
-  constexpr std::uint64_t kEnd = 0x06054b50;
-  constexpr std::size_t kRecordBytes = 46;
-  constexpr std::size_t kEnd64Bytes = 56;
-  constexpr std::size_t kPlaceBytes = 20;
-  constexpr std::size_t kEndBytes = 22;
-  constexpr std::uint64_t kFolder = 0x10;  // of the attributes
-  constexpr const char* kBroken = "it is no archive of LibTorch's, or is cut";
-  if (bytes.size() < kEnd64Bytes + kPlaceBytes + kEndBytes) {
-    throw UnreadableCheckpoint(kBroken);
-  }
-  const auto place = bytes.size() - kEndBytes - kPlaceBytes;
-  const auto end = place - kEnd64Bytes;
-  auto at = number_at(bytes, end + 48, 8);
-  if (number_at(bytes, end, 4) != kEnd64 || number_at(bytes, place, 4) != kPlace ||
-      number_at(bytes, place + 8, 8) != end || number_at(bytes, place + kPlaceBytes, 4) != kEnd ||
-      at > end || number_at(bytes, end + 40, 8) != end - at) {
-    throw UnreadableCheckpoint(kBroken);
-  }
-  const auto list = bytes.substr(0, end);
-  std::vector<ListedRecord> records;
-  std::string folder;  // the first record's, which all must be in
-  while (at < end) {
-    const auto length = number_at(list, at + 28, 2);
-    const auto next =
-        at + kRecordBytes + length + number_at(list, at + 30, 2) + number_at(list, at + 32, 2);
-    if (number_at(list, at, 4) != kRecord || next > end) {
-      throw UnreadableCheckpoint("its list of records is damaged");
-    }
-    std::string name(list.substr(at + kRecordBytes, length));
-    if (records.empty()) folder = name.substr(0, name.find('/') + 1);
-    if (name.starts_with(folder)) name.erase(0, folder.size());
-    records.push_back({.name = std::move(name),
-                       .size = number_at(list, at + 24, 4),
-                       .size_kept = number_at(list, at + 20, 4),
-                       .is_folder = (number_at(list, at + 38, 4) & kFolder) != 0});
-    at = next;
-  }
-  return records;
 }
 
 /// Whether a text is a number between two others.
@@ -182,64 +108,30 @@ bool describes_tensors_alone(std::string_view code) {
   return true;
 }
 
-/// @throws UnreadableCheckpoint where a list has what archives of tensors do not have, or what would
-/// take much more memory than the archive's own `size_of_archive` bytes.
-void expect_tensors(const std::vector<ListedRecord>& records, std::size_t size_of_archive) {
-  std::set<std::string_view> names;
-  std::uint64_t size = 0;
-  for (const auto& record : records) {
-    auto shown = "'" + record.name + "'";
-    std::replace_if(
-        shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-    if (!is_of_tensors(record.name)) {
-      throw UnreadableCheckpoint(
-          "beside data/N, constants/N, data.pkl, constants.pkl, version and code/__torch__.py, "
-          "which "
-          "archives of tensors have, it holds " +
-          shown);
-    }
-    if (!names.insert(record.name).second) {
-      throw UnreadableCheckpoint("it holds two records " + shown);
-    }
-    if (record.is_folder || record.size_kept > size_of_archive) {
-      throw UnreadableCheckpoint("its record " + shown + " is damaged");
-    }
-    if (record.name.starts_with("code/") && record.size > kMostUnpacked) {
-      throw UnreadableCheckpoint("its record " + shown + " unpacks to " +
-                                 std::to_string(record.size) + " bytes, of at most " +
-                                 std::to_string(kMostUnpacked));
-    }
-    size += record.size;
-  }
-  // LibTorch packs texts of code alone.
-  if (size > size_of_archive + kMostUnpacked) {
-    throw UnreadableCheckpoint("its " + std::to_string(size_of_archive) + " bytes unpack to " +
-                               std::to_string(size) + ", of at most " +
-                               std::to_string(kMostUnpacked) + " more");
-  }
-}
-
 /// @throws UnreadableCheckpoint where it holds what archives of tensors do not hold, or functions,
 /// and what LibTorch throws where it is none.
 torch::serialize::InputArchive archive_of_tensors(std::string_view bytes) {
-  const auto listed = listed_records(bytes);
-  expect_tensors(listed, bytes.size());
   std::istringstream stream{std::string(bytes)};
   caffe2::serialize::PyTorchStreamReader records(
       std::make_unique<caffe2::serialize::IStreamAdapter>(&stream));
-  // What was looked at is what LibTorch will load.
-  if (!std::ranges::equal(records.getAllRecords(), listed, {}, {}, &ListedRecord::name)) {
-    throw UnreadableCheckpoint("its list of records is damaged");
-  }
-  for (const auto& record : listed) {
-    if (!record.name.starts_with("code/") || !record.name.ends_with(".py")) continue;
-    const auto [text, size] = records.getRecord(record.name);
+  for (const auto& name : records.getAllRecords()) {
+    auto shown = "'" + name + "'";
+    std::replace_if(
+        shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+    if (!is_of_tensors(name)) {
+      throw UnreadableCheckpoint(
+          "beside data/N, constants/N, data.pkl, constants.pkl, version and code/__torch__.py, "
+          "which archives of tensors have, it holds " +
+          shown);
+    }
+    if (!name.starts_with("code/") || !name.ends_with(".py")) continue;
+    const auto [text, size] = records.getRecord(name);
     if (has_function({static_cast<const char*>(text.get()), size})) {
       throw UnreadableCheckpoint("it holds functions beside its tensors, which are not run");
     }
     if (!describes_tensors_alone({static_cast<const char*>(text.get()), size})) {
-      throw UnreadableCheckpoint("its record '" + record.name +
-                                 "' describes more than tensors, or is damaged");
+      throw UnreadableCheckpoint("its record " + shown +
+                                 " describes more than tensors, or is damaged");
     }
   }
   torch::serialize::InputArchive archive;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -29,8 +28,7 @@ void write_checkpoint(const std::filesystem::path& file, const std::string& trai
 
 /// @return an archive of tensors, on the CPU.
 /// @throws UnreadableCheckpoint where it has functions, which LibTorch would run while it reads, or
-/// records that archives of tensors do not have, or unpacks to over 16 MiB more than its size, or is
-/// none; std::bad_alloc.
+/// records that archives of tensors do not have, or is none; std::bad_alloc.
 torch::serialize::InputArchive read_archive(std::string_view bytes);
 
 /// @return the archive, on the CPU; every byte of it is as it was written.
