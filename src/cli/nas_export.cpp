@@ -5,7 +5,6 @@
 #include <iostream>
 #include <limits>
 #include <string_view>
-#include <system_error>
 
 #include <boost/program_options.hpp>
 
@@ -180,9 +179,8 @@ void check_folder(const Options& options) {
 
 /// A run as it stands, with what is in progress while it is running. Nothing of it is touched.
 nas::RunSummary summary_of(const fs::path& file, std::int64_t trainings) {
-  nas::StoreCopy copy(file);
+  const nas::StoreCopy copy(file);
   return copy.read([&] {
-    copy.update();
     const bool runs = copy.is_written();
     const nas::Store store(copy.file(), nas::Store::Mode::read_only);
     nas::RunSummary summary(store, trainings);

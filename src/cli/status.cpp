@@ -45,9 +45,8 @@ std::string work_text(const Store& store, bool works) {
 }  // namespace
 
 std::string status_text(const std::filesystem::path& run) {
-  StoreCopy copy(store_named(run));
+  const StoreCopy copy(store_named(run));
   return copy.read([&] {
-    copy.update();
     const bool works = copy.is_written();
     const Store store(copy.file(), Store::Mode::read_only);
     return printable(run.string() + ": " + work_text(store, works));

@@ -1,13 +1,14 @@
 #include "store/store_copy.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <sys/stat.h>
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
@@ -59,71 +60,50 @@ bool copied(const fs::path& from, const fs::path& to) {
   throw MachineError(io_failure(from, failed.value()));
 }
 
-}  // namespace
-
-bool StoreCopy::Stamp::operator==(const Stamp& other) const {
-  return inode == other.inode && size == other.size && changed.tv_sec == other.changed.tv_sec &&
-         changed.tv_nsec == other.changed.tv_nsec;
-}
-
-StoreCopy::Stamp StoreCopy::stamp_of(const fs::path& file) {
+/// What of a file changes with its contents.
+auto stamp_of(const fs::path& file) {
   struct stat found {};
-  if (stat(file.c_str(), &found) != 0) return {};
-  return {.inode = found.st_ino, .size = found.st_size, .changed = found.st_mtim};
+  (void)stat(file.c_str(), &found);
+  return std::tuple(found.st_ino, found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
 }
+
+}  // namespace
 
 StoreCopy::StoreCopy(fs::path original)
     : original_(std::move(original)), copy_(folder_.path() / original_.filename()) {
-  if (!fs::is_regular_file(original_)) throw InputError(original_.string() + ": no such store");
-}
-
-// What has not reached the file yet is in the journal; what has, stays there until the journal
-// begins anew. So file and journal belong together if the journal has not begun anew between the
-// copy of the one and that of the other, however much was appended to it.
-bool StoreCopy::update() {
   constexpr int kTries = 50;
   constexpr std::chrono::milliseconds kBetween{20};
-  const auto journal = journal_of(original_);
+  if (!fs::is_regular_file(original_)) throw InputError(original_.string() + ": no such store");
   for (int i = 0; i < kTries; ++i) {
     require_files(original_);
-    if (is_committing(original_)) {
-      if (stamp_of(rollback_of(original_)) == rolled_back_) return false;  // still
-      if (i > kTries / 2 && roll_back()) return true;
-      std::this_thread::sleep_for(kBetween);
-      continue;
-    }
-    const auto header = header_of(journal);
-    const auto file_now = stamp_of(original_);
-    const auto journal_now = stamp_of(journal);
-    if (file_now == Stamp()) throw InputError(original_.string() + ": no such store any more");
-    const bool same_file = header == header_ && (!header.empty() || file_now == file_);
-    if (same_file && file_ != Stamp() && journal_now == journal_) return false;
-    if (!same_file || file_ == Stamp()) copied(original_, copy_);
-    fs::remove(copy_.string() + "-shm");
-    if (header.empty() || !copied(journal, journal_of(copy_))) fs::remove(journal_of(copy_));
-    if (header_of(journal) == header &&
-        (!header.empty() || (stamp_of(original_) == file_now && !is_committing(original_)))) {
-      header_ = header;
-      file_ = file_now;
-      journal_ = journal_now;
-      rolled_back_ = {};
-      return true;
-    }
-    file_ = {};
+    if (is_committing(original_) ? i > kTries / 2 && roll_back() : copy_committed()) return;
     std::this_thread::sleep_for(kBetween);
   }
   throw MachineError(original_.string() + ": changes faster than it can be copied");
 }
 
+// What has not reached the file yet is in the journal; what has, stays there until the journal
+// begins anew. So file and journal belong together if the journal has not begun anew between the
+// copy of the one and that of the other, however much was appended to it.
+bool StoreCopy::copy_committed() const {
+  const auto journal = journal_of(original_);
+  const auto header = header_of(journal);
+  const auto before = stamp_of(original_);
+  if (!copied(original_, copy_)) throw InputError(original_.string() + ": no such store any more");
+  if (header.empty() || !copied(journal, journal_of(copy_))) fs::remove(journal_of(copy_));
+  return header_of(journal) == header &&
+         (!header.empty() || (stamp_of(original_) == before && !is_committing(original_)));
+}
+
 /// Makes of a commit that does not end, since its writer was killed, a copy as if it had never begun:
 /// whatever of it has reached the file, the journal that was there before and after has what was.
 /// @return false where the journal has changed meanwhile.
-bool StoreCopy::roll_back() {
+bool StoreCopy::roll_back() const {
   const auto journal = rollback_of(original_);
   const auto journal_now = stamp_of(journal);
   fs::remove(journal_of(copy_));
   if (!copied(journal, rollback_of(copy_)) || !copied(original_, copy_)) return false;
-  if (!(stamp_of(journal) == journal_now)) {
+  if (stamp_of(journal) != journal_now) {
     fs::remove(rollback_of(copy_));
     return false;
   }
@@ -135,8 +115,6 @@ bool StoreCopy::roll_back() {
                      "rolled back: " + error.what());
   }
   fs::remove(rollback_of(copy_));
-  file_ = {};
-  rolled_back_ = journal_now;
   return true;
 }
 
@@ -151,15 +129,14 @@ std::string StoreCopy::of_original(std::string message) const {
 }
 
 bool StoreCopy::is_written() const {
-  constexpr double kSilence = 60.0;  // s
-  return has_writer(original_).value_or(age() < kSilence);
-}
-
-double StoreCopy::age() const {
-  const auto last =
-      std::max({file_.changed.tv_sec, journal_.changed.tv_sec, rolled_back_.changed.tv_sec});
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count() - static_cast<double>(last);
+  constexpr std::chrono::seconds kSilence{60};
+  if (const auto writer = has_writer(original_)) return *writer;
+  const auto is_fresh = [&](const fs::path& file) {
+    std::error_code gone;
+    const auto last = fs::last_write_time(file, gone);
+    return !gone && fs::file_time_type::clock::now() - last < kSilence;
+  };
+  return is_fresh(original_) || is_fresh(journal_of(original_)) || is_fresh(rollback_of(original_));
 }
 
 }  // namespace nas
