@@ -29,11 +29,7 @@ std::string text_in(const Json& line, const char* name, std::size_t most = proto
 }
 
 /// An evaluation of which each field has its type, whatever it says.
-Evaluation read_record(const Json& record, std::size_t longest) {
-  if (const auto size = record.dump().size(); size > longest) {
-    throw InputError("its record has " + std::to_string(size) + " bytes, must have at most " +
-                     std::to_string(longest));
-  }
+Evaluation read_record(const Json& record) {
   protocol::require_record(record);
   auto evaluation = record.get<Evaluation>();
   for (std::size_t i = 1; i < evaluation.curve.size(); ++i) {
@@ -65,39 +61,6 @@ void require_identity_of(const Task& task, const Json& given) {
   must_be("identity", given, shown(task.identity));
 }
 
-/// What was known beforehand: values by formula, and what was measured before the training.
-void require_kept(const Evaluation& begun, const Evaluation& evaluation) {
-  for (const auto& [name, value] : begun.values) {
-    const auto found = evaluation.values.find(name);
-    const bool kept = found != evaluation.values.end() &&
-                      (found->second == value || (std::isnan(found->second) && std::isnan(value)));
-    if (kept) continue;
-    must_be("values." + name,
-            found == evaluation.values.end() ? Json() : number_json(found->second),
-            number_json(value).dump() + ", as it was known before");
-  }
-  if (!begun.measured.is_object()) return;
-  for (const auto& [name, value] : begun.measured.items()) {
-    if (!value.is_object()) continue;
-    const auto said = evaluation.measured.value(name, Json());
-    // As texts too: those of numbers that are not finite are null.
-    if (said == value || said.dump() == value.dump()) continue;
-    must_be("measured." + name, said, shown(value) + ", as it was measured before");
-  }
-}
-
-/// Values that the last point of the curve has, but for the last digits of another library.
-void require_values_of_curve(const Evaluation& evaluation) {
-  constexpr double kDigits = 1e-9;
-  for (const auto& [name, value] : quality_values(evaluation.curve.back().valid, 0.0)) {
-    const auto found = evaluation.values.find(name);
-    if (found == evaluation.values.end() || !std::isfinite(value)) continue;
-    if (std::abs(found->second - value) <= kDigits * std::abs(value)) continue;
-    must_be("values." + name, number_json(found->second),
-            number_json(value).dump() + ", as its curve has it");
-  }
-}
-
 /// What every training run has that has come to a validation step.
 /// @param steps  validation steps.
 void require_trained(const Evaluation& evaluation, const std::vector<std::int64_t>& steps) {
@@ -116,7 +79,6 @@ void require_trained(const Evaluation& evaluation, const std::vector<std::int64_
   if (!evaluation.measured.contains("train_seconds")) {
     throw InputError("measured.train_seconds is missing");
   }
-  require_values_of_curve(evaluation);
   const auto last = evaluation.curve.back().step;
   if (evaluation.status == Status::ok && last != steps.back()) {
     must_be("the last step of its curve", last,
@@ -178,7 +140,7 @@ std::vector<Evaluation> read_answer(const EngineOrder& order, const Json& record
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto& asked = asked_for(order, records[i], i);
     about(asked.task, [&] {
-      auto evaluation = read_record(records[i], out.longest);
+      auto evaluation = read_record(records[i]);
       const bool inspected = !order.inspects.empty();
       require_sound(asked, evaluation, inspected ? std::vector<std::int64_t>() : out.steps);
       if (inspected) require_inspected(order.inspects, evaluation);
@@ -193,7 +155,7 @@ std::vector<Evaluation> read_answer(const EngineOrder& order, const Json& record
 std::vector<Evaluation> read_late(const Json& records, const Outstanding& out) {
   std::vector<Evaluation> evaluations;
   for (const auto& record : records) {
-    auto evaluation = read_record(record, out.longest);
+    auto evaluation = read_record(record);
     const auto* asked = out.find(evaluation.id);
     if (asked != nullptr && is_result_of(evaluation, asked->task)) {
       about(asked->task, [&] { require_sound(*asked, evaluation, out.steps); });
@@ -295,30 +257,10 @@ EngineLine read_line(const Json& line, const Outstanding& out) {
       .order = line.at("order"), .reason = reason, .machine = line.value("machine", false)};
 }
 
-/// What a line that is nested too deeply says beside its lists and objects; nothing where that does
-/// not say which worker it is of. A parser does not recurse, but what reads its result does.
-std::optional<engine_line::Unsound> too_deep(const std::string& text, const std::string& why,
-                                             const Outstanding& out) {
-  const auto outline = Json::parse(
-      text,
-      [](int depth, Json::parse_event_t event, Json& /*parsed*/) {
-        const bool begins =
-            event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-        return !begins || depth == 0;
-      },
-      /*allow_exceptions=*/false);
-  if (!outline.is_object()) return std::nullopt;
-  const auto kind = outline.value("kind", Json());
-  if (kind != "finished" && kind != "progress") return std::nullopt;
-  return blamed(source_of(outline), why, out);
-}
-
 }  // namespace
 
 Outstanding Outstanding::of(const Measurement& measurement) {
-  const auto rungs = measurement.rungs();
-  return {.steps = measurement.expensive() ? rungs : std::vector<std::int64_t>(),
-          .longest = kLongestRecord + kLongestPoint * rungs.size()};
+  return {.steps = measurement.expensive() ? measurement.rungs() : std::vector<std::int64_t>()};
 }
 
 const OrderedTask* Outstanding::find(const std::string& id) const {
@@ -347,7 +289,6 @@ void require_sound(const OrderedTask& asked, const Evaluation& evaluation,
     must_be("replicate", evaluation.replicate, std::to_string(task.replicate));
   }
   require_identity_of(task, evaluation.identity);
-  require_kept(asked.begun, evaluation);
   if (!is_usable(evaluation)) return;
   if (evaluation.curve.empty() && (trained || evaluation.status != Status::ok)) {
     must_be("curve", Json::array(), "that of a training run, not empty");
@@ -378,13 +319,7 @@ bool is_result_of(const Evaluation& evaluation, const Task& task) {
 }
 
 EngineLine read_engine_line(const std::string& text, const Outstanding& out) {
-  Json line;
-  try {
-    line = parse_record(text);
-  } catch (const InputError& error) {
-    if (const auto found = too_deep(text, error.what(), out)) return *found;
-    throw;
-  }
+  const auto line = parse_record(text);
   try {
     return read_line(line, out);
   } catch (const Json::exception& error) {

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -36,18 +34,11 @@ struct EngineOrder {
 
 /// What the lines of an engine may answer.
 struct Outstanding {
-  /// Bytes of an evaluation's record that have nothing to do with its curve, at most: the
-  /// identity, a long reason.
-  static constexpr std::size_t kLongestRecord = std::size_t{1} << 20U;
-  /// Bytes of a point of its curve, at most.
-  static constexpr std::size_t kLongestPoint = std::size_t{1} << 10U;
-
   std::map<std::int64_t, EngineOrder> orders{};  ///< that are out, by number
   std::map<std::string, std::int64_t>
       number_of{};  ///< of a task's order, by id; not of inspections
   /// Validation steps of a training run, ascending; empty: a usable result is that of none.
   std::vector<std::int64_t> steps{};
-  std::size_t longest = kLongestRecord;  ///< record, bytes
 
   /// Nothing is out yet. @param measurement  of whose tasks the orders will be.
   static Outstanding of(const Measurement& measurement);
@@ -57,9 +48,9 @@ struct Outstanding {
 };
 
 /// Refuses what cannot be the result of a task, whatever was measured: of another task or identity;
-/// other than what was known beforehand; usable without the curve, the value `perplexity` and the
-/// seconds that every training run has, with values that its curve does not have, points that are no
-/// validation steps, or ended before the last one; paused where it was to go on, or too soon.
+/// usable without the curve, the value `perplexity` and the seconds that every training run has,
+/// points that are no validation steps, or ended before the last one; paused where it was to go on,
+/// or too soon.
 /// @param steps  as in Outstanding.
 /// @throws InputError "status = "paused", must be ..."
 void require_sound(const OrderedTask& asked, const Evaluation& evaluation,

@@ -34,7 +34,6 @@ const nas::Outstanding& outstanding() {
   static const nas::Outstanding out = [] {
     nas::Outstanding all;
     all.steps = {10, 20, 40};
-    all.longest = 2048;
     all.orders[1].members = {asked("a"), asked("b")};
     all.orders[2].members = {asked("c", 20)};
     all.orders[3] = {.members = {asked("d")}, .inspects = "latency"};

@@ -102,8 +102,6 @@ TEST_F(LyingWorkerTest, AWorkerThatLiesIsRefusedAndNamed) {
       {R"({"values": {"perplexity": null}})", "values.perplexity is missing"},
       {R"({"values": {"perplexity": "good"}})", R"(values.perplexity = "good", must be a number)"},
       {R"({"values": {"perplexity": true}})", "values.perplexity = true, must be a number"},
-      {R"({"values": {"flops": 4}})", "values.flops = 4.0, must be 5.0, as it was known before"},
-      {R"({"values": {"flops": null}})", "values.flops = null, must be 5.0"},
       {R"({"measured": [1.0]})", "measured = [1.0], must be an object"},
       {R"({"measured": {"train_seconds": null}})", "measured.train_seconds is missing"},
       {R"({"measured": {"train_seconds": "x"}})", R"(measured.train_seconds = "x", )" + amount},
@@ -112,9 +110,6 @@ TEST_F(LyingWorkerTest, AWorkerThatLiesIsRefusedAndNamed) {
       {R"({"measured": {"cpu_seconds": true}})", "measured.cpu_seconds = true, " + amount},
       {R"({"measured": {"array": 0}})", "measured.array = 0, must be a whole number from 1 to"},
       {R"({"measured": {"started": 12}})", "measured.started = 12, must be a text"},
-      {R"({"measured": {"latency": {"value": 1.0}}})",
-       R"(measured.latency = {"value":1.0}, must be {"value":2.5}, as it was measured before)"},
-      {R"({"measured": {"latency": null}})", R"(measured.latency = null, must be {"value":2.5})"},
       // Curves that no training run has.
       {R"({"curve": {}})", "curve = {}, must be a list"},
       {curve("7"), "step is missing"},
@@ -135,15 +130,9 @@ TEST_F(LyingWorkerTest, AWorkerThatLiesIsRefusedAndNamed) {
       {curve(point(1, "3", "0.5", "-1")), "curve[0].seconds = -1, " + amount},
       {curve(point(7) + "," + point(40)), "curve[0].step = 7, must be a validation step"},
       {curve(point(20)), "the last step of its curve = 20, must be 40, at which a training run"},
-      {R"({"values": {"perplexity": -5.0}})", "values.perplexity = -5.0, must be 1.648"},
       // Paused where it was to end, or too soon.
       {R"({"status": "paused"})", R"(status = "paused", must be that of an end)"},
       {curve(point(10), "paused"), "the last step of its curve = 10, must be at least 20", 20},
-      // Too long, and too deep.
-      {R"({"reason": ")" + std::string(2'000'000, 'x') + R"("})", "bytes, must have at most "},
-      {R"({"more": ")" + std::string(2'000'000, 'x') + R"("})", "bytes, must have at most "},
-      {R"({"measured": {"deep": )" + std::string(200, '[') + std::string(200, ']') + "}}",
-       "its JSON is nested more than 100 deep"},
   };
   EXPECT_EQ(refusal({}, {}), "nothing was thrown") << "that was the truth";
   EXPECT_EQ(refusal({}, {}, 20), "nothing was thrown");
