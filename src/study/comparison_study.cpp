@@ -11,6 +11,7 @@
 
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/field_differences.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
 #include "core/thread_clock.hpp"
@@ -217,28 +218,26 @@ nlohmann::json other_algorithms(const nlohmann::json& config, const Comparison& 
 /// In what algorithms are not the recorded ones of the same names.
 std::vector<std::string> other_settings(const ComparisonStore& store,
                                         const Comparison& comparison) {
-  // As the section `algorithm` of a run, so that settings that are new have their defaults.
-  const auto section = [](const ComparedAlgorithm& algorithm) {
-    auto settings = algorithm.settings;
-    settings["name"] = algorithm.key;
-    return nlohmann::json{{"algorithm", settings}};
+  const auto settings = [](const ComparedAlgorithm& algorithm) {
+    auto all = algorithm.settings;
+    all["name"] = algorithm.key;
+    return all;
   };
-  std::vector<std::string> differences;
+  std::vector<std::string> found;
   const auto compare = [&](const ComparedAlgorithm& recorded) {
     (void)trust_of(recorded.settings);
     for (const auto& contender : comparison.contenders) {
       const auto given = contender.record();
       if (given.name != recorded.name || given == recorded) continue;
-      for (const auto& difference : differing_keys(section(recorded), section(given))) {
-        differences.push_back("algorithms." + given.name +
-                              difference.substr(std::string("algorithm").size()));
-      }
+      const auto own =
+          differences(settings(recorded), settings(given), {}, "algorithms." + given.name);
+      found.insert(found.end(), own.begin(), own.end());
     }
   };
   for (const auto& recorded : store.algorithms()) {
     store.reading("the algorithm " + recorded.name, [&] { compare(recorded); });
   }
-  return differences;
+  return found;
 }
 
 /// Refuses to continue a comparison that searches of this one cannot be laid beside, or of which

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -30,17 +29,6 @@ constexpr std::size_t kMostCells = 10'000'000;
 
 /// Measured seconds, those that are charged first.
 constexpr std::array kCharged{"cpu_seconds", "train_seconds"};
-
-/// Tables were no SQLite files once.
-void refuse_version_1(const fs::path& file) {
-  constexpr std::string_view kMagic = "NASTABLE";
-  std::string beginning(kMagic.size(), ' ');
-  std::ifstream(file, std::ios::binary).read(beginning.data(), std::ssize(kMagic));
-  if (beginning != kMagic) return;
-  throw InputError(file.string() +
-                   ": a table of version 1, must be of version 2: pack its runs again (nas-data "
-                   "table pack)");
-}
 
 /// The rows of one table of a file, column by column, each value of the type that it is asked for
 /// as.
@@ -168,7 +156,6 @@ struct Table::Content {
 };
 
 Table::Content::Content(const fs::path& file) {
-  refuse_version_1(file);
   const Database database(file, format::kKind, Database::Mode::immutable);
   database.guarded([&] {
     try {

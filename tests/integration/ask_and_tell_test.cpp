@@ -24,11 +24,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Re-test and tuning, too.
+/// A re-test, too.
 const std::vector<std::string>& overrides() {
   static const std::vector<std::string> kOverrides{
       "algorithm={name: nsga2, population: 8, generations: 3}", "objectives=[perplexity, flops]",
-      "budget.evaluations=12", "baseline.tune={trials: 2}", "retest={replicates: 2}"};
+      "budget.evaluations=12", "retest={replicates: 2}"};
   return kOverrides;
 }
 

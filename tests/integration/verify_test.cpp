@@ -102,7 +102,7 @@ class VerifyTest : public ProgramTest {
 };
 
 TEST_F(VerifyTest, SearchTuningAndRetestComeAgainAndNothingIsWritten) {
-  search({"baseline.tune={trials: 2}", "retest={replicates: 2, top: 1}"});
+  search({"retest={replicates: 2, top: 1}"});
   const auto all = trained();
   const auto before = files();
   ASSERT_EQ(verify({"--retrain", "3"}), 0) << text();

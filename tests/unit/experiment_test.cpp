@@ -365,9 +365,6 @@ TEST_F(ExperimentTest, ABaselineIsATextOrAMap) {
   EXPECT_EQ(load(experiment.resolved.dump()).resolved, experiment.resolved);
   EXPECT_THAT(mistakes("baseline:\n  mechanism: dot|sofmax\n"),
               testing::HasSubstr("a.yaml:2:14: baseline: mechanism 'dot|sofmax': 2 f"));
-  // Of earlier versions.
-  EXPECT_EQ(load("baseline: {tune: false}\n").notes, Texts{});
-  EXPECT_EQ(load("baseline: {tune: {trials: 3}}\n").notes, Texts{"baseline.tune is no more"});
 }
 
 TEST_F(ExperimentTest, RatesAreThoseOfBaselineControlsAndMechanisms) {
@@ -391,10 +388,8 @@ TEST_F(ExperimentTest, RatesAreThoseOfBaselineControlsAndMechanisms) {
 }
 
 TEST_F(ExperimentTest, RecordsOfOneRateStaySo) {
-  auto recorded = load("mechanisms: mqa\n").resolved;
+  const auto recorded = load("mechanisms: mqa\n").resolved;
   EXPECT_TRUE(recorded_experiment(recorded).retest.get<bool>("tune"));
-  recorded["retest"].erase("tune");  // of earlier versions
-  EXPECT_FALSE(recorded_experiment(recorded).retest.get<bool>("tune"));
   EXPECT_EQ(load("mechanisms: mqa\n", {"retest.tune=false"}).resolved["retest"]["tune"], false);
 }
 
@@ -621,25 +616,6 @@ TEST_F(ExperimentTest, WhereAFileLiesIsNoDifference) {
   EXPECT_EQ(differing_keys(problem("another", "a.table"), problem("another", "/b.table")),
             Texts{"problem.table: \"a.table\" -> \"/b.table\""})
       << "nobody knows whether its identity holds the contents";
-}
-
-TEST_F(ExperimentTest, SettingsThatARecordLacksCountAsTheirDefaults) {
-  const auto now = load("algorithm: {name: stand_in_search}\n").resolved;
-  auto older = now;
-  older["model"].erase("feed_forward");
-  older["training"].erase("schedule");
-  older["evaluation"].erase("numerical_mode");
-  older["data"].erase("layout");
-  older["algorithm"].erase("rate");
-  older["algorithm"].erase("weights");
-  EXPECT_EQ(differing_keys(older, now), Texts{});
-  const auto changed = load(
-                           "evaluation: {numerical_mode: fast}\ndata: {layout: published}\n"
-                           "algorithm: {name: stand_in_search, rate: 0.5}\n")
-                           .resolved;
-  EXPECT_EQ(differing_keys(older, changed),
-            (Texts{"algorithm.rate: 0.25 -> 0.5", "data.layout: \"standard\" -> \"published\"",
-                   "evaluation.numerical_mode: \"exact\" -> \"fast\""}));
 }
 
 // The configurations of the project.

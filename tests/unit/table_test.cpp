@@ -280,9 +280,6 @@ TEST_F(TableTest, DamagedFilesAreRefused) {
   EXPECT_THAT(refusal(whole.substr(0, 80)), HasSubstr("small.table: is damaged"));
   EXPECT_THAT(refusal("M" + whole.substr(1)), HasSubstr("small.table: not a readable table"));
   EXPECT_THAT(refusal(""), HasSubstr("not a table of version 2"));
-  EXPECT_THAT(refusal("NASTABLE" + std::string(80, '\0')),
-              HasSubstr("small.table: a table of version 1, must be of version 2: pack its runs "
-                        "again (nas-data table pack)"));
   auto newer = whole;
   newer[63] = 3;
   EXPECT_THAT(refusal(newer),

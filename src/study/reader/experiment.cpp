@@ -185,13 +185,9 @@ class Reader {
   [[nodiscard]] bool listed() const { return !experiment_.mechanisms.empty(); }
 
   void read_baseline() {
-    const auto* node = document_.find("baseline");
     experiment_.baseline =
-        read_section("baseline", node, baseline_settings(), diagnostics_, {"tune"})
+        read_section("baseline", document_.find("baseline"), baseline_settings(), diagnostics_)
             .get<std::string>("mechanism");
-    const auto* tune = node != nullptr ? node->find("tune") : nullptr;
-    if (tune && truth_of(*tune) != false)
-      experiment_.notes.emplace_back("baseline.tune is no more");
   }
 
   /// Whether the problem reads a section or key that not every problem has.
@@ -670,8 +666,7 @@ const PluginSections& plugin_sections() {
       // A mechanism is no plug-in, but a text may stand for it as for one.
       {"baseline",
        {.key = "mechanism",
-        .plugin = std::get<std::string>(baseline_settings().front().default_value),
-        .shared = {"tune"}}},
+        .plugin = std::get<std::string>(baseline_settings().front().default_value)}},
       {"data", {.key = "corpus", .plugin = "wikitext-2"}},
       {"algorithm",
        {.key = "name", .plugin = "evo_ga", .shared = names_of(population_settings())}}};

@@ -86,8 +86,7 @@ Experiment recorded_experiment(nlohmann::json resolved,
 const PluginSections& plugin_sections();
 
 /// Dotted keys at which two resolved configurations differ, each "key: old -> new" ("absent" where
-/// one has no such key). A setting that a section lacks, as in the record of a run that began
-/// before there was one, counts as its default. Left out are settings_without_effect(); plugins,
+/// one has no such key). Left out are settings_without_effect(); plugins,
 /// since those that were used are recorded apart; and listed mechanisms that come to those of the
 /// record.
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
