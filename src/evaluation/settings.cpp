@@ -1,5 +1,6 @@
 #include "evaluation/settings.hpp"
 
+#include "evaluation/setting_forms.hpp"
 #include "genotype/architecture.hpp"
 #include "genotype/architecture_name.hpp"
 #include "store/evaluation.hpp"
@@ -13,40 +14,15 @@ using Integers = std::vector<std::int64_t>;
 using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
 
-Setting integer(std::string name, std::int64_t value, double min, std::string help) {
-  return {.name = std::move(name), .default_value = value, .help = std::move(help), .min = min};
-}
-
-Setting number(std::string name, double value, double min, std::string help) {
-  return {.name = std::move(name), .default_value = value, .help = std::move(help), .min = min};
-}
-
-Setting below_one(Setting setting) {
-  setting.max = 1.0;
-  setting.max_exclusive = true;
-  return setting;
-}
-
-Setting at_most(double max, Setting setting) {
-  setting.max = max;
-  return setting;
-}
-
-Setting positive(Setting setting) {
-  setting.min_exclusive = true;
-  return setting;
-}
-
-Setting choice(std::string name, std::string value, Texts choices, std::string help) {
-  return {.name = std::move(name),
-          .default_value = std::move(value),
-          .help = std::move(help),
-          .choices = std::move(choices)};
-}
-
-Setting text(std::string name, std::string value, std::string help) {
-  return {.name = std::move(name), .default_value = std::move(value), .help = std::move(help)};
-}
+using setting::any;
+using setting::at_least;
+using setting::at_most;
+using setting::below;
+using setting::choice;
+using setting::integer;
+using setting::number;
+using setting::positive;
+using setting::text;
 
 /// The baseline of a configuration that names none.
 std::string vanilla() {
@@ -75,102 +51,74 @@ std::vector<Setting> with_effect(Effect effect, std::vector<Setting> settings) {
 }
 
 Setting plugins_setting() {
-  return {.name = "plugins",
-          .default_value = Texts{},
-          .help =
-              "shared libraries of plug-ins (docs/how-to/plug-in.md), loaded before anything "
-              "else is read"};
+  return any("plugins", Texts{},
+             "shared libraries of plug-ins (docs/how-to/plug-in.md), loaded before anything "
+             "else is read");
 }
 
 std::vector<Setting> experiment_settings() {
   return {
-      {.name = "name",
-       .default_value = std::string(),
-       .help = "name of the run and of its folder; empty: that of the file",
-       .effect = Effect::none},
-      {.name = "seed",
-       .default_value = Integer{42},
-       .help = "seed of the run, from which all others are derived",
-       .min = 0},
-      {.name = "semantics",
-       .default_value = std::string("corrected"),
-       .help =
-           "what the paper's labels compute: what they say (corrected), or what the published code "
-           "does, defects included (published)",
-       .choices = {"corrected", "published"}},
-      {.name = "mechanisms",
-       .default_value = Texts{},
-       .help = "mechanisms that are trained in place of a search, on retest.replicates seeds each, "
-               "and compared with the baseline; empty: a search",
-       .effect = Effect::search},
-      {.name = "controls",
-       .default_value = true,
-       .help = "whether the baseline is also trained without any mixer of positions and with "
+      with(Effect::none,
+           text("name", "", "name of the run and of its folder; empty: that of the file")),
+      integer("seed", 42, 0, "seed of the run, from which all others are derived"),
+      choice(
+          "semantics", "corrected", {"corrected", "published"},
+          "what the paper's labels compute: what they say (corrected), or what the published code "
+          "does, defects included (published)"),
+      with(Effect::search,
+           any("mechanisms", Texts{},
+               "mechanisms that are trained in place of a search, on retest.replicates seeds each, "
+               "and compared with the baseline; empty: a search")),
+      with(Effect::further,
+           any("controls", true,
+               "whether the baseline is also trained without any mixer of positions and with "
                "windows of 2, 4 and 8 tokens, on its seeds: what is better than it says something "
                "of attention only where it is better than these, too; not where nothing is "
-               "trained",
-       .effect = Effect::further},
-      {.name = "rates",
-       .default_value = Texts{},
-       .help = "learning rates that are known, e.g. [baseline 0.004, window 4 0.008]: of the "
+               "trained")),
+      with(Effect::further,
+           any("rates", Texts{},
+               "learning rates that are known, e.g. [baseline 0.004, window 4 0.008]: of the "
                "baseline, controls (`no mixer`, `window 2`) and mechanisms, as nas-data gates "
-               "prints them; a re-test finds those of others",
-       .effect = Effect::further},
+               "prints them; a re-test finds those of others")),
       plugins_setting(),
   };
 }
 
 std::vector<Setting> baseline_settings() {
-  return {{.name = "mechanism",
-           .default_value = vanilla(),
-           .help = "mechanism that is trained beside the search"}};
+  return {text("mechanism", vanilla(), "mechanism that is trained beside the search")};
 }
 
 std::vector<Setting> population_settings() {
   return with_effect(
       Effect::search,
       {
-          {.name = "population",
-           .default_value = Integer{0},
-           .help =
-               "individuals of the initial population and of every generation; 0 = what suits the "
-               "algorithm",
-           .min = 0,
-           .max = 1e6},
-          {.name = "informed",
-           .default_value = Texts{},
-           .help = "known-good mechanisms of the space, by name, for the initial population"},
-          {.name = "informed_share",
-           .default_value = 0.0,
-           .help = "share of the initial population that is taken from `informed`: each once at "
-                   "most, one "
-                   "at least",
-           .min = 0,
-           .max = 1},
-          {.name = "decomposition",
-           .default_value = std::string("none"),
-           .help =
-               "how several objectives, scaled by their ranges, become one for an algorithm that "
-               "takes one: weighted sum, Tchebycheff or boundary intersection (bi)",
-           .choices = {"none", "weighted", "tchebycheff", "bi"}},
-          {.name = "weights",
-           .default_value = Numbers{},
-           .help =
-               "weights of the objectives under decomposition, scaled to a sum of 1; empty: equal",
-           .min = 0},
+          integer("population", 0, 0, 1e6,
+                  "individuals of the initial population and of every generation; 0 = "
+                  "what suits the algorithm"),
+          any("informed", Texts{},
+              "known-good mechanisms of the space, by name, for the initial population"),
+          number("informed_share", 0.0, 0, 1,
+                 "share of the initial population that is taken from `informed`: each once at "
+                 "most, one at least"),
+          choice("decomposition", "none", {"none", "weighted", "tchebycheff", "bi"},
+                 "how several objectives, scaled by their ranges, become one for an algorithm that "
+                 "takes one: weighted sum, Tchebycheff or boundary intersection (bi)"),
+          at_least(0, any("weights", Numbers{},
+                          "weights of the objectives under decomposition, scaled to a sum of 1; "
+                          "empty: equal")),
       });
 }
 
 std::vector<Setting> model_settings() {
   return {
-      at_most(kMostLayers, integer("layers", 2, 1, "transformer blocks")),
+      integer("layers", 2, 1, kMostLayers, "transformer blocks"),
       integer("width", 128, 1, "width D of the residual stream; a multiple of heads"),
       integer("heads", 4, 1, "attention heads"),
       integer("context", 128, 2, "longest sequence, tokens"),
       integer("feed_forward", 4, 1,
               "hidden width of the feed-forward layer, as a multiple of width"),
-      below_one(number("dropout", 0.1, 0.0,
-                       "dropout after the embedding, GELU and the second feed-forward layer")),
+      below(1.0, number("dropout", 0.1, 0.0,
+                        "dropout after the embedding, GELU and the second feed-forward layer")),
   };
 }
 
@@ -187,16 +135,13 @@ std::vector<Setting> training_settings() {
       integer("warmup_steps", 0, 0, "steps over which the learning rate grows linearly from 0"),
       number("weight_decay", 0.01, 0.0, "decoupled weight decay of AdamW"),
       number("clip_norm", 1.0, 0.0, "largest total norm of the gradient; 0 = any"),
-      {.name = "checkpoints",
-       .default_value = Integers{},
-       .help = "steps at which the validation split is scored; the last step always is",
-       .min = 1},
+      at_least(1, any("checkpoints", Integers{},
+                      "steps at which the validation split is scored; the last step always is")),
       integer("evaluation_batch_size", 64, 1, "sequences a validation batch"),
       integer("validation_windows", 0, 0,
               "windows of a split that are scored, evenly spaced over it; 0 = all"),
-      {.name = "score_test",
-       .default_value = false,
-       .help = "also score the test split, once, at the end: for records, no objective sees it"},
+      any("score_test", false,
+          "also score the test split, once, at the end: for records, no objective sees it"),
       execution(positive(
           number("checkpoint_minutes", 5.0, 0.0,
                  "minutes between the checkpoints from which a killed training continues"))),
@@ -226,10 +171,9 @@ std::vector<Setting> evaluation_settings() {
           "most trainings in an array, which a worker advances together: a number, or auto (timed "
           "on a GPU before the first array, by the first worker of a cluster; 1 on a CPU and under "
           "memory_limit)")),
-      at_most(9999.0,
-              integer("threads", 1, 1,
-                      "threads of one training; part of the identity: the kernels sum alike for "
-                      "any number, which nobody promises of a BLAS")),
+      integer("threads", 1, 1, 9999.0,
+              "threads of one training; part of the identity: the kernels sum alike for "
+              "any number, which nobody promises of a BLAS"),
       choice("numerical_mode", "exact", {"reference", "exact", "tf32", "fast"},
              "reference: one LibTorch operation after the other; exact: fused kernels, float32; "
              "tf32: also TensorFloat-32 products, on CUDA devices only; fast: also bfloat16 "
@@ -244,26 +188,22 @@ std::vector<Setting> evaluation_settings() {
           "repeated", "reuse", {"reuse", "retrain", "replicate"},
           "a candidate asked for again: reuse its evaluations, retrain it with fresh seeds, or "
           "answer the mean over all replicates so far")),
-      search(at_most(
-          kMostReplicates,
-          integer("replicates", 1, 1,
-                  "evaluations of a candidate, each with its own seeds; objectives and "
-                  "constraints are about their mean, and one that fails fails the candidate "
-                  "unless divergence_rate is an objective or constrained"))),
-      search(
-          at_most(kMostReplicates,
-                  integer("racing_replicates", 0, 0,
-                          "most evaluations of a candidate in the races that give further ones to "
-                          "those that may be the best; 0 = no racing"))),
+      search(integer("replicates", 1, 1, kMostReplicates,
+                     "evaluations of a candidate, each with its own seeds; objectives and "
+                     "constraints are about their mean, and one that fails fails the candidate "
+                     "unless divergence_rate is an objective or constrained")),
+      search(integer("racing_replicates", 0, 0, kMostReplicates,
+                     "most evaluations of a candidate in the races that give further ones to "
+                     "those that may be the best; 0 = no racing")),
       search(needing(
           "racing_replicates",
           integer(
               "racing_elites", 3, 1,
               "how many best candidates a race looks for where there is one objective; several: "
               "the non-dominated ones"))),
-      search(needing(
-          "racing_replicates",
-          below_one(positive(number("racing_confidence", 0.95, 0.0,
+      search(needing("racing_replicates",
+                     below(1.0, positive(number(
+                                    "racing_confidence", 0.95, 0.0,
                                     "of each paired t-test by which a race leaves a candidate"))))),
       number("memory_limit", 0.0, 0.0, "largest memory of one training, GiB; 0 = no limit"),
       number("time_limit", 0.0, 0.0,
@@ -284,10 +224,9 @@ std::vector<Setting> evaluation_settings() {
           "how often one that was at work when its process ended by itself, or hung, is tried "
           "again, alone, by the next process; at least once, since only alone is it certain "
           "what ended it")),
-      execution(at_most(
-          1e6, integer("retry_lost", 2, 0,
-                       "how often one is ordered again that a cluster's worker had begun when "
-                       "it died"))),
+      execution(integer("retry_lost", 2, 0, 1e6,
+                        "how often one is ordered again that a cluster's worker had begun when "
+                        "it died")),
       execution(integer(
           "failure_window", 50, 0,
           "the run ends, and can be continued, where more than half of so many distinct "
@@ -311,21 +250,16 @@ std::vector<Setting> budget_settings() {
                   "candidates that the search may ask for, known ones too; 0 = no limit"),
           integer("evaluations", 0, 0,
                   "trainings that the search may cause; what constraints reject before training is "
-                  "free; "
-                  "0 = no limit"),
+                  "free; 0 = no limit"),
           number("seconds", 0.0, 0.0,
                  "wall-clock seconds of measuring for the search, over all processes, without "
-                 "those in "
-                 "which "
-                 "they were stopped; 0 = no limit"),
+                 "those in which they were stopped; 0 = no limit"),
           number("train_seconds", 0.0, 0.0,
                  "seconds of training (of a table: the recorded ones), summed, after which none "
-                 "begins; "
-                 "0 = no limit"),
+                 "begins; 0 = no limit"),
           integer("train_steps", 0, 0,
                   "steps of training, summed over the trainings that the search may cause, each "
-                  "counted "
-                  "until its end or its failure; 0 = no limit"),
+                  "counted until its end or its failure; 0 = no limit"),
           number("gpu_seconds", 0.0, 0.0,
                  "the same, refused where training is not on a GPU; 0 = no limit"),
           integer(
@@ -341,46 +275,36 @@ std::vector<Setting> budget_settings() {
 
 std::vector<Setting> fidelity_settings() {
   return {
-      search(
-          {.name = "rungs",
-           .default_value = Integers{},
-           .help =
-               "validation steps at which training runs pause, before the last one; empty: by min",
-           .min = 1}),
+      search(at_least(1, any("rungs", Integers{},
+                             "validation steps at which training runs pause, before the last one; "
+                             "empty: by min"))),
       search(integer(
           "min", 0, 0,
           "in place of rungs: the first is the first validation step that is no less, each next "
           "one the first that is no less than eta times (0: 3 times) the one before")),
-      search({.name = "eta",
-              .default_value = 0.0,
-              .help = "of so many candidates at a rung one goes on, more than 1; 0 = the ratio of "
-                      "the next "
-                      "rung's steps and the rung's",
-              .min = 0}),
+      search(number("eta", 0.0, 0,
+                    "of so many candidates at a rung one goes on, more than 1; 0 = the ratio of "
+                    "the next rung's steps and the rung's")),
       search(choice(
           "promote", "asha", {"asha", "pasha", "successive_halving", "hyperband"},
           "asha: whenever a candidate may be out, one that is to go on, else a new one; pasha: "
           "the same, to a further rung only once the order at the two highest ones differs; "
           "successive_halving: the best of each batch once all of it is at a rung; hyperband: "
           "the same, where batches in turn are halved from each rung on")),
-      search(
-          {.name = "epsilon",
-           .default_value = Numbers{},
-           .help =
-               "of pasha: by how much two candidates must differ at a rung to be ordered there, of "
-               "each objective in its own unit: the noise between seeds in a difference of two "
-               "(nas-data table audit shows it); empty = 0",
-           .min = 0}),
+      search(at_least(
+          0,
+          any("epsilon", Numbers{},
+              "of pasha: by how much two candidates must differ at a rung to be ordered there, of "
+              "each objective in its own unit: the noise between seeds in a difference of two "
+              "(nas-data table audit shows it); empty = 0"))),
       search(choice(
           "spread", "crowding", {"crowding", "epsilon_net"},
           "which candidates of one front go on first, of several objectives: by their crowding "
           "distance, or each time the one that is farthest from those before")),
       with(Effect::further,
-           at_most(
-               1.0,
-               number("audit", 0.0, 0.0,
-                      "share of the candidates that are paused for good which is trained to the "
-                      "end after the search, outside its budget, to say what pruning has missed"))),
+           number("audit", 0.0, 0.0, 1.0,
+                  "share of the candidates that are paused for good which is trained to the "
+                  "end after the search, outside its budget, to say what pruning has missed")),
       execution(positive(
           number("checkpoint_space", 20.0, 0.0,
                  "GiB that checkpoints of paused training runs may take; the least promising "
@@ -394,15 +318,12 @@ std::vector<Setting> cluster_settings() {
       {
           text("engine", "",
                "what places training runs on workers: one of nas-run list engines; empty: the "
-               "workers "
-               "are threads of this process"),
-          {.name = "command",
-           .default_value = Texts{},
-           .help = "words of a program of yours that is the engine, in place of a named one"},
+               "workers are threads of this process"),
+          any("command", Texts{},
+              "words of a program of yours that is the engine, in place of a named one"),
           text("scheduler", "auto",
                "auto: the engine starts one and writes its address and certificate to cluster.json "
-               "in "
-               "the run's folder; or the address of a running one: tls://host:port"),
+               "in the run's folder; or the address of a running one: tls://host:port"),
           text("listen", "auto",
                "address on which Dask's scheduler listens; auto: that of the default route"),
           text(
@@ -422,50 +343,30 @@ std::vector<Setting> retest_settings() {
   return with_effect(
       Effect::further,
       {
-          {.name = "replicates",
-           .default_value = Integer{5},
-           .help =
-               "fresh seeds on which each candidate is trained again, or each of listed "
-               "`mechanisms`; where a run has more of them, these stay; 0 = no re-test, as without "
-               "this section: one that a run has stays while the search finds the same",
-           .min = 0,
-           .max = kMostReplicates},
-          {.name = "top",
-           .default_value = Integer{3},
-           .help = "number of best mechanisms that are re-tested under one objective; under "
-                   "several the "
-                   "front is",
-           .min = 1,
-           .max = 1e6},
-          {.name = "confidence",
-           .default_value = 0.95,
-           .help = "confidence level of the intervals and of the verdict",
-           .min = 0,
-           .max = 1,
-           .min_exclusive = true,
-           .max_exclusive = true},
-          {.name = "until",
-           .default_value = 0.0,
-           .help = "percent of test perplexity: seeds come to listed `mechanisms`, at most "
-                   "`replicates`, until each is shown to be better or worse than the baseline, or "
-                   "within so much of it; 0 = `replicates` seeds for all",
-           .min = 0,
-           .max = 100,
-           .max_exclusive = true},
-          {.name = "first_seed",
-           .default_value = std::int64_t{0},
-           .help = "fresh seeds that are left out, since something was chosen by them",
-           .min = 0,
-           .max = 900'000},
-          {.name = "anyway",
-           .default_value = false,
-           .help = "whether listed `mechanisms` are trained where a control is better than the "
-                   "baseline, so that nothing is said of attention"},
-          {.name = "tune",
-           .default_value = true,
-           .help = "whether each mechanism has a learning rate of its own, the best of three or "
-                   "more by two seeds that do not judge, unless `rates` gives it; false: "
-                   "training.learning_rate for all"},
+          integer("replicates", 5, 0, kMostReplicates,
+                  "fresh seeds on which each candidate is trained again, or each of listed "
+                  "`mechanisms`; where a run has more of them, these stay; 0 = no re-test, as "
+                  "without this section: one that a run has stays while the search finds the same"),
+          integer("top", 3, 1, 1e6,
+                  "number of best mechanisms that are re-tested under one objective; under "
+                  "several the front is"),
+          below(1.0, positive(number("confidence", 0.95, 0,
+                                     "confidence level of the intervals and of the verdict"))),
+          below(100,
+                number(
+                    "until", 0.0, 0,
+                    "percent of test perplexity: seeds come to listed `mechanisms`, at most "
+                    "`replicates`, until each is shown to be better or worse than the baseline, or "
+                    "within so much of it; 0 = `replicates` seeds for all")),
+          integer("first_seed", 0, 0, 900'000,
+                  "fresh seeds that are left out, since something was chosen by them"),
+          any("anyway", false,
+              "whether listed `mechanisms` are trained where a control is better than the "
+              "baseline, so that nothing is said of attention"),
+          any("tune", true,
+              "whether each mechanism has a learning rate of its own, the best of three or "
+              "more by two seeds that do not judge, unless `rates` gives it; false: "
+              "training.learning_rate for all"),
       });
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "evaluation/setting_forms.hpp"
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
@@ -24,26 +25,16 @@ ProblemRegistry& problems() {
 
 Setting integer_setting(std::string name, std::int64_t value, double min, double max,
                         std::string help) {
-  return {.name = std::move(name),
-          .default_value = value,
-          .help = std::move(help),
-          .min = min,
-          .max = max};
+  return setting::integer(std::move(name), value, min, max, std::move(help));
 }
 
 Setting number_setting(std::string name, double value, double min, double max, std::string help) {
-  return {.name = std::move(name),
-          .default_value = value,
-          .help = std::move(help),
-          .min = min,
-          .max = max};
+  return setting::number(std::move(name), value, min, max, std::move(help));
 }
 
 Setting choice_setting(std::string name, std::vector<std::string> choices, std::string help) {
-  return {.name = std::move(name),
-          .default_value = choices.front(),
-          .help = std::move(help),
-          .choices = std::move(choices)};
+  auto first = choices.front();
+  return setting::choice(std::move(name), std::move(first), std::move(choices), std::move(help));
 }
 
 Setting generations_setting(std::int64_t default_value, double min) {
@@ -106,10 +97,9 @@ std::vector<Setting> evolution_strategy_settings() {
                      "the search ends when the values of a generation differ by less, as on a "
                      "plateau; 0 = never"),
       number_setting("xtol", 0.0, 0, 1, "the search ends when its steps are smaller; 0 = never"),
-      {.name = "force_bounds",
-       .default_value = true,
-       .help = "keep candidates within the bounds; else they are clamped when decoded, and the "
-               "algorithm adapts to points other than those evaluated"}};
+      setting::any("force_bounds", true,
+                   "keep candidates within the bounds; else they are clamped when decoded, and the "
+                   "algorithm adapts to points other than those evaluated")};
 }
 
 std::int64_t evolution_strategy_population(const SearchFacts& facts) {

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/installed.hpp"
+#include "evaluation/setting_forms.hpp"
 #include "evaluation/settings.hpp"
 #include "search/algorithm.hpp"
 #include "study/reader/rules.hpp"
@@ -186,36 +187,25 @@ class Reader {
 std::vector<Setting> comparison_settings() {
   return with_effect(
       Effect::search,
-      {{.name = "seeds",
-        .default_value = Integer{1000},
-        .help = "searches per algorithm; their seeds count from `seed` on",
-        .min = 1,
-        .max = 1e6},
-       {.name = "draws",
-        .default_value = Integer{0},
-        .help = "tables that answer the searches in turn, their replicates redrawn within each "
-                "mechanism; 0 = the recorded table",
-        .min = 0,
-        .max = 1e6}});
+      {setting::integer("seeds", 1000, 1, 1e6,
+                        "searches per algorithm; their seeds count from `seed` on"),
+       setting::integer(
+           "draws", 0, 0, 1e6,
+           "tables that answer the searches in turn, their replicates redrawn within each "
+           "mechanism; 0 = the recorded table")});
 }
 
 std::vector<Setting> contender_settings() {
   return with_effect(
       Effect::search,
-      {{.name = "label",
-        .default_value = std::string(),
-        .help = "name in the comparison; empty: the algorithm's"},
-       {.name = "seeds",
-        .default_value = Integer{0},
-        .help = "largest number of searches of this algorithm; 0 = as many as of the others",
-        .min = 0,
-        .max = 1e6},
-       {.name = "belief",
-        .default_value = std::string("record"),
-        .help =
-            "by what its searches rank a candidate: record, all of its evaluations, as a run does; "
-            "best_answer, the best one alone, as the published search reports",
-        .choices = {"record", "best_answer"}}});
+      {setting::text("label", "", "name in the comparison; empty: the algorithm's"),
+       setting::integer(
+           "seeds", 0, 0, 1e6,
+           "largest number of searches of this algorithm; 0 = as many as of the others"),
+       setting::choice(
+           "belief", "record", {"record", "best_answer"},
+           "by what its searches rank a candidate: record, all of its evaluations, as a run does; "
+           "best_answer, the best one alone, as the published search reports")});
 }
 
 const Texts& contender_evaluation() {

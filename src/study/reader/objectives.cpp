@@ -5,10 +5,10 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "evaluation/setting_forms.hpp"
 #include "evaluation/settings.hpp"
 
 namespace nas {
@@ -248,20 +248,16 @@ std::vector<Setting> objective_settings() {
   return with_effect(
       Effect::search,
       {
-          {.name = "as",
-           .default_value = std::string(),
-           .help =
-               "name within the experiment, of letters, digits, '_' and '-' and none that a run "
-               "records anything else under; not given: the objective's"},
-          {.name = "goal",
-           .default_value = std::string("natural"),
-           .help = "natural: the objective's own sense; else the sense that it has here",
-           .choices = {"natural", "minimise", "maximise"}},
-          {.name = "range",
-           .default_value = Numbers{},
-           .help =
-               "[best, worst] value to expect, which scales it for hypervolume and decomposition; "
-               "empty: the objective's own"},
+          setting::text(
+              "as", "",
+              "name within the experiment, of letters, digits, '_' and '-' and none that a run "
+              "records anything else under; not given: the objective's"),
+          setting::choice("goal", "natural", {"natural", "minimise", "maximise"},
+                          "natural: the objective's own sense; else the sense that it has here"),
+          setting::any(
+              "range", Numbers{},
+              "[best, worst] value to expect, which scales it for hypervolume and decomposition; "
+              "empty: the objective's own"),
       });
 }
 

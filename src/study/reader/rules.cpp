@@ -323,8 +323,7 @@ constexpr Rule kRules[] = {
     {kHere, "evaluation.replicates", "fidelity evaluation",
      [](F f) { return has_rungs(f) && number(f, "evaluation.replicates") > 1 && races(f); },
      "be 1 with the section fidelity and evaluation.racing_replicates: races decide what is "
-     "trained "
-     "with further seeds"},
+     "trained with further seeds"},
     {kHere, "fidelity", "fidelity", [](F f) { return has_rungs(f); },
      "be left out for {a quantity}, of which a single replicate has no value",
      of_several_replicates},

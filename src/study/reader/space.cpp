@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/words.hpp"
+#include "evaluation/setting_forms.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
 #include "genotype/layer_rules.hpp"
@@ -88,17 +89,12 @@ class SpaceReader {
 
   /// Number of slots that layers take in turn.
   std::size_t read_period(const DocumentNode& space) {
-    const Setting stack{.name = "stack",
-                        .default_value = std::string("uniform"),
-                        .help =
-                            "whether all layers have the same genes, take slots in turn, or "
-                            "have each genes of their own",
-                        .choices = {"uniform", "cycle", "free"}};
-    const Setting period{.name = "period",
-                         .default_value = std::int64_t{2},
-                         .help = "slots that layers take in turn",
-                         .min = 2,
-                         .max = static_cast<double>(kMostLayers)};
+    const auto stack =
+        setting::choice("stack", "uniform", {"uniform", "cycle", "free"},
+                        "whether all layers have the same genes, take slots in turn, or "
+                        "have each genes of their own");
+    const auto period = setting::integer("period", 2, 2, static_cast<double>(kMostLayers),
+                                         "slots that layers take in turn");
     Value how = stack.default_value;
     if (const auto* node = space.find("stack")) {
       if (!read_value("space.stack", *node, stack, diagnostics_, how)) return 1;
@@ -256,11 +252,8 @@ class SpaceReader {
       refuse(node, path, "must be a number or {min: ..., max: ...}");
       return gene;
     }
-    const Setting decimals{.name = "decimals",
-                           .default_value = std::int64_t{gene.decimals},
-                           .help = "values are rounded to so many; -1 = not at all",
-                           .min = -1,
-                           .max = 12};
+    const auto decimals = setting::integer("decimals", gene.decimals, -1, 12,
+                                           "values are rounded to so many; -1 = not at all");
     const auto bounds = read_section(
         path, &node, {bound("min", gene.min), bound("max", gene.max), decimals, log_setting()},
         diagnostics_);
@@ -343,11 +336,11 @@ SearchSpace read_space(const DocumentNode* node, Semantics semantics, std::int64
 }
 
 std::vector<Setting> space_settings() {
-  return {{.name = "match_parameters",
-           .default_value = false,
-           .help = "whether feed-forward layers get the hidden width that brings a model nearest "
+  return {
+      setting::any("match_parameters", false,
+                   "whether feed-forward layers get the hidden width that brings a model nearest "
                    "to the parameters of the vanilla one; what would need less than half of "
-                   "model.width, or has none, is rejected"}};
+                   "model.width, or has none, is rejected")};
 }
 
 bool read_match_parameters(const DocumentNode* node, Diagnostics& diagnostics) {
