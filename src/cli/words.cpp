@@ -33,18 +33,6 @@ std::vector<std::string> take_options(std::vector<std::string>& words, const std
   return values;
 }
 
-void require_options(const std::vector<std::string>& words, const std::vector<std::string>& known) {
-  for (const auto& word : words) {
-    const auto name = word.substr(0, word.find('='));
-    if (!word.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) {
-      continue;
-    }
-    const auto hint = did_you_mean(name, known);
-    throw InputError("unrecognised option '" + name + "'" +
-                     (hint.empty() ? ", known: " + join(known) : hint));
-  }
-}
-
 void add_override(std::vector<std::string>& overrides, const std::string& option,
                   const std::string& setting, const std::string& value) {
   const auto dot = setting.find('.');

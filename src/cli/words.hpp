@@ -1,7 +1,6 @@
 #pragma once
 
 #include <charconv>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,9 +21,6 @@ std::optional<std::string> take_option(std::vector<std::string>& words, const st
 
 /// The same of an option that may be given several times.
 std::vector<std::string> take_options(std::vector<std::string>& words, const std::string& name);
-
-/// @throws InputError if a word is an option, but none of those.
-void require_options(const std::vector<std::string>& words, const std::vector<std::string>& known);
 
 /// Adds an override to those of a command line for an option that stands for it.
 /// @throws InputError if one of them gives the same.

@@ -121,9 +121,4 @@ std::optional<std::size_t> next_of_best(const std::vector<Reached>& reached, std
   return *next;
 }
 
-std::optional<std::size_t> next_promoted(const std::vector<Reached>& reached, double eta,
-                                         Spread spread) {
-  return next_of_best(reached, num_promoted(reached.size(), eta), spread);
-}
-
 }  // namespace nas

@@ -50,8 +50,5 @@ std::size_t num_halved(std::size_t n, double eta);
 /// best. @return its index.
 std::optional<std::size_t> next_of_best(const std::vector<Reached>& reached, std::size_t count,
                                         Spread spread);
-/// The same among the num_promoted() best.
-std::optional<std::size_t> next_promoted(const std::vector<Reached>& reached, double eta,
-                                         Spread spread);
 
 }  // namespace nas

@@ -31,12 +31,4 @@ fs::path store_named(const fs::path& word) {
   return file;
 }
 
-fs::path table_named(const fs::path& word) {
-  if (word.filename() == "store.sqlite" || fs::exists(word / "store.sqlite")) {
-    throw InputError(word.string() +
-                     ": is a run, must be a table; nas-data table pack makes one of runs");
-  }
-  return word;
-}
-
 }  // namespace nas

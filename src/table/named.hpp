@@ -11,7 +11,4 @@ std::filesystem::path store_named(const std::filesystem::path& word);
 /// Whether a file is a table.
 bool is_table(const std::filesystem::path& file);
 
-/// The table that a word names. @throws InputError if it names a run.
-std::filesystem::path table_named(const std::filesystem::path& word);
-
 }  // namespace nas

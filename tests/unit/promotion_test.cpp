@@ -148,14 +148,13 @@ TEST(Promotion, DoesNotDependOnTheOrderInWhichCandidatesAreGiven) {
 
 TEST(Promotion, GoesOnWithTheBestOneThatWasNotPromotedYet) {
   auto reached = at({{3.0}, {1.0}, {2.0}, {4.0}, {5.0}, {6.0}});
-  EXPECT_EQ(next_promoted(reached, 3.0, Spread::crowding), 1U);
+  EXPECT_EQ(next_of_best(reached, 2, Spread::crowding), 1U);
   reached[1].promoted = true;
-  EXPECT_EQ(next_promoted(reached, 3.0, Spread::crowding), 2U);
+  EXPECT_EQ(next_of_best(reached, 2, Spread::crowding), 2U);
   reached[2].promoted = true;
-  EXPECT_EQ(next_promoted(reached, 3.0, Spread::crowding), std::nullopt);
-  EXPECT_EQ(next_promoted(reached, 2.0, Spread::crowding), 0U);
-  reached.resize(2);
-  EXPECT_EQ(next_promoted(reached, 3.0, Spread::crowding), std::nullopt);
+  EXPECT_EQ(next_of_best(reached, 2, Spread::crowding), std::nullopt);
+  EXPECT_EQ(next_of_best(reached, 3, Spread::crowding), 0U);
+  EXPECT_EQ(next_of_best(reached, 0, Spread::crowding), std::nullopt);
 }
 
 TEST(Rungs, PromoteFromTheHighestOnAndEachCandidateOnce) {
