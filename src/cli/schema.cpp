@@ -235,13 +235,10 @@ Json schema_json() {
       described(any_of({one_or_list({{"type", "string"}}), {{"type", "null"}}}),
                 "\"NAME <= NUMBER\" or \"NAME >= NUMBER\", of objectives");
   properties["space"] = space_schema();
-  properties["model"] = map_of(properties_of(model_settings(), "model"));
-  properties["training"] = map_of(properties_of(training_settings(), "training"));
-  properties["evaluation"] = map_of(properties_of(evaluation_settings(), "evaluation"));
-  properties["budget"] = map_of(properties_of(budget_settings(), "budget"));
-  properties["fidelity"] = map_of(properties_of(fidelity_settings(), "fidelity"));
-  properties["cluster"] = map_of(properties_of(cluster_settings(), "cluster"));
-  properties["retest"] = map_of(properties_of(retest_settings(), "retest"));
+  for (const auto& [section, settings] : setting_sections()) {
+    if (section.empty() || properties.contains(section)) continue;
+    properties[section] = map_of(properties_of(settings, section));
+  }
   auto schema = map_of(std::move(properties));
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   schema["title"] = "configuration of attnas";

@@ -25,18 +25,17 @@ double perplexity_of(double nll, std::int64_t tokens) {
   return std::exp(nll / static_cast<double>(tokens));
 }
 
-/// Calls visit(name in Evaluation::values, sum) for the sums of the test split that are recorded as
-/// they are.
+/// Calls visit(name, sum) for all sums of scores but nll; real ones are doubles.
 template <class AnyScores, class Visit>
-void visit_test_sums(AnyScores& test, Visit visit) {
-  visit("test_tokens", test.tokens);
-  visit("test_correct", test.correct);
-  visit("test_pad_nll", test.pad_nll);
-  visit("test_pad_tokens", test.pad_tokens);
-  visit("test_unknown_nll", test.unknown_nll);
-  visit("test_unknown_tokens", test.unknown_tokens);
-  visit("test_batch_mean_nll", test.batch_mean_nll);
-  visit("test_batches", test.batches);
+void visit_sums(AnyScores& scores, Visit visit) {
+  visit("tokens", scores.tokens);
+  visit("correct", scores.correct);
+  visit("pad_nll", scores.pad_nll);
+  visit("pad_tokens", scores.pad_tokens);
+  visit("unknown_nll", scores.unknown_nll);
+  visit("unknown_tokens", scores.unknown_tokens);
+  visit("batch_mean_nll", scores.batch_mean_nll);
+  visit("batches", scores.batches);
 }
 
 }  // namespace
@@ -156,20 +155,20 @@ void fail_before(Evaluation& evaluation, std::int64_t step) {
 }
 
 void set_test_values(Evaluation& evaluation, const Scores& test) {
-  visit_test_sums(test, [&evaluation](const char* name, auto sum) {
-    evaluation.values[name] = static_cast<double>(sum);
+  visit_sums(test, [&evaluation](const std::string& name, auto sum) {
+    evaluation.values["test_" + name] = static_cast<double>(sum);
   });
   evaluation.values["test_nll"] = test.nll / static_cast<double>(test.tokens);
   evaluation.values["test_perplexity"] = test.perplexity();
 }
 
 Scores test_scores(const Evaluation& evaluation) {
-  const auto recorded = [&evaluation](const char* name) {
-    const auto found = evaluation.values.find(name);
+  const auto recorded = [&evaluation](const std::string& name) {
+    const auto found = evaluation.values.find("test_" + name);
     return found != evaluation.values.end() ? found->second : kUnknown;
   };
   Scores test;
-  visit_test_sums(test, [&recorded](const char* name, auto& sum) {
+  visit_sums(test, [&recorded](const std::string& name, auto& sum) {
     const double value = recorded(name);
     if constexpr (std::is_floating_point_v<std::remove_reference_t<decltype(sum)>>) {
       sum = value;
@@ -177,7 +176,7 @@ Scores test_scores(const Evaluation& evaluation) {
       sum = std::isnan(value) ? kNotCounted : std::llround(value);
     }
   });
-  test.nll = recorded("test_nll") * static_cast<double>(test.tokens);
+  test.nll = recorded("nll") * static_cast<double>(test.tokens);
   return test;
 }
 
@@ -211,28 +210,23 @@ nlohmann::json values_json(const Evaluation& evaluation) {
   return json;
 }
 
+namespace {
+
+nlohmann::json json_of(std::int64_t sum) { return sum; }
+nlohmann::json json_of(double sum) { return number_json(sum); }
+void read(const nlohmann::json& json, std::int64_t& sum) { json.get_to(sum); }
+void read(const nlohmann::json& json, double& sum) { sum = read_number(json); }
+
+}  // namespace
+
 void to_json(nlohmann::json& json, const Scores& scores) {
-  json = {{"nll", number_json(scores.nll)},
-          {"tokens", scores.tokens},
-          {"correct", scores.correct},
-          {"pad_nll", number_json(scores.pad_nll)},
-          {"pad_tokens", scores.pad_tokens},
-          {"unknown_nll", number_json(scores.unknown_nll)},
-          {"unknown_tokens", scores.unknown_tokens},
-          {"batch_mean_nll", number_json(scores.batch_mean_nll)},
-          {"batches", scores.batches}};
+  json = {{"nll", number_json(scores.nll)}};
+  visit_sums(scores, [&json](const char* name, auto sum) { json[name] = json_of(sum); });
 }
 
 void from_json(const nlohmann::json& json, Scores& scores) {
   scores.nll = read_number(json.at("nll"));
-  scores.tokens = json.at("tokens");
-  scores.correct = json.at("correct");
-  scores.pad_nll = read_number(json.at("pad_nll"));
-  scores.pad_tokens = json.at("pad_tokens");
-  scores.unknown_nll = read_number(json.at("unknown_nll"));
-  scores.unknown_tokens = json.at("unknown_tokens");
-  scores.batch_mean_nll = read_number(json.at("batch_mean_nll"));
-  scores.batches = json.at("batches");
+  visit_sums(scores, [&json](const char* name, auto& sum) { read(json.at(name), sum); });
 }
 
 void to_json(nlohmann::json& json, const CurvePoint& point) {
