@@ -268,8 +268,7 @@ std::vector<Section> sections() {
       {"algorithm", "the search: algorithm.name" + of(algorithms().keys()), population_settings()},
       {"space",
        "the options of each gene that are searched, or its range; the paper's six genes, and of "
-       "the "
-       "others those that are listed\n" +
+       "the others those that are listed\n" +
            space_table(),
        space_settings()},
       {"constraints",

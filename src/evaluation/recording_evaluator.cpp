@@ -1,9 +1,7 @@
 #include "evaluation/recording_evaluator.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <iterator>
-#include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>

@@ -1,6 +1,5 @@
 #include "report/digest.hpp"
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <ostream>

@@ -71,10 +71,6 @@ Row mean_fields(const RankedCandidate& candidate) {
   return row;
 }
 
-}  // namespace
-
-namespace {
-
 /// Empty where its identity does not say it.
 std::string rate_of(const Evaluation& evaluation) {
   const auto& identity = evaluation.identity;

@@ -389,9 +389,8 @@ std::string replicates_text(const RunSummary& run) {
   }
   if (fewest->n == 1 && run.retest.is_null()) {
     text +=
-        "\nn = 1: one training each, hence no standard error. Differences below the noise "
-        "between seeds mean nothing, and the best of many single trainings looks better than it "
-        "is.\n";
+        "\nn = 1: one training each, hence no standard error. Differences below the noise between "
+        "seeds mean nothing, and the best of many single trainings looks better than it is.\n";
   }
   if (std::any_of(run.ranking.begin(), run.ranking.end(),
                   [](const auto& candidate) { return candidate.n < candidate.wanted; })) {

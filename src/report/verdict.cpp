@@ -418,9 +418,8 @@ std::string verdict(const RetestOutcome& outcome) {
   if (outcome.voided) {
     sentences.emplace_back(
         "No mechanism was trained, since nothing here could be said of attention: train longer, at "
-        "other "
-        "learning rates, or on a task that asks for attention (nas-data gates tells). --anyway "
-        "trains all.");
+        "other learning rates, or on a task that asks for attention (nas-data gates tells). "
+        "--anyway trains all.");
   }
   add_shares(outcome, sentences);
   add_comparisons(outcome, compared_by(outcome, &RetestedCandidate::against_baseline),

@@ -7,7 +7,6 @@
 #include <set>
 #include <span>
 #include <stdexcept>
-#include <string_view>
 
 #include <unistd.h>
 
@@ -15,7 +14,6 @@
 #include "core/host.hpp"
 #include "store/ask_rows.hpp"
 #include "store/database.hpp"
-#include "store/record_json.hpp"
 #include "store/rows.hpp"
 
 namespace nas {

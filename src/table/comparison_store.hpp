@@ -107,7 +107,6 @@ class ComparisonStore {
   /// Commits searches in one transaction.
   void add(const std::vector<ComparedSearch>& searches);
   /// Calls `visit` with every search of an algorithm, by seed, once its SHA-256 is found to fit.
-  /// What was recorded before there were any has none.
   void for_each_search(std::int64_t algorithm,
                        const std::function<void(const ComparedSearch&)>& visit) const;
 

@@ -44,10 +44,6 @@ Genotype genotype_of(const SearchSpace& space, std::size_t number) {
   return Genotype(std::move(values));
 }
 
-}  // namespace
-
-namespace {
-
 /// Calls what works on an evaluation; an exception makes it a failure.
 template <class Work>
 void guarded(Evaluation& evaluation, Work work) {

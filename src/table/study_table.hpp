@@ -5,7 +5,6 @@
 #include <memory>
 #include <set>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "evaluation/measurement.hpp"

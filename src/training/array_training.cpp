@@ -48,10 +48,6 @@ std::map<std::string, torch::Tensor> parameters_of(const nn::TransformerArray& m
   return parameters;
 }
 
-}  // namespace
-
-namespace {
-
 /// What a checkpoint is of.
 std::string name_of(const std::string& name, std::int64_t replicate) {
   return name + "_" + std::to_string(replicate);

@@ -7,7 +7,6 @@
 #include "core/visibility.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "evaluation/workforce.hpp"
-#include "indicators/indicators.hpp"
 #include "search/problem.hpp"
 #include "search/search.hpp"
 #include "study/reader/experiment.hpp"

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "core/parameters.hpp"
 #include "core/visibility.hpp"
 #include "study/stages/further_trainings.hpp"
 
