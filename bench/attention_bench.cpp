@@ -10,6 +10,7 @@
 
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
+#include "genotype/costs.hpp"
 #include "nn/attention_layer.hpp"
 #include "ops/memory.hpp"
 
@@ -34,7 +35,7 @@ struct Layer {
   static AttentionShape shape(const Mechanism& mechanism, std::int64_t context) {
     Architecture architecture;  // of the paper's width and heads
     architecture.context = context;
-    return architecture.attention_shape(mechanism);
+    return attention_shape(architecture, mechanism);
   }
 
   torch::Tensor forward() { return layer.forward(x, x, {.training = true, .seeds = {1}}, 0); }

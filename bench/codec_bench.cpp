@@ -10,6 +10,7 @@
 
 #include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
+#include "genotype/semantics.hpp"
 #include "genotype/slots.hpp"
 
 namespace nas {
@@ -24,8 +25,8 @@ constexpr std::size_t kNumFunctions = 320;
 
 SearchSpace options_of_paper() {
   std::vector<Gene> genes;
-  for (const auto& slot : paper_slots()) {
-    if (!slot.is_number()) genes.push_back(slot.searched);
+  for (const auto* slot : paper_slots()) {
+    if (!slot.is_number()) genes.push_back(searched(slot));
   }
   return SearchSpace(genes);
 }

@@ -8,6 +8,7 @@
 #include <torch/torch.h>
 
 #include "genotype/architecture.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "nn/transformer.hpp"
 #include "ops/dropout.hpp"
 #include "ops/loss.hpp"

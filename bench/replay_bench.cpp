@@ -14,7 +14,7 @@
 #include <pagmo/population.hpp>
 #include <pagmo/problem.hpp>
 
-#include "genotype/mechanism.hpp"
+#include "genotype/semantics.hpp"
 #include "genotype/slots.hpp"
 #include "search/search.hpp"
 #include "table/table_evaluator.hpp"
@@ -30,8 +30,8 @@ constexpr unsigned kGenerations = 500;
 /// The paper's mechanisms at attention dropout 0.
 SearchSpace space_of_keys() {
   std::vector<Gene> genes;
-  for (const auto& slot : paper_slots()) {
-    auto& gene = genes.emplace_back(slot.searched);
+  for (const auto* slot : paper_slots()) {
+    auto& gene = genes.emplace_back(searched(slot));
     gene.max = 0.0;
     if (!slot.is_component()) continue;
     for (auto& option : gene.options) {

@@ -28,6 +28,8 @@
 #include "core/version.hpp"
 #include "data/corpus.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "instruments/environment.hpp"
 #include "nn/transformer.hpp"
 #include "ops/device_stream.hpp"

@@ -22,6 +22,8 @@
 #include "evaluation/model_selection.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "genotype/shorthand.hpp"
 #include "instruments/environment.hpp"
 #include "nn/transformer.hpp"
@@ -430,7 +432,7 @@ class AttentionSearch final : public Problem {
     if (known.empty()) {
       auto function =
           architecture != nullptr ? *architecture : parse_unchecked(candidate, architecture_);
-      for (auto& mechanism : function.stack) mechanism.attention_dropout = 0.0;
+      for (auto& mechanism : function.stack) mechanism.set("attention_dropout", 0.0);
       known = candidate_of(function).name;
     }
     return known;

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "genotype/costs.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
 #include "search/problem.hpp"
 #include "store/replicates.hpp"
@@ -29,12 +31,12 @@ SearchSpace space_of(const Table& table) {
   for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
     const auto mechanism = parse_mechanism(table.mechanism(i), semantics);
     for (std::size_t j = 0; j < paper_slots().size(); ++j) {
-      chosen[j].insert(text(paper_slots()[j], mechanism));
+      chosen[j].insert(text(*paper_slots()[j], mechanism));
     }
   }
   std::vector<Gene> genes;
   for (std::size_t j = 0; j < paper_slots().size(); ++j) {
-    const auto& slot = paper_slots()[j];
+    const auto& slot = *paper_slots()[j];
     if (slot.is_number()) continue;
     genes.push_back({.name = slot.name});
     // In the paper's order, then what the paper does not know.
@@ -206,7 +208,7 @@ class Tabular final : public Problem {
   /// A table holds no attention dropout: a mechanism's is taken as 0.
   [[nodiscard]] Candidate candidate_of(const Mechanism& mechanism) const {
     auto function = nas::canonical(mechanism, semantics_);
-    function.attention_dropout = 0.0;
+    function.set("attention_dropout", 0.0);
     Candidate candidate{.name = to_string(function), .genotype = genotype_of(function)};
     try {
       (void)model_of(function);

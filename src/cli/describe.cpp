@@ -17,9 +17,11 @@
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
-#include "genotype/layer_alias.hpp"
+#include "genotype/costs.hpp"
+#include "genotype/layer_rules.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/mixer_kind.hpp"
+#include "genotype/semantics.hpp"
 #include "genotype/shorthand.hpp"
 #include "genotype/slots.hpp"
 #include "search/algorithm.hpp"
@@ -200,10 +202,9 @@ struct Section {
 
 /// What the section `space` may list of a slot.
 std::string offers_text(const Slot& slot) {
-  const auto upper = upper_bound(slot);
-  const auto range = upper ? "in [" + shortest(slot.lower) + ", " + shortest(upper->value) +
-                                 (upper->excluded ? ")" : "]")
-                           : ">= " + shortest(slot.lower);
+  const auto range = slot.is_bounded() ? "in [" + shortest(slot.min) + ", " + shortest(slot.max) +
+                                             (slot.max_exclusive ? ")" : "]")
+                                       : ">= " + shortest(slot.min);
   if (slot.is_number()) return "a number " + range + ", or a map of min, max and decimals";
   if (slot.is_integer()) return "a list of integers " + range;
   if (slot.is_flag()) return "a list of true, false and none";
@@ -212,10 +213,9 @@ std::string offers_text(const Slot& slot) {
 
 /// What a slot is where it is not listed, and where it has an effect at all.
 std::string condition_text(const Slot& slot) {
-  const auto number = [](double value) { return shortest(value); };
-  const auto* word = std::get_if<std::string>(&slot.vanilla);
+  const auto* number = std::get_if<double>(&slot.default_value);
   std::string text =
-      "unless listed: " + (word != nullptr ? *word : number(std::get<double>(slot.vanilla)));
+      "unless listed: " + (number != nullptr ? shortest(*number) : nas::text(slot, Mechanism{}));
   if (slot.model) return text + "; of the whole model";
   if (!slot.owner.empty()) return text + "; of " + slot.owner + " " + join(slot.owner_options);
   Texts mixers;
@@ -226,7 +226,7 @@ std::string condition_text(const Slot& slot) {
 }
 
 std::vector<Texts> gene_rows(const Slot& slot) {
-  std::vector<Texts> rows{{slot.name, slot.summary}, {"", offers_text(slot)}};
+  std::vector<Texts> rows{{slot.name, slot.help}, {"", offers_text(slot)}};
   if (!slot.paper) rows.push_back({"", condition_text(slot)});
   return rows;
 }
@@ -454,11 +454,12 @@ Texts word_texts(const std::string& name) {
   const std::string unbuilt = ": named by the space, but not built: no module computes it\n";
   Texts texts;
   for (const auto& slot : slots()) {
-    const bool named = std::find(slot.words.begin(), slot.words.end(), name) != slot.words.end();
+    const bool named =
+        std::find(slot.choices.begin(), slot.choices.end(), name) != slot.choices.end();
     const bool chosen = slot.is_component() || slot.is_word();
     if (named && chosen && !is_built(slot, name)) texts.push_back(slot.name + " " + name + unbuilt);
     if (named && slot.is_word() && is_built(slot, name) && name != "0" && name != "1") {
-      texts.push_back("option " + name + " of gene " + slot.name + ", " + slot.summary + "\n");
+      texts.push_back("option " + name + " of gene " + slot.name + ", " + slot.help + "\n");
     }
   }
   for (const auto& alias : aliases()) {

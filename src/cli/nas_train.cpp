@@ -22,6 +22,7 @@
 #include "core/installed.hpp"
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "genotype/shorthand.hpp"
 #include "report/text.hpp"
 #include "store/record_json.hpp"

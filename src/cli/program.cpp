@@ -16,6 +16,7 @@
 #include "core/format.hpp"
 #include "core/installed.hpp"
 #include "core/plugin.hpp"
+#include "core/registry.hpp"
 #include "core/version.hpp"
 
 namespace nas {
@@ -108,6 +109,7 @@ int run_main(const std::string& program, const std::function<int()>& body,
   };
   (void)std::signal(SIGXFSZ, SIG_IGN);  // the write fails, as on a full disk
   try {
+    require_sound_registrations();
     const int code = body();
     if (code == kDone) (void)flush_output();
     return code;

@@ -10,6 +10,7 @@
 
 #include "data/corpus.hpp"
 #include "evaluation/settings.hpp"
+#include "genotype/layer_rules.hpp"
 #include "genotype/slots.hpp"
 #include "search/algorithm.hpp"
 #include "search/gene_place.hpp"
@@ -155,9 +156,9 @@ Json gene_schema(const Slot& slot) {
     return one_or_list(any_of({{{"type", "boolean"}}, {{"enum", {"none"}}}}));
   }
   if (!slot.is_number() && !slot.is_integer()) return one_or_list(option_schema(slot));
-  Json number{{"type", slot.is_integer() ? "integer" : "number"}, {"minimum", slot.lower}};
-  if (const auto upper = upper_bound(slot)) {
-    number[upper->excluded ? "exclusiveMaximum" : "maximum"] = upper->value;
+  Json number{{"type", slot.is_integer() ? "integer" : "number"}, {"minimum", slot.min}};
+  if (slot.is_bounded()) {
+    number[slot.max_exclusive ? "exclusiveMaximum" : "maximum"] = slot.max;
   }
   if (slot.is_integer()) return one_or_list(number);
   return any_of({number, map_of({{"min", number},
@@ -169,7 +170,7 @@ Json gene_schema(const Slot& slot) {
 Json space_schema() {
   auto genes = Json::object();
   for (const auto& slot : slots()) {
-    if (has_effect(slot)) genes[slot.name] = described(gene_schema(slot), slot.summary);
+    if (has_effect(slot)) genes[slot.name] = described(gene_schema(slot), slot.help);
   }
   genes["stack"] =
       described({{"enum", {"uniform", "cycle", "free"}}},

@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <string_view>
 
 #include <dlfcn.h>
@@ -43,6 +45,7 @@ Loaded& loaded() {
 struct Registrations {
   std::set<std::string> made;
   std::map<std::string, std::string> taken;  ///< files of those that were first
+  std::vector<std::string> mistakes;
 };
 
 /// Of the library that this thread is loading, if any.
@@ -86,6 +89,19 @@ void require_stamp(const std::string& bytes, const std::string& name) {
   }
 }
 
+std::vector<std::function<std::string()>>& checks() {
+  static std::vector<std::function<std::string()>> checks;
+  return checks;
+}
+
+std::string mistake_of_checks() {
+  std::string text;
+  for (const auto& mistake : checks()) {
+    if (auto found = mistake(); !found.empty()) text += (text.empty() ? "" : ", ") + found;
+  }
+  return text;
+}
+
 /// @return what is wrong with what a library has registered; empty: nothing.
 std::string mistake_of(const Registrations& found) {
   std::string text;
@@ -93,6 +109,8 @@ std::string mistake_of(const Registrations& found) {
     text += (text.empty() ? "" : ", ") + what + " is registered already" +
             (first.empty() ? "" : ", by " + first);
   }
+  for (const auto& mistake : found.mistakes) text += (text.empty() ? "" : ", ") + mistake;
+  if (text.empty()) text = mistake_of_checks();
   if (text.empty() && found.made.empty()) {
     text = "registers nothing, must have a NAS_REGISTER_...(...)";
   }
@@ -165,6 +183,26 @@ bool note_registration(const std::string& kind, const std::string& key, bool fre
     std::abort();
   }
   return fresh;
+}
+
+void note_mistake(const std::string& mistake) {
+  if (mistake.empty()) return;
+  if (auto* found = registrations()) {
+    found->mistakes.push_back(mistake);
+  } else {
+    std::fprintf(stderr, "%s\n", mistake.c_str());
+    std::abort();
+  }
+}
+
+bool check_registrations(std::function<std::string()> mistake) {
+  checks().push_back(std::move(mistake));
+  return true;
+}
+
+void require_sound_registrations() {
+  const auto mistake = mistake_of_checks();
+  if (!mistake.empty()) throw std::logic_error(mistake);
 }
 
 }  // namespace nas

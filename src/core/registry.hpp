@@ -27,6 +27,16 @@ struct PluginDescription {
 bool note_registration(const std::string& kind, const std::string& key, bool fresh,
                        const std::string& first);
 
+/// The same of a registration that says what cannot be. @param mistake  why, with the name of what it is of; empty: nothing.
+void note_mistake(const std::string& mistake);
+
+/// For what can only be known when everything has registered.
+/// @param mistake  says what is wrong with what has registered since it was asked last; empty: nothing.
+/// load_plugin() asks of a library that it has loaded, programs of what they are linked from.
+bool check_registrations(std::function<std::string()> mistake);
+/// @throws std::logic_error if something is wrong.
+void require_sound_registrations();
+
 /// A map from key to factory. One accessor function per kind, defined in a .cpp around a
 /// function-local static; plug-ins add themselves before main. Registering stores a function and
 /// constructs nothing.

@@ -3,6 +3,8 @@
 #include "evaluation/setting_forms.hpp"
 #include "genotype/architecture.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/mechanism_name.hpp"
+#include "genotype/slots.hpp"
 #include "store/evaluation.hpp"
 
 namespace nas {

@@ -9,9 +9,9 @@
 
 #include "core/error.hpp"
 #include "core/words.hpp"
-#include "genotype/layer_alias.hpp"
+#include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
-#include "genotype/mixer_kind.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
 
 namespace nas {
@@ -26,7 +26,7 @@ std::string place_of_option(std::string_view word) {
     const bool named =
         slot->is_component()
             ? components().contains(slot->name, word)
-            : slot->is_word() && std::count(slot->words.begin(), slot->words.end(), word);
+            : slot->is_word() && std::count(slot->choices.begin(), slot->choices.end(), word);
     const std::string option(word);
     if (slot->name == "mixer" || !named || !is_built(*slot, option)) continue;
     return "; " + option + " is an option of " + slot->name + ": " +
@@ -35,8 +35,6 @@ std::string place_of_option(std::string_view word) {
   return "";
 }
 
-const ModelGenes kDefaultGenes{};
-
 bool is_head(const Slot& slot) {
   return slot.name == "mixer" || slot.name == "ffn" || slot.name == "ratio";
 }
@@ -44,16 +42,16 @@ bool is_head(const Slot& slot) {
 /// Whether a model has a name of six fields, whatever its number of layers.
 bool has_six_fields(const Architecture& architecture) {
   auto genes = architecture.genes;
-  genes.bias = kDefaultGenes.bias;
-  if (genes != kDefaultGenes || architecture.stack.size() != 1) return false;
-  auto layer = architecture.stack.front();
-  if (layer.bias == "none") return false;
-  auto vanilla = vanilla_mechanism(architecture.semantics);
-  for (const auto& slot : paper_slots()) {
-    if (slot.is_component() && !has_option("attn", slot, text(slot, layer))) return false;
-    assign(slot, value_of(slot, layer), architecture.semantics, vanilla);
+  genes.set("bias", "bias");
+  if (genes != ModelGenes{} || architecture.stack.size() != 1) return false;
+  const auto& layer = architecture.stack.front();
+  if (layer.word("bias") == "none") return false;
+  Mechanism six;
+  for (const auto* slot : paper_slots()) {
+    if (slot->is_component() && !has_option("attn", *slot, text(*slot, layer))) return false;
+    copy(*slot, layer, six);
   }
-  return layer == vanilla;
+  return layer == six;
 }
 
 /// The shortest stack that repeats to the same layers.
@@ -82,7 +80,7 @@ void shorten(Architecture& architecture) {
 
 /// Genes of a layer that are not as the mixer's default, in their order.
 std::vector<Written> genes_of(const Mechanism& layer, const Architecture& architecture) {
-  const auto standard = default_layer(architecture, layer.mixer);
+  const auto standard = default_layer(architecture, layer.word("mixer"));
   std::vector<Written> genes;
   for (const auto* slot : layer_slots()) {
     if (is_head(*slot)) continue;
@@ -94,11 +92,11 @@ std::vector<Written> genes_of(const Mechanism& layer, const Architecture& archit
 
 std::string layer_text(const Mechanism& layer, const Architecture& architecture, bool for_people) {
   auto genes = genes_of(layer, architecture);
-  std::string word = layer.mixer;
+  std::string word = layer.word("mixer");
   if (for_people) {
     const Alias* found = nullptr;
     for (const auto& alias : aliases()) {
-      const bool fits = alias.mixer == layer.mixer &&
+      const bool fits = alias.mixer == layer.word("mixer") &&
                         std::all_of(alias.genes.begin(), alias.genes.end(), [&](const auto& gene) {
                           return std::find(genes.begin(), genes.end(), gene) != genes.end();
                         });
@@ -112,9 +110,10 @@ std::string layer_text(const Mechanism& layer, const Architecture& architecture,
     }
   }
   auto text = word + braces(genes);
-  if (layer.ffn != Mechanism{}.ffn || layer.ratio != 0) {
-    text += "+" + layer.ffn;
-    if (layer.ratio != 0) text += "{ratio=" + std::to_string(layer.ratio) + "}";
+  if (layer.word("ffn") != Mechanism{}.word("ffn") || layer.integer("ratio") != 0) {
+    text += "+" + layer.word("ffn");
+    if (layer.integer("ratio") != 0)
+      text += "{ratio=" + std::to_string(layer.integer("ratio")) + "}";
   }
   return text;
 }
@@ -123,10 +122,10 @@ std::string layered_text(const Architecture& architecture, bool for_people) {
   std::vector<Written> model;
   for (const auto* slot : model_slots()) {
     const auto chosen = text(*slot, architecture.genes);
-    if (chosen != text(*slot, kDefaultGenes)) model.emplace_back(slot->written, chosen);
+    if (chosen != text(*slot, ModelGenes{})) model.emplace_back(slot->written, chosen);
   }
-  if (architecture.genes.bias != kDefaultGenes.bias) {
-    model.emplace_back("bias", architecture.genes.bias);
+  if (architecture.genes.word("bias") != ModelGenes{}.word("bias")) {
+    model.emplace_back("bias", architecture.genes.word("bias"));
   }
   std::string name = model.empty() ? "" : "model" + braces(model) + "/";
   for (std::int64_t i = 0; i < architecture.layers;) {
@@ -242,13 +241,11 @@ class NameReader {
   void read_model_genes() {
     read_genes([&](std::string_view gene, std::string_view value) {
       for (const auto* slot : model_slots()) {
-        if (slot->written == gene) return choose(*slot, value, architecture_.genes);
+        if (slot->written == gene)
+          return choose(*slot, value, architecture_.semantics, architecture_.genes);
       }
       if (gene == "bias") {
-        Mechanism layer;
-        choose(slot("bias"), value, architecture_.semantics, layer);
-        architecture_.genes.bias = layer.bias;
-        return;
+        return choose(slot("bias"), value, architecture_.semantics, architecture_.genes);
       }
       Words known;
       for (const auto* slot : model_slots()) known.push_back(slot->written);
@@ -260,12 +257,12 @@ class NameReader {
   void choose_layer_gene(std::string_view gene, std::string_view value, Mechanism& layer) {
     Words known;
     for (const auto* slot : layer_slots()) {
-      if (is_head(*slot) || !has_gene(layer.mixer, *slot)) continue;
+      if (is_head(*slot) || !has_gene(layer.word("mixer"), *slot)) continue;
       if (slot->written == gene) return choose(*slot, value, architecture_.semantics, layer);
       known.push_back(slot->written);
     }
-    if (known.empty()) fail_at(gene, "mixer " + layer.mixer + " has no genes");
-    fail_unknown(gene, "gene of mixer " + layer.mixer, known);
+    if (known.empty()) fail_at(gene, "mixer " + layer.word("mixer") + " has no genes");
+    fail_unknown(gene, "gene of mixer " + layer.word("mixer"), known);
   }
 
   void read_item() {
@@ -343,9 +340,9 @@ std::string commonest_bias(const Architecture& architecture) {
   std::map<std::string, std::int64_t> layers;
   for (std::int64_t i = 0; i < architecture.layers; ++i) {
     const auto& layer = architecture.layer(i);
-    if (has_gene(layer.mixer, slot("bias"))) ++layers[layer.bias];
+    if (has_gene(layer.word("mixer"), slot("bias"))) ++layers[layer.word("bias")];
   }
-  const auto& words = slot("bias").words;
+  const auto& words = slot("bias").choices;
   return *std::max_element(words.begin(), words.end(), [&](const auto& one, const auto& other) {
     return layers[one] < layers[other];  // of equals the earlier word
   });
@@ -355,13 +352,13 @@ std::string commonest_bias(const Architecture& architecture) {
 /// @param voided  called with the place in the stack, or -1 for the model, and the slot.
 template <class Voided>
 void apply_rules(Architecture& architecture, Voided voided) {
-  architecture.genes.bias = commonest_bias(architecture);
+  architecture.genes.set("bias", commonest_bias(architecture));
   for (std::size_t i = 0; i < architecture.stack.size(); ++i) {
     apply_layer_rules(architecture, architecture.stack[i],
                       [&](const Slot& slot) { voided(static_cast<std::int64_t>(i), slot); });
   }
-  if (architecture.genes.block == "parallel") {
-    architecture.genes.norm_place = kDefaultGenes.norm_place;
+  if (architecture.genes.word("block") == "parallel") {
+    architecture.genes.set("norm_place", ModelGenes{}.word("norm_place"));
     voided(std::int64_t{-1}, slot("norm_place"));
   }
 }
@@ -401,7 +398,7 @@ Architecture read_name(std::string_view name, const Architecture& frame, const A
   auto architecture = frame;
   architecture.genes = {};
   architecture.stack = {parse_mechanism(name, frame.semantics)};
-  architecture.genes.bias = architecture.stack.front().bias;
+  architecture.genes.set("bias", architecture.stack.front().word("bias"));
   return architecture;
 }
 
@@ -420,10 +417,11 @@ std::pair<std::int64_t, std::string> place_of(const std::string& gene) {
 /// A layer with what 0 stands for written out, as spaces may offer it.
 Mechanism written_out(const Mechanism& layer, const Architecture& architecture) {
   auto full = layer;
-  if (full.heads == 0) full.heads = architecture.heads;
-  if (full.kv_heads == 0) full.kv_heads = full.heads;
-  if (full.key_width == 0) full.key_width = architecture.width / full.heads;
-  if (full.ratio == 0) full.ratio = architecture.feed_forward;
+  if (full.integer("heads") == 0) full.set("heads", architecture.heads);
+  if (full.integer("kv_heads") == 0) full.set("kv_heads", full.integer("heads"));
+  if (full.integer("key_width") == 0)
+    full.set("key_width", architecture.width / full.integer("heads"));
+  if (full.integer("ratio") == 0) full.set("ratio", architecture.feed_forward);
   return full;
 }
 
@@ -468,10 +466,11 @@ Architecture canonical(Architecture architecture) {
 }
 
 Architecture vanilla_architecture(const Architecture& frame) {
+  const auto paper = vanilla_mechanism(frame.semantics);
   auto vanilla = frame;
   for (auto& layer : vanilla.stack) {
-    for (const auto& slot : paper_slots()) assign(slot, slot.vanilla, frame.semantics, layer);
-    layer.bias = frame.genes.bias;
+    for (const auto* slot : paper_slots()) copy(*slot, paper, layer);
+    layer.set("bias", frame.genes.word("bias"));
   }
   return fitted(std::move(vanilla));
 }
@@ -489,7 +488,7 @@ Architecture architecture_of(const Genotype& genotype, const Architecture& frame
     const auto [place, name] = place_of(gene);
     const auto& slot = nas::slot(name);
     if (slot.model) {
-      assign(slot, value, architecture.genes);
+      assign(slot, value, architecture.semantics, architecture.genes);
       continue;
     }
     for (std::size_t i = 0; i < architecture.stack.size(); ++i) {
@@ -507,7 +506,7 @@ Genotype genotype_of(const Architecture& architecture) {
   std::vector<std::pair<std::string, GeneValue>> values;
   for (const auto* slot : model_slots()) {
     const auto chosen = text(*slot, shortened.genes);
-    if (chosen != text(*slot, kDefaultGenes)) values.emplace_back(slot->name, chosen);
+    if (chosen != text(*slot, ModelGenes{})) values.emplace_back(slot->name, chosen);
   }
   const auto& stack = shortened.stack;
   const auto vanilla = vanilla_mechanism(architecture.semantics);
@@ -516,7 +515,7 @@ Genotype genotype_of(const Architecture& architecture) {
     for (const auto* slot : layer_slots()) {
       const auto value = value_of(*slot, stack[i]);
       const bool told =
-          slot->paper ? has_gene(stack[i].mixer, *slot) : value != value_of(*slot, vanilla);
+          slot->paper ? has_gene(stack[i].word("mixer"), *slot) : value != value_of(*slot, vanilla);
       if (told) values.emplace_back(prefix + slot->name, value);
     }
   }
@@ -607,10 +606,11 @@ void require_built(const Architecture& architecture) {
   for (const auto& layer : architecture.stack) {
     for (const auto* slot : layer_slots()) {
       if (!slot->is_component() && !slot->is_word()) continue;
-      if (has_gene(layer.mixer, *slot)) require(*slot, text(*slot, layer));
+      if (has_gene(layer.word("mixer"), *slot)) require(*slot, text(*slot, layer));
     }
-    if (layer.kv_rank > 0) {
-      throw InputError("kv_rank = " + std::to_string(layer.kv_rank) + ": no module computes it");
+    if (layer.integer("kv_rank") > 0) {
+      throw InputError("kv_rank = " + std::to_string(layer.integer("kv_rank")) +
+                       ": no module computes it");
     }
   }
 }

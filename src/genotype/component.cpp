@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/registry.hpp"
+#include "core/words.hpp"
 
 namespace nas {
 
@@ -11,7 +12,15 @@ bool ComponentRegistry::add(Component component) {
   const auto gene = component.gene;
   const auto key = component.key;
   const bool fresh = !contains(gene, key);
-  if (fresh) components_.push_back(std::move(component));
+  if (fresh) {
+    for (auto& size : component.sizes) {
+      size.owner = gene;
+      size.owner_options = {key};
+      size.of_component = true;
+    }
+    declare_sizes(component.sizes);
+    components_.push_back(std::move(component));
+  }
   return note_registration(gene, key, fresh, {});
 }
 
@@ -36,6 +45,41 @@ std::vector<std::string> ComponentRegistry::keys(std::string_view gene,
   }
   std::sort(keys.begin(), keys.end());
   return keys;
+}
+
+void declare_sizes(const std::vector<Slot>& sizes) {
+  const auto is_allowed = [](const Slot& size) {
+    if (const auto* word = std::get_if<std::string>(&size.default_value)) {
+      return holds(size.choices, *word);
+    }
+    const auto* integer = std::get_if<std::int64_t>(&size.default_value);
+    const auto number =
+        integer != nullptr ? static_cast<double>(*integer) : std::get<double>(size.default_value);
+    return number >= size.min && number <= size.max &&
+           (integer == nullptr || size.allows == nullptr || size.allows(*integer));
+  };
+  for (const auto& size : sizes) {
+    const bool has_name =
+        !size.name.empty() &&
+        size.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
+    note_mistake(!has_name
+                     ? "size '" + size.name + "': must have a name of small letters, digits and _"
+                 : size.help.empty() ? "size " + size.name + ": must have a help text"
+                 : !is_allowed(size) ? "size " + size.name + ": its default is none of its values"
+                                     : declare(size));
+  }
+}
+
+FusedForms fused_forms(const Mechanism& mechanism) {
+  const auto fused = [&](const char* gene) {
+    return components().at(gene, mechanism.word(gene)).fused;
+  };
+  // Norms, convolutions and gates are around what the kernel of attention computes.
+  const bool attention = fused("similarity") && fused("normalization") && fused("position") &&
+                         fused("pattern") && fused("decay") && mechanism.integer("soft_cap") == 0;
+  return {.attention = attention,
+          .gating = fused("gating"),
+          .temperature = attention && fused("temperature")};
 }
 
 ComponentRegistry& components() {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/visibility.hpp"
-#include "genotype/sizes.hpp"
+#include "genotype/mechanism.hpp"
 
 namespace NAS_PUBLIC nas {
 
@@ -24,7 +24,7 @@ struct AttentionShape {
   std::int64_t cap = 0;        ///< tokens whose keys and values are kept at most; 0: all
   std::int64_t maps = 1;       ///< maps of weights in a head: 2 for maps difference
   std::int64_t hidden = 0;     ///< F, width of the feed-forward layer; 0: by its ratio
-  Sizes sizes{};               ///< of the layer's options
+  Mechanism sizes{};           ///< the layer, for the sizes of its options
 
   [[nodiscard]] std::int64_t head_width() const { return width / heads; }
   /// d / M, entries of a query or a key in each of M maps.
@@ -76,6 +76,8 @@ struct Component {
   std::function<std::int64_t(const AttentionShape&)> features = [](const AttentionShape& shape) {
     return shape.head_width();
   };
+  /// Sizes of its own, which have an effect beside it alone (Slot::owner is left out).
+  std::vector<Slot> sizes{};
   bool causal = true;  ///< no output depends on later tokens of the same sequence
   /// Whether its module has a form for the fused kernels of numerical modes exact and fast; found
   /// out at its registration. Gatings and temperatures have kernels apart from that of attention.
@@ -105,5 +107,18 @@ class ComponentRegistry {
 };
 
 ComponentRegistry& components();
+
+/// Declares the sizes of a mixer or a component. Mistakes: see note_mistake().
+void declare_sizes(const std::vector<Slot>& sizes);
+
+/// Which parts of a layer of attention have forms for the kernels of numerical modes exact and fast.
+struct FusedForms {
+  bool attention = false;  ///< what is between q, k, v and the weighted values
+  bool gating = false;
+  bool temperature = false;  ///< which is so beside a fused attention only
+
+  friend bool operator==(const FusedForms&, const FusedForms&) = default;
+};
+FusedForms fused_forms(const Mechanism& mechanism);
 
 }  // namespace nas

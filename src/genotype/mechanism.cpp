@@ -2,178 +2,206 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <stdexcept>
+#include <tuple>
+#include <unordered_map>
 
-#include "core/error.hpp"
 #include "core/words.hpp"
-#include "genotype/component.hpp"
-#include "genotype/slots.hpp"
 
 namespace nas {
 
 namespace {
 
-/// One label of the paper and the component that computes it under either semantics.
-struct Label {
-  std::string_view gene, label, published, corrected;
+using Places = std::vector<const Slot*>;
+
+struct Declared {
+  std::list<Slot> slots;
+  Places paper, models, layers;
+  std::unordered_map<std::string_view, Slot*> by_name;
 };
 
-// The one place that says which component a label stands for.
-constexpr std::array<Label, 15> kLabels{{
-    {"similarity", "dot", "dot", "dot"},
-    {"similarity", "multiplicative", "silu_dot", "silu_dot"},
-    {"similarity", "additive", "additive", "additive"},
-    {"similarity", "cosine", "cosine", "cosine"},
-    {"normalization", "softmax", "softmax", "softmax"},
-    {"normalization", "sparsemax", "topk_quarter", "sparsemax"},
-    {"normalization", "relu_norm", "relu_norm", "relu_norm"},
-    {"normalization", "sigmoid", "sigmoid_norm", "sigmoid_norm"},
-    {"gating", "none", "none", "none"},
-    {"gating", "input_gate", "input_gate", "input_gate"},
-    {"gating", "output_gate", "output_gate", "output_gate"},
-    {"gating", "highway", "normed_highway", "highway"},
-    {"temperature", "fixed", "sqrt_d", "fixed"},
-    {"temperature", "learned", "shifted_abs", "learned"},
-    {"temperature", "adaptive", "sequence_mean", "per_query"},
-}};
-
-std::string_view key_of(const Label& row, Semantics semantics) {
-  return semantics == Semantics::published ? row.published : row.corrected;
+Declared& declared() {
+  static Declared declared;
+  return declared;
 }
 
-template <class TextOf>
-std::string joined(TextOf text_of) {
-  std::string name;
-  for (const auto& slot : paper_slots()) name += (name.empty() ? "" : "|") + text_of(slot);
-  return name;
+/// The paper's six in the order of their name.
+constexpr auto kPaper = std::to_array<std::string_view>(
+    {"similarity", "normalization", "gating", "temperature", "bias", "attention_dropout"});
+/// The order of names and of columns of files, in whatever order components register.
+constexpr auto kOrder = std::to_array<std::string_view>({"position_embedding",
+                                                         "norm",
+                                                         "norm_place",
+                                                         "block",
+                                                         "tied",  // of the whole model
+                                                         "mixer",
+                                                         "heads",
+                                                         "kv_heads",
+                                                         "kv_rank",
+                                                         "similarity",
+                                                         "qk_norm",
+                                                         "normalization",
+                                                         "temperature",
+                                                         "gating",
+                                                         "bias",
+                                                         "attention_dropout",
+                                                         "gate_rank",
+                                                         "pattern",
+                                                         "window",
+                                                         "globals",
+                                                         "stride",
+                                                         "pattern_block",
+                                                         "random",
+                                                         "buckets",
+                                                         "rounds",
+                                                         "position",
+                                                         "rope_base",
+                                                         "rope_fraction",
+                                                         "t5_buckets",
+                                                         "t5_distance",
+                                                         "cope_positions",
+                                                         "decay",
+                                                         "decay_rank",
+                                                         "decay_tau",
+                                                         "decay_form",
+                                                         "maps",
+                                                         "conv",
+                                                         "head_norm",
+                                                         "value_exclusion",
+                                                         "soft_cap",
+                                                         "smear",
+                                                         "value_embedding",
+                                                         "update",
+                                                         "feature",
+                                                         "favor_features",
+                                                         "key_width",
+                                                         "neg_eigen",
+                                                         "ffn",
+                                                         "ratio"});
+
+template <std::size_t kSize>
+std::ptrdiff_t place_in(const std::array<std::string_view, kSize>& order, std::string_view name) {
+  return std::find(order.begin(), order.end(), name) - order.begin();
+}
+
+bool is_named_before(const Slot& one, const Slot& other) {
+  const auto place = [](const Slot& slot) {
+    return std::pair(place_in(kOrder, slot.name), slot.name);
+  };
+  return place(one) < place(other);
+}
+
+bool is_listed_before(const Slot& one, const Slot& other) {
+  const auto of_one = place_in(kPaper, one.name);
+  const auto of_other = place_in(kPaper, other.name);
+  return of_one != of_other ? of_one < of_other : is_named_before(one, other);
+}
+
+bool says_the_same(const Slot& one, const Slot& other) {
+  const auto facts = [](const Slot& slot) {
+    return std::tie(slot.default_value, slot.help, slot.min, slot.max, slot.max_exclusive,
+                    slot.choices, slot.owner, slot.small, slot.allows, slot.allowed, slot.written,
+                    slot.unbuilt, slot.component, slot.of_component, slot.model, slot.paper);
+  };
+  return facts(one) == facts(other);
+}
+
+void place(const Slot& slot, Places& places, bool (*before)(const Slot&, const Slot&)) {
+  const auto behind = std::find_if(places.begin(), places.end(),
+                                   [&](const Slot* other) { return before(slot, *other); });
+  places.insert(behind, &slot);
+}
+
+[[noreturn]] void refuse_type(const Slot& slot) {
+  throw std::logic_error("slot " + slot.name + " is read as another type than declared");
+}
+
+template <class T>
+const T& value_of(const Mechanism& layer, std::string_view gene) {
+  const auto& slot = nas::slot(gene);
+  const auto* value = std::get_if<T>(&layer.at(slot));
+  if (value == nullptr) refuse_type(slot);
+  return *value;
 }
 
 }  // namespace
 
-Semantics parse_semantics(std::string_view text) {
-  if (text == "corrected") return Semantics::corrected;
-  if (text == "published") return Semantics::published;
-  throw InputError("semantics = " + std::string(text) + ", must be one of corrected, published");
-}
-
-std::string_view to_string(Semantics semantics) {
-  return semantics == Semantics::published ? "published" : "corrected";
-}
-
-std::string component_key(Semantics semantics, std::string_view gene, std::string_view label) {
-  for (const auto& row : kLabels) {
-    if (row.gene == gene && row.label == label) return std::string(key_of(row, semantics));
-  }
-  return std::string(label);
-}
-
-std::string component_label(Semantics semantics, std::string_view gene, std::string_view key) {
-  for (const auto& row : kLabels) {
-    if (row.gene == gene && key_of(row, semantics) == key) return std::string(row.label);
-  }
-  return std::string(key);
-}
-
-const std::vector<std::string>& paper_labels(std::string_view gene) {
-  static const auto kByGene = [] {
-    std::map<std::string, std::vector<std::string>, std::less<>> by_gene;
-    for (const auto& row : kLabels) by_gene[std::string(row.gene)].emplace_back(row.label);
-    return by_gene;
-  }();
-  const auto found = kByGene.find(gene);
-  if (found == kByGene.end())
-    throw std::logic_error("no component gene is called " + std::string(gene));
-  return found->second;
-}
-
-std::string& Mechanism::component(std::string_view gene) {
-  const auto& slot = nas::slot(gene);
-  if (!slot.is_component() || slot.model) {
-    throw std::logic_error("no component of a layer fills " + slot.name);
-  }
-  return this->*std::get<std::string Mechanism::*>(slot.member);
-}
-
-const std::string& Mechanism::component(std::string_view gene) const {
-  return const_cast<Mechanism*>(this)->component(gene);  // NOLINT: nothing is changed
-}
-
-std::string to_string(const Mechanism& mechanism) {
-  return joined([&](const Slot& slot) { return text(slot, mechanism); });
-}
-
-std::string label(const Mechanism& mechanism, Semantics semantics) {
-  return joined([&](const Slot& slot) {
-    const auto chosen = text(slot, mechanism);
-    return slot.is_component() ? component_label(semantics, slot.name, chosen) : chosen;
-  });
-}
-
-Mechanism parse_mechanism(std::string_view text, Semantics semantics) {
-  const auto where = "mechanism '" + std::string(text) + "': ";
-  const auto fields = split(text, '|');
-  if (fields.size() != paper_slots().size()) {
-    throw InputError(where + std::to_string(fields.size()) + " fields, must be " +
-                     std::to_string(paper_slots().size()) + ": " +
-                     joined([](const Slot& slot) { return slot.name; }));
-  }
-  auto mechanism = vanilla_mechanism(semantics);
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    const auto& slot = paper_slots()[i];
-    try {
-      // A name of six fields has no third word.
-      if (slot.is_flag() && fields[i] != slot.words[0] && fields[i] != slot.words[1]) {
-        throw InputError(slot.name + " = " + std::string(fields[i]) + ", must be one of " +
-                         slot.words[0] + ", " + slot.words[1]);
-      }
-      choose(slot, fields[i], semantics, mechanism);
-    } catch (const InputError& error) {
-      throw InputError(where + error.what());
+std::string declare(Slot slot) {
+  if (slot.written.empty()) slot.written = slot.name;
+  auto& all = declared();
+  if (const auto known = all.by_name.find(slot.name); known != all.by_name.end()) {
+    if (!says_the_same(*known->second, slot)) {
+      return "size " + slot.name + " is declared already, and otherwise";
     }
-  }
-  return mechanism;
-}
-
-Mechanism canonical(Mechanism mechanism, Semantics semantics) {
-  for (const auto& gene : component_genes()) {
-    const auto& key = mechanism.component(gene);
-    if (!components().contains(gene, key)) continue;  // known, but without a module
-    for (const auto& voided : components().at(gene, key).voids) {
-      assign(slot(voided), slot(voided).vanilla, semantics, mechanism);
+    for (auto& option : slot.owner_options) {
+      auto& options = known->second->owner_options;
+      if (!holds(options, option)) options.push_back(std::move(option));
     }
+    return {};
   }
-  mechanism.attention_dropout += 0.0;  // -0.0, which reads "-0", becomes 0.0
-  return mechanism;
-}
-
-bool is_causal(const Mechanism& mechanism) {
-  return std::all_of(slots().begin(), slots().end(), [&](const Slot& slot) {
-    if (!slot.is_component() || slot.model || !is_active(slot, mechanism)) return true;
-    const auto& key = mechanism.component(slot.name);
-    return !components().contains(slot.name, key) || components().at(slot.name, key).causal;
+  slot.index = all.slots.size();
+  const auto behind = std::find_if(all.slots.begin(), all.slots.end(), [&](const Slot& other) {
+    return is_listed_before(slot, other);
   });
+  auto& placed = *all.slots.insert(behind, std::move(slot));
+  all.by_name.emplace(placed.name, &placed);
+  if (placed.paper) place(placed, all.paper, is_listed_before);
+  place(placed, placed.model ? all.models : all.layers, is_named_before);
+  return {};
 }
 
-FusedForms fused_forms(const Mechanism& mechanism) {
-  const auto fused = [&](const char* gene, const std::string& key) {
-    return components().at(gene, key).fused;
-  };
-  // Norms, convolutions and gates are around what the kernel of attention computes.
-  const bool attention = fused("similarity", mechanism.similarity) &&
-                         fused("normalization", mechanism.normalization) &&
-                         fused("position", mechanism.position) &&
-                         fused("pattern", mechanism.pattern) && fused("decay", mechanism.decay) &&
-                         mechanism.soft_cap == 0;
-  return {.attention = attention,
-          .gating = fused("gating", mechanism.gating),
-          .temperature = attention && fused("temperature", mechanism.temperature)};
+const std::list<Slot>& slots() { return declared().slots; }
+const std::vector<const Slot*>& paper_slots() { return declared().paper; }
+const std::vector<const Slot*>& model_slots() { return declared().models; }
+const std::vector<const Slot*>& layer_slots() { return declared().layers; }
+
+const Slot* find_slot(std::string_view name) {
+  const auto& by_name = declared().by_name;
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : found->second;
 }
 
-Mechanism vanilla_mechanism(Semantics semantics) {
-  Mechanism mechanism;  // other genes begin as their default
-  for (const auto& slot : paper_slots()) assign(slot, slot.vanilla, semantics, mechanism);
-  return mechanism;
+const Slot& slot(std::string_view name) {
+  if (const auto* found = find_slot(name)) return *found;
+  throw std::logic_error("no slot is called " + std::string(name));
+}
+
+const std::string& Mechanism::word(std::string_view gene) const {
+  return value_of<std::string>(*this, gene);
+}
+
+std::int64_t Mechanism::integer(std::string_view gene) const {
+  return value_of<std::int64_t>(*this, gene);
+}
+
+double Mechanism::real(std::string_view gene) const { return value_of<double>(*this, gene); }
+
+const SlotValue& Mechanism::at(const Slot& slot) const {
+  for (const auto& [held, value] : values_) {
+    if (held == &slot) return value;
+  }
+  return slot.default_value;
+}
+
+Mechanism& Mechanism::set(std::string_view gene, SlotValue value) {
+  return set(slot(gene), std::move(value));
+}
+
+Mechanism& Mechanism::set(const Slot& slot, SlotValue value) {
+  if (value.index() != slot.default_value.index()) refuse_type(slot);
+  if (auto* number = std::get_if<double>(&value)) *number += 0.0;
+  const auto place = std::find_if(values_.begin(), values_.end(), [&](const auto& held) {
+    return held.first->index >= slot.index;
+  });
+  const bool is_held = place != values_.end() && place->first == &slot;
+  if (value == slot.default_value) {
+    if (is_held) values_.erase(place);
+  } else if (is_held) {
+    place->second = std::move(value);
+  } else {
+    values_.emplace(place, &slot, std::move(value));
+  }
+  return *this;
 }
 
 }  // namespace nas

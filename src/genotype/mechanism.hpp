@@ -1,116 +1,106 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <list>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/visibility.hpp"
-#include "genotype/sizes.hpp"
 
 namespace NAS_PUBLIC nas {
 
-/// How the paper's labels are read: what the published code really computes, or the same with its
-/// defects repaired. (docs/explanation/semantics.md)
-enum class Semantics { corrected, published };
+/// Integers are exact below.
+inline constexpr double kUnbounded = 0x1.0p53;
+/// Of sizes that memory and time grow with: beyond what any model has, so that a typo is refused by name.
+inline constexpr double kLargestSize = 65536.0;
 
-/// @throws InputError unless "corrected" or "published".
-Semantics parse_semantics(std::string_view text);
-std::string_view to_string(Semantics semantics);
+/// What a slot holds: a word or the key of a component, an integer or a number.
+using SlotValue = std::variant<std::string, std::int64_t, double>;
 
-/// @return the component key that a label of the paper stands for ("sparsemax" is topk_quarter as
-/// published); a text that
-///         is no label of the gene is returned unchanged: it may be a component key already.
-std::string component_key(Semantics semantics, std::string_view gene, std::string_view label);
-/// @return the paper's label of a component key under these semantics, or the key itself where the
-/// paper has none.
-std::string component_label(Semantics semantics, std::string_view gene, std::string_view key);
-/// @return the paper's labels of a gene, in the paper's order.
-const std::vector<std::string>& paper_labels(std::string_view gene);
+/// One choice that a model is made of, of a layer or of the whole model, declared as a setting is. Mixers and components
+/// declare sizes of their own so (MixerKind::sizes, Component::sizes); genotype/slots.cpp has the others. Search spaces,
+/// decision vectors, names, columns of files, `nas-run describe` and records follow from slots(). A Gene is what a search
+/// space offers of a slot, under the slot's name.
+struct Slot {
+  std::string name;  ///< "similarity"; unique
+  /// What a layer, or a model, begins with: the paper's model; its type is the slot's.
+  SlotValue default_value;
+  std::string help;  ///< what is chosen, for people
+  double min = 0.0;  ///< of a number
+  double max = kUnbounded;
+  bool max_exclusive = false;
+  /// Of a word all options, of a component those that science offers, whether or not a module
+  /// computes them. Of the paper's component genes the keys, not the labels.
+  std::vector<std::string> choices{};
+  /// Of a size, or what is no size but goes with some options: the slot and its options beside which
+  /// alone it has an effect. Of the sizes of a component, that component.
+  std::string owner{};
+  std::vector<std::string> owner_options{};
+  /// Of an integer: the largest in small models, in which it still does something (check_causality in
+  /// nn/transformer.hpp); 0: any will do there, or the mixer chooses it (MixerKind::shrink).
+  std::int64_t small = 0;
+  /// Of an integer, where not all of [min, max] will do; and that in words.
+  bool (*allows)(std::int64_t) = nullptr;
+  std::string allowed{};
+  std::string written{};               ///< what layered names call it; empty: its name
+  std::vector<std::string> unbuilt{};  ///< words that no module computes
+  bool component = false;              ///< a choice of components, by their keys
+  bool of_component = false;           ///< a size of components, that all who have these have
+  bool model = false;                  ///< a gene of the whole model
+  bool paper = false;                  ///< one of the paper's six
+  std::size_t index = 0;               ///< by which layers hold it: the number of slots before
 
-/// How one layer works: what mixes its positions, and the feed-forward layer behind that. Choices are
-/// component keys, not labels, words or numbers; genotype/slots.hpp lists them: options, bounds,
-/// conditions, and how each is read and written. What is initialised here is the paper's model.
-struct Mechanism : Sizes {
-  std::string similarity;
-  std::string normalization;
-  std::string gating;
-  std::string temperature;
-  std::string bias = "bias";  ///< bias: q, k, v and output projections have one; no_bias: only the
-                              ///< output projection; none: none has
-  double attention_dropout = 0.0;  ///< on the weights after normalization, in [0, 1)
+  [[nodiscard]] bool is_component() const { return component; }
+  [[nodiscard]] bool is_word() const { return default_value.index() == 0 && !component; }
+  [[nodiscard]] bool is_integer() const { return default_value.index() == 1; }
+  [[nodiscard]] bool is_number() const { return default_value.index() == 2; }
+  [[nodiscard]] bool is_bounded() const { return max < kUnbounded; }
+  /// Bias, which configurations may say as true or false.
+  [[nodiscard]] bool is_flag() const { return paper && is_word(); }
+};
 
-  std::string mixer = "attn";      ///< key of its kind (genotype/mixer_kind.hpp)
-  std::int64_t heads = 0;          ///< 0: the model's
-  std::int64_t kv_heads = 0;       ///< heads of keys and values; 0: as many as heads
-  std::int64_t kv_rank = 0;        ///< of a latent that keys and values come from; 0: there is none
-  std::string qk_norm = "none";    ///< of queries and keys, before they are rotated
-  std::string pattern = "full";    ///< which keys a query sees
-  std::string position = "none";   ///< how scores know of distance
-  std::string decay = "none";      ///< of what lies back
-  std::string decay_form = "gla";  ///< how decay channel follows from logits
-  std::string maps = "single";
-  std::int64_t conv = 0;  ///< taps of a short convolution of q, k and v, or of mixer conv; 0: none
-  std::string head_norm = "none";    ///< of each head's output
-  std::int64_t value_exclusion = 0;  ///< 1: without its part along the query's own value
-  std::int64_t soft_cap = 0;         ///< c of scores c tanh(s / c); 0: as they are
-  std::int64_t smear = 0;            ///< 1: the mixer's input has a share of the token before
-  std::int64_t value_embedding = 0;  ///< 1: values have a share of the token's row in a table
-  std::string update = "add";
-  std::string feature = "identity";
-  std::int64_t key_width = 0;
-  std::int64_t neg_eigen = 0;
-  std::string ffn = "gelu";  ///< feed-forward layer
+/// Declares a slot. Several may declare one, if they say the same of it; it goes with the options of all of them.
+/// @return what is wrong with it; empty: nothing.
+std::string declare(Slot slot);
 
-  /// The component key of a slot that components fill. @throws std::logic_error for another one.
-  [[nodiscard]] const std::string& component(std::string_view gene) const;
-  std::string& component(std::string_view gene);
+/// All slots: the paper's six in the order of their name, then the other genes of models and of layers, those of plug-ins
+/// last, by their names. They stay where they are.
+const std::list<Slot>& slots();
+/// The first six.
+const std::vector<const Slot*>& paper_slots();
+/// The genes of layers, and those of models, in the order in which names write them.
+const std::vector<const Slot*>& layer_slots();
+const std::vector<const Slot*>& model_slots();
+/// nullptr: there is none.
+const Slot* find_slot(std::string_view name);
+/// @throws std::logic_error if there is no such slot.
+const Slot& slot(std::string_view name);
+
+/// How one layer works: what mixes its positions, and the feed-forward layer behind that, as values of slots. Choices of
+/// components are their keys, not labels. It begins as the paper's model has it, and holds what differs from that. A
+/// name that is no slot, or is read as another type than declared, is a defect: std::logic_error. Cost: a look-up by name.
+class Mechanism {
+ public:
+  [[nodiscard]] const std::string& word(std::string_view gene) const;
+  [[nodiscard]] std::int64_t integer(std::string_view gene) const;
+  [[nodiscard]] double real(std::string_view gene) const;
+  [[nodiscard]] const SlotValue& at(const Slot& slot) const;
+  /// @return *this. -0.0, which reads "-0", becomes 0.0.
+  Mechanism& set(std::string_view gene, SlotValue value);
+  Mechanism& set(const Slot& slot, SlotValue value);
 
   friend bool operator==(const Mechanism&, const Mechanism&) = default;
+
+ private:
+  std::vector<std::pair<const Slot*, SlotValue>> values_;  ///< by the slots' indices
 };
 
-/// What is chosen for the whole model.
-struct ModelGenes {
-  std::string position_embedding = "learned";  ///< learned, sinusoidal, none
-  std::string norm = "layer";                  ///< of the residual stream: layer, rms
-  std::string norm_place = "pre";              ///< pre, post, sandwich
-  std::string block = "sequential";            ///< sequential, parallel
-  std::string tied = "1";     ///< 1: the output matrix is the embedding; 0: its own
-  std::string bias = "bias";  ///< what layers have unless they say otherwise
-
-  friend bool operator==(const ModelGenes&, const ModelGenes&) = default;
-};
-
-/// The paper's six choices in component keys, e.g. "dot|topk_quarter|output_gate|shifted_abs|bias|0.1"; dropout is the
-/// shortest decimal that reads back equal. It is the identity of mechanisms that have the default of every other gene;
-/// others are written by genotype/architecture_name.hpp.
-std::string to_string(const Mechanism& mechanism);
-/// The same in the paper's labels, e.g. "dot|sparsemax|output_gate|learned|bias|0.1": for input.
-std::string label(const Mechanism& mechanism, Semantics semantics);
-
-/// Parses either form of name; fields may be surrounded by blanks.
-/// @throws InputError naming the field, what was given and what is allowed (component registry).
-Mechanism parse_mechanism(std::string_view text, Semantics semantics);
-
-/// The canonical form of the paper's six choices (function identity): slots that a component voids get what the vanilla
-/// transformer has, so that mechanisms that compute the same function are equal. Idempotent.
-Mechanism canonical(Mechanism mechanism, Semantics semantics);
-
-/// @return whether every component is causal (never so for sequence_mean with a normalization that
-/// does not cancel it).
-bool is_causal(const Mechanism& mechanism);
-
-/// Which parts of a layer of attention have forms for the kernels of numerical modes exact and fast.
-struct FusedForms {
-  bool attention = false;  ///< what is between q, k, v and the weighted values
-  bool gating = false;
-  bool temperature = false;  ///< which is so beside a fused attention only
-
-  friend bool operator==(const FusedForms&, const FusedForms&) = default;
-};
-FusedForms fused_forms(const Mechanism& mechanism);
-
-/// The vanilla transformer: dot, softmax, none, fixed, bias, 0.1; every other gene's default.
-Mechanism vanilla_mechanism(Semantics semantics);
+/// What is chosen for the whole model, held likewise; of the slots of layers it has bias: what layers
+/// have unless they say otherwise.
+using ModelGenes = Mechanism;
 
 }  // namespace nas

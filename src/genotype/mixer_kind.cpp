@@ -4,30 +4,14 @@
 
 #include "core/error.hpp"
 #include "core/registry.hpp"
-#include "genotype/layer_rules.hpp"
-#include "genotype/planned.hpp"
-#include "genotype/slots.hpp"
+#include "core/words.hpp"
 
 namespace nas {
 
-MixerCosts described_costs(const Mechanism& layer, const AttentionShape& shape) {
-  const auto& component = described("mixer", layer.mixer);
-  return {component.parameters(shape), component.flops(shape), component.state_bytes(shape)};
-}
-
-std::string key_of_genes(const Mechanism& layer) {
-  std::string key;
-  for (const auto* slot : layer_slots()) {
-    if (has_gene(layer.mixer, *slot)) key += text(*slot, layer) + "|";
-  }
-  return key;
-}
-
-double no_values(const Architecture& /*architecture*/, const Mechanism& /*layer*/) { return 0.0; }
-
 bool MixerKinds::add(MixerKind kind) {
   const auto key = kind.key;
-  const bool fresh = kinds_.try_emplace(key, std::move(kind)).second;
+  const auto [position, fresh] = kinds_.try_emplace(key, std::move(kind));
+  if (fresh) declare_sizes(position->second.sizes);
   return note_registration("mixer kind", key, fresh, {});
 }
 
@@ -40,7 +24,7 @@ const MixerKind& MixerKinds::at(std::string_view key) const {
 
 std::vector<std::string> MixerKinds::keys() const {
   std::vector<std::string> keys;
-  for (const auto& key : slot("mixer").words) {
+  for (const auto& key : slot("mixer").choices) {
     if (contains(key)) keys.push_back(key);
   }
   for (const auto& [key, kind] : kinds_) {
@@ -52,6 +36,34 @@ std::vector<std::string> MixerKinds::keys() const {
 MixerKinds& mixer_kinds() {
   static MixerKinds kinds;
   return kinds;
+}
+
+const std::vector<std::string>* options_of(std::string_view mixer, const Slot& slot) {
+  static const std::vector<std::string> kAll;
+  if (slot.name == "mixer" || slot.name == "ffn" || slot.name == "ratio") return &kAll;
+  const auto& kind = mixer_kinds().at(mixer);
+  for (const auto& [gene, options] : kind.genes) {
+    if (gene == slot.name) return &options;
+  }
+  const bool own = std::any_of(kind.sizes.begin(), kind.sizes.end(),
+                               [&](const Slot& size) { return size.name == slot.name; });
+  const auto has = [&](const std::string& option) {
+    return has_option(mixer, nas::slot(slot.owner), option);
+  };
+  const bool of_option =
+      slot.of_component && std::any_of(slot.owner_options.begin(), slot.owner_options.end(), has);
+  return own || of_option ? &kAll : nullptr;
+}
+
+bool has_gene(std::string_view mixer, const Slot& slot) {
+  return options_of(mixer, slot) != nullptr;
+}
+
+bool has_option(std::string_view mixer, const Slot& slot, std::string_view option) {
+  const auto* options = options_of(mixer, slot);
+  if (options == nullptr) return false;
+  if (options->empty() || holds(*options, option)) return true;
+  return mixer_kinds().at(mixer).has_further_options && !holds(slot.choices, option);
 }
 
 }  // namespace nas

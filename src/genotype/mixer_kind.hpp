@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -11,45 +9,11 @@
 
 #include "core/visibility.hpp"
 #include "genotype/architecture.hpp"
+#include "genotype/component.hpp"
 
 namespace NAS_PUBLIC nas {
 
-struct Slot;
-
-/// The rules of the canonical form for one layer, as they are applied.
-class LayerRules {
- public:
-  /// @param voided  called for each gene that has no effect, whatever its value.
-  LayerRules(const Architecture& architecture, Mechanism& layer,
-             const std::function<void(const Slot&)>& voided);
-
-  void apply();
-
-  [[nodiscard]] const Architecture& architecture() const { return architecture_; }
-  [[nodiscard]] Mechanism& layer() { return layer_; }
-  [[nodiscard]] std::int64_t heads() const;
-  [[nodiscard]] std::int64_t head_width() const;
-
-  /// Genes that have no effect get their default.
-  void clear(std::initializer_list<std::string_view> genes);
-  /// A gene gets its default, but keeps its effect: it has other options.
-  void set_default(std::string_view gene);
-  /// The same where an option is the default by its sizes: these, too, keep their effect, since
-  /// others make another option of it.
-  void set_default_by_sizes(std::string_view gene);
-
- private:
-  void clear(const Slot& slot);
-  void what_the_mixer_lacks();
-  void what_components_void();
-  void sizes();
-
-  const Architecture& architecture_;
-  Mechanism& layer_;
-  const Mechanism default_;
-  const std::function<void(const Slot&)>& voided_;
-  std::string_view default_by_sizes_;  ///< the gene that is so
-};
+class LayerRules;
 
 /// What one layer's mixer takes.
 struct MixerCosts {
@@ -73,8 +37,11 @@ struct MixerKind {
   using Genes = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
   std::string key;  ///< of gene mixer
-  /// Besides mixer, ffn and ratio, which all layers have.
+  /// Besides mixer, ffn and ratio, which all layers have, and sizes of its own. Options that it has bring
+  /// theirs (Component::sizes).
   Genes genes{};
+  /// Sizes of its own; of its options those that are known without their modules.
+  std::vector<Slot> sizes{};
   /// Whether it also has options of these genes that are registered, but no slot names.
   bool has_further_options = false;
   /// Name of its parameters within a layer; empty: the key.
@@ -107,7 +74,7 @@ struct MixerKind {
   /// @param heads  of the layer before.
   void (*shrink)(Mechanism& layer, std::int64_t heads, std::int64_t small_width,
                  std::int64_t small_heads) = [](Mechanism& layer, std::int64_t, std::int64_t,
-                                                std::int64_t) { layer.heads = 0; };
+                                                std::int64_t) { layer.set("heads", 0); };
 };
 
 /// The kinds of mixers, by key.
@@ -126,6 +93,14 @@ class MixerKinds {
 };
 
 MixerKinds& mixer_kinds();
+
+/// The options of a gene that layers of a mixer have, none named means all; nullptr: not the gene.
+const std::vector<std::string>* options_of(std::string_view mixer, const Slot& slot);
+/// Whether layers of a mixer have a gene.
+bool has_gene(std::string_view mixer, const Slot& slot);
+/// Whether layers of a mixer have an option of a gene. A registered key that is not among the slot's
+/// choices belongs to attention.
+bool has_option(std::string_view mixer, const Slot& slot, std::string_view option);
 
 // NAS_REGISTER_MIXER_KIND(.key = "conv", ...): designated initialisers of nas::MixerKind. One a file.
 #define NAS_REGISTER_MIXER_KIND(...)            \

@@ -20,12 +20,12 @@ void add_sigmoid_gate(std::vector<Component>& planned) {
        .mixer = "recurrent",
        .parameters =
            [](const AttentionShape& shape) {
-             const auto rank = shape.sizes.gate_rank;
+             const auto rank = shape.sizes.integer("gate_rank");
              return (rank > 0 ? 2 * rank : shape.width) * shape.width + shape.width;
            },
        .flops =
            [](const AttentionShape& shape) {
-             const auto rank = shape.sizes.gate_rank;
+             const auto rank = shape.sizes.integer("gate_rank");
              const double products = real(rank > 0 ? 2 * rank : shape.width);
              return real(shape.context) * real(shape.width) * (2.0 * products + 3.0);
            }});
@@ -63,12 +63,12 @@ std::vector<Component> make_planned() {
                                 "2024, arXiv:2405.18719)",
                      .parameters =
                          [](const AttentionShape& shape) {
-                           return shape.sizes.cope_positions * shape.head_width();
+                           return shape.sizes.integer("cope_positions") * shape.head_width();
                          },
                      .flops =
                          [](const AttentionShape& shape) {
                            return 2.0 * real(shape.context) * real(shape.width) *
-                                      real(shape.sizes.cope_positions) +
+                                      real(shape.sizes.integer("cope_positions")) +
                                   5.0 * shape.pairs() * real(shape.heads);
                          }});
   planned.push_back({.gene = "position",

@@ -12,9 +12,7 @@
 #include "core/plugin.hpp"
 #include "core/words.hpp"
 #include "genotype/architecture_name.hpp"
-#include "genotype/layer_alias.hpp"
 #include "genotype/layer_rules.hpp"
-#include "genotype/mixer_kind.hpp"
 #include "genotype/slots.hpp"
 
 namespace nas {
@@ -28,16 +26,14 @@ bool is_file(std::string_view word) { return word.ends_with(".so"); }
 /// What names and labels of a choice can be built.
 Words options_by_name(const Slot& slot) {
   auto words = options(slot);
-  for (const auto& word : slot.words) {
+  for (const auto& word : slot.choices) {
     if (is_built(slot, word) && !holds(words, word)) words.push_back(word);
   }
   return words;
 }
 
 /// A gene with values 0 and 1, which its name alone switches on.
-bool is_switch(const Slot& slot) {
-  return slot.is_integer() && slot.lower == 0.0 && slot.upper == 2.0;
-}
+bool is_switch(const Slot& slot) { return slot.is_integer() && slot.min == 0.0 && slot.max == 1.0; }
 
 /// What a word can mean: an option of a gene, or an alias of a layer.
 struct Meaning {
@@ -166,7 +162,7 @@ class ShorthandReader {
       const bool stands =
           std::any_of(change.layers.begin(), change.layers.end(), [&](std::size_t i) {
             const auto& layer = kept.layer(static_cast<std::int64_t>(i));  // of a shorter stack
-            return has_gene(layer.mixer, *slot) &&
+            return has_gene(layer.word("mixer"), *slot) &&
                    nas::text(*slot, whole.stack[i]) == nas::text(*slot, layer);
           });
       if (stands) continue;
@@ -260,7 +256,7 @@ class ShorthandReader {
         if (change.layers.size() < base_.stack.size()) {
           throw InputError(slot->name + " is of the whole model, must be without '@'");
         }
-        return choose(*slot, value, model_.genes);
+        return choose(*slot, value, model_.semantics, model_.genes);
       }
       if (!change.is_mixer()) return apply_to_layers(*slot, value, change.layers);
       if (slot != nullptr) (void)mixer_kinds().at(value);
@@ -278,7 +274,7 @@ class ShorthandReader {
     for (const auto i : layers) {
       auto other = model_.stack[i];
       choose(slot, value, model_.semantics, other);
-      if (has_option(other.mixer, slot, text(slot, other))) {
+      if (has_option(other.word("mixer"), slot, text(slot, other))) {
         model_.stack[i] = std::move(other);
       } else {
         without.push_back(i);
@@ -291,7 +287,8 @@ class ShorthandReader {
       if (has_option(mixer, slot, value)) mixers.push_back(mixer);
     }
     throw InputError(slot.name + " = " + value + ", must be one of a layer's mixer, which is " +
-                     model_.stack[without.front()].mixer + "; it belongs to mixer " + join(mixers));
+                     model_.stack[without.front()].word("mixer") + "; it belongs to mixer " +
+                     join(mixers));
   }
 
   std::string_view text_;
@@ -334,7 +331,7 @@ bool is_shorthand(std::string_view text, const Architecture& frame) {
   }
   const bool is_layer = mixer_kinds().contains(words.front()) || alias_named(words.front());
   const bool is_name =
-      words.size() == 1 || (words.size() == 2 && holds(slot("ffn").words, words.back()));
+      words.size() == 1 || (words.size() == 2 && holds(slot("ffn").choices, words.back()));
   return frame.layers != 1 || !is_layer || !is_name;
 }
 
@@ -378,7 +375,7 @@ std::optional<std::string> shorthand_of(const Architecture& model, const Archite
 
 std::vector<std::string> unsaid_differences(const Architecture& model, const Architecture& base) {
   const bool six = to_string(model).find('|') != std::string::npos;
-  const bool says_bias = six || model.genes.bias != ModelGenes{}.bias;
+  const bool says_bias = six || model.genes.word("bias") != ModelGenes{}.word("bias");
   Words found;
   for (const auto* slot : model_slots()) {
     const auto own = text(*slot, model.genes);
@@ -387,14 +384,14 @@ std::vector<std::string> unsaid_differences(const Architecture& model, const Arc
   }
   std::vector<Mechanism> below;
   for (std::int64_t i = 0; i < model.layers; ++i) {
-    below.push_back(changed_layer(base, base.layer(i), model.layer(i).mixer));
+    below.push_back(changed_layer(base, base.layer(i), model.layer(i).word("mixer")));
   }
   for (const auto* slot : layer_slots()) {
     const bool in_six = slot->name == "bias" ? says_bias : six && slot->paper;
     for (std::size_t i = 0; !in_six && i < below.size(); ++i) {
       const auto& own = model.layer(static_cast<std::int64_t>(i));
       const auto value = text(*slot, own);
-      const bool said = value != text(*slot, default_layer(model, own.mixer));
+      const bool said = value != text(*slot, default_layer(model, own.word("mixer")));
       if (said || value == text(*slot, below[i]) || !is_active(*slot, own)) continue;
       found.push_back(slot->written);
       break;

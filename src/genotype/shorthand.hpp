@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "genotype/architecture.hpp"
-#include "genotype/slots.hpp"
+#include "genotype/mechanism.hpp"
 
 /// Shorthand says of a model only what differs from another one, the baseline:
 ///

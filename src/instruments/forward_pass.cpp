@@ -13,6 +13,7 @@
 #include <torch/cuda.h>
 
 #include "core/error.hpp"
+#include "genotype/costs.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "nn/decoder.hpp"
 #include "nn/mixers.hpp"
@@ -104,7 +105,7 @@ bool attends(const MixerKind& kind) {
 const Mechanism& first_attention(const Architecture& architecture) {
   for (std::int64_t i = 0; i < architecture.layers; ++i) {
     const auto& layer = architecture.layer(i);
-    if (attends(mixer_kinds().at(layer.mixer))) return layer;
+    if (attends(mixer_kinds().at(layer.word("mixer")))) return layer;
   }
   throw InputError("part = attention: no layer of the model is one of attention");
 }
@@ -112,7 +113,7 @@ const Mechanism& first_attention(const Architecture& architecture) {
 /// Whether no layer mixes positions: attention takes no time, as of the control without a mixer.
 bool mixes_nothing(const Architecture& architecture) {
   return std::all_of(architecture.stack.begin(), architecture.stack.end(),
-                     [](const Mechanism& layer) { return layer.mixer == "none"; });
+                     [](const Mechanism& layer) { return layer.word("mixer") == "none"; });
 }
 
 Calls attention_pass(const Architecture& architecture, const PassSettings& settings) {
@@ -123,9 +124,9 @@ Calls attention_pass(const Architecture& architecture, const PassSettings& setti
   const auto& mechanism = first_attention(architecture);
   const std::shared_ptr<Mixer> layer =
       mixers()
-          .at(mechanism.mixer)
+          .at(mechanism.word("mixer"))
           .make({.mechanisms = {mechanism},
-                 .shape = architecture.attention_shape(mechanism),
+                 .shape = attention_shape(architecture, mechanism),
                  .semantics = architecture.semantics},
                 ParameterScope(parameters, settings.numerical_mode));
   initialise(parameters, {{kSeed, 0}});
@@ -135,7 +136,7 @@ Calls attention_pass(const Architecture& architecture, const PassSettings& setti
                            make_generator(at::kCPU, kSeed), at::TensorOptions(at::kFloat))
                      .to(device);
   Pass pass;
-  if (mechanism.value_embedding == 1) pass.value_rows = x;  // of their shape
+  if (mechanism.integer("value_embedding") == 1) pass.value_rows = x;  // of their shape
   return {[layer, x, pass] { (void)layer->forward(x, x, pass, 0); }};
 }
 

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "genotype/costs.hpp"
+#include "genotype/slots.hpp"
 
 #ifdef NAS_TORCH_CUDA
 #include <ATen/cuda/CUDAEvent.h>

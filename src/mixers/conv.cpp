@@ -16,7 +16,8 @@ class GatedConvolution final : public Mixer {
   GatedConvolution(const MixerContext& context, const ParameterScope& scope)
       : in_proj_(Linear::with_biases_of(scope.child("in_proj"), context.shape.width,
                                         3 * context.shape.width, {})),
-        convolution_(scope.child("conv"), context.shape.width, context.mechanisms.front().conv),
+        convolution_(scope.child("conv"), context.shape.width,
+                     context.mechanisms.front().integer("conv")),
         out_proj_(Linear::with_biases_of(scope.child("out_proj"), context.shape.width,
                                          context.shape.width, {}, context.output_start)) {}
 

@@ -15,6 +15,7 @@
 #include "core/plugin.hpp"
 #include "data/text.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/slots.hpp"
 #include "models/safetensors.hpp"
@@ -66,18 +67,20 @@ bool is_told(const Slot& slot, const Mechanism& layer) {
   for (const auto* other : {"mixer", "heads", "ffn", "ratio"}) {
     if (slot.name == other) return false;
   }
-  if (layer.mixer == "attn" && slot.paper) return true;
-  return is_active(slot, layer) && text(slot, layer) != text(slot, Mechanism{});
+  const bool attention = layer.word("mixer") == "attn";
+  if (attention && slot.paper) return true;
+  const bool always = slot.paper && slot.is_component();
+  return is_active(slot, layer) && (always || layer.at(slot) != slot.default_value);
 }
 
 Json layer_json(const Architecture& architecture, const Mechanism& layer) {
-  Json json{{"mixer", layer.mixer}};
-  if (has_gene(layer.mixer, slot("heads")))
-    json["heads"] = architecture.attention_shape(layer).heads;
+  Json json{{"mixer", layer.word("mixer")}};
+  if (has_gene(layer.word("mixer"), slot("heads")))
+    json["heads"] = attention_shape(architecture, layer).heads;
   for (const auto* slot : layer_slots()) {
     if (is_told(*slot, layer)) json[slot->name] = value_json(*slot, text(*slot, layer));
   }
-  json["ffn"] = layer.ffn;
+  json["ffn"] = layer.word("ffn");
   json["hidden"] = hidden_width(architecture, layer);
   return json;
 }
@@ -109,11 +112,11 @@ Json architecture_json(const Architecture& architecture) {
             {"feed_forward", architecture.feed_forward},
             {"hidden", architecture.hidden},
             {"dropout", architecture.dropout},
-            {"position_embedding", genes.position_embedding},
-            {"norm", genes.norm},
-            {"norm_place", genes.norm_place},
-            {"block", genes.block},
-            {"tied", genes.tied == "1"}}},
+            {"position_embedding", genes.word("position_embedding")},
+            {"norm", genes.word("norm")},
+            {"norm_place", genes.word("norm_place")},
+            {"block", genes.word("block")},
+            {"tied", genes.word("tied") == "1"}}},
           {"layers", layers}};
 }
 

@@ -11,6 +11,7 @@
 #include "core/warning.hpp"
 #include "evaluation/kept_model.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "genotype/shorthand.hpp"
 #include "ops/memory.hpp"
 #include "report/recorded_genes.hpp"

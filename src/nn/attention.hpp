@@ -13,7 +13,6 @@
 
 #include "core/visibility.hpp"
 #include "genotype/component.hpp"
-#include "genotype/mechanism.hpp"
 #include "kernels/normalization.hpp"
 #include "nn/parts/gate.hpp"
 #include "nn/parts/option.hpp"

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "genotype/mechanism_name.hpp"
 #include "nn/parts/hashed_keys.hpp"
 #include "ops/device_copy.hpp"
 #include "ops/device_operations.hpp"
@@ -21,7 +22,7 @@ Models biased_models(const std::vector<Mechanism>& mechanisms, const Models& mod
                      std::initializer_list<std::string_view> words) {
   Models biased;
   for (std::size_t r = 0; r < mechanisms.size(); ++r) {
-    if (std::find(words.begin(), words.end(), mechanisms[r].bias) != words.end()) {
+    if (std::find(words.begin(), words.end(), mechanisms[r].word("bias")) != words.end()) {
       biased.push_back(models[r]);
     }
   }
@@ -87,7 +88,7 @@ void AttentionLayer::make_projections(const std::vector<Mechanism>& mechanisms,
   out_proj_ = Linear::with_biases_of(scope.child("out_proj"), shape.width, shape.width,
                                      biased_models(mechanisms, scope.models(), {"bias", "no_bias"}),
                                      output_start);
-  if (mechanisms.front().value_embedding == 1) {
+  if (mechanisms.front().integer("value_embedding") == 1) {
     value_shares_ = scope.add("value_shares", {num_key_heads_}, Start::constant(0.0), Decay::no);
   }
 }
@@ -101,8 +102,8 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
       num_key_heads_(shape.key_heads()),
       head_width_(shape.head_width()),
       mode_(scope.mode()),
-      excludes_values_(mechanisms.front().value_exclusion == 1),
-      soft_cap_(static_cast<double>(mechanisms.front().soft_cap)) {
+      excludes_values_(mechanisms.front().integer("value_exclusion") == 1),
+      soft_cap_(static_cast<double>(mechanisms.front().integer("soft_cap"))) {
   const auto forms = mode_ == NumericalMode::reference ? FusedForms{} : common_forms(mechanisms);
   fused_ = forms.attention;
   const OptionMaker options(mechanisms, shape, semantics, scope, layer);
@@ -111,15 +112,15 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   reads_keys_ = patterns_.any(&Pattern::reads_keys);
   if (reads_keys_) num_key_heads_ = num_heads_;
   make_projections(mechanisms, shape, scope, output_start);
-  make_options(options, reads_keys_ ? 0 : mechanisms.front().conv, shape, scope, forms);
+  make_options(options, reads_keys_ ? 0 : mechanisms.front().integer("conv"), shape, scope, forms);
   for (std::size_t r = 0; r < mechanisms.size(); ++r) {
     const auto& mechanism = mechanisms[r];
     const auto model = static_cast<std::int64_t>(r);
-    dropouts_.push_back(mechanism.attention_dropout);
+    dropouts_.push_back(mechanism.real("attention_dropout"));
     starts_.push_back(temperatures_.of(model).times_start()
                           ? similarities_.of(model).start_temperature(shape)
                           : 1.0);
-    gates_input_ |= components().at("gating", mechanism.gating).gates_input;
+    gates_input_ |= components().at("gating", mechanism.word("gating")).gates_input;
   }
   gates_heads_ = gatings_.any(&Gating::gates_heads);
   has_factors_ = temperatures_.any(&Temperature::has_factors);
@@ -150,7 +151,7 @@ void AttentionLayer::make_options(const OptionMaker& options, std::int64_t taps,
   // Beside the fused kernel a similarity computes no scores.
   const auto if_batch_invariant = [&](const Mechanism& mechanism) {
     return on_device ||
-           (fused_ && components().at("similarity", mechanism.similarity).batch_invariant);
+           (fused_ && components().at("similarity", mechanism.word("similarity")).batch_invariant);
   };
   similarities_ = options.make(nn::similarities(), {"similarity"}, if_batch_invariant);
   normalizations_ = options.make(normalizations(), {"normalization", "pattern"}, if_fused(fused_));

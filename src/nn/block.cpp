@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "genotype/costs.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "nn/mixers.hpp"
 #include "nn/parts/smear.hpp"
@@ -34,7 +35,7 @@ std::vector<Mechanism> mechanisms_of(const std::vector<Architecture>& architectu
 
 std::unique_ptr<Norm> make_norm(const Architecture& common, const ParameterScope& scope,
                                 const std::string& name) {
-  return norms().at(common.genes.norm).make(common.width, scope.child(name));
+  return norms().at(common.genes.word("norm")).make(common.width, scope.child(name));
 }
 
 }  // namespace
@@ -47,32 +48,33 @@ Block::Block(const std::vector<Architecture>& architectures, const ParameterScop
       first_site_(kEmbeddingSite + 1 + static_cast<std::uint64_t>(index) * kSitesPerLayer) {
   const auto& common = architectures.front();
   const auto& layer = common.layer(index);
-  if (common.genes.block == "parallel") {
+  if (common.genes.word("block") == "parallel") {
     shared_norm_ = make_norm(common, scope, "norm");
-  } else if (common.genes.block != "sequential") {
-    throw InputError("block = " + common.genes.block + ", must be sequential or parallel");
+  } else if (common.genes.word("block") != "sequential") {
+    throw InputError("block = " + common.genes.word("block") + ", must be sequential or parallel");
   }
-  if (layer.mixer != "none") {
-    const auto& scope_name = mixer_kinds().at(layer.mixer).scope;
-    const auto& name = scope_name.empty() ? layer.mixer : scope_name;
-    reads_values_ = layer.value_embedding == 1;
+  if (layer.word("mixer") != "none") {
+    const auto& scope_name = mixer_kinds().at(layer.word("mixer")).scope;
+    const auto& name = scope_name.empty() ? layer.word("mixer") : scope_name;
+    reads_values_ = layer.integer("value_embedding") == 1;
     mixer_norms_ = make_norms(common, scope, name, [&] {
       mixer_ = mixers()
-                   .at(layer.mixer)
-                   .make({mechanisms_of(architectures, index), common.attention_shape(layer),
+                   .at(layer.word("mixer"))
+                   .make({mechanisms_of(architectures, index), attention_shape(common, layer),
                           common.semantics, index, residual_start(common)},
                          scope.child(name));
-      if (layer.smear == 1) {
+      if (layer.integer("smear") == 1) {
         mixer_ = std::make_unique<SmearedMixer>(std::move(mixer_), common.width,
                                                 scope.child(name).child("smear"));
       }
     });
   }
-  if (layer.ffn != "none") {
+  if (layer.word("ffn") != "none") {
     feed_forward_norms_ = make_norms(common, scope, "feed_forward", [&] {
-      feed_forward_ = feed_forwards().at(layer.ffn).make(
-          {common.width, hidden_width(common, layer), residual_start(common)},
-          scope.child("feed_forward"));
+      feed_forward_ = feed_forwards()
+                          .at(layer.word("ffn"))
+                          .make({common.width, hidden_width(common, layer), residual_start(common)},
+                                scope.child("feed_forward"));
     });
   }
 }
@@ -81,7 +83,7 @@ template <class MakePart>
 Block::Norms Block::make_norms(const Architecture& common, const ParameterScope& scope,
                                const std::string& part, const MakePart& make_part) const {
   Norms made;
-  const auto& place = common.genes.norm_place;
+  const auto& place = common.genes.word("norm_place");
   if (shared_norm_) {
     make_part();
     return made;

@@ -15,7 +15,7 @@ void require_decodable(const Architecture& architecture) {
   for (std::int64_t i = 0; i < architecture.layers; ++i) {
     const auto& layer = architecture.layer(i);
     for (const auto* slot : layer_slots()) {
-      if (!slot->is_component() || !has_gene(layer.mixer, *slot)) continue;
+      if (!slot->is_component() || !has_gene(layer.word("mixer"), *slot)) continue;
       const auto key = text(*slot, layer);
       if (!components().contains(slot->name, key)) continue;  // none, of which there is no module
       const auto& component = components().at(slot->name, key);
@@ -44,7 +44,8 @@ torch::Tensor Decoder::step(const torch::Tensor& tokens) {
         (batch_ > 0 ? " with B = " + std::to_string(batch_) + " as before" : ""));
   }
   const auto& architecture = model_->architectures().front();
-  if (architecture.genes.position_embedding == "learned" && state_.tokens >= architecture.context) {
+  if (architecture.genes.word("position_embedding") == "learned" &&
+      state_.tokens >= architecture.context) {
     throw std::invalid_argument("no position is learned for more tokens than context = " +
                                 std::to_string(architecture.context));
   }

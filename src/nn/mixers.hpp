@@ -9,6 +9,7 @@
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/mixer_kind.hpp"
+#include "genotype/semantics.hpp"
 #include "nn/mixer.hpp"
 #include "nn/registration.hpp"
 #include "ops/parameter.hpp"

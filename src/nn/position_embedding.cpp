@@ -14,7 +14,7 @@ PositionEmbedding::PositionEmbedding(const Architecture& architecture, const Par
     : models_(static_cast<std::int64_t>(scope.models().size())),
       width_(architecture.width),
       mode_(unrounded(scope.mode())) {
-  const auto& kind = architecture.genes.position_embedding;
+  const auto& kind = architecture.genes.word("position_embedding");
   if (kind == "learned") {
     learned_ = scope.add("position.weight", {architecture.context, architecture.width},
                          Start::normal(), Decay::no);

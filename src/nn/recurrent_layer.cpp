@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "genotype/mechanism.hpp"
+#include "nn/implicit_map.hpp"
 #include "nn/parts/gate.hpp"
 #include "nn/parts/vector_norm.hpp"
 #include "ops/convolution.hpp"
@@ -73,33 +73,34 @@ RecurrentLayer::RecurrentLayer(const MixerContext& context, const ParameterScope
       head_width_(context.shape.head_width()),
       mode_(unrounded(scope.mode())) {
   const auto& layer = context.mechanisms.front();
-  key_width_ = layer.key_width > 0 ? layer.key_width : head_width_;
-  erases_ = layer.update != "add";
-  channel_gates_ = layer.update == "delta2";
-  reflects_ = layer.neg_eigen == 1;
-  activates_ = erases_ || layer.conv > 0;
-  sums_ = !erases_ && layer.feature != "identity";
+  key_width_ = layer.integer("key_width") > 0 ? layer.integer("key_width") : head_width_;
+  erases_ = layer.word("update") != "add";
+  channel_gates_ = layer.word("update") == "delta2";
+  reflects_ = layer.integer("neg_eigen") == 1;
+  activates_ = erases_ || layer.integer("conv") > 0;
+  sums_ = !erases_ && layer.word("feature") != "identity";
 
   const auto width = context.shape.width;
   auto of_keys = context.shape;
-  of_keys.sizes = static_cast<const Sizes&>(layer);
+  of_keys.sizes = layer;
   of_keys.width = num_heads_ * key_width_;
-  const auto biased = models_with(scope, layer.bias == "bias");
+  const auto biased = models_with(scope, layer.word("bias") == "bias");
   q_proj_ = Linear::with_biases_of(scope.child("q_proj"), width, of_keys.width, biased);
   k_proj_ = Linear::with_biases_of(scope.child("k_proj"), width, of_keys.width, biased);
   v_proj_ = Linear::with_biases_of(scope.child("v_proj"), width, width, biased);
-  out_proj_ =
-      Linear::with_biases_of(scope.child("out_proj"), width, width,
-                             models_with(scope, layer.bias != "none"), context.output_start);
-  if (layer.conv > 0) {
-    convolutions_ = {{scope.child("q_conv"), of_keys.width, layer.conv},
-                     {scope.child("k_conv"), of_keys.width, layer.conv},
-                     {scope.child("v_conv"), width, layer.conv}};
+  out_proj_ = Linear::with_biases_of(scope.child("out_proj"), width, width,
+                                     models_with(scope, layer.word("bias") != "none"),
+                                     context.output_start);
+  if (layer.integer("conv") > 0) {
+    convolutions_ = {{scope.child("q_conv"), of_keys.width, layer.integer("conv")},
+                     {scope.child("k_conv"), of_keys.width, layer.integer("conv")},
+                     {scope.child("v_conv"), width, layer.integer("conv")}};
   }
   const LayerContext option{of_keys, context.semantics};
-  if (layer.position != "none") position_ = positions().at(layer.position).make(option, scope);
-  if (layer.feature != "identity") {
-    feature_ = feature_maps().at(layer.feature).make({of_keys, context.layer}, scope);
+  if (layer.word("position") != "none")
+    position_ = positions().at(layer.word("position")).make(option, scope);
+  if (layer.word("feature") != "identity") {
+    feature_ = feature_maps().at(layer.word("feature")).make({of_keys, context.layer}, scope);
   }
   make_decay(layer, scope);
   if (erases_) {
@@ -127,46 +128,47 @@ void RecurrentLayer::make_decay(const Mechanism& layer, const ParameterScope& sc
         scope.add("decay_log_rate", {num_heads_}, Start::log_of_uniform(1.0, 16.0), Decay::no);
   };
   const auto steps = Start::softplus_of_log_uniform(0.001, 0.1);
-  if (layer.decay == "fixed") {
+  if (layer.word("decay") == "fixed") {
     fixed_decays_ = retention_logarithms(num_heads_);
-  } else if (layer.decay == "scalar") {
+  } else if (layer.word("decay") == "scalar") {
     decay_ = matrix("decay.weight", num_heads_, width);
     make_rate();
     decay_step_bias_ = scope.add("decay_step_bias", {num_heads_}, steps, Decay::no);
-  } else if (layer.decay == "channel") {
+  } else if (layer.word("decay") == "channel") {
     by_channel_ = true;
     auto shape = AttentionShape{.width = num_heads_ * key_width_, .heads = num_heads_};
-    shape.sizes = static_cast<const Sizes&>(layer);
+    shape.sizes = layer;
     const auto features =
-        feature_ ? components().at("feature", layer.feature).features(shape) : key_width_;
-    decay_ = matrix("decay_down.weight", layer.decay_rank, width);
-    decay_up_ = matrix("decay_up.weight", num_heads_ * features, layer.decay_rank);
-    if (layer.decay_form == "softplus") {
+        feature_ ? components().at("feature", layer.word("feature")).features(shape) : key_width_;
+    decay_ = matrix("decay_down.weight", layer.integer("decay_rank"), width);
+    decay_up_ = matrix("decay_up.weight", num_heads_ * features, layer.integer("decay_rank"));
+    if (layer.word("decay_form") == "softplus") {
       make_rate();
       decay_step_bias_ = scope.add("decay_step_bias", {num_heads_ * features}, steps, Decay::no);
     } else {
-      tau_ = layer.decay_tau;
+      tau_ = layer.real("decay_tau");
       decay_bias_ =
           scope.add("decay_up.bias", {num_heads_ * features}, Start::constant(0.0), Decay::no);
     }
-  } else if (layer.decay != "none") {
-    throw std::logic_error("decay " + layer.decay + " of a recurrent layer");
+  } else if (layer.word("decay") != "none") {
+    throw std::logic_error("decay " + layer.word("decay") + " of a recurrent layer");
   }
 }
 
 void RecurrentLayer::make_gates(const Mechanism& layer, Semantics semantics,
                                 const ParameterScope& scope) {
-  if (layer.gating == "none") return;
+  if (layer.word("gating") == "none") return;
   const auto width = head_width_ * num_heads_;
   // At 0 a gate would start half closed.
   const auto bias = Start::constant(semantics == Semantics::published ? 0.0 : 2.0);
-  gates_by_silu_ = layer.gating == "swish_gate";
-  const bool low_rank = layer.gating == "sigmoid_gate" && layer.gate_rank > 0;
+  gates_by_silu_ = layer.word("gating") == "swish_gate";
+  const bool low_rank = layer.word("gating") == "sigmoid_gate" && layer.integer("gate_rank") > 0;
   if (gates_by_silu_) {
     gate_ = Linear::with_biases_of(scope.child("head_gate"), width, width, {});
   } else if (low_rank) {
-    gate_ = Linear::with_biases_of(scope.child("gate_down"), width, layer.gate_rank, {});
-    gate_up_.emplace(scope.child("gate_up"), layer.gate_rank, width, Start::normal(), bias);
+    gate_ = Linear::with_biases_of(scope.child("gate_down"), width, layer.integer("gate_rank"), {});
+    gate_up_.emplace(scope.child("gate_up"), layer.integer("gate_rank"), width, Start::normal(),
+                     bias);
   } else {
     gate_.emplace(scope.child("head_gate"), width, width, Start::normal(), bias);
   }

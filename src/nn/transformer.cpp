@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "genotype/slots.hpp"
 #include "nn/block.hpp"
@@ -25,7 +26,7 @@ namespace {
 
 /// Parallel blocks are not normalised behind; norm_place has no effect on them.
 bool has_final_norm(const ModelGenes& genes) {
-  return genes.block == "parallel" || genes.norm_place != "post";
+  return genes.word("block") == "parallel" || genes.word("norm_place") != "post";
 }
 
 void require_alike(const std::vector<Architecture>& architectures) {
@@ -46,14 +47,17 @@ void require_alike(const std::vector<Architecture>& architectures) {
 bool alike(const Architecture& a, const Architecture& b) {
   auto same = a;
   same.stack = b.stack;
-  same.genes.bias = b.genes.bias;  // what layers say counts
+  same.genes.set("bias", b.genes.word("bias"));  // what layers say counts
   if (same != b) return false;
   for (std::int64_t i = 0; i < a.layers; ++i) {
     const auto& ours = a.layer(i);
     const auto& theirs = b.layer(i);
-    if (ours.ffn != theirs.ffn || hidden_width(a, ours) != hidden_width(b, theirs)) return false;
-    const auto& kind = mixer_kinds().at(ours.mixer);
-    if (ours.mixer == theirs.mixer && kind.shape_key(ours) != kind.shape_key(theirs)) return false;
+    if (ours.word("ffn") != theirs.word("ffn") || hidden_width(a, ours) != hidden_width(b, theirs))
+      return false;
+    const auto& kind = mixer_kinds().at(ours.word("mixer"));
+    if (ours.word("mixer") == theirs.word("mixer") &&
+        kind.shape_key(ours) != kind.shape_key(theirs))
+      return false;
   }
   return true;
 }
@@ -67,7 +71,8 @@ OptionSet<Block> make_blocks(const std::vector<Architecture>& architectures,
   std::vector<std::string> keys;
   for (const auto& architecture : architectures) {
     const auto& layer = architecture.layer(i);
-    keys.push_back(layer.mixer + "|" + mixer_kinds().at(layer.mixer).shape_key(layer));
+    keys.push_back(layer.word("mixer") + "|" +
+                   mixer_kinds().at(layer.word("mixer")).shape_key(layer));
   }
   OptionSet<Block> blocks;
   for (auto& models : models_by_key(keys)) {
@@ -134,15 +139,16 @@ struct TransformerArray::Impl {
       blocks.push_back(make_blocks(architectures, scope.child("layers." + std::to_string(i)), i));
     }
     if (has_final_norm(common.genes)) {
-      final_norm = norms().at(common.genes.norm).make(common.width, scope.child("final_norm"));
+      final_norm =
+          norms().at(common.genes.word("norm")).make(common.width, scope.child("final_norm"));
     }
-    if (common.genes.tied == "0") {
+    if (common.genes.word("tied") == "0") {
       output =
           scope.add("head.weight", {common.vocabulary, common.width}, Start::normal(), Decay::yes);
-    } else if (common.genes.tied == "1") {
+    } else if (common.genes.word("tied") == "1") {
       output = embedding;
     } else {
-      throw InputError("tied = " + common.genes.tied + ", must be 1 or 0");
+      throw InputError("tied = " + common.genes.word("tied") + ", must be 1 or 0");
     }
   }
 
@@ -183,7 +189,7 @@ void TransformerArray::to(torch::Device device, torch::ScalarType type) {
 torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass& given) {
   const auto pass = given.on(tokens.device());
   const auto& common = impl_->architectures.front();
-  const bool bounded = common.genes.position_embedding == "learned";
+  const bool bounded = common.genes.word("position_embedding") == "learned";
   if (tokens.dim() != 3 || tokens.size(0) != num_models() ||
       (bounded && tokens.size(2) > common.context)) {
     throw std::invalid_argument(
@@ -325,11 +331,10 @@ constexpr std::int64_t kSmallVocabulary = 13;
 Mechanism shrunk(Mechanism layer, std::int64_t heads) {
   for (const auto* slot : layer_slots()) {
     if (slot->small == 0) continue;
-    auto& size = layer.*std::get<std::int64_t Mechanism::*>(slot->member);
-    size = std::min(size, slot->small);
+    layer.set(*slot, std::min(std::get<std::int64_t>(layer.at(*slot)), slot->small));
   }
-  mixer_kinds().at(layer.mixer).shrink(layer, heads, kSmallWidth, kSmallHeads);
-  layer.ratio = 0;
+  mixer_kinds().at(layer.word("mixer")).shrink(layer, heads, kSmallWidth, kSmallHeads);
+  layer.set("ratio", 0);
   return layer;
 }
 
@@ -339,7 +344,8 @@ std::vector<Architecture> small_models(const Architecture& given) {
   std::vector<Architecture> models;
   for (const auto& layer : distinct_layers(architecture)) {
     Architecture small{.genes = architecture.genes,
-                       .stack = {shrunk(layer, layer.heads > 0 ? layer.heads : architecture.heads)},
+                       .stack = {shrunk(layer, layer.integer("heads") > 0 ? layer.integer("heads")
+                                                                          : architecture.heads)},
                        .semantics = architecture.semantics,
                        .layers = 2,
                        .width = kSmallWidth,

@@ -14,6 +14,8 @@
 
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
 

@@ -35,7 +35,7 @@ Json voids_json(const Slot& slot, const std::string& key) {
 Json options_json(const Slot& slot, Semantics semantics) {
   auto options = Json::array();
   if (!slot.is_component()) {
-    for (const auto& word : slot.words) {
+    for (const auto& word : slot.choices) {
       options.push_back({{"key", word}, {"label", word}, {"voids", Json::array()}});
     }
     return options;
@@ -50,9 +50,8 @@ Json options_json(const Slot& slot, Semantics semantics) {
 
 /// What the vanilla transformer has: a component key, a word or a number.
 Json default_json(const Slot& slot, Semantics semantics) {
-  if (slot.is_number()) return std::get<double>(slot.vanilla);
-  const auto chosen =
-      slot.model ? text(slot, ModelGenes{}) : text(slot, vanilla_mechanism(semantics));
+  if (slot.is_number()) return std::get<double>(slot.default_value);
+  const auto chosen = text(slot, vanilla_mechanism(semantics));
   return slot.is_integer() ? Json(std::stoll(chosen)) : Json(chosen);
 }
 
@@ -64,7 +63,7 @@ const char* kind_of(const Slot& slot) {
 
 Json gene_json(const Slot& slot, Semantics semantics) {
   Json gene{{"name", slot.name},
-            {"summary", slot.summary},
+            {"summary", slot.help},
             {"kind", kind_of(slot)},
             {"default", default_json(slot, semantics)},
             {"voided_by", Json(voided_by(slot))}};
@@ -73,17 +72,16 @@ Json gene_json(const Slot& slot, Semantics semantics) {
     gene["model"] = slot.model;
   }
   if (slot.is_number() || slot.is_integer()) {
-    const auto upper = upper_bound(slot);
-    gene["bounds"] = {{"min", slot.lower},
-                      {"max", upper ? Json(upper->value) : Json()},
-                      {"max_exclusive", !upper || upper->excluded}};
+    gene["bounds"] = {{"min", slot.min},
+                      {"max", slot.is_bounded() ? Json(slot.max) : Json()},
+                      {"max_exclusive", !slot.is_bounded() || slot.max_exclusive}};
     gene["scale"] = "linear";
     return gene;
   }
   gene["options"] = options_json(slot, semantics);
   std::set<std::string> vanilla;
   for (const auto either : {Semantics::corrected, Semantics::published}) {
-    vanilla.insert(slot.model ? text(slot, ModelGenes{}) : text(slot, vanilla_mechanism(either)));
+    vanilla.insert(text(slot, vanilla_mechanism(either)));
   }
   gene["vanilla"] = vanilla;
   return gene;

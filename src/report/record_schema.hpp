@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
+#include "genotype/semantics.hpp"
 
 namespace nas {
 

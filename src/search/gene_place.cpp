@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "core/error.hpp"
+#include "genotype/slots.hpp"
 
 namespace nas {
 
@@ -29,9 +29,8 @@ std::size_t period_of(const SearchSpace& space) {
 
 bool is_wide(const SearchSpace& space) {
   return std::any_of(space.genes().begin(), space.genes().end(), [](const Gene& gene) {
-    const auto& slots = paper_slots();
-    const bool paper = std::any_of(slots.begin(), slots.end(),
-                                   [&](const Slot& slot) { return slot.name == gene.name; });
+    const auto* slot = find_slot(gene.name);
+    const bool paper = slot != nullptr && slot->paper;
     const bool without_biases =
         gene.name == "bias" &&
         std::find(gene.options.begin(), gene.options.end(), "none") != gene.options.end();
@@ -61,16 +60,6 @@ std::vector<std::string> gene_names(const nlohmann::json& section) {
   }
   const bool cycle = section.value("stack", "uniform") == "cycle";
   return gene_names(listed, cycle ? section.value("period", std::size_t{1}) : 1);
-}
-
-std::optional<UpperBound> upper_bound(const Slot& slot) {
-  constexpr double kUnbounded = 0x1.0p53;  // integers are exact below
-  if (slot.upper >= kUnbounded) return std::nullopt;
-  if (slot.is_integer()) return UpperBound{.value = slot.upper - 1.0, .excluded = false};
-  // The number behind 1 says that 1 belongs to it.
-  const double last = std::nextafter(slot.upper, slot.lower);
-  if (last == std::floor(last)) return UpperBound{.value = last, .excluded = false};
-  return UpperBound{.value = slot.upper};
 }
 
 std::string choice_text(std::string_view gene, const Architecture& architecture) {

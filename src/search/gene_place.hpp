@@ -10,7 +10,6 @@
 
 #include "genotype/architecture.hpp"
 #include "genotype/search_space.hpp"
-#include "genotype/slots.hpp"
 
 namespace nas {
 
@@ -37,14 +36,6 @@ std::vector<std::string> gene_names(const std::vector<std::string>& slots, std::
 /// The same of a section `space` as a run recorded it, which lists its slots in any order. The
 /// paper's slots are in every space.
 std::vector<std::string> gene_names(const nlohmann::json& section);
-
-/// The end of the numbers that a slot may have.
-struct UpperBound {
-  double value = 0.0;
-  bool excluded = true;
-};
-/// @return nothing where there is none.
-std::optional<UpperBound> upper_bound(const Slot& slot);
 
 /// A model's choice of a gene as names say it; where a gene is of all layers and these differ, the
 /// choices of the slots that they take in turn: "rope/none".

@@ -14,8 +14,8 @@
 #include "core/registry.hpp"
 #include "core/visibility.hpp"
 #include "evaluation/measurement.hpp"
-#include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
+#include "genotype/semantics.hpp"
 #include "search/objective_set.hpp"
 
 namespace NAS_PUBLIC nas {

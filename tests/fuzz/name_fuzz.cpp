@@ -2,6 +2,8 @@
 
 #include "fuzz/fuzz.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "unit/paper_components.hpp"
 
 namespace {

@@ -6,6 +6,7 @@
 #include "evaluation/measurement.hpp"
 #include "fuzz/fuzz.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "study/reader/experiment.hpp"
 #include "unit/paper_components.hpp"
 #include "unit/stand_in_plugins.hpp"

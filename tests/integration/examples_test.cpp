@@ -17,6 +17,7 @@
 #include "core/temporary_folder.hpp"
 #include "digest_file.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
 #include "models/model_folder.hpp"
 #include "models/trained_model.hpp"

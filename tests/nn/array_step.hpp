@@ -11,6 +11,7 @@
 #include <torch/types.h>
 
 #include "core/seed.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "nn/transformer.hpp"
 #include "ops/torch_compat.hpp"
 

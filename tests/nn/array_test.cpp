@@ -17,6 +17,7 @@
 #include "core/temporary_folder.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "mechanisms.hpp"
 #include "nn/attention.hpp"
 #include "ops/memory.hpp"

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
 #include "lone_layer.hpp"
 #include "mechanisms.hpp"
@@ -194,7 +195,7 @@ void expect_gradients(const Mechanism& mechanism, Semantics semantics, Numerical
 TEST(AttentionLayer, GradientsEqualFiniteDifferences) {
   for (const auto semantics : both_semantics()) {
     for (auto mechanism : single_options(semantics)) {
-      mechanism.attention_dropout = 0.2;
+      mechanism.set("attention_dropout", 0.2);
       expect_gradients(mechanism, semantics, NumericalMode::reference);
       expect_gradients(mechanism, semantics, NumericalMode::exact);
     }
@@ -204,7 +205,7 @@ TEST(AttentionLayer, GradientsEqualFiniteDifferences) {
 TEST(AttentionLayer, AdditiveInSeveralPieces) {
   // 40 tokens of 2 x 64 x 64 heads: more than one piece of rows.
   auto mechanism = vanilla_mechanism(Semantics::corrected);
-  mechanism.similarity = "additive";
+  mechanism.set("similarity", "additive");
   std::vector<Parameter> parameters;
   const AttentionShape shape{256, 4, 40};
   const auto similarity = similarities().at("additive").make({shape}, ParameterScope(parameters));
@@ -241,7 +242,7 @@ TEST(AttentionLayer, AdditiveInSeveralPieces) {
 TEST(AttentionLayer, TemperatureCancelsUnderReluNorm) {
   for (const auto semantics : both_semantics()) {
     for (auto mechanism : paper_mechanisms(semantics)) {
-      if (mechanism.normalization != "relu_norm") continue;
+      if (mechanism.word("normalization") != "relu_norm") continue;
       Layer layer(mechanism, semantics);
       Layer fixed(canonical(mechanism, semantics), semantics);
       for (auto& parameter : fixed.parameters) {
@@ -262,7 +263,7 @@ TEST(AttentionLayer, TemperatureCancelsUnderReluNorm) {
 TEST(AttentionLayer, TemperatureMattersUnderSoftmax) {
   auto mechanism = vanilla_mechanism(Semantics::corrected);
   Layer layer(mechanism, Semantics::corrected);
-  mechanism.temperature = "learned";
+  mechanism.set("temperature", "learned");
   Layer other(mechanism, Semantics::corrected);
   EXPECT_GT((layer.loss() - other.loss()).abs().item<double>(), 1e-3);
 }
@@ -277,7 +278,7 @@ TEST(AttentionLayer, OutputsOfAPrefixStayUnlessThePublishedTopK) {
       const bool same = prefix.allclose(whole.slice(1, 0, 7), 1e-10, 1e-10);
       bool promised = true;
       for (const auto& gene : component_genes()) {
-        promised = promised && components().at(gene, mechanism.component(gene)).prefix_consistent;
+        promised = promised && components().at(gene, mechanism.word(gene)).prefix_consistent;
       }
       EXPECT_EQ(same, promised) << to_string(mechanism);
     }
@@ -292,7 +293,7 @@ TEST(AttentionLayer, ParametersAreAsDescribed) {
       const LoneLayer layer(mechanism, shape, semantics, ParameterScope(parameters));
       std::int64_t expected = 4 * 24 * 24 + 4 * 24;
       for (const auto& gene : component_genes()) {
-        expected += components().at(gene, mechanism.component(gene)).parameters(shape);
+        expected += components().at(gene, mechanism.word(gene)).parameters(shape);
       }
       std::int64_t built = 0;
       for (const auto& parameter : parameters) built += parameter.tensor.numel();
@@ -321,7 +322,7 @@ TEST(AttentionLayer, EveryDescriptionHasAModuleAndASummary) {
 
 TEST(AttentionLayer, UnknownKeyNamesTheKnownOnes) {
   auto mechanism = vanilla_mechanism(Semantics::corrected);
-  mechanism.gating = "output_gat";
+  mechanism.set("gating", "output_gat");
   std::vector<Parameter> parameters;
   EXPECT_EQ(message_of<InputError>([&] {
               const LoneLayer layer(mechanism, {8, 2, 6}, Semantics::corrected,
@@ -344,7 +345,7 @@ TEST(Start, OfEveryOptionUnderEitherSemantics) {
   using enum Semantics;
   const auto start = [](Semantics semantics, const char* gene, const char* key) {
     auto mechanism = vanilla_mechanism(semantics);
-    mechanism.component(gene) = key;
+    mechanism.set(gene, key);
     return started(mechanism, semantics);
   };
   const auto expect_constant = [](const torch::Tensor& tensor, double value) {
@@ -390,10 +391,10 @@ TEST(Start, TemperatureSuitsTheSimilarity) {
   // All corrected temperatures start as the fixed one, whatever the similarity.
   for (const auto& similarity : similarities().keys()) {
     auto mechanism = vanilla_mechanism(Semantics::corrected);
-    mechanism.similarity = similarity;
+    mechanism.set("similarity", similarity);
     torch::Tensor expected;
     for (const auto* temperature : {"fixed", "learned", "per_query"}) {
-      mechanism.temperature = temperature;
+      mechanism.set("temperature", temperature);
       std::vector<Parameter> parameters;
       LoneLayer layer(mechanism, shape, Semantics::corrected, ParameterScope(parameters));
       initialise(parameters, {{1, 0}});

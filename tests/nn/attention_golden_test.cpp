@@ -6,6 +6,7 @@
 #include <torch/cuda.h>
 #include <torch/types.h>
 
+#include "genotype/mechanism_name.hpp"
 #include "golden_cases.hpp"
 #include "lone_layer.hpp"
 #include "places.hpp"

@@ -27,11 +27,8 @@ inline torch::Tensor noise(at::IntArrayRef sizes, std::uint64_t seed) {
 
 inline Mechanism vanilla() {
   Mechanism mechanism;
-  mechanism.similarity = "dot";
-  mechanism.normalization = "softmax";
-  mechanism.gating = "none";
-  mechanism.temperature = "fixed";
-  mechanism.bias = "none";
+  mechanism.set("attention_dropout", 0.0);
+  mechanism.set("bias", "none");
   return mechanism;
 }
 
@@ -61,7 +58,7 @@ struct Layer {
     AttentionShape shape;
     shape.width = 16;
     shape.heads = heads;
-    shape.kv_heads = mechanism.kv_heads;
+    shape.kv_heads = mechanism.integer("kv_heads");
     shape.context = 9;
     return shape;
   }

@@ -19,30 +19,38 @@ namespace {
 /// Each option of attention of the wide space, and some together.
 std::map<std::string, Mechanism> options_of_attention() {
   return {
-      {"rope", with([](auto& m) { m.position = "rope"; })},
-      {"half a rope", with([](auto& m) { m.position = "rope", m.rope_fraction = 0.5; })},
-      {"alibi", with([](auto& m) { m.position = "alibi"; })},
-      {"t5", with([](auto& m) { m.position = "t5", m.t5_buckets = 6, m.t5_distance = 8; })},
-      {"window", with([](auto& m) { m.pattern = "window", m.window = 3; })},
-      {"globals", with([](auto& m) { m.pattern = "window", m.window = 2, m.globals = 2; })},
-      {"two key heads", with([](auto& m) { m.kv_heads = 2; })},
-      {"qk_norm", with([](auto& m) { m.qk_norm = "rms"; })},
-      {"head_norm", with([](auto& m) { m.head_norm = "rms"; })},
-      {"conv", with([](auto& m) { m.conv = 3; })},
-      {"forget gates", with([](auto& m) { m.decay = "scalar"; })},
-      {"l2", with([](auto& m) { m.similarity = "l2"; })},
-      {"sink", with([](auto& m) { m.normalization = "sink"; })},
-      {"sigmoid", with([](auto& m) { m.normalization = "sigmoid_attn"; })},
-      {"relu_n", with([](auto& m) { m.normalization = "relu_n"; })},
-      {"log_length", with([](auto& m) { m.temperature = "log_length"; })},
-      {"elementwise", with([](auto& m) { m.gating = "elementwise_gate"; })},
-      {"headwise", with([](auto& m) { m.gating = "headwise_gate"; })},
-      {"top_k in a window",
-       with([](auto& m) { m.normalization = "top_k", m.pattern = "window", m.window = 5; })},
+      {"rope", with([](auto& m) { m.set("position", "rope"); })},
+      {"half a rope",
+       with([](auto& m) { m.set("position", "rope"), m.set("rope_fraction", 0.5); })},
+      {"alibi", with([](auto& m) { m.set("position", "alibi"); })},
+      {"t5", with([](auto& m) {
+         m.set("position", "t5"), m.set("t5_buckets", 6), m.set("t5_distance", 8);
+       })},
+      {"window", with([](auto& m) { m.set("pattern", "window"), m.set("window", 3); })},
+      {"globals",
+       with([](auto& m) { m.set("pattern", "window"), m.set("window", 2), m.set("globals", 2); })},
+      {"two key heads", with([](auto& m) { m.set("kv_heads", 2); })},
+      {"qk_norm", with([](auto& m) { m.set("qk_norm", "rms"); })},
+      {"head_norm", with([](auto& m) { m.set("head_norm", "rms"); })},
+      {"conv", with([](auto& m) { m.set("conv", 3); })},
+      {"forget gates", with([](auto& m) { m.set("decay", "scalar"); })},
+      {"l2", with([](auto& m) { m.set("similarity", "l2"); })},
+      {"sink", with([](auto& m) { m.set("normalization", "sink"); })},
+      {"sigmoid", with([](auto& m) { m.set("normalization", "sigmoid_attn"); })},
+      {"relu_n", with([](auto& m) { m.set("normalization", "relu_n"); })},
+      {"log_length", with([](auto& m) { m.set("temperature", "log_length"); })},
+      {"elementwise", with([](auto& m) { m.set("gating", "elementwise_gate"); })},
+      {"headwise", with([](auto& m) { m.set("gating", "headwise_gate"); })},
+      {"top_k in a window", with([](auto& m) {
+         m.set("normalization", "top_k"), m.set("pattern", "window"), m.set("window", 5);
+       })},
       {"many", with([](auto& m) {
-         m.kv_heads = 2, m.qk_norm = "rms", m.position = "rope", m.decay = "scalar";
-         m.normalization = "sink", m.temperature = "log_length", m.gating = "headwise_gate";
-         m.head_norm = "rms", m.conv = 4, m.pattern = "window", m.window = 4, m.globals = 1;
+         m.set("kv_heads", 2), m.set("qk_norm", "rms"), m.set("position", "rope"),
+             m.set("decay", "scalar");
+         m.set("normalization", "sink"), m.set("temperature", "log_length"),
+             m.set("gating", "headwise_gate");
+         m.set("head_norm", "rms"), m.set("conv", 4), m.set("pattern", "window"),
+             m.set("window", 4), m.set("globals", 1);
        })},
   };
 }
@@ -107,17 +115,17 @@ void expect_exact_equals_reference(const Mechanism& mechanism, const std::string
 TEST(AttentionOptions, OfSharedKeysInWindowsEqualTheReferenceInTheFusedKernel) {
   auto mechanisms = options_of_attention();
   for (const auto* similarity : {"additive", "bilinear", "cosine", "silu_dot"}) {
-    mechanisms[similarity] = with([&](auto& m) { m.similarity = similarity; });
+    mechanisms[similarity] = with([&](auto& m) { m.set("similarity", similarity); });
     mechanisms[std::string("many ") + similarity] = mechanisms.at("many");
-    mechanisms[std::string("many ") + similarity].similarity = similarity;
+    mechanisms[std::string("many ") + similarity].set("similarity", similarity);
   }
   for (const auto& [name, mechanism] : mechanisms) {
     for (const std::int64_t kv_heads : {1, 2}) {
       for (const std::int64_t window : {0, 7}) {
         auto own = mechanism;
-        own.kv_heads = kv_heads;
-        own.attention_dropout = 0.2;
-        if (window > 0) own.pattern = "window", own.window = window;
+        own.set("kv_heads", kv_heads);
+        own.set("attention_dropout", 0.2);
+        if (window > 0) own.set("pattern", "window"), own.set("window", window);
         expect_exact_equals_reference(own, name + ", " + std::to_string(kv_heads) +
                                                " key heads, window " + std::to_string(window));
       }
@@ -138,8 +146,8 @@ std::int64_t peak_bytes(const Mechanism& mechanism, std::int64_t tokens) {
 TEST(AttentionOptions, InAWindowNeedMemoryInProportionToTheTokens) {
   for (const auto& [name, mechanism] : options_of_attention()) {
     auto in_window = mechanism;
-    in_window.pattern = "window";
-    in_window.window = 7;
+    in_window.set("pattern", "window");
+    in_window.set("window", 7);
     const auto few = peak_bytes(in_window, 1024);
     const auto many = peak_bytes(in_window, 4096);
     EXPECT_LE(static_cast<double>(many), 4.4 * static_cast<double>(few)) << name;
@@ -147,21 +155,21 @@ TEST(AttentionOptions, InAWindowNeedMemoryInProportionToTheTokens) {
 }
 
 TEST(AttentionOptions, SharedKeyHeadsAreRepeatedRows) {
-  Layer shared(with([](auto& m) { m.kv_heads = 2; }));
+  Layer shared(with([](auto& m) { m.set("kv_heads", 2); }));
   Layer own(vanilla());
   for (const auto* name : {"k_proj.weight", "v_proj.weight"}) {
     const auto rows = shared[name].view({1, 2, 1, 4, 16}).expand({1, 2, 2, 4, 16});
     own.set(name, rows.reshape({1, 16, 16}));
   }
   expect_equal(shared, own);
-  Layer all(with([](auto& m) { m.kv_heads = 4; }));
+  Layer all(with([](auto& m) { m.set("kv_heads", 4); }));
   Layer none(vanilla());
   expect_equal(all, none, 0.0);
 }
 
 TEST(AttentionOptions, NormalisedQueriesAndKeysHaveNoScale) {
-  Layer layer(with([](auto& m) { m.qk_norm = "rms"; }));
-  Layer large(with([](auto& m) { m.qk_norm = "rms"; }));
+  Layer layer(with([](auto& m) { m.set("qk_norm", "rms"); }));
+  Layer large(with([](auto& m) { m.set("qk_norm", "rms"); }));
   large.set("q_proj.weight", layer["q_proj.weight"] * 1000.0);
   large.set("k_proj.weight", layer["k_proj.weight"] * 1000.0);
   expect_equal(layer, large, 1e-3);  // but for the epsilon
@@ -172,7 +180,7 @@ TEST(AttentionOptions, RotatedScoresDependOnTheDistanceAlone) {
     LayerContext context;
     context.shape.width = 32;
     context.shape.heads = 4;
-    context.shape.sizes.rope_fraction = fraction;
+    context.shape.sizes.set("rope_fraction", fraction);
     std::vector<Parameter> parameters;
     const auto rope = positions().at("rope").make(context, ParameterScope(parameters));
     const auto q = noise({1, 1, 1, 4, 8}, 1).expand({1, 1, 12, 4, 8});
@@ -187,14 +195,14 @@ TEST(AttentionOptions, RotatedScoresDependOnTheDistanceAlone) {
 }
 
 TEST(AttentionOptions, EqualBiasesOfDistancesAreNone) {
-  Layer biased(with([](auto& m) { m.position = "t5"; }));
+  Layer biased(with([](auto& m) { m.set("position", "t5"); }));
   Layer none(vanilla());
   biased.fill("relative_bias.weight", 0.7);
   expect_equal(biased, none);
 }
 
 /// The buckets of distances below `tokens`.
-std::vector<std::int64_t> t5_buckets_of(const Sizes& sizes, std::int64_t tokens) {
+std::vector<std::int64_t> t5_buckets_of(const Mechanism& sizes, std::int64_t tokens) {
   LayerContext context;
   context.shape.heads = 1;
   context.shape.sizes = sizes;
@@ -202,7 +210,7 @@ std::vector<std::int64_t> t5_buckets_of(const Sizes& sizes, std::int64_t tokens)
   const auto t5 = positions().at("t5").make(context, ParameterScope(parameters));
   const at::NoGradGuard no_grad;
   auto& table = parameters.front().tensor;
-  table.copy_(at::arange(sizes.t5_buckets).view({1, -1, 1}));
+  table.copy_(at::arange(sizes.integer("t5_buckets")).view({1, -1, 1}));
   const auto buckets = t5->distance_biases(tokens, table)[0][0].to(at::kLong).contiguous();
   return {buckets.data_ptr<std::int64_t>(), buckets.data_ptr<std::int64_t>() + tokens};
 }
@@ -231,9 +239,9 @@ TEST(AttentionOptions, DistancesShareBucketsExactlyByTheirLogarithms) {
   for (std::int64_t exact = 1; exact <= 32; ++exact) {
     for (const auto far : distances) {
       if (far <= exact) continue;
-      Sizes sizes;
-      sizes.t5_buckets = 2 * exact;
-      sizes.t5_distance = far;
+      Mechanism sizes;
+      sizes.set("t5_buckets", 2 * exact);
+      sizes.set("t5_distance", far);
       const auto buckets = t5_buckets_of(sizes, far + 2);
       const auto reaches = [&](std::int64_t distance, std::int64_t k) {
         const auto ours = product_of_powers(distance, exact, exact, k);
@@ -257,8 +265,8 @@ TEST(AttentionOptions, DistancesShareBucketsExactlyByTheirLogarithms) {
 }
 
 TEST(AttentionOptions, AlibiIsForgetGatesOfOneStrengthEach) {
-  Layer alibi(with([](auto& m) { m.position = "alibi"; }));
-  Layer forget(with([](auto& m) { m.decay = "scalar"; }));
+  Layer alibi(with([](auto& m) { m.set("position", "alibi"); }));
+  Layer forget(with([](auto& m) { m.set("decay", "scalar"); }));
   forget.fill("forget.weight", 0.0);
   std::vector<double> logits;
   for (int h = 0; h < 4; ++h) logits.push_back(-std::log(std::expm1(std::exp2(-2.0 * (h + 1)))));
@@ -267,7 +275,7 @@ TEST(AttentionOptions, AlibiIsForgetGatesOfOneStrengthEach) {
 }
 
 TEST(AttentionOptions, OpenForgetGatesAreNone) {
-  Layer forget(with([](auto& m) { m.decay = "scalar"; }));
+  Layer forget(with([](auto& m) { m.set("decay", "scalar"); }));
   Layer none(vanilla());
   forget.fill("forget.weight", 0.0);
   forget.fill("forget.bias", 60.0);
@@ -289,18 +297,18 @@ TEST(AttentionOptions, DecaysOfLongSequencesAreExactInFloat) {
 }
 
 TEST(AttentionOptions, SinksOfNoWeightAreSoftmaxAndOfZeroSoftmax1) {
-  Layer sink(with([](auto& m) { m.normalization = "sink"; }));
+  Layer sink(with([](auto& m) { m.set("normalization", "sink"); }));
   Layer softmax(vanilla());
   sink.fill("sink", -1e3);
   expect_equal(sink, softmax);
-  Layer softmax1(with([](auto& m) { m.normalization = "softmax1"; }));
+  Layer softmax1(with([](auto& m) { m.set("normalization", "softmax1"); }));
   sink.fill("sink", 0.0);
   expect_equal(sink, softmax1);
 }
 
 TEST(AttentionOptions, WeightsAreOfVisibleKeys) {
-  Sizes sizes;
-  sizes.window = 5;
+  Mechanism sizes;
+  sizes.set("window", 5);
   LayerContext context;
   context.shape.sizes = sizes;
   std::vector<Parameter> parameters;
@@ -324,10 +332,10 @@ TEST(AttentionOptions, WeightsAreOfVisibleKeys) {
 }
 
 TEST(AttentionOptions, WindowsShowSoManyTokens) {
-  Layer wide(with([](auto& m) { m.pattern = "window", m.window = 9; }));
+  Layer wide(with([](auto& m) { m.set("pattern", "window"), m.set("window", 9); }));
   Layer full(vanilla());
   expect_equal(wide, full, 0.0);
-  Layer window(with([](auto& m) { m.pattern = "window", m.window = 3; }));
+  Layer window(with([](auto& m) { m.set("pattern", "window"), m.set("window", 3); }));
   const auto y = window(input());
   auto changed = input().clone();
   changed.select(1, 2).mul_(-2.0);
@@ -340,13 +348,13 @@ TEST(AttentionOptions, WindowsShowSoManyTokens) {
 TEST(AttentionOptions, OpenGatesAreNoneAndHeadwiseOnesRepeatRows) {
   Layer none(vanilla());
   for (const auto* gating : {"elementwise_gate", "headwise_gate"}) {
-    Layer open(with([&](auto& m) { m.gating = gating; }));
+    Layer open(with([&](auto& m) { m.set("gating", gating); }));
     open.fill("head_gate.weight", 0.0);
     open.fill("head_gate.bias", 60.0);
     expect_equal(open, none);
   }
-  Layer headwise(with([](auto& m) { m.gating = "headwise_gate"; }));
-  Layer elementwise(with([](auto& m) { m.gating = "elementwise_gate"; }));
+  Layer headwise(with([](auto& m) { m.set("gating", "headwise_gate"); }));
+  Layer elementwise(with([](auto& m) { m.set("gating", "elementwise_gate"); }));
   elementwise.set("head_gate.weight", headwise["head_gate.weight"].repeat_interleave(4, 1));
   elementwise.set("head_gate.bias", headwise["head_gate.bias"].repeat_interleave(4, 1));
   expect_equal(headwise, elementwise);
@@ -396,7 +404,7 @@ TEST(AttentionOptions, StartAsSpecified) {
 TEST(AttentionOptions, WordsForBiasesNameTheProjectionsThatHaveOne) {
   const std::map<std::string, std::size_t> counts{{"bias", 4}, {"no_bias", 1}, {"none", 0}};
   for (const auto& [word, count] : counts) {
-    const auto values = started(with([&bias = word](auto& m) { m.bias = bias; }));
+    const auto values = started(with([&bias = word](auto& m) { m.set("bias", bias); }));
     EXPECT_EQ(values.size(), 4 + count) << word;
     EXPECT_EQ(values.contains("q_proj.bias"), word == "bias");
     EXPECT_EQ(values.contains("out_proj.bias"), word != "none");
@@ -404,29 +412,30 @@ TEST(AttentionOptions, WordsForBiasesNameTheProjectionsThatHaveOne) {
 }
 
 TEST(AttentionOptions, OfOneShapeMayBeInOneArray) {
-  const auto rope = with([](auto& m) { m.position = "rope"; });
+  const auto rope = with([](auto& m) { m.set("position", "rope"); });
   EXPECT_TRUE(same_shapes(vanilla(), rope));
-  EXPECT_FALSE(same_shapes(vanilla(), with([](auto& m) { m.kv_heads = 2; })));
-  EXPECT_FALSE(same_shapes(vanilla(), with([](auto& m) { m.conv = 4; })));
-  EXPECT_FALSE(same_shapes(vanilla(), with([](auto& m) { m.heads = 2; })));
+  EXPECT_FALSE(same_shapes(vanilla(), with([](auto& m) { m.set("kv_heads", 2); })));
+  EXPECT_FALSE(same_shapes(vanilla(), with([](auto& m) { m.set("conv", 4); })));
+  EXPECT_FALSE(same_shapes(vanilla(), with([](auto& m) { m.set("heads", 2); })));
 }
 
 TEST(AttentionOptions, InAnArrayComputeWhatEachComputesAlone) {
   auto mechanisms = options_of_attention();
-  mechanisms["biases, sums and sinks"] =
-      with([](auto& m) { m.position = "t5", m.decay = "scalar", m.normalization = "sink"; });
+  mechanisms["biases, sums and sinks"] = with([](auto& m) {
+    m.set("position", "t5"), m.set("decay", "scalar"), m.set("normalization", "sink");
+  });
   std::vector<Mechanism> all;
   for (int twice = 0; twice < 2; ++twice) {
     for (const auto& [name, mechanism] : mechanisms) {
       if (!same_shapes(mechanism, vanilla())) continue;
       all.push_back(mechanism);
-      all.back().attention_dropout = 0.2;
+      all.back().set("attention_dropout", 0.2);
     }
   }
   expect_same_alone(all, NumericalMode::reference);
   expect_same_alone(all, NumericalMode::exact);
   for (const auto* similarity : {"dot", "additive", "bilinear", "cosine", "silu_dot"}) {
-    all.push_back(with([&](auto& m) { m.similarity = similarity; }));
+    all.push_back(with([&](auto& m) { m.set("similarity", similarity); }));
   }
   expect_same_alone(all, NumericalMode::exact, 40);
 }
@@ -435,20 +444,21 @@ TEST(AttentionOptions, WithSharedKeysInAnArrayComputeWhatEachComputesAlone) {
   std::vector<Mechanism> all;
   for (const auto* gating : {"none", "headwise_gate", "elementwise_gate"}) {
     all.push_back(with([&](auto& m) {
-      m.kv_heads = 2, m.conv = 4, m.gating = gating, m.qk_norm = gating[0] == 'n' ? "none" : "rms";
-      m.position = gating[0] == 'h' ? "none" : "rope", m.temperature = "log_length";
+      m.set("kv_heads", 2), m.set("conv", 4), m.set("gating", gating),
+          m.set("qk_norm", gating[0] == 'n' ? "none" : "rms");
+      m.set("position", gating[0] == 'h' ? "none" : "rope"), m.set("temperature", "log_length");
     }));
   }
   expect_same_alone(all, NumericalMode::reference);
   expect_same_alone(all, NumericalMode::exact);
   for (const auto& [name, mechanism] : options_of_attention()) {
     all.push_back(mechanism);
-    all.back().kv_heads = 2;
-    all.back().conv = 4;
+    all.back().set("kv_heads", 2);
+    all.back().set("conv", 4);
   }
   for (const auto* similarity : {"additive", "bilinear", "cosine", "silu_dot", "additive"}) {
     all.push_back(options_of_attention().at("many"));
-    all.back().similarity = similarity;
+    all.back().set("similarity", similarity);
   }
   expect_same_alone(all, NumericalMode::exact, 40);
 }

@@ -17,6 +17,7 @@
 #include "array_step.hpp"
 #include "attention_layers.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
 #include "nn/parts/hashed_keys.hpp"
 #include "nn/parts/smear.hpp"
 #include "nn/transformer.hpp"
@@ -27,19 +28,25 @@ namespace {
 /// Options that operations compute in every mode: by the fused kernel none has a form.
 std::map<std::string, Mechanism> without_fused_form() {
   return {
-      {"stick_breaking", with([](auto& m) { m.normalization = "stick_breaking"; })},
+      {"stick_breaking", with([](auto& m) { m.set("normalization", "stick_breaking"); })},
       {"stick_breaking in a window", with([](auto& m) {
-         m.normalization = "stick_breaking", m.pattern = "window", m.window = 3, m.globals = 1;
+         m.set("normalization", "stick_breaking"), m.set("pattern", "window"), m.set("window", 3),
+             m.set("globals", 1);
        })},
-      {"strided", with([](auto& m) { m.pattern = "strided", m.stride = 3; })},
-      {"bigbird", with([](auto& m) { m.pattern = "bigbird", m.block = 2, m.random = 1; })},
+      {"strided", with([](auto& m) { m.set("pattern", "strided"), m.set("stride", 3); })},
+      {"bigbird", with([](auto& m) {
+         m.set("pattern", "bigbird"), m.set("pattern_block", 2), m.set("random", 1);
+       })},
       {"bigbird with counts", with([](auto& m) {
-         m.pattern = "bigbird", m.block = 1, m.globals = 1, m.random = 2;
-         m.temperature = "log_length", m.normalization = "top_k", m.position = "alibi";
+         m.set("pattern", "bigbird"), m.set("pattern_block", 1), m.set("globals", 1),
+             m.set("random", 2);
+         m.set("temperature", "log_length"), m.set("normalization", "top_k"),
+             m.set("position", "alibi");
        })},
-      {"soft_cap", with([](auto& m) { m.soft_cap = 1; })},
+      {"soft_cap", with([](auto& m) { m.set("soft_cap", 1); })},
       {"soft_cap with counts", with([](auto& m) {
-         m.soft_cap = 1, m.temperature = "log_length", m.position = "t5", m.decay = "scalar";
+         m.set("soft_cap", 1), m.set("temperature", "log_length"), m.set("position", "t5"),
+             m.set("decay", "scalar");
        })},
   };
 }
@@ -47,28 +54,31 @@ std::map<std::string, Mechanism> without_fused_form() {
 /// Of queries that are keys.
 std::map<std::string, Mechanism> hashed() {
   const auto lsh = [](const Change& change) {
-    auto mechanism = with([](auto& m) { m.pattern = "lsh", m.block = 2, m.rounds = 2; });
+    auto mechanism = with(
+        [](auto& m) { m.set("pattern", "lsh"), m.set("pattern_block", 2), m.set("rounds", 2); });
     change(mechanism);
     return mechanism;
   };
   return {
       {"lsh", lsh([](auto&) {})},
-      {"lsh of one round", lsh([](auto& m) { m.rounds = 1, m.buckets = 2; })},
+      {"lsh of one round", lsh([](auto& m) { m.set("rounds", 1), m.set("buckets", 2); })},
       {"lsh with counts", lsh([](auto& m) {
-         m.temperature = "log_length", m.normalization = "sigmoid_attn", m.decay = "scalar";
+         m.set("temperature", "log_length"), m.set("normalization", "sigmoid_attn"),
+             m.set("decay", "scalar");
        })},
-      {"lsh, top_k", lsh([](auto& m) { m.normalization = "top_k", m.head_norm = "rms"; })},
-      {"lsh, stick_breaking", lsh([](auto& m) { m.normalization = "stick_breaking"; })},
+      {"lsh, top_k",
+       lsh([](auto& m) { m.set("normalization", "top_k"), m.set("head_norm", "rms"); })},
+      {"lsh, stick_breaking", lsh([](auto& m) { m.set("normalization", "stick_breaking"); })},
   };
 }
 
 /// Around the fused kernel.
 std::map<std::string, Mechanism> of_values() {
   return {
-      {"value_exclusion", with([](auto& m) { m.value_exclusion = 1; })},
+      {"value_exclusion", with([](auto& m) { m.set("value_exclusion", 1); })},
       {"value_exclusion, gated", with([](auto& m) {
-         m.value_exclusion = 1, m.gating = "headwise_gate", m.head_norm = "rms";
-         m.position = "rope";
+         m.set("value_exclusion", 1), m.set("gating", "headwise_gate"), m.set("head_norm", "rms");
+         m.set("position", "rope");
        })},
   };
 }
@@ -78,7 +88,7 @@ std::map<std::string, Mechanism> all_options() {
   all.merge(hashed());
   all.merge(of_values());
   all["value_exclusion of shared keys"] =
-      with([](auto& m) { m.value_exclusion = 1, m.kv_heads = 2; });
+      with([](auto& m) { m.set("value_exclusion", 1), m.set("kv_heads", 2); });
   return all;
 }
 
@@ -104,7 +114,7 @@ TEST(AttentionPatterns, AreTheSameInEveryMode) {
     Layer reference(mechanism);
     Layer exact(mechanism, NumericalMode::exact);
     expect_equal(reference, exact);
-    EXPECT_EQ(fused_forms(mechanism).attention, mechanism.value_exclusion == 1);
+    EXPECT_EQ(fused_forms(mechanism).attention, mechanism.integer("value_exclusion") == 1);
   }
 }
 
@@ -113,7 +123,7 @@ std::vector<Mechanism> twice(const std::map<std::string, Mechanism>& options) {
   for (int time = 0; time < 2; ++time) {
     for (const auto& [name, mechanism] : options) {
       all.push_back(mechanism);
-      all.back().attention_dropout = 0.2;
+      all.back().set("attention_dropout", 0.2);
     }
   }
   return all;
@@ -146,7 +156,7 @@ TEST(AttentionPatterns, OfOtherShapesAreInNoArray) {
 TEST(AttentionPatterns, SticksAreBrokenFromTheNewestKeyBackwards) {
   std::vector<Parameter> parameters;
   LayerContext context;
-  context.shape.sizes.window = 4;
+  context.shape.sizes.set("window", 4);
   const auto keys = at::empty({1, 1, 1, 9, 1});
   const auto visible =
       patterns().at("window").make(context, ParameterScope(parameters))->visible(keys, 0);
@@ -184,7 +194,7 @@ TEST(AttentionPatterns, SticksOfLargeScoresAreFinite) {
 
 // ---- patterns
 
-torch::Tensor shown(const std::string& key, const Sizes& sizes, std::int64_t tokens,
+torch::Tensor shown(const std::string& key, const Mechanism& sizes, std::int64_t tokens,
                     std::int64_t layer = 0, std::int64_t first = 0) {
   LayerContext context;
   context.shape.width = 16;
@@ -201,11 +211,17 @@ torch::Tensor shown(const std::string& key, const Sizes& sizes, std::int64_t tok
 TEST(AttentionPatterns, ThatShowEverythingAreFull) {
   Layer full(vanilla());
   const std::map<std::string, Mechanism> wide{
-      {"stride 1", with([](auto& m) { m.pattern = "strided", m.stride = 1; })},
-      {"stride 9", with([](auto& m) { m.pattern = "strided", m.stride = 9; })},
-      {"globals", with([](auto& m) { m.pattern = "bigbird", m.block = 2, m.globals = 5; })},
-      {"random", with([](auto& m) { m.pattern = "bigbird", m.block = 2, m.random = 3; })},
-      {"one block", with([](auto& m) { m.pattern = "bigbird", m.block = 9, m.random = 0; })}};
+      {"stride 1", with([](auto& m) { m.set("pattern", "strided"), m.set("stride", 1); })},
+      {"stride 9", with([](auto& m) { m.set("pattern", "strided"), m.set("stride", 9); })},
+      {"globals", with([](auto& m) {
+         m.set("pattern", "bigbird"), m.set("pattern_block", 2), m.set("globals", 5);
+       })},
+      {"random", with([](auto& m) {
+         m.set("pattern", "bigbird"), m.set("pattern_block", 2), m.set("random", 3);
+       })},
+      {"one block", with([](auto& m) {
+         m.set("pattern", "bigbird"), m.set("pattern_block", 9), m.set("random", 0);
+       })}};
   for (const auto& [name, mechanism] : wide) {
     SCOPED_TRACE(name);
     Layer layer(mechanism);
@@ -214,11 +230,11 @@ TEST(AttentionPatterns, ThatShowEverythingAreFull) {
 }
 
 TEST(AttentionPatterns, RowsFromAPlaceOnAreThoseOfAll) {
-  Sizes sizes;
-  sizes.window = 5;
-  sizes.globals = 1;
-  sizes.stride = 3;
-  sizes.block = 2;
+  Mechanism sizes;
+  sizes.set("window", 5);
+  sizes.set("globals", 1);
+  sizes.set("stride", 3);
+  sizes.set("pattern_block", 2);
   for (const auto* key : {"full", "window", "strided", "bigbird"}) {
     const auto all = shown(key, sizes, 23);
     for (const std::int64_t first : {1, 7, 22}) {
@@ -230,10 +246,10 @@ TEST(AttentionPatterns, RowsFromAPlaceOnAreThoseOfAll) {
 
 /// The blocks that a head shows, of blocks of one token.
 std::vector<std::int64_t> blocks_of(std::int64_t layer, std::int64_t head, std::int64_t own) {
-  Sizes sizes;
-  sizes.block = 1;
-  sizes.globals = 1;
-  sizes.random = 3;
+  Mechanism sizes;
+  sizes.set("pattern_block", 1);
+  sizes.set("globals", 1);
+  sizes.set("random", 3);
   const auto row = shown("bigbird", sizes, 21, layer)[head][own];
   std::vector<std::int64_t> blocks;
   for (std::int64_t j = 0; j < 21; ++j) {
@@ -270,7 +286,7 @@ class OneBucket final : public HashedKeys {
 NAS_REGISTER_PATTERN(OneBucket, .key = "one_bucket", .summary = "lsh without rotations");
 
 TEST(AttentionPatterns, OneBucketIsAttentionOfSharedQueriesWithoutTheDiagonal) {
-  Layer layer(with([](auto& m) { m.pattern = "one_bucket"; }));
+  Layer layer(with([](auto& m) { m.set("pattern", "one_bucket"); }));
   const auto heads = [&](const char* name) {
     return input().matmul(layer[name][0].t()).view({2, 9, 4, 4}).transpose(1, 2);
   };
@@ -286,10 +302,10 @@ TEST(AttentionPatterns, OneBucketIsAttentionOfSharedQueriesWithoutTheDiagonal) {
 }
 
 TEST(AttentionPatterns, HashesShowTheNewestEqualKeys) {
-  Sizes sizes;
-  sizes.block = 2;
-  sizes.rounds = 3;
-  sizes.buckets = 6;
+  Mechanism sizes;
+  sizes.set("pattern_block", 2);
+  sizes.set("rounds", 3);
+  sizes.set("buckets", 6);
   LayerContext context;
   context.shape.width = 16;
   context.shape.heads = 4;
@@ -317,9 +333,13 @@ TEST(AttentionPatterns, HashesShowTheNewestEqualKeys) {
 // ---- what is done to scores and values
 
 TEST(AttentionPatterns, SoftCapsBoundScores) {
-  Layer layer(with([](auto& m) { m.soft_cap = 2; }));
-  const auto projected = [&](const torch::Tensor& x, const std::string& part) {
-    return x.matmul(layer[part + ".weight"][0].t()).detach();
+  const auto scores_of = [](std::int64_t cap) {
+    Layer layer(with([&](auto& m) { m.set("soft_cap", cap); }));
+    AttentionRecord record;
+    Pass pass;
+    pass.record = &record;
+    (void)layer.layer.forward(input(), input(), pass, 0);
+    return record.layers.at(0).scores;
   };
   const auto heads_of = [&](const std::string& part) {
     return projected(input(), part).view({2, 9, 4, 4}).transpose(1, 2);
@@ -332,12 +352,12 @@ TEST(AttentionPatterns, SoftCapsBoundScores) {
   const auto mixed = weights.matmul(heads_of("v_proj")).transpose(1, 2).flatten(2);
   EXPECT_TRUE(layer(input()).allclose(projected(mixed, "out_proj"), 1e-12, 1e-12));
   Layer none(vanilla());
-  Layer wide(with([](auto& m) { m.soft_cap = 65536; }));
+  Layer wide(with([](auto& m) { m.set("soft_cap", 65536); }));
   expect_equal(none, wide, 1e-6);
 }
 
 TEST(AttentionPatterns, ExcludedValuesLeaveWhatIsAcrossThem) {
-  Layer layer(with([](auto& m) { m.value_exclusion = 1; }));
+  Layer layer(with([](auto& m) { m.set("value_exclusion", 1); }));
   Layer plain(vanilla());
   layer.set("out_proj.weight", at::eye(16, kDouble).unsqueeze(0));
   plain.set("out_proj.weight", at::eye(16, kDouble).unsqueeze(0));
@@ -434,7 +454,8 @@ TEST(AttentionPatterns, WhatBeginsWithNoShareIsAbsent) {
 TEST(AttentionPatterns, ValuesHaveAShareOfTheTokensRow) {
   for (const std::int64_t key_heads : {4, 1}) {
     Layer layer(with([&](auto& m) {
-      m.value_embedding = 1, m.kv_heads = key_heads, m.pattern = "window", m.window = 1;
+      m.set("value_embedding", 1), m.set("kv_heads", key_heads), m.set("pattern", "window"),
+          m.set("window", 1);
     }));
     Pass pass;
     pass.value_rows = noise({1, 2, 9, 16}, 3);

@@ -18,6 +18,7 @@
 #include "core/durable_file.hpp"
 #include "core/temporary_folder.hpp"
 #include "genotype/mechanism.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "nn/transformer.hpp"
 #include "training/trainer.hpp"
 #include "unit/message_of.hpp"

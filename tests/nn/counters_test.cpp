@@ -16,6 +16,7 @@
 #include <torch/version.h>
 
 #include "genotype/architecture.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "instruments/environment.hpp"
 #include "nn/transformer.hpp"
 #include "ops/memory.hpp"

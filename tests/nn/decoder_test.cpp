@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
+#include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/slots.hpp"
 #include "ops/torch_compat.hpp"
@@ -40,7 +41,7 @@ Architecture model_of(const std::string& name) { return parse_model(name, frame(
 Architecture with_option(const std::string& gene, const std::string& key, std::int64_t kv_heads) {
   auto architecture = frame();
   auto& layer = architecture.stack.front();
-  layer.component(gene) = key;
+  layer.set(gene, key);
   layer.kv_heads = kv_heads;
   layer.window = 5;
   layer.globals = 2;

@@ -14,6 +14,8 @@
 #include <torch/types.h>
 
 #include "genotype/architecture.hpp"
+#include "genotype/costs.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
 #include "lone_layer.hpp"
 #include "mechanisms.hpp"
@@ -154,7 +156,7 @@ thread_local int FlopCounter::depth = 0;
 Executed run_attention(const Architecture& architecture) {
   const at::NoGradGuard no_grad;
   std::vector<Parameter> parameters;
-  test::LoneLayer layer(architecture.stack.front(), architecture.attention_shape(),
+  test::LoneLayer layer(architecture.stack.front(), attention_shape(architecture),
                         architecture.semantics, ParameterScope(parameters));
   initialise(parameters, {{1, 0}});
   at::manual_seed(1);
@@ -224,8 +226,8 @@ std::optional<double> attention_products(const Architecture& architecture) {
   const double width = real(architecture.width);
   double products = 8 * tokens * width * width + 2 * tokens * tokens * width;
   for (const auto& gene : component_genes()) {
-    const auto added = products_of(gene, architecture.stack.front().component(gene),
-                                   architecture.attention_shape());
+    const auto added =
+        products_of(gene, architecture.stack.front().word(gene), attention_shape(architecture));
     if (!added) return std::nullopt;
     products += *added;
   }
@@ -299,7 +301,7 @@ TEST(AttentionFlops, AreThoseExecutedForAllCombinationsOfOptions) {
     }
     const double biases = (4 + (mechanism.similarity == "additive" ? 1 : 0)) * tokens * width;
     const double left_out = executed.total() - biases - attention_flops(architecture) -
-                            known_difference(mechanism, architecture.attention_shape());
+                            known_difference(mechanism, attention_shape(architecture));
     EXPECT_GE(left_out, 0.0) << to_string(mechanism);
     EXPECT_LE(left_out, tolerance) << to_string(mechanism);
   }

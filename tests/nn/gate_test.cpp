@@ -12,6 +12,8 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "genotype/costs.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "nn/attention_layer.hpp"
 #include "nn/transformer.hpp"
 #include "ops/torch_compat.hpp"
@@ -202,7 +204,7 @@ TEST(Gates, WithoutAFormTrainApartFromThoseThatHaveOne) {
   EXPECT_TRUE(alike(gate, small_model("none")));
   try {
     std::vector<Parameter> parameters;
-    const AttentionLayer layer({plain.stack.front(), gate.stack.front()}, plain.attention_shape(),
+    const AttentionLayer layer({plain.stack.front(), gate.stack.front()}, attention_shape(plain),
                                Semantics::corrected,
                                ParameterScope(parameters, NumericalMode::exact, first_models(2)));
     FAIL() << "an array of both";

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -18,6 +17,7 @@
 
 #include "core/numerical_mode.hpp"
 #include "genotype/mechanism.hpp"
+#include "genotype/slots.hpp"
 
 namespace nas::test {
 
@@ -112,38 +112,17 @@ inline void expect_near(const torch::Tensor& actual, const torch::Tensor& expect
 
 /// Reads a layer's genes, those that its mixer has.
 inline void read_genes(const Json& genes, Mechanism& layer) {
-  static const std::map<std::string, std::string Mechanism::*> kWords{
-      {"similarity", &Mechanism::similarity},
-      {"qk_norm", &Mechanism::qk_norm},
-      {"normalization", &Mechanism::normalization},
-      {"temperature", &Mechanism::temperature},
-      {"gating", &Mechanism::gating},
-      {"bias", &Mechanism::bias},
-      {"pattern", &Mechanism::pattern},
-      {"position", &Mechanism::position},
-      {"decay", &Mechanism::decay},
-      {"maps", &Mechanism::maps},
-      {"head_norm", &Mechanism::head_norm},
-      {"update", &Mechanism::update},
-      {"feature", &Mechanism::feature}};
-  static const std::map<std::string, std::int64_t Mechanism::*> kIntegers{
-      {"heads", &Mechanism::heads},         {"kv_heads", &Mechanism::kv_heads},
-      {"kv_rank", &Mechanism::kv_rank},     {"window", &Mechanism::window},
-      {"globals", &Mechanism::globals},     {"conv", &Mechanism::conv},
-      {"key_width", &Mechanism::key_width}, {"neg_eigen", &Mechanism::neg_eigen},
-      {"stride", &Mechanism::stride},       {"block", &Mechanism::block},
-      {"random", &Mechanism::random},       {"buckets", &Mechanism::buckets},
-      {"rounds", &Mechanism::rounds},       {"value_exclusion", &Mechanism::value_exclusion}};
-  static const std::map<std::string, double Mechanism::*> kReals{
-      {"rope_base", &Mechanism::rope_base}, {"rope_fraction", &Mechanism::rope_fraction}};
-  const auto read = [&](const auto& members) {
-    for (const auto& [name, member] : members) {
-      if (genes.contains(name)) genes.at(name).get_to(layer.*member);
+  for (const auto* slot : layer_slots()) {
+    if (!genes.contains(slot->written)) continue;
+    const auto& value = genes.at(slot->written);
+    if (slot->is_integer()) {
+      layer.set(*slot, value.get<std::int64_t>());
+    } else if (slot->is_number()) {
+      layer.set(*slot, value.get<double>());
+    } else {
+      layer.set(*slot, value.get<std::string>());
     }
-  };
-  read(kWords);
-  read(kIntegers);
-  read(kReals);
+  }
 }
 
 }  // namespace nas::test

@@ -57,7 +57,7 @@ inline std::vector<Architecture> third_of_all_pairs(std::int64_t context) {
   }
   for (const auto& gene : component_genes()) {
     std::set<std::string> options;
-    for (const auto& model : third) options.insert(model.stack.front().component(gene));
+    for (const auto& model : third) options.insert(model.stack.front().word(gene));
     EXPECT_EQ(options.size(), components().keys(gene).size()) << gene;
   }
   return third;

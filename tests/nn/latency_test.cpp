@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/fault.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/slots.hpp"
 #include "search/objective.hpp"
 #include "unit/message_of.hpp"
 
@@ -73,8 +74,8 @@ TEST(Latency, IsMeasuredOfEitherPart) {
 
 TEST(Latency, IsMeasuredOfAStepAtItsPlace) {
   auto subject = small_model();
-  subject.stack.front().pattern = "window";
-  subject.stack.front().window = 3;
+  subject.stack.front().set("pattern", "window");
+  subject.stack.front().set("window", 3);
   for (const std::int64_t tokens : {0, 1, 12}) {
     const auto report = measure_latency(subject, small_model(), settings_for(Part::step, tokens));
     EXPECT_GT(report.p50, 0.0);
@@ -113,7 +114,7 @@ TEST(ForwardPass, OfAttentionIsNothingWhereNothingIsMixed) {
 
 TEST(ForwardPass, RefusesStepsOfWhatSeesLaterTokens) {
   auto architecture = small_model(Semantics::published);
-  architecture.stack.front().temperature = "sequence_mean";
+  architecture.stack.front().set("temperature", "sequence_mean");
   EXPECT_EQ(message_of<CandidateFailure>(
                 [&] { const ForwardPass step(architecture, {.part = Part::step}); }),
             "temperature = sequence_mean: cannot go on one token at a time, since it sees "
@@ -184,8 +185,8 @@ TEST(Latency, OfAStepGrowsWithTheKeysThatAreKept) {
   auto architecture = small_model();
   architecture.width = 64;
   auto windowed = architecture;
-  windowed.stack.front().pattern = "window";
-  windowed.stack.front().window = 4;
+  windowed.stack.front().set("pattern", "window");
+  windowed.stack.front().set("window", 4);
   const auto full = measure_work(architecture, windowed, settings_for(Part::step, 1024));
   EXPECT_GT(full.relative(), 1.5);
 }
@@ -193,7 +194,8 @@ TEST(Latency, OfAStepGrowsWithTheKeysThatAreKept) {
 TEST(Latency, TellsTheSubjectFromTheCanary) {
   auto subject = small_model();
   subject.context = 128;
-  subject.stack.front().similarity = "additive";  // a tanh for each channel of a pair of tokens
+  subject.stack.front().set("similarity",
+                            "additive");  // a tanh for each channel of a pair of tokens
   auto canary = subject;
   canary.stack = {vanilla_mechanism(canary.semantics)};
   const auto settings = settings_for(Part::attention, 256);  // where pairs are most of the work
@@ -280,7 +282,7 @@ TEST(LatencyObjective, RecordsWhatWasMeasured) {
   settings.set("repeats", std::int64_t{50});
   settings.set("batch", std::int64_t{2});
   Subject subject{.architecture = small_model(Semantics::published)};
-  subject.architecture.stack.front().normalization = "sparsemax";
+  subject.architecture.stack.front().set("normalization", "sparsemax");
   for (const bool median : {true, false}) {
     settings.set("percentile", std::string(median ? "p50" : "p90"));
     const auto objective = entry.make(settings);
@@ -297,7 +299,7 @@ TEST(DecodeLatencyObjective, RecordsWhatWasMeasured) {
   Parameters settings(entry.description.settings);
   settings.set("repeats", std::int64_t{50});
   Subject subject{.architecture = small_model()};
-  subject.architecture.stack.front().kv_heads = 1;
+  subject.architecture.stack.front().set("kv_heads", 1);
   for (const std::int64_t tokens : {0, 20}) {
     for (const bool median : {true, false}) {
       settings.set("tokens", tokens);

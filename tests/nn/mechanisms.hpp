@@ -13,13 +13,13 @@ namespace nas::test {
 /// All combinations of the keys that `keys_of` gives for a gene; bias, dropout 0.
 template <class KeysOf>
 std::vector<Mechanism> combinations(KeysOf keys_of) {
-  std::vector<Mechanism> mechanisms{Mechanism{}};
+  std::vector<Mechanism> mechanisms{Mechanism().set("attention_dropout", 0.0)};
   for (const auto& gene : component_genes()) {
     std::vector<Mechanism> extended;
     for (const auto& partial : mechanisms) {
       for (const auto& key : keys_of(gene)) {
         extended.push_back(partial);
-        extended.back().component(gene) = key;
+        extended.back().set(gene, key);
       }
     }
     mechanisms = extended;
@@ -44,7 +44,7 @@ inline std::vector<Mechanism> paper_mechanisms(Semantics semantics, bool both_bi
   if (both_biases) {
     const auto with_bias = mechanisms;
     for (auto mechanism : with_bias) {
-      mechanism.bias = "no_bias";
+      mechanism.set("bias", "no_bias");
       mechanisms.push_back(mechanism);
     }
   }
@@ -57,8 +57,8 @@ inline std::vector<Mechanism> single_options(Semantics semantics) {
   for (const auto& gene : component_genes()) {
     for (const auto& key : components().keys(gene)) {
       mechanisms.push_back(vanilla_mechanism(semantics));
-      mechanisms.back().component(gene) = key;
-      mechanisms.back().attention_dropout = 0.0;
+      mechanisms.back().set(gene, key);
+      mechanisms.back().set("attention_dropout", 0.0);
     }
   }
   return mechanisms;

@@ -21,6 +21,7 @@
 #include <torch/types.h>
 
 #include "core/error.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "instruments/environment.hpp"
 #include "kernels/instruction_set.hpp"
 #include "kernels/unit_vectors.hpp"

@@ -22,6 +22,7 @@
 #include "core/temporary_folder.hpp"
 #include "data/text.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
 #include "genotype/slots.hpp"
 #include "models/model_folder.hpp"
 #include "models/safetensors.hpp"
@@ -84,7 +85,7 @@ std::vector<std::string> values_of(const Slot& slot) {
     if (slot.name == "mixer" || slot.name == "ffn") keys.emplace_back("none");
     return keys;
   }
-  if (slot.is_word()) return slot.words;
+  if (slot.is_word()) return slot.choices;
   const auto found = numbers.find(slot.name);
   if (found != numbers.end()) return found->second;
   ADD_FAILURE() << slot.name << ": no value of this gene is tried";

@@ -16,6 +16,8 @@
 
 #include "array_step.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
+#include "nn/attention_record.hpp"
 #include "nn/decoder.hpp"
 #include "nn/transformer.hpp"
 #include "ops/torch_compat.hpp"
@@ -78,8 +80,7 @@ double difference(const torch::Tensor& actual, const torch::Tensor& expected) {
 
 struct Lone {
   explicit Lone(const std::string& name, at::ScalarType type = at::kDouble)
-      : layer({.mechanisms = {model(name).layer(0)},
-               .shape = model(name).attention_shape(model(name).layer(0))},
+      : layer({.mechanisms = {model(name).layer(0)}, .shape = attention_shape(model(name))},
               ParameterScope(parameters)) {
     move_to(parameters, at::kCPU, type);
     const at::NoGradGuard no_grad;
@@ -243,6 +244,102 @@ TEST(Recurrence, DeltaWithOrthogonalKeysAndBeta1Adds) {
   EXPECT_LT(difference(by_chunks(sequence, 4).outputs, added.outputs), 1e-12);
 }
 
+/// lower(Q K') (I + strictly_lower(E K'))^-1 diag(write), decays as powers from the first token.
+torch::Tensor map_by_formula(const Recurrence& sequence, const torch::Tensor& write) {
+  const auto sums = sequence.log_decays.defined() ? sequence.log_decays.cumsum(-2)
+                                                  : at::zeros_like(sequence.keys);
+  const auto keys = (sequence.keys * (-sums).exp()).transpose(-2, -1);
+  auto map = (sequence.queries * sums.exp()).matmul(keys).tril();
+  if (sequence.erased.defined()) {
+    const auto erasing = (sequence.erased * sums.exp()).matmul(keys).tril(-1);
+    map = map.matmul(at::linalg_inv(erasing + at::eye(keys.size(-1), keys.options())));
+  }
+  return map.matmul(at::diag_embed(write.squeeze(-1)));
+}
+
+TEST(ImplicitMap, IsTheFormulaAndGivesOutputs) {
+  const auto write = some_sequence(false, false, false).values.narrow(-1, 0, 1).sigmoid();
+  for (const auto& [decays, by_channel] :
+       {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
+    for (const bool erases : {false, true}) {
+      auto sequence = some_sequence(decays, by_channel, erases);
+      const auto map = implicit_map(sequence, write);
+      EXPECT_LT(difference(map, map_by_formula(sequence, write)), 1e-10) << decays << erases;
+      EXPECT_TRUE(map.equal(map.tril()));
+      const auto read = map.matmul(sequence.values);
+      sequence.values = sequence.values * write;
+      EXPECT_LT(difference(read, by_definition(sequence).outputs), 1e-10) << decays << erases;
+    }
+  }
+}
+
+// Where a power of the decay from the first token would be 0 or infinite.
+TEST(ImplicitMap, OfStrongDecaysIsWithinRange) {
+  for (const bool by_channel : {false, true}) {
+    auto sequence = some_sequence(true, by_channel, true);
+    sequence.log_decays = at::full_like(sequence.log_decays, by_channel ? -5.0 : -40.0);
+    const auto read = implicit_map(sequence).matmul(sequence.values);
+    EXPECT_LT(difference(read, by_definition(sequence).outputs), 1e-10) << by_channel;
+  }
+}
+
+/// What a layer adds, from its map and its parameters, (1, B, T, D).
+torch::Tensor by_map(Lone& lone, const Mechanism& genes, const torch::Tensor& map,
+                     const torch::Tensor& x) {
+  const auto linear_of = [&](const std::string& part, const torch::Tensor& given) {
+    const auto y = given.matmul(lone.parameter(part + ".weight")[0].t());
+    return lone.has(part + ".bias") ? y + lone.parameter(part + ".bias")[0] : y;
+  };
+  auto values = linear_of("v_proj", x);
+  if (genes.integer("conv") > 0) {
+    const auto padded = at::constant_pad_nd(values, {0, 0, genes.integer("conv") - 1, 0});
+    const auto taps = lone.parameter("v_conv.weight")[0];
+    values = at::zeros_like(values);
+    for (std::int64_t a = 0; a < genes.integer("conv"); ++a) {
+      values = values + padded.narrow(2, a, x.size(2)) * taps.select(1, a);
+    }
+  }
+  if (genes.integer("conv") > 0 || genes.word("update") != "add") values = at::silu(values);
+  if (genes.word("update") == "delta2") {
+    values = values * x.matmul(lone.parameter("write.weight")[0].t()).sigmoid();
+  }
+  const auto of_heads = values[0].view({2, x.size(2), map.size(1), -1}).transpose(1, 2);
+  auto read = map.matmul(of_heads);
+  if (lone.has("head_norm.weight")) {
+    read = read * (read.square().mean(-1, /*keepdim=*/true) + 1e-5).rsqrt() *
+           lone.parameter("head_norm.weight")[0];
+  }
+  auto y = read.transpose(1, 2).flatten(2).unsqueeze(0);
+  if (genes.word("gating") == "swish_gate") {
+    y = y * at::silu(linear_of("head_gate", x));
+  } else if (genes.word("gating") != "none") {
+    y = y * (genes.integer("gate_rank") > 0 ? linear_of("gate_up", linear_of("gate_down", x))
+                                            : linear_of("head_gate", x))
+                .sigmoid();
+  }
+  return linear_of("out_proj", y);
+}
+
+TEST(RecurrentLayer, IsItsMapTimesValues) {
+  const at::NoGradGuard no_grad;
+  for (const auto& name : layers()) {
+    SCOPED_TRACE(name);
+    Lone lone(name);
+    const auto x = inputs();
+    AttentionRecord record;
+    Pass pass;
+    pass.record = &record;
+    const auto added = lone.layer.forward(x, x, pass, 0);
+    EXPECT_TRUE(added.equal(lone(x))) << "looking changes nothing";
+    ASSERT_EQ(record.layers.size(), 1U);
+    const auto& map = record.layers.front().weights;
+    EXPECT_TRUE(map.equal(map.tril()));
+    EXPECT_LT(difference(by_map(lone, model(name).layer(0), map, x), added), 1e-9);
+    const auto& state = record.states.at(0).state;
+    EXPECT_LT(difference(state, lone.layer.state_after(x)[0]), 1e-12);
+  }
+}
+
 TEST(RecurrentLayer, ForwardIsTokenByTokenAndTheStateAsLargeAsSaid) {
   const at::NoGradGuard no_grad;
   for (const auto& layer : layers()) {
@@ -380,7 +477,7 @@ TEST(FeatureMap, RandomDirectionsAreOrthogonalInBlocksAndOfALayer) {
   const auto of_layer = [](std::int64_t layer) {
     std::vector<Parameter> none;
     AttentionShape shape{.width = 24, .heads = 3};
-    shape.sizes.favor_features = 12;
+    shape.sizes.set("favor_features", 12);
     return feature_maps().at("favor").make({shape, layer}, ParameterScope(none))->drawn();
   };
   const auto drawn = of_layer(0);

@@ -57,8 +57,8 @@ std::string name_in_block(const std::string& part, const ModelGenes& genes,
     const auto second = rest.find('.', 1);
     return "feed_forward." + kFeedForward.at(rest.substr(1, second - 1)) + rest.substr(second);
   }
-  if (genes.block == "parallel") return "norm" + rest;
-  return (genes.norm_place == "sandwich" ? sandwich : sequential).at(head) + rest;
+  if (genes.word("block") == "parallel") return "norm" + rest;
+  return (genes.word("norm_place") == "sandwich" ? sandwich : sequential).at(head) + rest;
 }
 
 /// Of a whole model's parameter.
@@ -67,25 +67,24 @@ std::string name_in_model(const std::string& name, const Architecture& architect
   if (name == "positions.weight") return "position.weight";
   if (!name.starts_with("layers.")) return name;
   const auto begin = name.find('.', 7) + 1;
-  const auto& mixer = architecture.layer(std::stoll(name.substr(7))).mixer;
+  const auto& mixer = architecture.layer(std::stoll(name.substr(7))).word("mixer");
   return name.substr(0, begin) +
          name_in_block(name.substr(begin), genes, mixer == "attn" ? "attention" : mixer);
 }
 
 ModelGenes model_genes(const Json& given) {
-  return {.position_embedding = given.at("position_embedding"),
-          .norm = given.at("norm"),
-          .norm_place = given.at("norm_place"),
-          .block = given.at("block"),
-          .tied = std::to_string(given.at("tied").get<int>()),
-          .bias = "none"};
+  ModelGenes genes;
+  for (const auto* gene : {"position_embedding", "norm", "norm_place", "block"}) {
+    genes.set(gene, given.at(gene).get<std::string>());
+  }
+  return genes.set("tied", std::to_string(given.at("tied").get<int>())).set("bias", "none");
 }
 
 Mechanism layer_of(const Json& given) {
   auto layer = vanilla_mechanism(Semantics::corrected);
-  layer.attention_dropout = 0.0;
-  layer.mixer = given.at("mixer");
-  layer.ffn = given.at("ffn");
+  layer.set("attention_dropout", 0.0);
+  layer.set("mixer", given.at("mixer").get<std::string>());
+  layer.set("ffn", given.at("ffn").get<std::string>());
   test::read_genes(given.at("genes"), layer);
   return layer;
 }
@@ -264,7 +263,7 @@ TEST_F(SpaceFrameGolden, Sinusoids) {
     const auto tokens = record.at("settings").at("tokens").get<std::int64_t>();
     Architecture architecture;
     architecture.width = record.at("settings").at("width");
-    architecture.genes.position_embedding = "sinusoidal";
+    architecture.genes.set("position_embedding", "sinusoidal");
     for (const auto& way : ways()) {
       std::vector<Parameter> parameters;
       PositionEmbedding positions(architecture, ParameterScope(parameters, way.mode));

@@ -44,7 +44,7 @@ bool is_later(const Json& record) {
 class GivenRotations final : public HashedKeys {
  public:
   GivenRotations(const LayerContext& context, const ParameterScope& /*scope*/)
-      : HashedKeys(given, context.shape.sizes.block) {}
+      : HashedKeys(given, context.shape.sizes.integer("pattern_block")) {}
   static torch::Tensor given;
 };
 torch::Tensor GivenRotations::given;
@@ -52,19 +52,21 @@ NAS_REGISTER_PATTERN(GivenRotations, .key = "given_rotations", .summary = "lsh")
 
 Mechanism layer_of(const Json& record) {
   Mechanism layer;
-  layer.mixer = record.value("mixer", "attn");
+  layer.set("attention_dropout", 0.0);
+  layer.set("mixer", record.value("mixer", "attn"));
   test::read_genes(record.at("genes"), layer);
   const auto& hyper = record.at("hyper");
-  layer.t5_buckets = hyper.at("t5_buckets");
-  layer.t5_distance = hyper.at("t5_distance");
-  layer.decay_rank = hyper.at("decay_rank");
-  layer.decay_tau = hyper.at("decay_tau");
-  layer.favor_features = hyper.at("favor_features");
-  if (layer.pattern == "lsh") {
-    layer.pattern = "given_rotations";
+  layer.set("t5_buckets", hyper.at("t5_buckets").get<std::int64_t>());
+  layer.set("t5_distance", hyper.at("t5_distance").get<std::int64_t>());
+  layer.set("decay_rank", hyper.at("decay_rank").get<std::int64_t>());
+  layer.set("decay_tau", hyper.at("decay_tau").get<double>());
+  layer.set("favor_features", hyper.at("favor_features").get<std::int64_t>());
+  if (layer.word("pattern") == "lsh") {
+    layer.set("pattern", "given_rotations");
     const std::int64_t width = record.at("shapes").at("width");
-    GivenRotations::given = tensor_of(record.at("constants").at("rotations"),
-                                      {layer.rounds, width / layer.heads, layer.buckets / 2});
+    GivenRotations::given = tensor_of(
+        record.at("constants").at("rotations"),
+        {layer.integer("rounds"), width / layer.integer("heads"), layer.integer("buckets") / 2});
   }
   return layer;
 }
@@ -87,8 +89,8 @@ AttentionShape shape_of(const Json& record, const Mechanism& mechanism) {
   const auto& sizes = record.at("shapes");
   AttentionShape shape;
   shape.width = sizes.at("width");
-  if (mechanism.heads > 0) shape.heads = mechanism.heads;
-  shape.kv_heads = mechanism.kv_heads;
+  if (mechanism.integer("heads") > 0) shape.heads = mechanism.integer("heads");
+  shape.kv_heads = mechanism.integer("kv_heads");
   shape.context = sizes.at("tokens");
   return shape;
 }
@@ -130,7 +132,7 @@ void expect_mixer(const Json& record, const Way& way) {
   const auto mechanism = layer_of(record);
   std::vector<Parameter> parameters;
   const auto layer = mixers()
-                         .at(mechanism.mixer)
+                         .at(mechanism.word("mixer"))
                          .make({.mechanisms = {mechanism}, .shape = shape_of(record, mechanism)},
                                ParameterScope(parameters, way.mode));
   const auto forward = [&](const torch::Tensor& x) {
@@ -188,7 +190,7 @@ TEST_F(SpaceGolden, LayersEqualNaiveLoopsInValuesAndGradients) {
   EXPECT_GE(compared, 71);
 }
 
-LayerContext context_of(std::int64_t heads, const Sizes& sizes) {
+LayerContext context_of(std::int64_t heads, const Mechanism& sizes) {
   LayerContext context;
   context.shape.heads = heads;
   context.shape.width = 8 * heads;
@@ -209,14 +211,14 @@ void expect_slopes(const Json& table) {
 }
 
 void expect_buckets(const Json& record) {
-  Sizes sizes;
-  sizes.t5_buckets = record.at("settings").at("buckets");
-  sizes.t5_distance = record.at("settings").at("furthest");
+  Mechanism sizes;
+  sizes.set("t5_buckets", record.at("settings").at("buckets"));
+  sizes.set("t5_distance", record.at("settings").at("furthest"));
   std::vector<Parameter> parameters;
   const auto t5 = positions().at("t5").make(context_of(1, sizes), ParameterScope(parameters));
   const at::NoGradGuard no_grad;
   auto& table = parameters.front().tensor;
-  table.copy_(at::arange(sizes.t5_buckets).view({1, -1, 1}));
+  table.copy_(at::arange(sizes.integer("t5_buckets")).view({1, -1, 1}));
   const auto expected = record.at("values").get<std::vector<double>>();
   const auto ours = t5->distance_biases(std::ssize(expected), table)[0][0];
   EXPECT_TRUE(ours.to(at::kDouble).equal(tensor_of(record.at("values"), ours.sizes())));
@@ -231,10 +233,10 @@ void expect_decays(const Json& table) {
 
 void expect_visible(const Json& record, const char* key) {
   const auto& settings = record.at("settings");
-  Sizes sizes;
-  sizes.window = settings.value("window", sizes.window);
-  sizes.globals = settings.value("globals", sizes.globals);
-  sizes.stride = settings.value("stride", sizes.stride);
+  Mechanism sizes;
+  sizes.set("window", settings.value("window", sizes.integer("window")));
+  sizes.set("globals", settings.value("globals", sizes.integer("globals")));
+  sizes.set("stride", settings.value("stride", sizes.integer("stride")));
   std::vector<Parameter> parameters;
   const auto pattern = patterns().at(key).make(context_of(1, sizes), ParameterScope(parameters));
   const auto& rows = record.at("values");

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
 
 namespace nas {
 namespace {

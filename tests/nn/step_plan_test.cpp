@@ -10,6 +10,7 @@
 
 #include "array_step.hpp"
 #include "evaluation/settings.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "ops/memory.hpp"
 #include "small_corpus.hpp"
 #include "training/step.hpp"

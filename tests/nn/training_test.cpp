@@ -20,6 +20,7 @@
 #include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
 #include "evaluation/settings.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "ops/memory.hpp"
 #include "ops/model_failure.hpp"
 #include "small_corpus.hpp"

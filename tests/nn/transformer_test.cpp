@@ -11,6 +11,9 @@
 
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
+#include "genotype/layer_rules.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "mechanisms.hpp"
 #include "unit/message_of.hpp"
 
@@ -72,7 +75,7 @@ TEST(NumParameters, AreThoseOfThePublishedModels) {
 TEST(NumParameters, AreThoseOfTheBuiltModel) {
   for (const auto semantics : both_semantics()) {
     for (auto mechanism : single_options(semantics)) {
-      mechanism.bias = mechanism.gating == "none" ? "bias" : "no_bias";
+      mechanism.set("bias", mechanism.word("gating") == "none" ? "bias" : "no_bias");
       auto architecture = small_model(mechanism, semantics);
       architecture.layers = 3;
       architecture.feed_forward = 3;
@@ -94,14 +97,15 @@ TEST(ForwardFlops, AreMatrixProductsPlusComponents) {
   const double elementwise = 2 * (4.0 + 1.0) * 4 * 128 * 128;  // softmax and temperature
   EXPECT_DOUBLE_EQ(forward_flops(vanilla), products + elementwise);
   auto additive = vanilla;
-  additive.stack.front().similarity = "additive";
+  additive.stack.front().set("similarity", "additive");
   // 4 T D d + 4 T^2 D a layer in the place of 2 T^2 D.
   EXPECT_DOUBLE_EQ(forward_flops(additive) - forward_flops(vanilla),
                    2 * (4.0 * 128 * 128 * 32 + 2.0 * 128 * 128 * 128));
 }
 
 bool sees_the_future(const Mechanism& mechanism) {
-  return mechanism.temperature == "sequence_mean" && mechanism.normalization != "relu_norm";
+  return mechanism.word("temperature") == "sequence_mean" &&
+         mechanism.word("normalization") != "relu_norm";
 }
 
 TEST(Causality, HoldsExceptForTheSequenceMean) {
@@ -121,7 +125,8 @@ TEST(Causality, HoldsExceptForTheSequenceMean) {
 TEST(Causality, IsAsDescribedForAllCombinationsOfOptions) {
   for (const auto& mechanism : test::all_mechanisms()) {
     // No score of l2 is positive: all weights are 0, and nobody sees anything.
-    if (mechanism.similarity == "l2" && mechanism.normalization == "relu_n") continue;
+    if (mechanism.word("similarity") == "l2" && mechanism.word("normalization") == "relu_n")
+      continue;
     const auto report = check_causality(paper_model(mechanism, Semantics::corrected), 2);
     EXPECT_EQ(report.causal, is_causal(mechanism))
         << to_string(mechanism) << " changes by " << report.largest_change;
@@ -136,7 +141,7 @@ TEST(Transformer, PrefixOfTheLogitsStaysExceptForTheLengthDependentTopK) {
       {"topk_quarter", false}, {"top_k", true}, {"sparsemax", true}, {"softmax", true}};
   for (const auto& [key, consistent] : expected) {
     auto mechanism = vanilla_mechanism(Semantics::corrected);
-    mechanism.normalization = key;
+    mechanism.set("normalization", key);
     Transformer model(small_model(mechanism, Semantics::corrected));
     model.initialise(1, 0);
     model.to(at::kCPU, at::kDouble);
@@ -444,9 +449,9 @@ TEST(Causality, HoldsForTheOptionsOfLayers) {
 TEST(Prefixes, AreConsistentUnlessAnOptionDependsOnTheLength) {
   for (const auto& mechanism : single_options(Semantics::corrected)) {
     const bool expected =
-        components().at("normalization", mechanism.normalization).prefix_consistent &&
-        components().at("temperature", mechanism.temperature).prefix_consistent &&
-        mechanism.temperature != "sequence_mean";
+        components().at("normalization", mechanism.word("normalization")).prefix_consistent &&
+        components().at("temperature", mechanism.word("temperature")).prefix_consistent &&
+        mechanism.word("temperature") != "sequence_mean";
     const auto report = check_prefixes(paper_model(mechanism, Semantics::corrected));
     EXPECT_EQ(report.consistent, expected)
         << to_string(mechanism) << " changes by " << report.largest_change;

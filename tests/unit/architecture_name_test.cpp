@@ -7,7 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
-#include "genotype/layer_alias.hpp"
+#include "genotype/layer_rules.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
 #include "unit/message_of.hpp"
 #include "unit/paper_components.hpp"
@@ -239,7 +240,7 @@ TEST(LayeredNames, PublishedSemanticsKnowsThePapersGenesOnly) {
   EXPECT_THAT(refusal("2*attn{pattern=window}", published),
               HasSubstr("semantics published knows names of six fields alone"));
   auto windowed = parse_model("dot|softmax|none|fixed|bias|0.1", published);
-  windowed.stack.front().pattern = "window";
+  windowed.stack.front().set("pattern", "window");
   EXPECT_THAT(message_of<InputError>([&] { (void)canonical(windowed); }),
               HasSubstr("semantics = published knows the paper's six genes only"));
 }
@@ -320,7 +321,7 @@ std::string drawn(const Slot& slot, RandomEngine& random) {
   const auto of = [&](const Texts& texts) {
     return texts[static_cast<std::size_t>(random.below(std::ssize(texts)))];
   };
-  if (slot.is_component() || slot.is_word()) return of(slot.words);
+  if (slot.is_component() || slot.is_word()) return of(slot.choices);
   static const std::map<std::string, Texts> kNumbers{{"attention_dropout", {"0", "0.1", "0.25"}},
                                                      {"heads", {"1", "2", "4", "8", "3"}},
                                                      {"kv_heads", {"0", "1", "2", "4"}},
@@ -348,7 +349,8 @@ std::string drawn(const Slot& slot, RandomEngine& random) {
 
 Architecture drawn_model(RandomEngine& random) {
   auto model = kFrame;
-  for (const auto* slot : model_slots()) choose(*slot, drawn(*slot, random), model.genes);
+  for (const auto* slot : model_slots())
+    choose(*slot, drawn(*slot, random), model.semantics, model.genes);
   model.layers = 1 + random.below(std::int64_t{8});
   model.stack.resize(static_cast<std::size_t>(1 + random.below(model.layers)));
   for (auto& layer : model.stack) {

@@ -7,6 +7,8 @@
 
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "unit/message_of.hpp"
 #include "unit/paper_components.hpp"
 
@@ -31,14 +33,14 @@ TEST(HiddenWidth, FollowsTheRatioOfTheLayer) {
 
 TEST(AttentionShape, IsThatOfTheLayer) {
   const auto windowed = model("2*attn{heads=8,kv_heads=2,pattern=window,window=30,globals=2}");
-  const auto shape = windowed.attention_shape();
+  const auto shape = attention_shape(windowed);
   EXPECT_EQ(shape.heads, 8);
   EXPECT_EQ(shape.key_heads(), 2);
   EXPECT_EQ(shape.key_width(), 32);
   EXPECT_EQ(shape.pairs(), 128.0 * 32.0);
   EXPECT_EQ(shape.scores(), 8.0 * 128.0 * 32.0);
   EXPECT_EQ(shape.kept(), 32);
-  const auto full = model("2*attn").attention_shape();
+  const auto full = attention_shape(model("2*attn"));
   EXPECT_EQ(full.pairs(), 128.0 * 128.0);
   EXPECT_EQ(full.kept(), 128);
 }

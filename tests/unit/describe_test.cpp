@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "genotype/layer_rules.hpp"
 #include "genotype/slots.hpp"
 #include "paper_components.hpp"
 #include "stand_in_plugins.hpp"
@@ -211,7 +212,7 @@ TEST(DescribeText, WhatIsNamedButNotBuiltIsSaidToBe) {
   EXPECT_THAT(describe_text("retnet"),
               HasSubstr("\n  the published layer has values twice as wide\n"));
   for (const auto& slot : slots()) {
-    for (const auto& word : slot.words) {
+    for (const auto& word : slot.choices) {
       if (is_built(slot, word) || !(slot.is_component() || slot.is_word())) continue;
       EXPECT_THAT(describe_text(word), HasSubstr(slot.name + " " + word + ": " + unbuilt));
     }

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "genotype/layer_rules.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
 #include "paper_components.hpp"
 #include "unit/message_of.hpp"
@@ -23,12 +25,12 @@ INSTANTIATE_TEST_SUITE_P(, BothSemantics,
 Mechanism mechanism_of(std::string similarity, std::string normalization, std::string gating,
                        std::string temperature, bool bias) {
   Mechanism mechanism;
-  mechanism.similarity = std::move(similarity);
-  mechanism.normalization = std::move(normalization);
-  mechanism.gating = std::move(gating);
-  mechanism.temperature = std::move(temperature);
-  mechanism.bias = bias ? "bias" : "no_bias";
-  mechanism.attention_dropout = 0.1;
+  mechanism.set("similarity", std::move(similarity));
+  mechanism.set("normalization", std::move(normalization));
+  mechanism.set("gating", std::move(gating));
+  mechanism.set("temperature", std::move(temperature));
+  mechanism.set("bias", bias ? "bias" : "no_bias");
+  mechanism.set("attention_dropout", 0.1);
   return mechanism;
 }
 
@@ -113,9 +115,18 @@ TEST(Mechanism, PrintsKeysOrLabels) {
             "dot|topk_quarter|output_gate|shifted_abs|no_bias|0.1");
 }
 
-TEST(Mechanism, HasNoOtherComponents) {
+TEST(Mechanism, HoldsWhatSlotsDeclare) {
   Mechanism mechanism;
-  EXPECT_THROW((void)mechanism.component("bias"), std::logic_error);
+  EXPECT_EQ(mechanism, vanilla_mechanism(Semantics::corrected));
+  mechanism.set("window", 8).set("rope_base", 500.0);
+  EXPECT_EQ(mechanism.integer("window"), 8);
+  EXPECT_EQ(mechanism.real("rope_base"), 500.0);
+  EXPECT_EQ(mechanism.word("pattern"), "full");
+  EXPECT_NE(mechanism, Mechanism());
+  EXPECT_EQ(mechanism.set("rope_base", 10000.0).set("window", 64), Mechanism());
+  EXPECT_THROW((void)mechanism.integer("widow"), std::logic_error);
+  EXPECT_THROW((void)mechanism.integer("pattern"), std::logic_error);
+  EXPECT_THROW(mechanism.set("window", 0.5), std::logic_error);
 }
 
 TEST_P(BothSemantics, EveryNameOfThePaperParsesAndPrints) {
@@ -129,7 +140,7 @@ TEST_P(BothSemantics, EveryNameOfThePaperParsesAndPrints) {
 TEST(ParseMechanism, KeepsEveryDigitOfDropout) {
   const auto mechanism =
       parse_mechanism("dot|softmax|none|fixed|bias|0.12345678901234566", Semantics::corrected);
-  EXPECT_EQ(mechanism.attention_dropout, 0.12345678901234566);
+  EXPECT_EQ(mechanism.real("attention_dropout"), 0.12345678901234566);
   EXPECT_EQ(parse_mechanism(to_string(mechanism), Semantics::corrected), mechanism);
 }
 
@@ -195,7 +206,7 @@ TEST(Canonical, SetsOnlyWhatIsVoid) {
 
 TEST(Canonical, NegativeZeroIsZero) {
   auto mechanism = vanilla_mechanism(Semantics::corrected);
-  mechanism.attention_dropout = -0.0;
+  mechanism.set("attention_dropout", -0.0);
   EXPECT_EQ(to_string(canonical(mechanism, Semantics::corrected)), "dot|softmax|none|fixed|bias|0");
 }
 

@@ -5,6 +5,8 @@
 #include "core/host.hpp"
 #include "data_fixture.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
 #include "unit/message_of.hpp"
 #include "unit/paper_components.hpp"

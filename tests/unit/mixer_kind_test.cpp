@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/slots.hpp"
 #include "paper_components.hpp"
@@ -15,7 +16,10 @@ Mechanism standard(const std::string& mixer) { return default_layer(Architecture
 
 std::int64_t num_parameters(const Mechanism& layer) {
   const Architecture architecture{.stack = {layer}};
-  return mixer_kinds().at(layer.mixer).costs(layer, architecture.attention_shape()).parameters;
+  return mixer_kinds()
+      .at(layer.word("mixer"))
+      .costs(layer, attention_shape(architecture))
+      .parameters;
 }
 
 /// A layer of a kind with another value of a gene, beside an option that the gene is a size of; the
@@ -24,24 +28,25 @@ Mechanism with_other(const Slot& gene, Mechanism layer) {
   if (!gene.owner.empty()) {
     assign(slot(gene.owner), gene.owner_options.front(), Semantics::corrected, layer);
   }
-  if (const auto* word = std::get_if<std::string Mechanism::*>(&gene.member)) {
-    const auto* options = options_of(layer.mixer, gene);
-    layer.*(*word) = options->empty() ? gene.words.back() : options->at(1);
-  } else if (const auto* size = std::get_if<std::int64_t Mechanism::*>(&gene.member)) {
-    layer.*(*size) = layer.*(*size) == 2 ? 4 : 2;
+  if (gene.is_integer()) {
+    layer.set(gene, std::int64_t{layer.integer(gene.name) == 2 ? 4 : 2});
+  } else if (!gene.is_number()) {
+    const auto* options = options_of(layer.word("mixer"), gene);
+    layer.set(gene, options->empty() ? gene.choices.back() : options->at(1));
   }
   return layer;
 }
 
 TEST(MixerKinds, AreThoseThatTheSpaceNames) {
-  EXPECT_EQ(mixer_kinds().keys(), slot("mixer").words);
+  EXPECT_EQ(mixer_kinds().keys(), slot("mixer").choices);
   EXPECT_EQ(message_of<InputError>([] { (void)mixer_kinds().at("recurent"); }),
             "unknown mixer 'recurent', known: attn, recurrent, conv, none; did you mean "
             "recurrent?");
   for (const auto& key : mixer_kinds().keys()) {
     for (const auto& [gene, options] : mixer_kinds().at(key).genes) {
       for (const auto& option : options) {
-        EXPECT_TRUE(std::count(slot(gene).words.begin(), slot(gene).words.end(), option)) << option;
+        EXPECT_TRUE(std::count(slot(gene).choices.begin(), slot(gene).choices.end(), option))
+            << option;
       }
     }
   }
@@ -85,7 +90,7 @@ TEST(MixerKinds, SizesOfOptionsSayHowSmallTheyMayBe) {
     if (!gene->is_integer() || gene->owner.empty()) continue;
     EXPECT_GT(gene->small, 0) << gene->name << " may hide nothing in a small model";
     EXPECT_TRUE(gene->allows == nullptr || gene->allows(gene->small)) << gene->name;
-    EXPECT_GE(static_cast<double>(gene->small), gene->lower) << gene->name;
+    EXPECT_GE(static_cast<double>(gene->small), gene->min) << gene->name;
   }
 }
 

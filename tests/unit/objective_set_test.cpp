@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "genotype/slots.hpp"
 #include "study/session/ranges.hpp"
 #include "unit/data_fixture.hpp"
 #include "unit/paper_components.hpp"
@@ -322,8 +323,8 @@ TEST(Objectives, CostsByFormulaAreThoseOfTheArchitecture) {
   const auto state = objectives().at("state_bytes").make(of_state).analytic;
   EXPECT_EQ(state(subject), 100 * 2 * 2 * 128 * 4);
   auto windowed = subject;
-  windowed.architecture.stack.front().pattern = "window";
-  windowed.architecture.stack.front().window = 32;
+  windowed.architecture.stack.front().set("pattern", "window");
+  windowed.architecture.stack.front().set("window", 32);
   EXPECT_EQ(state(windowed), 32 * 2 * 2 * 128 * 4);
   EXPECT_EQ(value("flops") - value("attention_flops"),
             2 * 16.0 * 128 * 128 * 128 + 2.0 * 128 * 128 * 10000);

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "genotype/layer_rules.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "paper_components.hpp"
 #include "unit/message_of.hpp"
 
@@ -19,7 +21,7 @@ Mechanism mechanism(const std::string& name, Semantics semantics = Semantics::co
 
 TEST(Slots, AreInTheOrderOfAName) {
   Texts names;
-  for (const auto& slot : paper_slots()) names.push_back(slot.name);
+  for (const auto* slot : paper_slots()) names.push_back(slot->name);
   EXPECT_EQ(names, (Texts{"similarity", "normalization", "gating", "temperature", "bias",
                           "attention_dropout"}));
   EXPECT_EQ(component_genes(), Texts(names.begin(), names.begin() + 4));
@@ -28,10 +30,10 @@ TEST(Slots, AreInTheOrderOfAName) {
 
 TEST(Slots, BeginWithThePapersAndHaveUniqueNames) {
   std::set<std::string> names;
-  for (std::size_t i = 0; i < slots().size(); ++i) {
-    EXPECT_TRUE(names.insert(slots()[i].name).second) << slots()[i].name;
-    EXPECT_EQ(slots()[i].paper, i < paper_slots().size()) << slots()[i].name;
-    EXPECT_EQ(&slot(slots()[i].name) == &slots()[i] || slots()[i].paper, true);
+  for (const auto& one : slots()) {
+    EXPECT_EQ(one.paper, names.size() < paper_slots().size()) << one.name;
+    EXPECT_TRUE(names.insert(one.name).second) << one.name;
+    EXPECT_EQ(&slot(one.name), &one);
   }
   EXPECT_EQ(layer_slots().size() + model_slots().size(), slots().size());
 }
@@ -52,11 +54,11 @@ TEST(Slots, BeginAsTheirDefault) {
   const auto vanilla = vanilla_mechanism(Semantics::corrected);
   for (const auto* slot : layer_slots()) {
     auto chosen = vanilla;
-    assign(*slot, slot->vanilla, Semantics::corrected, chosen);
+    assign(*slot, value_of(*slot, Mechanism()), Semantics::corrected, chosen);
     EXPECT_EQ(chosen, vanilla) << slot->name;
   }
   for (const auto* slot : model_slots()) {
-    EXPECT_EQ(text(*slot, ModelGenes{}), std::get<std::string>(slot->vanilla)) << slot->name;
+    EXPECT_EQ(text(*slot, ModelGenes{}), std::get<std::string>(slot->default_value)) << slot->name;
   }
 }
 
@@ -135,9 +137,9 @@ TEST(Slots, OptionsOfConfigurationsReadBack) {
 TEST(Slots, WhatAComponentVoidsIsNotActive) {
   const auto cancelled = mechanism("dot|relu_norm|none|learned|bias|0.1");
   const auto effective = mechanism("dot|softmax|none|learned|bias|0.1");
-  for (const auto& slot : paper_slots()) {
-    EXPECT_EQ(is_active(slot, cancelled), slot.name != "temperature") << slot.name;
-    EXPECT_TRUE(is_active(slot, effective)) << slot.name;
+  for (const auto* slot : paper_slots()) {
+    EXPECT_EQ(is_active(*slot, cancelled), slot->name != "temperature") << slot->name;
+    EXPECT_TRUE(is_active(*slot, effective)) << slot->name;
   }
 }
 
@@ -145,7 +147,7 @@ TEST(Slots, ASizeIsActiveBesideItsOwnerAlone) {
   auto layer = vanilla_mechanism(Semantics::corrected);
   EXPECT_FALSE(is_active(slot("window"), layer));
   EXPECT_FALSE(is_active(slot("update"), layer));
-  layer.pattern = "window";
+  layer.set("pattern", "window");
   EXPECT_TRUE(is_active(slot("window"), layer));
   EXPECT_FALSE(is_active(slot("stride"), layer));
   EXPECT_TRUE(is_active(slot("norm"), layer));
@@ -184,7 +186,7 @@ TEST(Slots, GenotypesAndMechanismsAreInverse) {
 TEST(Slots, GenesThatAGenotypeLacksKeepTheirDefaults) {
   const Genotype genotype({{"bias", std::string("no_bias")}});
   Mechanism expected;
-  expected.bias = "no_bias";
+  expected.set("bias", "no_bias");
   EXPECT_EQ(mechanism_of(genotype, Semantics::corrected), expected);
 }
 

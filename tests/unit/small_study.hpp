@@ -6,7 +6,7 @@
 
 #include "core/temporary_folder.hpp"
 #include "evaluation/measurement.hpp"
-#include "genotype/mechanism.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
 #include "table/answer.hpp"
 #include "table/study_table.hpp"
@@ -27,8 +27,9 @@ inline SearchSpace small_space() {
 
 inline std::string small_name(const Genotype& genotype) {
   Mechanism mechanism;
-  for (const auto& gene : component_genes()) mechanism.component(gene) = genotype.option(gene);
-  mechanism.bias = genotype.option("bias");
+  mechanism.set("attention_dropout", 0.0);
+  for (const auto& gene : component_genes()) mechanism.set(gene, genotype.option(gene));
+  mechanism.set("bias", genotype.option("bias"));
   return to_string(canonical(mechanism, Semantics::corrected));
 }
 

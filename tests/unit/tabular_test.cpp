@@ -10,6 +10,7 @@
 #include "core/temporary_folder.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "evaluation/settings.hpp"
+#include "genotype/costs.hpp"
 #include "paper_components.hpp"
 #include "search/algorithm.hpp"
 #include "search/problem.hpp"

@@ -18,9 +18,9 @@ class BigBird final : public Pattern {
   BigBird(const LayerContext& context, const ParameterScope& /*scope*/)
       : layer_(context.layer),
         heads_(context.shape.heads),
-        block_(context.shape.sizes.block),
-        globals_(context.shape.sizes.globals),
-        random_(context.shape.sizes.random) {}
+        block_(context.shape.sizes.integer("pattern_block")),
+        globals_(context.shape.sizes.integer("globals")),
+        random_(context.shape.sizes.integer("random")) {}
 
   torch::Tensor visible(const torch::Tensor& keys, std::int64_t first) const override {
     const auto first_block = first / block_;

@@ -12,9 +12,10 @@ namespace {
 torch::Tensor drawn_rotations(const LayerContext& context) {
   constexpr double kTurn = 6.283185307179586;
   const auto& sizes = context.shape.sizes;
-  auto rotations = at::empty({sizes.rounds, context.shape.head_width(), sizes.buckets / 2},
-                             at::TensorOptions(at::kDouble));
-  for (std::int64_t round = 0; round < sizes.rounds; ++round) {
+  auto rotations =
+      at::empty({sizes.integer("rounds"), context.shape.head_width(), sizes.integer("buckets") / 2},
+                at::TensorOptions(at::kDouble));
+  for (std::int64_t round = 0; round < sizes.integer("rounds"); ++round) {
     RandomEngine engine(derive_seed(static_cast<std::uint64_t>(context.layer), round, "rotations",
                                     std::int64_t{0}));
     auto numbers = rotations[round].view({-1});
@@ -30,7 +31,7 @@ torch::Tensor drawn_rotations(const LayerContext& context) {
 class Lsh final : public HashedKeys {
  public:
   Lsh(const LayerContext& context, const ParameterScope& /*scope*/)
-      : HashedKeys(drawn_rotations(context), context.shape.sizes.block) {}
+      : HashedKeys(drawn_rotations(context), context.shape.sizes.integer("pattern_block")) {}
 };
 
 NAS_REGISTER_PATTERN(

@@ -9,7 +9,7 @@ namespace {
 class Strided final : public Pattern {
  public:
   Strided(const LayerContext& context, const ParameterScope& /*scope*/)
-      : stride_(context.shape.sizes.stride) {}
+      : stride_(context.shape.sizes.integer("stride")) {}
 
   torch::Tensor visible(const torch::Tensor& keys, std::int64_t first) const override {
     const auto places = at::arange(keys.size(3), keys.options().dtype(at::kLong));

@@ -9,7 +9,7 @@ namespace {
 class Window final : public Pattern {
  public:
   Window(const LayerContext& context, const ParameterScope& /*scope*/)
-      : ranges_{context.shape.sizes.window, context.shape.sizes.globals} {}
+      : ranges_{context.shape.sizes.integer("window"), context.shape.sizes.integer("globals")} {}
 
   torch::Tensor visible(const torch::Tensor& keys, std::int64_t first) const override {
     const auto places = at::arange(keys.size(3), keys.options().dtype(at::kLong));

@@ -16,10 +16,10 @@ namespace {
 class Rope final : public Position {
  public:
   Rope(const LayerContext& context, const ParameterScope& /*scope*/)
-      : half_(std::llround(context.shape.sizes.rope_fraction *
+      : half_(std::llround(context.shape.sizes.real("rope_fraction") *
                            static_cast<double>(context.shape.head_width())) /
               2),
-        base_(context.shape.sizes.rope_base) {}
+        base_(context.shape.sizes.real("rope_base")) {}
 
   bool maps() const override { return true; }
 
@@ -76,7 +76,7 @@ NAS_REGISTER_POSITION(
         "rope_base^(-2m/R) (Su et al. 2021, arXiv:2104.09864)",
     .flops =
         [](const AttentionShape& shape) {
-          return 3.0 * shape.sizes.rope_fraction *
+          return 3.0 * shape.sizes.real("rope_fraction") *
                  static_cast<double>(shape.context * (shape.width + shape.key_width()));
         },
     .fused = true);

@@ -51,8 +51,8 @@ std::int64_t bucket(std::int64_t distance, std::int64_t buckets, std::int64_t fu
 class T5 final : public Position {
  public:
   T5(const LayerContext& context, const ParameterScope& scope)
-      : buckets_(context.shape.sizes.t5_buckets),
-        furthest_(context.shape.sizes.t5_distance),
+      : buckets_(context.shape.sizes.integer("t5_buckets")),
+        furthest_(context.shape.sizes.integer("t5_distance")),
         table_(scope.add("relative_bias.weight", {buckets_, context.shape.heads}, Start::normal(),
                          Decay::no)) {}
 
@@ -85,7 +85,8 @@ NAS_REGISTER_POSITION(
     .summary =
         "s_ij + b[bucket(i - j), h]: learned, distances in t5_buckets buckets up to t5_distance, "
         "start N(0, 0.02) (Raffel et al. 2020, arXiv:1910.10683)",
-    .parameters = [](const AttentionShape& shape) { return shape.sizes.t5_buckets * shape.heads; },
+    .parameters =
+        [](const AttentionShape& shape) { return shape.sizes.integer("t5_buckets") * shape.heads; },
     .flops = [](const AttentionShape& shape) { return shape.scores(); }, .fused = true);
 
 }  // namespace

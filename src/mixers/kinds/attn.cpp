@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
-#include "genotype/mixer_costs.hpp"
 
 namespace nas {
 
@@ -19,10 +22,10 @@ MixerCosts attention_projections(const Mechanism& layer, const AttentionShape& s
   const auto d = shape.head_width();
   const double tokens = real(shape.context);
   const double square = real(width) * real(width);
-  if (layer.kv_rank > 0) {
+  if (layer.integer("kv_rank") > 0) {
     // Multi-head latent attention (DeepSeek-AI 2024, arXiv:2405.04434): no biases of keys, values.
-    const auto rank = layer.kv_rank;
-    const bool rotated = layer.position == "rope";
+    const auto rank = layer.integer("kv_rank");
+    const bool rotated = layer.word("position") == "rope";
     MixerCosts costs{
         .parameters = 2 * width * width + 3 * width * rank + rank + num_biases(layer, width, width),
         .flops = tokens * (4.0 * square + 6.0 * real(width) * real(rank)),
@@ -35,34 +38,35 @@ MixerCosts attention_projections(const Mechanism& layer, const AttentionShape& s
     }
     return costs;
   }
-  if (layer.pattern == "lsh") {  // keys are unit queries, hashed in rounds
-    return {
-        .parameters = 3 * width * width + num_biases(layer, 2 * width, width),
-        .flops = tokens * (6.0 * square + real(width) * real(layer.rounds) * real(layer.buckets) +
-                           3.0 * real(width)),
-        .state_bytes = 2 * kFloat * width * shape.kept()};
+  if (layer.word("pattern") == "lsh") {  // keys are unit queries, hashed in rounds
+    return {.parameters = 3 * width * width + num_biases(layer, 2 * width, width),
+            .flops = tokens *
+                     (6.0 * square +
+                      real(width) * real(layer.integer("rounds")) * real(layer.integer("buckets")) +
+                      3.0 * real(width)),
+            .state_bytes = 2 * kFloat * width * shape.kept()};
   }
   MixerCosts costs{.parameters = 2 * width * width + 2 * width * keys +
                                  num_biases(layer, width + 2 * keys, width),
                    .flops = 4.0 * tokens * (square + real(width) * real(keys)),
                    .state_bytes = 2 * kFloat * keys * shape.kept()};
-  add_convolution(layer.conv, width + 2 * keys, shape.context, costs);
+  add_convolution(layer.integer("conv"), width + 2 * keys, shape.context, costs);
   return costs;
 }
 
 MixerCosts attention_costs(const Mechanism& layer, const AttentionShape& shape) {
   auto costs = attention_projections(layer, shape);
   costs.flops += 2.0 * shape.pairs() * real(shape.width);  // weights times values
-  if (layer.maps == "difference") {                        // Ye et al. (2024), arXiv:2410.05258
+  if (layer.word("maps") == "difference") {                // Ye et al. (2024), arXiv:2410.05258
     costs.parameters += 3 * shape.head_width();
     costs.flops +=
         2.0 * shape.pairs() * real(shape.heads) + 4.0 * real(shape.context) * real(shape.width);
   }
-  if (layer.value_exclusion == 1) {
+  if (layer.integer("value_exclusion") == 1) {
     costs.flops += real(shape.context) * (6.0 * real(shape.width) + 2.0 * real(shape.heads));
   }
-  if (layer.soft_cap > 0) costs.flops += 3.0 * shape.scores();
-  if (layer.value_embedding == 1) {
+  if (layer.integer("soft_cap") > 0) costs.flops += 3.0 * shape.scores();
+  if (layer.integer("value_embedding") == 1) {
     costs.parameters += shape.key_heads();
     costs.flops += 2.0 * real(shape.context) * real(shape.key_width());
   }
@@ -72,85 +76,96 @@ MixerCosts attention_costs(const Mechanism& layer, const AttentionShape& shape) 
 
 void rules_of_scores(LayerRules& rules) {
   auto& layer = rules.layer();
-  const bool rotates = layer.position == "rope" || layer.position == "path";
-  if ((layer.similarity == "additive" || layer.similarity == "bilinear") && rotates) {
+  const bool rotates = layer.word("position") == "rope" || layer.word("position") == "path";
+  if ((layer.word("similarity") == "additive" || layer.word("similarity") == "bilinear") &&
+      rotates) {
     rules.set_default("position");
   }
-  if (layer.pattern == "lsh" && layer.buckets >= 2) {  // queries and keys are one vector
+  if (layer.word("pattern") == "lsh" &&
+      layer.integer("buckets") >= 2) {  // queries and keys are one vector
     rules.clear({"similarity", "qk_norm", "kv_heads", "kv_rank", "maps", "conv", "position"});
   }
-  if (layer.kv_rank > 0) {
+  if (layer.integer("kv_rank") > 0) {
     rules.clear({"kv_heads", "conv", "qk_norm", "maps", "rope_fraction", "value_embedding"});
   }
-  if (layer.maps == "difference") {
+  if (layer.word("maps") == "difference") {
     rules.clear({"head_norm"});
-    if (layer.position == "cope" || layer.position == "path") rules.set_default("position");
+    if (layer.word("position") == "cope" || layer.word("position") == "path")
+      rules.set_default("position");
   }
 }
 
 /// Whether the last query of a context sees all keys.
 bool shows_all(const Mechanism& layer, std::int64_t context) {
-  if (layer.pattern == "window") return layer.window >= context || layer.globals >= context;
-  if (layer.pattern == "strided") return layer.stride == 1 || layer.stride >= context;
-  if (layer.pattern == "lsh") return layer.buckets < 2;
+  if (layer.word("pattern") == "window")
+    return layer.integer("window") >= context || layer.integer("globals") >= context;
+  if (layer.word("pattern") == "strided")
+    return layer.integer("stride") == 1 || layer.integer("stride") >= context;
+  if (layer.word("pattern") == "lsh") return layer.integer("buckets") < 2;
   // Of ceil(L / b) blocks it sees its own, the one before, g first and r others.
-  const auto blocks = (context - 1) / layer.block + 1;
-  return layer.pattern == "bigbird" && blocks - 2 <= layer.globals + layer.random;
+  const auto blocks = (context - 1) / layer.integer("pattern_block") + 1;
+  return layer.word("pattern") == "bigbird" &&
+         blocks - 2 <= layer.integer("globals") + layer.integer("random");
 }
 
 void apply_rules(LayerRules& rules) {
   rules_of_scores(rules);
   auto& layer = rules.layer();
   if (shows_all(layer, rules.architecture().context)) rules.set_default_by_sizes("pattern");
-  if (layer.kv_heads == rules.heads()) layer.kv_heads = 0;
+  if (layer.integer("kv_heads") == rules.heads()) layer.set("kv_heads", 0);
 }
 
 void require_valid(const Architecture& architecture, const Mechanism& layer) {
   const auto shown = [](std::int64_t number) { return std::to_string(number); };
   const auto heads = require_heads(architecture, layer);
   const auto d = architecture.width / heads;
-  require(layer.kv_heads == 0 || heads % layer.kv_heads == 0, "kv_heads", shown(layer.kv_heads),
-          "divide heads = " + shown(heads));
-  require(layer.maps != "difference" || d % 2 == 0, "maps", layer.maps,
+  require(layer.integer("kv_heads") == 0 || heads % layer.integer("kv_heads") == 0, "kv_heads",
+          shown(layer.integer("kv_heads")), "divide heads = " + shown(heads));
+  require(layer.word("maps") != "difference" || d % 2 == 0, "maps", layer.word("maps"),
           "have heads of even width, not " + shown(d));
-  if (layer.position == "rope") {
-    const bool halves = layer.maps == "difference" || layer.kv_rank > 0;
-    require_rotatable(layer, halves ? d / 2 : d, layer.kv_rank > 0 ? 1.0 : layer.rope_fraction);
+  if (layer.word("position") == "rope") {
+    const bool halves = layer.word("maps") == "difference" || layer.integer("kv_rank") > 0;
+    require_rotatable(layer, halves ? d / 2 : d,
+                      layer.integer("kv_rank") > 0 ? 1.0 : layer.real("rope_fraction"));
   }
-  require(layer.position != "t5" || layer.t5_distance > layer.t5_buckets / 2, "t5_distance",
-          shown(layer.t5_distance),
-          "be greater than half of t5_buckets = " + shown(layer.t5_buckets));
+  require(layer.word("position") != "t5" ||
+              layer.integer("t5_distance") > layer.integer("t5_buckets") / 2,
+          "t5_distance", shown(layer.integer("t5_distance")),
+          "be greater than half of t5_buckets = " + shown(layer.integer("t5_buckets")));
 }
 
 void set_sight(const Mechanism& layer, AttentionShape& shape) {
-  if (layer.pattern == "window") {
-    shape.cap = layer.window + layer.globals;
+  if (layer.word("pattern") == "window") {
+    shape.cap = layer.integer("window") + layer.integer("globals");
     shape.seen = real(shape.cap);
-  } else if (layer.pattern == "strided") {
-    shape.seen = real(layer.stride + (shape.context - 1) / layer.stride + 1);
-  } else if (layer.pattern == "bigbird") {
-    shape.seen = real(layer.block * (2 + layer.globals + layer.random));
-  } else if (layer.pattern == "lsh") {
-    shape.seen = real(layer.rounds * layer.block);
+  } else if (layer.word("pattern") == "strided") {
+    shape.seen = real(layer.integer("stride") + (shape.context - 1) / layer.integer("stride") + 1);
+  } else if (layer.word("pattern") == "bigbird") {
+    shape.seen = real(layer.integer("pattern_block") *
+                      (2 + layer.integer("globals") + layer.integer("random")));
+  } else if (layer.word("pattern") == "lsh") {
+    shape.seen = real(layer.integer("rounds") * layer.integer("pattern_block"));
     shape.repeats = true;
   }
 }
 
 /// Queries, keys, values and outputs.
 double least_values(const Architecture& architecture, const Mechanism& layer) {
-  if (layer.kv_rank > 0 || layer.pattern == "lsh") return 0.0;
+  if (layer.integer("kv_rank") > 0 || layer.word("pattern") == "lsh") return 0.0;
   const double width = real(architecture.width);
-  const auto heads = layer.heads > 0 ? layer.heads : architecture.heads;
-  const double keys = layer.kv_heads > 0 ? width * real(layer.kv_heads) / real(heads) : width;
+  const auto heads = layer.integer("heads") > 0 ? layer.integer("heads") : architecture.heads;
+  const double keys =
+      layer.integer("kv_heads") > 0 ? width * real(layer.integer("kv_heads")) / real(heads) : width;
   return 2.0 * (width + keys);
 }
 
 std::string shape_key(const Mechanism& layer) {
   // Beside pattern lsh there is no projection of keys.
-  auto key = layer.maps + (layer.pattern == "lsh" ? "|lsh|" : "|");
+  auto key = layer.word("maps") + (layer.word("pattern") == "lsh" ? "|lsh|" : "|");
   for (const auto size :
-       {layer.heads, layer.kv_heads, layer.kv_rank, layer.conv, layer.value_exclusion,
-        layer.soft_cap, layer.smear, layer.value_embedding}) {
+       {layer.integer("heads"), layer.integer("kv_heads"), layer.integer("kv_rank"),
+        layer.integer("conv"), layer.integer("value_exclusion"), layer.integer("soft_cap"),
+        layer.integer("smear"), layer.integer("value_embedding")}) {
     key += std::to_string(size) + "|";
   }
   const auto forms = fused_forms(layer);
@@ -161,21 +176,131 @@ std::string shape_key(const Mechanism& layer) {
 /// Query heads still share keys, and rope still rotates as large a share of a head.
 void shrink(Mechanism& layer, std::int64_t heads, std::int64_t small_width,
             std::int64_t small_heads) {
-  layer.heads = 0;
-  if (layer.kv_heads > 0) {
-    layer.heads = 4;
-    layer.kv_heads = heads / layer.kv_heads == 2 ? 2 : 1;
+  layer.set("heads", 0);
+  if (layer.integer("kv_heads") > 0) {
+    layer.set("heads", 4);
+    layer.set("kv_heads", heads / layer.integer("kv_heads") == 2 ? 2 : 1);
   }
-  if (layer.position != "rope") return;
-  const auto width = small_width / (layer.heads > 0 ? layer.heads : small_heads);
-  const auto pairs = std::round(layer.rope_fraction * real(width) / 2.0);
-  layer.rope_fraction = 2.0 * std::max(pairs, 1.0) / real(width);
+  if (layer.word("position") != "rope") return;
+  const auto width =
+      small_width / (layer.integer("heads") > 0 ? layer.integer("heads") : small_heads);
+  const auto pairs = std::round(layer.real("rope_fraction") * real(width) / 2.0);
+  layer.set("rope_fraction", 2.0 * std::max(pairs, 1.0) / real(width));
+}
+
+bool is_even(std::int64_t number) { return number % 2 == 0; }
+bool is_number_of_buckets(std::int64_t number) { return number == 1 || is_even(number); }
+
+/// A size, at least 1 and 3 in small models unless said otherwise, of some options of a gene.
+Slot size_of(std::string gene, std::vector<std::string> options, Slot size) {
+  size.owner = std::move(gene);
+  size.owner_options = std::move(options);
+  return size;
+}
+
+std::vector<Slot> sizes_of_patterns() {
+  const auto of = [](std::vector<std::string> options, Slot size) {
+    return size_of("pattern", std::move(options), std::move(size));
+  };
+  return {
+      of({"window"}, {.name = "window",
+                      .default_value = 64,
+                      .help = "newest keys that a query sees, its own included",
+                      .min = 1,
+                      .small = 5}),
+      of({"window", "bigbird"}, {.name = "globals",
+                                 .default_value = 0,
+                                 .help = "first keys or blocks that it sees besides",
+                                 .max = kLargestSize,
+                                 .small = 2}),
+      of({"strided"}, {.name = "stride",
+                       .default_value = 16,
+                       .help = "of pattern strided",
+                       .min = 1,
+                       .small = 3}),
+      // Under the name "block" spaces choose how the parts of a model's blocks follow.
+      of({"bigbird", "lsh"}, {.name = "pattern_block",
+                              .default_value = 16,
+                              .help = "tokens of a block",
+                              .min = 1,
+                              .max = kLargestSize,
+                              .small = 3,
+                              .written = "block"}),
+      of({"bigbird"}, {.name = "random",
+                       .default_value = 1,
+                       .help = "random blocks",
+                       .max = kLargestSize,
+                       .small = 1}),
+      of({"lsh"}, {.name = "buckets",
+                   .default_value = 4,
+                   .help = "values of a hash",
+                   .min = 1,
+                   .max = kLargestSize,
+                   .small = 4,
+                   .allows = is_number_of_buckets,
+                   .allowed = "1 or an even number <= 65536"}),
+      of({"lsh"}, {.name = "rounds",
+                   .default_value = 1,
+                   .help = "hashes of a key",
+                   .min = 1,
+                   .max = kLargestSize,
+                   .small = 2}),
+  };
+}
+
+std::vector<Slot> sizes() {
+  const auto of = [](std::string option, Slot size) {
+    return size_of("position", {std::move(option)}, std::move(size));
+  };
+  std::vector<Slot> sizes{
+      {.name = "kv_rank",
+       .default_value = 0,
+       .help = "width of a latent that keys and values come from; 0: none",
+       .max = kLargestSize,
+       .small = 4},
+      of("rope", {.name = "rope_base",
+                  .default_value = 10000.0,
+                  .help = "base of the wavelengths",
+                  .min = 1.0}),
+      of("rope", {.name = "rope_fraction",
+                  .default_value = 1.0,
+                  .help = "share of a head's entries that are rotated",
+                  .max = 1.0}),
+      of("t5", {.name = "t5_buckets",
+                .default_value = 32,
+                .help = "classes of distances",
+                .min = 2,
+                .max = kLargestSize,
+                .small = 8,
+                .allows = is_even,
+                .allowed = "an even number in [2, 65536]"}),
+      of("t5", {.name = "t5_distance",
+                .default_value = 128,
+                .help = "from which all are in the last class",
+                .min = 1,
+                .small = 16}),
+      of("cope", {.name = "cope_positions",
+                  .default_value = 64,
+                  .help = "positions with a vector",
+                  .min = 1,
+                  .max = kLargestSize,
+                  .small = 4}),
+      {.name = "value_exclusion",
+       .default_value = 0,
+       .help = "1: a head's output loses its part along the query's own value",
+       .max = 1.0},
+      {.name = "soft_cap",
+       .default_value = 0,
+       .help = "size that no score exceeds, c tanh(s / c); 0: none",
+       .max = kLargestSize},
+  };
+  for (auto& size : sizes_of_patterns()) sizes.push_back(std::move(size));
+  return sizes;
 }
 
 NAS_REGISTER_MIXER_KIND(.key = "attn",
                         .genes = {{"heads", {}},
                                   {"kv_heads", {}},
-                                  {"kv_rank", {}},
                                   {"similarity", {}},
                                   {"qk_norm", {}},
                                   {"normalization", {}},
@@ -186,28 +311,14 @@ NAS_REGISTER_MIXER_KIND(.key = "attn",
                                   {"bias", {}},
                                   {"attention_dropout", {}},
                                   {"pattern", {}},
-                                  {"window", {}},
-                                  {"globals", {}},
-                                  {"stride", {}},
-                                  {"pattern_block", {}},
-                                  {"random", {}},
-                                  {"buckets", {}},
-                                  {"rounds", {}},
                                   {"position", {}},
-                                  {"rope_base", {}},
-                                  {"rope_fraction", {}},
-                                  {"t5_buckets", {}},
-                                  {"t5_distance", {}},
-                                  {"cope_positions", {}},
                                   {"decay", {"none", "scalar"}},
                                   {"maps", {}},
                                   {"conv", {}},
                                   {"head_norm", {}},
-                                  {"value_exclusion", {}},
-                                  {"soft_cap", {}},
                                   {"smear", {}},
                                   {"value_embedding", {}}},
-                        .has_further_options = true,
+                        .sizes = sizes(), .has_further_options = true,
                         .scope = "attention",  // from before there were other mixers
                         .has_maps = true, .apply_rules = apply_rules,
                         .require_valid = require_valid, .set_sight = set_sight,

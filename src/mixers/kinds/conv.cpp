@@ -1,5 +1,5 @@
+#include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
-#include "genotype/mixer_costs.hpp"
 
 namespace nas {
 
@@ -13,7 +13,7 @@ MixerCosts convolution_costs(const Mechanism& layer, const AttentionShape& shape
   const double width = real(shape.width);
   MixerCosts costs{.parameters = 4 * shape.width * shape.width,
                    .flops = tokens * (8.0 * width * width + 2.0 * width)};
-  add_convolution(layer.conv, shape.width, shape.context, costs);
+  add_convolution(layer.integer("conv"), shape.width, shape.context, costs);
   return costs;
 }
 
@@ -22,10 +22,11 @@ double least_values(const Architecture& architecture, const Mechanism& /*layer*/
   return 4.0 * real(architecture.width);
 }
 
-void set_defaults(Mechanism& layer) { layer.conv = 3; }
+void set_defaults(Mechanism& layer) { layer.set("conv", 3); }
 
 void require_valid(const Architecture& /*architecture*/, const Mechanism& layer) {
-  require(layer.conv >= 2, "conv", std::to_string(layer.conv), "be in [2, 8] as the mixer");
+  require(layer.integer("conv") >= 2, "conv", std::to_string(layer.integer("conv")),
+          "be in [2, 8] as the mixer");
 }
 
 NAS_REGISTER_MIXER_KIND(.key = "conv", .genes = {{"conv", {}}, {"smear", {}}},

@@ -1,5 +1,5 @@
+#include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
-#include "genotype/mixer_costs.hpp"
 #include "genotype/planned.hpp"
 
 namespace nas {
@@ -13,12 +13,12 @@ double real(std::int64_t number) { return static_cast<double>(number); }
 /// Erase and write gates, and unit keys, of updates delta and delta2.
 void add_update(const Mechanism& layer, const AttentionShape& shape, std::int64_t keys,
                 MixerCosts& costs) {
-  if (layer.update == "add") return;
+  if (layer.word("update") == "add") return;
   const auto width = shape.width;
   const double tokens = real(shape.context);
-  const double reflects = layer.neg_eigen == 1 ? 2.0 : 1.0;
+  const double reflects = layer.integer("neg_eigen") == 1 ? 2.0 : 1.0;
   costs.flops += tokens * (6.0 * real(keys) + 2.0 * real(width));
-  if (layer.update == "delta2") {
+  if (layer.word("update") == "delta2") {
     costs.parameters += width * (keys + width);
     costs.flops += tokens * (2.0 * real(width) * real(keys + width) +
                              real(keys) * (reflects + 1.0) + real(width));
@@ -32,12 +32,12 @@ void add_decay(const Mechanism& layer, const AttentionShape& shape, std::int64_t
                MixerCosts& costs) {
   const auto width = shape.width;
   const double tokens = real(shape.context);
-  if (layer.decay == "scalar") {
+  if (layer.word("decay") == "scalar") {
     costs.parameters += shape.heads * (width + 2);
     costs.flops += tokens * real(shape.heads) * (2.0 * real(width) + 4.0);
-  } else if (layer.decay == "channel") {
-    const auto rank = layer.decay_rank;
-    const bool softplus = layer.decay_form == "softplus";
+  } else if (layer.word("decay") == "channel") {
+    const auto rank = layer.integer("decay_rank");
+    const bool softplus = layer.word("decay_form") == "softplus";
     costs.parameters += rank * (width + channels) + channels + (softplus ? shape.heads : 0);
     costs.flops += tokens * (2.0 * real(rank) * real(width + channels) +
                              (softplus ? 4.0 : 3.0) * real(channels));
@@ -50,13 +50,13 @@ MixerCosts recurrent_costs(const Mechanism& layer, const AttentionShape& shape) 
   const auto heads = shape.heads;
   const auto d = shape.head_width();
   auto of_keys = shape;
-  of_keys.width = heads * (layer.key_width > 0 ? layer.key_width : d);
+  of_keys.width = heads * (layer.integer("key_width") > 0 ? layer.integer("key_width") : d);
   const auto keys = of_keys.width;
-  const bool maps = layer.feature != "identity";
+  const bool maps = layer.word("feature") != "identity";
   const auto features =
-      maps ? described("feature", layer.feature).features(of_keys) : of_keys.head_width();
-  const bool delta = layer.update != "add";
-  const bool decays = layer.decay != "none";
+      maps ? described("feature", layer.word("feature")).features(of_keys) : of_keys.head_width();
+  const bool delta = layer.word("update") != "add";
+  const bool decays = layer.word("decay") != "none";
   const bool sums = !delta && maps;
   const double tokens = real(shape.context);
 
@@ -67,9 +67,10 @@ MixerCosts recurrent_costs(const Mechanism& layer, const AttentionShape& shape) 
                (4.0 * real(width) * real(keys) + 4.0 * real(width) * real(width) +
                 real(width) * real(features) * (4.0 + (decays ? 1.0 : 0.0) + (delta ? 2.0 : 0.0))),
       .state_bytes = kFloat * heads * features * (d + (sums ? 1 : 0))};
-  add_convolution(layer.conv, 2 * keys + width, shape.context, costs);
-  if (layer.conv > 0 || delta) costs.flops += 2.0 * tokens * real(2 * keys + width);  // SiLU
-  if (layer.position == "rope") costs.flops += 6.0 * tokens * real(keys);
+  add_convolution(layer.integer("conv"), 2 * keys + width, shape.context, costs);
+  if (layer.integer("conv") > 0 || delta)
+    costs.flops += 2.0 * tokens * real(2 * keys + width);  // SiLU
+  if (layer.word("position") == "rope") costs.flops += 6.0 * tokens * real(keys);
   add_decay(layer, shape, heads * features, costs);
   add_update(layer, shape, keys, costs);
   if (sums) {
@@ -78,52 +79,92 @@ MixerCosts recurrent_costs(const Mechanism& layer, const AttentionShape& shape) 
     costs.parameters += d;  // the norm of a head's output
     costs.flops += 4.0 * tokens * real(width);
   }
-  if (maps) add(described("feature", layer.feature), of_keys, costs);
-  if (layer.gating != "none") add(described("gating", layer.gating), shape, costs);
+  if (maps) add(described("feature", layer.word("feature")), of_keys, costs);
+  if (layer.word("gating") != "none") add(described("gating", layer.word("gating")), shape, costs);
   return costs;
 }
 
 /// Queries, keys, values and outputs.
 double least_values(const Architecture& architecture, const Mechanism& layer) {
   const double width = real(architecture.width);
-  const auto heads = layer.heads > 0 ? layer.heads : architecture.heads;
-  return 2.0 * (width + (layer.key_width > 0 ? real(heads) * real(layer.key_width) : width));
+  const auto heads = layer.integer("heads") > 0 ? layer.integer("heads") : architecture.heads;
+  return 2.0 *
+         (width + (layer.integer("key_width") > 0 ? real(heads) * real(layer.integer("key_width"))
+                                                  : width));
 }
 
 void apply_rules(LayerRules& rules) {
   auto& layer = rules.layer();
-  if (layer.key_width == rules.head_width()) layer.key_width = 0;
-  const bool delta = layer.update != "add";
+  if (layer.integer("key_width") == rules.head_width()) layer.set("key_width", 0);
+  const bool delta = layer.word("update") != "add";
   rules.clear({delta ? "feature" : "neg_eigen"});
-  if (layer.feature != "identity" || delta) rules.clear({"position"});
-  if (layer.decay_form != "gla") rules.clear({"decay_tau"});
+  if (layer.word("feature") != "identity" || delta) rules.clear({"position"});
+  if (layer.word("decay_form") != "gla") rules.clear({"decay_tau"});
 }
 
 void require_valid(const Architecture& architecture, const Mechanism& layer) {
   const auto d = architecture.width / require_heads(architecture, layer);
-  const auto key_width = layer.key_width > 0 ? layer.key_width : d;
-  if (layer.position == "rope") require_rotatable(layer, key_width, 1.0);
+  const auto key_width = layer.integer("key_width") > 0 ? layer.integer("key_width") : d;
+  if (layer.word("position") == "rope") require_rotatable(layer, key_width, 1.0);
+}
+
+std::vector<Slot> sizes() {
+  const auto of = [](std::string gene, std::string option, Slot size) {
+    size.owner = std::move(gene);
+    size.owner_options = {std::move(option)};
+    return size;
+  };
+  return {
+      of("gating", "sigmoid_gate",
+         {.name = "gate_rank",
+          .default_value = 0,
+          .help = "rank of the gate's matrix; 0: full",
+          .max = kLargestSize,
+          .small = 3}),
+      of("decay", "channel",
+         {.name = "decay_rank",
+          .default_value = 16,
+          .help = "rank of the map that makes decays",
+          .min = 1,
+          .max = kLargestSize,
+          .small = 3}),
+      of("decay", "channel",
+         {.name = "decay_tau",
+          .default_value = 16.0,
+          .help = "divisor of the logarithms of decays",
+          .min = 1.0}),
+      of("decay", "channel",
+         {.name = "decay_form",
+          .default_value = "gla",
+          .help = "how decays of channels follow from logits",
+          .choices = {"gla", "softplus"}}),
+      of("feature", "favor",
+         {.name = "favor_features",
+          .default_value = 0,
+          .help = "random features; 0: twice the key width",
+          .max = kLargestSize,
+          .small = 6}),
+      {.name = "key_width",
+       .default_value = 0,
+       .help = "width of a head's keys; 0: that of its values",
+       .max = kLargestSize,
+       .small = 4},
+      {.name = "neg_eigen", .default_value = 0, .help = "1: a state may be reflected", .max = 1.0},
+  };
 }
 
 NAS_REGISTER_MIXER_KIND(.key = "recurrent",
                         .genes = {{"heads", {}},
                                   {"gating",
                                    {"none", "swish_gate", "elementwise_gate", "sigmoid_gate"}},
-                                  {"gate_rank", {}},
                                   {"bias", {}},
                                   {"position", {"none", "rope"}},
                                   {"rope_base", {}},
                                   {"decay", {}},
-                                  {"decay_rank", {}},
-                                  {"decay_tau", {}},
-                                  {"decay_form", {}},
                                   {"conv", {}},
                                   {"update", {}},
-                                  {"feature", {}},
-                                  {"favor_features", {}},
-                                  {"key_width", {}},
-                                  {"neg_eigen", {}}},
-                        .has_maps = true, .apply_rules = apply_rules,
+                                  {"feature", {}}},
+                        .sizes = sizes(), .has_maps = true, .apply_rules = apply_rules,
                         .require_valid = require_valid, .costs = recurrent_costs,
                         .least_values = least_values);
 

@@ -7,7 +7,7 @@
 #include "core/registry.hpp"
 #include "core/visibility.hpp"
 #include "genotype/component.hpp"
-#include "genotype/mechanism.hpp"
+#include "genotype/semantics.hpp"
 #include "ops/parameter.hpp"
 
 namespace nas {

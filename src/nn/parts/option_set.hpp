@@ -133,7 +133,7 @@ class OptionMaker {
     for (auto& models : groups(genes, shares)) {
       const auto& mechanism = mechanisms_[static_cast<std::size_t>(models.front())];
       auto context = context_;
-      context.shape.sizes = static_cast<const Sizes&>(mechanism);
+      context.shape.sizes = mechanism;
       auto option =
           registry.at(key(*genes.begin(), mechanism)).make(context, scope_of(scope, models));
       options.add(std::move(models), std::move(option));

@@ -1,3 +1,4 @@
+#include "genotype/costs.hpp"
 #include "search/objective.hpp"
 
 namespace nas {

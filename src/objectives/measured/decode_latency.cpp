@@ -1,3 +1,4 @@
+#include "genotype/costs.hpp"
 #include "instruments/latency.hpp"
 #include "search/objective.hpp"
 

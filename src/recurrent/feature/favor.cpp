@@ -13,7 +13,7 @@ namespace {
 using Row = std::vector<double>;
 
 std::int64_t num_features(const AttentionShape& shape) {
-  const auto given = shape.sizes.favor_features;
+  const auto given = shape.sizes.integer("favor_features");
   return given > 0 ? given : 2 * shape.head_width();
 }
 

@@ -65,7 +65,7 @@ class SpaceReader {
         continue;
       }
       listed.push_back(slot.name);
-      genes[slot.name] = node == nullptr     ? slot.searched
+      genes[slot.name] = node == nullptr     ? searched(slot)
                          : slot.is_flag()    ? flag_gene(slot, *node)
                          : slot.is_number()  ? number_gene(slot, *node)
                          : slot.is_integer() ? integer_gene(slot, *node)
@@ -133,7 +133,7 @@ class SpaceReader {
                                                           : holds(valid, item.text));
     if (known) return true;
     const auto path = "space." + slot.name;
-    if (item.kind == Kind::scalar && holds(slot.words, key)) {
+    if (item.kind == Kind::scalar && holds(slot.choices, key)) {
       diagnostics_.add(item.origin, path + " = " + item.summary() + ": no module computes it");
       return false;
     }
@@ -143,7 +143,7 @@ class SpaceReader {
 
   /// Of components and words.
   Gene option_gene(const Slot& slot, const DocumentNode& node) {
-    auto gene = slot.searched;
+    auto gene = searched(slot);
     const auto path = "space." + slot.name;
     if (node.kind == Kind::null || node.kind == Kind::map || node.as_list().empty()) {
       refuse(node, path, "must be a list of at least one option");
@@ -177,7 +177,7 @@ class SpaceReader {
     } else {
       for (const auto& item : node.as_list()) {
         Value value = std::int64_t{0};
-        const Setting setting{.name = slot.name, .default_value = value, .help = slot.summary};
+        const Setting setting{.name = slot.name, .default_value = value, .help = slot.help};
         if (!read_value(path, item, setting, diagnostics_, value)) continue;
         const auto option = std::to_string(std::get<std::int64_t>(value));
         if (!is_allowed(slot, option, item)) continue;
@@ -206,7 +206,7 @@ class SpaceReader {
   }
 
   Gene flag_gene(const Slot& slot, const DocumentNode& node) {
-    auto gene = slot.searched;
+    auto gene = searched(slot);
     const auto refuse_all = [&](const DocumentNode& at) {
       refuse(at, "space." + slot.name, "must be a list of true, false or none, each once");
       return gene;
@@ -230,20 +230,20 @@ class SpaceReader {
   }
 
   Gene number_gene(const Slot& slot, const DocumentNode& node) {
-    auto gene = slot.searched;
+    auto gene = searched(slot);
     const auto path = "space." + slot.name;
     const auto bound = [&slot](std::string name, double value) {
       Setting setting{
-          .name = std::move(name), .default_value = value, .help = slot.summary, .min = slot.lower};
-      if (const auto upper = upper_bound(slot)) {
-        setting.max = upper->value;
-        setting.max_exclusive = upper->excluded;
+          .name = std::move(name), .default_value = value, .help = slot.help, .min = slot.min};
+      if (slot.is_bounded()) {
+        setting.max = slot.max;
+        setting.max_exclusive = slot.max_exclusive;
       }
       return setting;
     };
     if (node.kind == Kind::scalar) {
       Value value = gene.min;
-      if (read_value(path, node, bound(slot.name, slot.lower), diagnostics_, value)) {
+      if (read_value(path, node, bound(slot.name, slot.min), diagnostics_, value)) {
         gene.min = gene.max = std::get<double>(value);
       }
       return gene;

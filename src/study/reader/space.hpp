@@ -8,7 +8,6 @@
 #include "config/document.hpp"
 #include "core/parameters.hpp"
 #include "genotype/architecture.hpp"
-#include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
 
 namespace nas {

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "statistics/sequential.hpp"
 #include "study/session/session.hpp"
 #include "study/session/set_up.hpp"
@@ -18,9 +19,9 @@ namespace {
 Architecture without_mixers(Architecture model) {
   for (auto& layer : model.stack) {
     Mechanism bare;
-    bare.mixer = "none";
-    bare.ffn = layer.ffn;
-    bare.ratio = layer.ratio;
+    bare.set("mixer", "none");
+    bare.set("ffn", layer.word("ffn"));
+    bare.set("ratio", layer.integer("ratio"));
     layer = bare;
   }
   return model;
@@ -29,10 +30,10 @@ Architecture without_mixers(Architecture model) {
 /// Layers that mix otherwise than by attention stay as they are.
 Architecture with_window(Architecture model, std::int64_t window) {
   for (auto& layer : model.stack) {
-    if (layer.mixer != "attn") continue;
-    layer.pattern = "window";
-    layer.window = window;
-    layer.globals = 0;
+    if (layer.word("mixer") != "attn") continue;
+    layer.set("pattern", "window");
+    layer.set("window", window);
+    layer.set("globals", 0);
   }
   return model;
 }

@@ -1,36 +1,39 @@
-#include "genotype/architecture.hpp"
+#include "genotype/costs.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "core/error.hpp"
-#include "genotype/mixer_costs.hpp"
-#include "genotype/mixer_kind.hpp"
 #include "genotype/planned.hpp"
+#include "genotype/slots.hpp"
 
 namespace nas {
 
 namespace {
+
+constexpr std::int64_t kFloat = 4;  // bytes
 
 double real(std::int64_t number) { return static_cast<double>(number); }
 
 /// The shape of a layer after so many tokens.
 AttentionShape shape_after(const Architecture& architecture, const Mechanism& layer,
                            std::int64_t tokens) {
-  AttentionShape shape{.width = architecture.width,
-                       .heads = layer.heads > 0 ? layer.heads : architecture.heads,
-                       .context = tokens,
-                       .kv_heads = layer.kv_heads,
-                       .maps = layer.maps == "difference" ? 2 : 1,
-                       .hidden = hidden_width(architecture, layer),
-                       .sizes = static_cast<const Sizes&>(layer)};
-  mixer_kinds().at(layer.mixer).set_sight(layer, shape);
+  AttentionShape shape{
+      .width = architecture.width,
+      .heads = layer.integer("heads") > 0 ? layer.integer("heads") : architecture.heads,
+      .context = tokens,
+      .kv_heads = layer.integer("kv_heads"),
+      .maps = layer.word("maps") == "difference" ? 2 : 1,
+      .hidden = hidden_width(architecture, layer),
+      .sizes = layer};
+  mixer_kinds().at(layer.word("mixer")).set_sight(layer, shape);
   return shape;
 }
 
 MixerCosts mixer_costs(const Mechanism& layer, const AttentionShape& shape) {
-  auto costs = mixer_kinds().at(layer.mixer).costs(layer, shape);
-  if (layer.smear == 1) add_smear(shape, costs);
+  auto costs = mixer_kinds().at(layer.word("mixer")).costs(layer, shape);
+  if (layer.integer("smear") == 1) add_smear(shape, costs);
   return costs;
 }
 
@@ -56,35 +59,42 @@ auto sum_over_layers(const Architecture& architecture, Of of) {
 /// Norms of the residual stream in one layer: before or behind each part that is there, twice as
 /// many around them, or one for both.
 std::int64_t num_norms(const Architecture& architecture, const Mechanism& layer) {
-  if (architecture.genes.block == "parallel") return 1;
-  const std::int64_t parts = (layer.mixer != "none" ? 1 : 0) + (layer.ffn != "none" ? 1 : 0);
-  return architecture.genes.norm_place == "sandwich" ? 2 * parts : parts;
+  if (architecture.genes.word("block") == "parallel") return 1;
+  const std::int64_t parts =
+      (layer.word("mixer") != "none" ? 1 : 0) + (layer.word("ffn") != "none" ? 1 : 0);
+  return architecture.genes.word("norm_place") == "sandwich" ? 2 * parts : parts;
 }
 
 bool has_final_norm(const Architecture& architecture) {
-  return architecture.genes.block == "parallel" || architecture.genes.norm_place != "post";
+  return architecture.genes.word("block") == "parallel" ||
+         architecture.genes.word("norm_place") != "post";
 }
 
 /// Of the token embedding, the output matrix, the table of values and what says where tokens stand.
 std::int64_t num_embedding_parameters(const Architecture& architecture) {
   const auto& genes = architecture.genes;
-  const auto tables = (genes.tied == "0" ? 2 : 1) + (embeds_values(architecture) ? 1 : 0);
-  const auto positions = genes.position_embedding == "learned"
+  const auto tables = (genes.word("tied") == "0" ? 2 : 1) + (embeds_values(architecture) ? 1 : 0);
+  const auto positions = genes.word("position_embedding") == "learned"
                              ? architecture.context * architecture.width
-                         : genes.position_embedding == "sinusoidal" ? 1
-                                                                    : 0;
+                         : genes.word("position_embedding") == "sinusoidal" ? 1
+                                                                            : 0;
   return tables * architecture.vocabulary * architecture.width + positions;
 }
 
 }  // namespace
 
-AttentionShape Architecture::attention_shape(const Mechanism& mechanism) const {
-  return shape_after(*this, mechanism, context);
+AttentionShape attention_shape(const Architecture& architecture, const Mechanism& layer) {
+  return shape_after(architecture, layer, architecture.context);
+}
+
+AttentionShape attention_shape(const Architecture& architecture) {
+  return attention_shape(architecture, architecture.layer(0));
 }
 
 bool embeds_values(const Architecture& architecture) {
-  return sum_over_layers(architecture,
-                         [](const Mechanism& layer) { return layer.value_embedding; }) > 0;
+  return sum_over_layers(architecture, [](const Mechanism& layer) {
+           return layer.integer("value_embedding");
+         }) > 0;
 }
 
 void require_valid(const Architecture& architecture) {
@@ -106,11 +116,12 @@ void require_valid(const Architecture& architecture) {
 }
 
 std::int64_t hidden_width(const Architecture& architecture, const Mechanism& mechanism) {
-  if (mechanism.ffn == "none") return 0;
+  if (mechanism.word("ffn") == "none") return 0;
   if (architecture.hidden > 0) return architecture.hidden;
   const auto width = architecture.width;
-  const auto ratio = mechanism.ratio > 0 ? mechanism.ratio : architecture.feed_forward;
-  if (mechanism.ffn != "swiglu") return ratio * width;
+  const auto ratio =
+      mechanism.integer("ratio") > 0 ? mechanism.integer("ratio") : architecture.feed_forward;
+  if (mechanism.word("ffn") != "swiglu") return ratio * width;
   constexpr std::int64_t kMultiple = 8;
   constexpr std::int64_t kSplit = 12;  // three matrices of 2/3 the width, in multiples of 8
   return kMultiple * ((ratio * width + kSplit - 1) / kSplit);
@@ -119,11 +130,11 @@ std::int64_t hidden_width(const Architecture& architecture, const Mechanism& mec
 std::int64_t num_non_embedding_parameters(const Architecture& architecture) {
   require_valid(architecture);
   const auto norm =
-      described("norm", architecture.genes.norm).parameters(architecture.attention_shape());
+      described("norm", architecture.genes.word("norm")).parameters(attention_shape(architecture));
   const auto layers = sum_over_layers(architecture, [&](const Mechanism& layer) {
-    const auto shape = architecture.attention_shape(layer);
+    const auto shape = attention_shape(architecture, layer);
     const auto feed_forward =
-        layer.ffn == "none" ? 0 : described("ffn", layer.ffn).parameters(shape);
+        layer.word("ffn") == "none" ? 0 : described("ffn", layer.word("ffn")).parameters(shape);
     return mixer_costs(layer, shape).parameters + feed_forward +
            norm * num_norms(architecture, layer);
   });
@@ -177,22 +188,23 @@ double least_training_bytes(const Architecture& architecture, std::int64_t batch
   const auto width = real(architecture.width);
   double parameters =
       (embeds_values(architecture) ? 2.0 : 1.0) * real(architecture.vocabulary) * width;
-  if (architecture.genes.position_embedding == "learned") {
+  if (architecture.genes.word("position_embedding") == "learned") {
     parameters += real(architecture.context) * width;
   }
   double values = 0.0;  // of each token
   for (std::size_t slot = 0; slot < architecture.stack.size(); ++slot) {
     const auto& layer = architecture.stack[slot];
     const auto layers = real(num_layers(architecture, slot));
-    const double mixed = mixer_kinds().at(layer.mixer).least_values(architecture, layer);
+    const double mixed = mixer_kinds().at(layer.word("mixer")).least_values(architecture, layer);
     parameters += layers * width * mixed;
     values += layers * mixed;
-    if (layer.ffn == "none") continue;
-    const bool plain = layer.ffn != "swiglu" && architecture.hidden == 0;
-    const double hidden =
-        plain ? width * real(layer.ratio > 0 ? layer.ratio : architecture.feed_forward)
-              : real(hidden_width(architecture, layer));
-    parameters += layers * (layer.ffn == "swiglu" ? 3.0 : 2.0) * width * hidden;
+    if (layer.word("ffn") == "none") continue;
+    const bool plain = layer.word("ffn") != "swiglu" && architecture.hidden == 0;
+    const double hidden = plain
+                              ? width * real(layer.integer("ratio") > 0 ? layer.integer("ratio")
+                                                                        : architecture.feed_forward)
+                              : real(hidden_width(architecture, layer));
+    parameters += layers * (layer.word("ffn") == "swiglu" ? 3.0 : 2.0) * width * hidden;
     values += layers * hidden;
   }
   constexpr double kBytesPerParameter = 4 * sizeof(float);
@@ -204,15 +216,15 @@ double least_training_bytes(const Architecture& architecture, std::int64_t batch
 double attention_flops(const Architecture& architecture) {
   require_valid(architecture);
   return sum_over_layers(architecture, [&](const Mechanism& layer) {
-    return mixer_costs(layer, architecture.attention_shape(layer)).flops;
+    return mixer_costs(layer, attention_shape(architecture, layer)).flops;
   });
 }
 
 double forward_flops(const Architecture& architecture) {
   const double feed_forward = sum_over_layers(architecture, [&](const Mechanism& layer) {
-    return layer.ffn == "none"
+    return layer.word("ffn") == "none"
                ? 0.0
-               : described("ffn", layer.ffn).flops(architecture.attention_shape(layer));
+               : described("ffn", layer.word("ffn")).flops(attention_shape(architecture, layer));
   });
   return attention_flops(architecture) + feed_forward +
          2.0 * real(architecture.context) * real(architecture.width) *
@@ -224,6 +236,50 @@ std::int64_t state_bytes(const Architecture& architecture, std::int64_t tokens) 
   return sum_over_layers(architecture, [&](const Mechanism& layer) {
     return mixer_costs(layer, shape_after(architecture, layer, tokens)).state_bytes;
   });
+}
+
+MixerCosts described_costs(const Mechanism& layer, const AttentionShape& shape) {
+  const auto& component = described("mixer", layer.word("mixer"));
+  return {component.parameters(shape), component.flops(shape), component.state_bytes(shape)};
+}
+
+void add(const Component& component, const AttentionShape& shape, MixerCosts& costs) {
+  costs.parameters += component.parameters(shape);
+  costs.flops += component.flops(shape);
+  costs.state_bytes += component.state_bytes(shape);
+}
+
+void add_components(const Mechanism& layer, const AttentionShape& shape, MixerCosts& costs) {
+  for (const auto* slot : layer_slots()) {
+    if (!slot->is_component() || slot->name == "mixer" || slot->name == "ffn") continue;
+    if (!has_gene(layer.word("mixer"), *slot)) continue;
+    const auto key = text(*slot, layer);
+    // Nothing is added by what is left out, nor by patterns, which choose pairs.
+    const bool adds = slot->paper || (key != slot->choices.front() && slot->name != "pattern");
+    // The latent's rotated part is counted with its projections.
+    const bool counted = layer.integer("kv_rank") > 0 && slot->name == "position" && key == "rope";
+    if (adds && !counted) add(described(slot->name, key), shape, costs);
+  }
+}
+
+void add_convolution(std::int64_t taps, std::int64_t channels, std::int64_t tokens,
+                     MixerCosts& costs) {
+  if (taps == 0) return;
+  costs.parameters += taps * channels;
+  costs.flops += 2.0 * real(taps) * real(tokens) * real(channels);
+  costs.state_bytes += kFloat * (taps - 1) * channels;
+}
+
+void add_smear(const AttentionShape& shape, MixerCosts& costs) {
+  const auto read = std::min<std::int64_t>(shape.width, 12);  // entries that its gate reads
+  costs.parameters += read + 1;
+  costs.flops += real(shape.context) * 2.0 * real(read + 1 + shape.width);
+  costs.state_bytes += kFloat * shape.width;
+}
+
+std::int64_t num_biases(const Mechanism& layer, std::int64_t inner, std::int64_t width) {
+  if (layer.word("bias") == "none") return 0;
+  return width + (layer.word("bias") == "bias" ? inner : 0);
 }
 
 }  // namespace nas
