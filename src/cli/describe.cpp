@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -13,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/installed.hpp"
+#include "core/words.hpp"
 #include "data/corpus.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
@@ -371,13 +373,6 @@ std::string component_text(const Component& component) {
   return component.gene + " " + component.key + ": " + component.summary + "\n" + table(rows);
 }
 
-/// Whether a name is a component's key or, under either semantics, its label.
-bool bears(const Component& component, const std::string& name) {
-  return component.key == name ||
-         component_key(Semantics::corrected, component.gene, name) == component.key ||
-         component_key(Semantics::published, component.gene, name) == component.key;
-}
-
 }  // namespace
 
 std::string list_text(const std::string& kind) {
@@ -449,26 +444,76 @@ Texts setting_names() {
   return names;
 }
 
-/// What a word of models' names means that is no registered component.
-Texts word_texts(const std::string& name) {
-  const std::string unbuilt = ": named by the space, but not built: no module computes it\n";
-  Texts texts;
+/// Something that has names, and what is said of it.
+struct Entry {
+  Texts names;
+  std::function<std::string()> text;
+  bool offered = true;  ///< to who mistypes a name
+};
+using Entries = std::vector<Entry>;
+
+void add_plugins(Entries& entries) {
+  for (const auto& kind : plugin_kinds()) {
+    const bool searches = kind.one == algorithms().kind();
+    for (const auto& plugin : kind.plugins) {
+      entries.push_back({{plugin.key}, [=, one = kind.one] {
+                           return one + " " + plugin.key + ": " + plugin.summary + "\n" +
+                                  (searches ? capabilities_text(plugin.key) : "") +
+                                  settings_text(plugin.settings);
+                         }});
+    }
+  }
+}
+
+/// Genes, and their components by key and, under either semantics, label.
+void add_genes(Entries& entries) {
   for (const auto& slot : slots()) {
-    const bool named =
-        std::find(slot.choices.begin(), slot.choices.end(), name) != slot.choices.end();
-    const bool chosen = slot.is_component() || slot.is_word();
-    if (named && chosen && !is_built(slot, name)) texts.push_back(slot.name + " " + name + unbuilt);
-    if (named && slot.is_word() && is_built(slot, name) && name != "0" && name != "1") {
-      texts.push_back("option " + name + " of gene " + slot.name + ", " + slot.help + "\n");
+    entries.push_back({{"space." + slot.name, slot.name},
+                       [&slot] { return "gene of the section space\n" + table(gene_rows(slot)); }});
+    if (!slot.is_component()) continue;
+    for (const auto& key : all_keys(slot)) {
+      const auto& component = components().at(slot.name, key);
+      entries.push_back({{key, component_label(Semantics::corrected, slot.name, key),
+                          component_label(Semantics::published, slot.name, key)},
+                         [&component] { return component_text(component); }});
+    }
+  }
+}
+
+/// What words of models' names mean that are no registered components.
+void add_words(Entries& entries) {
+  const std::string unbuilt = ": named by the space, but not built: no module computes it\n";
+  for (const auto& slot : slots()) {
+    for (const auto& word : slot.choices) {
+      const bool built = is_built(slot, word);
+      if (built && (!slot.is_word() || word == "0" || word == "1")) continue;
+      const auto text = built ? "option " + word + " of gene " + slot.name + ", " + slot.help + "\n"
+                              : slot.name + " " + word + unbuilt;
+      entries.push_back({{word}, [text] { return text; }, false});
     }
   }
   for (const auto& alias : aliases()) {
-    if (alias.name != name) continue;
-    texts.push_back("layer " + name + ": " + alias.mixer + braces(alias.genes) +
-                    (is_built(alias) ? "\n" : unbuilt) +
-                    (alias.differs.empty() ? "" : "  the published layer " + alias.differs + "\n"));
+    const auto text =
+        "layer " + alias.name + ": " + alias.mixer + braces(alias.genes) +
+        (is_built(alias) ? "\n" : unbuilt) +
+        (alias.differs.empty() ? "" : "  the published layer " + alias.differs + "\n");
+    entries.push_back({{alias.name}, [text] { return text; }, false});
   }
-  return texts;
+}
+
+void add_sections(Entries& entries) {
+  for (const auto& section : sections()) {
+    entries.push_back({{section.name}, [section] {
+                         return "section " + section.name + ": " + section.summary + "\n" +
+                                (section.settings.empty() ? "" : settings_text(section.settings)) +
+                                conditions_text({section.name});
+                       }});
+  }
+  for (const auto& engine : engines()) {
+    entries.push_back({{engine.key}, [engine] {
+                         return "engine " + engine.key + ": " + engine.summary + "\n" + engine.text;
+                       }});
+  }
 }
 
 /// A mechanism that is named by more than a word; empty: it is none.
@@ -485,47 +530,17 @@ std::string model_text(const std::string& name) {
 }  // namespace
 
 std::string describe_text(const std::string& name) {
-  Texts found;
-  Texts known;
-  const auto offer = [&](const std::string& key, bool matches, const std::string& text) {
-    known.push_back(key);
-    if (matches) found.push_back(text);
-  };
-  for (const auto& kind : plugin_kinds()) {
-    for (const auto& plugin : kind.plugins) {
-      offer(plugin.key, plugin.key == name,
-            kind.one + " " + plugin.key + ": " + plugin.summary + "\n" +
-                (kind.one == algorithms().kind() ? capabilities_text(plugin.key) : "") +
-                settings_text(plugin.settings));
-    }
+  Entries entries;
+  for (const auto add : {add_plugins, add_genes, add_words, add_sections}) add(entries);
+  Texts found, known;
+  for (const auto& entry : entries) {
+    if (holds(entry.names, name)) found.push_back(entry.text());
+    if (entry.offered) known.insert(known.end(), entry.names.begin(), entry.names.end());
   }
-  for (const auto& slot : slots()) {
-    known.push_back("space." + slot.name);
-    offer(slot.name, name == slot.name || name == "space." + slot.name,
-          "gene of the section space\n" + table(gene_rows(slot)));
-    if (!slot.is_component()) continue;
-    for (const auto& key : all_keys(slot)) {
-      const auto& component = components().at(slot.name, key);
-      offer(key, bears(component, name), component_text(component));
-    }
-    if (!slot.paper) continue;
-    const auto& labels = paper_labels(slot.name);
-    known.insert(known.end(), labels.begin(), labels.end());
-  }
-  for (const auto& text : word_texts(name)) found.push_back(text);
-  for (const auto& section : sections()) {
-    offer(section.name, section.name == name,
-          "section " + section.name + ": " + section.summary + "\n" +
-              (section.settings.empty() ? "" : settings_text(section.settings)) +
-              conditions_text({section.name}));
-  }
-  for (const auto& engine : engines()) {
-    offer(engine.key, engine.key == name,
-          "engine " + engine.key + ": " + engine.summary + "\n" + engine.text);
-  }
-  if (const auto settings = settings_named(name); !settings.empty()) found.push_back(settings);
-  if (found.empty()) {
-    if (auto text = model_text(name); !text.empty()) return text;
+  // Of a name of more than a word nothing else is found.
+  for (const auto read : {settings_named, model_text}) {
+    if (read == model_text && !found.empty()) break;
+    if (auto text = read(name); !text.empty()) found.push_back(std::move(text));
   }
   if (!found.empty()) return join(found, "\n");
   if (name.ends_with(".so")) {

@@ -86,6 +86,22 @@ void LayerRules::sizes() {
   }
 }
 
+Slot integer(std::string name, std::string help, std::int64_t standard, double min,
+             std::int64_t small, double max) {
+  return {.name = std::move(name),
+          .default_value = standard,
+          .help = std::move(help),
+          .min = min,
+          .max = max,
+          .small = small};
+}
+
+Slot of_options(std::string gene, std::vector<std::string> options, Slot size) {
+  size.owner = std::move(gene);
+  size.owner_options = std::move(options);
+  return size;
+}
+
 void require(bool holds, const std::string& gene, const std::string& value,
              const std::string& rule) {
   if (!holds) throw InputError(gene + " = " + value + ", must " + rule);

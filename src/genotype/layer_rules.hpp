@@ -73,6 +73,12 @@ Mechanism default_layer(const Architecture& architecture, std::string_view mixer
 void apply_layer_rules(const Architecture& architecture, Mechanism& layer,
                        const std::function<void(const Slot&)>& voided);
 
+/// An integer of at most `max` that a mixer declares, with Slot::small.
+Slot integer(std::string name, std::string help, std::int64_t standard, double min,
+             std::int64_t small, double max = kLargestSize);
+/// What it declares of some options of a gene.
+Slot of_options(std::string gene, std::vector<std::string> options, Slot size);
+
 /// For rules of mixers. @throws InputError "GENE = VALUE, must RULE" unless it holds.
 void require(bool holds, const std::string& gene, const std::string& value,
              const std::string& rule);

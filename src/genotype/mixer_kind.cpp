@@ -47,8 +47,8 @@ const std::vector<std::string>* options_of(std::string_view mixer, const Slot& s
   }
   const bool own = std::any_of(kind.sizes.begin(), kind.sizes.end(),
                                [&](const Slot& size) { return size.name == slot.name; });
-  const auto has = [&](const std::string& option) {
-    return has_option(mixer, nas::slot(slot.owner), option);
+  const auto has = [&, owner = find_slot(slot.owner)](const std::string& option) {
+    return owner != nullptr && has_option(mixer, *owner, option);
   };
   const bool of_option =
       slot.of_component && std::any_of(slot.owner_options.begin(), slot.owner_options.end(), has);

@@ -15,7 +15,6 @@
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/costs.hpp"
-#include "genotype/mechanism_name.hpp"
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
 

@@ -36,7 +36,7 @@ nlohmann::json task_facts(const Corpus& corpus, const LearningTask& task) {
 }
 
 std::string unreadable_split(const Corpus& corpus, const Architecture& architecture) {
-  if (architecture.genes.position_embedding != "learned") return {};
+  if (architecture.genes.word("position_embedding") != "learned") return {};
   for (const auto& [name, windows] : corpus.further) {
     if (windows.length <= architecture.context) continue;
     return "split " + name + " of the corpus " + corpus.name + " has windows of " +

@@ -32,8 +32,8 @@ std::string written(const Path& path) {
 
 /// @param place  below "space.", with a step into a list perhaps.
 bool is_paper_gene(const std::string& place) {
-  return std::any_of(paper_slots().begin(), paper_slots().end(), [&](const Slot& slot) {
-    return place.substr(0, place.find_first_of(".[")) == slot.name;
+  return std::any_of(paper_slots().begin(), paper_slots().end(), [&](const Slot* slot) {
+    return place.substr(0, place.find_first_of(".[")) == slot->name;
   });
 }
 

@@ -183,7 +183,7 @@ constexpr const char* kLayers =
     "algorithm: {name: exhaustive}\n"
     "space:\n"
     "  mixer: [moving_average]\n"
-    "  conv: [2, 3]\n"
+    "  taps: [2, 3]\n"
     "  ffn: [gelu, geglu]\n"
     "  ratio: [1, 2]\n"
     "baseline: dot|softmax|none|fixed|bias|0\n"
@@ -224,8 +224,8 @@ class LayerExamplesTest : public ::testing::Test {
 
 TEST_F(LayerExamplesTest, AMixerIsListedAndDescribed) {
   EXPECT_THAT(list_text("components"), ContainsRegex("  mixer +moving_average +W \\(x_t"));
-  EXPECT_THAT(describe_text("moving_average"), HasSubstr("the mean of the newest conv inputs"));
-  EXPECT_THAT(describe_text("conv"), HasSubstr("moving_average"));
+  EXPECT_THAT(describe_text("moving_average"), HasSubstr("the mean of the newest taps inputs"));
+  EXPECT_THAT(describe_text("taps"), HasSubstr("of mixer moving_average"));
   EXPECT_THAT(schema_json().dump(), HasSubstr("\"moving_average\""));
 }
 
@@ -274,17 +274,16 @@ TEST_F(LayerExamplesTest, SizesAreColumnsOfTheCsv) {
     for (std::size_t i = 0; i < header.size(); ++i) seen[header[i]].insert(values.at(i));
   }
   EXPECT_EQ(seen["mixer"], std::set<std::string>{"moving_average"});
-  EXPECT_EQ(seen["conv"], (std::set<std::string>{"2", "3"}));
+  EXPECT_EQ(seen["taps"], (std::set<std::string>{"2", "3"}));
   EXPECT_EQ(seen["ffn"], (std::set<std::string>{"geglu", "gelu"}));
   EXPECT_EQ(seen["ratio"], (std::set<std::string>{"1", "2"}));
 }
 
 TEST_F(LayerExamplesTest, MistakesAreNamed) {
   EXPECT_THAT(mistake("space.mixer=[moving_averge]"), HasSubstr("did you mean moving_average?"));
-  EXPECT_THAT(mistake("space.conv=[9]"), HasSubstr("must be 0 or an integer in [2, 8]"));
-  const auto none = parse_unchecked("2*moving_average{conv=0}", Architecture{});
-  EXPECT_THAT(candidate_of(none).refusal,
-              HasSubstr("conv = 0, must be in [2, 8] as the mixer is moving_average"));
+  EXPECT_THAT(mistake("space.taps=[9]"), HasSubstr("must be an integer in [2, 8]"));
+  EXPECT_THAT(mistake("space.tabs=[3]"), HasSubstr("did you mean space.taps?"));
+  EXPECT_EQ(to_string(parse_model("2*moving_average{taps=4}", Architecture{})), "2*moving_average");
 }
 
 TEST_F(LayerExamplesTest, PyTorchRefusesTheMixerByName) {

@@ -42,11 +42,11 @@ Architecture with_option(const std::string& gene, const std::string& key, std::i
   auto architecture = frame();
   auto& layer = architecture.stack.front();
   layer.set(gene, key);
-  layer.kv_heads = kv_heads;
-  layer.window = 5;
-  layer.globals = 2;
-  layer.t5_buckets = 8;
-  layer.t5_distance = 12;
+  layer.set("kv_heads", kv_heads);
+  layer.set("window", 5);
+  layer.set("globals", 2);
+  layer.set("t5_buckets", 8);
+  layer.set("t5_distance", 12);
   return architecture;
 }
 
@@ -172,8 +172,8 @@ TEST(Decoder, StepsAreThoseOfTheWholeSequenceAsPublished) {
   architecture.semantics = Semantics::published;
   architecture.stack = {vanilla_mechanism(Semantics::published)};
   expect_same_steps(architecture, "published vanilla");
-  architecture.stack.front().temperature = "shifted_abs";
-  architecture.stack.front().gating = "normed_highway";
+  architecture.stack.front().set("temperature", "shifted_abs");
+  architecture.stack.front().set("gating", "normed_highway");
   expect_same_steps(architecture, "published");
 }
 

@@ -273,8 +273,9 @@ TEST(FlopCounter, CountsProductsAndElements) {
 /// which rows with a sum do not need; no exponential and sum apart in a sigmoid, which count 2.
 double known_difference(const Mechanism& mechanism, const AttentionShape& shape) {
   const double scores = real(shape.heads * shape.context * shape.context);
-  return (mechanism.similarity == "l2" ? scores + 2 * real(shape.context * shape.width) : 0.0) -
-         (mechanism.normalization == "sigmoid_attn" ? 2 * scores : 0.0);
+  return (mechanism.word("similarity") == "l2" ? scores + 2 * real(shape.context * shape.width)
+                                               : 0.0) -
+         (mechanism.word("normalization") == "sigmoid_attn" ? 2 * scores : 0.0);
 }
 
 // Left out of the formula of an attention layer are additions of biases, known exactly, and
@@ -299,7 +300,8 @@ TEST(AttentionFlops, AreThoseExecutedForAllCombinationsOfOptions) {
       EXPECT_EQ(executed.products, *products) << to_string(mechanism);
       ++exact;
     }
-    const double biases = (4 + (mechanism.similarity == "additive" ? 1 : 0)) * tokens * width;
+    const double biases =
+        (4 + (mechanism.word("similarity") == "additive" ? 1 : 0)) * tokens * width;
     const double left_out = executed.total() - biases - attention_flops(architecture) -
                             known_difference(mechanism, attention_shape(architecture));
     EXPECT_GE(left_out, 0.0) << to_string(mechanism);
@@ -315,7 +317,7 @@ TEST(AttentionFlops, AreThoseExecutedForAllCombinationsOfOptions) {
 TEST(ForwardFlops, AreThoseExecutedByThePapersModel) {
   Architecture architecture;
   for (const auto& mechanism : test::single_options(Semantics::corrected)) {
-    if (mechanism.similarity == "additive") continue;
+    if (mechanism.word("similarity") == "additive") continue;
     architecture.stack = {mechanism};
     const auto executed = run_model(architecture);
     EXPECT_THAT(executed.unknown, testing::IsEmpty()) << to_string(mechanism);
@@ -332,7 +334,7 @@ TEST(ForwardFlops, AreThoseExecutedByThePapersModel) {
 // behind the last query of a block of rows: between none and, with one row a block, nearly half.
 TEST(AttentionFlops, OfTheAdditiveSimilarityCountAllPairs) {
   Architecture architecture{.stack = {vanilla_mechanism(Semantics::corrected)}, .layers = 1};
-  architecture.stack.front().similarity = "additive";
+  architecture.stack.front().set("similarity", "additive");
   for (const auto context : {32, 128, 512}) {
     architecture.context = context;
     const auto executed = run_attention(architecture);

@@ -201,7 +201,7 @@ TEST(LearningTask, SaysWhatIsCorrectAndWhatFollows) {
 TEST(FurtherSplits, AreScoredOnceAtTheEndInTheirOwnLength) {
   auto corpus = test::counting_corpus(11, 12, 40);
   auto job = job_of(corpus, 20);
-  job.architecture.genes.position_embedding = "none";
+  job.architecture.genes.set("position_embedding", "none");
   const auto without = train_once(corpus, job);
   EXPECT_TRUE(without.further.empty());
   corpus.further["test_24"] = test::counting_corpus(11, 24, 10).test;
@@ -222,7 +222,7 @@ TEST(FurtherSplits, AreNamedAsTestsAndReadable) {
             "split test_24 of the corpus counting has windows of 24 tokens, must be at most "
             "model.context = 12 where position_embedding is learned; sinusoidal and none read "
             "longer ones");
-  architecture.genes.position_embedding = "sinusoidal";
+  architecture.genes.set("position_embedding", "sinusoidal");
   EXPECT_EQ(unreadable_split(corpus, architecture), "");
   EXPECT_EQ(task_facts(corpus, *task_of(corpus)).dump(),
             R"({"further_splits":{"test_24":{"length":24,"targets":240,"windows":10}}})");

@@ -10,6 +10,7 @@
 #include <torch/types.h>
 
 #include "core/error.hpp"
+#include "genotype/slots.hpp"
 #include "nn/transformer.hpp"
 #include "unit/message_of.hpp"
 

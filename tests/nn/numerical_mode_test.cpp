@@ -50,7 +50,7 @@ struct Case {
 
 Tensors layer_pass(Mechanism mechanism, Semantics semantics, const Case& given,
                    NumericalMode mode) {
-  mechanism.attention_dropout = given.dropout;
+  mechanism.set("attention_dropout", given.dropout);
   std::vector<Parameter> parameters;
   test::LoneLayer layer(mechanism, given.shape, semantics, ParameterScope(parameters, mode));
   move_to(parameters, at::kCPU, given.type);
@@ -159,7 +159,7 @@ TEST(FusedAttention, EqualsTheReferenceInDouble) {
 TEST(FusedAttention, EqualsTheReferenceInFloat) {
   for (const auto& mechanism : kernel_mechanisms()) {
     // The factor cancels: what is left of its gradient is rounding.
-    if (mechanism.normalization == "relu_norm" && mechanism.temperature == "log_length") continue;
+    if (mechanism.word("normalization") == "relu_norm" && mechanism.word("temperature") == "log_length") continue;
     expect_fused_equals_reference(mechanism, Semantics::corrected, {{64, 2, 33}, at::kFloat});
   }
 }
@@ -339,7 +339,7 @@ TEST(FusedAttention, UsesTheThreadsThatItIsGiven) {
 TEST(FusedAttention, DoesNotDependOnTheNumberOfThreads) {
   auto mechanism = vanilla_mechanism(Semantics::corrected);
   for (const auto* similarity : {"dot", "silu_dot", "additive"}) {
-    mechanism.similarity = similarity;
+    mechanism.set("similarity", similarity);
     const Case given{{32, 4, 70}, at::kFloat, 3};
     const int before = at::get_num_threads();
     at::set_num_threads(1);
@@ -404,7 +404,7 @@ TEST(NumericalMode, RoundedProductsAreCloseToExactOnes) {
     const auto exact = model_step(mechanism, NumericalMode::exact, at::kFloat);
     EXPECT_NEAR(fast.loss, exact.loss, 2e-3) << to_string(mechanism);
     // Where weights jump with the scores (relu_norm, top_k), gradients do, too.
-    if (mechanism.normalization != "softmax" || mechanism.similarity == "cosine") continue;
+    if (mechanism.word("normalization") != "softmax" || mechanism.word("similarity") == "cosine") continue;
     const auto& given = fast.gradients.at("embedding.weight");
     const auto& expected = exact.gradients.at("embedding.weight");
     EXPECT_LT((given - expected).norm().item<double>(), 0.03 * expected.norm().item<double>())

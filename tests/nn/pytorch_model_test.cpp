@@ -109,11 +109,7 @@ std::map<std::string, Architecture> models(Semantics semantics) {
     for (const auto& value : values_of(slot)) {
       auto changed = vanilla;
       auto& layer = changed.stack.front();
-      if (slot.model) {
-        choose(slot, value, changed.genes);
-      } else {
-        choose(slot, value, semantics, layer);
-      }
+      choose(slot, value, semantics, slot.model ? changed.genes : layer);
       if (!slot.owner.empty()) {
         choose(nas::slot(slot.owner), slot.owner_options.front(), semantics, layer);
       }
@@ -126,8 +122,8 @@ std::map<std::string, Architecture> models(Semantics semantics) {
 /// All cells of update x decay, all features, and what else a recurrent layer may have.
 std::vector<std::string> recurrent_layers() {
   std::vector<std::string> layers;
-  for (const auto& decay : slot("decay").words) {
-    for (const auto& update : slot("update").words) {
+  for (const auto& decay : slot("decay").choices) {
+    for (const auto& update : slot("update").choices) {
       layers.push_back("recurrent{decay=" + decay + ",update=" + update + "}");
     }
     for (const auto& feature : components().keys("feature")) {

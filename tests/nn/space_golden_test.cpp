@@ -212,8 +212,8 @@ void expect_slopes(const Json& table) {
 
 void expect_buckets(const Json& record) {
   Mechanism sizes;
-  sizes.set("t5_buckets", record.at("settings").at("buckets"));
-  sizes.set("t5_distance", record.at("settings").at("furthest"));
+  sizes.set("t5_buckets", record.at("settings").at("buckets").get<std::int64_t>());
+  sizes.set("t5_distance", record.at("settings").at("furthest").get<std::int64_t>());
   std::vector<Parameter> parameters;
   const auto t5 = positions().at("t5").make(context_of(1, sizes), ParameterScope(parameters));
   const at::NoGradGuard no_grad;

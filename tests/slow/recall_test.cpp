@@ -8,7 +8,7 @@
 #include "core/parameters.hpp"
 #include "data/corpus.hpp"
 #include "evaluation/settings.hpp"
-#include "genotype/mechanism.hpp"
+#include "genotype/slots.hpp"
 #include "training/trainer.hpp"
 
 namespace nas::testing {
@@ -29,7 +29,7 @@ TEST(Recall, VanillaAttentionLearnsIt) {
   const auto corpus = recall();
   Architecture architecture;
   architecture.stack = {vanilla_mechanism(Semantics::corrected)};
-  architecture.stack.front().attention_dropout = 0.0;
+  architecture.stack.front().set("attention_dropout", 0.0);
   architecture.layers = 2;
   architecture.width = 32;
   architecture.heads = 4;

@@ -118,5 +118,37 @@ TEST(Plugin, ShorthandNamesTheOptionThatAFileRegisters) {
               HasSubstr("must register one option of a gene, registers corpus plugged"));
 }
 
+TEST(Plugin, MixersAndOptionsHaveSizesOfTheirOwn) {
+  (void)load(kFolder / "sized.so");
+  const Architecture frame{};
+  const auto name = [&](const std::string& text) {
+    return to_string(canonical(parse_model(text, frame)));
+  };
+  const auto refusal = [&](const std::string& text) {
+    return message_of<InputError>([&] { (void)name(text); });
+  };
+  EXPECT_EQ(name("2*sized{taps=3}"), "2*sized{taps=3}");
+  EXPECT_EQ(name("2*sized{taps=4}"), "2*sized");
+  EXPECT_THAT(refusal("2*sized{taps=9}"), HasSubstr("taps = 9, must be an integer in [2, 8]"));
+  EXPECT_THAT(refusal("2*sized{tap=3}"), HasSubstr("did you mean taps?"));
+  EXPECT_THAT(refusal("2*attn{taps=3}"), HasSubstr("unknown gene of mixer attn 'taps'"));
+  EXPECT_EQ(name("2*attn{pattern=sized_option,sized_step=3}"),
+            "2*attn{pattern=sized_option,sized_step=3}");
+  EXPECT_EQ(name("2*attn{pattern=strided,sized_step=3}"), "2*attn{pattern=strided}");
+  EXPECT_THAT(refusal("2*recurrent{sized_step=3}"), HasSubstr("unknown gene of mixer recurrent"));
+}
+
+TEST(Plugin, GenesThatNothingDeclaresAndSizesThatNothingHasAreRefused) {
+  (void)load(kFolder / "sized.so");
+  const auto said = [](const std::string& name) { return mistake(kFolder / (name + ".so")); };
+  EXPECT_THAT(said("misspelt"),
+              HasSubstr("mixer misspelt: nothing declares gene 'tabs'; did you mean taps?"));
+  EXPECT_THAT(said("voiding"), HasSubstr("pattern voiding_option: nothing declares gene 'colour'"));
+  EXPECT_THAT(said("unused"), HasSubstr("size unused_step: no mixer has it"));
+  EXPECT_THAT(said("otherwise"), HasSubstr("size taps is declared already, and otherwise"));
+  EXPECT_THAT(said("outside"), HasSubstr("size taps: its default is none of its values"));
+  EXPECT_THAT(said("misspelt"), HasSubstr("tabs")) << "it stays refused";
+}
+
 }  // namespace
 }  // namespace nas::testing

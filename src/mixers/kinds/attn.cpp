@@ -191,111 +191,50 @@ void shrink(Mechanism& layer, std::int64_t heads, std::int64_t small_width,
 bool is_even(std::int64_t number) { return number % 2 == 0; }
 bool is_number_of_buckets(std::int64_t number) { return number == 1 || is_even(number); }
 
-/// A size, at least 1 and 3 in small models unless said otherwise, of some options of a gene.
-Slot size_of(std::string gene, std::vector<std::string> options, Slot size) {
-  size.owner = std::move(gene);
-  size.owner_options = std::move(options);
-  return size;
-}
-
-std::vector<Slot> sizes_of_patterns() {
-  const auto of = [](std::vector<std::string> options, Slot size) {
-    return size_of("pattern", std::move(options), std::move(size));
-  };
-  return {
-      of({"window"}, {.name = "window",
-                      .default_value = 64,
-                      .help = "newest keys that a query sees, its own included",
-                      .min = 1,
-                      .small = 5}),
-      of({"window", "bigbird"}, {.name = "globals",
-                                 .default_value = 0,
-                                 .help = "first keys or blocks that it sees besides",
-                                 .max = kLargestSize,
-                                 .small = 2}),
-      of({"strided"}, {.name = "stride",
-                       .default_value = 16,
-                       .help = "of pattern strided",
-                       .min = 1,
-                       .small = 3}),
-      // Under the name "block" spaces choose how the parts of a model's blocks follow.
-      of({"bigbird", "lsh"}, {.name = "pattern_block",
-                              .default_value = 16,
-                              .help = "tokens of a block",
-                              .min = 1,
-                              .max = kLargestSize,
-                              .small = 3,
-                              .written = "block"}),
-      of({"bigbird"}, {.name = "random",
-                       .default_value = 1,
-                       .help = "random blocks",
-                       .max = kLargestSize,
-                       .small = 1}),
-      of({"lsh"}, {.name = "buckets",
-                   .default_value = 4,
-                   .help = "values of a hash",
-                   .min = 1,
-                   .max = kLargestSize,
-                   .small = 4,
-                   .allows = is_number_of_buckets,
-                   .allowed = "1 or an even number <= 65536"}),
-      of({"lsh"}, {.name = "rounds",
-                   .default_value = 1,
-                   .help = "hashes of a key",
-                   .min = 1,
-                   .max = kLargestSize,
-                   .small = 2}),
-  };
-}
-
 std::vector<Slot> sizes() {
-  const auto of = [](std::string option, Slot size) {
-    return size_of("position", {std::move(option)}, std::move(size));
+  using Options = std::vector<std::string>;
+  const auto pattern = [](Options options, Slot size) {
+    return of_options("pattern", std::move(options), std::move(size));
   };
-  std::vector<Slot> sizes{
-      {.name = "kv_rank",
-       .default_value = 0,
-       .help = "width of a latent that keys and values come from; 0: none",
-       .max = kLargestSize,
-       .small = 4},
-      of("rope", {.name = "rope_base",
-                  .default_value = 10000.0,
-                  .help = "base of the wavelengths",
-                  .min = 1.0}),
-      of("rope", {.name = "rope_fraction",
-                  .default_value = 1.0,
-                  .help = "share of a head's entries that are rotated",
-                  .max = 1.0}),
-      of("t5", {.name = "t5_buckets",
-                .default_value = 32,
-                .help = "classes of distances",
-                .min = 2,
-                .max = kLargestSize,
-                .small = 8,
-                .allows = is_even,
-                .allowed = "an even number in [2, 65536]"}),
-      of("t5", {.name = "t5_distance",
-                .default_value = 128,
-                .help = "from which all are in the last class",
-                .min = 1,
-                .small = 16}),
-      of("cope", {.name = "cope_positions",
-                  .default_value = 64,
-                  .help = "positions with a vector",
-                  .min = 1,
-                  .max = kLargestSize,
-                  .small = 4}),
-      {.name = "value_exclusion",
-       .default_value = 0,
-       .help = "1: a head's output loses its part along the query's own value",
-       .max = 1.0},
-      {.name = "soft_cap",
-       .default_value = 0,
-       .help = "size that no score exceeds, c tanh(s / c); 0: none",
-       .max = kLargestSize},
+  const auto position = [](std::string option, Slot size) {
+    return of_options("position", {std::move(option)}, std::move(size));
   };
-  for (auto& size : sizes_of_patterns()) sizes.push_back(std::move(size));
-  return sizes;
+  auto block = integer("pattern_block", "tokens of a block", 16, 1, 3);
+  block.written =
+      "block";  // under which name spaces choose how the parts of a model's blocks follow
+  auto buckets = integer("buckets", "values of a hash", 4, 1, 4);
+  buckets.allows = is_number_of_buckets;
+  buckets.allowed = "1 or an even number <= 65536";
+  auto classes = integer("t5_buckets", "classes of distances", 32, 2, 8);
+  classes.allows = is_even;
+  classes.allowed = "an even number in [2, 65536]";
+  const Slot base{
+      .name = "rope_base", .default_value = 10000.0, .help = "base of the wavelengths", .min = 1.0};
+  const Slot fraction{.name = "rope_fraction",
+                      .default_value = 1.0,
+                      .help = "share of a head's entries that are rotated",
+                      .max = 1.0};
+  return {
+      integer("kv_rank", "width of a latent that keys and values come from; 0: none", 0, 0, 4),
+      pattern({"window"}, integer("window", "newest keys that a query sees, its own included", 64,
+                                  1, 5, kUnbounded)),
+      pattern({"window", "bigbird"},
+              integer("globals", "first keys or blocks that it sees besides", 0, 0, 2)),
+      pattern({"strided"}, integer("stride", "of pattern strided", 16, 1, 3, kUnbounded)),
+      pattern({"bigbird", "lsh"}, block),
+      pattern({"bigbird"}, integer("random", "random blocks", 1, 0, 1)),
+      pattern({"lsh"}, buckets),
+      pattern({"lsh"}, integer("rounds", "hashes of a key", 1, 1, 2)),
+      position("rope", base),
+      position("rope", fraction),
+      position("t5", classes),
+      position("t5", integer("t5_distance", "from which all are in the last class", 128, 1, 16,
+                             kUnbounded)),
+      position("cope", integer("cope_positions", "positions with a vector", 64, 1, 4)),
+      integer("value_exclusion", "1: a head's output loses its part along the query's own value", 0,
+              0, 0, 1.0),
+      integer("soft_cap", "size that no score exceeds, c tanh(s / c); 0: none", 0, 0, 0),
+  };
 }
 
 NAS_REGISTER_MIXER_KIND(.key = "attn",

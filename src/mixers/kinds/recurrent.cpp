@@ -109,47 +109,26 @@ void require_valid(const Architecture& architecture, const Mechanism& layer) {
 }
 
 std::vector<Slot> sizes() {
-  const auto of = [](std::string gene, std::string option, Slot size) {
-    size.owner = std::move(gene);
-    size.owner_options = {std::move(option)};
-    return size;
+  const auto of_channels = [](Slot size) {
+    return of_options("decay", {"channel"}, std::move(size));
   };
+  const auto rank = integer("gate_rank", "rank of the gate's matrix; 0: full", 0, 0, 3);
+  const auto features =
+      integer("favor_features", "random features; 0: twice the key width", 0, 0, 6);
   return {
-      of("gating", "sigmoid_gate",
-         {.name = "gate_rank",
-          .default_value = 0,
-          .help = "rank of the gate's matrix; 0: full",
-          .max = kLargestSize,
-          .small = 3}),
-      of("decay", "channel",
-         {.name = "decay_rank",
-          .default_value = 16,
-          .help = "rank of the map that makes decays",
-          .min = 1,
-          .max = kLargestSize,
-          .small = 3}),
-      of("decay", "channel",
-         {.name = "decay_tau",
-          .default_value = 16.0,
-          .help = "divisor of the logarithms of decays",
-          .min = 1.0}),
-      of("decay", "channel",
-         {.name = "decay_form",
-          .default_value = "gla",
-          .help = "how decays of channels follow from logits",
-          .choices = {"gla", "softplus"}}),
-      of("feature", "favor",
-         {.name = "favor_features",
-          .default_value = 0,
-          .help = "random features; 0: twice the key width",
-          .max = kLargestSize,
-          .small = 6}),
-      {.name = "key_width",
-       .default_value = 0,
-       .help = "width of a head's keys; 0: that of its values",
-       .max = kLargestSize,
-       .small = 4},
-      {.name = "neg_eigen", .default_value = 0, .help = "1: a state may be reflected", .max = 1.0},
+      of_options("gating", {"sigmoid_gate"}, rank),
+      of_channels(integer("decay_rank", "rank of the map that makes decays", 16, 1, 3)),
+      of_channels({.name = "decay_tau",
+                   .default_value = 16.0,
+                   .help = "divisor of the logarithms of decays",
+                   .min = 1.0}),
+      of_channels({.name = "decay_form",
+                   .default_value = "gla",
+                   .help = "how decays of channels follow from logits",
+                   .choices = {"gla", "softplus"}}),
+      of_options("feature", {"favor"}, features),
+      integer("key_width", "width of a head's keys; 0: that of its values", 0, 0, 4),
+      integer("neg_eigen", "1: a state may be reflected", 0, 0, 0, 1.0),
   };
 }
 
