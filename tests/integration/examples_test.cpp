@@ -282,7 +282,7 @@ TEST_F(LayerExamplesTest, SizesAreColumnsOfTheCsv) {
 TEST_F(LayerExamplesTest, MistakesAreNamed) {
   EXPECT_THAT(mistake("space.mixer=[moving_averge]"), HasSubstr("did you mean moving_average?"));
   EXPECT_THAT(mistake("space.taps=[9]"), HasSubstr("must be an integer in [2, 8]"));
-  EXPECT_THAT(mistake("space.tabs=[3]"), HasSubstr("did you mean space.taps?"));
+  EXPECT_THAT(mistake("space.tabs=[3]"), HasSubstr("did you mean taps?"));
   EXPECT_EQ(to_string(parse_model("2*moving_average{taps=4}", Architecture{})), "2*moving_average");
 }
 
