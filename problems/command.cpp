@@ -1,0 +1,522 @@
+// Searching over any training that is a command: named parameters in, numbers in its output back.
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <functional>
+#include <limits>
+#include <regex>
+#include <system_error>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/fault.hpp"
+#include "core/format.hpp"
+#include "core/stop.hpp"
+#include "core/words.hpp"
+#include "search/problem.hpp"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): not in every unistd.h
+
+namespace nas {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Steps = std::vector<std::int64_t>;
+using Texts = std::vector<std::string>;
+
+constexpr double kMostInteger = 1e15;
+constexpr std::size_t kLongestLine = 4096;  ///< of which patterns see no more: std::regex recurses
+constexpr int kMillisecondsBetweenLooks = 50;
+
+[[noreturn]] void refuse(const std::string& setting, const std::string& given,
+                         const std::string& allowed) {
+  throw InputError("problem." + setting + " = " + given + ", must " + allowed);
+}
+
+/// "NAME = REST". @throws InputError unless it is one.
+std::pair<std::string, std::string> named(const std::string& setting, const std::string& text) {
+  const auto sign = text.find('=');
+  const auto name = std::string(trimmed(std::string_view(text).substr(0, sign)));
+  const bool is_word = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+  if (sign == std::string::npos || !is_word || (name[0] >= '0' && name[0] <= '9')) {
+    refuse(setting, text, "be NAME = ..., the name of letters, digits and _");
+  }
+  return {name, std::string(trimmed(std::string_view(text).substr(sign + 1)))};
+}
+
+/// "lr = 1e-4 .. 1e-1 log", "width = 16 .. 512 integer", "optimizer = adam, sgd".
+Gene gene(const std::string& text) {
+  static constexpr auto kAllowed =
+      "be NAME = LOWEST .. HIGHEST, with `log` or `integer` behind it or both, or NAME = OPTION, "
+      "OPTION, ...";
+  const auto [name, rest] = named("parameters", text);
+  if (name == "seed") refuse("parameters", text, "have another name: {seed} is the training's");
+  Gene gene{.name = name};
+  const auto dots = rest.find("..");
+  if (dots == std::string::npos) {
+    for (const auto option : split(rest, ',')) gene.options.emplace_back(option);
+    if (std::any_of(gene.options.begin(), gene.options.end(), [](const auto& option) {
+          return option.empty() || option.find_first_of("|=") != std::string::npos;
+        })) {
+      refuse("parameters", text, "have options that are not empty and have neither | nor =");
+    }
+    return gene;
+  }
+  const auto words = split(trimmed(std::string_view(rest).substr(dots + 2)), ' ');
+  const auto least = number_in(trimmed(std::string_view(rest).substr(0, dots)));
+  const auto most = number_in(words.front());
+  if (!least || !most || !(*least < *most) || !std::isfinite(*most - *least)) {
+    refuse("parameters", text, kAllowed);
+  }
+  gene.min = *least;
+  gene.max = *most;
+  for (auto word = words.begin() + 1; word != words.end(); ++word) {
+    if (*word == "log") {
+      gene.log = true;
+    } else if (*word == "integer") {
+      gene.decimals = 0;
+    } else if (!word->empty()) {
+      refuse("parameters", text, kAllowed);
+    }
+  }
+  if (gene.log && gene.min <= 0.0)
+    refuse("parameters", text, "begin above 0: it is searched by logarithms");
+  const auto is_whole = [](double x) { return x == std::floor(x) && std::abs(x) <= kMostInteger; };
+  if (gene.decimals == 0 && (!is_whole(gene.min) || !is_whole(gene.max))) {
+    refuse("parameters", text, "have whole bounds, since it is an integer");
+  }
+  return gene;
+}
+
+/// A pattern whose one group is the number. @throws InputError in words.
+std::regex pattern(const std::string& setting, const std::string& text) {
+  try {
+    std::regex compiled(text, std::regex::ECMAScript | std::regex::optimize);
+    if (compiled.mark_count() != 1)
+      refuse(setting, text, "have one group, (...), which is the number");
+    return compiled;
+  } catch (const std::regex_error& error) {
+    refuse(setting, text, std::string("be a regular expression of ECMAScript: ") + error.what());
+  }
+}
+
+struct Metric {
+  std::string name;
+  std::regex pattern;
+};
+
+/// All that the settings say, checked.
+struct Command {
+  explicit Command(const Parameters& settings)
+      : words(settings.get<Texts>("command")), rungs(settings.get<Steps>("rungs")) {
+    if (words.empty()) refuse("command", "[]", "be the words of a command");
+    std::vector<Gene> genes;
+    for (const auto& text : settings.get<Texts>("parameters")) genes.push_back(gene(text));
+    if (genes.empty()) refuse("parameters", "[]", "name at least one");
+    space = SearchSpace(std::move(genes));
+    for (const auto& text : settings.get<Texts>("metrics")) {
+      auto [name, rest] = named("metrics", text);
+      const auto same = [&](const Metric& other) { return other.name == name; };
+      if (std::any_of(metrics.begin(), metrics.end(), same))
+        refuse("metrics", text, "have a name of its own");
+      if (is_recorded_name(name))
+        refuse("metrics", text, "have another name: runs record something else under it");
+      metrics.push_back({name, pattern("metrics", rest)});
+    }
+    if (metrics.empty()) refuse("metrics", "[]", "name at least one");
+    for (const auto& gene : space.genes()) {
+      if (!uses("{" + gene.name + "}"))
+        refuse("command", join(words, " "), "say {" + gene.name + "}, a parameter");
+    }
+    if (!uses("{seed}"))
+      refuse("command", join(words, " "), "say {seed}: each training has its own");
+    const auto& text = settings.get<std::string>("step");
+    if (text.empty() != rungs.empty()) {
+      refuse("rungs", to_text(rungs), "be given where problem.step is, and only there");
+    }
+    if (!text.empty()) step = pattern("step", text);
+    if (!std::is_sorted(rungs.begin(), rungs.end(), std::less_equal<>()) ||
+        (!rungs.empty() && rungs[0] < 1)) {
+      refuse("rungs", to_text(rungs), "be ascending and begin at 1 or later");
+    }
+  }
+
+  [[nodiscard]] bool uses(const std::string& word) const {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const auto& given) { return given.find(word) != std::string::npos; });
+  }
+
+  Texts words;
+  SearchSpace space;
+  std::vector<Metric> metrics{};
+  Steps rungs;
+  std::regex step{};
+};
+
+std::string value_text(const GeneValue& value) {
+  const auto* number = std::get_if<double>(&value);
+  if (number == nullptr) return std::get<std::string>(value);
+  const bool whole = *number == std::floor(*number) && std::abs(*number) <= kMostInteger;
+  return whole ? std::to_string(static_cast<std::int64_t>(*number)) : shortest(*number);
+}
+
+/// A process in a group of its own, whose output and errors come as lines. Its end kills the group.
+class Process {
+ public:
+  explicit Process(const Texts& words) {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) fail("no pipe can be made", errno);
+    output_ = ends[0];
+    posix_spawn_file_actions_t actions{};
+    posix_spawnattr_t attributes{};
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+    sigset_t none{};
+    sigemptyset(&none);
+    sigset_t ours{};  // what this process ignores; a training is to see its pipe break
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGPIPE);
+    sigaddset(&ours, SIGXFSZ);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &ours);
+    posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    std::vector<char*> arguments;
+    for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));  // NOLINT
+    arguments.push_back(nullptr);
+    const int failed =
+        posix_spawnp(&process_, arguments[0], &actions, &attributes, arguments.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    if (failed == 0) return;
+    close(output_);
+    fail("the command cannot be started: " + words[0], failed);
+  }
+  ~Process() {
+    close(output_);
+    if (process_ > 0) {
+      kill(-process_, SIGKILL);
+      waitpid(process_, nullptr, 0);
+    }
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  /// Waits a moment. @param line  called with each line that has come. @return whether there may be more.
+  bool read(const std::function<void(const std::string&)>& line) {
+    pollfd waiting{.fd = output_, .events = POLLIN, .revents = 0};
+    if (poll(&waiting, 1, kMillisecondsBetweenLooks) <= 0) return true;
+    std::array<char, 1U << 16U> bytes{};
+    const auto count = ::read(output_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) return true;
+    if (count <= 0) {
+      if (!begun_.empty()) line(std::exchange(begun_, {}));
+      return false;
+    }
+    for (const char byte : std::string_view(bytes.data(), static_cast<std::size_t>(count))) {
+      if (byte == '\n' || byte == '\r') {
+        if (!begun_.empty()) line(std::exchange(begun_, {}));
+      } else if (begun_.size() < kLongestLine) {
+        begun_ += byte;
+      }
+    }
+    return true;
+  }
+
+  /// Waits for its end. @return nothing where it ended well, else how.
+  std::string end() {
+    int status = 0;
+    while (waitpid(process_, &status, WNOHANG) == 0) {
+      if (stop_requested()) throw StopRequested();
+      std::array<pollfd, 1> none{};
+      poll(none.data(), 0, 1);
+    }
+    kill(-std::exchange(process_, 0), SIGKILL);  // what it has left behind
+    if (WIFSIGNALED(status)) return "ended by signal " + std::to_string(WTERMSIG(status));
+    return WEXITSTATUS(status) == 0 ? "" : "exit code " + std::to_string(WEXITSTATUS(status));
+  }
+
+ private:
+  [[noreturn]] static void fail(const std::string& what, int error) {
+    const auto text = what + ": " + std::generic_category().message(error);
+    if (error == ENOENT || error == EACCES || error == ENOEXEC)
+      throw InputError("problem.command: " + text);
+    throw MachineError(text);
+  }
+
+  int output_ = -1;
+  pid_t process_ = 0;
+  std::string begun_{};
+};
+
+/// Candidates are named "lr=0.001|optimizer=adam".
+class CommandProblem final : public Problem {
+ public:
+  explicit CommandProblem(const ProblemInputs& inputs)
+      : settings_(inputs.settings),
+        command_(inputs.settings),
+        seed_(inputs.seed),
+        workers_(inputs.evaluation.get<std::string>("workers")),
+        time_limit_(inputs.evaluation.get<double>("time_limit")),
+        objectives_(inputs.objectives) {}
+
+  [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
+    std::string name;
+    for (const auto& [gene, value] : genotype.values()) {
+      name += (name.empty() ? "" : "|") + gene + "=" + value_text(value);
+    }
+    return {.name = name, .genotype = genotype};
+  }
+
+  [[nodiscard]] Candidate parse(const std::string& name) const override {
+    std::vector<std::pair<std::string, GeneValue>> values;
+    const auto fields = split(name, '|');
+    for (const auto& gene : command_.space.genes()) {
+      const auto begins = [&](std::string_view field) {
+        return field.starts_with(gene.name + "=");
+      };
+      const auto field = std::find_if(fields.begin(), fields.end(), begins);
+      if (field == fields.end()) throw InputError("'" + name + "' says no " + gene.name + "=...");
+      const auto text = field->substr(gene.name.size() + 1);
+      const auto number = number_in(text);
+      if (!gene.categorical() && !number) {
+        throw InputError("'" + name + "': " + gene.name + " = " + std::string(text) +
+                         ", must be a number");
+      }
+      values.emplace_back(gene.name,
+                          gene.categorical() ? GeneValue(std::string(text)) : GeneValue(*number));
+    }
+    if (fields.size() != values.size())
+      throw InputError("'" + name + "' says more than the parameters");
+    const Genotype genotype(std::move(values));
+    (void)command_.space.encode(genotype);  // refuses what is not in the space
+    return canonical(genotype);
+  }
+
+  [[nodiscard]] std::string label(const std::string& candidate) const override { return candidate; }
+
+  [[nodiscard]] nlohmann::json identity() const override {
+    nlohmann::json identity = settings_;
+    identity.erase("rungs");  // where it may pause changes nothing that it comes to
+    identity["problem"] = "command";
+    identity["run_seed"] = seed_;
+    if (time_limit_ > 0.0) identity["time_limit"] = time_limit_;
+    for (const auto& constraint : objectives_->constraints)
+      identity["constraints"].push_back(constraint.text());
+    return identity;
+  }
+
+  [[nodiscard]] Steps rungs() const override { return command_.rungs; }
+
+  void end_at(Evaluation& evaluation, std::int64_t rung) const override {
+    const auto& curve = evaluation.curve;
+    const auto point =
+        std::find_if(curve.begin(), curve.end(), [&](const auto& p) { return p.step == rung; });
+    if (point == curve.end() || !is_usable(evaluation)) return;
+    if (rung == command_.rungs.back() && evaluation.status == Status::ok) return;
+    pause(evaluation, rung);
+    evaluation.measured["train_seconds"] = point->seconds;
+    evaluation.curve.erase(point + 1, curve.end());
+  }
+
+  void measure(const Task& task, Evaluation& evaluation) override {
+    auto words = command_.words;
+    for (auto& word : words) {
+      for (const auto& [gene, value] : task.candidate.genotype.values())
+        put(word, gene, value_text(value));
+      put(word, "seed", std::to_string(seed_of(task.replicate)));
+    }
+    const auto begin = Clock::now();
+    const auto seconds = [&] {
+      return std::chrono::duration<double>(Clock::now() - begin).count();
+    };
+    evaluation.curve.clear();
+    Process process(words);
+    Output output{.seconds = seconds};
+    bool more = true;
+    while (more) {
+      if (stop_requested()) throw StopRequested();
+      more = process.read([&](const std::string& line) { take(line, output, evaluation); });
+      evaluation.measured["train_seconds"] = seconds();
+      if (task.until > 0 && !evaluation.curve.empty() &&
+          evaluation.curve.back().step >= task.until) {
+        return end_at(evaluation, task.until);
+      }
+      if (time_limit_ > 0.0 && seconds() > time_limit_) {
+        evaluation.status = Status::timed_out;
+        evaluation.reason = "took longer than " + shortest(time_limit_) + " s";
+        return;
+      }
+    }
+    if (const auto how = process.end(); !how.empty()) {
+      throw CandidateFailure(how + (output.last.empty() ? "" : "; it said last: " + output.last));
+    }
+    for (const auto& metric : command_.metrics) {
+      const auto found = output.values.find(metric.name);
+      if (found == output.values.end()) {
+        throw CandidateFailure("printed nothing that metric " + metric.name + " matches" +
+                               (output.last.empty() ? "" : "; it said last: " + output.last));
+      }
+      evaluation.values[metric.name] = found->second;
+    }
+    evaluation.status = Status::ok;
+    require_finite_values(evaluation);
+  }
+
+  [[nodiscard]] nlohmann::json facts() const override {
+    return {{"command", join(command_.words, " ")}, {"device", "cpu"}};
+  }
+
+  [[nodiscard]] int num_workers() const override {
+    return workers_ == "auto" ? 1 : std::stoi(workers_);
+  }
+  double calibrate_seconds(const Candidate& /*candidate*/) override { return 0.0; }
+
+ private:
+  /// What a process has said so far.
+  struct Output {
+    std::function<double()> seconds;
+    std::map<std::string, double> values{};
+    std::int64_t step = 0;
+    std::string last{};
+  };
+
+  static void put(std::string& word, const std::string& name, const std::string& text) {
+    const auto place = "{" + name + "}";
+    for (auto at = word.find(place); at != std::string::npos;
+         at = word.find(place, at + text.size())) {
+      word.replace(at, place.size(), text);
+    }
+  }
+
+  /// Below 2^31, which every library takes for a seed.
+  [[nodiscard]] std::uint64_t seed_of(std::int64_t replicate) const {
+    return derive_seed(seed_, replicate, "command", 0) >> 33U;
+  }
+
+  /// What the group of a pattern matches in a line; what is no number there, as "nan", is none.
+  static std::optional<double> find(const std::string& line, const std::regex& pattern) {
+    std::smatch match;
+    if (!std::regex_search(line, match, pattern)) return std::nullopt;
+    return number_in(match[1].str()).value_or(std::numeric_limits<double>::quiet_NaN());
+  }
+
+  /// A rung's values are those that the output has when it first names a step so far, its line's included.
+  void take(const std::string& line, Output& output, Evaluation& evaluation) const {
+    output.last = line.substr(0, 200);
+    bool found = false;
+    for (const auto& metric : command_.metrics) {
+      if (const auto value = find(line, metric.pattern)) {
+        output.values[metric.name] = *value;
+        found = true;
+      }
+    }
+    if (command_.rungs.empty()) return;
+    if (const auto step = find(line, command_.step); step && *step < kMostInteger) {
+      output.step = static_cast<std::int64_t>(*step);
+    }
+    if (!found || output.values.size() < command_.metrics.size()) return;
+    for (const auto rung : command_.rungs) {
+      const auto reached = evaluation.curve.empty() ? 0 : evaluation.curve.back().step;
+      if (rung <= reached || rung > output.step) continue;
+      auto& point = evaluation.curve.emplace_back();
+      point.step = rung;
+      point.seconds = output.seconds();
+      for (const auto& [name, value] : output.values) evaluation.values[at(name, rung)] = value;
+    }
+  }
+
+  static std::string at(const std::string& name, std::int64_t rung) {
+    return name + "@" + std::to_string(rung);
+  }
+
+  void pause(Evaluation& evaluation, std::int64_t rung) const {
+    evaluation.status = Status::paused;
+    evaluation.reason.clear();
+    for (const auto& metric : command_.metrics) {
+      evaluation.values[metric.name] = evaluation.values.at(at(metric.name, rung));
+      for (const auto later : command_.rungs) {
+        if (later > rung) evaluation.values.erase(at(metric.name, later));
+      }
+    }
+  }
+
+  Parameters settings_;
+  Command command_;
+  std::uint64_t seed_;
+  std::string workers_;
+  double time_limit_;
+  const ObjectiveSet* objectives_;
+};
+
+std::vector<ChosenObjective> metrics_of(const Parameters& settings) {
+  const Command command(settings);
+  std::vector<ChosenObjective> chosen;
+  for (const auto& metric : command.metrics) {
+    const auto value = [name = metric.name](const Evaluation& evaluation) {
+      return evaluation.values.at(name);
+    };
+    chosen.push_back({.name = metric.name,
+                      .key = metric.name,
+                      .settings = {},
+                      .objective = {.unit = "1", .trained = value}});
+    if (command.metrics.size() == 1) chosen.back().range = Range{};
+  }
+  return chosen;
+}
+
+NAS_REGISTER_PROBLEM(
+    {.key = "command",
+     .summary = "runs a command for each candidate and seed, and reads numbers in what it prints",
+     .settings = {{.name = "command",
+                   .default_value = Texts{},
+                   .help = "its words, without a shell; {NAME} is a parameter's value, {seed} the "
+                           "training's seed",
+                   .required = true},
+                  {.name = "parameters",
+                   .default_value = Texts{},
+                   .help = "what is searched: `lr = 1e-4 .. 1e-1 log`, `width = 16 .. 512 "
+                           "integer`, `optimizer = adam, sgd`",
+                   .required = true},
+                  {.name = "metrics",
+                   .default_value = Texts{},
+                   .help = "`NAME = PATTERN`, a regular expression with one group; the last match "
+                           "counts; objectives by name",
+                   .required = true},
+                  {.name = "step",
+                   .default_value = std::string(),
+                   .help = "pattern of the step that a line carries; empty: it cannot pause"},
+                  {.name = "rungs",
+                   .default_value = Steps{},
+                   .help = "steps at which a search may stop it; the last is its end",
+                   .effect = Effect::search}},
+     .file = __FILE__},
+    [] {
+      return ProblemKind{
+          .sections = {"baseline"},
+          .space = [](const Parameters& settings) { return Command(settings).space; },
+          .objectives = metrics_of,
+          .make = [](const ProblemInputs& inputs) -> std::shared_ptr<Problem> {
+            return std::make_shared<CommandProblem>(inputs);
+          }};
+    });
+
+}  // namespace
+
+}  // namespace nas

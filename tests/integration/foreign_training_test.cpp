@@ -1,0 +1,134 @@
+#include <gmock/gmock.h>
+
+#include "integration/program.hpp"
+
+namespace nas::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+/// A training that knows nothing of this project: a valley in x with noise by seed, better by kind b, that says its loss at steps.
+constexpr const char* kScript = R"(#!/bin/sh
+x=$1 kind=$2 seed=$3
+echo "$x $kind $seed" >> "$0.log"
+[ "$kind" = fails ] && { echo "no such kind" >&2; exit 3; }
+[ "$kind" = silent ] && exit 0
+[ "$kind" = nan ] && { echo "step 40 loss nan"; exit 0; }
+[ "$kind" = sleeps ] && sleep 60
+for step in 10 20 40; do
+  awk -v x="$x" -v seed="$seed" -v s="$step" -v k="$kind" \
+    'BEGIN { printf "step %d loss %.6f\n", s, (x - 3) ^ 2 + (k == "b" ? 0 : 1) + 10 / s + (seed % 100) / 1000 }'
+done
+)";
+
+class ForeignTrainingTest : public ProgramTest {
+ protected:
+  ForeignTrainingTest() {
+    std::ofstream(script()) << kScript;
+    std::filesystem::permissions(script(), std::filesystem::perms::owner_all);
+    write("a, b");
+  }
+  [[nodiscard]] std::filesystem::path script() const { return folder_ / "train"; }
+  void write(const std::string& kinds, const std::string& more = "") const {
+    std::ofstream(folder_ / "search.yaml")
+        << "problem:\n  type: command\n  command: [" << script().string()
+        << ", '{x}', '{kind}', '{seed}']\n  parameters: ['x = 0 .. 8', 'kind = " << kinds
+        << "']\n  metrics: ['loss = loss ([-0-9.a-z]+)']\n"
+        << more << "algorithm: {name: motpe, population: 6, evaluations: 14}\n";
+  }
+  int search(const std::string& name, Words more = {}) {
+    Words words{(folder_ / "search.yaml").string(), "--output", (folder_ / name).string(),
+                "name=search", "--no-report"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run("nas-run", words);
+  }
+  [[nodiscard]] std::size_t trainings() const {
+    const auto log = read_file(script().string() + ".log");
+    return static_cast<std::size_t>(std::count(log.begin(), log.end(), '\n'));
+  }
+};
+
+TEST_F(ForeignTrainingTest, FindsTheValleyAlikeWithOneWorkerAndWithTwo) {
+  ASSERT_EQ(search("one", {"evaluation.replicates=2"}), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("kind=b"));
+  EXPECT_EQ(trainings(), 28U);
+  ASSERT_EQ(search("two", {"evaluation.replicates=2", "evaluation.workers=2"}), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "one"), canonical_export(folder_ / "two"));
+  ASSERT_EQ(search("one", {"evaluation.replicates=2"}), 0) << text();
+  EXPECT_EQ(trainings(), 56U) << "a finished search trains nothing again";
+}
+
+TEST_F(ForeignTrainingTest, KilledItGoesOnWithWhatItHas) {
+  ASSERT_EQ(search("whole"), 0) << text();
+  for (int kill = 0; kill < 3; ++kill) {
+    Program program("nas-run",
+                    {(folder_ / "search.yaml").string(), "--output", (folder_ / "killed").string(),
+                     "name=search", "--no-report"},
+                    folder_ / "log");
+    std::this_thread::sleep_for(std::chrono::milliseconds(150 + 100 * kill));
+    program.kill(SIGKILL);
+    program.wait();
+  }
+  ASSERT_EQ(search("killed"), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "killed"), canonical_export(folder_ / "whole"));
+}
+
+TEST_F(ForeignTrainingTest, ARungStopsTheProcess) {
+  write("a, b", "  step: 'step ([0-9]+)'\n  rungs: [20, 40]\nfidelity: {rungs: [20]}\n");
+  ASSERT_EQ(search("rungs"), 0) << text();
+  const auto exported = canonical_export(folder_ / "rungs");
+  EXPECT_THAT(exported, HasSubstr("\"paused\""));
+  EXPECT_THAT(exported, HasSubstr("loss@20"));
+}
+
+TEST_F(ForeignTrainingTest, SaysWhyATrainingFailed) {
+  struct Row {
+    const char *kind, *status, *reason;
+  };
+  for (const auto& row :
+       {Row{"fails", "failed", "exit code 3; it said last: no such kind"},
+        Row{"silent", "failed", "printed nothing that metric loss matches"},
+        Row{"nan", "diverged", "loss"}, Row{"sleeps", "timed_out", "took longer than 0.3 s"}}) {
+    SCOPED_TRACE(row.kind);
+    write(std::string("b, ") + row.kind);
+    ASSERT_EQ(search(row.kind, {"algorithm.name=random_search", "evaluation.time_limit=0.3",
+                                "budget.evaluations=6"}),
+              0)
+        << text();
+    const auto exported = canonical_export(folder_ / row.kind);
+    EXPECT_THAT(exported, HasSubstr(row.status));
+    EXPECT_THAT(exported, HasSubstr(row.reason));
+  }
+}
+
+TEST_F(ForeignTrainingTest, RefusesWhatCannotBeSearched) {
+  struct Row {
+    const char *setting, *said;
+  };
+  for (const auto& row : {
+           Row{"problem.parameters=['x = 0 .. 8']", "problem.command = "},
+           Row{"problem.parameters=['x = 8 .. 0', 'kind = a']",
+               "problem.parameters = x = 8 .. 0, must be NAME = LOWEST .. HIGHEST"},
+           Row{"problem.parameters=['x = 0 .. 8 log', 'kind = a']", "must begin above 0"},
+           Row{"problem.parameters=['x = 0 .. 8.5 integer', 'kind = a']", "must have whole bounds"},
+           Row{"problem.parameters=['x = 0 .. 8', 'kind = a,']",
+               "must have options that are not empty"},
+           Row{"problem.parameters=['seed = 0 .. 8']", "{seed} is the training's"},
+           Row{"problem.metrics=['loss = loss [0-9]+']", "must have one group"},
+           Row{"problem.metrics=['loss = loss ([0-9']", "must be a regular expression"},
+           Row{"problem.metrics=['status = ([0-9])']", "must have another name"},
+           Row{"problem.metrics=['a = ([0-9])', 'a = ([0-9])']", "must have a name of its own"},
+           Row{"problem.rungs=[10]", "problem.rungs = [10], must be given where problem.step is"},
+           Row{"problem.command=[/no/such/program, '{x}', '{kind}', '{seed}']",
+               "cannot be started: /no/such/program"},
+           Row{"baseline=x=9|kind=a", "x"},
+       }) {
+    SCOPED_TRACE(row.setting);
+    EXPECT_EQ(search("refused", {row.setting}), 2) << text();
+    EXPECT_THAT(text(), HasSubstr(row.said));
+  }
+}
+
+}  // namespace
+}  // namespace nas::testing
