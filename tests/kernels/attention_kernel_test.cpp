@@ -262,6 +262,40 @@ bool is_kept(const Dropout& dropout, std::int64_t element) {
                       dropout_word(dropout.key, element)) >= dropout.threshold;
 }
 
+/// A score of a query and a key, and its derivatives by their elements.
+struct RawScore {
+  double value = 0;
+  std::vector<double> by_q, by_k, by_direction;
+};
+
+template <class Real>
+RawScore raw_score(const Form& form, const Real* q, const Real* k, const Real* direction) {
+  const auto width = static_cast<std::size_t>(form.width);
+  RawScore raw{0, std::vector<double>(width), std::vector<double>(width),
+               std::vector<double>(width)};
+  for (std::size_t e = 0; e < width; ++e) {
+    const double x = q[e];
+    const double y = k[e];
+    if (form.score == Score::additive) {
+      const double tangent = raw.by_direction[e] = std::tanh(x + y);
+      raw.value += direction[e] * tangent;
+      raw.by_q[e] = raw.by_k[e] = direction[e] * (1 - tangent * tangent);
+    } else {
+      const bool distant = form.score == Score::distance;
+      raw.value += distant ? -(x - y) * (x - y) / 2 : x * y;
+      raw.by_q[e] = distant ? y - x : y;
+      raw.by_k[e] = distant ? x - y : x;
+    }
+  }
+  if (form.score != Score::silu_product) return raw;
+  const double o = 1 / (1 + std::exp(-raw.value));
+  for (auto* slopes : {&raw.by_q, &raw.by_k}) {
+    for (double& slope : *slopes) slope *= o + raw.value * o * (1 - o);
+  }
+  raw.value *= o;
+  return raw;
+}
+
 /// By loops over queries and keys, in double.
 template <class Real>
 Results<double> by_loops(const Case<Real>& given) {
@@ -270,101 +304,59 @@ Results<double> by_loops(const Case<Real>& given) {
   Results<double> results{std::vector<double>(in.q.size()), Numbers<double>(form)};
   auto& by = results.gradients;
   const auto dropout = dropout_of(form);
-  const auto at = [](const auto& numbers, std::size_t i) {
-    return static_cast<double>(numbers[i]);
-  };
-  for (std::int64_t b = 0; b < form.sequences; ++b) {
-    for (std::int64_t h = 0; h < form.heads; ++h) {
-      for (std::int64_t i = 0; i < form.tokens; ++i) {
-        const auto query = form.of_query(b, h, i);
-        const double u = at(in.temperature, query);
-        const auto q = [&](std::int64_t e) { return form.at(form.heads, b, i, h, e); };
-        const auto key = [&](std::int64_t j, std::int64_t e) {
-          return form.at(form.kv_heads, b, j, h / form.group(), e);
-        };
-        std::vector<std::int64_t> seen;
-        std::vector<double> raw, scores;
-        for (std::int64_t j = 0; j <= i; ++j) {
-          if (!form.sees(i, j)) continue;
-          seen.push_back(j);
-          double r = 0;
-          for (std::int64_t e = 0; e < form.width; ++e) {
-            const double x = at(in.q, q(e));
-            const double y = at(in.k, key(j, e));
-            if (form.score == Score::additive) {
-              r += at(in.direction, static_cast<std::size_t>(e)) * std::tanh(x + y);
-            } else {
-              r += form.score == Score::distance ? -(x - y) * (x - y) / 2 : x * y;
-            }
-          }
-          if (form.score == Score::silu_product) r *= 1 / (1 + std::exp(-r));
-          raw.push_back(r);
-          double s = u * r;
-          if (form.distance_biases) {
-            s += at(in.biases, static_cast<std::size_t>(h * form.tokens + i - j));
-          }
-          if (form.sums) s += in.sums[query] - in.sums[form.of_query(b, h, j)];
-          scores.push_back(s);
-        }
-        const double sink = at(in.sinks, static_cast<std::size_t>(h));
-        const auto row = normalized(form, scores, sink);
-        std::vector<double> by_weights;
-        double by_sink = 0;
-        for (std::size_t n = 0; n < seen.size(); ++n) {
-          const auto element = static_cast<std::int64_t>(query) * form.tokens + seen[n];
-          const double factor = !dropout.drops()            ? 1
-                                : is_kept(dropout, element) ? dropout.scale
-                                                            : 0;
-          double g = 0;
-          for (std::int64_t e = 0; e < form.width; ++e) {
-            results.output[q(e)] += factor * row.weights[n] * at(in.v, key(seen[n], e));
-            by.v[key(seen[n], e)] += factor * row.weights[n] * at(given.by_output, q(e));
-            g += factor * at(given.by_output, q(e)) * at(in.v, key(seen[n], e));
-          }
-          by_weights.push_back(g);
-          by_sink -= row.sink_weight * g * row.weights[n];
-        }
-        if (form.has_sinks()) by.sinks[static_cast<std::size_t>(h)] += by_sink;
-        const auto by_scores = row.backward(by_weights);
-        for (std::size_t n = 0; n < seen.size(); ++n) {
-          const double g = by_scores[n];
-          const std::int64_t j = seen[n];
-          by.temperature[query] += g * raw[n];
-          if (form.distance_biases) {
-            by.biases[static_cast<std::size_t>(h * form.tokens + i - j)] += g;
-          }
-          if (form.sums) {
-            by.sums[query] += g;
-            by.sums[form.of_query(b, h, j)] -= g;
-          }
-          double product = 0;
-          for (std::int64_t e = 0; e < form.width; ++e) {
-            product += at(in.q, q(e)) * at(in.k, key(j, e));
-          }
-          for (std::int64_t e = 0; e < form.width; ++e) {
-            const double x = at(in.q, q(e));
-            const double y = at(in.k, key(j, e));
-            double by_x = y;  // dr/dx
-            double by_y = x;
-            if (form.score == Score::silu_product) {
-              const double o = 1 / (1 + std::exp(-product));
-              by_x *= o + product * o * (1 - o);
-              by_y *= o + product * o * (1 - o);
-            } else if (form.score == Score::distance) {
-              by_x = y - x;
-              by_y = x - y;
-            } else if (form.score == Score::additive) {
-              const double tangent = std::tanh(x + y);
-              by.direction[static_cast<std::size_t>(e)] += g * u * tangent;
-              by_x = at(in.direction, static_cast<std::size_t>(e)) * (1 - tangent * tangent);
-              by_y = by_x;
-            }
-            by.q[q(e)] += g * u * by_x;
-            by.k[key(j, e)] += g * u * by_y;
-          }
-        }
+  const auto width = static_cast<std::size_t>(form.width);
+  const auto add_row = [&](std::int64_t b, std::int64_t h, std::int64_t i) {
+    const auto query = form.of_query(b, h, i);
+    const auto q = form.at(form.heads, b, i, h, 0);
+    const auto key = [&](std::int64_t j) {
+      return form.at(form.kv_heads, b, j, h / form.group(), 0);
+    };
+    const auto far = [&](std::int64_t j) {
+      return static_cast<std::size_t>(h * form.tokens + i - j);
+    };
+    std::vector<std::int64_t> seen;
+    std::vector<RawScore> raw;
+    std::vector<double> scores, by_weights;
+    for (std::int64_t j = 0; j <= i; ++j) {
+      if (!form.sees(i, j)) continue;
+      seen.push_back(j);
+      raw.push_back(raw_score(form, &in.q[q], &in.k[key(j)], in.direction.data()));
+      scores.push_back(in.temperature[query] * raw.back().value);
+      if (form.distance_biases) scores.back() += in.biases[far(j)];
+      if (form.sums) scores.back() += in.sums[query] - in.sums[form.of_query(b, h, j)];
+    }
+    const auto head = static_cast<std::size_t>(h);
+    const auto row = normalized(form, scores, in.sinks[head]);
+    for (std::size_t n = 0; n < seen.size(); ++n) {
+      const auto element = static_cast<std::int64_t>(query) * form.tokens + seen[n];
+      const bool kept = !dropout.drops() || is_kept(dropout, element);
+      const double factor = !kept ? 0 : dropout.drops() ? dropout.scale : 1;
+      by_weights.push_back(0);
+      for (std::size_t e = 0; e < width; ++e) {
+        const double value = in.v[key(seen[n]) + e];
+        const double g = factor * given.by_output[q + e];
+        results.output[q + e] += factor * row.weights[n] * value;
+        by.v[key(seen[n]) + e] += row.weights[n] * g;
+        by_weights[n] += g * value;
+      }
+      if (form.has_sinks()) by.sinks[head] -= row.sink_weight * by_weights[n] * row.weights[n];
+    }
+    const auto by_scores = row.backward(by_weights);
+    for (std::size_t n = 0; n < seen.size(); ++n) {
+      const double g = by_scores[n];
+      by.temperature[query] += g * raw[n].value;
+      if (form.distance_biases) by.biases[far(seen[n])] += g;
+      if (form.sums) by.sums[query] += g;
+      if (form.sums) by.sums[form.of_query(b, h, seen[n])] -= g;
+      for (std::size_t e = 0; e < width; ++e) {
+        by.q[q + e] += g * in.temperature[query] * raw[n].by_q[e];
+        by.k[key(seen[n]) + e] += g * in.temperature[query] * raw[n].by_k[e];
+        by.direction[e] += g * in.temperature[query] * raw[n].by_direction[e];
       }
     }
+  };
+  for (std::int64_t row = 0; row < form.num_heads() * form.tokens; ++row) {
+    add_row(row / form.tokens / form.heads, row / form.tokens % form.heads, row % form.tokens);
   }
   return results;
 }
