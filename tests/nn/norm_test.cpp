@@ -1,3 +1,5 @@
+#include "ops/norm.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -9,7 +11,6 @@
 #include <torch/types.h>
 
 #include "kernels/instruction_set.hpp"
-#include "ops/norm.hpp"
 #include "ops/torch_compat.hpp"
 
 namespace nas::nn {
@@ -42,7 +43,7 @@ struct Inputs {
   }
 };
 
-/// y and the gradients by x, weight and bias, where y = normalised(x, weight, bias).
+/// y and the gradients by x, weight and, if it has a part, bias, where y = normalised(x, weight, bias).
 template <class Normalised>
 std::vector<torch::Tensor> pass(const Inputs& inputs, const Normalised& normalised) {
   const auto leaf = [](const torch::Tensor& tensor) {
@@ -53,12 +54,21 @@ std::vector<torch::Tensor> pass(const Inputs& inputs, const Normalised& normalis
   const auto bias = leaf(inputs.bias);
   const auto y = normalised(x, weight, bias);
   y.backward(inputs.gradient);
-  return {y.detach(), x.grad(), weight.grad(), bias.grad()};
+  std::vector<torch::Tensor> found{y.detach(), x.grad(), weight.grad()};
+  if (bias.grad().defined()) found.push_back(bias.grad());
+  return found;
 }
 
 std::vector<torch::Tensor> pass(const Inputs& inputs, NumericalMode mode = NumericalMode::exact) {
   return pass(inputs, [&](const auto& x, const auto& weight, const auto& bias) {
     return layer_norm(x, weight, bias, kEpsilon, mode);
+  });
+}
+
+std::vector<torch::Tensor> rms_pass(const Inputs& inputs,
+                                    NumericalMode mode = NumericalMode::exact) {
+  return pass(inputs, [&](const auto& x, const auto& weight, const auto& /*bias*/) {
+    return rms_norm(x, weight, kEpsilon, mode);
   });
 }
 
@@ -149,20 +159,24 @@ TEST(LayerNorm, LargeMeansCostNoPrecision) {
   expect_near(actual, expected_pass(in_double), 5e-4);
 }
 
-TEST(LayerNorm, AModelDependsOnNeitherItsMatesNorThreads) {
+TEST(Norm, AModelDependsOnNeitherItsMatesNorThreads) {
   const int before = at::get_num_threads();
-  for (const auto type : {at::kFloat, at::kDouble}) {
-    const Inputs inputs({3, 4, 100, 33}, type);
+  const auto expect_alone = [&](const Inputs& inputs, const auto& passed) {
     at::set_num_threads(1);
-    const auto array = pass(inputs);
+    const auto array = passed(inputs);
     for (std::int64_t r = 0; r < 3; ++r) {
       std::vector<torch::Tensor> slices;
       for (const auto& tensor : array) slices.push_back(tensor.slice(0, r, r + 1));
-      expect_equal(pass(inputs.models(r, r + 1)), slices);
+      expect_equal(passed(inputs.models(r, r + 1)), slices);
     }
     at::set_num_threads(2);
-    expect_equal(pass(inputs), array);
+    expect_equal(passed(inputs), array);
     at::set_num_threads(before);
+  };
+  for (const auto type : {at::kFloat, at::kDouble}) {
+    const Inputs inputs({3, 4, 100, 33}, type);
+    expect_alone(inputs, [](const Inputs& given) { return pass(given); });
+    expect_alone(inputs, [](const Inputs& given) { return rms_pass(given); });
   }
 }
 
@@ -189,15 +203,56 @@ TEST(LayerNorm, TakesAnyStrides) {
   EXPECT_TRUE(x.grad().equal(plain[1]));
 }
 
-TEST(LayerNorm, RefusesWeightsOfAnotherSize) {
+TEST(Norm, RefusesWeightsOfAnotherSize) {
+  const auto refusal = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const c10::Error& error) {
+      return error.what_without_backtrace();
+    }
+    return "no error";
+  };
   const auto x = at::ones({3, 2, 8});
-  try {
-    layer_norm(x, at::ones({3, 7}), at::ones({3, 8}), kEpsilon, NumericalMode::exact);
-    FAIL() << "no error";
-  } catch (const c10::Error& error) {
-    EXPECT_THAT(error.what_without_backtrace(),
-                testing::StartsWith("layer_norm of [3, 2, 8] has weight [3, 7] and bias [3, 8], "
-                                    "must both be (first, last) of those sizes"));
+  const auto exact = NumericalMode::exact;
+  EXPECT_THAT(
+      refusal([&] {
+        layer_norm(x, at::ones({3, 7}), at::ones({3, 8}), kEpsilon, exact);
+      }),
+      testing::StartsWith("layer_norm of [3, 2, 8] has weight [3, 7] and bias [3, 8], must both be "
+                          "(first, last) of those sizes"));
+  EXPECT_THAT(refusal([&] {
+                rms_norm(x, at::ones({3, 7}), kEpsilon, exact);
+              }),
+              testing::StartsWith("rms_norm of [3, 2, 8] has weight [3, 7], must be (first, last) "
+                                  "of those sizes"));
+}
+
+TEST(RmsNorm, KernelsComputeWhatOperationsCompute) {
+  const auto all = kernels::instruction_sets();
+  ASSERT_FALSE(all.empty());
+  for (const auto& name : all) {
+    kernels::use_instruction_set(name);
+    for (const std::int64_t width : {1, 15, 16, 33, 128}) {
+      SCOPED_TRACE(name + ", width " + std::to_string(width));
+      for (const auto& [type, tolerance] :
+           {std::pair(at::kDouble, 1e-12), std::pair(at::kFloat, 1e-5)}) {
+        // Of one element only the sign is left: its gradient is a difference of equal numbers.
+        if (width == 1 && type == at::kFloat) continue;
+        const Inputs inputs({3, 2, 50, width}, type);
+        expect_near(rms_pass(inputs), rms_pass(inputs, NumericalMode::reference), tolerance);
+      }
+    }
+  }
+  kernels::use_instruction_set(all.front());
+}
+
+TEST(RmsNorm, GivesRowsOfRootMeanSquareOneWhateverTheirScale) {
+  for (const auto mode : {NumericalMode::reference, NumericalMode::exact}) {
+    const auto x = draw({2, 40, 64}, at::kDouble, 5);
+    const auto weight = at::ones({2, 64}, at::TensorOptions(at::kDouble));
+    const auto y = rms_norm(x * 1000.0, weight, kEpsilon, mode);
+    EXPECT_LT((y.square().mean(-1) - 1.0).abs().max().item<double>(), 1e-9);
+    EXPECT_LT((y / x.square().mean(-1, true).rsqrt() - x).abs().max().item<double>(), 1e-9);
   }
 }
 
