@@ -2,15 +2,11 @@
 
 #include "search/algorithm.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <csignal>
 #include <ostream>
-#include <set>
 #include <thread>
 
-#include <gtest/gtest.h>
 #include <pagmo/population.hpp>
 #include <pagmo/problem.hpp>
 #include <sys/wait.h>
@@ -23,6 +19,7 @@
 #include "genotype/mechanism.hpp"
 #include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
+#include "prelude.hpp"
 #include "search/search.hpp"
 #include "unit/data_fixture.hpp"
 #include "unit/forked_search.hpp"
@@ -31,7 +28,6 @@
 namespace nas::testing {
 namespace {
 
-using Integer = std::int64_t;
 constexpr int kSeeds = 20;
 
 /// A stand-in for training: perplexities made from the mechanism's parts and their neighbours, a
@@ -218,7 +214,7 @@ TEST_P(AlgorithmContract, AsksOnlyForWholeCandidatesInsideTheSpace) {
 
 /// One search on the stand-in, as it is run in earnest.
 struct SearchRun {
-  SearchRun(const Variant& variant, std::size_t num_objectives, const std::filesystem::path& file,
+  SearchRun(const Variant& variant, std::size_t num_objectives, const fs::path& file,
             std::uint32_t search_seed = 5, Store::Mode mode = Store::Mode::write_cheap)
       : seed(search_seed), fitted(variant, space, num_objectives), store(file, mode) {
     objectives.objectives = {objective("perplexity", {.best = 80, .worst = 120})};

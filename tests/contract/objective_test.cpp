@@ -3,21 +3,12 @@
 
 #include "search/objective.hpp"
 
-#include <cmath>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "prelude.hpp"
 #include "search/objective_set.hpp"
 #include "table/answer.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr double kBytesPerToken = 4.0;
 
@@ -108,8 +99,8 @@ TEST_P(TrainedObjective, SaysInWordsWhatWasNotRecorded) {
   }
 }
 
-std::vector<std::string> of_trainings() {
-  std::vector<std::string> keys;
+Texts of_trainings() {
+  Texts keys;
   for (const auto& key : objectives().keys()) {
     const auto& entry = objectives().at(key);
     const auto objective = entry.make(Parameters(entry.description.settings));

@@ -1,20 +1,12 @@
 // nas-analyse on runs, and nas-model take, which it stands on: whose weights are taken, what is
 // written and what is refused.
 
-#include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
-
 #include "integration/changed_record.hpp"
 #include "integration/program.hpp"
 #include "models/trained_model.hpp"
 
 namespace nas::testing {
 namespace {
-
-namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
-using ::testing::Not;
 
 class AnalyseTest : public ProgramTest {
  protected:
@@ -24,10 +16,10 @@ class AnalyseTest : public ProgramTest {
   }
   /// What nas-model takes of a run.
   nlohmann::json taken(const std::string& run_folder, const std::string& mechanism,
-                       std::vector<std::string> more = {}) {
+                       Texts more = {}) {
     const auto to = folder_ / "taken";
     more.insert(more.begin(), {"take", run_folder, mechanism, "-o", to.string()});
-    EXPECT_EQ(run("nas-model", more), 0) << text();
+    EXPECT_TRUE(ran("nas-model", more));
     return nlohmann::json::parse(read_file(to / "held_out.json"));
   }
 };
@@ -36,8 +28,7 @@ TEST_F(AnalyseTest, LooksIntoAttention) {
   SKIP_WITHOUT_TORCH();
   const auto folder = small_run({"evaluation.keep_models=1"});
   const auto out = folder_ / "out";
-  ASSERT_EQ(run("nas-analyse", {folder, "best", "--output", out.string(), "--no-report"}), 0)
-      << text();
+  ASSERT_TRUE(ran("nas-analyse", {folder, "best", "--output", out.string(), "--no-report"}));
   EXPECT_THAT(text(), HasSubstr("weights kept by the run, 40 sequences of the test split"));
   EXPECT_THAT(text(), Not(HasSubstr("state used")));
   EXPECT_FALSE(fs::exists(out / "models"));
@@ -69,7 +60,7 @@ TEST_F(AnalyseTest, LooksIntoRecurrentLayers) {
                                  "space.decay=scalar", "evaluation.keep_models=1000"});
   const auto winner = results_of(folder).at("ranking")[0].at("candidate").get<std::string>();
   const auto out = folder_ / "out";
-  ASSERT_EQ(run("nas-analyse", {folder, winner, "-o", out.string(), "--no-report"}), 0) << text();
+  ASSERT_TRUE(ran("nas-analyse", {folder, winner, "-o", out.string(), "--no-report"}));
   EXPECT_THAT(text(), HasSubstr("state used"));
   const auto json = analysis(out);
   EXPECT_FALSE(json.at("model").contains("sink_rate")) << "which is of attention";
@@ -161,24 +152,23 @@ TEST_F(AnalyseTest, FindsAMechanismByItsNameOrAsTheTableNamesIt) {
 
 TEST_F(AnalyseTest, SaysWhatIsWrong) {
   SKIP_WITHOUT_TORCH();
-  EXPECT_EQ(run("nas-analyse", {}), 2);
-  EXPECT_THAT(text(), HasSubstr("nas-analyse: command line: give a run and a mechanism"));
-  EXPECT_EQ(run("nas-analyse", {"nowhere", "best", "--sequence", "3"}), 2);
-  EXPECT_THAT(text(), HasSubstr("did you mean --sequences?"));
-  EXPECT_EQ(run("nas-analyse", {"nowhere", "best"}), 2);
-  EXPECT_THAT(text(), HasSubstr("nas-analyse: nowhere: no such store; give a run's folder"));
+  expect_refusal("nas-analyse", {}, "nas-analyse: command line: give a run and a mechanism");
+  expect_refusal("nas-analyse", {"nowhere", "best", "--sequence", "3"},
+                 "did you mean --sequences?");
+  expect_refusal("nas-analyse", {"nowhere", "best"},
+                 "nas-analyse: nowhere: no such store; give a run's folder");
   const auto folder = small_run();
-  EXPECT_EQ(run("nas-analyse", {folder, "dot|softmax|none|fixed|bias|0.7"}), 2);
-  EXPECT_THAT(text(), HasSubstr("must be best, baseline or one that the run has trained: "));
+  expect_refusal("nas-analyse", {folder, "dot|softmax|none|fixed|bias|0.7"},
+                 "must be best, baseline or one that the run has trained: ");
   EXPECT_THAT(text(), HasSubstr("dot|softmax|none|fixed|bias|0.1, "));
   EXPECT_THAT(text(), HasSubstr("did you mean"));
-  EXPECT_EQ(run("nas-analyse", {folder, "best", "--replicate", "7"}), 2);
-  EXPECT_THAT(text(), HasSubstr("--replicate = 7, must be one of the trained replicates 0"));
-  EXPECT_EQ(run("nas-analyse", {folder, "best", "--sequences", "1"}), 2);
-  EXPECT_THAT(text(), HasSubstr("--sequences = 1, must be at least 2"));
+  expect_refusal("nas-analyse", {folder, "best", "--replicate", "7"},
+                 "--replicate = 7, must be one of the trained replicates 0");
+  expect_refusal("nas-analyse", {folder, "best", "--sequences", "1"},
+                 "--sequences = 1, must be at least 2");
   EXPECT_EQ(run("nas-analyse", {folder, "best", "data.vocabulary=64"}), 2) << text();
-  EXPECT_EQ(run("nas-analyse", {folder, "best", "training.learning_rate=1"}), 2);
-  EXPECT_THAT(text(), HasSubstr("must be made again with the recorded settings:\n  training."));
+  expect_refusal("nas-analyse", {folder, "best", "training.learning_rate=1"},
+                 "must be made again with the recorded settings:\n  training.");
   EXPECT_FALSE(fs::exists(fs::path(folder) / "attention")) << "nothing was changed";
   EXPECT_EQ(run("nas-analyse", {"--help"}), 0);
   EXPECT_THAT(text(), HasSubstr("Exit codes"));
@@ -196,12 +186,10 @@ TEST(FolderName, IsReadableAndDistinguishesMechanisms) {
 
 TEST_F(AnalyseTest, RefusesRunsThatTrainNothing) {
   const auto folder = (folder_ / "run").string();
-  ASSERT_EQ(run("nas-run", {config("nsga2_zdt.yaml"), "--output", folder, "--no-report",
-                            "algorithm.generations=2"}),
-            0)
-      << text();
-  EXPECT_EQ(run("nas-model", {"take", folder, "best", "-o", folder + "/taken"}), 2);
-  EXPECT_THAT(text(), HasSubstr("trains no models to look into"));
+  ASSERT_TRUE(ran("nas-run", {config("nsga2_zdt.yaml"), "--output", folder, "--no-report",
+                              "algorithm.generations=2"}));
+  expect_refusal("nas-model", {"take", folder, "best", "-o", folder + "/taken"},
+                 "trains no models to look into");
 }
 
 }  // namespace

@@ -3,32 +3,22 @@
 #include "study/ask_and_tell.hpp"
 
 #include <cstdio>
-#include <functional>
-#include <set>
-#include <utility>
-
-#include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/stop.hpp"
 #include "evaluation/command_executor.hpp"
 #include "integration/program.hpp"
-#include "places.hpp"
 #include "report/files.hpp"
 #include "study/worker.hpp"
-#include "unit/message_of.hpp"
 
 namespace nas::testing {
 namespace {
 
-using ::testing::HasSubstr;
-
-/// A re-test, too.
-const std::vector<std::string>& overrides() {
-  static const std::vector<std::string> kOverrides{
-      "algorithm={name: nsga2, population: 8, generations: 3}", "objectives=[perplexity, flops]",
-      "budget.evaluations=12", "retest={replicates: 2}"};
+/// Re-test and tuning, too.
+const Texts& overrides() {
+  static const Texts kOverrides{"algorithm={name: nsga2, population: 8, generations: 3}",
+                                "objectives=[perplexity, flops]", "budget.evaluations=12",
+                                "baseline.tune={trials: 2}", "retest={replicates: 2}"};
   return kOverrides;
 }
 
@@ -168,7 +158,7 @@ TEST_F(AskAndTellTest, OfWhatAnotherProgramMeasuredThereIsNoModel) {
     (void)loop.result();
   }
   const auto out = folder_ / "out";
-  const std::vector<std::pair<std::string, std::vector<std::string>>> readers{
+  const std::vector<std::pair<std::string, Texts>> readers{
       {"nas-export", {folder.string(), "--format", "pytorch", "--output", out.string()}},
       {"nas-model", {"take", folder.string(), "best", "--output", out.string()}}};
   for (const auto& [program, words] : readers) {
@@ -179,7 +169,7 @@ TEST_F(AskAndTellTest, OfWhatAnotherProgramMeasuredThereIsNoModel) {
   EXPECT_EQ(run("nas-data", {"table", "pack", folder.string(), "--output", out.string()}, {},
                 Start::executed),
             2);
-  EXPECT_FALSE(std::filesystem::exists(out));
+  EXPECT_FALSE(fs::exists(out));
 }
 
 TEST_F(AskAndTellTest, WhatEndsTheStudyReachesWhoAsks) {
@@ -359,7 +349,7 @@ TEST_F(AskAndTellTest, AWorkerThatHearsMuchAsItBeginsGoesOn) {
 }
 
 TEST_F(AskAndTellTest, AWorkerSaysWhatIsWrongWithALine) {
-  const auto fed = [this](const std::string& line, const std::vector<std::string>& words = {}) {
+  const auto fed = [this](const std::string& line, const Texts& words = {}) {
     std::ofstream(folder_ / "lines") << line << '\n';
     return run("nas-work", words,
                [this] { dup2(open((folder_ / "lines").c_str(), O_RDONLY), STDIN_FILENO); });
@@ -381,7 +371,7 @@ TEST_F(AskAndTellTest, AWorkerSaysWhatIsWrongWithALine) {
   const auto scratch = folder_ / "scratch";
   EXPECT_EQ(fed("", {"--scratch", scratch.string(), "--device", "auto", "--slot", "x"}), 2);
   EXPECT_THAT(text(), HasSubstr("--slot x, must be a number from 0 on"));
-  EXPECT_FALSE(std::filesystem::exists(scratch));
+  EXPECT_FALSE(fs::exists(scratch));
   EXPECT_EQ(fed("", {"--device", "cpu", "--help"}), 0);
   EXPECT_THAT(text(), HasSubstr("\n  143  stopped by a signal"));
 }
@@ -406,9 +396,8 @@ TEST_F(AskAndTellTest, ACheckpointGoesOnceItsResultIsWritten) {
   };
   const auto checkpoints = [this](const std::string& scratch) {
     std::error_code none;
-    return std::distance(
-        std::filesystem::directory_iterator(folder_ / scratch / "checkpoints", none),
-        std::filesystem::directory_iterator());
+    return std::distance(fs::directory_iterator(folder_ / scratch / "checkpoints", none),
+                         fs::directory_iterator());
   };
   EXPECT_EQ(code("written", [] {}), 0) << text();
   EXPECT_THAT(text(), HasSubstr("\"kind\":\"finished\""));
@@ -461,7 +450,7 @@ class LongWorkTest : public AskAndTellTest {
       : study_(Study(config("smoke.yaml"), {"training.steps=1000000", "evaluation.replicates=3"},
                      folder_ / "asked")),
         run_{{"config", study_.experiment().resolved}, {"grace", 20}} {
-    std::filesystem::create_directory(folder_ / "asked");
+    fs::create_directory(folder_ / "asked");
   }
   [[nodiscard]] std::string folder() const { return (folder_ / "asked").string(); }
   /// Lets a worker train until it has taken some steps.
@@ -474,8 +463,8 @@ class LongWorkTest : public AskAndTellTest {
   }
   [[nodiscard]] std::int64_t num_checkpoints() const {
     std::error_code none;
-    return std::distance(std::filesystem::directory_iterator(folder_ / "asked/checkpoints", none),
-                         std::filesystem::directory_iterator());
+    return std::distance(fs::directory_iterator(folder_ / "asked/checkpoints", none),
+                         fs::directory_iterator());
   }
   Study study_;
   nlohmann::json run_;

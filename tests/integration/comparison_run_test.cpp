@@ -1,13 +1,8 @@
-#include <csignal>
-#include <set>
-
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
 
 #include "core/seed.hpp"
 #include "core/stop.hpp"
 #include "integration/program.hpp"
-#include "places.hpp"
 #include "store/store.hpp"
 #include "table/comparison_store.hpp"
 #include "table/table.hpp"
@@ -15,9 +10,6 @@
 
 namespace nas::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// Comparisons on a small table, as a user runs them.
 class ComparisonRunTest : public ProgramTest {
@@ -37,9 +29,8 @@ class ComparisonRunTest : public ProgramTest {
   static std::string algorithms(const std::string& list) { return "algorithms: " + list + "\n"; }
 
   /// @return the exit code.
-  int compare(const std::string& config, const std::string& output,
-              const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words{config, "-q", "--no-report", "-o", (folder_ / output).string()};
+  int compare(const std::string& config, const std::string& output, const Texts& more = {}) {
+    Texts words{config, "-q", "--no-report", "-o", (folder_ / output).string()};
     words.insert(words.end(), more.begin(), more.end());
     return run("nas-compare", words);
   }
@@ -115,7 +106,7 @@ class ComparisonRunTest : public ProgramTest {
     EXPECT_EQ(comparison.meta("objectives"), recorded.meta("objectives"));
   }
 
-  const std::filesystem::path table_ = folder_ / "small.table";
+  const fs::path table_ = folder_ / "small.table";
 };
 
 TEST_F(ComparisonRunTest, ASearchIsTheOneThatNasRunMakes) {
@@ -177,7 +168,7 @@ TEST_F(ComparisonRunTest, TheSplitThatJudgesIsNamed) {
   const auto one = algorithms("[random_search]") + "seeds: 1\n";
   ASSERT_EQ(compare(write("a.yaml", one), "a"), 0) << text();
   EXPECT_EQ(store("a").meta("truth_splits"), (nlohmann::json{{"perplexity", "test"}}));
-  EXPECT_THAT(text(), ::testing::Not(HasSubstr("beware")));
+  EXPECT_THAT(text(), Not(HasSubstr("beware")));
   ASSERT_EQ(compare(write("b.yaml", one, "[accuracy]"), "b"), 0) << text();
   EXPECT_EQ(store("b").meta("truth_splits"), (nlohmann::json{{"accuracy", "validation"}}));
   EXPECT_THAT(text(), HasSubstr("beware: accuracy judged on the validation split, as searched: the "
@@ -290,7 +281,7 @@ TEST_F(ComparisonRunTest, AStoppedOneContinues) {
                   folder_ / "stopped.txt");
   int code = -1;
   const auto file = folder_ / "stopped" / "comparison.sqlite";
-  for (int i = 0; i < 1000 && !std::filesystem::exists(file); ++i) {
+  for (int i = 0; i < 1000 && !fs::exists(file); ++i) {
     ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(10), code));
   }
   ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(1500), code)) << "it is too short";
@@ -310,12 +301,12 @@ TEST_F(ComparisonRunTest, OneThatIsStoppedBeforeItHasAStorePromisesNothing) {
   EXPECT_EQ(run("nas-compare", {config, "-q", "-o", output.string()}, [] { request_stop(); }), 130);
   EXPECT_THAT(text(), HasSubstr("Stopped.\n"));
   EXPECT_THAT(text(), Not(HasSubstr("kept")));
-  EXPECT_FALSE(std::filesystem::exists(output));
+  EXPECT_FALSE(fs::exists(output));
 }
 
 TEST_F(ComparisonRunTest, KilledSeveralTimesEndsLikeAnUninterruptedOne) {
   const auto config = write("a.yaml", algorithms("[random_search, evo_ga]"));
-  const std::vector<std::string> seeds{"--seeds", "3000"};
+  const Texts seeds{"--seeds", "3000"};
   ASSERT_EQ(compare(config, "whole", seeds), 0) << text();
   const auto killed = folder_ / "killed";
   kill_at_random_moments("nas-compare",
@@ -342,29 +333,28 @@ TEST_F(ComparisonRunTest, AnotherComparisonInTheFolderIsRefused) {
   const auto config = write("a.yaml", rest);
   ASSERT_EQ(compare(config, "a"), 0) << text();
   const auto before = read_file(folder_ / "a" / "comparison.sqlite");
-  const auto expect_refusal = [&](const std::string& why, const std::vector<std::string>& more) {
+  const auto refused = [&](const std::string& why, const Texts& more) {
     EXPECT_EQ(compare(config, "a", more), 2) << why;
     EXPECT_THAT(text(), HasSubstr(why));
     EXPECT_EQ(read_file(folder_ / "a" / "comparison.sqlite"), before) << why;
   };
-  expect_refusal("of another budget:\n  trainings: 10 -> 11",
-                 {"budget.evaluations=11", "budget.asks=500"});
-  expect_refusal("problem.mode: \"noisy\" -> \"paired\"", {"problem.mode=paired"});
-  expect_refusal("objectives: ", {"objectives=[accuracy]"});
+  refused("of another budget:\n  trainings: 10 -> 11",
+          {"budget.evaluations=11", "budget.asks=500"});
+  refused("problem.mode: \"noisy\" -> \"paired\"", {"problem.mode=paired"});
+  refused("objectives: ", {"objectives=[accuracy]"});
   auto cells = small_cells();
   cells.pop_back();
   write_table(small_content(cells), folder_ / "other.table");
-  expect_refusal("on another table: small (",
-                 {"problem.table=" + (folder_ / "other.table").string()});
+  refused("on another table: small (", {"problem.table=" + (folder_ / "other.table").string()});
   (void)write("a.yaml", algorithms("[{name: evo_ga, label: it, population: 9}]") + "seeds: 2\n");
-  expect_refusal("algorithms.it.population: 8 -> 9", {});
+  refused("algorithms.it.population: 8 -> 9", {});
   (void)write("a.yaml", algorithms("[{name: regularized_evolution, label: it, population: 8}]") +
                             "seeds: 2\n");
-  expect_refusal("algorithms.it.name: \"evo_ga\" -> \"regularized_evolution\"", {});
+  refused("algorithms.it.name: \"evo_ga\" -> \"regularized_evolution\"", {});
   (void)write("a.yaml",
               algorithms("[{name: evo_ga, population: 9, label: larger}]") + "seeds: 2\n");
   EXPECT_EQ(compare(config, "a"), 0) << text();
-  std::filesystem::copy(table_, folder_ / "copy.table");
+  fs::copy(table_, folder_ / "copy.table");
   EXPECT_EQ(compare(config, "a", {"problem.table=" + (folder_ / "copy.table").string()}), 0)
       << "the same table elsewhere: " << text();
   {
@@ -379,37 +369,34 @@ TEST_F(ComparisonRunTest, WhatIsDamagedIsNamedAndNothingIsChanged) {
   const auto config = write("a.yaml", algorithms("[random_search]"));
   ASSERT_EQ(compare(config, "a", {"--seeds", "2"}), 0) << text();
   const auto file = folder_ / "a" / "comparison.sqlite";
-  std::filesystem::copy_file(file, folder_ / "whole");
-  const auto expect_refusal = [&](const std::string& change, const std::string& why) {
+  fs::copy_file(file, folder_ / "whole");
+  const auto refused = [&](const std::string& change, const std::string& why) {
     SQLite::Database(file.string(), SQLite::OPEN_READWRITE).exec(change);
     const auto before = read_file(file);
     EXPECT_EQ(compare(config, "a", {"--seeds", "3"}), 2) << change;
     EXPECT_THAT(text(), HasSubstr("nas-compare: " + file.string() + ": " + why)) << change;
     EXPECT_EQ(read_file(file), before) << change;
-    std::filesystem::copy_file(folder_ / "whole", file,
-                               std::filesystem::copy_options::overwrite_existing);
+    fs::copy_file(folder_ / "whole", file, fs::copy_options::overwrite_existing);
   };
   const auto set = [](const std::string& fact, const std::string& value) {
     return "UPDATE meta SET value = " + value + " WHERE key = '" + fact + "'";
   };
-  expect_refusal(set("table", "'7'"), "the fact table is damaged: ");
-  expect_refusal(set("table", "'{\"sha256\": 7}'"), "the fact table is damaged: ");
-  expect_refusal(set("budget", "'[]'"), "the fact budget is damaged: ");
-  expect_refusal(set("config", "'[]'"), "the fact config is damaged: ");
-  expect_refusal(set("config", "json_set(value, '$.algorithms', json('[7]'))"),
-                 "the fact config is damaged: ");
-  expect_refusal(set("environments", "'{}'"), "the fact environments is damaged: ");
-  expect_refusal(set("environments", "'[{\"revision\": 7}]'"),
-                 "the fact environments is damaged: ");
+  refused(set("table", "'7'"), "the fact table is damaged: ");
+  refused(set("table", "'{\"sha256\": 7}'"), "the fact table is damaged: ");
+  refused(set("budget", "'[]'"), "the fact budget is damaged: ");
+  refused(set("config", "'[]'"), "the fact config is damaged: ");
+  refused(set("config", "json_set(value, '$.algorithms', json('[7]'))"),
+          "the fact config is damaged: ");
+  refused(set("environments", "'{}'"), "the fact environments is damaged: ");
+  refused(set("environments", "'[{\"revision\": 7}]'"), "the fact environments is damaged: ");
   for (const std::string fact : {"table", "budget", "config", "objectives"}) {
-    expect_refusal("DELETE FROM meta WHERE key = '" + fact + "'",
-                   "the fact " + fact + " is damaged: it is missing; put a copy of the file in");
+    refused("DELETE FROM meta WHERE key = '" + fact + "'",
+            "the fact " + fact + " is damaged: it is missing; put a copy of the file in");
   }
-  expect_refusal("UPDATE algorithms SET settings = '7'",
-                 "the algorithm random_search is damaged: ");
-  expect_refusal("UPDATE candidates SET truth = '7'", "the candidate ");
-  expect_refusal("UPDATE searches SET fitness = zeroblob(length(fitness)) WHERE seed = 6",
-                 "the search with seed 6 of algorithm 0 is damaged: its SHA-256 does not fit; ");
+  refused("UPDATE algorithms SET settings = '7'", "the algorithm random_search is damaged: ");
+  refused("UPDATE candidates SET truth = '7'", "the candidate ");
+  refused("UPDATE searches SET fitness = zeroblob(length(fitness)) WHERE seed = 6",
+          "the search with seed 6 of algorithm 0 is damaged: its SHA-256 does not fit; ");
   EXPECT_EQ(compare(config, "a", {"--seeds", "3"}), 0) << text();
 }
 
@@ -420,14 +407,14 @@ TEST_F(ComparisonRunTest, EveryAlgorithmIsHeldToTheReplicatesThatThereAre) {
   EXPECT_EQ(compare(config, "a"), 2);
   EXPECT_THAT(text(), HasSubstr("four: evaluation.replicates = 4, must be at most 3: the table has "
                                 "no more"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
+  EXPECT_FALSE(fs::exists(folder_ / "a"));
 }
 
 /// On the small table no search can spend its trainings: the limit on asks ends those that do not
 /// end by themselves.
 TEST_F(ComparisonRunTest, EveryConfigurationRuns) {
   int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(source_folder() + "/configs")) {
+  for (const auto& entry : fs::directory_iterator(source_folder() + "/configs")) {
     const auto name = entry.path().stem().string();
     if (!name.starts_with("compare_")) continue;
     ++count;
@@ -463,14 +450,13 @@ TEST_F(ComparisonRunTest, BadInputWritesNothing) {
   EXPECT_EQ(compare(config, "a", {"--algorithms", "evo"}), 2);
   EXPECT_EQ(compare(config, "a", {"--threads", "0"}), 2);
   EXPECT_THAT(text(), HasSubstr("--threads = 0, must be at least 1"));
-  EXPECT_EQ(run("nas-compare", {}), 2);
-  EXPECT_THAT(text(), HasSubstr("no configuration given"));
+  expect_refusal("nas-compare", {}, "no configuration given");
   const auto narrow = write("narrow.yaml", algorithms("[nsga2]"),
                             "[{name: perplexity, range: [1, 1.5]}, attention_flops]");
   EXPECT_EQ(compare(narrow, "a"), 2);
   EXPECT_THAT(text(),
               HasSubstr("lies within all ranges (perplexity: [1, 1.5], attention_flops: ["));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
+  EXPECT_FALSE(fs::exists(folder_ / "a"));
 }
 
 }  // namespace

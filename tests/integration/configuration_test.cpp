@@ -1,27 +1,23 @@
 // Every shipped configuration, mutated in every key: a clear error, or a plan that shows the
 // effective value; never a crash and never silence.
 
-#include <algorithm>
 #include <cstdlib>
-#include <set>
 
-#include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
 #include "cli/plan.hpp"
 #include "core/error.hpp"
 #include "genotype/slots.hpp"
 #include "places.hpp"
+#include "prelude.hpp"
 #include "study/reader/experiment.hpp"
 #include "unit/data_fixture.hpp"
 
 namespace nas::testing {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// A key of a configuration: the way to it from the top.
-using Path = std::vector<std::string>;
+using Path = Texts;
 
 /// "objectives[0].name", as plans write it.
 std::string written(const Path& path) {

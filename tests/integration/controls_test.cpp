@@ -1,22 +1,15 @@
 // The controls of a run, with real trainings.
 
-#include <map>
-#include <set>
-
-#include <nlohmann/json.hpp>
-
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "integration/program.hpp"
-#include "places.hpp"
 #include "study/reader/experiment.hpp"
 #include "study/stages/gates.hpp"
 
 namespace nas::testing {
 namespace {
 
-namespace fs = std::filesystem;
-using Names = std::vector<std::string>;
+using Names = Texts;
 
 class ControlsTest : public ProgramTest {
  protected:
@@ -30,7 +23,7 @@ class ControlsTest : public ProgramTest {
 
 TEST_F(ControlsTest, HaveTheSeedsOfTheBaseline) {
   const auto folder = folder_ / "run";
-  ASSERT_EQ(run("nas-run", search(folder, {"evaluation.replicates=2"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search(folder, {"evaluation.replicates=2"})));
   expect_text("controls 8/8");
   expect_text("window 8");
   const auto found = results_of(folder);
@@ -55,14 +48,14 @@ TEST_F(ControlsTest, HaveTheSeedsOfTheBaseline) {
                                                 {"window 4", "2*attn{pattern=window,window=4}"},
                                                 {"window 8", "2*attn{pattern=window,window=8}"}}));
   // Finished: nothing is trained again.
-  ASSERT_EQ(run("nas-run", search(folder, {"evaluation.replicates=2"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search(folder, {"evaluation.replicates=2"})));
   EXPECT_EQ(results_of(folder)["evaluations"].size(), found["evaluations"].size());
-  ASSERT_EQ(run("nas-run", {"verify", folder.string(), "--retrain", "20"}), 0) << text();
+  ASSERT_TRUE(ran("nas-run", {"verify", folder.string(), "--retrain", "20"}));
 }
 
 TEST_F(ControlsTest, ARetestHasThemOnItsOwnSeeds) {
   const auto folder = folder_ / "run";
-  ASSERT_EQ(run("nas-run", search(folder, {"retest.replicates=3"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search(folder, {"retest.replicates=3"})));
   const auto found = results_of(folder);
   EXPECT_TRUE(found["controls"].empty());
   std::map<std::string, int> roles;
@@ -75,7 +68,7 @@ TEST_F(ControlsTest, ARetestHasThemOnItsOwnSeeds) {
 
 TEST_F(ControlsTest, HaveTheRatesThatAreGiven) {
   const auto folder = folder_ / "run";
-  ASSERT_EQ(run("nas-run", search(folder, {"rates=[no mixer 0.02]"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search(folder, {"rates=[no mixer 0.02]"})));
   const auto found = results_of(folder);
   std::map<std::string, double> rates;
   for (const auto& one : found["evaluations"]) {
@@ -90,11 +83,9 @@ TEST_F(ControlsTest, HaveTheRatesThatAreGiven) {
 
 TEST_F(ControlsTest, ListedMechanismsHaveThemAndKeepTheirModels) {
   const auto folder = folder_ / "run";
-  ASSERT_EQ(run("nas-train", {"dot|sparsemax|none|fixed|bias|0.1", config("smoke.yaml"), "--output",
-                              folder.string(), "--seeds", "2", "controls=true", "model.context=4",
-                              "data.pairs=1", "--no-report"}),
-            0)
-      << text();
+  ASSERT_TRUE(ran("nas-train", {"dot|sparsemax|none|fixed|bias|0.1", config("smoke.yaml"),
+                                "--output", folder.string(), "--seeds", "2", "controls=true",
+                                "model.context=4", "data.pairs=1", "--no-report"}));
   const auto found = results_of(folder);
   std::map<std::string, std::string> roles;
   for (const auto& one : found["retest"]["candidates"]) roles[one["label"]] = one["role"];
@@ -120,24 +111,22 @@ TEST_F(ControlsTest, ListedMechanismsHaveThemAndKeepTheirModels) {
 }
 
 TEST_F(ControlsTest, AndRetestsOfASearchKeepNoModels) {
-  ASSERT_EQ(
-      run("nas-run", search(folder_ / "run", {"evaluation.keep_models=1000",
-                                              "training.score_test=true", "retest.replicates=2"})),
-      0)
-      << text();
+  ASSERT_TRUE(
+      ran("nas-run", search(folder_ / "run", {"evaluation.keep_models=1000",
+                                              "training.score_test=true", "retest.replicates=2"})));
   EXPECT_EQ(text().find("keep_models"), std::string::npos) << text();
 }
 
 TEST_F(ControlsTest, ThePublishedCodeHasNone) {
-  ASSERT_EQ(run("nas-run", search(folder_ / "run", {"semantics=published"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search(folder_ / "run", {"semantics=published"})));
   EXPECT_TRUE(results_of(folder_ / "run")["controls"].empty());
 }
 
 TEST_F(ControlsTest, AreRefusedWhereNothingIsTrained) {
-  EXPECT_EQ(run("nas-run", {config("cmaes_sphere.yaml"), "controls=true", "--output",
-                            (folder_ / "run").string()}),
-            2);
-  expect_text("controls: the problem sphere has none, must be left out");
+  expect_refusal(
+      "nas-run",
+      {config("cmaes_sphere.yaml"), "controls=true", "--output", (folder_ / "run").string()},
+      "controls: the problem sphere has none, must be left out");
 }
 
 TEST_F(ControlsTest, GatesAreJudgedByAccuracyWhereThatIsFirst) {
@@ -147,7 +136,7 @@ TEST_F(ControlsTest, GatesAreJudgedByAccuracyWhereThatIsFirst) {
                       "--output",        folder.string()};
   auto planned = command;
   planned.emplace_back("--dry-run");
-  ASSERT_EQ(run("nas-train", planned), 0) << text();
+  ASSERT_TRUE(ran("nas-train", planned));
   expect_text("pilot         69 training runs: baseline, no mixer, window 2 with 5 learning rates");
   expect_text("more rates where the best is the first or the last");
   expect_text("judged by accuracy on the validation split");
@@ -177,7 +166,7 @@ TEST_F(ControlsTest, ShippedConfigurationsGiveTheRatesOfTheirGates) {
     if (!fs::exists(config)) continue;
     ++compared;
     const auto record = nlohmann::json::parse(read_file(file.path()));
-    std::vector<std::string> given;
+    Texts given;
     for (const auto* name :
          {"baseline", "no mixer", "window 2", "window 4", "window 8", "window 16", "window 32"}) {
       const auto rates = load_experiment(config, {}).rates;
@@ -220,13 +209,11 @@ TEST_F(ControlsTest, GatesOfATaskAreTriedOnceAndRecorded) {
       code);
   EXPECT_EQ(nlohmann::json::parse(read_file(again)), record);
   EXPECT_EQ(run("nas-train", {"--gates", "--judge", config("smoke.yaml")}), 2);
-  EXPECT_EQ(run("nas-train",
-                {"--gates", config("cmaes_sphere.yaml"), "--output", (folder_ / "none").string()}),
-            2);
-  expect_text("gates: the problem sphere trains no baseline, must be one that does");
+  expect_refusal("nas-train",
+                 {"--gates", config("cmaes_sphere.yaml"), "--output", (folder_ / "none").string()},
+                 "gates: the problem sphere trains no baseline, must be one that does");
   EXPECT_FALSE(fs::exists(folder_ / "none"));
-  EXPECT_EQ(run("nas-train", {"--gates"}), 2);
-  expect_text("no configuration given");
+  expect_refusal("nas-train", {"--gates"}, "no configuration given");
 }
 
 }  // namespace

@@ -1,15 +1,6 @@
 // The examples of docs/how-to/own-*.md, extracted from them and compiled: what they add is offered,
 // described, searched, reported and recorded without a line anywhere else.
 
-#include <algorithm>
-#include <map>
-#include <memory>
-#include <set>
-#include <sstream>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "cli/describe.hpp"
 #include "cli/schema.hpp"
 #include "core/error.hpp"
@@ -21,16 +12,14 @@
 #include "genotype/slots.hpp"
 #include "models/model_folder.hpp"
 #include "models/trained_model.hpp"
+#include "prelude.hpp"
 #include "report/files.hpp"
 #include "study/study.hpp"
-#include "unit/message_of.hpp"
 
 namespace nas::testing {
 namespace {
 
 using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using Texts = std::vector<std::string>;
 
 /// Searches for little, with all that the examples add.
 constexpr const char* kConfiguration =

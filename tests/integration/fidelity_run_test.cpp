@@ -1,9 +1,5 @@
 // Searches by rungs, as a user runs them.
 
-#include <csignal>
-
-#include <gmock/gmock.h>
-
 #include "core/seed.hpp"
 #include "integration/program.hpp"
 #include "store/store.hpp"
@@ -12,9 +8,7 @@
 namespace nas::testing {
 namespace {
 
-namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using Words = std::vector<std::string>;
+using Words = Texts;
 
 class FidelityRunTest : public ProgramTest {
  protected:
@@ -42,9 +36,8 @@ class FidelityRunTest : public ProgramTest {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  void expect_refusal(const std::string& kind, const Words& more, const std::string& why) {
-    EXPECT_EQ(run("nas-run", search(kind, "refused", more)), 2) << text();
-    EXPECT_THAT(text(), HasSubstr(why));
+  void refused(const std::string& kind, const Words& more, const std::string& why) {
+    expect_refusal("nas-run", search(kind, "refused", more), why);
     EXPECT_FALSE(fs::exists(folder_ / "refused")) << why;
   }
 
@@ -53,9 +46,8 @@ class FidelityRunTest : public ProgramTest {
 };
 
 TEST_F(FidelityRunTest, DependsOnNeitherWorkersNorArraysNorTheSpaceOfCheckpoints) {
-  ASSERT_EQ(
-      run("nas-run", search("training", "one", {"evaluation.workers=1", "evaluation.array=1"})), 0)
-      << text();
+  ASSERT_TRUE(
+      ran("nas-run", search("training", "one", {"evaluation.workers=1", "evaluation.array=1"})));
   EXPECT_THAT(text(), HasSubstr("rungs: "));
   EXPECT_THAT(text(), HasSubstr(" came to step 120, "));
   const auto closing = text();
@@ -68,21 +60,20 @@ TEST_F(FidelityRunTest, DependsOnNeitherWorkersNorArraysNorTheSpaceOfCheckpoints
   EXPECT_THAT(closing,
               HasSubstr(", " + std::to_string(reused) + " answered by an earlier evaluation"))
       << "at rungs, too";
-  ASSERT_EQ(run("nas-run", search("training", "two", {"evaluation.array=3"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("training", "two", {"evaluation.array=3"})));
   EXPECT_EQ(canonical_export(folder_ / "two"), expected);
-  ASSERT_EQ(run("nas-run", search("training", "four",
-                                  {"evaluation.workers=4", "fidelity.checkpoint_space=0.000001"})),
-            0)
-      << text();
+  ASSERT_TRUE(ran(
+      "nas-run",
+      search("training", "four", {"evaluation.workers=4", "fidelity.checkpoint_space=0.000001"})));
   EXPECT_EQ(canonical_export(folder_ / "four"), expected);
   const auto checkpoints = folder_ / "four" / "checkpoints";
   EXPECT_TRUE(!fs::exists(checkpoints) || fs::is_empty(checkpoints)) << "there is no space";
 }
 
 TEST_F(FidelityRunTest, KilledAtAnyMomentItEndsLikeAnUninterruptedRun) {
-  ASSERT_EQ(run("nas-run", search("training", "whole")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("training", "whole")));
   kill_at_random_moments("nas-run", search("training", "killed"), folder_ / "killed", 6);
-  ASSERT_EQ(run("nas-run", search("training", "killed", {"evaluation.workers=3"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("training", "killed", {"evaluation.workers=3"})));
   EXPECT_EQ(canonical_export(folder_ / "killed"), canonical_export(folder_ / "whole"));
 }
 
@@ -90,7 +81,7 @@ TEST_F(FidelityRunTest, BatchesAreHalvedOneAfterTheOther) {
   const Words halving{"algorithm={name: random_search, population: 9, evaluations: 18}",
                       "fidelity.promote=successive_halving", "training.steps=90",
                       "fidelity.rungs=[10, 30]", "training.checkpoints=[10, 30]"};
-  ASSERT_EQ(run("nas-run", search("training", "halving", halving)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("training", "halving", halving)));
   EXPECT_THAT(text(), HasSubstr("rungs: 18 came to step 10, 6 went on; 6 came to step 30, 2 went "
                                 "on; 16 are paused"));
   const auto results = read_file(folder_ / "halving" / "results.json");
@@ -113,7 +104,7 @@ TEST_F(FidelityRunTest, OfFewCandidatesTheBestIsTrainedToTheEndAndTestedAgain) {
   };
   for (const int candidates : {1, 3}) {
     for (const Words& objectives : {Words{}, Words{"objectives=[perplexity]"}}) {
-      ASSERT_EQ(run("nas-run", few(candidates, objectives)), 0) << text();
+      ASSERT_TRUE(ran("nas-run", few(candidates, objectives)));
       const auto results = results_of(folder_ / std::to_string(runs));
       EXPECT_FALSE(results["ranking"].empty());
       EXPECT_GE(results["retest"]["candidates"].size(), 2U) << "and the baseline";
@@ -137,9 +128,9 @@ TEST_F(FidelityRunTest, OfFewCandidatesTheBestIsTrainedToTheEndAndTestedAgain) {
 }
 
 TEST_F(FidelityRunTest, ATableAnswersFromItsCurves) {
-  ASSERT_EQ(run("nas-run", search("table", "a")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("table", "a")));
   EXPECT_THAT(text(), HasSubstr("rungs: 10 came to step "));
-  ASSERT_EQ(run("nas-run", search("table", "b")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("table", "b")));
   EXPECT_EQ(canonical_export(folder_ / "a"), canonical_export(folder_ / "b"));
   const auto found = results_of(folder_ / "a");
   std::int64_t most = 0;
@@ -166,14 +157,14 @@ TEST_F(FidelityRunTest, AnAuditTrainsWhatWasPausedAndLeavesTheSearchAlone) {
     }
     return found;
   };
-  ASSERT_EQ(run("nas-run", search("training", "plain")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("training", "plain")));
   const auto rungs = [this] {
     const auto output = text();
     const auto begin = output.find("rungs: ");
     return output.substr(begin, output.find('\n', begin) - begin);
   };
   const auto plain = rungs();
-  ASSERT_EQ(run("nas-run", search("training", "audited", {"fidelity.audit=0.3"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("training", "audited", {"fidelity.audit=0.3"})));
   EXPECT_EQ(rungs(), plain);
   EXPECT_THAT(text(), HasSubstr(" paused candidates were trained to the end, "));
   EXPECT_THAT(text(), HasSubstr("he first rung was "));
@@ -188,7 +179,7 @@ TEST_F(FidelityRunTest, AnAuditTrainsWhatWasPausedAndLeavesTheSearchAlone) {
       program.wait();
     }
   }
-  ASSERT_EQ(run("nas-run", search("training", "plain", {"fidelity.audit=0.3"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("training", "plain", {"fidelity.audit=0.3"})));
   EXPECT_EQ(canonical_export(folder_ / "plain"), canonical_export(folder_ / "audited"));
   EXPECT_THAT(read_file(folder_ / "plain" / "results.json"), HasSubstr("\"audited\":"));
 }
@@ -197,36 +188,33 @@ TEST_F(FidelityRunTest, AnAuditOfASearchThatHasGoneOnIsNotShown) {
   const auto audited = [this] {
     return read_file(folder_ / "run" / "results.json").find("\"audited\":") != std::string::npos;
   };
-  ASSERT_EQ(run("nas-run", search("training", "run", {"budget.asks=24", "fidelity.audit=0.2"})), 0)
-      << text();
+  ASSERT_TRUE(ran("nas-run", search("training", "run", {"budget.asks=24", "fidelity.audit=0.2"})));
   EXPECT_TRUE(audited()) << text();
-  ASSERT_EQ(run("nas-run", search("training", "run", {"budget.asks=24"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("training", "run", {"budget.asks=24"})));
   EXPECT_TRUE(audited()) << "the search is the same";
-  ASSERT_EQ(run("nas-run", search("training", "run")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("training", "run")));
   EXPECT_THAT(text(), HasSubstr("the search has gone on since its audit"));
   EXPECT_FALSE(audited());
 }
 
 TEST_F(FidelityRunTest, ARunThatReusesAnotherIsAsIfItHadTrainedAllItself) {
-  ASSERT_EQ(run("nas-run", search("training", "longer")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("training", "longer")));
   const Words shorter{"algorithm.evaluations=15"};
-  ASSERT_EQ(run("nas-run", search("training", "alone", shorter)), 0) << text();
-  ASSERT_EQ(run("nas-run", search("training", "reuses",
-                                  {shorter.front(), "--reuse", (folder_ / "longer").string()})),
-            0)
-      << text();
+  ASSERT_TRUE(ran("nas-run", search("training", "alone", shorter)));
+  ASSERT_TRUE(ran("nas-run", search("training", "reuses",
+                                    {shorter.front(), "--reuse", (folder_ / "longer").string()})));
   EXPECT_EQ(canonical_export(folder_ / "reuses"), canonical_export(folder_ / "alone"));
 }
 
 TEST_F(FidelityRunTest, FurtherSeedsAndHyperbandAndPashaRun) {
-  ASSERT_EQ(run("nas-run", search("table", "seeds", {"evaluation.replicates=3"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("table", "seeds", {"evaluation.replicates=3"})));
   EXPECT_THAT(text(), HasSubstr("Values are means over n trainings"));
   const auto hyperband = {std::string("algorithm={name: random_search, population: 4, "
                                       "evaluations: 12, in_flight: 1}"),
                           std::string("fidelity.promote=hyperband")};
-  ASSERT_EQ(run("nas-run", search("table", "hyperband", hyperband)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("table", "hyperband", hyperband)));
   EXPECT_THAT(text(), HasSubstr("rungs: 1"));
-  ASSERT_EQ(run("nas-run", search("table", "pasha", {"fidelity.promote=pasha"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("table", "pasha", {"fidelity.promote=pasha"})));
   EXPECT_THAT(text(), HasSubstr("rungs: 1"));
 }
 
@@ -236,7 +224,7 @@ TEST_F(FidelityRunTest, PashaGoesOnUnderALargerBudget) {
   const auto pasha = [this](const std::string& name, const std::string& budget) {
     return search("table", name, {"fidelity.promote=pasha", "fidelity.epsilon=[1e9, 1e9]", budget});
   };
-  ASSERT_EQ(run("nas-run", pasha("grown", "budget.evaluations=5")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", pasha("grown", "budget.evaluations=5")));
   const auto small = canonical_export(folder_ / "grown");
   {
     const Store store(folder_ / "grown" / "store.sqlite", Store::Mode::read_only);
@@ -245,32 +233,32 @@ TEST_F(FidelityRunTest, PashaGoesOnUnderALargerBudget) {
   for (const auto* budget : {"budget.evaluations=8", "budget.evaluations=0"}) {
     ASSERT_EQ(run("nas-run", pasha("grown", budget)), 0) << budget << text();
   }
-  ASSERT_EQ(run("nas-run", pasha("whole", "budget.evaluations=0")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", pasha("whole", "budget.evaluations=0")));
   EXPECT_EQ(canonical_export(folder_ / "grown"), canonical_export(folder_ / "whole"));
   EXPECT_EQ(run("nas-run", pasha("grown", "budget.evaluations=5")), 2) << text();
   EXPECT_EQ(canonical_export(folder_ / "grown"), canonical_export(folder_ / "whole"));
-  ASSERT_EQ(run("nas-run", pasha("small", "budget.evaluations=5")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", pasha("small", "budget.evaluations=5")));
   EXPECT_EQ(canonical_export(folder_ / "small"), small);
 }
 
 TEST_F(FidelityRunTest, ThePlanCountsTheStepsThatPruningLeaves) {
   auto words = search("training", "plan", {"evaluation.replicates=3", "fidelity.audit=0.5"});
   words.push_back("--dry-run");
-  ASSERT_EQ(run("nas-run", words), 0) << text();
+  ASSERT_TRUE(ran("nas-run", words));
   EXPECT_THAT(text(), HasSubstr("rungs         about "));
   EXPECT_THAT(text(), HasSubstr(" whole training runs; of those that come to the end the best are "
                                 "trained with 3 seeds; 50 % of the others are audited"));
 }
 
 TEST_F(FidelityRunTest, WhatRungsCannotCompareIsRefused) {
-  expect_refusal("table", {"problem.mode=noisy"},
-                 "problem.mode = noisy, must be paired or mean with the section fidelity");
-  expect_refusal("table", {"problem.mode=loud"}, "problem.mode = loud, must be one of ");
+  refused("table", {"problem.mode=noisy"},
+          "problem.mode = noisy, must be paired or mean with the section fidelity");
+  refused("table", {"problem.mode=loud"}, "problem.mode = loud, must be one of ");
   EXPECT_EQ(text().find("with the section fidelity"), std::string::npos) << "one mistake";
-  expect_refusal("table", {"fidelity.min=1000"},
-                 "fidelity.min = 1000, must be at most a validation step before the last one");
-  expect_refusal("table", {"fidelity.min=0", "fidelity.rungs=[7]"},
-                 "fidelity.rungs = 7, must be validation steps before the last one");
+  refused("table", {"fidelity.min=1000"},
+          "fidelity.min = 1000, must be at most a validation step before the last one");
+  refused("table", {"fidelity.min=0", "fidelity.rungs=[7]"},
+          "fidelity.rungs = 7, must be validation steps before the last one");
 }
 
 }  // namespace

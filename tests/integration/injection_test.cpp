@@ -1,23 +1,12 @@
 // One fault at a time, at every kind of operation of a run: what the process does, and what the same
 // command comes to afterwards.
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <csignal>
 #include <cstdlib>
 #include <iomanip>
-#include <iostream>
 #include <list>
-#include <map>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <regex>
-#include <set>
-
-#include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/in_flight.hpp"
@@ -31,9 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 /// A fault of an operation, or of the system around it.
@@ -106,18 +92,17 @@ class Outcomes {
 };
 
 /// The ways in which operations of a kind fail.
-const std::map<std::string, std::vector<std::string>>& ways() {
-  static const std::map<std::string, std::vector<std::string>> kWays{
-      {"allocate", {"ENOMEM"}},
-      {"mkdir", {"EIO", "kill"}},
-      {"new", {"ENOMEM"}},
-      {"open", {"EIO", "kill", "hang"}},
-      {"read", {"EIO", "kill", "hang"}},
-      {"rename", {"EIO", "kill", "hang"}},
-      {"sync", {"EIO", "kill", "hang"}},
-      {"truncate", {"EIO", "kill"}},
-      {"unlink", {"EIO", "kill", "hang"}},
-      {"write", {"ENOSPC", "kill", "hang"}}};
+const std::map<std::string, Texts>& ways() {
+  static const std::map<std::string, Texts> kWays{{"allocate", {"ENOMEM"}},
+                                                  {"mkdir", {"EIO", "kill"}},
+                                                  {"new", {"ENOMEM"}},
+                                                  {"open", {"EIO", "kill", "hang"}},
+                                                  {"read", {"EIO", "kill", "hang"}},
+                                                  {"rename", {"EIO", "kill", "hang"}},
+                                                  {"sync", {"EIO", "kill", "hang"}},
+                                                  {"truncate", {"EIO", "kill"}},
+                                                  {"unlink", {"EIO", "kill", "hang"}},
+                                                  {"write", {"ENOSPC", "kill", "hang"}}};
   return kWays;
 }
 
@@ -157,35 +142,34 @@ class InjectionTest : public ProgramTest {
   /// A process that meets faults.
   struct Disturbed {
     std::string label{};  ///< after an operation's name, in the table of outcomes
-    std::function<std::vector<std::string>(const fs::path& folder)> command{};  ///< of nas-run
+    std::function<Texts(const fs::path& folder)> command{};  ///< of nas-run
     fs::path begun{};  ///< the run's folder as another process has left it; empty: none was there
     bool errors_alone = false;        ///< no operation kills or hangs
     long more_than = 0;               ///< operations of each kind
     std::set<std::string> without{};  ///< kinds of which there may be none
   };
-  std::vector<std::string> small_search(const fs::path& folder,
-                                        const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments{config("smoke.yaml"),
-                                       "--output",
-                                       folder.string(),
-                                       "--no-report",
-                                       "--plugin",
-                                       NAS_FAULTY,
-                                       "objectives=[faulty]",
-                                       "algorithm.population=4",
-                                       "algorithm.generations=1",
-                                       "algorithm.elite=1",
-                                       "algorithm.parents=2",
-                                       "training.steps=20",
-                                       "training.checkpoint_minutes=0.0001",
-                                       "evaluation.keep_models=2",
-                                       "evaluation.workers=1"};
+  Texts small_search(const fs::path& folder, const Texts& more = {}) {
+    Texts arguments{config("smoke.yaml"),
+                    "--output",
+                    folder.string(),
+                    "--no-report",
+                    "--plugin",
+                    NAS_FAULTY,
+                    "objectives=[faulty]",
+                    "algorithm.population=4",
+                    "algorithm.generations=1",
+                    "algorithm.elite=1",
+                    "algorithm.parents=2",
+                    "training.steps=20",
+                    "training.checkpoint_minutes=0.0001",
+                    "evaluation.keep_models=2",
+                    "evaluation.workers=1"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
   /// A search that trains, with the same operations each time: by the clock, arrays would have
   /// another width and checkpoints other steps.
-  Disturbed training_search(std::vector<std::string> more = {}) {
+  Disturbed training_search(Texts more = {}) {
     more.insert(more.end(), {"evaluation.array=2", "training.checkpoint_minutes=1e-9"});
     return {.command = [this, more](const fs::path& folder) { return small_search(folder, more); },
             .more_than = 2};
@@ -195,10 +179,9 @@ class InjectionTest : public ProgramTest {
     return {.label = ", of a function",
             .command =
                 [](const fs::path& folder) {
-                  return std::vector<std::string>{
-                      config("nsga2_zdt.yaml"), "--output",
-                      folder.string(),          "--no-report",
-                      "algorithm.population=8", "algorithm.generations=5"};
+                  return Texts{config("nsga2_zdt.yaml"), "--output",
+                               folder.string(),          "--no-report",
+                               "algorithm.population=8", "algorithm.generations=5"};
                 },
             .without = {"allocate"}};
   }
@@ -220,8 +203,7 @@ class InjectionTest : public ProgramTest {
   /// The same of a process that continues what another one has left that was killed at the middle
   /// one of its writes.
   /// @param settings  of the search.
-  void fail_continued(const std::vector<std::string>& settings, bool errors_alone,
-                      const Numbers& numbers);
+  void fail_continued(const Texts& settings, bool errors_alone, const Numbers& numbers);
   /// A run that meets a fault, then the same command without it.
   struct Meeting;
   std::unique_ptr<Meeting> begin(const Fault& fault, const Disturbed& disturbed);
@@ -235,7 +217,7 @@ class InjectionTest : public ProgramTest {
   }
   /// Runs a search of which a training run fails; one that hangs is asked to stop.
   /// @return its exit code, as Program::wait().
-  int run_failing(const std::string& fault, const std::vector<std::string>& search);
+  int run_failing(const std::string& fault, const Texts& search);
   /// Lets training runs fail in each way, one at a time, and continues.
   /// @param numbers  of the training runs that fail so, from 1, by how many there are.
   void fail_training_runs(
@@ -253,8 +235,8 @@ class InjectionTest : public ProgramTest {
         RunSummary(Store(folder / "store.sqlite", Store::Mode::read_only)));
   }
   /// The ids of the evaluations that a folder has recorded; none where it has no store.
-  static std::vector<std::string> recorded(const fs::path& folder) {
-    std::vector<std::string> ids;
+  static Texts recorded(const fs::path& folder) {
+    Texts ids;
     const auto store = folder / "store.sqlite";
     if (!fs::exists(store)) return ids;
     for (const auto& evaluation : Store(store, Store::Mode::read_only).evaluations()) {
@@ -285,7 +267,7 @@ struct InjectionTest::Meeting {
   fs::path folder{};  ///< of the run
   fs::path says{};    ///< is there once the fault was met
   fs::path output{};
-  std::vector<std::string> before{};  ///< evaluations that were recorded there
+  Texts before{};  ///< evaluations that were recorded there
   std::unique_ptr<Program> program{};
   std::optional<Clock::time_point> asked{};  ///< when one that hangs was asked to stop
   std::optional<int> code{};                 ///< of the first process, once it has ended
@@ -381,10 +363,8 @@ std::map<std::string, long> InjectionTest::counted(const Disturbed& disturbed) {
   if (!disturbed.begun.empty()) {
     fs::copy(disturbed.begun, folder, fs::copy_options::recursive);
   }
-  EXPECT_EQ(run("nas-run", disturbed.command(folder),
-                injected("all 0 count", folder, folder_ / "counts"), Start::executed),
-            0)
-      << text();
+  EXPECT_TRUE(ran("nas-run", disturbed.command(folder),
+                  injected("all 0 count", folder, folder_ / "counts"), Start::executed));
   std::map<std::string, long> counts;
   std::istringstream lines(read_file(folder_ / "counts"));
   std::string kind;
@@ -394,7 +374,7 @@ std::map<std::string, long> InjectionTest::counted(const Disturbed& disturbed) {
 
 void InjectionTest::fail_at(const Disturbed& disturbed, const Numbers& numbers) {
   const auto undisturbed = folder_ / "undisturbed";
-  ASSERT_EQ(run("nas-run", disturbed.command(undisturbed)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", disturbed.command(undisturbed)));
   const auto expected = canonical_export(undisturbed);
   const auto counts = counted(disturbed);
   EXPECT_EQ(counts.size(), ways().size());
@@ -428,7 +408,7 @@ void InjectionTest::fail_at(const Disturbed& disturbed, const Numbers& numbers) 
   EXPECT_LE(10 * missed, faults.size()) << "faults that were not met";
 }
 
-void InjectionTest::fail_continued(const std::vector<std::string>& settings, bool errors_alone,
+void InjectionTest::fail_continued(const Texts& settings, bool errors_alone,
                                    const Numbers& numbers) {
   auto search = training_search(settings);
   const auto killed = folder_ / "killed";
@@ -491,19 +471,17 @@ TEST_F(InjectionTest, DISABLED_NorDoesAnyOtherOfAContinuedRun) {
 
 TEST_F(InjectionTest, AWallClockThatJumpsChangesNothing) {
   const auto undisturbed = folder_ / "undisturbed";
-  ASSERT_EQ(run("nas-run", small_search(undisturbed)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(undisturbed)));
   const auto folder = folder_ / "run";
   const auto says = folder_ / "looked";
   // Hours that pass would have spent the hour, hours that are taken back would hold up checkpoints.
-  EXPECT_EQ(run("nas-run", small_search(folder, {"budget.seconds=3600"}),
-                injected("clock 7 jump", folder, says), Start::executed),
-            0)
-      << text();
+  EXPECT_TRUE(ran("nas-run", small_search(folder, {"budget.seconds=3600"}),
+                  injected("clock 7 jump", folder, says), Start::executed));
   EXPECT_TRUE(fs::exists(says)) << "nothing looks at the wall clock";
   EXPECT_EQ(canonical_export(folder), canonical_export(undisturbed));
 }
 
-int InjectionTest::run_failing(const std::string& fault, const std::vector<std::string>& search) {
+int InjectionTest::run_failing(const std::string& fault, const Texts& search) {
   if (!fault.ends_with(" hang")) return run("nas-run", search, failing(fault));
   const auto says = folder_ / (fault + " met");
   fs::remove(folder_ / "output.txt");
@@ -521,9 +499,9 @@ int InjectionTest::run_failing(const std::string& fault, const std::vector<std::
 
 void InjectionTest::fail_training_runs(
     const std::function<std::vector<int>(const std::string& way, int count)>& numbers) {
-  const std::vector<std::string> more{"evaluation.array=1"};  // none is tried again alone
+  const Texts more{"evaluation.array=1"};  // none is tried again alone
   const auto undisturbed = folder_ / "undisturbed";
-  ASSERT_EQ(run("nas-run", small_search(undisturbed, more)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(undisturbed, more)));
   const auto expected = canonical_export(undisturbed);
   const int count = statuses(undisturbed)["ok"];
   for (const auto& [way, code] : training_failures()) {
@@ -580,31 +558,31 @@ std::string second_candidate(const std::string& canonical) {
 
 TEST_F(InjectionTest, AMechanismThatEndsTheProcessTwiceHasCrashed) {
   const auto undisturbed = folder_ / "undisturbed";
-  ASSERT_EQ(run("nas-run", small_search(undisturbed)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(undisturbed)));
   const auto guilty = second_candidate(canonical_export(undisturbed));
   for (const std::string array : {"1", "4"}) {
-    const std::vector<std::string> more{"evaluation.array=" + array, "evaluation.workers=1"};
+    const Texts more{"evaluation.array=" + array, "evaluation.workers=1"};
     const auto folder = folder_ / array;
     for (int i = 0; i < 2; ++i) {
       EXPECT_EQ(run("nas-run", small_search(folder, more), failing(guilty + " abort")),
                 128 + SIGABRT)
           << text();
     }
-    EXPECT_EQ(run("nas-run", small_search(folder, more), failing(guilty + " abort")), 0) << text();
+    EXPECT_TRUE(ran("nas-run", small_search(folder, more), failing(guilty + " abort")));
     EXPECT_EQ(statuses(folder)["crashed"], 1) << "those beside it are innocent";
     add_recorded("abort, twice", 128 + SIGABRT, folder, "crashed");
     EXPECT_THAT(canonical_export(folder), HasSubstr("it ended the process 2 times, by SIGABRT"));
     auto again = small_search(folder, more);
     again.insert(again.end(), {"--retry", "failed"});
-    EXPECT_EQ(run("nas-run", again), 0) << text();
+    EXPECT_TRUE(ran("nas-run", again));
     EXPECT_EQ(canonical_export(folder), canonical_export(undisturbed));
   }
 }
 
 TEST_F(InjectionTest, ACrashOfAThreadAtNothingIsLaidToWhatIsAtWorkAlone) {
-  const std::vector<std::string> more{"evaluation.array=4", "evaluation.workers=2"};
+  const Texts more{"evaluation.array=4", "evaluation.workers=2"};
   const auto undisturbed = folder_ / "undisturbed";
-  ASSERT_EQ(run("nas-run", small_search(undisturbed, more)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(undisturbed, more)));
   const auto guilty = second_candidate(canonical_export(undisturbed));
   const auto folder = folder_ / "run";
   int deaths = 0;
@@ -623,10 +601,8 @@ TEST_F(InjectionTest, ACrashOfAThreadAtNothingIsLaidToWhatIsAtWorkAlone) {
 
 TEST_F(InjectionTest, AMechanismThatTakesTooLongIsTimedOut) {
   const auto folder = folder_ / "slow";
-  EXPECT_EQ(run("nas-run",
-                small_search(folder, {"training.steps=200", "evaluation.time_limit=0.000001"})),
-            0)
-      << text();
+  EXPECT_TRUE(ran("nas-run",
+                  small_search(folder, {"training.steps=200", "evaluation.time_limit=0.000001"})));
   const auto all = statuses(folder);
   EXPECT_EQ(all.size(), 1U);
   EXPECT_GT(all.at("timed_out"), 0);
@@ -635,9 +611,9 @@ TEST_F(InjectionTest, AMechanismThatTakesTooLongIsTimedOut) {
 }
 
 TEST_F(InjectionTest, AMechanismThatHungTwiceIsTimedOut) {
-  const std::vector<std::string> more{"evaluation.time_limit=100"};
+  const Texts more{"evaluation.time_limit=100"};
   const auto undisturbed = folder_ / "undisturbed";
-  ASSERT_EQ(run("nas-run", small_search(undisturbed, more)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(undisturbed, more)));
   const auto canonical = canonical_export(undisturbed);
   const auto guilty = second_candidate(canonical);
   const auto folder = folder_ / "run";
@@ -651,7 +627,7 @@ TEST_F(InjectionTest, AMechanismThatHungTwiceIsTimedOut) {
     endings << name << InFlight::kOverdue << '\n' << name << InFlight::kOverdue << '\n';
   }
   endings.close();
-  EXPECT_EQ(run("nas-run", small_search(folder, more)), 0) << text();
+  EXPECT_TRUE(ran("nas-run", small_search(folder, more)));
   EXPECT_EQ(statuses(folder)["timed_out"], 1);
   EXPECT_THAT(canonical_export(folder),
               HasSubstr("it hung for more than twice evaluation.time_limit = 100 s, 2 times"));
@@ -659,9 +635,9 @@ TEST_F(InjectionTest, AMechanismThatHungTwiceIsTimedOut) {
 
 /// A test of label slow: it waits.
 TEST_F(InjectionTest, DISABLED_AMechanismThatHangsEndsTheProcessAndIsTimedOut) {
-  const std::vector<std::string> more{"evaluation.time_limit=5"};
+  const Texts more{"evaluation.time_limit=5"};
   const auto undisturbed = folder_ / "undisturbed";
-  ASSERT_EQ(run("nas-run", small_search(undisturbed, more)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(undisturbed, more)));
   const auto guilty = second_candidate(canonical_export(undisturbed));
   const auto folder = folder_ / "run";
   // As a first process leaves it, of which the whole array hung (InFlightTest).
@@ -673,7 +649,7 @@ TEST_F(InjectionTest, DISABLED_AMechanismThatHangsEndsTheProcessAndIsTimedOut) {
   }
   EXPECT_EQ(run("nas-run", small_search(folder, more), failing(guilty + " hang")), 75) << text();
   EXPECT_THAT(text(), HasSubstr("what is at work does not end"));
-  EXPECT_EQ(run("nas-run", small_search(folder, more), failing(guilty + " hang")), 0) << text();
+  EXPECT_TRUE(ran("nas-run", small_search(folder, more), failing(guilty + " hang")));
   EXPECT_EQ(statuses(folder)["timed_out"], 1);
   add_recorded("hang, twice", 75, folder, "timed_out");
 }

@@ -1,35 +1,21 @@
 // nas-model: scores and texts of an exported model, without the run that it is of.
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <limits>
-
-#include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "integration/program.hpp"
 
 namespace nas::testing {
 namespace {
 
-namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
-
 class ModelTest : public ProgramTest {
  protected:
   /// Exports the baseline of a small run, which then is removed. @return its digest.
-  nlohmann::json export_model(std::vector<std::string> settings = {}) {
+  nlohmann::json export_model(Texts settings = {}) {
     settings.emplace_back("evaluation.keep_models=1000");
     const auto run_folder = small_run(settings);
-    EXPECT_EQ(run("nas-export",
-                  {run_folder, "--format", "pytorch", "--mechanism", "baseline", "-o", model()}),
-              0)
-        << text();
+    EXPECT_TRUE(ran("nas-export",
+                    {run_folder, "--format", "pytorch", "--mechanism", "baseline", "-o", model()}));
     EXPECT_THAT(text(), HasSubstr("written to " + model() + "; nas-model evaluate " + model()));
     auto digest = results_of(run_folder);
     fs::remove_all(run_folder);
@@ -57,7 +43,7 @@ class ModelTest : public ProgramTest {
     }
     return path.string();
   }
-  std::vector<std::string> of_words() {
+  Texts of_words() {
     return {"data={corpus: text_file, vocabulary: 12, train: " + words(60) +
             ", valid: " + words(9) + ", test: " + words(5) + "}"};
   }
@@ -92,11 +78,11 @@ TEST_F(ModelTest, ScoresSplitsAndTexts) {
       settings.insert(settings.end(), {"semantics=published", "data.layout=published"});
     }
     const auto valid = recorded(export_model(settings));
-    const std::vector<std::string> of_valid{"evaluate", model(), "--split", "valid"};
-    EXPECT_EQ(run("nas-model", of_valid), 2);
-    EXPECT_THAT(text(), HasSubstr("config.json has the names of files alone: give --text FILE"));
+    const Texts of_valid{"evaluate", model(), "--split", "valid"};
+    expect_refusal("nas-model", of_valid,
+                   "config.json has the names of files alone: give --text FILE");
     const auto beside_them = [this] { fs::current_path(folder_); };
-    ASSERT_EQ(run("nas-model", of_valid, beside_them), 0) << text();
+    ASSERT_TRUE(ran("nas-model", of_valid, beside_them));
     const auto tokens = valid.at("tokens").get<double>();
     const auto nll = valid.at("nll").get<double>() / tokens;
     EXPECT_NEAR(said("nll"), nll, 1e-6 * nll);
@@ -106,7 +92,7 @@ TEST_F(ModelTest, ScoresSplitsAndTexts) {
     EXPECT_NEAR(said("accuracy"), 100.0 * valid.at("correct").get<double>() / tokens, 0.01);
     const auto expect_same = [&](const std::string& file) {
       const auto of_split = text();
-      const std::vector<std::string> names{"perplexity", "nll", "accuracy", "tokens", "unknown"};
+      const Texts names{"perplexity", "nll", "accuracy", "tokens", "unknown"};
       std::vector<double> scores;
       for (const auto& name : names) scores.push_back(said(name));
       ASSERT_EQ(run("nas-model", {"evaluate", model(), "--text", (folder_ / file).string()}), 0);
@@ -116,7 +102,7 @@ TEST_F(ModelTest, ScoresSplitsAndTexts) {
       EXPECT_EQ(text().size(), of_split.size());
     };
     expect_same("9.txt");
-    ASSERT_EQ(run("nas-model", {"evaluate", model()}, beside_them), 0) << text();
+    ASSERT_TRUE(ran("nas-model", {"evaluate", model()}, beside_them));
     EXPECT_NE(said("tokens"), tokens);
     expect_same("5.txt");
     fs::remove_all(model());
@@ -126,10 +112,10 @@ TEST_F(ModelTest, ScoresSplitsAndTexts) {
 TEST_F(ModelTest, ContinuesTexts) {
   SKIP_WITHOUT_TORCH();
   export_model(of_words());
-  const std::vector<std::string> prompt{"generate", model(), "--prompt", "w1 w4 nobody"};
-  const auto with = [&](std::vector<std::string> more) {
+  const Texts prompt{"generate", model(), "--prompt", "w1 w4 nobody"};
+  const auto with = [&](Texts more) {
     more.insert(more.begin(), prompt.begin(), prompt.end());
-    EXPECT_EQ(run("nas-model", more), 0) << text();
+    EXPECT_TRUE(ran("nas-model", more));
     return text();
   };
   const auto greedy = with({"--greedy", "--tokens", "5"});  // where it ends, a line may
@@ -147,7 +133,7 @@ TEST_F(ModelTest, ContinuesTexts) {
   EXPECT_EQ(with({"--top-k", "1", "--tokens", "5"}), greedy);
   EXPECT_EQ(with({"--top-p", "0.000001", "--tokens", "5"}), greedy);
   EXPECT_EQ(run("nas-model", {"generate", model(), "--top-p", "0"}), 2);
-  EXPECT_EQ(run("nas-model", {"generate", model()}), 0) << text();
+  EXPECT_TRUE(ran("nas-model", {"generate", model()}));
   EXPECT_THAT(text(), Not(HasSubstr("does not know")));
   ASSERT_EQ(run("nas-model", {"generate", model(), "--temperature", "1000", "--tokens", "500"}), 0);
   EXPECT_THAT(text(), HasSubstr("w1 ")) << "nearly uniform";
@@ -164,8 +150,8 @@ TEST_F(ModelTest, SaysHowManyEndsOfALineFollow) {
   // All words are equally likely, the first of them is the end of a line.
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(sizeof(header) + header), bytes.end(), 0);
   std::ofstream(file) << bytes;
-  EXPECT_EQ(run("nas-model", {"generate", model(), "--prompt", "w1", "--tokens", "10"}), 2);
-  EXPECT_THAT(text(), HasSubstr("model.safetensors: is damaged, its SHA-256 is "));
+  expect_refusal("nas-model", {"generate", model(), "--prompt", "w1", "--tokens", "10"},
+                 "model.safetensors: is damaged, its SHA-256 is ");
   drop_digests();
   ASSERT_EQ(run("nas-model", {"generate", model(), "--prompt", "w1", "--tokens", "10", "--greedy"}),
             0);
@@ -189,7 +175,7 @@ TEST_F(ModelTest, RefusesScoresThatAreNotFinite) {
     }
     std::ofstream(file) << other;
     for (const auto* command : {"evaluate", "generate"}) {
-      std::vector<std::string> arguments{command, model()};
+      Texts arguments{command, model()};
       if (command == std::string("evaluate"))
         arguments.insert(arguments.end(), {"--text", words(5)});
       EXPECT_EQ(run("nas-model", arguments), 2) << weight << ": " << text();
@@ -201,9 +187,8 @@ TEST_F(ModelTest, SaysWhatHeadsLookAtInASentence) {
   SKIP_WITHOUT_TORCH();
   export_model(of_words());
   const auto to = (folder_ / "attention").string();
-  ASSERT_EQ(
-      run("nas-model", {"attention", model(), "--text", "w8 w1 w4", "--text", "w4", "-o", to}), 0)
-      << text();
+  ASSERT_TRUE(
+      ran("nas-model", {"attention", model(), "--text", "w8 w1 w4", "--text", "w4", "-o", to}));
   const auto sentences =
       nlohmann::json::parse(read_file(fs::path(to) / "attention.json")).at("sentences");
   ASSERT_EQ(sentences.size(), 2U);
@@ -222,8 +207,8 @@ TEST_F(ModelTest, SaysWhatHeadsLookAtInASentence) {
   }
   std::string longest;
   for (int i = 0; i < 50; ++i) longest += "w1 ";
-  EXPECT_EQ(run("nas-model", {"attention", model(), "--text", longest}), 2);
-  EXPECT_THAT(text(), HasSubstr("tokens, must have at most "));
+  expect_refusal("nas-model", {"attention", model(), "--text", longest},
+                 "tokens, must have at most ");
 }
 
 TEST_F(ModelTest, HasTheNamesOfItsFilesAlone) {
@@ -247,7 +232,7 @@ TEST_F(ModelTest, ScoresClassesAmongTheClassesAlone) {
   const auto valid =
       recorded(export_model({"data={corpus: fashion_mnist, side: 7}", "model.context=49",
                              "objectives=[accuracy]", "training.steps=5", "model.width=8"}));
-  ASSERT_EQ(run("nas-model", {"evaluate", model(), "--split", "valid"}), 0) << text();
+  ASSERT_TRUE(ran("nas-model", {"evaluate", model(), "--split", "valid"}));
   EXPECT_EQ(said("labels"), 40.0);
   EXPECT_NEAR(said("nll"), valid.at("nll").get<double>() / 40.0, 1e-6);
   EXPECT_THAT(text(), HasSubstr(" nats per label"));
@@ -258,14 +243,13 @@ TEST_F(ModelTest, ScoresClassesAmongTheClassesAlone) {
 
 TEST_F(ModelTest, ScoresATaskWithoutText) {
   const auto valid = recorded(export_model());
-  ASSERT_EQ(run("nas-model", {"evaluate", model(), "--split", "valid"}), 0) << text();
+  ASSERT_TRUE(ran("nas-model", {"evaluate", model(), "--split", "valid"}));
   EXPECT_EQ(said("tokens"), valid.at("tokens").get<double>());
   EXPECT_THAT(text(), Not(HasSubstr("unknown")));
   if (python_has_torch()) {
-    EXPECT_EQ(run("nas-model", {"evaluate", model(), "--text", words(5)}), 2);
-    EXPECT_THAT(text(), HasSubstr("the tokens of this model are no text; --split test scores it"));
-    EXPECT_EQ(run("nas-model", {"generate", model()}), 2);
-    EXPECT_THAT(text(), HasSubstr("the tokens of this model are no text"));
+    expect_refusal("nas-model", {"evaluate", model(), "--text", words(5)},
+                   "the tokens of this model are no text; --split test scores it");
+    expect_refusal("nas-model", {"generate", model()}, "the tokens of this model are no text");
   }
   const auto file = folder_ / "model" / "config.json";
   auto config = drop_digests();
@@ -293,21 +277,18 @@ TEST_F(ModelTest, PrintsTheGenesOfAName) {
                               "--heads", "2", "--semantics", "published"}),
             0);
   EXPECT_EQ(nlohmann::json::parse(text()).at(0).at("normalization"), "topk_quarter");
-  const std::vector<std::string> window{
-      "genes", "attn{pattern=window,window=300}", "--width", "16", "--heads", "2"};
+  const Texts window{"genes", "attn{pattern=window,window=300}", "--width", "16", "--heads", "2"};
   ASSERT_EQ(run("nas-model", window), 0);
   EXPECT_EQ(nlohmann::json::parse(text()).at(0).at("window"), 300);
-  EXPECT_EQ(run("nas-model",
-                {"genes", "dot|sparsmax|none|fixed|bias|0.1", "--width", "16", "--heads", "2"}),
-            2);
-  EXPECT_THAT(text(), HasSubstr("sparsmax"));
-  EXPECT_EQ(run("nas-model", {"genes", "mqa"}), 2);
-  EXPECT_THAT(text(), HasSubstr("genes needs --width and --heads"));
+  expect_refusal("nas-model",
+                 {"genes", "dot|sparsmax|none|fixed|bias|0.1", "--width", "16", "--heads", "2"},
+                 "sparsmax");
+  expect_refusal("nas-model", {"genes", "mqa"}, "genes needs --width and --heads");
 }
 
 TEST_F(ModelTest, SaysWhatIsWrong) {
   SKIP_WITHOUT_TORCH();
-  const auto refused = [&](const std::vector<std::string>& arguments) {
+  const auto refused = [&](const Texts& arguments) {
     EXPECT_EQ(run("nas-model", arguments), 2) << text();
     return text();
   };
@@ -349,8 +330,8 @@ TEST_F(ModelTest, SaysWhatIsWrong) {
   std::ofstream{empty};
   EXPECT_THAT(refused({"evaluate", model(), "--text", empty}), HasSubstr("empty: has no text"));
   fs::remove(folder_ / "5.txt");
-  EXPECT_EQ(run("nas-model", {"evaluate", model()}, [this] { fs::current_path(folder_); }), 2);
-  EXPECT_THAT(text(), HasSubstr("5.txt"));
+  expect_refusal(
+      "nas-model", {"evaluate", model()}, [this] { fs::current_path(folder_); }, "5.txt");
   fs::resize_file(folder_ / "model" / "model.safetensors", 1000);
   EXPECT_THAT(refused({"generate", model()}), HasSubstr("model.safetensors: "));
 }

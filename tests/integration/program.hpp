@@ -2,18 +2,10 @@
 
 #include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <functional>
 #include <iostream>
-#include <map>
-#include <sstream>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -24,10 +16,11 @@
 #include "core/temporary_folder.hpp"
 #include "digest_file.hpp"
 #include "places.hpp"
+#include "prelude.hpp"
 
 namespace nas::testing {
 
-inline std::string read_file(const std::filesystem::path& path) {
+inline std::string read_file(const fs::path& path) {
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
@@ -43,7 +36,7 @@ enum class Start { forked, executed };
 class Program {
  public:
   /// @param prepare  done by the child before the program begins; may be empty.
-  Program(const std::string& name, std::vector<std::string> arguments, std::filesystem::path output,
+  Program(const std::string& name, Texts arguments, fs::path output,
           const std::function<void()>& prepare = {}, Start start = Start::forked)
       : output_(std::move(output)) {
     arguments.insert(arguments.begin(), program_folder() + "/" + name);
@@ -113,7 +106,7 @@ class Program {
     return kFunctions;
   }
 
-  std::filesystem::path output_;
+  fs::path output_;
   pid_t pid_ = -1;
   std::int64_t peak_kib_ = 0;
 };
@@ -132,20 +125,35 @@ inline bool python_has_torch() {
 class ProgramTest : public ::testing::Test {
  protected:
   /// Runs a program to its end. @return its exit code; what it printed is in text().
-  int run(const std::string& name, const std::vector<std::string>& arguments,
+  int run(const std::string& name, const Texts& arguments,
           const std::function<void()>& prepare = {}, Start start = Start::forked) {
-    std::filesystem::remove(folder_ / "output.txt");
+    fs::remove(folder_ / "output.txt");
     const auto begin = std::chrono::steady_clock::now();
     const int code = Program(name, arguments, folder_ / "output.txt", prepare, start).wait();
     took_ = std::chrono::steady_clock::now() - begin;
     return code;
   }
 
+  /// Runs a program. @return whether it succeeded, else what it printed.
+  ::testing::AssertionResult ran(const std::string& name, const Texts& arguments,
+                                 const std::function<void()>& prepare = {},
+                                 Start start = Start::forked) {
+    const int code = run(name, arguments, prepare, start);
+    if (code == 0) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << name << " ended with " << code << ":\n" << text();
+  }
+
+  /// Runs a program that must refuse its input, saying why.
+  void expect_refusal(const std::string& name, const Texts& arguments, const std::string& why) {
+    EXPECT_EQ(run(name, arguments), 2) << text();
+    expect_text(why);
+  }
+
   [[nodiscard]] std::string text() const { return read_file(folder_ / "output.txt"); }
   void expect_text(const std::string& part) const {
     EXPECT_NE(text().find(part), std::string::npos) << "no '" << part << "' in:\n" << text();
   }
-  static nlohmann::json results_of(const std::filesystem::path& run) {
+  static nlohmann::json results_of(const fs::path& run) {
     return test::read_digest(read_file(run / "results.json"));
   }
 
@@ -153,8 +161,8 @@ class ProgramTest : public ::testing::Test {
   /// time that the last run() took: on any machine neither too early nor too late. A program that
   /// ends all the same is begun anew, with half the time.
   /// @param output  the folder that it writes.
-  void kill_at_random_moments(const std::string& name, const std::vector<std::string>& arguments,
-                              const std::filesystem::path& output, int least = 3) {
+  void kill_at_random_moments(const std::string& name, const Texts& arguments,
+                              const fs::path& output, int least = 3) {
     RandomEngine random(7);
     auto longest = took_ / least;
     int code = 0;
@@ -165,7 +173,7 @@ class ProgramTest : public ::testing::Test {
         ASSERT_EQ(code, 0) << read_file(folder_ / "killed.txt");
         if (kills >= least) return;
         ASSERT_GT(longest, std::chrono::milliseconds(20)) << "it ends before it can be killed";
-        std::filesystem::remove_all(output);
+        fs::remove_all(output);
         longest /= 2;
         kills = -1;
         continue;
@@ -176,15 +184,15 @@ class ProgramTest : public ::testing::Test {
   }
 
   /// A run of configs/smoke.yaml. @return its folder.
-  std::string small_run(std::vector<std::string> overrides = {}) {
+  std::string small_run(Texts overrides = {}) {
     const auto folder = (folder_ / "run").string();
     overrides.insert(overrides.begin(), {config("smoke.yaml"), "--output", folder, "--no-report"});
-    EXPECT_EQ(run("nas-run", overrides), 0) << text();
+    EXPECT_TRUE(ran("nas-run", overrides));
     return folder;
   }
 
-  std::string canonical_export(const std::filesystem::path& run_folder) {
-    EXPECT_EQ(run("nas-export", {run_folder.string(), "--canonical"}), 0) << text();
+  std::string canonical_export(const fs::path& run_folder) {
+    EXPECT_TRUE(ran("nas-export", {run_folder.string(), "--canonical"}));
     return text();
   }
 
@@ -193,7 +201,7 @@ class ProgramTest : public ::testing::Test {
   }
 
   const TemporaryFolder temporary_;
-  std::filesystem::path folder_ = temporary_.path();
+  fs::path folder_ = temporary_.path();
   std::chrono::steady_clock::duration took_{};  ///< The last run().
 };
 

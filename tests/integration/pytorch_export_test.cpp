@@ -6,9 +6,6 @@
 #include <iterator>
 #include <optional>
 
-#include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "integration/changed_record.hpp"
@@ -17,14 +14,9 @@
 namespace nas::testing {
 namespace {
 
-namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using ::testing::Not;
-
 class PytorchExportTest : public ProgramTest {
  protected:
-  int export_model(const std::string& run_folder, const fs::path& to,
-                   std::vector<std::string> more = {}) {
+  int export_model(const std::string& run_folder, const fs::path& to, Texts more = {}) {
     more.insert(more.begin(), {run_folder, "--format", "pytorch", "--output", to.string()});
     return run("nas-export", more);
   }
@@ -33,7 +25,7 @@ class PytorchExportTest : public ProgramTest {
   }
 
   /// Settings of a corpus of words: three files, of lines long enough for either layout.
-  std::vector<std::string> words() {
+  Texts words() {
     return {"data={corpus: text_file, vocabulary: 12, train: " + file("train", 60) +
             ", valid: " + file("valid", 9) + ", test: " + file("test", 5) + "}"};
   }
@@ -127,7 +119,7 @@ TEST_F(PytorchExportTest, DamagedWeightsAreTold) {
     if (each.path().extension() == ".pt") all.push_back(each.path());
   }
   ASSERT_GE(all.size(), 2U);
-  ASSERT_EQ(run("nas-run", {"verify", run_folder}), 0) << text();
+  ASSERT_TRUE(ran("nas-run", {"verify", run_folder}));
   EXPECT_THAT(text(), HasSubstr(std::to_string(all.size()) + " kept models as written"));
   const auto weights = all.front();
   const auto description = fs::path(weights).replace_extension(".json");
@@ -139,7 +131,7 @@ TEST_F(PytorchExportTest, DamagedWeightsAreTold) {
     std::ofstream(file, std::ios::binary) << text;
   };
   const auto refused = [&](const std::string& why) {
-    for (const auto& command : std::vector<std::vector<std::string>>{
+    for (const auto& command : std::vector<Texts>{
              {"nas-export", run_folder, "--format", "pytorch", "--mechanism", mechanism, "-o",
               (folder_ / "out").string()},
              {"nas-model", "take", run_folder, mechanism, "--output", (folder_ / "out").string()},
@@ -167,7 +159,7 @@ TEST_F(PytorchExportTest, DamagedWeightsAreTold) {
   auto old = nlohmann::json::parse(words);
   old.erase("sha256");
   put(description, old.dump());
-  ASSERT_EQ(run("nas-run", {"verify", run_folder}), 0) << text();
+  ASSERT_TRUE(ran("nas-run", {"verify", run_folder}));
   EXPECT_THAT(text(), HasSubstr("; 1 kept model without one, not checked"));
   ASSERT_EQ(export_model(run_folder, folder_ / "old", {"--mechanism", mechanism}), 0) << text();
   EXPECT_THAT(text(), HasSubstr("kept by the run, by an earlier version, which wrote no digest"));
@@ -175,7 +167,7 @@ TEST_F(PytorchExportTest, DamagedWeightsAreTold) {
 
   put(description, words);
   put(weights, bytes + "x");
-  EXPECT_EQ(run("nas-run", {"verify", run_folder, "--remove"}), 0) << text();
+  EXPECT_TRUE(ran("nas-run", {"verify", run_folder, "--remove"}));
   EXPECT_FALSE(fs::exists(weights) || fs::exists(description));
   ASSERT_EQ(export_model(run_folder, folder_ / "again", {"--mechanism", mechanism}), 0) << text();
   EXPECT_EQ(read_file(folder_ / "again" / "model.safetensors"),
@@ -234,10 +226,8 @@ TEST_F(PytorchExportTest, AFolderThatIsThereStays) {
 
   const auto here = folder_ / "here";
   fs::create_directory(here);
-  ASSERT_EQ(run("nas-export", {run_folder, "--format", "pytorch", "--output", "."},
-                [&here] { fs::current_path(here); }),
-            0)
-      << text();
+  ASSERT_TRUE(ran("nas-export", {run_folder, "--format", "pytorch", "--output", "."},
+                  [&here] { fs::current_path(here); }));
   EXPECT_EQ(read_file(here / "config.json"), read_file(empty / "config.json"));
 
   fs::create_directory_symlink("nowhere", folder_ / "dangling");
@@ -280,7 +270,7 @@ TEST_F(PytorchExportTest, PytorchScoresASplitAsRecorded) {
     const auto model = folder_ / (published ? "published" : "standard");
     ASSERT_EQ(export_model(run_folder, model), 0) << text();
     EXPECT_THAT(read_file(model / "vocabulary.txt"),
-                ::testing::StartsWith(published ? "<pad>\n<unk>\n<eos>\nw" : "<unk>\n<eos>\nw"));
+                StartsWith(published ? "<pad>\n<unk>\n<eos>\nw" : "<unk>\n<eos>\nw"));
     EXPECT_THAT(read_file(model / "README.md"), HasSubstr("The baseline has learned nothing: "));
     const auto nll = nll_in_pytorch(model);
     if (!nll) GTEST_SKIP() << "no Python has torch; NAS_PYTHON may name one";
@@ -306,10 +296,8 @@ TEST_F(PytorchExportTest, TellsAFrontAndAVerdict) {
 TEST_F(PytorchExportTest, OfListedMechanismsTheCardSpeaksOfNoSearch) {
   const auto run_folder = (folder_ / "run").string();
   const auto* mechanism = "attn{window=8,pattern=window}";  // its canonical name begins otherwise
-  ASSERT_EQ(run("nas-train", {mechanism, config("smoke.yaml"), "--output", run_folder, "--seeds",
-                              "2", "--no-report"}),
-            0)
-      << text();
+  ASSERT_TRUE(ran("nas-train", {mechanism, config("smoke.yaml"), "--output", run_folder, "--seeds",
+                                "2", "--no-report"}));
   const auto card = [&](const std::string& name, const fs::path& model) {
     EXPECT_EQ(export_model(run_folder, model, {"--mechanism", name}), 0) << text();
     return read_file(model / "README.md");
@@ -356,10 +344,10 @@ TEST_F(PytorchExportTest, SaysWhatIsWrongAndWritesNothing) {
   EXPECT_EQ(export_model(run_folder, out, {"--force"}), 2);
   EXPECT_THAT(text(), HasSubstr("--force is not for --format pytorch"));
   EXPECT_EQ(export_model(run_folder, out, {"--trainings", "3"}), 2);
-  EXPECT_EQ(run("nas-export", {run_folder, "--format", "pytorch"}), 2);
-  EXPECT_THAT(text(), HasSubstr("--format pytorch needs --output FOLDER"));
-  EXPECT_EQ(run("nas-export", {run_folder, "--canonical", "--mechanism", "best"}), 2);
-  EXPECT_THAT(text(), HasSubstr("--mechanism belongs to --format pytorch, not to canonical"));
+  expect_refusal("nas-export", {run_folder, "--format", "pytorch"},
+                 "--format pytorch needs --output FOLDER");
+  expect_refusal("nas-export", {run_folder, "--canonical", "--mechanism", "best"},
+                 "--mechanism belongs to --format pytorch, not to canonical");
   EXPECT_EQ(export_model(run_folder, run_folder), 2);
   EXPECT_THAT(text(), HasSubstr(run_folder + " exists already and is no empty folder"));
   EXPECT_FALSE(fs::exists(out));

@@ -1,20 +1,12 @@
-#include <algorithm>
-#include <cmath>
-#include <csignal>
 #include <cstring>
-#include <fstream>
-#include <map>
-#include <set>
 #include <system_error>
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <nlohmann/json.hpp>
 
 #include "core/durable_file.hpp"
 #include "core/host.hpp"
 #include "core/seed.hpp"
 #include "integration/program.hpp"
-#include "places.hpp"
 #include "store/store.hpp"
 #include "study/reader/experiment.hpp"
 #include "study/worker.hpp"
@@ -24,12 +16,11 @@ namespace nas::testing {
 namespace {
 
 using namespace std::chrono_literals;
-namespace fs = std::filesystem;
 using ResumeTest = ProgramTest;
 
 /// A search of real trainings by two workers, long enough to be killed often; checkpoints several
 /// times a training.
-std::vector<std::string> small_search(const std::string& folder, int steps = 60) {
+Texts small_search(const std::string& folder, int steps = 60) {
   return {source_folder() + "/configs/smoke.yaml",
           "--output",
           folder,
@@ -45,15 +36,14 @@ std::vector<std::string> small_search(const std::string& folder, int steps = 60)
 TEST_F(ResumeTest, KilledSeveralTimesEndsLikeAnUninterruptedRun) {
   constexpr int kSteps = 300;
   const auto whole = folder_ / "whole";
-  ASSERT_EQ(run("nas-run", small_search(whole.string(), kSteps)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(whole.string(), kSteps)));
   const auto expected = canonical_export(whole);
 
   const auto killed = folder_ / "killed";
   kill_at_random_moments("nas-run", small_search(killed.string(), kSteps), killed, 6);
-  ASSERT_EQ(run("nas-run", small_search(killed.string(), kSteps)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(killed.string(), kSteps)));
   EXPECT_EQ(canonical_export(killed), expected);
-  EXPECT_TRUE(!std::filesystem::exists(killed / "checkpoints") ||
-              std::filesystem::is_empty(killed / "checkpoints"))
+  EXPECT_TRUE(!fs::exists(killed / "checkpoints") || fs::is_empty(killed / "checkpoints"))
       << "finished trainings leave none";
 }
 
@@ -66,17 +56,17 @@ TEST_F(ResumeTest, RacesOfAKilledRunGoOnExactly) {
     return arguments;
   };
   const auto whole = folder_ / "whole";
-  ASSERT_EQ(run("nas-run", racing(whole)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", racing(whole)));
   EXPECT_NE(text().find("s.e."), std::string::npos) << text();
   const auto killed = folder_ / "killed";
   kill_at_random_moments("nas-run", racing(killed), killed);
-  ASSERT_EQ(run("nas-run", racing(killed)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", racing(killed)));
   EXPECT_EQ(canonical_export(killed), canonical_export(whole));
 }
 
 TEST_F(ResumeTest, ControlCReturnsWithinFiveSecondsAndTheSameCommandContinues) {
   const auto whole = folder_ / "whole";
-  ASSERT_EQ(run("nas-run", small_search(whole.string())), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(whole.string())));
   const auto stopped = folder_ / "stopped";
   Program program("nas-run", small_search(stopped.string()), folder_ / "stopped.txt");
   while (read_file(folder_ / "stopped.txt").find("trained ") == std::string::npos) {
@@ -93,7 +83,7 @@ TEST_F(ResumeTest, ControlCReturnsWithinFiveSecondsAndTheSameCommandContinues) {
     EXPECT_GE(store.meta("planned_asks").value().get<int>(), 6);
     EXPECT_TRUE(store.meta("schema").has_value());
   }
-  ASSERT_EQ(run("nas-run", small_search(stopped.string())), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(stopped.string())));
   EXPECT_EQ(canonical_export(stopped), canonical_export(whole));
   EXPECT_TRUE(
       Store(stopped / "store.sqlite", Store::Mode::read_only).meta("ended_by").value().is_string());
@@ -102,10 +92,10 @@ TEST_F(ResumeTest, ControlCReturnsWithinFiveSecondsAndTheSameCommandContinues) {
 TEST_F(ResumeTest, WorkersArraysAndDevicesOfAKindDoNotChangeResults) {
   auto one = small_search((folder_ / "one").string());
   one.insert(one.end(), {"evaluation.workers=1", "evaluation.array=1"});
-  ASSERT_EQ(run("nas-run", one), 0) << text();
+  ASSERT_TRUE(ran("nas-run", one));
   auto two = small_search((folder_ / "two").string());
   two.insert(two.end(), {"evaluation.array=3", "evaluation.device=cpu,cpu"});
-  ASSERT_EQ(run("nas-run", two), 0) << text();
+  ASSERT_TRUE(ran("nas-run", two));
   EXPECT_EQ(canonical_export(folder_ / "one"), canonical_export(folder_ / "two"));
 }
 
@@ -117,7 +107,7 @@ TEST_F(ResumeTest, ASecondProcessInTheFolderIsRefusedAndTheFirstGoesOn) {
     return arguments;
   };
   const auto whole = folder_ / "whole";
-  ASSERT_EQ(run("nas-run", search(whole)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search(whole)));
   const auto folder = folder_ / "run";
   Program first("nas-run", search(folder), folder_ / "first.txt");
   int code = -1;
@@ -144,7 +134,7 @@ TEST_F(ResumeTest, ADamagedCheckpointOrOneOfAnotherTrainingRunIsReportedAndNotCo
     return arguments;
   };
   const auto whole = folder_ / "whole";
-  ASSERT_EQ(run("nas-run", search(whole)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search(whole)));
   const auto folder = folder_ / "run";
   const auto checkpoints = [&folder] {
     std::vector<fs::path> files;
@@ -173,7 +163,7 @@ TEST_F(ResumeTest, ADamagedCheckpointOrOneOfAnotherTrainingRunIsReportedAndNotCo
   byte = static_cast<char>(byte ^ 4);
   std::ofstream(files[0], std::ios::binary) << damaged;
   std::ofstream(files[1], std::ios::binary) << good;
-  ASSERT_EQ(run("nas-run", search(folder)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search(folder)));
   expect_text("warning: " + files[0].string() +
               ": its checksum does not fit: it is damaged, so that this training begins again");
   expect_text("warning: " + files[1].string() +
@@ -219,7 +209,7 @@ TEST_F(ResumeTest, AFolderRemovedOrMovedDuringATrainingRunDoesNotComeBack) {
 
 TEST_F(ResumeTest, RecordsOfAnotherResultsVersionAreRefusedBeforeAnyTraining) {
   const auto folder = folder_ / "run";
-  ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(folder.string())));
   change_fitted(folder / "store.sqlite",
                 "UPDATE evaluations SET identity = "
                 "json_set(identity, '$.results_version', 1)");
@@ -231,12 +221,12 @@ TEST_F(ResumeTest, RecordsOfAnotherResultsVersionAreRefusedBeforeAnyTraining) {
 
 TEST_F(ResumeTest, AnotherEnvironmentIsAWarningAndBothAreKept) {
   const auto folder = folder_ / "run";
-  ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(folder.string())));
   const auto before = canonical_export(folder);
   change_fitted(folder / "store.sqlite",
                 "UPDATE meta SET value = json_set(value, "
                 "'$[0].environment.torch', '0.1.0') WHERE key = 'sessions'");
-  ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(folder.string())));
   EXPECT_NE(text().find("LibTorch 0.1.0 -> "), std::string::npos) << text();
   EXPECT_EQ(canonical_export(folder), before);
   const auto results = results_of(folder);
@@ -246,9 +236,9 @@ TEST_F(ResumeTest, AnotherEnvironmentIsAWarningAndBothAreKept) {
 
 TEST_F(ResumeTest, ADamagedRecordIsNamedAndMadeAgainOnceItIsRemoved) {
   const auto folder = folder_ / "run";
-  ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(folder.string())));
   const auto before = canonical_export(folder);
-  EXPECT_EQ(run("nas-run", {"verify", folder.string()}), 0) << text();
+  EXPECT_TRUE(ran("nas-run", {"verify", folder.string()}));
   SQLite::Database((folder / "store.sqlite").string(), SQLite::OPEN_READWRITE)
       .exec(
           "UPDATE evaluations SET \"values\" = json_set(\"values\", '$.perplexity', 2) "
@@ -258,8 +248,8 @@ TEST_F(ResumeTest, ADamagedRecordIsNamedAndMadeAgainOnceItIsRemoved) {
   EXPECT_EQ(run("nas-export", {folder.string(), "--canonical"}), 2) << text();
   EXPECT_EQ(run("nas-run", {"verify", folder.string()}), 2) << text();
   EXPECT_NE(text().find("the record of evaluation "), std::string::npos) << text();
-  EXPECT_EQ(run("nas-run", {"verify", folder.string(), "--remove"}), 0) << text();
-  ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
+  EXPECT_TRUE(ran("nas-run", {"verify", folder.string(), "--remove"}));
+  ASSERT_TRUE(ran("nas-run", small_search(folder.string())));
   EXPECT_EQ(canonical_export(folder), before);
 }
 
@@ -298,7 +288,7 @@ TEST_F(ResumeTest, ASpaceOfWhichNoMachineCanHoldACandidateIsRefused) {
 
 TEST_F(ResumeTest, ChangedConfigurationIsRefusedNamingTheKeys) {
   auto arguments = small_search((folder_ / "run").string());
-  ASSERT_EQ(run("nas-run", arguments), 0) << text();
+  ASSERT_TRUE(ran("nas-run", arguments));
   const auto before = canonical_export(folder_ / "run");
   arguments.emplace_back("training.learning_rate=0.01");
   EXPECT_EQ(run("nas-run", arguments), 2);
@@ -307,7 +297,7 @@ TEST_F(ResumeTest, ChangedConfigurationIsRefusedNamingTheKeys) {
 }
 
 TEST_F(ResumeTest, WhatAnotherRunHasTrainedIsReused) {
-  const auto search = [this](const std::string& name, const std::vector<std::string>& words) {
+  const auto search = [this](const std::string& name, const Texts& words) {
     auto arguments = small_search((folder_ / name).string(), /*steps=*/20);
     arguments.push_back("training.checkpoints=[20]");
     arguments.push_back("retest={replicates: 2, top: 1}");
@@ -316,7 +306,7 @@ TEST_F(ResumeTest, WhatAnotherRunHasTrainedIsReused) {
   };
   ASSERT_EQ(search("short", {"algorithm.generations=2"}), 0) << text();
   ASSERT_EQ(search("long", {}), 0) << text();
-  const auto reuse = std::vector<std::string>{"--reuse", (folder_ / "short").string()};
+  const auto reuse = Texts{"--reuse", (folder_ / "short").string()};
   ASSERT_EQ(search("reusing", reuse), 0) << text();
   EXPECT_EQ(canonical_export(folder_ / "reusing"), canonical_export(folder_ / "long"));
 
@@ -364,7 +354,7 @@ TEST_F(ResumeTest, WhatAnotherRunHasTrainedIsReused) {
 }
 
 TEST_F(ResumeTest, WhatATableHoldsIsReused) {
-  const auto search = [this](const std::string& name, const std::vector<std::string>& words) {
+  const auto search = [this](const std::string& name, const Texts& words) {
     auto arguments = small_search((folder_ / name).string(), /*steps=*/20);
     std::erase(arguments, "algorithm.generations=3");
     arguments.insert(arguments.end(), {"training.checkpoints=[20]", "space.attention_dropout=0",
@@ -376,9 +366,8 @@ TEST_F(ResumeTest, WhatATableHoldsIsReused) {
   ASSERT_EQ(search("once", {}), 0) << text();
   ASSERT_EQ(search("twice", {"evaluation.replicates=2"}), 0) << text();
   const auto table = (folder_ / "once.table").string();
-  ASSERT_EQ(run("nas-data", {"table", "pack", (folder_ / "once").string(), "--output", table}), 0)
-      << text();
-  const std::vector<std::string> reuse{"evaluation.replicates=2", "--reuse", table};
+  ASSERT_TRUE(ran("nas-data", {"table", "pack", (folder_ / "once").string(), "--output", table}));
+  const Texts reuse{"evaluation.replicates=2", "--reuse", table};
   ASSERT_EQ(search("grown", reuse), 0) << text();
   EXPECT_EQ(canonical_export(folder_ / "grown"), canonical_export(folder_ / "twice"));
   std::map<bool, int> taken;

@@ -1,11 +1,5 @@
 // What follows a search, with real trainings: learning rates and re-test, killed and continued.
 
-#include <cmath>
-#include <map>
-#include <set>
-
-#include <nlohmann/json.hpp>
-
 #include "integration/program.hpp"
 
 namespace nas::testing {
@@ -14,8 +8,7 @@ namespace {
 class RetestTest : public ProgramTest {
  protected:
   /// A search of a few tiny trainings, then three candidates: 3 rates or more by 2 seeds, and 3 seeds each.
-  static std::vector<std::string> small_search(const std::filesystem::path& folder,
-                                               int steps = 20) {
+  static Texts small_search(const fs::path& folder, int steps = 20) {
     return {config("smoke.yaml"),
             "--output",
             folder.string(),
@@ -30,7 +23,7 @@ class RetestTest : public ProgramTest {
 };
 
 TEST_F(RetestTest, JudgesWhatWasFoundOnFreshSeedsAndTheTestSplit) {
-  ASSERT_EQ(run("nas-run", small_search(folder_ / "run")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(folder_ / "run")));
   expect_text("learning rates ");
   expect_text("re-test on 3 fresh seeds");
   expect_text("shown to differ from the baseline with 3 seeds");
@@ -72,7 +65,7 @@ TEST_F(RetestTest, JudgesWhatWasFoundOnFreshSeedsAndTheTestSplit) {
   EXPECT_EQ(roles, (std::map<std::string, int>{{"top", 2}, {"baseline", 1}}));
   auto off = small_search(folder_ / "off");
   off.emplace_back("retest.tune=false");
-  ASSERT_EQ(run("nas-run", off), 0) << text();
+  ASSERT_TRUE(ran("nas-run", off));
   const auto at_one = results_of(folder_ / "off");
   for (const auto& candidate : at_one["retest"]["candidates"]) {
     EXPECT_EQ(candidate["learning_rate"], at_one["config"]["training"]["learning_rate"]);
@@ -84,7 +77,7 @@ TEST_F(RetestTest, GivenRatesAreTakenAndNotSought) {
   auto given = small_search(folder_ / "run");
   given.emplace_back("rates=[baseline 0.016]");
   given.emplace_back("retest.top=1");
-  ASSERT_EQ(run("nas-run", given), 0) << text();
+  ASSERT_TRUE(ran("nas-run", given));
   const auto found = results_of(folder_ / "run");
   std::map<std::string, nlohmann::json> by_role;
   for (const auto& one : found["retest"]["candidates"]) by_role[one["role"]] = one;
@@ -103,11 +96,11 @@ TEST_F(RetestTest, KilledInBothStagesEndsLikeAnUninterruptedRunOfOneWorker) {
   auto one_worker = small_search(whole, kSteps);
   one_worker.back() = "evaluation.workers=1";
   one_worker.emplace_back("evaluation.array=1");
-  ASSERT_EQ(run("nas-run", one_worker), 0) << text();
+  ASSERT_TRUE(ran("nas-run", one_worker));
   const auto killed = folder_ / "killed";
   for (const std::string moment : {"learning rates 4/", "re-test 2/", "re-test 8/"}) {
     const auto output = folder_ / "killed.txt";
-    std::filesystem::remove(output);
+    fs::remove(output);
     Program program("nas-run", small_search(killed, kSteps), output);
     int code = -1;
     while (read_file(output).find(moment) == std::string::npos) {
@@ -115,9 +108,9 @@ TEST_F(RetestTest, KilledInBothStagesEndsLikeAnUninterruptedRunOfOneWorker) {
     }
     program.kill(SIGKILL);
     program.wait();
-    EXPECT_FALSE(std::filesystem::exists(killed / "results.json")) << "killed too late";
+    EXPECT_FALSE(fs::exists(killed / "results.json")) << "killed too late";
   }
-  ASSERT_EQ(run("nas-run", small_search(killed, kSteps)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", small_search(killed, kSteps)));
   EXPECT_EQ(results_of(killed)["retest"], results_of(whole)["retest"]);
   EXPECT_EQ(canonical_export(killed), canonical_export(whole));
 }
@@ -126,15 +119,15 @@ TEST_F(RetestTest, AFinishedSearchIsRetestedLaterAndWithMoreSeeds) {
   const auto out = folder_ / "run";
   auto search = small_search(out);
   search[6] = "retest={replicates: 0}";
-  ASSERT_EQ(run("nas-run", search), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search));
   EXPECT_TRUE(results_of(out)["retest"].is_null());
   const auto asks = results_of(out)["ranking"];
   search[6] = "retest={replicates: 1}";
-  ASSERT_EQ(run("nas-run", search), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search));
   expect_text("One fresh seed each: nothing can be distinguished from noise.");
   const auto first = results_of(out)["retest"]["candidates"][0]["evaluations"];
   search[6] = "retest={replicates: 2}";
-  ASSERT_EQ(run("nas-run", search), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search));
   const auto both = results_of(out)["retest"]["candidates"][0]["evaluations"];
   EXPECT_EQ(both.size(), 2U);
   EXPECT_EQ(both[0], first[0]);
@@ -142,7 +135,7 @@ TEST_F(RetestTest, AFinishedSearchIsRetestedLaterAndWithMoreSeeds) {
   const auto retest = results_of(out)["retest"];
   for (const auto* fewer : {"retest={replicates: 0}", "retest={replicates: 1}"}) {
     search[6] = fewer;
-    ASSERT_EQ(run("nas-run", search), 0) << text();
+    ASSERT_TRUE(ran("nas-run", search));
     EXPECT_EQ(results_of(out)["retest"], retest) << fewer;
   }
   expect_text("of each there are 2 fresh seeds, more than retest.replicates = 1: all count");
@@ -152,7 +145,7 @@ TEST_F(RetestTest, WhatIsThereStaysWhileMoreOfItIsMadeAndWhereNothingIsAskedFor)
   const auto out = folder_ / "run";
   auto search = small_search(out, 300);
   search[6] = "retest={replicates: 1, top: 2}";
-  ASSERT_EQ(run("nas-run", search), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search));
   const auto before = results_of(out);
   ASSERT_FALSE(before["retest"].is_null());
   search[6] = "retest={replicates: 20, top: 2}";
@@ -167,10 +160,10 @@ TEST_F(RetestTest, WhatIsThereStaysWhileMoreOfItIsMadeAndWhereNothingIsAskedFor)
     program.wait();
   }
   search[6] = "retest={replicates: 0}";
-  ASSERT_EQ(run("nas-run", search), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search));
   EXPECT_EQ(results_of(out)["retest"], before["retest"]);
   search[6] = "retest={replicates: 2, top: 2}";
-  ASSERT_EQ(run("nas-run", search), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search));
   const auto more = results_of(out)["retest"];
   EXPECT_EQ(more["replicates"], 2);
   EXPECT_EQ(more["candidates"].size(), before["retest"]["candidates"].size());
@@ -181,27 +174,25 @@ TEST_F(RetestTest, ARetestOfOtherWinnersIsNotShown) {
   auto search = small_search(out);
   search[4] = "budget.evaluations=2";
   search[6] = "retest={replicates: 1, top: 5}";
-  ASSERT_EQ(run("nas-run", search), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search));
   const auto before = results_of(out)["retest"]["candidates"].size();
   search[4] = "budget.evaluations=8";
   search[6] = "retest={replicates: 0}";
-  ASSERT_EQ(run("nas-run", search), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search));
   const auto best = results_of(out)["ranking"][0]["candidate"];
   EXPECT_TRUE(results_of(out)["retest"].is_null()) << before;
   expect_text("the search has found others since its re-test");
   search[6] = "retest={replicates: 1, top: 1}";
-  ASSERT_EQ(run("nas-run", search), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search));
   EXPECT_EQ(results_of(out)["retest"]["candidates"][0]["candidate"], best);
 }
 
 TEST_F(RetestTest, AFrontIsRetestedWhole) {
   const auto out = folder_ / "run";
-  ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(),
-                            "objectives=[perplexity, attention_flops]", "algorithm.name=nsga2",
-                            "algorithm.population=8", "budget.evaluations=8", "retest.replicates=2",
-                            "--no-report"}),
-            0)
-      << text();
+  ASSERT_TRUE(ran("nas-run", {config("smoke.yaml"), "--output", out.string(),
+                              "objectives=[perplexity, attention_flops]", "algorithm.name=nsga2",
+                              "algorithm.population=8", "budget.evaluations=8",
+                              "retest.replicates=2", "--no-report"}));
   const auto found = results_of(out);
   std::size_t front = 0;
   for (const auto& candidate : found["retest"]["candidates"]) {
@@ -217,23 +208,22 @@ TEST_F(RetestTest, AFrontIsRetestedWhole) {
 TEST_F(RetestTest, APlanListsRatesAndRetest) {
   auto search = small_search(folder_ / "run");
   search.emplace_back("--dry-run");
-  ASSERT_EQ(run("nas-run", search), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search));
   expect_text(
       "the best 2, the baseline on 3 fresh seeds each: 27 training runs, 18 of them to find");
   search.emplace_back("retest.top=1000");
-  ASSERT_EQ(run("nas-run", search), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search));
   expect_text("the baseline on 3 fresh seeds each: ");
   EXPECT_EQ(text().find("the best 1000"), std::string::npos) << "the search comes to fewer";
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
 TEST_F(RetestTest, IsRefusedWhereNothingIsTrained) {
   const auto out = folder_ / "run";
-  EXPECT_EQ(
-      run("nas-run", {config("nsga2_zdt.yaml"), "--output", out.string(), "retest.replicates=3"}),
-      2);
-  expect_text("retest.replicates = 3, must be 0: the problem zdt trains nothing");
-  EXPECT_FALSE(std::filesystem::exists(out));
+  expect_refusal("nas-run",
+                 {config("nsga2_zdt.yaml"), "--output", out.string(), "retest.replicates=3"},
+                 "retest.replicates = 3, must be 0: the problem zdt trains nothing");
+  EXPECT_FALSE(fs::exists(out));
 }
 
 }  // namespace

@@ -1,20 +1,15 @@
 // Training runs that pause at rungs, through store, evaluator and checkpoints.
 
-#include <fstream>
-
-#include <gmock/gmock.h>
-
 #include "core/temporary_folder.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "ops/memory.hpp"
 #include "places.hpp"
+#include "prelude.hpp"
 #include "search/problem.hpp"
 #include "study/reader/experiment.hpp"
 
 namespace nas {
 namespace {
-
-namespace fs = std::filesystem;
 
 class RungsTest : public ::testing::Test {
  protected:
@@ -44,7 +39,7 @@ class RungsTest : public ::testing::Test {
                     [this](Objective::Evaluations e) { return objectives.judge(e); },
                     {.workers = workers}) {}
 
-    std::vector<Evaluation> train(const std::vector<std::string>& names, std::int64_t until = 0) {
+    std::vector<Evaluation> train(const Texts& names, std::int64_t until = 0) {
       std::vector<Task> tasks;
       for (const auto& name : names) {
         tasks.push_back(make_task(*problem, problem->parse(name), 0));
@@ -70,8 +65,8 @@ class RungsTest : public ::testing::Test {
                      std::distance(fs::directory_iterator(checkpoints), fs::directory_iterator()))
                : 0;
   }
-  static std::vector<std::string> comparable(const std::vector<Evaluation>& evaluations) {
-    std::vector<std::string> texts;
+  static Texts comparable(const std::vector<Evaluation>& evaluations) {
+    Texts texts;
     for (const auto& one : evaluations) texts.push_back(canonical_json(one).dump());
     return texts;
   }
@@ -80,9 +75,8 @@ class RungsTest : public ::testing::Test {
   const Experiment experiment_ =
       load_experiment(fs::path(source_folder()) / "configs" / "smoke.yaml",
                       {"training.steps=6", "training.checkpoints=[2, 4]", "evaluation.array=4"});
-  const std::vector<std::string> names_{"dot|softmax|none|fixed|bias|0.1",
-                                        "additive|sparsemax|none|fixed|bias|0",
-                                        "cosine|softmax|highway|learned|bias|0"};
+  const Texts names_{"dot|softmax|none|fixed|bias|0.1", "additive|sparsemax|none|fixed|bias|0",
+                     "cosine|softmax|highway|learned|bias|0"};
 };
 
 TEST_F(RungsTest, APausedTrainingRunGoesOnInAnotherProcessAsIfItHadNot) {
@@ -126,18 +120,18 @@ TEST_F(RungsTest, MovedToOtherArraysAtEachRungItEqualsTheUninterruptedOne) {
   const auto expected = comparable(Process(experiment_, folder("whole")).train(names_));
   const auto moved = folder("moved");
   (void)Process(experiment_, moved).train(names_, 2);  // an array of three
-  std::vector<std::string> at_4(3);
+  Texts at_4(3);
   for (const auto& array : {std::vector<std::size_t>{2, 0}, {1}}) {
-    std::vector<std::string> own;
+    Texts own;
     for (const auto i : array) own.push_back(names_[i]);
     const auto paused = comparable(Process(experiment_, moved).train(own, 4));
     for (std::size_t k = 0; k < array.size(); ++k) at_4[array[k]] = paused[k];
   }
   EXPECT_EQ(at_4, expected_at_4);
   EXPECT_EQ(num_checkpoints(moved), 3U) << "from which they go on";
-  std::vector<std::string> ended(3);
+  Texts ended(3);
   for (const auto& array : {std::vector<std::size_t>{1, 2}, {0}}) {
-    std::vector<std::string> own;
+    Texts own;
     for (const auto i : array) own.push_back(names_[i]);
     const auto whole = comparable(Process(experiment_, moved).train(own));
     for (std::size_t k = 0; k < array.size(); ++k) ended[array[k]] = whole[k];

@@ -1,12 +1,5 @@
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <fstream>
-#include <map>
-#include <set>
-#include <sstream>
 
-#include <nlohmann/json.hpp>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -19,7 +12,6 @@
 namespace nas::testing {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::Test;
 
 class OwnConfigurationTest : public ProgramTest {
@@ -45,7 +37,7 @@ class BitsPerByteTest : public OwnConfigurationTest {
           << lines << (std::string(split) == "valid" ? "one unheard word\n" : "");
     }
   }
-  [[nodiscard]] std::vector<std::string> search(const std::string& unit) {
+  [[nodiscard]] Texts search(const std::string& unit) {
     const auto split = [this](const std::string& name) {
       return "  " + name + ": " + (folder_ / (name + ".txt")).string() + "\n";
     };
@@ -67,7 +59,7 @@ class BitsPerByteTest : public OwnConfigurationTest {
 };
 
 TEST_F(BitsPerByteTest, OfWhatIsStoppedEarlyIsThatOfItsCurve) {
-  ASSERT_EQ(run("nas-run", search("byte")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("byte")));
   const Store store(folder_ / "run" / "store.sqlite", Store::Mode::read_only);
   int stopped = 0;
   for (const auto& evaluation : store.evaluations()) {
@@ -92,8 +84,7 @@ TEST_F(BitsPerByteTest, OfWhatIsStoppedEarlyIsThatOfItsCurve) {
 }
 
 TEST_F(BitsPerByteTest, OfUnknownWordsIsRefused) {
-  EXPECT_EQ(run("nas-run", search("word")), 2);
-  expect_text("objectives: bits_per_byte is unavailable: ");
+  expect_refusal("nas-run", search("word"), "objectives: bits_per_byte is unavailable: ");
   expect_text("of the validation targets are <unk>");
   expect_text("take data.unit = byte");
   EXPECT_FALSE(fs::exists(folder_ / "run"));
@@ -105,21 +96,20 @@ TEST_F(BitsPerByteTest, SharesOfUnknownWordsAreSaidAtOnceAndRecorded) {
       "22.25 % of the targets of train are <unk>, 22.34 % of valid, 22.25 % of test";
   auto words = search("word");
   words.insert(words.end(), {"objectives=[perplexity]", "data.vocabulary=6"});
-  ASSERT_EQ(run("nas-run", words), 0) << text();
+  ASSERT_TRUE(ran("nas-run", words));
   expect_text("warning: " + shares + ": ");
   expect_text("data: {tokenizer: bpe, vocabulary: 2000}");
   const Store store(folder_ / "run" / "store.sqlite", Store::Mode::read_only);
   EXPECT_EQ(store.meta("facts")->at("unknown_shares").at("valid"), 537.0 / 2404);
   words.push_back("--dry-run");
-  ASSERT_EQ(run("nas-run", words), 0) << text();
+  ASSERT_TRUE(ran("nas-run", words));
   expect_text("  unknown       " + shares);
 }
 
 class SpaceTest : public OwnConfigurationTest {
  protected:
   /// A search of all combinations in the frame of the paper's choices.
-  std::vector<std::string> search(const std::string& genes, const std::string& folder,
-                                  std::vector<std::string> further = {}) {
+  Texts search(const std::string& genes, const std::string& folder, Texts further = {}) {
     const auto file = write_config(
         "extends: " + config("smoke.yaml") +
         "\n"
@@ -139,10 +129,10 @@ class SpaceTest : public OwnConfigurationTest {
 
 TEST_F(SpaceTest, WhatIsNoModelIsRejectedAndTheSearchGoesOn) {
   const std::string genes = "mixer: [attn, none], ffn: [swiglu, none]";
-  ASSERT_EQ(run("nas-run", search(genes, "run", {"--dry-run"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search(genes, "run", {"--dry-run"})));
   expect_text("3 of 4 combinations are models; others are rejected, e.g.: mixer = none, must have");
   expect_text("about 3 trained");
-  ASSERT_EQ(run("nas-run", search(genes, "run", {"--no-report"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search(genes, "run", {"--no-report"})));
   expect_text("rejected");
   const auto found = evaluations("run");
   const auto& none = found.at("none+none");
@@ -156,22 +146,19 @@ TEST_F(SpaceTest, WhatIsNoModelIsRejectedAndTheSearchGoesOn) {
   const auto results = results_of(folder_ / "run");
   EXPECT_EQ(results["rejected"][0]["candidate"], "none+none");
   const auto first = canonical_export(folder_ / "run");
-  ASSERT_EQ(run("nas-run", search(genes, "run", {"--no-report"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search(genes, "run", {"--no-report"})));
   EXPECT_EQ(canonical_export(folder_ / "run"), first) << "it is known";
 }
 
 TEST_F(SpaceTest, RealGenesMayHitNoModel) {
   const std::string genes =
       "position: [none, rope], rope_fraction: {min: 0.1, max: 1, decimals: 2}";
-  ASSERT_EQ(
-      run("nas-run", search(genes, "run",
-                            {"--dry-run", "objectives=[perplexity, flops]", "algorithm.levels=4"})),
-      0)
-      << text();
+  ASSERT_TRUE(ran(
+      "nas-run",
+      search(genes, "run", {"--dry-run", "objectives=[perplexity, flops]", "algorithm.levels=4"})));
   expect_text("of 20000 random combinations are models: ");
   expect_text("e.g.: position = rope, must rotate an even number of entries, not ");
-  ASSERT_EQ(run("nas-run", search(genes, "run", {"--no-report", "algorithm.levels=4"})), 0)
-      << text();
+  ASSERT_TRUE(ran("nas-run", search(genes, "run", {"--no-report", "algorithm.levels=4"})));
   EXPECT_EQ(evaluations("run").at("attn{position=rope,rope_fraction=0.1}").status,
             Status::rejected);
   EXPECT_EQ(evaluations("run").at("attn{position=rope}").status, Status::ok);
@@ -180,10 +167,9 @@ TEST_F(SpaceTest, RealGenesMayHitNoModel) {
 TEST_F(SpaceTest, ModelsMatchInParameters) {
   const std::string genes = "norm: rms, position_embedding: none, ffn: [gelu, swiglu]";
   const auto matched = genes + ", match_parameters: true";
-  ASSERT_EQ(run("nas-run", search(genes, "own", {"--no-report"})), 0) << text();
-  ASSERT_EQ(run("nas-run", search(matched, "matched", {"--no-report", "evaluation.keep_models=9"})),
-            0)
-      << text();
+  ASSERT_TRUE(ran("nas-run", search(genes, "own", {"--no-report"})));
+  ASSERT_TRUE(
+      ran("nas-run", search(matched, "matched", {"--no-report", "evaluation.keep_models=9"})));
   const auto own = evaluations("own");
   const auto found = evaluations("matched");
   ASSERT_EQ(found.size(), own.size());
@@ -203,12 +189,11 @@ TEST_F(SpaceTest, ModelsMatchInParameters) {
   }
   EXPECT_GT(found.at(frame).values.at("parameters"), own.at(frame).values.at("parameters"))
       << "in place of the position embedding";
-  ASSERT_EQ(run("nas-run", search("ffn: [gelu, none], match_parameters: true", "none")), 2);
-  expect_text("space.ffn = none: match_parameters: no layer has a feed-forward layer");
+  expect_refusal("nas-run", search("ffn: [gelu, none], match_parameters: true", "none"),
+                 "space.ffn = none: match_parameters: no layer has a feed-forward layer");
   // Weights of the matched width are read again.
   const auto folder = (folder_ / "matched").string();
-  EXPECT_EQ(run("nas-model", {"take", folder, frame + "+swiglu", "-o", folder + "/taken"}), 0)
-      << text();
+  EXPECT_TRUE(ran("nas-model", {"take", folder, frame + "+swiglu", "-o", folder + "/taken"}));
 }
 
 }  // namespace

@@ -1,17 +1,9 @@
-#include <csignal>
-#include <map>
-#include <string>
-
-#include <gmock/gmock.h>
-
 #include "integration/program.hpp"
 #include "store/store.hpp"
 #include "unit/small_table.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 /// Searches on a small table, as a user runs them.
 class TabularRunTest : public ProgramTest {
@@ -23,33 +15,30 @@ class TabularRunTest : public ProgramTest {
         << "objectives: [perplexity, attention_flops, latency]\n"
         << "algorithm: {name: nsga2, population: 8, generations: 5}\n";
   }
-  [[nodiscard]] std::vector<std::string> search(const std::string& name,
-                                                std::vector<std::string> more = {}) const {
-    std::vector<std::string> words{(folder_ / "search.yaml").string(), "--output",
-                                   (folder_ / name).string(), "name=search", "--no-report"};
+  [[nodiscard]] Texts search(const std::string& name, Texts more = {}) const {
+    Texts words{(folder_ / "search.yaml").string(), "--output", (folder_ / name).string(),
+                "name=search", "--no-report"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
 };
 
 TEST_F(TabularRunTest, EqualSeedsGiveEqualRuns) {
-  for (const auto* name : {"a", "b"}) ASSERT_EQ(run("nas-run", search(name)), 0) << text();
+  for (const auto* name : {"a", "b"}) ASSERT_TRUE(ran("nas-run", search(name)));
   EXPECT_EQ(canonical_export(folder_ / "a"), canonical_export(folder_ / "b"));
-  ASSERT_EQ(run("nas-run", search("c", {"seed=43"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("c", {"seed=43"})));
   EXPECT_NE(canonical_export(folder_ / "a"), canonical_export(folder_ / "c"));
 }
 
 TEST_F(TabularRunTest, TheSameTableFromAnotherFolderIsTheSameRunAndAnotherTableIsNot) {
-  const auto table = [](const std::string& place) {
-    return std::vector<std::string>{"problem.table=" + place};
-  };
+  const auto table = [](const std::string& place) { return Texts{"problem.table=" + place}; };
   const auto from_here = [this] { ASSERT_EQ(chdir(folder_.c_str()), 0); };
-  ASSERT_EQ(run("nas-run", search("a", table("small.table")), from_here), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("a", table("small.table")), from_here));
   const auto before = canonical_export(folder_ / "a");
   const auto whole = (folder_ / "small.table").string();
-  EXPECT_EQ(run("nas-run", search("a", table(whole))), 0) << text();
+  EXPECT_TRUE(ran("nas-run", search("a", table(whole))));
   EXPECT_EQ(canonical_export(folder_ / "a"), before);
-  ASSERT_EQ(run("nas-run", search("b", table(whole))), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("b", table(whole))));
   EXPECT_EQ(canonical_export(folder_ / "b"), before) << "of a run that began there, too";
   auto cells = small_cells();
   cells.pop_back();
@@ -62,23 +51,23 @@ TEST_F(TabularRunTest, AFinishedRunIsNotSearchedAgain) {
   const auto fact = [this](const char* key) {
     return Store(folder_ / "a" / "store.sqlite", Store::Mode::read_only).meta(key);
   };
-  ASSERT_EQ(run("nas-run", search("a")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("a")));
   const auto exported = canonical_export(folder_ / "a");
   const auto elapsed = fact("elapsed_seconds");
   EXPECT_EQ(fact("finished"), true);
-  std::filesystem::remove(folder_ / "a" / "results.json");
-  ASSERT_EQ(run("nas-run", search("a")), 0) << text();
+  fs::remove(folder_ / "a" / "results.json");
+  ASSERT_TRUE(ran("nas-run", search("a")));
   EXPECT_EQ(fact("elapsed_seconds"), elapsed);
   EXPECT_EQ(fact("sessions")->size(), 2U);
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "a" / "results.json"));
+  EXPECT_TRUE(fs::exists(folder_ / "a" / "results.json"));
   EXPECT_EQ(canonical_export(folder_ / "a"), exported);
-  ASSERT_EQ(run("nas-run", search("a", {"budget.evaluations=2000"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("a", {"budget.evaluations=2000"})));
   EXPECT_EQ(fact("elapsed_seconds"), elapsed) << "everything was known";
   EXPECT_EQ(fact("config")->at("budget").at("evaluations"), 2000);
 }
 
 TEST_F(TabularRunTest, ABudgetThatEndsAFinishedSearchSoonerIsRefused) {
-  ASSERT_EQ(run("nas-run", search("a")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("a")));
   const auto exported = canonical_export(folder_ / "a");
   const auto facts = [this] {
     const Store store(folder_ / "a" / "store.sqlite", Store::Mode::read_only);
@@ -99,8 +88,7 @@ TEST_F(TabularRunTest, ABudgetThatEndsAFinishedSearchSoonerIsRefused) {
            {"budget.seconds=0.000001", "budget.seconds = 1e-06, must be at least the "},
            {"budget.stagnation=8",
             "the run holds 40 asks, and would now end after 16 (no progress in 8 asks): undo"}}) {
-    EXPECT_EQ(run("nas-run", search("a", {budget})), 2) << text();
-    EXPECT_THAT(text(), HasSubstr(why));
+    refused("nas-run", search("a", {budget}), why);
     EXPECT_EQ(canonical_export(folder_ / "a"), exported) << budget;
     EXPECT_EQ(facts(), before) << budget;
   }
@@ -117,15 +105,15 @@ TEST_F(TabularRunTest, ABudgetThatIsRaisedLeavesNoMoreIndicatorsThanOneThatWasSo
     for (const auto& indicator : store.indicators()) asked.push_back(indicator.asked);
     return asked;
   };
-  ASSERT_EQ(run("nas-run", search("a")), 0) << text();
-  ASSERT_EQ(run("nas-run", search("b", {"budget.asks=30"})), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("a")));
+  ASSERT_TRUE(ran("nas-run", search("b", {"budget.asks=30"})));
   EXPECT_EQ(indicated("b").back(), 30);
-  ASSERT_EQ(run("nas-run", search("b")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("b")));
   EXPECT_EQ(indicated("b"), indicated("a"));
 }
 
 TEST_F(TabularRunTest, GroundTruthIsRecordedForEveryMechanism) {
-  ASSERT_EQ(run("nas-run", search("a")), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("a")));
   const Store store(folder_ / "a" / "store.sqlite", Store::Mode::read_only);
   const auto truth = store.meta("truth");
   ASSERT_TRUE(truth);
@@ -137,36 +125,27 @@ TEST_F(TabularRunTest, GroundTruthIsRecordedForEveryMechanism) {
 }
 
 TEST_F(TabularRunTest, AKilledRunContinues) {
-  const std::vector<std::string> longer{"algorithm.generations=500", "evaluation.repeated=retrain"};
-  ASSERT_EQ(run("nas-run", search("whole", longer)), 0) << text();
+  const Texts longer{"algorithm.generations=500", "evaluation.repeated=retrain"};
+  ASSERT_TRUE(ran("nas-run", search("whole", longer)));
   kill_at_random_moments("nas-run", search("killed", longer), folder_ / "killed");
-  ASSERT_EQ(run("nas-run", search("killed", longer)), 0) << text();
+  ASSERT_TRUE(ran("nas-run", search("killed", longer)));
   EXPECT_EQ(canonical_export(folder_ / "killed"), canonical_export(folder_ / "whole"));
 }
 
-TEST_F(TabularRunTest, ABudgetOfTrainingSecondsEndsIt) {
-  ASSERT_EQ(run("nas-run", search("a", {"budget.train_seconds=200"})), 0) << text();
-  EXPECT_NE(text().find("3 min 20 s of training"), std::string::npos) << text();
-  EXPECT_EQ(run("nas-run", search("b", {"budget.gpu_seconds=200"})), 2);
-  EXPECT_NE(text().find("must be 0 on the device cpu"), std::string::npos) << text();
-}
-
 TEST_F(TabularRunTest, MoreReplicatesThanItHoldsAreRefused) {
-  const auto expect_refusal = [this](const std::vector<std::string>& more, const std::string& why) {
-    EXPECT_EQ(run("nas-run", search("refused", more)), 2);
-    EXPECT_THAT(text(), HasSubstr(why));
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "refused")) << why;
+  const auto refused = [this](const Texts& more, const std::string& why) {
+    expect_refusal("nas-run", search("refused", more), why);
+    EXPECT_FALSE(fs::exists(folder_ / "refused")) << why;
   };
-  expect_refusal({"evaluation.replicates=4"},
-                 "evaluation.replicates = 4, must be at most 3: the table has no more");
-  expect_refusal({"evaluation.replicates=2", "problem.mode=mean"},
-                 "evaluation.replicates = 2, must be at most 1: the table has no more under "
-                 "problem.mode = mean");
-  expect_refusal({"evaluation.racing_replicates=3"},
-                 "evaluation.racing_replicates = 3, must be 0 unless problem.mode = paired");
-  EXPECT_EQ(
-      run("nas-run", search("raced", {"evaluation.racing_replicates=3", "problem.mode=paired"})), 0)
-      << text();
+  refused({"evaluation.replicates=4"},
+          "evaluation.replicates = 4, must be at most 3: the table has no more");
+  refused({"evaluation.replicates=2", "problem.mode=mean"},
+          "evaluation.replicates = 2, must be at most 1: the table has no more under "
+          "problem.mode = mean");
+  refused({"evaluation.racing_replicates=3"},
+          "evaluation.racing_replicates = 3, must be 0 unless problem.mode = paired");
+  EXPECT_TRUE(
+      ran("nas-run", search("raced", {"evaluation.racing_replicates=3", "problem.mode=paired"})));
 }
 
 TEST_F(TabularRunTest, WhatTheTableLacksIsRefusedBeforeAnythingIsWritten) {

@@ -1,10 +1,5 @@
 // Runs of another task than the next token, and of splits of other lengths: a corpus of this file.
 
-#include <cmath>
-#include <string>
-
-#include <nlohmann/json.hpp>
-
 #include "core/seed.hpp"
 #include "data/corpus.hpp"
 #include "data/corpus_facts.hpp"
@@ -56,13 +51,11 @@ NAS_REGISTER_CORPUS(
 namespace testing {
 namespace {
 
-namespace fs = std::filesystem;
-
 class TaskRun : public ProgramTest {
  protected:
-  int run_it(const fs::path& out, std::vector<std::string> more) {
-    std::vector<std::string> words{config("smoke.yaml"), "--output", out.string(), "--no-report",
-                                   "training.score_test=true"};
+  int run_it(const fs::path& out, Texts more) {
+    Texts words{config("smoke.yaml"), "--output", out.string(), "--no-report",
+                "training.score_test=true"};
     words.insert(words.end(), more.begin(), more.end());
     return run("nas-run", words);
   }
@@ -124,7 +117,7 @@ TEST_F(TaskRun, ScoresLongerSplitsUnlessPositionsAreLearned) {
 }
 
 TEST_F(TaskRun, MicroBatchesAreOfTheIdentityWhereTheyAreOn) {
-  const auto identity_of = [&](const std::string& name, const std::vector<std::string>& more) {
+  const auto identity_of = [&](const std::string& name, const Texts& more) {
     const auto out = folder_ / name;
     EXPECT_EQ(run_it(out, more), 0) << text();
     return results_of(out)["identities"].dump();

@@ -1,22 +1,12 @@
 // Listed mechanisms against the baseline, with real trainings: paired seeds, verdict, resume.
 
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <map>
 #include <numbers>
-#include <set>
-
-#include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "integration/program.hpp"
 #include "store/store.hpp"
 
 namespace nas::testing {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kSparse = "dot|sparsemax|none|fixed|bias|0.1";
 constexpr const char* kShared = "attn{kv_heads=1}+swiglu";  // in no space of the configuration
@@ -42,11 +32,9 @@ struct TwoPairs {
 
 TEST_F(TrainTest, TheVerdictIsThatOfPairedSeeds) {
   const auto out = folder_ / "run";
-  ASSERT_EQ(run("nas-train",
-                {kSparse, kShared, config("smoke.yaml"), "retest.tune=false", "--output",
-                 out.string(), "--seeds", "2", "objectives=[perplexity, flops]", "--no-report"}),
-            0)
-      << text();
+  ASSERT_TRUE(ran("nas-train",
+                  {kSparse, kShared, config("smoke.yaml"), "retest.tune=false", "--output",
+                   out.string(), "--seeds", "2", "objectives=[perplexity, flops]", "--no-report"}));
   expect_text("trained on 2 fresh seeds");
   expect_text("differences from the baseline on the validation split");
   expect_text(
@@ -97,20 +85,18 @@ TEST_F(TrainTest, TheVerdictIsThatOfPairedSeeds) {
     EXPECT_TRUE(candidates[i]["differences"][1].is_null()) << "FLOPs have no noise";
     EXPECT_EQ(candidates[i]["retest"][1]["mean"], by_seed.at(name).begin()->second["flops"]);
   }
-  ASSERT_EQ(run("nas-train", {out.string(), "--seeds", "1", "--no-report"}), 0) << text();
+  ASSERT_TRUE(ran("nas-train", {out.string(), "--seeds", "1", "--no-report"}));
   expect_text("of each there are 2 fresh seeds, more than retest.replicates = 1: all count");
   EXPECT_EQ(results_of(out)["retest"], found["retest"]);
 }
 
 TEST_F(TrainTest, SeedsAreThoseOfARetest) {
-  const std::vector<std::string> search{config("smoke.yaml"),          "--output",
-                                        (folder_ / "search").string(), "budget.evaluations=2",
-                                        "retest.replicates=2",         "--no-report"};
-  ASSERT_EQ(run("nas-run", search), 0) << text();
-  ASSERT_EQ(run("nas-train", {kSparse, config("smoke.yaml"), "-o", (folder_ / "run").string(),
-                              "--seeds", "2", "--no-report", "training.early_stop_after=1"}),
-            0)
-      << text();
+  const Texts search{config("smoke.yaml"),          "--output",
+                     (folder_ / "search").string(), "budget.evaluations=2",
+                     "retest.replicates=2",         "--no-report"};
+  ASSERT_TRUE(ran("nas-run", search));
+  ASSERT_TRUE(ran("nas-train", {kSparse, config("smoke.yaml"), "-o", (folder_ / "run").string(),
+                                "--seeds", "2", "--no-report", "training.early_stop_after=1"}));
   expect_text("note: training.early_stop_after is left out, since mechanisms are listed");
   const auto baseline = [](const nlohmann::json& found) {
     return found["retest"]["candidates"].back()["evaluations"];
@@ -120,21 +106,21 @@ TEST_F(TrainTest, SeedsAreThoseOfARetest) {
 
 TEST_F(TrainTest, KilledAndContinuedByItsFolderEndsLikeAnUninterruptedRun) {
   const auto command = [this](const fs::path& folder, const std::string& workers) {
-    return std::vector<std::string>{kSparse,
-                                    kShared,
-                                    config("smoke.yaml"),
-                                    "retest.tune=false",
-                                    "-o",
-                                    folder.string(),
-                                    "--seeds",
-                                    "3",
-                                    "--no-report",
-                                    "training.steps=100",
-                                    "evaluation.array=2",
-                                    "evaluation.workers=" + workers};
+    return Texts{kSparse,
+                 kShared,
+                 config("smoke.yaml"),
+                 "retest.tune=false",
+                 "-o",
+                 folder.string(),
+                 "--seeds",
+                 "3",
+                 "--no-report",
+                 "training.steps=100",
+                 "evaluation.array=2",
+                 "evaluation.workers=" + workers};
   };
   const auto whole = folder_ / "whole" / "run";
-  ASSERT_EQ(run("nas-train", command(whole, "1")), 0) << text();
+  ASSERT_TRUE(ran("nas-train", command(whole, "1")));
   const auto killed = folder_ / "killed";
   auto words = command(killed, "2");
   for (const std::string moment : {"training 2/9", "training 5/9"}) {
@@ -150,30 +136,30 @@ TEST_F(TrainTest, KilledAndContinuedByItsFolderEndsLikeAnUninterruptedRun) {
     EXPECT_FALSE(fs::exists(killed / "results.json")) << "killed too late";
     words = {killed.string(), "--no-report"};
   }
-  ASSERT_EQ(run("nas-train", words), 0) << text();
+  ASSERT_TRUE(ran("nas-train", words));
   EXPECT_EQ(results_of(killed)["retest"], results_of(whole)["retest"]);
   EXPECT_EQ(canonical_export(killed), canonical_export(whole));
 }
 
 TEST_F(TrainTest, SeedsUntilADecisionAreThoseOfAnyWorkersAndOfAContinuedRun) {
   const auto command = [this](const fs::path& folder, const std::string& workers) {
-    return std::vector<std::string>{"sparsemax",
-                                    "additive+highway",
-                                    config("smoke.yaml"),
-                                    "retest.tune=false",
-                                    "-o",
-                                    folder.string(),
-                                    "--until",
-                                    "2%",
-                                    "--seeds",
-                                    "7",
-                                    "--no-report",
-                                    "training.steps=60",
-                                    "evaluation.array=2",
-                                    "evaluation.workers=" + workers};
+    return Texts{"sparsemax",
+                 "additive+highway",
+                 config("smoke.yaml"),
+                 "retest.tune=false",
+                 "-o",
+                 folder.string(),
+                 "--until",
+                 "2%",
+                 "--seeds",
+                 "7",
+                 "--no-report",
+                 "training.steps=60",
+                 "evaluation.array=2",
+                 "evaluation.workers=" + workers};
   };
   const auto whole = folder_ / "whole" / "run";
-  ASSERT_EQ(run("nas-train", command(whole, "1")), 0) << text();
+  ASSERT_TRUE(ran("nas-train", command(whole, "1")));
   EXPECT_THAT(text(),
               ::testing::ContainsRegex(": between .* and .* after 4 seeds, (goes on|decided)"));
   EXPECT_EQ(text().find("training 1/"), std::string::npos) << "one stage";
@@ -197,51 +183,48 @@ TEST_F(TrainTest, SeedsUntilADecisionAreThoseOfAnyWorkersAndOfAContinuedRun) {
   EXPECT_GE(so_far["replicates"], 4) << "those of the last whole group";
   for (const auto* name : {"baseline", "sparsemax"}) {
     const auto model = (folder_ / name).string();
-    EXPECT_EQ(run("nas-export",
-                  {killed.string(), "--format", "pytorch", "--mechanism", name, "--output", model}),
-              0)
-        << text();
+    EXPECT_TRUE(ran("nas-export", {killed.string(), "--format", "pytorch", "--mechanism", name,
+                                   "--output", model}));
   }
-  ASSERT_EQ(run("nas-train", {killed.string(), "--no-report"}), 0) << text();
+  ASSERT_TRUE(ran("nas-train", {killed.string(), "--no-report"}));
   EXPECT_EQ(results_of(killed)["retest"], retest);
   EXPECT_EQ(canonical_export(killed), canonical_export(whole));
   // A further mechanism begins at the first seed, and what was decided stays decided by its own.
-  ASSERT_EQ(run("nas-train", {"cosine", killed.string(), "--no-report"}), 0) << text();
+  ASSERT_TRUE(ran("nas-train", {"cosine", killed.string(), "--no-report"}));
   const auto more = results_of(killed)["retest"]["candidates"];
   EXPECT_EQ(more.size(), 4U);
   EXPECT_GE(more[2]["evaluations"].size(), 4U);
 }
 
 TEST_F(TrainTest, UntilNeedsAListAndAPercentage) {
-  EXPECT_EQ(run("nas-train", {config("smoke.yaml"), "--gates", "--until", "3%"}), 2);
-  expect_text("--until 3%, must be left out beside --gates, whose seeds are fixed");
-  EXPECT_EQ(run("nas-train", {"sparsemax", config("smoke.yaml"), "--gates"}), 2);
-  expect_text("command line: sparsemax, must be left out beside --gates");
-  EXPECT_EQ(run("nas-train", {"sparsemax", config("smoke.yaml"), "--until", "much"}), 2);
-  expect_text("retest.until = much");
-  EXPECT_EQ(run("nas-train", {"sparsemax", config("smoke.yaml"), "--until", "0 %"}), 2);
-  expect_text("--until = 0 %, must be above 0 %");
-  EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "retest.until=3", "-o", folder_.string() + "/x"}),
-            2);
-  expect_text("retest.until = 3, must be 0 unless mechanisms are listed");
-  EXPECT_EQ(run("nas-train", {"fixed", config("smoke.yaml")}), 2);
-  expect_text("'fixed' may mean several things, write one of temperature=fixed, decay=fixed");
+  expect_refusal("nas-train", {config("smoke.yaml"), "--gates", "--until", "3%"},
+                 "--until 3%, must be left out beside --gates, whose seeds are fixed");
+  expect_refusal("nas-train", {"sparsemax", config("smoke.yaml"), "--gates"},
+                 "command line: sparsemax, must be left out beside --gates");
+  expect_refusal("nas-train", {"sparsemax", config("smoke.yaml"), "--until", "much"},
+                 "retest.until = much");
+  expect_refusal("nas-train", {"sparsemax", config("smoke.yaml"), "--until", "0 %"},
+                 "--until = 0 %, must be above 0 %");
+  expect_refusal("nas-run", {config("smoke.yaml"), "retest.until=3", "-o", folder_.string() + "/x"},
+                 "retest.until = 3, must be 0 unless mechanisms are listed");
+  expect_refusal("nas-train", {"fixed", config("smoke.yaml")},
+                 "'fixed' may mean several things, write one of temperature=fixed, decay=fixed");
 }
 
 TEST_F(TrainTest, SeedsStayWhereWhatComesToThemIsKilled) {
   const auto out = folder_ / "run";
-  std::vector<std::string> words{kSparse,
-                                 config("smoke.yaml"),
-                                 "retest.tune=false",
-                                 "-o",
-                                 out.string(),
-                                 "--seeds",
-                                 "2",
-                                 "--no-report",
-                                 "training.steps=100",
-                                 "evaluation.workers=1",
-                                 "evaluation.array=1"};
-  ASSERT_EQ(run("nas-train", words), 0) << text();
+  Texts words{kSparse,
+              config("smoke.yaml"),
+              "retest.tune=false",
+              "-o",
+              out.string(),
+              "--seeds",
+              "2",
+              "--no-report",
+              "training.steps=100",
+              "evaluation.workers=1",
+              "evaluation.array=1"};
+  ASSERT_TRUE(ran("nas-train", words));
   words[6] = "1";
   words.insert(words.begin(), kShared);
   const auto output = folder_ / "killed.txt";
@@ -253,43 +236,39 @@ TEST_F(TrainTest, SeedsStayWhereWhatComesToThemIsKilled) {
   program.kill(SIGKILL);
   program.wait();
   ASSERT_TRUE(Store(out / "store.sqlite").meta("retest")->is_null()) << "killed too late";
-  ASSERT_EQ(run("nas-train", words), 0) << text();
+  ASSERT_TRUE(ran("nas-train", words));
   EXPECT_EQ(results_of(out)["retest"]["replicates"], 2);
   EXPECT_TRUE(Store(out / "store.sqlite").meta("retest_seeds").value_or(nullptr).is_null());
 }
 
 TEST_F(TrainTest, MechanismsAndSeedsMayComeToARun) {
   const auto out = folder_ / "run";
-  ASSERT_EQ(run("nas-train", {kSparse, config("smoke.yaml"), "retest.tune=false", "-o",
-                              out.string(), "--seeds", "2", "--no-report"}),
-            0)
-      << text();
+  ASSERT_TRUE(ran("nas-train", {kSparse, config("smoke.yaml"), "retest.tune=false", "-o",
+                                out.string(), "--seeds", "2", "--no-report"}));
   const auto before = ids(out);
   EXPECT_EQ(before.size(), 4U);
-  ASSERT_EQ(run("nas-train", {kShared, out.string(), "--seeds", "3", "--no-report"}), 0) << text();
+  ASSERT_TRUE(ran("nas-train", {kShared, out.string(), "--seeds", "3", "--no-report"}));
   const auto after = ids(out);
   // The same command continues.
-  EXPECT_EQ(run("nas-train", {kShared, out.string(), "--seeds", "3", "--no-report"}), 0) << text();
+  EXPECT_TRUE(ran("nas-train", {kShared, out.string(), "--seeds", "3", "--no-report"}));
   EXPECT_EQ(ids(out), after);
-  EXPECT_EQ(run("nas-train", {"attn{kv=1}", out.string()}), 2);
-  expect_text("character 6: unknown gene of mixer attn 'kv'");
+  expect_refusal("nas-train", {"attn{kv=1}", out.string()},
+                 "character 6: unknown gene of mixer attn 'kv'");
   EXPECT_EQ(after.size(), 9U);
   EXPECT_TRUE(std::includes(after.begin(), after.end(), before.begin(), before.end()));
   EXPECT_EQ(results_of(out)["retest"]["candidates"].size(), 3U);
   // What was trained is not left out of the comparisons.
-  EXPECT_EQ(run("nas-train", {kShared, config("smoke.yaml"), "-o", out.string()}), 2);
-  expect_text("holds a run of another configuration:\n  mechanisms: ");
+  expect_refusal("nas-train", {kShared, config("smoke.yaml"), "-o", out.string()},
+                 "holds a run of another configuration:\n  mechanisms: ");
   EXPECT_EQ(ids(out), after);
 }
 
 TEST_F(TrainTest, ModelsThatMatchInParametersDoSoInEveryProcess) {
   const auto out = folder_ / "run";
-  ASSERT_EQ(
-      run("nas-train", {kShared, config("smoke.yaml"), "retest.tune=false", "-o", out.string(),
+  ASSERT_TRUE(
+      ran("nas-train", {kShared, config("smoke.yaml"), "retest.tune=false", "-o", out.string(),
                         "--seeds", "1", "--no-report", "space.match_parameters=true",
-                        "objectives=[perplexity, flops]", "evaluation.keep_models=9"}),
-      0)
-      << text();
+                        "objectives=[perplexity, flops]", "evaluation.keep_models=9"}));
   const auto before = ids(out);
   const auto flops_of_shared = [&] {
     const auto found = results_of(out);
@@ -300,28 +279,25 @@ TEST_F(TrainTest, ModelsThatMatchInParametersDoSoInEveryProcess) {
     }
     return flops;
   };
-  ASSERT_EQ(run("nas-train", {out.string(), "--seeds", "2", "--no-report"}), 0) << text();
+  ASSERT_TRUE(ran("nas-train", {out.string(), "--seeds", "2", "--no-report"}));
   const auto after = ids(out);
   EXPECT_EQ(after.size(), 4U);
   EXPECT_TRUE(std::includes(after.begin(), after.end(), before.begin(), before.end()));
   EXPECT_EQ(flops_of_shared().size(), 1U);
   const auto taken = (folder_ / "taken").string();
-  EXPECT_EQ(run("nas-model", {"take", out.string(), kShared, "-o", taken}), 0) << text();
+  EXPECT_TRUE(ran("nas-model", {"take", out.string(), kShared, "-o", taken}));
 }
 
 TEST_F(TrainTest, AGateIsPaidForByANarrowerFeedForwardLayer) {
   const std::string vanilla = "dot|softmax|none|fixed|bias|0.1";
-  const std::vector<std::string> gates{"dot|softmax|input_gate|fixed|bias|0.1",
-                                       "dot|softmax|output_gate|fixed|bias|0.1",
-                                       "dot|softmax|highway|fixed|bias|0.1"};
+  const Texts gates{"dot|softmax|input_gate|fixed|bias|0.1",
+                    "dot|softmax|output_gate|fixed|bias|0.1", "dot|softmax|highway|fixed|bias|0.1"};
   const auto parameters = [&](const std::string& matched) {
     const auto out = folder_ / matched;
-    EXPECT_EQ(run("nas-train",
-                  {gates[0], gates[1], gates[2], config("smoke.yaml"), "retest.tune=false", "-o",
-                   out.string(), "--seeds", "1", "--no-report",
-                   "objectives=[perplexity, parameters]", "space.match_parameters=" + matched}),
-              0)
-        << text();
+    EXPECT_TRUE(ran("nas-train",
+                    {gates[0], gates[1], gates[2], config("smoke.yaml"), "retest.tune=false", "-o",
+                     out.string(), "--seeds", "1", "--no-report",
+                     "objectives=[perplexity, parameters]", "space.match_parameters=" + matched}));
     const auto digest = results_of(out);
     std::map<std::string, double> found;
     for (const auto& evaluation : digest["evaluations"]) {
@@ -346,11 +322,9 @@ TEST_F(TrainTest, RangesOfTheBaselineStandWhereAContinuedRunIsKilled) {
   const auto ranges = [&] {
     return Store(out / "store.sqlite", Store::Mode::read_only).meta("objectives").value();
   };
-  ASSERT_EQ(run("nas-train", {kSparse, config("smoke.yaml"), "retest.tune=false", "-o",
-                              out.string(), "--seeds", "1", "--no-report", "training.steps=100",
-                              "evaluation.workers=1", "objectives=[perplexity, flops]"}),
-            0)
-      << text();
+  ASSERT_TRUE(ran("nas-train", {kSparse, config("smoke.yaml"), "retest.tune=false", "-o",
+                                out.string(), "--seeds", "1", "--no-report", "training.steps=100",
+                                "evaluation.workers=1", "objectives=[perplexity, flops]"}));
   const auto before = ranges();
   ASSERT_TRUE(before[1]["worst"].is_number());
   const auto output = folder_ / "killed.txt";
@@ -369,14 +343,14 @@ TEST_F(TrainTest, AConfigurationMayListMechanisms) {
   std::ofstream(file) << "extends: " << config("smoke.yaml") << "\nmechanisms: ['" << kSparse
                       << "']\nretest: {replicates: 1, tune: false}\n";
   const auto out = folder_ / "run";
-  ASSERT_EQ(run("nas-run", {file.string(), "-o", out.string(), "--no-report"}), 0) << text();
+  ASSERT_TRUE(ran("nas-run", {file.string(), "-o", out.string(), "--no-report"}));
   expect_text("One fresh seed each: nothing can be distinguished from noise.");
-  ASSERT_EQ(run("nas-train", {file.string(), "-o", out.string(), "--no-report"}), 0) << text();
+  ASSERT_TRUE(ran("nas-train", {file.string(), "-o", out.string(), "--no-report"}));
   EXPECT_EQ(ids(out).size(), 2U);
 }
 
 TEST_F(TrainTest, LayeredNamesAreThoseWrittenOut) {
-  const auto train = [this](std::vector<std::string> words, const std::string& folder) {
+  const auto train = [this](Texts words, const std::string& folder) {
     words.insert(words.end(), {config("smoke.yaml"), "retest.tune=false", "--seeds", "2",
                                "--no-report", "-o", (folder_ / folder).string(), "model.layers=2",
                                "baseline=2*attn{conv=4,dropout=0}"});
@@ -400,7 +374,7 @@ TEST_F(TrainTest, LayeredNamesAreThoseWrittenOut) {
       << text();
   auto found = trained("short");
   EXPECT_EQ(found, trained("whole")) << "the same models, trained once more to the same values";
-  ASSERT_EQ(run("nas-train", {"mqa@0", (folder_ / "short").string(), "--no-report"}), 0) << text();
+  ASSERT_TRUE(ran("nas-train", {"mqa@0", (folder_ / "short").string(), "--no-report"}));
   const auto more = trained("short");
   ASSERT_EQ(more.size(), found.size() + 1);
   for (const auto& one : found) {
@@ -416,8 +390,7 @@ TEST_F(TrainTest, LayeredNamesAreThoseWrittenOut) {
 
 TEST_F(TrainTest, APlanSaysWhatIsTrained) {
   const auto out = folder_ / "run";
-  ASSERT_EQ(run("nas-train", {kSparse, config("smoke.yaml"), "-o", out.string(), "--dry-run"}), 0)
-      << text();
+  ASSERT_TRUE(ran("nas-train", {kSparse, config("smoke.yaml"), "-o", out.string(), "--dry-run"}));
   expect_text(
       "22 training runs: 1 mechanism and the baseline dot|softmax|none|fixed|bias|0.1, on "
       "the same 5 seeds, 12 of them to find learning rates");
@@ -429,7 +402,7 @@ TEST_F(TrainTest, APlanSaysWhatIsTrained) {
 TEST_F(TrainTest, MistakesExitWith2AndNothingIsWritten) {
   const auto out = folder_ / "run";
   const auto smoke = config("smoke.yaml");
-  const std::pair<std::vector<std::string>, const char*> mistakes[] = {
+  const std::pair<Texts, const char*> mistakes[] = {
       {{"dot|\xe9", smoke}, "command line: 'dot|\uFFFD', must be text in UTF-8"},
       {{"attn{kv=1}", smoke}, "character 6: unknown gene of mixer attn 'kv'"},
       {{"dot|softmax|none|fixed|bias|0.1", smoke}, "it is the baseline, which is trained anyway"},
@@ -447,12 +420,11 @@ TEST_F(TrainTest, MistakesExitWith2AndNothingIsWritten) {
     EXPECT_FALSE(fs::exists(out)) << message;
   }
   ASSERT_EQ(run("nas-run", {smoke, "-o", out.string(), "--no-report", "budget.evaluations=1"}), 0);
-  EXPECT_EQ(run("nas-train", {"mqa", out.string()}), 2);
-  expect_text("holds no run of listed mechanisms");
-  EXPECT_EQ(run("nas-train", {kSparse, smoke, kShared, "-o", out.string()}), 2);
-  expect_text("must be key.path=value, and a mechanism before " + smoke);
-  EXPECT_EQ(run("nas-train", {"mqa", smoke, "-o", out.string()}), 2);
-  expect_text("holds a search, not a run of listed mechanisms");
+  expect_refusal("nas-train", {"mqa", out.string()}, "holds no run of listed mechanisms");
+  expect_refusal("nas-train", {kSparse, smoke, kShared, "-o", out.string()},
+                 "must be key.path=value, and a mechanism before " + smoke);
+  expect_refusal("nas-train", {"mqa", smoke, "-o", out.string()},
+                 "holds a search, not a run of listed mechanisms");
 }
 
 }  // namespace

@@ -1,13 +1,6 @@
 // Evaluations of a run that are made again and compared with its record.
 
-#include <functional>
-#include <map>
-#include <set>
-#include <sstream>
-
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "integration/program.hpp"
 #include "store/store.hpp"
@@ -17,12 +10,8 @@
 namespace nas::testing {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
-using ::testing::Not;
-using Words = std::vector<std::string>;
-namespace fs = std::filesystem;
+using Words = Texts;
 
 class VerifyTest : public ProgramTest {
  protected:
@@ -38,7 +27,7 @@ class VerifyTest : public ProgramTest {
                 "evaluation.array=2",
                 "--no-report"};
     words.insert(words.end(), more.begin(), more.end());
-    ASSERT_EQ(run("nas-run", words), 0) << text();
+    ASSERT_TRUE(ran("nas-run", words));
   }
 
   int verify(const Words& more) {
@@ -213,8 +202,7 @@ TEST_F(VerifyTest, WhatFailedOrIsDamagedIsNotTrainedAgain) {
 
 TEST_F(VerifyTest, AfterARemovalTheRunIsReadAndContinued) {
   const auto exported = [this](const fs::path& file) {
-    EXPECT_EQ(run("nas-export", {run_.string(), "--canonical", "--output", file.string()}), 0)
-        << text();
+    EXPECT_TRUE(ran("nas-export", {run_.string(), "--canonical", "--output", file.string()}));
     return read_file(file);
   };
   search();
@@ -250,7 +238,7 @@ TEST_F(VerifyTest, WithoutTheRuleOfItsAnswersARunIsContinued) {
   const auto asks = Store(store(), Store::Mode::read_only).asks().size();
   damage("UPDATE meta SET value = '1' WHERE key = 'answering'");
   ASSERT_EQ(verify({"--remove"}), 0) << text();
-  EXPECT_EQ(run("nas-export", {run_.string(), "--canonical"}), 0) << text();
+  EXPECT_TRUE(ran("nas-export", {run_.string(), "--canonical"}));
   search(rejecting);
   EXPECT_EQ(Store(store(), Store::Mode::read_only).asks().size(), asks);
 }
@@ -274,10 +262,8 @@ TEST_F(VerifyTest, OfATableNothingIsTrained) {
       << "problem: {type: tabular, table: " << (folder_ / "small.table").string() << "}\n"
       << "objectives: [perplexity, attention_flops, latency]\n"
       << "algorithm: {name: nsga2, population: 8, generations: 3}\n";
-  ASSERT_EQ(run("nas-run",
-                {(folder_ / "search.yaml").string(), "--output", run_.string(), "--no-report"}),
-            0)
-      << text();
+  ASSERT_TRUE(ran("nas-run",
+                  {(folder_ / "search.yaml").string(), "--output", run_.string(), "--no-report"}));
   const auto count = std::to_string(trained().size());
   ASSERT_EQ(verify({"--retrain", "5"}), 0) << text();
   EXPECT_THAT(text(), AllOf(HasSubstr("evaluated "), HasSubstr(": equal, 5 of 5\n"),
@@ -310,8 +296,8 @@ TEST_F(VerifyTest, OnlyANumberOfEvaluationsIsTaken) {
   EXPECT_THAT(text(), HasSubstr("no such store"));
   EXPECT_EQ(verify({"training.steps=10"}), 2);
   EXPECT_THAT(text(), HasSubstr("exactly one run must be given"));
-  EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--retrain", "3", "--output", run_.string()}), 2);
-  EXPECT_THAT(text(), HasSubstr("--retrain belongs to nas-run verify"));
+  expect_refusal("nas-run", {config("smoke.yaml"), "--retrain", "3", "--output", run_.string()},
+                 "--retrain belongs to nas-run verify");
   EXPECT_FALSE(fs::exists(run_));
 }
 

@@ -1,12 +1,9 @@
 #include "table/answer.hpp"
 
-#include <cmath>
-#include <limits>
 #include <numbers>
 
-#include <gtest/gtest.h>
-
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "small_table.hpp"
 
 namespace nas {

@@ -1,25 +1,14 @@
 #include "genotype/architecture_name.hpp"
 
-#include <map>
-#include <set>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 #include "unit/paper_components.hpp"
 
 namespace nas {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
-using Texts = std::vector<std::string>;
 
 /// 128 wide, 4 heads, 2 layers, 128 tokens.
 const Architecture kFrame{};
@@ -433,7 +422,7 @@ TEST(Genotypes, SayWhichGenesHaveAnEffect) {
   EXPECT_EQ(to_string(canonical(architecture_of(wide, frame))), "dot|softmax|none|fixed|bias|0.1");
   EXPECT_THAT(active(wide, frame), ElementsAre("pattern", "window"));
   // Of layers in turn, where neighbours that are alike are written once.
-  const std::vector<std::string> genes{"window", "slot0.window", "slot1.window", "slot2.window"};
+  const Texts genes{"window", "slot0.window", "slot1.window", "slot2.window"};
   EXPECT_THAT(active(genes, parse_model("attn/swa", kFrame)),
               ElementsAre("window", "slot1.window"));
   EXPECT_THAT(active(genes, parse_model("2*swa", kFrame)),

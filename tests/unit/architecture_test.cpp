@@ -1,21 +1,12 @@
 #include "genotype/architecture.hpp"
 
-#include <cmath>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
-#include "genotype/costs.hpp"
-#include "genotype/mechanism_name.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 #include "unit/paper_components.hpp"
 
 namespace nas {
 namespace {
-
-using ::testing::HasSubstr;
 
 Architecture model(const std::string& name) { return canonical(parse_model(name, {})); }
 
@@ -111,7 +102,7 @@ TEST(Fitted, RatiosAreVoid) {
   EXPECT_EQ(to_string(canonical(parse_model("2*attn+swiglu{ratio=2}", {}))),
             "2*attn+swiglu{ratio=2}");
   const Genotype genotype({{"ffn", "swiglu"}, {"ratio", "2"}});
-  EXPECT_EQ(active(genotype, frame), std::vector<std::string>{"ffn"});
+  EXPECT_EQ(active(genotype, frame), Texts{"ffn"});
 }
 
 TEST(Fitted, WhatCannotMatchIsNoModel) {

@@ -1,14 +1,8 @@
 #pragma once
 
-#include <filesystem>
-#include <memory>
-#include <string>
-#include <utility>
-
-#include <gtest/gtest.h>
-
 #include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "search/algorithm.hpp"
 #include "search/search.hpp"
 #include "unit/fake_measurement.hpp"
@@ -33,8 +27,7 @@ inline void PrintTo(const Searcher& searcher, std::ostream* out) { *out << searc
 
 /// One search on the fake measurement, in a store of its own.
 struct Search {
-  Search(const Searcher& searcher, const std::filesystem::path& file,
-         RecordingEvaluator::Options options = {},
+  Search(const Searcher& searcher, const fs::path& file, RecordingEvaluator::Options options = {},
          std::shared_ptr<FakeMeasurement> measurement = std::make_shared<FakeMeasurement>(),
          Store::Mode mode = Store::Mode::write_cheap)
       : fake(std::move(measurement)),
@@ -105,9 +98,7 @@ inline RecordingEvaluator::Options shuffled(std::size_t workers, std::uint64_t s
 class AsynchronousSearch : public ::testing::TestWithParam<Searcher> {
  protected:
   void TearDown() override { request_stop(false); }
-  std::filesystem::path file(const std::string& name) const {
-    return temporary_.path() / (name + ".sqlite");
-  }
+  fs::path file(const std::string& name) const { return temporary_.path() / (name + ".sqlite"); }
 
   /// Evaluations of all asks that are recorded, each number once, from 0.
   static void expect_contiguous(const Store& store) {

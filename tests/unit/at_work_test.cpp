@@ -1,22 +1,17 @@
 #include "evaluation/at_work.hpp"
 
 #include <csignal>
-#include <limits>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "prelude.hpp"
 #include "unit/evaluator_fixture.hpp"
 #include "unit/forked_search.hpp"
 #include "unit/shuffled_executor.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 const std::vector<std::vector<double>> kTwo{{0.1, 3, 0, 0}, {0.1, 2, 0, 0}};
 

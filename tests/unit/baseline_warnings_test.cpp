@@ -1,16 +1,12 @@
 // What is said of a baseline that is no better than guesses or counts.
 
-#include <cmath>
-
 #include "digest_file.hpp"
+#include "prelude.hpp"
 #include "report/verdict.hpp"
 #include "unit/report_fixture.hpp"
 
 namespace nas {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST_F(ReportTest, ABaselineNoBetterThanTheUnigramModelIsSaidLast) {
   const auto table = [this](const nlohmann::json& unigram) {
@@ -19,12 +15,11 @@ TEST_F(ReportTest, ABaselineNoBetterThanTheUnigramModelIsSaidLast) {
   for (const auto& unigram : {nlohmann::json(100.5), nlohmann::json(0.0), nlohmann::json()}) {
     EXPECT_THAT(table(unigram), Not(HasSubstr("learned nothing"))) << unigram;
   }
-  EXPECT_THAT(
-      table(62.25),
-      ::testing::EndsWith("\n\nThe baseline has learned nothing: its perplexity is 100.00, "
-                          "that of the unigram model, which looks\nat no context, 62.25. Train "
-                          "longer, or with another learning rate, before mechanisms are "
-                          "compared.\n"));
+  EXPECT_THAT(table(62.25),
+              EndsWith("\n\nThe baseline has learned nothing: its perplexity is 100.00, "
+                       "that of the unigram model, which looks\nat no context, 62.25. Train "
+                       "longer, or with another learning rate, before mechanisms are "
+                       "compared.\n"));
 }
 
 TEST_F(ReportTest, CountsOfTheTrainingTokensAreShownAndABaselineBehindThemIsSaid) {
@@ -44,7 +39,7 @@ TEST_F(ReportTest, CountsOfTheTrainingTokensAreShownAndABaselineBehindThemIsSaid
   EXPECT_EQ(behind_counts_text(counted(std::log(101.0))), "");
   EXPECT_THAT(behind_counts_text(run_with(
                   "count_models", {{{"order", 1}, {"tokens", 9}, {"valid_nll", std::log(99.0)}}})),
-              ::testing::EndsWith("It has not learned yet how often each token comes."));
+              EndsWith("It has not learned yet how often each token comes."));
   EXPECT_FALSE(best_counts(run_with("count_models", nullptr)));
 }
 
@@ -65,9 +60,9 @@ TEST_F(ReportTest, WhereAccuracyIsFirstItJudgesTheBaselineToo) {
   const auto ahead = counted(kOwn + 0.01);
   EXPECT_EQ(measure_of(ahead), Measure::accuracy);
   EXPECT_THAT(behind_counts_text(ahead),
-              ::testing::MatchesRegex("The baseline is behind counts of the tokens that it was "
-                                      "trained on: its accuracy is 0\\.[0-9]+, that of counts of "
-                                      "order 2 0\\.[0-9]+\\. It has .*"));
+              MatchesRegex("The baseline is behind counts of the tokens that it was "
+                           "trained on: its accuracy is 0\\.[0-9]+, that of counts of "
+                           "order 2 0\\.[0-9]+\\. It has .*"));
   EXPECT_THAT(closing_table(ahead), HasSubstr("with as much history: accuracy 0."));
   EXPECT_EQ(behind_counts_text(counted(kOwn - 0.01)), "") << "its perplexity is worse";
   const auto guessed = [this](double accuracy) {

@@ -2,17 +2,14 @@
 
 #include <thread>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::HasSubstr;
 
 class BusyTest : public ::testing::Test {
  protected:
@@ -24,7 +21,7 @@ class BusyTest : public ::testing::Test {
   void TearDown() override { request_stop(false); }
 
   const TemporaryFolder temporary_;
-  const std::filesystem::path file_ = temporary_.path() / "s.sqlite";
+  const fs::path file_ = temporary_.path() / "s.sqlite";
   SQLite::Database holder_{file_.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE};
   BusyWait busy_{file_, 50ms};
   SQLite::Database waiting_{file_.string(), SQLite::OPEN_READWRITE};

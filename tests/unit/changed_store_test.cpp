@@ -1,27 +1,18 @@
-#include <cmath>
-#include <fstream>
-#include <limits>
-
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "core/warning.hpp"
+#include "prelude.hpp"
 #include "store/store.hpp"
 #include "unit/fitted_digests.hpp"
 #include "unit/forked.hpp"
-#include "unit/message_of.hpp"
 #include "unit/store_fixture.hpp"
 
 namespace nas {
 namespace {
-
-namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 /// Stores of whose contents something is changed past the class.
 class ChangedStoreTest : public StoreTest {
@@ -271,8 +262,8 @@ TEST_F(ChangedStoreTest, ACheckCountsNamesAndRemoves) {
   store.set_meta("finished", true);
   const auto found = store.check(true);
   EXPECT_EQ(found.verified, 3);
-  EXPECT_THAT(found.damaged, ::testing::ElementsAre(HasSubstr("evaluation e1"), HasSubstr("ask 0"),
-                                                    HasSubstr("ask 1")));
+  EXPECT_THAT(found.damaged,
+              ElementsAre(HasSubstr("evaluation e1"), HasSubstr("ask 0"), HasSubstr("ask 1")));
   EXPECT_TRUE(store.check().damaged.empty());
   EXPECT_FALSE(store.meta("finished")) << "what was removed is to be made again";
   EXPECT_EQ(store.evaluations().size(), 1U);
@@ -331,11 +322,11 @@ TEST_F(StoreTest, AGenotypeIsStoredWhereItIsNotTheCandidate) {
   const auto genotypes = [&] {
     const SQLite::Database raw(file_.string());
     SQLite::Statement row(raw, "SELECT genotype FROM asks ORDER BY number");
-    std::vector<std::string> found;
+    Texts found;
     while (row.executeStep()) found.push_back(row.getColumn(0).getString());
     return found;
   };
-  EXPECT_EQ(genotypes(), (std::vector<std::string>{"", "as asked", "", candidate}));
+  EXPECT_EQ(genotypes(), (Texts{"", "as asked", "", candidate}));
   const auto asks = Store(file_, Store::Mode::read_only).asks();
   ASSERT_EQ(asks.size(), 4U);
   for (const auto& ask : asks) EXPECT_EQ(ask.genotype, ask.number == 1 ? "as asked" : candidate);
@@ -370,7 +361,7 @@ TEST_F(StoreTest, AFileMostOfWhichIsFreeBecomesSmall) {
   }
   EXPECT_LT(fs::file_size(file_), full / 10);
   EXPECT_EQ(reader.evaluations().size(), 1U) << "who had it open reads on";
-  EXPECT_THAT(Store(file_).check().inconsistencies, ::testing::IsEmpty());
+  EXPECT_THAT(Store(file_).check().inconsistencies, IsEmpty());
   EXPECT_EQ(Store(file_, Store::Mode::read_only).evaluations().size(), 1U);
 }
 

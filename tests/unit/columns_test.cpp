@@ -2,13 +2,10 @@
 
 #include "report/columns.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
-
-using ::testing::ElementsAre;
 
 std::vector<Column> columns() {
   return {{.header = "", .cells = {"1", "baseline"}},

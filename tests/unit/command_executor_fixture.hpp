@@ -1,17 +1,12 @@
 #pragma once
 
 #include <csignal>
-#include <map>
-#include <memory>
 #include <numeric>
-#include <string>
-#include <utility>
-
-#include <gtest/gtest.h>
 
 #include "core/error.hpp"
 #include "evaluation/command_executor.hpp"
 #include "places.hpp"
+#include "prelude.hpp"
 #include "unit/evaluator_fixture.hpp"
 
 namespace nas::testing {

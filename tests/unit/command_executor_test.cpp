@@ -3,32 +3,20 @@
 #include "evaluation/command_executor.hpp"
 
 #include <chrono>
-#include <filesystem>
-#include <memory>
-#include <set>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
 #include "core/warning.hpp"
+#include "prelude.hpp"
 #include "unit/command_executor_fixture.hpp"
-#include "unit/message_of.hpp"
 #include "unit/stepping_measurement.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
 
 TEST_F(CommandExecutorTest, NoHistoryOfWorkersChangesASearch) {
   const auto alone = searched("alone", nullptr);
@@ -84,7 +72,7 @@ TEST_F(CommandExecutorTest, HowManyWorkersATaskMayKillIsSaid) {
 }
 
 TEST_F(CommandExecutorTest, ABrokenMachineIsNoFaultOfAMechanism) {
-  std::vector<std::string> warnings;
+  Texts warnings;
   const WarningListener listener([&](const std::string& text) { warnings.push_back(text); });
   auto chosen = settings(1, "broken");
   chosen.array = 3;
@@ -175,17 +163,17 @@ TEST_F(CommandExecutorTest, ItsLogIsWrittenThroughNoLink) {
   const auto expected =
       chosen.log.string() + ": is a link or no regular file, must be a file without other names";
   const auto victim = temporary_.write("victim", "of somebody");
-  std::filesystem::create_symlink(victim, chosen.log);
+  fs::create_symlink(victim, chosen.log);
   EXPECT_EQ(refusal(), expected);
-  std::filesystem::remove(chosen.log);
-  std::filesystem::create_hard_link(victim, chosen.log);
+  fs::remove(chosen.log);
+  fs::create_hard_link(victim, chosen.log);
   EXPECT_EQ(refusal(), expected);
   EXPECT_EQ(read_bytes(victim), "of somebody");
-  std::filesystem::remove(chosen.log);
+  fs::remove(chosen.log);
   ASSERT_EQ(mkfifo(chosen.log.c_str(), 0600), 0);
   EXPECT_EQ(refusal(), expected) << "nobody reads it";
-  std::filesystem::remove(chosen.log);
-  std::filesystem::create_directory(chosen.log);
+  fs::remove(chosen.log);
+  fs::create_directory(chosen.log);
   EXPECT_EQ(refusal(), chosen.log.string() + ": cannot be written: Is a directory");
 }
 
@@ -259,7 +247,7 @@ os.execvp(sys.argv[2], sys.argv[2:])
     }
   }
 
-  std::filesystem::path written_ = temporary_.write("written", "");
+  fs::path written_ = temporary_.write("written", "");
   CommandExecutor::Settings chosen_ = settings(1);
 };
 

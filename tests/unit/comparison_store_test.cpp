@@ -1,20 +1,15 @@
 #include "table/comparison_store.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "store/store.hpp"
 #include "unit/fitted_digests.hpp"
-#include "unit/message_of.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 class ComparisonStoreTest : public ::testing::Test {
  protected:
@@ -47,7 +42,7 @@ class ComparisonStoreTest : public ::testing::Test {
   }
   static constexpr const char* kFine = "nothing was thrown";
   const TemporaryFolder folder_;
-  std::filesystem::path file_ = folder_.path() / "comparison.sqlite";
+  fs::path file_ = folder_.path() / "comparison.sqlite";
 };
 
 TEST_F(ComparisonStoreTest, KeepsSearchesBitwise) {

@@ -1,18 +1,12 @@
 #include "study/reader/comparison.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "config_fixture.hpp"
 #include "paper_components.hpp"
+#include "prelude.hpp"
 #include "search/problem.hpp"
 
 namespace nas {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using Integer = std::int64_t;
 
 /// Stands in for the problem that looks into a table.
 const bool kRegistered =
@@ -29,7 +23,7 @@ const bool kRegistered =
 
 class ComparisonTest : public ConfigTest {
  protected:
-  Comparison load(const std::string& text, const std::vector<std::string>& overrides = {}) const {
+  Comparison load(const std::string& text, const Texts& overrides = {}) const {
     return load_comparison(write("a.yaml", text), overrides);
   }
   std::string mistakes(const std::string& text) const {
@@ -241,18 +235,18 @@ TEST_F(ComparisonTest, SomeContendersCanBeChosen) {
             "command line: --algorithms = evo_gb, must be among random_search, evo_ga, sga; did "
             "you mean evo_ga?");
   keep_contenders(comparison, {"sga", "random_search"});
-  std::vector<std::string> names;
+  Texts names;
   for (const auto& contender : comparison.contenders) names.push_back(contender.name);
   EXPECT_THAT(names, ElementsAre("random_search", "sga"));
 }
 
 TEST_F(ComparisonTest, AKeyChoosesAllOfItsAlgorithm) {
-  const auto kept = [this](const std::vector<std::string>& wanted) {
+  const auto kept = [this](const Texts& wanted) {
     auto comparison = load(head_ + budget_ +
                            "algorithms: [{name: evo_ga, label: evo_ga (paper)}, sga, "
                            "{name: evo_ga, label: evo_ga (own)}]\n");
     keep_contenders(comparison, wanted);
-    std::vector<std::string> names;
+    Texts names;
     for (const auto& contender : comparison.contenders) names.push_back(contender.name);
     return names;
   };

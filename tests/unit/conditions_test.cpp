@@ -1,16 +1,7 @@
 // Genes that other genes leave without effect: what variation changes, and what is counted.
 
 #include <deque>
-#include <functional>
-#include <map>
-#include <memory>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pagmo/algorithm.hpp>
 #include <pagmo/algorithms/nsga2.hpp>
 #include <pagmo/problem.hpp>
@@ -22,18 +13,18 @@
 #include "algorithms/nsga3.hpp"
 #include "algorithms/random_search.hpp"
 #include "algorithms/regularized_evolution.hpp"
+#include "prelude.hpp"
 #include "search/search.hpp"
 #include "search/variation.hpp"
 
 namespace nas {
 namespace {
 
-using ::testing::ElementsAre;
 using Vector = std::vector<double>;
 
 /// A window has a size, and a decay a rate; without them these genes have no effect.
 SearchSpace space() {
-  const std::vector<std::string> sizes{"0", "1", "2", "3", "4", "5", "6", "7"};
+  const Texts sizes{"0", "1", "2", "3", "4", "5", "6", "7"};
   return SearchSpace({{.name = "pattern", .options = {"full", "window"}},
                       {.name = "window", .options = sizes},
                       {.name = "rate", .min = 0.0, .max = 1.0, .decimals = 1},
@@ -41,8 +32,8 @@ SearchSpace space() {
                       {.name = "norm", .options = {"layer"}}});
 }
 
-std::vector<std::string> active(const Genotype& genotype) {
-  std::vector<std::string> names{"pattern", "decay", "norm"};
+Texts active(const Genotype& genotype) {
+  Texts names{"pattern", "decay", "norm"};
   if (genotype.option("pattern") == "window") names.emplace_back("window");
   if (genotype.option("decay") == "fixed") names.emplace_back("rate");
   return names;
@@ -204,7 +195,7 @@ TEST(Conditions, ChildrenAreNewAsTheyAreEvaluated) {
 
 TEST(Conditions, ThatNeverHoldBackAGeneChangeNothing) {
   const auto all = [](const Genotype& genotype) {
-    std::vector<std::string> names;
+    Texts names;
     for (const auto& [name, value] : genotype.values()) names.push_back(name);
     return names;
   };
@@ -234,13 +225,13 @@ TEST(Conditions, KeepVariationToGenesWithEffect) {
 }
 
 TEST(Conditions, LeaveNoSilentChildToGeneticAlgorithmsThatKnowThem) {
-  std::vector<std::string> sizes;
+  Texts sizes;
   for (int i = 0; i < 200; ++i) sizes.push_back(std::to_string(i));
   const SearchSpace windows({{.name = "pattern", .options = {"full", "window"}},
                              {.name = "window", .options = sizes},
                              {.name = "decay", .options = {"none"}}});
   const auto conditions = [](const Genotype& genotype) {
-    std::vector<std::string> names{"pattern", "decay"};
+    Texts names{"pattern", "decay"};
     if (genotype.option("pattern") == "window") names.emplace_back("window");
     return names;
   };

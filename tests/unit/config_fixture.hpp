@@ -1,36 +1,30 @@
 #pragma once
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <string>
-
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 
 /// A test with a folder of its own for configuration files.
-class ConfigTest : public testing::Test {
+class ConfigTest : public ::testing::Test {
  protected:
   ConfigTest() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     std::string name = std::string(test->test_suite_name()) + "_" + test->name();
     std::replace(name.begin(), name.end(), '/', '_');
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              ("nas_" + name + "_" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder_);
+    folder_ = fs::path(::testing::TempDir()) / ("nas_" + name + "_" + std::to_string(getpid()));
+    fs::create_directories(folder_);
   }
-  ~ConfigTest() override { std::filesystem::remove_all(folder_); }
+  ~ConfigTest() override { fs::remove_all(folder_); }
   ConfigTest(const ConfigTest&) = delete;
   ConfigTest& operator=(const ConfigTest&) = delete;
 
   /// Writes a file into the folder. @return its path.
   std::string write(const std::string& name, const std::string& text) const {
     const auto path = folder_ / name;
-    std::filesystem::create_directories(path.parent_path());
+    fs::create_directories(path.parent_path());
     std::ofstream(path) << text;
     return path.string();
   }
@@ -57,7 +51,7 @@ class ConfigTest : public testing::Test {
   }
 
  private:
-  std::filesystem::path folder_;
+  fs::path folder_;
 };
 
 }  // namespace nas

@@ -1,13 +1,8 @@
 // What searches make of an objective that is the same for all candidates, as the share of diverged
 // training runs mostly is: the same as without it.
 
-#include <cmath>
 #include <iostream>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include <gtest/gtest.h>
 #include <pagmo/algorithms/nspso.hpp>
 #include <pagmo/population.hpp>
 #include <pagmo/problem.hpp>
@@ -15,6 +10,7 @@
 #include <pagmo/utils/hypervolume.hpp>
 
 #include "algorithms/nspso.hpp"
+#include "prelude.hpp"
 #include "search/algorithm.hpp"
 
 namespace nas {

@@ -1,23 +1,15 @@
 #include "study/session/continuing.hpp"
 
-#include <sstream>
-
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "cli/verify.hpp"
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "unit/fake_measurement.hpp"
-#include "unit/message_of.hpp"
 
 namespace nas::testing {
 namespace {
-
-namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 /// A run of a measurement whose identity is {"fake": 1}.
 class ContinuingTest : public ::testing::Test {
@@ -139,7 +131,7 @@ TEST_F(ContinuingTest, WhateverDecidesAboutBitsIsCompared) {
     EXPECT_THAT(warning(other), HasSubstr(" -> other. Results may differ")) << key;
     auto old = whole;  // a program that did not tell it
     old.erase(key);
-    EXPECT_THAT(environment_changes(old, other), ::testing::IsEmpty()) << key;
+    EXPECT_THAT(environment_changes(old, other), IsEmpty()) << key;
   }
   auto other = whole;
   other["variables"] = {{"ATEN_CPU_CAPABILITY", "default"}};
@@ -147,7 +139,7 @@ TEST_F(ContinuingTest, WhateverDecidesAboutBitsIsCompared) {
                                         "1 -> not set. Results may differ"));
   for (const auto& old : {environment(), nlohmann::json()}) {
     EXPECT_FALSE(tells_environment(old));
-    EXPECT_THAT(environment_changes(old, other), ::testing::IsEmpty()) << "did not tell variables";
+    EXPECT_THAT(environment_changes(old, other), IsEmpty()) << "did not tell variables";
   }
 }
 

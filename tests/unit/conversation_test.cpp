@@ -1,18 +1,12 @@
 #include "search/conversation.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <condition_variable>
 #include <csignal>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <random>
-#include <set>
 #include <stdexcept>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pagmo/problem.hpp>
 #include <pagmo/problems/zdt.hpp>
 #include <sys/wait.h>
@@ -21,6 +15,7 @@
 #include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
 #include "evaluation/virtual_order.hpp"
+#include "prelude.hpp"
 #include "search/algorithm.hpp"
 #include "search/search.hpp"
 #include "search/variation.hpp"
@@ -33,10 +28,6 @@
 
 namespace nas::testing {
 namespace {
-
-namespace fs = std::filesystem;
-using Integer = std::int64_t;
-using ::testing::ElementsAre;
 
 TEST(VirtualOrder, IsThatOfWorkersThatAreAllAlike) {
   VirtualOrder order;

@@ -1,25 +1,18 @@
-#include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <cstdlib>
-#include <set>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "data/corpus_facts.hpp"
 #include "data/text.hpp"
 #include "data_fixture.hpp"
 #include "places.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 TEST(Corpora, KeysAreFileStemsOrRowsOfTexts) {
   std::set<std::string> stems;
@@ -87,7 +80,7 @@ TEST(Texts, ATokenizerIsAKeyOrAFile) {
 }
 
 /// A text of a data folder of its own, and what is kept of it there.
-class TextFile : public testing::Test {
+class TextFile : public ::testing::Test {
  protected:
   TextFile() {
     std::string text;
@@ -134,8 +127,8 @@ TEST_F(TextFile, OfThreeFilesInTheLayoutOfThePaper) {
   const auto other = folder_.write("b", "c b a x e\n").string();
   const auto corpus = make(
       {{"train", train}, {"valid", other}, {"test", other}, {"layout", std::string("published")}});
-  EXPECT_THAT(corpus.train.tokens, testing::ElementsAre(3, 4, 5, 6, 7));
-  EXPECT_THAT(corpus.test.tokens, testing::ElementsAre(5, 4, 3, 1, 7));
+  EXPECT_THAT(corpus.train.tokens, ElementsAre(3, 4, 5, 6, 7));
+  EXPECT_THAT(corpus.test.tokens, ElementsAre(5, 4, 3, 1, 7));
   EXPECT_EQ(corpus.special.pad, 0);
 }
 

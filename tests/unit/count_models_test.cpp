@@ -1,22 +1,15 @@
 #include "data/count_models.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
 #include <numeric>
-#include <set>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/seed.hpp"
 #include "data_fixture.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
 
-using testing::DoubleNear;
-using testing::Pointwise;
+using ::testing::Pointwise;
 using Tokens = std::vector<std::int32_t>;
 
 /// Contiguous windows over a stream.

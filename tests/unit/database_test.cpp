@@ -1,27 +1,19 @@
 #include "store/database.hpp"
 
 #include <cerrno>
-#include <fstream>
-#include <functional>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "unit/forked.hpp"
 #include "unit/full_disk.hpp"
-#include "unit/message_of.hpp"
 
 namespace nas::testing {
 namespace {
-
-namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr DatabaseKind kKind{.name = "store",
                              .application_id = 7,

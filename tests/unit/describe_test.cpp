@@ -1,24 +1,18 @@
 #include "cli/describe.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/slots.hpp"
 #include "paper_components.hpp"
+#include "prelude.hpp"
 #include "stand_in_plugins.hpp"
-#include "unit/message_of.hpp"
 
 namespace nas {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
-
 TEST(ListText, ListsOneKind) {
   const auto text = list_text("algorithms");
-  EXPECT_THAT(text, testing::ContainsRegex("  stand_in_search +an algorithm with a rate\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("  stand_in_search +an algorithm with a rate\n"));
   EXPECT_THAT(text, HasSubstr("  evo_ga "));
   EXPECT_THAT(text, Not(HasSubstr("stand_in_corpus")));
 }
@@ -26,10 +20,10 @@ TEST(ListText, ListsOneKind) {
 TEST(ListText, ListsComponentsByGene) {
   const auto text = list_text("components");
   EXPECT_THAT(text, HasSubstr("  similarity     additive "));
-  EXPECT_THAT(text, testing::ContainsRegex("  gating +none +h \\+ o: no gate\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("  gating +none +h \\+ o: no gate\n"));
   // With the paper's word, which is read too.
-  EXPECT_THAT(text, testing::ContainsRegex("  similarity +silu_dot +\\(multiplicative\\) +"));
-  EXPECT_THAT(text, testing::ContainsRegex("  temperature +per_query +\\(adaptive\\) +"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("  similarity +silu_dot +\\(multiplicative\\) +"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("  temperature +per_query +\\(adaptive\\) +"));
   EXPECT_LT(text.find("similarity "), text.find("normalization "));
 }
 
@@ -48,19 +42,19 @@ TEST(ListText, ListsEverythingUnderHeadings) {
 
 TEST(ListText, ListsSectionsAndInstalledConfigurations) {
   EXPECT_THAT(list_text("sections"),
-              testing::ContainsRegex("  training +how one candidate is trained\n"));
+              ::testing::ContainsRegex("  training +how one candidate is trained\n"));
   const auto text = list_text("configurations");
-  EXPECT_THAT(text, testing::ContainsRegex(
+  EXPECT_THAT(text, ::testing::ContainsRegex(
                         "  cmaes_sphere +CMA-ES on the sum of squares until it is below 1e-9\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("  compare_text +Which search algorithm [^\n]+\\?\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("  compare_text +Which search algorithm [^\n]+\\?\n"));
   EXPECT_THAT(text, HasSubstr("Ageing evolution (Real et al. 2019): the oldest dies"));
-  EXPECT_THAT(text, Not(testing::ContainsRegex("  [a-z_]+ *\n"))) << "each says what it is for";
+  EXPECT_THAT(text, Not(::testing::ContainsRegex("  [a-z_]+ *\n"))) << "each says what it is for";
 }
 
 TEST(ListText, ListsEnginesByWhatTheirFilesSay) {
-  EXPECT_THAT(list_text("engines"), testing::ContainsRegex("  dask +Dask distributed: [^\n]+\n"));
+  EXPECT_THAT(list_text("engines"), ::testing::ContainsRegex("  dask +Dask distributed: [^\n]+\n"));
   const auto text = describe_text("dask");
-  EXPECT_THAT(text, testing::StartsWith("engine dask: Dask distributed: "));
+  EXPECT_THAT(text, StartsWith("engine dask: Dask distributed: "));
   EXPECT_THAT(text, HasSubstr("scripts/workers RUN --slots N"));
 }
 
@@ -146,7 +140,7 @@ TEST(DescribeText, SectionsOfAConfiguration) {
 TEST(DescribeText, SettingsByName) {
   const auto rate = describe_text("rate");
   EXPECT_THAT(rate, HasSubstr("settings\n  of "));
-  EXPECT_THAT(rate, testing::ContainsRegex("algorithm stand_in_search +rate +number +0.25 +in "));
+  EXPECT_THAT(rate, ::testing::ContainsRegex("algorithm stand_in_search +rate +number +0.25 +in "));
   EXPECT_THAT(describe_text("racing"), HasSubstr("section evaluation  racing_replicates "));
   EXPECT_THAT(describe_text("generations"), HasSubstr("algorithm evo_ga "));
   EXPECT_THAT(describe_text("informed"), HasSubstr("informed_share"));
@@ -168,7 +162,7 @@ TEST(DescribeText, SettingsByName) {
   EXPECT_THAT(space, HasSubstr("unless listed: 64; of pattern window\n"));
   EXPECT_THAT(space, HasSubstr("a list of integers in [1, 64]\n"));
   EXPECT_THAT(space, HasSubstr("uniform: all layers have the same genes; cycle: "));
-  EXPECT_THAT(space, testing::ContainsRegex("  match_parameters +true or false +false "));
+  EXPECT_THAT(space, ::testing::ContainsRegex("  match_parameters +true or false +false "));
   EXPECT_THAT(describe_text("constraints"), HasSubstr("NAME <= NUMBER"));
   EXPECT_EQ(message_of<InputError>([] { (void)describe_text("keep_model"); }),
             "describe: nothing is called 'keep_model'; did you mean keep_models?");
@@ -176,8 +170,8 @@ TEST(DescribeText, SettingsByName) {
 
 TEST(DescribeText, ASettingHasWhatItMustBe) {
   EXPECT_THAT(describe_text("evaluation.repeated"),
-              testing::ContainsRegex("\nconditions\n  evaluation.repeated  must be reuse where "
-                                     "evaluation.racing_replicates: races decide what is "));
+              ::testing::ContainsRegex("\nconditions\n  evaluation.repeated  must be reuse where "
+                                       "evaluation.racing_replicates: races decide what is "));
   EXPECT_THAT(describe_text("in_flight"), HasSubstr("  algorithm.in_flight  must be 1 where "));
   EXPECT_THAT(describe_text("mechanisms"), HasSubstr("  mechanisms  must be left out: "));
   EXPECT_THAT(describe_text("fidelity"), HasSubstr("\nconditions\n  fidelity  must be left out "));
@@ -186,10 +180,10 @@ TEST(DescribeText, ASettingHasWhatItMustBe) {
 
 TEST(DescribeText, ASettingHasAPathAndAGeneAPage) {
   const auto steps = describe_text("training.steps");
-  EXPECT_THAT(steps, testing::ContainsRegex("section training +steps +integer +5000 "));
+  EXPECT_THAT(steps, ::testing::ContainsRegex("section training +steps +integer +5000 "));
   EXPECT_THAT(steps, Not(HasSubstr("section budget")));
   for (const std::string path : {"algorithm.rate", "stand_in_search.rate"}) {
-    EXPECT_THAT(describe_text(path), testing::ContainsRegex("algorithm stand_in_search +rate "));
+    EXPECT_THAT(describe_text(path), ::testing::ContainsRegex("algorithm stand_in_search +rate "));
   }
   for (const std::string name : {"normalization", "space.normalization"}) {
     const auto text = describe_text(name);

@@ -2,13 +2,10 @@
 
 #include <thread>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "prelude.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::ElementsAre;
 
 TEST(DeviceList, IsPartedByCommas) {
   EXPECT_THAT(device_list("auto"), ElementsAre("auto"));

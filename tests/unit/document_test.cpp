@@ -1,17 +1,14 @@
 #include "config/document.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include "config_fixture.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
 
-using Integer = std::int64_t;
 using Integers = std::vector<std::int64_t>;
-using Texts = std::vector<std::string>;
 using Kind = DocumentNode::Kind;
 
 std::vector<Setting> settings() {
@@ -367,9 +364,9 @@ TEST_F(DocumentTest, AMapOfSeveralFilesIsWhereTheLastOneHasIt) {
 
 TEST_F(DocumentTest, ExtendsMustNameAFile) {
   EXPECT_THAT(mistakes("s: {}\nextends: no.yaml\n"),
-              testing::StartsWith("a.yaml:2:10: extends = no.yaml, there is no file no.yaml in "));
+              StartsWith("a.yaml:2:10: extends = no.yaml, there is no file no.yaml in "));
   EXPECT_THAT(mistakes("extends: [b.yaml]\n"),
-              testing::StartsWith("a.yaml:1:11: extends = [b.yaml], there is no file b.yaml in "));
+              StartsWith("a.yaml:1:11: extends = [b.yaml], there is no file b.yaml in "));
   EXPECT_EQ(
       mistakes("extends: [[b.yaml]]\n"),
       "a.yaml:1:11: extends = [[b.yaml]], must be the name of a file, or a list of such names");
@@ -390,15 +387,14 @@ TEST_F(DocumentTest, WhatGrowsWithoutBoundIsRefused) {
     aliases += "]\n";
   }
   EXPECT_THAT(mistakes(aliases),
-              testing::EndsWith("more than 100000 values, aliases counted where they stand"));
+              EndsWith("more than 100000 values, aliases counted where they stand"));
   for (int i = 0; i < 24; ++i) {
     const auto next = std::to_string(i + 1) + ".yaml";
     write(std::to_string(i) + ".yaml", "extends: [" + next + ", " + next + "]\n");
   }
   write("24.yaml", "s: {steps: 1}\n");
-  EXPECT_THAT(
-      error_of([&] { (void)load("0.yaml"); }),
-      testing::EndsWith("more than 1000 files are extended, each counted as often as it is"));
+  EXPECT_THAT(error_of([&] { (void)load("0.yaml"); }),
+              EndsWith("more than 1000 files are extended, each counted as often as it is"));
 }
 
 TEST_F(DocumentTest, OnlyRegularFilesAreExtended) {
@@ -413,7 +409,7 @@ TEST_F(DocumentTest, OnlyRegularFilesAreRead) {
   EXPECT_EQ(error_of([&] { (void)load_document("/dev/zero", {}, {}); }),
             "/dev/zero: is a device, must be a YAML file");
   write("b.yaml", "s: {steps: 3}\n");
-  std::filesystem::create_symlink(path("b.yaml"), path("link.yaml"));
+  fs::create_symlink(path("b.yaml"), path("link.yaml"));
   EXPECT_NE(load("link.yaml").find("s"), nullptr);
 }
 

@@ -1,19 +1,10 @@
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <functional>
-#include <map>
-#include <set>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/format.hpp"
 #include "data/corpus_facts.hpp"
 #include "data/drawn_corpus.hpp"
 #include "data_fixture.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
@@ -291,8 +282,8 @@ TEST(Urns, DrawsFollowPolyasUrnsAndTheDescriptionSaysTheLeastPerplexity) {
   const auto least = std::exp(nll / draws);
   EXPECT_NEAR(least, 3.1358, 0.01);  // by formula, from the beta-binomial counts of each value
   EXPECT_NEAR(corpus.chance->nll, std::log(8.0), 1e-12);
-  EXPECT_THAT(corpus.description, ::testing::EndsWith("least possible perplexity " +
-                                                      shortest(std::round(1e3 * least) / 1e3)));
+  EXPECT_THAT(corpus.description,
+              EndsWith("least possible perplexity " + shortest(std::round(1e3 * least) / 1e3)));
 }
 
 struct Row {
@@ -509,9 +500,9 @@ TEST(DrawnCorpora, WhatCannotFitIsRefusedBeforeItIsDrawn) {
   EXPECT_THAT(error_of([&] {
                 (void)make_corpus("parity", 64, {{"train_examples", many}});
               }),
-              ::testing::HasSubstr("parity: data.train_examples = 1000000000000, "
-                                   "data.test_examples = 1000 of model.context = 64 tokens: at "
-                                   "least 465.7 TiB of memory"));
+              HasSubstr("parity: data.train_examples = 1000000000000, "
+                        "data.test_examples = 1000 of model.context = 64 tokens: at "
+                        "least 465.7 TiB of memory"));
 }
 
 TEST(DrawDistinct, EveryOrderIsAsFrequent) {

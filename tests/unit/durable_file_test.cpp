@@ -2,8 +2,6 @@
 
 #include <cerrno>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,8 +10,8 @@
 #include "core/error.hpp"
 #include "core/fault.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "unit/forked.hpp"
-#include "unit/message_of.hpp"
 
 namespace {
 
@@ -33,9 +31,6 @@ extern "C" int fsync(int file) {
 
 namespace nas::testing {
 namespace {
-
-namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 class DurableFile : public ::testing::Test {
  protected:

@@ -2,15 +2,11 @@
 
 #include <array>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::ElementsAre;
 
 /// A run's folder in which processes have ended: "one" by a signal twice, "two" by hanging once,
 /// "beside" and "three" while both were at work.
@@ -27,7 +23,7 @@ class EndingsTest : public ::testing::Test {
   }
 
   const TemporaryFolder folder_;
-  const std::filesystem::path file_ = folder_.write(
+  const fs::path file_ = folder_.write(
       kEndingsFile, "one SIGSEGV\ntwo overdue\none SIGFPE\nbeside beside\nthree beside\n");
   const Task one_{.candidate = {}, .replicate = 0, .id = "one", .identity = {}};
   const Task beside_{.candidate = {}, .replicate = 0, .id = "beside", .identity = {}};

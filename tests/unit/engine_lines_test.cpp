@@ -2,28 +2,14 @@
 
 #include "evaluation/engine_lines.hpp"
 
-#include <cmath>
-#include <fstream>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "core/warning.hpp"
+#include "prelude.hpp"
 #include "unit/command_executor_fixture.hpp"
-#include "unit/message_of.hpp"
 #include "unit/stepping_measurement.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
-using ::testing::StartsWith;
 
 /// Workers that answer what a merge patch makes of an honest answer (fake_engine.py).
 class LyingWorkerTest : public CommandExecutorTest {
@@ -204,7 +190,7 @@ TEST_F(LyingWorkerTest, WhatIsMeasuredBeforeATrainingRunIsNotBelievedEither) {
 }
 
 TEST_F(LyingWorkerTest, WhatAWorkerLiedAboutIsMeasuredAgain) {
-  std::vector<std::string> warnings;
+  Texts warnings;
   const WarningListener listener([&](const std::string& text) { warnings.push_back(text); });
   auto chosen = lying({}, {{"replicate", 1}}, "lie once");
   chosen.array = 3;

@@ -1,9 +1,6 @@
 #include "core/error.hpp"
 
-#include <limits>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
@@ -52,7 +49,7 @@ TEST(Nearest, AllowsAThirdOfLongWords) {
 }
 
 TEST(Nearest, KnowsAbbreviations) {
-  const std::vector<std::string> names{"steps", "learning_rate", "random_search", "de"};
+  const Texts names{"steps", "learning_rate", "random_search", "de"};
   EXPECT_EQ(nearest("lr", {"steps", "learning_rate"}), "learning_rate");
   EXPECT_EQ(nearest("random", names), "random_search");
   EXPECT_EQ(nearest("search", names), "random_search");

@@ -1,22 +1,14 @@
 // Tasks that are measured together.
 
-#include <algorithm>
-#include <functional>
 #include <span>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/fault.hpp"
 #include "core/stop.hpp"
+#include "prelude.hpp"
 #include "unit/evaluator_fixture.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::ElementsAre;
 
 TEST_F(EvaluatorTest, ArraysAndWorkersChangeNothingButMeasuredFields) {
   const auto whole = uninterrupted();
@@ -69,7 +61,7 @@ TEST_F(EvaluatorTest, EachMemberOfAnArrayIsChargedItsOwnShare) {
 TEST_F(EvaluatorTest, TasksAreDividedEvenlyInOrderOfTheirCost) {
   const Run run(folder_ / "s.sqlite");
   run.fake->array_width_ = 3;
-  std::vector<std::string> members;
+  Texts members;
   run.fake->on_array_ = [&](std::span<const Assignment> array) {
     members.emplace_back();
     for (const auto& member : array) members.back() += member.task.candidate.name[0];
@@ -168,7 +160,7 @@ TEST_F(EvaluatorTest, AStoppedArrayIsNotMeasuredInParts) {
 
 TEST_F(EvaluatorTest, HowFarAnArrayIsCanBeHeard) {
   std::vector<Progress> heard;
-  std::vector<std::string> candidates;
+  Texts candidates;
   const Run run(
       folder_ / "s.sqlite", {.on_progress = [&](const Progress& progress) {
         if (progress.kind != Progress::Kind::evaluation_advanced) return;

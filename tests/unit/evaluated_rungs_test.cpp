@@ -1,12 +1,7 @@
 // Training runs that pause at rungs.
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "core/fault.hpp"
+#include "prelude.hpp"
 #include "unit/evaluator_fixture.hpp"
 #include "unit/stepping_measurement.hpp"
 
@@ -33,7 +28,7 @@ class RungTest : public EvaluatorTest {
 
   std::shared_ptr<SteppingMeasurement> stepping_ = std::make_shared<SteppingMeasurement>();
   fs::path file_ = folder_ / "s.sqlite";
-  const std::vector<std::string> names_{"a|a|a|0", "b|a|a|0", "c|a|a|0", "d|a|a|0"};
+  const Texts names_{"a|a|a|0", "b|a|a|0", "c|a|a|0", "d|a|a|0"};
 };
 
 TEST_F(RungTest, TrainingGoesOnFromRungToRung) {

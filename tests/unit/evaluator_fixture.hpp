@@ -1,22 +1,13 @@
 #pragma once
 
-#include <filesystem>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "algorithms/evo_ga.hpp"
 #include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "search/search.hpp"
 #include "unit/fake_measurement.hpp"
 
 namespace nas::testing {
-
-namespace fs = std::filesystem;
 
 /// What many tests ask for: four candidates, of falling cost.
 inline const std::vector<std::vector<double>> kFour{

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "config_fixture.hpp"
 #include "paper_components.hpp"
+#include "prelude.hpp"
 #include "stand_in_plugins.hpp"
 #include "study/reader/experiment.hpp"
 
@@ -14,7 +12,6 @@ namespace nas {
 class ExperimentTest : public ConfigTest {
  protected:
   using Integer = std::int64_t;
-  using Texts = std::vector<std::string>;
 
   [[nodiscard]] Experiment load(const std::string& text, const Texts& overrides = {}) const {
     return load_experiment(write("a.yaml", text), overrides);

@@ -1,29 +1,18 @@
 #include "study/reader/experiment.hpp"
 
-#include <algorithm>
-#include <filesystem>
-#include <map>
-#include <string>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/installed.hpp"
 #include "core/temporary_folder.hpp"
 #include "experiment_fixture.hpp"
 #include "places.hpp"
+#include "prelude.hpp"
 #include "study/reader/engines.hpp"
 #include "study/session/session.hpp"
 
 namespace nas {
 namespace {
 
-using Integer = std::int64_t;
 using Integers = std::vector<std::int64_t>;
-using Texts = std::vector<std::string>;
-using testing::AllOf;
-using testing::Contains;
-using testing::HasSubstr;
+using ::testing::Contains;
 
 TEST_F(ExperimentTest, AWarmUpIsShortenedWhereAnOverrideShortensTheTrainingRun) {
   const std::string file = "training: {steps: 1000, warmup_steps: 100}\n";
@@ -105,19 +94,17 @@ TEST_F(ExperimentTest, AnEngineIsAFileOfTheProgramsOrACommand) {
   EXPECT_TRUE(command.back().ends_with("python/attnas/engines/dask.py")) << command.back();
   EXPECT_EQ(engine_command(load("cluster: {command: [my_engine, a b]}\n")),
             (Texts{"my_engine", "a b"}));
-  EXPECT_THAT(
-      mistakes("cluster: {engine: dusk}\n"),
-      AllOf(testing::StartsWith("a.yaml:1:19: cluster.engine: unknown engine 'dusk', known: "),
-            HasSubstr("did you mean dask?")));
+  EXPECT_THAT(mistakes("cluster: {engine: dusk}\n"),
+              AllOf(StartsWith("a.yaml:1:19: cluster.engine: unknown engine 'dusk', known: "),
+                    HasSubstr("did you mean dask?")));
 }
 
 TEST_F(ExperimentTest, ATextInPlaceOfACorpusIsRefusedWithTheRightForm) {
   EXPECT_THAT(mistakes("data: {corpus: mytext.txt}\n"),
-              testing::EndsWith("; for a text of your own: data: {corpus: text_file, path: "
-                                "mytext.txt}"));
-  EXPECT_THAT(mistakes("data: texts/mine\n"), testing::HasSubstr("path: texts/mine}"));
-  EXPECT_THAT(mistakes("data: {corpus: brwn}\n"),
-              testing::Not(testing::HasSubstr("a text of your own")));
+              EndsWith("; for a text of your own: data: {corpus: text_file, path: "
+                       "mytext.txt}"));
+  EXPECT_THAT(mistakes("data: texts/mine\n"), HasSubstr("path: texts/mine}"));
+  EXPECT_THAT(mistakes("data: {corpus: brwn}\n"), Not(HasSubstr("a text of your own")));
 }
 
 TEST_F(ExperimentTest, ATextThatIsNotThereIsNamedWithItsPlace) {
@@ -277,14 +264,14 @@ TEST_F(ExperimentTest, AFileWhosePathNoRecordCanHoldIsRefused) {
 TEST_F(ExperimentTest, FilesThatComeWithTheProgramsAreFoundFromAnyFolder) {
   const auto config =
       write("a.yaml", "data: {corpus: stand_in_corpus, path: configs/smoke.yaml}\n");
-  const auto before = std::filesystem::current_path();
-  const auto path = [&config](const std::filesystem::path& folder) {
-    std::filesystem::current_path(folder);
+  const auto before = fs::current_path();
+  const auto path = [&config](const fs::path& folder) {
+    fs::current_path(folder);
     return load_experiment(config, {}).data.get<std::string>("path");
   };
   const auto here = path(source_folder());
-  const auto elsewhere = path(std::filesystem::path(config).parent_path());
-  std::filesystem::current_path(before);
+  const auto elsewhere = path(fs::path(config).parent_path());
+  fs::current_path(before);
   EXPECT_EQ(here, "configs/smoke.yaml");
   EXPECT_EQ(elsewhere, source_folder() + "/configs/smoke.yaml");
 }
@@ -364,7 +351,10 @@ TEST_F(ExperimentTest, ABaselineIsATextOrAMap) {
   EXPECT_EQ(experiment.baseline, "dot|softmax|none|fixed|bias|0");
   EXPECT_EQ(load(experiment.resolved.dump()).resolved, experiment.resolved);
   EXPECT_THAT(mistakes("baseline:\n  mechanism: dot|sofmax\n"),
-              testing::HasSubstr("a.yaml:2:14: baseline: mechanism 'dot|sofmax': 2 f"));
+              HasSubstr("a.yaml:2:14: baseline: mechanism 'dot|sofmax': 2 f"));
+  // Of earlier versions.
+  EXPECT_EQ(load("baseline: {tune: false}\n").notes, Texts{});
+  EXPECT_EQ(load("baseline: {tune: {trials: 3}}\n").notes, Texts{"baseline.tune is no more"});
 }
 
 TEST_F(ExperimentTest, RatesAreThoseOfBaselineControlsAndMechanisms) {
@@ -384,7 +374,7 @@ TEST_F(ExperimentTest, RatesAreThoseOfBaselineControlsAndMechanisms) {
             "a.yaml:1:9: rates = baseline, must be a name and a number > 0\n"
             "a.yaml:1:19: rates = window 4 -1, must be a name and a number > 0\n"
             "a.yaml:1:42: rates = 2*mqa 2e-3, is given twice");
-  EXPECT_THAT(mistakes("rates: [sofmax 1e-3]\n"), testing::HasSubstr("did you mean softmax?"));
+  EXPECT_THAT(mistakes("rates: [sofmax 1e-3]\n"), HasSubstr("did you mean softmax?"));
 }
 
 TEST_F(ExperimentTest, RecordsOfOneRateStaySo) {
@@ -620,16 +610,15 @@ TEST_F(ExperimentTest, WhereAFileLiesIsNoDifference) {
 
 // The configurations of the project.
 
-class Configuration : public ConfigTest, public testing::WithParamInterface<const char*> {
+class Configuration : public ConfigTest, public ::testing::WithParamInterface<const char*> {
  protected:
   static Experiment load(const std::string& name, const Texts& overrides = {}) {
-    return load_experiment(std::filesystem::path(source_folder()) / "configs" / (name + ".yaml"),
-                           overrides);
+    return load_experiment(fs::path(source_folder()) / "configs" / (name + ".yaml"), overrides);
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(, Configuration,
-                         testing::Values("ga_baseline", "ga_published", "quickstart", "smoke"),
+                         ::testing::Values("ga_baseline", "ga_published", "quickstart", "smoke"),
                          [](const auto& name) { return std::string(name.param); });
 
 TEST_P(Configuration, Loads) { EXPECT_EQ(load(GetParam()).name, GetParam()); }

@@ -2,31 +2,21 @@
 
 #include <atomic>
 #include <chrono>
-#include <cmath>
-#include <functional>
 #include <mutex>
 #include <new>
 #include <span>
-#include <sstream>
 #include <stdexcept>
-#include <string>
 #include <system_error>
 #include <thread>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/fault.hpp"
 #include "core/stop.hpp"
 #include "evaluation/outcomes.hpp"
+#include "prelude.hpp"
 #include "unit/evaluator_fixture.hpp"
-#include "unit/message_of.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::ElementsAre;
 
 TEST_F(EvaluatorTest, FailuresAreRecordsWithAFinitePenalty) {
   const Run run(folder_ / "s.sqlite", {.workers = 3});
@@ -240,14 +230,14 @@ TEST_F(EvaluatorTest, WhatMayComeToSomethingElseIsTriedAgainAsOftenAsItIsSaid) {
       if (task.candidate.name[0] == 'a') throw CandidateFailure("no such operation");
       if (task.candidate.name[0] == 'b') throw MemoryLimitExceeded("too big");
     };
-    std::vector<std::string> begun_again;
+    Texts begun_again;
     run.fake->on_recorded_ = [&](const Evaluation& evaluation) {
       if (!run.store.find(evaluation.id)) begun_again.push_back(evaluation.candidate.substr(0, 1));
     };
     run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 2, 0, 0}});
     std::string text;
     for (const auto& evaluation : run.store.evaluations()) {
-      const auto tries = evaluation.measured.value("failed_tries", std::vector<std::string>());
+      const auto tries = evaluation.measured.value("failed_tries", Texts());
       text += evaluation.candidate.substr(0, 1) + " " + std::string(to_string(evaluation.status)) +
               " " + std::to_string(tries.size()) + (tries.empty() ? "" : " " + tries.back()) + "\n";
     }
@@ -258,7 +248,7 @@ TEST_F(EvaluatorTest, WhatMayComeToSomethingElseIsTriedAgainAsOftenAsItIsSaid) {
     const auto name = std::to_string(workers);
     const auto lines = [&](const Retries& retries, const std::string& more) {
       auto text = results(retries, name + more, workers);
-      std::vector<std::string> parts;
+      Texts parts;
       std::istringstream stream(text);
       for (std::string line; std::getline(stream, line);) parts.push_back(line);
       return parts;

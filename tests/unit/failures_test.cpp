@@ -1,16 +1,10 @@
 #include "statistics/failures.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
 #include <iostream>
-#include <limits>
 #include <random>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "places.hpp"
+#include "prelude.hpp"
 #include "store/replicates.hpp"
 #include "table/table.hpp"
 

@@ -1,21 +1,15 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <functional>
-#include <map>
 #include <mutex>
-#include <set>
-#include <string>
 #include <thread>
-
-#include <gtest/gtest.h>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/seed.hpp"
 #include "evaluation/recording_evaluator.hpp"
+#include "prelude.hpp"
 #include "search/objective_set.hpp"
 
 namespace nas::testing {
@@ -126,7 +120,7 @@ class FakeMeasurement : public Measurement {
   std::vector<std::size_t> arrays_;  ///< sizes, those that failed included
   std::atomic<int> measured_{0};
   std::map<std::string, int> times_;
-  std::vector<std::string> order_;
+  Texts order_;
   std::vector<std::size_t> earlier_;
   std::mutex mutex_;
 };

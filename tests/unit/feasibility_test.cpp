@@ -1,9 +1,7 @@
 #include "study/session/feasibility.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/format.hpp"
+#include "prelude.hpp"
 #include "study/session/ranges.hpp"
 #include "unit/data_fixture.hpp"
 #include "unit/widths.hpp"
@@ -88,9 +86,9 @@ TEST(Feasibility, RealGenesThatDecideWhetherThereIsAModelAreDrawn) {
   EXPECT_FALSE(found.whole);
   EXPECT_NEAR(static_cast<double>(found.models), 5000, 250);
   EXPECT_THAT(found.models_text(),
-              ::testing::MatchesRegex("[0-9]+ of 20000 random combinations are models: "
-                                      "2[45]\\.[0-9]+ % to 2[56]\\.[0-9]+ % of the space; others "
-                                      "are rejected, e\\.g\\.: .* is too small"));
+              MatchesRegex("[0-9]+ of 20000 random combinations are models: "
+                           "2[45]\\.[0-9]+ % to 2[56]\\.[0-9]+ % of the space; others "
+                           "are rejected, e\\.g\\.: .* is too small"));
   const auto none = feasibility_of(under({}), kSpace, NarrowOnes(256, 2.0)).value();
   EXPECT_EQ(none.models, 0);
   EXPECT_NO_THROW(none.require_any()) << "what was not drawn may be one";
@@ -167,13 +165,13 @@ TEST(Feasibility, OfALargeSpaceIsAShareWithItsInterval) {
   EXPECT_FALSE(found.whole);
   EXPECT_EQ(found.combinations, 20000);
   EXPECT_NEAR(static_cast<double>(found.passing), 5000, 250);
-  EXPECT_THAT(found.text(), ::testing::MatchesRegex(
-                                "[45][0-9]+ of 20000 random combinations satisfy width <= 32: "
-                                "2[45]\\.[0-9]+ % to 2[56]\\.[0-9]+ % of the space"));
+  EXPECT_THAT(found.text(),
+              MatchesRegex("[45][0-9]+ of 20000 random combinations satisfy width <= 32: "
+                           "2[45]\\.[0-9]+ % to 2[56]\\.[0-9]+ % of the space"));
   const auto none =
       feasibility_of(under({{.quantity = width(), .bound = 31}}), large, Widths()).value();
   EXPECT_NO_THROW(none.require_any()) << "what was not looked at may satisfy it";
-  EXPECT_THAT(none.text(), ::testing::StartsWith("0 of 20000 random combinations"));
+  EXPECT_THAT(none.text(), StartsWith("0 of 20000 random combinations"));
 }
 
 TEST(Feasibility, ABaselineThatBreaksAConstraintIsWarnedOf) {

@@ -2,10 +2,9 @@
 
 #include <charconv>
 #include <clocale>
-#include <limits>
 #include <string_view>
 
-#include <gtest/gtest.h>
+#include "prelude.hpp"
 
 namespace nas {
 namespace {

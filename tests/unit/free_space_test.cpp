@@ -1,14 +1,10 @@
 #include "study/session/free_space.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr std::int64_t kMebi = std::int64_t{1} << 20U;
 

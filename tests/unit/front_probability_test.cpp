@@ -1,17 +1,10 @@
 #include "indicators/front_probability.hpp"
 
-#include <cmath>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/seed.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
-
-using ::testing::DoubleNear;
-using ::testing::ElementsAre;
 
 TEST(FrontProbability, IsCertainWhereEverySeedAgrees) {
   EXPECT_THAT(*front_probability({{{1.0}, {2.0}, {3.0}}, {{1.1}, {2.1}, {3.1}}}),

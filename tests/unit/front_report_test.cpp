@@ -1,14 +1,10 @@
-#include <sstream>
-
 #include "digest_file.hpp"
+#include "prelude.hpp"
 #include "report/text.hpp"
 #include "unit/report_fixture.hpp"
 
 namespace nas {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::size_t count_of(const std::string& text, const std::string& word) {
   std::size_t found = 0;

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <string>
-
 #include "core/error.hpp"
+#include "prelude.hpp"
 #include "unit/forked.hpp"
 
 namespace nas::testing {

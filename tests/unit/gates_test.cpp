@@ -1,17 +1,10 @@
 #include "study/stages/gates.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
 using Numbers = std::vector<double>;
 
 constexpr double kFailed = std::numeric_limits<double>::quiet_NaN();
@@ -57,15 +50,15 @@ nlohmann::json counts(double nll) {
           {{"order", 3}, {"tokens", 10}, {"valid_nll", nll}}};
 }
 
-std::vector<std::string> failed_of(const GatesOutcome& outcome) {
-  std::vector<std::string> names;
+Texts failed_of(const GatesOutcome& outcome) {
+  Texts names;
   for (const auto& gate : outcome.gates) {
     if (!gate.passed) names.push_back(gate.name);
   }
   return names;
 }
 
-using Names = std::vector<std::string>;
+using Names = Texts;
 
 TEST(Gates, ATaskOnWhichAttentionMattersPasses) {
   const auto outcome = judge_gates(good(), counts(1.2), 4e-3);
@@ -115,7 +108,7 @@ TEST(Gates, EachFailsAlone) {
   edge[1].tuned = best_rate({{1e-3, {2.02, 2.02}}, {2e-3, {2.01, 2.01}}, {4e-3, {2.0, 2.0}}}, 4e-3);
   const auto flat = judge_gates(edge, counts(1.2), 4e-3);
   EXPECT_EQ(failed_of(flat), Names{});
-  EXPECT_THAT(flat.gates[5].words, ::testing::EndsWith(" to 0.004, where it matters little"));
+  EXPECT_THAT(flat.gates[5].words, EndsWith(" to 0.004, where it matters little"));
   edge[1].judged = around(0.9);
   EXPECT_THAT(failed_of(judge_gates(edge, counts(1.2), 4e-3)),
               ::testing::Contains("best rate of no mixer inside"))
@@ -125,7 +118,7 @@ TEST(Gates, EachFailsAlone) {
   level[0].tuned.tried[1].second = {0.9, 1.05, 1.2};
   EXPECT_EQ(failed_of(judge_gates(level, counts(1.2), 2e-3)), Names{}) << "not shown to be worse";
   EXPECT_THAT(judge_gates(good(), counts(0.9), 4e-3).verdict(),
-              ::testing::StartsWith("Not passed: better than counts."));
+              StartsWith("Not passed: better than counts."));
 }
 
 TEST(Gates, WhatATaskDoesNotHaveIsNoGate) {
@@ -167,7 +160,7 @@ TEST(Gates, ATaskThatNothingCanImproveFailsRoom) {
             "perplexity 1.05 (1.04 to 1.06), at best 1: no improvement is left");
   EXPECT_THAT(
       full.verdict(),
-      ::testing::StartsWith(
+      StartsWith(
           "Not passed: room. The baseline is close to the best possible perplexity, 1, and no "
           "improvement is left."));
   EXPECT_EQ(failed_of(left(0.07)), Names{}) << "its interval begins at 0.061";
@@ -207,14 +200,13 @@ TEST(Gates, WhereAccuracyIsFirstWordsAndLimitsAreOfAccuracy) {
   const auto models = wrong_answers();
   const auto outcome = judge_gates(models, counts_of_accuracy(0.65), 4e-3, Measure::accuracy);
   EXPECT_EQ(failed_of(outcome), Names{});
-  EXPECT_THAT(
-      outcome.gates[0].words,
-      ::testing::MatchesRegex("accuracy 0\\.70[0-9] \\(0\\.69[0-9] to 0\\.70[0-9]\\) against "
-                              "0\\.40[0-9] \\(.*, n = 8, p < 0\\.001"));
+  EXPECT_THAT(outcome.gates[0].words,
+              MatchesRegex("accuracy 0\\.70[0-9] \\(0\\.69[0-9] to 0\\.70[0-9]\\) against "
+                           "0\\.40[0-9] \\(.*, n = 8, p < 0\\.001"));
   EXPECT_EQ(outcome.gates[3].name, "better than counts");
   EXPECT_THAT(outcome.gates[3].words, HasSubstr("against 0.650 of counts of order 2"))
       << "the best by accuracy";
-  EXPECT_THAT(outcome.gates[9].words, ::testing::StartsWith("learning rate 0.004: accuracy 0.69"));
+  EXPECT_THAT(outcome.gates[9].words, StartsWith("learning rate 0.004: accuracy 0.69"));
   for (const auto& gate : outcome.gates) EXPECT_THAT(gate.words, Not(HasSubstr("perplexity")));
   EXPECT_EQ(failed_of(judge_gates(models, counts_of_accuracy(0.7), 4e-3, Measure::accuracy)),
             Names{"better than counts"});

@@ -1,12 +1,7 @@
 #include "core/hash.hpp"
 
-#include <filesystem>
-#include <fstream>
-
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
@@ -32,11 +27,11 @@ TEST(Sha256, PiecesHashLikeTheWhole) {
 }
 
 TEST(Sha256, HashesAFileLargerThanItsBuffer) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "nas_hash_test";
+  const auto path = fs::path(::testing::TempDir()) / "nas_hash_test";
   const std::string text((1U << 20U) + 17, 'x');
   std::ofstream(path, std::ios::binary) << text;
   EXPECT_EQ(sha256_file(path), sha256(text));
-  std::filesystem::remove(path);
+  fs::remove(path);
 }
 
 TEST(Sha256, MissingFileIsAnInputError) {

@@ -1,25 +1,18 @@
 #include "data/ids.hpp"
 
-#include <algorithm>
-#include <fstream>
 #include <tuple>
-#include <utility>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "core/hash.hpp"
 #include "core/warning.hpp"
 #include "data/corpus_facts.hpp"
 #include "data_fixture.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
 
-namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using Json = nlohmann::json;
 using Ids = std::vector<std::int32_t>;
 using Lines = std::vector<std::int64_t>;
@@ -223,7 +216,7 @@ TEST(Ids, HashDependsOnIdsAndWindowsAndOnNothingElse) {
 TEST(Ids, WarningsOfTheCardAreSaid) {
   Folder folder;
   folder.card["warnings"] = {"first", "second"};
-  std::vector<std::string> said;
+  Texts said;
   const WarningListener listener([&said](const std::string& text) { said.push_back(text); });
   (void)folder.read(2);
   EXPECT_THAT(said, ElementsAre("first", "second"));
@@ -240,15 +233,15 @@ TEST(Ids, WhatIsMissingCutOrAlteredIsNamed) {
   auto [error, path] = changed([](Folder& folder) { fs::remove(folder.path("valid.bin")); });
   EXPECT_EQ(error, path + "valid.bin: cannot be read");
   std::tie(error, path) = changed([](Folder& f) { fs::resize_file(f.path("valid.bin"), 24); });
-  EXPECT_THAT(error, testing::StartsWith(path + "valid.bin: has 24 bytes of SHA-256 "));
+  EXPECT_THAT(error, StartsWith(path + "valid.bin: has 24 bytes of SHA-256 "));
   EXPECT_THAT(error, HasSubstr(" as card.json says: it is cut or altered; prepare it again"));
   std::tie(error, path) = changed([](Folder& f) { fs::resize_file(f.path("valid.bin"), 30); });
-  EXPECT_THAT(error, testing::StartsWith(path + "valid.bin: has 30 bytes of SHA-256 "));
+  EXPECT_THAT(error, StartsWith(path + "valid.bin: has 30 bytes of SHA-256 "));
   for (const auto* name : {"test.bin", "vocabulary.txt"}) {
     std::tie(error, path) = changed([name](Folder& folder) {
       std::fstream(folder.path(name), std::ios::in | std::ios::out | std::ios::binary) << '\3';
     });
-    EXPECT_THAT(error, testing::StartsWith(path + name + ": has ")) << name;
+    EXPECT_THAT(error, StartsWith(path + name + ": has ")) << name;
   }
 }
 

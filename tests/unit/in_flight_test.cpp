@@ -4,14 +4,13 @@
 #include <cstdlib>
 #include <thread>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/durable_file.hpp"
 #include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "unit/forked.hpp"
 
 // Sanitizers ask these for their options, before they are ready for code that they instrument. What a process does about its
@@ -30,17 +29,12 @@ __tsan_default_options() {
 namespace nas::testing {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-
 class InFlightTest : public ::testing::Test {
  protected:
-  [[nodiscard]] std::vector<std::string> endings(const std::string& name) const {
-    return endings_of(file_, name);
-  }
+  [[nodiscard]] Texts endings(const std::string& name) const { return endings_of(file_, name); }
 
   const TemporaryFolder folder_;
-  const std::filesystem::path file_ = folder_.path() / kEndingsFile;
+  const fs::path file_ = folder_.path() / kEndingsFile;
 };
 
 TEST_F(InFlightTest, WhatEndsTheProcessIsNamedWithItsSignal) {
@@ -101,10 +95,10 @@ TEST_F(InFlightTest, NothingIsWrittenThroughALinkAndNobodyIsWaitedFor) {
     });
   };
   const auto other = folder_.write("other.txt", "mine\n");
-  std::filesystem::create_symlink(other, file_);
+  fs::create_symlink(other, file_);
   EXPECT_EQ(crash(), 128 + SIGSEGV);
-  EXPECT_EQ(std::filesystem::file_size(other), 5U);
-  std::filesystem::remove(file_);
+  EXPECT_EQ(fs::file_size(other), 5U);
+  fs::remove(file_);
   ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
   EXPECT_EQ(crash(), 128 + SIGSEGV);
 }
@@ -120,7 +114,7 @@ TEST_F(InFlightTest, WhatEndsOtherwiseIsNotNamed) {
               return raise(SIGSEGV);
             }),
             128 + SIGSEGV);
-  EXPECT_FALSE(std::filesystem::exists(file_));
+  EXPECT_FALSE(fs::exists(file_));
   EXPECT_THAT(endings("a"), IsEmpty());
 }
 
@@ -142,7 +136,7 @@ TEST_F(InFlightTest, OfSeveralThreadsTheOneThatFailsIsNamed) {
 }
 
 TEST_F(InFlightTest, WhereItCannotBeToldNobodyIsBlamed) {
-  const auto fail_elsewhere = [&](const std::vector<std::string>& names) {
+  const auto fail_elsewhere = [&](const Texts& names) {
     const InFlight one(file_, names);
     std::thread([&] {
       const InFlight other(file_, {"other"});

@@ -1,15 +1,8 @@
 #include "indicators/indicators.hpp"
 
-#include <cmath>
-#include <limits>
-#include <map>
-#include <sstream>
-#include <utility>
-
-#include <gtest/gtest.h>
-
 #include "core/seed.hpp"
 #include "indicators/archive.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
@@ -94,9 +87,9 @@ TEST(Archive, HoldsTheFrontOfEverythingInserted) {
   Archive archive;
   const auto points = random_points(300, 3, 11);
   for (std::size_t i = 0; i < points.size(); ++i) archive.insert(std::to_string(i), points[i]);
-  std::vector<std::string> expected;
+  Texts expected;
   for (const auto i : non_dominated(points)) expected.push_back(std::to_string(i));
-  std::vector<std::string> found;
+  Texts found;
   for (const auto& [name, point] : archive.front()) found.push_back(name);
   EXPECT_EQ(found, expected);
   EXPECT_EQ(archive.size(), 300U);

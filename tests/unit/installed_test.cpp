@@ -2,23 +2,15 @@
 
 #include "core/installed.hpp"
 
-#include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <string>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "config/document.hpp"
 #include "config_fixture.hpp"
 #include "places.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
-
-namespace fs = std::filesystem;
-using ::testing::EndsWith;
 
 /// In an empty current folder, here/ of the test's own.
 class InstalledTest : public ConfigTest {

@@ -1,6 +1,6 @@
 #include "evaluation/ledger.hpp"
 
-#include <gtest/gtest.h>
+#include "prelude.hpp"
 
 namespace nas {
 namespace {

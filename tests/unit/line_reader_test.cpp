@@ -3,11 +3,10 @@
 #include <array>
 #include <thread>
 
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {

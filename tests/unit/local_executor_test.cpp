@@ -2,17 +2,14 @@
 
 #include <new>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "core/stop.hpp"
 #include "fake_measurement.hpp"
+#include "prelude.hpp"
 
 namespace nas::testing {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 using Kind = Executor::Event::Kind;
 
@@ -37,8 +34,8 @@ class LocalExecutorTest : public ::testing::TestWithParam<bool> {
     return text;
   }
   /// All that happens from now on: "+a" began, "-a" finished.
-  std::vector<std::string> rest(Executor& executor) {
-    std::vector<std::string> events;
+  Texts rest(Executor& executor) {
+    Texts events;
     while (const auto event = executor.next()) {
       EXPECT_EQ(event->evaluations.size(), event->kind == Kind::finished ? event->ids.size() : 0U);
       events.push_back(told(*event));

@@ -1,17 +1,12 @@
 #include "evaluation/measurement.hpp"
 
-#include <limits>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "fake_measurement.hpp"
+#include "prelude.hpp"
 
 namespace nas::testing {
 namespace {
 
-using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 class TaskJson : public ::testing::Test {

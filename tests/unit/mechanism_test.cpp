@@ -1,23 +1,19 @@
 #include "genotype/mechanism.hpp"
 
-#include <set>
-
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
 #include "paper_components.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
 
-class BothSemantics : public testing::TestWithParam<Semantics> {};
+class BothSemantics : public ::testing::TestWithParam<Semantics> {};
 
 INSTANTIATE_TEST_SUITE_P(, BothSemantics,
-                         testing::Values(Semantics::corrected, Semantics::published),
+                         ::testing::Values(Semantics::corrected, Semantics::published),
                          [](const auto& semantics) {
                            return std::string(to_string(semantics.param));
                          });
@@ -98,7 +94,6 @@ TEST_P(BothSemantics, LabelsAndKeysAreInverse) {
 }
 
 TEST(PaperLabels, AreInThePapersOrder) {
-  using Texts = std::vector<std::string>;
   EXPECT_EQ(paper_labels("similarity"), (Texts{"dot", "multiplicative", "additive", "cosine"}));
   EXPECT_EQ(paper_labels("normalization"), (Texts{"softmax", "sparsemax", "relu_norm", "sigmoid"}));
   EXPECT_EQ(paper_labels("gating"), (Texts{"none", "input_gate", "output_gate", "highway"}));

@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "core/host.hpp"
 #include "data_fixture.hpp"
@@ -8,14 +5,11 @@
 #include "genotype/costs.hpp"
 #include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 #include "unit/paper_components.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 TEST(MemoryNeed, WhatFitsIsAllowedAndWhatDoesNotIsRefusedWithBothFigures) {
   const double largest = largest_memory();

@@ -1,13 +1,11 @@
 #include "genotype/mixer_kind.hpp"
 
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/slots.hpp"
 #include "paper_components.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {

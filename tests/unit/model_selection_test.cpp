@@ -1,12 +1,10 @@
 #include "evaluation/model_selection.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
 
-using ::testing::ElementsAre;
 using Models = std::vector<ScoredModel>;
 
 TEST(ModelsToKeep, OfOneObjectiveAreTheBest) {

@@ -1,16 +1,8 @@
 #include "algorithms/motpe.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <iostream>
-#include <limits>
-#include <map>
-#include <memory>
 #include <numeric>
-#include <set>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pagmo/algorithm.hpp>
 #include <pagmo/problem.hpp>
 #include <pagmo/problems/ackley.hpp>
@@ -21,7 +13,7 @@
 
 #include "asked_batches.hpp"
 #include "core/seed.hpp"
-#include "message_of.hpp"
+#include "prelude.hpp"
 #include "search/algorithm.hpp"
 #include "search/variation.hpp"
 #include "statistics/statistics.hpp"
@@ -29,9 +21,6 @@
 namespace nas {
 namespace {
 
-using ::testing::DoubleNear;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::Pointwise;
 using Vector = std::vector<double>;
 
@@ -338,22 +327,6 @@ TEST(Motpe, GetsNearTheOptimumOfReals) {
   EXPECT_LT(median(found), 0.5 * median(by_chance));
 }
 
-TEST(Motpe, AsksOnlyForWhatIsInBoundsAndIntegral) {
-  for (const auto& landscape : {mixed(), categories(), quality_and_cost()}) {
-    Motpe(options(80), 3).evolve(start(landscape, 10, 3));
-    const auto asked = landscape.asked();
-    EXPECT_EQ(asked.size(), 70U);
-    const std::size_t num_reals = landscape.lower.size() - landscape.num_integers;
-    for (const auto& x : asked) {
-      for (std::size_t gene = 0; gene < x.size(); ++gene) {
-        EXPECT_GE(x[gene], landscape.lower[gene]);
-        EXPECT_LE(x[gene], landscape.upper[gene]);
-        EXPECT_TRUE(gene < num_reals || x[gene] == std::round(x[gene]));
-      }
-    }
-  }
-}
-
 TEST(Motpe, AsksNothingTwiceAndEndsWithTheSpace) {
   // 12 points, one gene of which has one value.
   auto landscape = categories();
@@ -446,16 +419,6 @@ TEST(Motpe, ReturnsTheBestThatWasSeen) {
   for (int i = 0; i < 4; ++i) copies.push_back(Vector(6, i == 3 ? 1 : 0), {i == 3 ? 9.0 : 5.0});
   const auto filled = Motpe(options(4), 1).evolve(copies).get_f();
   EXPECT_EQ(filled, (std::vector<Vector>{{5}, {9}, {5}, {5}}));
-}
-
-TEST(Motpe, SameSeedSameAsksOtherSeedOtherAsks) {
-  const auto asked = [](unsigned seed) {
-    const auto landscape = mixed();
-    Motpe(options(40), seed).evolve(start(landscape, 12, 1));
-    return *landscape.batches;
-  };
-  EXPECT_EQ(asked(7), asked(7));
-  EXPECT_NE(asked(7), asked(8));
 }
 
 TEST(Motpe, ConstantAndFailingObjectivesDoNoHarm) {

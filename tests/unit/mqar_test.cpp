@@ -1,13 +1,7 @@
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <map>
-#include <set>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "data_fixture.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {

@@ -1,17 +1,12 @@
 #include "cli/multirun.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::SizeIs;
-using Words = std::vector<std::string>;
+using Words = Texts;
 
 TEST(Multirun, EveryValueGoesWithEveryOther) {
   const auto parts = multirun({"algorithm.name=evo_ga,nsga2", "training.steps=50", "seed=1..3"});
@@ -47,7 +42,7 @@ TEST(Multirun, WhatIsNoListIsRefused) {
   for (const auto* range : {"1..", "..3", "1.5..2", "1..99999999999999999999",
                             "9223372036854775806..9223372036854775807,1..",
                             "-9223372036854775808..9223372036854775807"}) {
-    EXPECT_THAT(refusal(std::string("seed=") + range), ::testing::HasSubstr("must be FIRST..LAST"));
+    EXPECT_THAT(refusal(std::string("seed=") + range), HasSubstr("must be FIRST..LAST"));
   }
   EXPECT_EQ(multirun({"seed=9223372036854775806..9223372036854775807"}).size(), 2U);
   for (const std::string same : {"1.0", "+1", "0x1", "1e0", "01"}) {
@@ -71,9 +66,7 @@ TEST(Multirun, WhatIsNoListIsRefused) {
 }
 
 TEST(Multirun, TellsAlgorithmsFromOtherSettings) {
-  const auto algorithms = [](const std::vector<std::string>& words) {
-    return compares_algorithms(multirun(words));
-  };
+  const auto algorithms = [](const Texts& words) { return compares_algorithms(multirun(words)); };
   EXPECT_TRUE(algorithms({"training.steps=50", "seed=1..3", "budget.evaluations=9,12"}));
   EXPECT_TRUE(algorithms({"algorithm={name: sga},{name: motpe}", "algorithm.population=4,8"}));
   EXPECT_FALSE(algorithms({"seed=1..3", "training.steps=50,100"}));

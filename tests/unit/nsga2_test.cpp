@@ -1,12 +1,7 @@
 #include "algorithms/nsga2.hpp"
 
-#include <cmath>
 #include <iostream>
-#include <memory>
-#include <set>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pagmo/algorithm.hpp>
 #include <pagmo/algorithms/nsga2.hpp>
 #include <pagmo/problem.hpp>
@@ -16,14 +11,13 @@
 #include <pagmo/utils/multi_objective.hpp>
 
 #include "asked_batches.hpp"
-#include "message_of.hpp"
+#include "prelude.hpp"
 #include "search/algorithm.hpp"
 #include "search/genetic_variation.hpp"
 
 namespace nas {
 namespace {
 
-using ::testing::HasSubstr;
 using Vector = std::vector<double>;
 
 /// A real gene, one that cannot vary, and categories of 4, 3 and 20 options; what is asked is
@@ -204,16 +198,6 @@ TEST(Nsga2, TournamentsGoToTheBetterRankThenToTheLonelier) {
   EXPECT_GT(wins[3], wins[5]);
   EXPECT_GT(wins[4], wins[5]);
   EXPECT_GT(wins[5], wins[6]);
-}
-
-TEST(Nsga2, SameSeedSameAsksOtherSeedOtherAsks) {
-  const auto asked = [](unsigned seed) {
-    const Landscape landscape;
-    Nsga2(options(5), seed).evolve(pagmo::population(landscape, 12, 1));
-    return *landscape.batches;
-  };
-  EXPECT_EQ(asked(7), asked(7));
-  EXPECT_NE(asked(7), asked(8));
 }
 
 TEST(Nsga2, RefusesWhatItCannotDo) {

@@ -1,15 +1,8 @@
 #include "algorithms/nsga3.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <iostream>
-#include <limits>
-#include <memory>
 #include <numeric>
-#include <set>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pagmo/algorithm.hpp>
 #include <pagmo/problem.hpp>
 #include <pagmo/problems/ackley.hpp>
@@ -18,13 +11,12 @@
 #include <pagmo/utils/multi_objective.hpp>
 
 #include "asked_batches.hpp"
-#include "message_of.hpp"
+#include "prelude.hpp"
 #include "search/algorithm.hpp"
 
 namespace nas {
 namespace {
 
-using ::testing::HasSubstr;
 using Vector = std::vector<double>;
 
 /// A real gene, one that cannot vary, and categories of 4, 3, 5 and 2 options; what is asked is
@@ -249,16 +241,6 @@ TEST(Nsga3, KeepsTheFirstFrontOfWhatWasAskedWhereItFits) {
   const auto& front = std::get<0>(sorted).front();
   ASSERT_LT(front.size(), 40U);
   for (const auto i : front) EXPECT_EQ(kept.count(all[i]), 1U);
-}
-
-TEST(Nsga3, SameSeedSameAsksOtherSeedOtherAsks) {
-  const auto asked = [](unsigned seed) {
-    const Landscape landscape;
-    Nsga3(options(5), seed).evolve(pagmo::population(landscape, 12, 1));
-    return *landscape.batches;
-  };
-  EXPECT_EQ(asked(7), asked(7));
-  EXPECT_NE(asked(7), asked(8));
 }
 
 TEST(Nsga3, ConstantObjectivesDoNoHarm) {

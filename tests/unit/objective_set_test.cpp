@@ -1,13 +1,7 @@
 #include "search/objective_set.hpp"
 
-#include <cmath>
-#include <limits>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
-#include "genotype/slots.hpp"
+#include "prelude.hpp"
 #include "study/session/ranges.hpp"
 #include "unit/data_fixture.hpp"
 #include "unit/paper_components.hpp"
@@ -16,7 +10,6 @@
 namespace nas {
 namespace {
 
-using ::testing::ElementsAre;
 using testing::Widths;
 using Evaluations = std::vector<const Evaluation*>;
 
@@ -99,7 +92,7 @@ TEST(ObjectiveSet, WhatIsMeasuredMayBeMeasuredElsewhere) {
   Probe probe;
   const ObjectiveSet set{.objectives = {probe.analytic, chosen("perplexity")},
                          .constraints = {{.quantity = probe.slow, .at_most = true, .bound = 100}}};
-  std::vector<std::string> asked;
+  Texts asked;
   const auto elsewhere = [&](const std::string& name) {
     asked.push_back(name);
     return nlohmann::json{{"value", 7.0}};
@@ -109,7 +102,7 @@ TEST(ObjectiveSet, WhatIsMeasuredMayBeMeasuredElsewhere) {
   set.screen(kSubject, nlohmann::json::object(), evaluation, elsewhere);
   EXPECT_EQ(evaluation.status, Status::ok);
   EXPECT_EQ(evaluation.measured["width_ms"]["value"], 7.0);
-  EXPECT_EQ(asked, std::vector<std::string>{"width_ms"});
+  EXPECT_EQ(asked, Texts{"width_ms"});
   EXPECT_EQ(probe.measured, 0);
   evaluation.measured.clear();
   set.screen(kSubject, {{"width_ms", {{"value", 5.0}}}}, evaluation, elsewhere);
@@ -157,13 +150,13 @@ TEST(ObjectiveSet, ConstraintsOnTrainingAreTestedOnTheMeansOverReplicates) {
   EXPECT_EQ(alone.status, Status::rejected);
   EXPECT_EQ(alone.reason, "accuracy = 0.4, must be >= 0.5");
   EXPECT_EQ(alone.fitness, set.failure());
-  EXPECT_THAT(alone.measured, ElementsAre(::testing::DoubleNear(90, 1e-9)));
+  EXPECT_THAT(alone.measured, ElementsAre(DoubleNear(90, 1e-9)));
   const auto two = set.judge(Evaluations{&evaluation, &lucky});
   EXPECT_EQ(two.status, Status::rejected);
   EXPECT_EQ(two.reason, "accuracy = 0.475, must be >= 0.5 (over 2 replicates)");
   const auto three = set.judge(Evaluations{&evaluation, &lucky, &luckier});
   EXPECT_EQ(three.status, Status::ok);
-  EXPECT_THAT(three.fitness, ElementsAre(::testing::DoubleNear(80, 1e-9)));
+  EXPECT_THAT(three.fitness, ElementsAre(DoubleNear(80, 1e-9)));
   EXPECT_EQ(three.reason, "");
 }
 
@@ -195,7 +188,7 @@ TEST(ObjectiveSet, AFailedReplicateFailsTheCandidateUnlessFailuresAreJudged) {
   judging.objectives[1].range = Range{.best = 0, .worst = 1};
   const auto judged = judging.judge(Evaluations{&good, &diverged});
   EXPECT_EQ(judged.status, Status::ok);
-  EXPECT_THAT(judged.fitness, ElementsAre(::testing::DoubleNear(100, 1e-9), 0.5));
+  EXPECT_THAT(judged.fitness, ElementsAre(DoubleNear(100, 1e-9), 0.5));
   EXPECT_EQ(judging.judge(Evaluations{&diverged}).status, Status::diverged) << "nothing is left";
 
   auto constrained = set;
@@ -204,7 +197,7 @@ TEST(ObjectiveSet, AFailedReplicateFailsTheCandidateUnlessFailuresAreJudged) {
   EXPECT_EQ(constrained.judge(Evaluations{&good, &diverged}).status, Status::ok);
   const auto broken = constrained.judge(Evaluations{&good, &diverged, &lost});
   EXPECT_EQ(broken.status, Status::rejected);
-  EXPECT_THAT(broken.reason, ::testing::StartsWith("divergence_rate = 0.66"));
+  EXPECT_THAT(broken.reason, StartsWith("divergence_rate = 0.66"));
 }
 
 TEST(ObjectiveSet, AReplicateThatWasStoppedEarlyMarksTheCandidate) {
@@ -219,7 +212,7 @@ TEST(ObjectiveSet, AReplicateThatWasStoppedEarlyMarksTheCandidate) {
   EXPECT_EQ(both.status, Status::stopped_early);
   EXPECT_EQ(both.reason,
             "1 of 2 replicates stopped early, replicate 1: nll above the limit at step 20");
-  EXPECT_THAT(both.fitness, ElementsAre(::testing::DoubleNear(100, 1e-9)));
+  EXPECT_THAT(both.fitness, ElementsAre(DoubleNear(100, 1e-9)));
   EXPECT_EQ(set.judge(Evaluations{&stopped}).reason, "nll above the limit at step 20");
 }
 
@@ -256,10 +249,9 @@ TEST(ObjectiveSet, FitnessIsFiniteAndMinimised) {
   set.objectives[1].range = Range{.best = 1, .worst = 0};
   EXPECT_THAT(set.failure(), ElementsAre(1050, 9));
   const auto good = trained(100);
-  EXPECT_THAT(set.judge(Evaluations{&good}).fitness,
-              ElementsAre(::testing::DoubleNear(100, 1e-9), -0.4));
+  EXPECT_THAT(set.judge(Evaluations{&good}).fitness, ElementsAre(DoubleNear(100, 1e-9), -0.4));
   EXPECT_THAT(set.scaled(set.judge(Evaluations{&good}).fitness),
-              ElementsAre(::testing::DoubleNear(0.5, 1e-9), ::testing::DoubleNear(0.6, 1e-9)));
+              ElementsAre(DoubleNear(0.5, 1e-9), DoubleNear(0.6, 1e-9)));
   const auto exploded = trained(1e7);
   EXPECT_NEAR(set.judge(Evaluations{&exploded}).fitness[0], 1e7, 1e-3) << "bad ones differ, too";
   auto absurd = trained(std::numeric_limits<double>::quiet_NaN());

@@ -1,23 +1,17 @@
-#include <algorithm>
-#include <string>
 #include <tuple>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "experiment_fixture.hpp"
+#include "prelude.hpp"
 #include "study/reader/objectives.hpp"
 
 namespace nas {
 namespace {
 
-using testing::HasSubstr;
-
 TEST_F(ExperimentTest, ObjectivesAreKnownOnes) {
   EXPECT_NE(mistakes("objectives: [perplexty]\n").find("did you mean perplexity?"),
             std::string::npos);
   EXPECT_THAT(mistakes("objectives: perplexity,flops\n"),
-              testing::EndsWith("; several must be a list: [perplexity,flops]"));
+              EndsWith("; several must be a list: [perplexity,flops]"));
   EXPECT_EQ(mistakes("objectives: []\n").substr(0, 60),
             "a.yaml:1:13: objectives = [], must be a list of at least one");
   EXPECT_EQ(mistakes("objectives:\n  - flops\n  - {name: flops, context: 64}\n" + kAny),

@@ -1,8 +1,6 @@
 #include "table/outcome.hpp"
 
-#include <cmath>
-
-#include <gtest/gtest.h>
+#include "prelude.hpp"
 
 namespace nas::testing {
 namespace {
@@ -29,42 +27,25 @@ TEST(NumRecycled, CountsByCandidateWhatIsChargedBeyondTheReplicates) {
   EXPECT_EQ(num_recycled(trajectory, 2), 4);
 }
 
-TEST(Truth, OfOneObjectiveIsTheRegretOfWhatLooksBest) {
+/// Of one objective, the regret of what a search believes best.
+TEST(Truth, IsTheRegretOfWhatIsHandedOver) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}, {4.0}});
   EXPECT_EQ(truth.best(), 3.0);
-  EXPECT_EQ(truth.returned({.candidates = {1, 2}, .fitness = {3.5, 3.0}}, Trust::latest), 1.0);
-  EXPECT_EQ(truth.returned({.candidates = {2, 1}, .fitness = {3.6, 3.5}}, Trust::latest), 0.0);
-}
-
-TEST(Truth, TheLatestAnswerCounts) {
-  const auto set = objectives(1);
-  const Truth truth(set, {{5.0}, {3.0}});
-  EXPECT_EQ(truth.returned({.candidates = {0, 1, 0}, .fitness = {1.0, 2.0, 9.0}}, Trust::latest),
-            0.0);
-}
-
-TEST(Truth, TheMeanCountsWhereEachAnswerIsATrainingRunOfItsOwn) {
-  const auto set = objectives(1);
-  const Truth truth(set, {{5.0}, {3.0}});
+  const auto returned = [&](const Trajectory& trajectory, Trust trust) {
+    return truth.returned(trajectory, trust);
+  };
+  EXPECT_EQ(returned({.candidates = {1, 2}, .fitness = {3.5, 3.0}}, Trust::latest), 1.0);
+  EXPECT_EQ(returned({.candidates = {2, 1}, .fitness = {3.6, 3.5}}, Trust::latest), 0.0);
   const Trajectory lucky_at_last{.candidates = {0, 1, 0}, .fitness = {9.0, 2.0, 1.0}};
-  EXPECT_EQ(truth.returned(lucky_at_last, Trust::latest), 2.0);
-  EXPECT_EQ(truth.returned(lucky_at_last, Trust::mean), 0.0);
-}
-
-TEST(Truth, TheBestAnswerCountsWhereThatIsReported) {
-  const auto set = objectives(1);
-  const Truth truth(set, {{5.0}, {3.0}});
+  EXPECT_EQ(returned(lucky_at_last, Trust::latest), 2.0);
+  EXPECT_EQ(returned(lucky_at_last, Trust::mean), 0.0) << "each answer is a training run";
   const Trajectory lucky_at_first{.candidates = {0, 1, 0}, .fitness = {1.0, 2.0, 9.0}};
-  EXPECT_EQ(truth.returned(lucky_at_first, Trust::latest), 0.0);
-  EXPECT_EQ(truth.returned(lucky_at_first, Trust::best_answer), 2.0);
-}
-
-TEST(Truth, OfEqualBeliefsTheFirstAskedForIsHandedOver) {
-  const auto set = objectives(1);
-  const Truth truth(set, {{5.0}, {3.0}});
-  EXPECT_EQ(truth.returned({.candidates = {1, 0}, .fitness = {1.0, 1.0}}, Trust::latest), 0.0);
-  EXPECT_EQ(truth.returned({.candidates = {0, 1}, .fitness = {1.0, 1.0}}, Trust::latest), 2.0);
+  EXPECT_EQ(returned(lucky_at_first, Trust::latest), 0.0);
+  EXPECT_EQ(returned(lucky_at_first, Trust::best_answer), 2.0);
+  // Of equal beliefs the first that was asked for.
+  EXPECT_EQ(returned({.candidates = {1, 0}, .fitness = {1.0, 1.0}}, Trust::latest), 0.0);
+  EXPECT_EQ(returned({.candidates = {0, 1}, .fitness = {1.0, 1.0}}, Trust::latest), 2.0);
 }
 
 /// As a search believes: means are over what was trained and allowed.

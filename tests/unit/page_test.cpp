@@ -1,22 +1,16 @@
 #include "cli/page.hpp"
 
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
-#include <gmock/gmock.h>
 #include <sys/stat.h>
 
 #include "core/durable_file.hpp"
 #include "core/temporary_folder.hpp"
 #include "places.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
-
-namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 class PageTest : public ::testing::Test {
  protected:

@@ -1,16 +1,13 @@
 #include "core/parameters.hpp"
 
-#include <limits>
-
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
 
-using Integer = std::int64_t;
 using Integers = std::vector<std::int64_t>;
-using Texts = std::vector<std::string>;
 
 Setting number(double min, double max) {
   return {.name = "x", .default_value = 0.5, .help = "a number", .min = min, .max = max};

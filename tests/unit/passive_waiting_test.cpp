@@ -1,9 +1,6 @@
 #include "cli/passive_waiting.hpp"
 
-#include <map>
-#include <string>
-
-#include <gtest/gtest.h>
+#include "prelude.hpp"
 
 namespace nas {
 namespace {

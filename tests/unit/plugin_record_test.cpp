@@ -1,20 +1,15 @@
 // Plug-ins of a configuration, and what records say of them.
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "config_fixture.hpp"
 #include "core/plugin.hpp"
 #include "paper_components.hpp"
+#include "prelude.hpp"
 #include "stand_in_plugins.hpp"
 #include "study/reader/experiment.hpp"
 #include "study/session/continuing.hpp"
 
 namespace nas {
 namespace {
-
-using ::testing::HasSubstr;
-using Texts = std::vector<std::string>;
 
 const std::string kFile = std::string(NAS_PLUGINS) + "/plugged.so";
 
@@ -45,7 +40,7 @@ TEST_F(PluginRecordTest, AreLoadedBeforeTheRestIsRead) {
 }
 
 TEST_F(PluginRecordTest, CountFromTheConfigurationThatNamesThem) {
-  std::filesystem::copy_file(kFile, path("beside.so"));
+  fs::copy_file(kFile, path("beside.so"));
   EXPECT_EQ(load("plugins: beside.so\ndata: {corpus: plugged}\n").corpus, "plugged");
 }
 

@@ -3,11 +3,6 @@
 
 #include "core/plugin.hpp"
 
-#include <filesystem>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
@@ -16,17 +11,11 @@
 #include "data/corpus.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/shorthand.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 #include "unit/paper_components.hpp"
 
 namespace nas::testing {
 namespace {
-
-namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 const fs::path kFolder = NAS_PLUGINS;
 

@@ -1,9 +1,7 @@
 #include "evaluation/policy.hpp"
 
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 
 namespace nas::testing {
 namespace {

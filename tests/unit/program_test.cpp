@@ -4,28 +4,22 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <new>
 #include <stdexcept>
 #include <system_error>
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "unit/forked.hpp"
 
 namespace nas {
 namespace {
-
-namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class ProgramMain : public ::testing::Test {
  protected:

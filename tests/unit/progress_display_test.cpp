@@ -1,17 +1,10 @@
 #include "cli/progress_display.hpp"
 
-#include <sstream>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "prelude.hpp"
 #include "report/text.hpp"
 
 namespace nas {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class DisplayTest : public ::testing::Test {
  protected:
@@ -58,12 +51,21 @@ class DisplayTest : public ::testing::Test {
     progress.reused = 2;
     display.update(progress);
   }
+  /// What is written of a small batch.
+  std::string played(ProgressDisplay::Options given) {
+    std::ostringstream out;
+    {
+      ProgressDisplay display(out, std::move(given));
+      play(display);
+    }
+    return out.str();
+  }
   /// What the terminal shows: the lines that were written last.
-  static std::vector<std::string> shown(const std::string& written) {
+  static Texts shown(const std::string& written) {
     const auto end = written.rfind("\x1b[J");
     const auto begin = written.rfind('\r', end) + 1;
     std::istringstream last(written.substr(begin, end - begin));
-    std::vector<std::string> lines;
+    Texts lines;
     for (std::string line; std::getline(last, line);) {
       lines.push_back(line.substr(0, line.find("\x1b[K")));
     }
@@ -138,20 +140,16 @@ TEST_F(DisplayTest, PipedLinesSayEveryFiveMinutesThatTrainingGoesOn) {
 }
 
 TEST_F(DisplayTest, PipedLinesReportEachEvaluationAndGeneration) {
-  std::ostringstream out;
-  {
-    ProgressDisplay display(out, options(false));
-    play(display);
-  }
-  EXPECT_THAT(out.str(), HasSubstr("trained label of x seed 1: perplexity 81.23 (5 s)\n"));
-  EXPECT_THAT(out.str(), HasSubstr("trained label of y seed 1: diverged, not finite (10 s)\n"));
+  const auto said = played(options(false));
+  EXPECT_THAT(said, HasSubstr("trained label of x seed 1: perplexity 81.23 (5 s)\n"));
+  EXPECT_THAT(said, HasSubstr("trained label of y seed 1: diverged, not finite (10 s)\n"));
   // 6 asks to come, half of them trainings of 6.25 s to 8.75 s on two workers.
   EXPECT_THAT(
-      out.str(),
+      said,
       HasSubstr(
           "generation 0 done: 4/10 asked, 9.5 to 13 s left, 2 trained, 1 failed, 2 known, gen 1/2, "
           "10 s elapsed, best 81.23 label of x\n"));
-  EXPECT_THAT(out.str(), Not(HasSubstr("\r")));
+  EXPECT_THAT(said, Not(HasSubstr("\r")));
 }
 
 TEST_F(DisplayTest, SeveralObjectivesShowTheHypervolume) {
@@ -171,15 +169,11 @@ TEST_F(DisplayTest, SeveralObjectivesShowTheHypervolume) {
 }
 
 TEST_F(DisplayTest, UnknownLengthHasNoTimeLeft) {
-  std::ostringstream out;
-  {
-    auto unknown = options(false);
-    unknown.expected_asks = 0;
-    ProgressDisplay display(out, unknown);
-    play(display);
-  }
-  EXPECT_THAT(out.str(), HasSubstr("generation 0 done: 4 asked, "));
-  EXPECT_THAT(out.str(), Not(HasSubstr("left")));
+  auto unknown = options(false);
+  unknown.expected_asks = 0;
+  const auto said = played(unknown);
+  EXPECT_THAT(said, HasSubstr("generation 0 done: 4 asked, "));
+  EXPECT_THAT(said, Not(HasSubstr("left")));
 }
 
 TEST_F(DisplayTest, TimeLeftIsThatOfTheBudgetWhereItEndsTheSearchFirst) {
@@ -304,7 +298,7 @@ TEST_F(DisplayTest, CountsAndTimeLeftComeFirstInEveryWidth) {
   const std::string counts = "48/93 asked, 3 h left, 0 trained";
   const std::string elapsed = "8 min 20 s elapsed";
   const std::string state = "step 1,200/5,000, loss 5.10";
-  const std::vector<std::pair<int, std::vector<std::string>>> expected{
+  const std::vector<std::pair<int, Texts>> expected{
       {130,
        {counts + ", 6 known, gen 5/10, " + elapsed,
         "best 99.00 label of earlier | label of a_rather_long_name|of|a|mechanism|1 + 11 more: " +
@@ -488,15 +482,13 @@ TEST_F(StageTest, RewritesTwoLinesOfATerminalAndEndsThem) {
     width_ = 33;
     ProgressDisplay display(out_, stage(true));
     start(display, ok_);
-    EXPECT_EQ(shown(out_.str()),
-              (std::vector<std::string>{"re-test 0/4, 0 s elapsed", "label of one: training"}));
+    EXPECT_EQ(shown(out_.str()), (Texts{"re-test 0/4, 0 s elapsed", "label of one: training"}));
     now_ += 10;
     finish(display, ok_, 1);
-    EXPECT_EQ(shown(out_.str()),
-              (std::vector<std::string>{"re-test 1/4, 30 s left", "label of one seed 3"}));
+    EXPECT_EQ(shown(out_.str()), (Texts{"re-test 1/4, 30 s left", "label of one seed 3"}));
     out_.str("");
     display.group_ended({.lines = {"one: between 1 % better and 2 % worse, goes on"}, .total = 4});
-    EXPECT_THAT(out_.str(), ::testing::StartsWith("\rone: between 1 % better and 2 %\x1b[K\n"));
+    EXPECT_THAT(out_.str(), StartsWith("\rone: between 1 % better and 2 %\x1b[K\n"));
     EXPECT_THAT(out_.str(), HasSubstr("\x1b[K\nre-test 1/4, "));
   }
   EXPECT_EQ(out_.str().back(), '\n');

@@ -1,22 +1,17 @@
 #include "search/promotion.hpp"
 
-#include <algorithm>
 #include <numeric>
 #include <random>
-#include <set>
-
-#include <gmock/gmock.h>
 
 #include "core/error.hpp"
 #include "core/seed.hpp"
-#include "message_of.hpp"
+#include "prelude.hpp"
 #include "search/rungs.hpp"
 
 namespace nas {
 
 namespace {
 
-using ::testing::ElementsAre;
 using Order = std::vector<std::size_t>;
 
 constexpr Spread kSpreads[] = {Spread::crowding, Spread::epsilon_net};

@@ -1,29 +1,24 @@
 #include "evaluation/racing.hpp"
 
-#include <cmath>
 #include <csignal>
 #include <iostream>
 #include <numbers>
 #include <optional>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pagmo/algorithms/nsga2.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/fault.hpp"
+#include "prelude.hpp"
 #include "unit/evaluator_fixture.hpp"
 #include "unit/forked_search.hpp"
 
 namespace nas::testing {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::Each;
-using ::testing::ElementsAre;
 using ::testing::Ge;
-using ::testing::IsEmpty;
 using ::testing::Le;
 
 /// @param replicates  an empty one has failed.

@@ -1,11 +1,8 @@
 #include "study/stages/rates.hpp"
 
-#include <cmath>
-#include <limits>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "prelude.hpp"
 
 namespace nas {
 namespace {

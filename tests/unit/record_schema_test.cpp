@@ -1,12 +1,9 @@
 #include "report/record_schema.hpp"
 
-#include <algorithm>
-
-#include <gtest/gtest.h>
-
 #include "genotype/component.hpp"
 #include "genotype/slots.hpp"
 #include "paper_components.hpp"
+#include "prelude.hpp"
 #include "search/objective.hpp"
 
 namespace nas {
@@ -37,10 +34,10 @@ const nlohmann::json& named(const nlohmann::json& list, const char* key, const s
 
 TEST(RecordSchema, HasEveryGeneInTheOrderOfAName) {
   const auto genes = record_schema(Semantics::corrected, paper_space()).at("genes");
-  std::vector<std::string> names;
+  Texts names;
   for (const auto& gene : genes) names.push_back(gene.at("name"));
-  EXPECT_EQ(names, (std::vector<std::string>{"similarity", "normalization", "gating", "temperature",
-                                             "bias", "attention_dropout"}));
+  EXPECT_EQ(names, (Texts{"similarity", "normalization", "gating", "temperature", "bias",
+                          "attention_dropout"}));
   EXPECT_EQ(named(genes, "name", "temperature").at("vanilla"), (nlohmann::json{"fixed", "sqrt_d"}));
   EXPECT_FALSE(genes.back().contains("options")) << "a number";
 }
@@ -72,10 +69,9 @@ TEST(RecordSchema, SaysWhatAnAddedComponentVoids) {
 
 TEST(RecordSchema, SaysOfWhichKindAGeneIsAndWhatItIsByDefault) {
   const auto genes = record_schema(Semantics::corrected, paper_space()).at("genes");
-  std::vector<std::string> kinds;
+  Texts kinds;
   for (const auto& gene : genes) kinds.push_back(gene.at("kind"));
-  EXPECT_EQ(kinds, (std::vector<std::string>{"component", "component", "component", "component",
-                                             "word", "number"}));
+  EXPECT_EQ(kinds, (Texts{"component", "component", "component", "component", "word", "number"}));
   EXPECT_EQ(named(genes, "name", "similarity").at("default"), "dot");
   EXPECT_EQ(named(genes, "name", "temperature").at("default"), "fixed");
   EXPECT_EQ(named(genes, "name", "bias").at("default"), "bias");

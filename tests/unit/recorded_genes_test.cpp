@@ -1,16 +1,12 @@
 #include "report/recorded_genes.hpp"
 
-#include <sstream>
-
 #include "digest_file.hpp"
+#include "prelude.hpp"
 #include "report/text.hpp"
 #include "unit/report_fixture.hpp"
 
 namespace nas {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class RecordedGenesTest : public ReportTest {};
 

@@ -1,16 +1,9 @@
 #include "evaluation/recording_evaluator.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <map>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pagmo/algorithms/sga.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,13 +11,12 @@
 #include "algorithms/evo_ga.hpp"
 #include "core/fault.hpp"
 #include "core/stop.hpp"
+#include "prelude.hpp"
 #include "unit/evaluator_fixture.hpp"
 #include "unit/forked_search.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::ElementsAre;
 
 TEST_F(EvaluatorTest, ReuseAnswersByTheFirstEvaluation) {
   const Run run(folder_ / "s.sqlite");
@@ -61,7 +53,7 @@ TEST_F(EvaluatorTest, ReplicateAnswersTheMeanSoFar) {
 
 TEST_F(EvaluatorTest, WhatBelongsToAFinishedMeasurementIsDoneAfterItIsCommitted) {
   const auto file = folder_ / "s.sqlite";
-  std::vector<std::string> seen;
+  Texts seen;
   {
     const Run run(file);
     run.fake->array_width_ = 2;

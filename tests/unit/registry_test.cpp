@@ -1,8 +1,6 @@
 #include "core/registry.hpp"
 
-#include <gtest/gtest.h>
-
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
@@ -27,9 +25,7 @@ TEST(Registry, MakesWhatIsRegistered) {
   EXPECT_FALSE(registry.contains("thrice"));
 }
 
-TEST(Registry, SortsItsKeys) {
-  EXPECT_EQ(numbers().keys(), (std::vector<std::string>{"square", "twice"}));
-}
+TEST(Registry, SortsItsKeys) { EXPECT_EQ(numbers().keys(), (Texts{"square", "twice"})); }
 
 TEST(Registry, NamesKnownKeysAndTheNearest) {
   const auto registry = numbers();

@@ -1,15 +1,13 @@
 #include "algorithms/regularized_evolution.hpp"
 
-#include <algorithm>
-#include <functional>
-#include <memory>
 #include <numeric>
 #include <stdexcept>
 
-#include <gtest/gtest.h>
 #include <pagmo/algorithm.hpp>
 #include <pagmo/population.hpp>
 #include <pagmo/problem.hpp>
+
+#include "prelude.hpp"
 
 namespace nas {
 namespace {

@@ -1,20 +1,16 @@
 #include "table/replay.hpp"
 
-#include <set>
 #include <stdexcept>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "small_table.hpp"
 
 namespace nas {
 namespace {
 
 using namespace testing;
-using ::testing::ElementsAre;
 using ::testing::IsSubsetOf;
 using ::testing::UnorderedElementsAre;
 

@@ -1,21 +1,15 @@
-#include <filesystem>
-#include <string>
-
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/host.hpp"
+#include "prelude.hpp"
 #include "store/writer_lock.hpp"
-#include "unit/message_of.hpp"
 #include "unit/report_fixture.hpp"
 
 namespace nas {
 namespace {
-
-namespace fs = std::filesystem;
 
 class ReportFilesTest : public ReportTest {
  protected:

@@ -1,31 +1,22 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
 #include <initializer_list>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
 
 namespace nas {
 
-inline void expect_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const auto& some : words) EXPECT_THAT(text, ::testing::HasSubstr(some));
+inline void expect_words(const std::string& text, const Texts& words) {
+  for (const auto& some : words) EXPECT_THAT(text, HasSubstr(some));
 }
-inline void expect_no_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const auto& some : words) EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr(some)));
+inline void expect_no_words(const std::string& text, const Texts& words) {
+  for (const auto& some : words) EXPECT_THAT(text, Not(HasSubstr(some)));
 }
 /// Lines of a table, each a regular expression.
-inline void expect_rows(const std::string& text, const std::vector<std::string>& rows) {
+inline void expect_rows(const std::string& text, const Texts& rows) {
   for (const auto& row : rows) EXPECT_THAT(text, ::testing::ContainsRegex(row));
 }
 
@@ -72,8 +63,8 @@ inline Evaluation evaluation(const std::string& id, double perplexity,
   return made;
 }
 
-inline Ask ask(std::int64_t number, std::int64_t batch, const std::vector<std::string>& ids,
-               double fitness, bool reused = false, const std::string& genotype = "") {
+inline Ask ask(std::int64_t number, std::int64_t batch, const Texts& ids, double fitness,
+               bool reused = false, const std::string& genotype = "") {
   return {.number = number,
           .batch = batch,
           .genotype = genotype.empty() ? "g" + ids.front() : genotype,
@@ -134,7 +125,7 @@ class ReportTest : public ::testing::Test {
   }
 
   const TemporaryFolder temporary_;
-  std::filesystem::path folder_ = temporary_.path();
+  fs::path folder_ = temporary_.path();
   std::unique_ptr<Store> store_ = std::make_unique<Store>(folder_ / "store.sqlite");
 
  private:

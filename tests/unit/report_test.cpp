@@ -1,10 +1,7 @@
-#include <algorithm>
-#include <cmath>
-#include <sstream>
-
 #include "core/durable_file.hpp"
 #include "digest_file.hpp"
 #include "places.hpp"
+#include "prelude.hpp"
 #include "report/text.hpp"
 #include "report/verdict.hpp"
 #include "search/algorithm.hpp"
@@ -12,10 +9,6 @@
 
 namespace nas {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST_F(ReportTest, TheBaselineHasAllSeedsThatTheSearchGaveIt) {
   const auto before = run_with("baseline", {{"evaluations", {"a"}}, {"fitness", {70.0}}});
@@ -309,7 +302,7 @@ TEST_F(ReportTest, ListedMechanismsAreComparedWithoutASearch) {
          {"verdict", "candidate m is better."}}}});
   EXPECT_TRUE(run.listed());
   const auto text = closing_table(run);
-  EXPECT_THAT(text, ::testing::StartsWith("2 evaluated, 0 failures; 5 s of training\n"));
+  EXPECT_THAT(text, StartsWith("2 evaluated, 0 failures; 5 s of training\n"));
   expect_words(text, {"\ntrained on 3 fresh seeds; 95 % intervals", "\ncandidate m is better.\n"});
   expect_rows(text,  // all objectives, since no table of a search has the others
               {"listed  candidate m +84.00 \\(83.00 to 85.00\\) +7.00 +85.00 \\(83.00 to 87.00\\)",
@@ -449,7 +442,7 @@ TEST_F(ReportTest, NoTextOfAStoreIsSql) {
 }
 
 struct CsvCase {
-  std::vector<std::string> fields;
+  Texts fields;
   std::string line;
 };
 class CsvLineTest : public ::testing::TestWithParam<CsvCase> {};
@@ -500,14 +493,13 @@ TEST_F(ReportTest, BeliefInARetrainedCandidateIsTheMeanOfItsAnswersSoFar) {
 
 TEST_F(ReportTest, AnAskSaysWhatItAskedForAndWhatTheSearchHadSpentByThen) {
   const RunSummary run(*store_);
-  std::vector<std::string> told;
+  Texts told;
   for (const auto& one : run.asks) {
     told.push_back(std::string(one.candidate) + " " + std::to_string(one.trainings) + " " +
                    std::to_string(static_cast<int>(10 * one.seconds)));
   }
-  EXPECT_EQ(told,
-            (std::vector<std::string>{"candidate a 1 25", "candidate b 2 50", "candidate a 2 50",
-                                      "candidate c 3 75", "candidate d 4 100"}));
+  EXPECT_EQ(told, (Texts{"candidate a 1 25", "candidate b 2 50", "candidate a 2 50",
+                         "candidate c 3 75", "candidate d 4 100"}));
   const auto asks = run.asks_by_id();
   EXPECT_EQ(asks.at("a"), (std::vector<const AnsweredAsk*>{&run.asks[0], &run.asks[2]}));
   EXPECT_FALSE(asks.contains("v"));
@@ -525,7 +517,7 @@ TEST_F(ReportTest, FileOfADigestHasALineABlock) {
   expect_rows(text,
               {"\n\"schema\": 1,\n", "\n\"asks\": \\[\n.\"columns\":.\"batch\":[^\n]*}\n\\],\n"});
   EXPECT_LT(text.find("\"schema\""), text.find("\"asks\"")) << "short ones first";
-  EXPECT_THAT(text, ::testing::EndsWith("\n\"rejected\": []\n}\n"));
+  EXPECT_THAT(text, EndsWith("\n\"rejected\": []\n}\n"));
 }
 
 TEST_F(ReportTest, IdentitiesAreHeldWithoutNamesAndExportedWithThem) {
@@ -582,7 +574,7 @@ TEST_F(ReportTest, EveryColumnIsDocumented) {
   const RunSummary run(*store_);
   const auto csv = evaluations_csv(run);
   std::istringstream header(csv.substr(0, csv.find('\r')));
-  std::vector<std::string> names;
+  Texts names;
   for (std::string column; std::getline(header, column, ',');) {
     for (const auto* end : {"_mean", "_standard_error"}) {
       if (column.ends_with(end)) column = end;

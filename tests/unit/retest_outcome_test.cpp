@@ -1,19 +1,11 @@
 #include "report/retest_outcome.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "prelude.hpp"
 #include "report/verdict.hpp"
 
 namespace nas {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
 using Numbers = std::vector<double>;
 
 /// Perplexity by training, and with `several` a cost by formula.
@@ -112,7 +104,7 @@ TEST(RetestOutcome, BaselineAndControlHaveOneP) {
   ASSERT_LT(among(Role::control).against_baseline->p_holm, 0.05);
   ASSERT_GT(among(Role::baseline).against_control->p_holm, 0.05) << "of more comparisons";
   EXPECT_THAT(verdict(outcome),
-              ::testing::StartsWith("The baseline is better than every control, than the first"));
+              StartsWith("The baseline is better than every control, than the first"));
 }
 
 TEST(RetestOutcome, ControlsAreSpokenOfFirst) {
@@ -133,18 +125,17 @@ TEST(RetestOutcome, ControlsAreSpokenOfFirst) {
   EXPECT_FALSE(behind.candidates[4].against_control);
   EXPECT_FALSE(behind.candidates[4].non_dominated_probability) << "no search returns a control";
   EXPECT_THAT(verdict(behind),
-              ::testing::StartsWith("A control, the second, is better than the baseline by "));
+              StartsWith("A control, the second, is better than the baseline by "));
   EXPECT_THAT(
       verdict(behind),
       HasSubstr("Neither of the two mechanisms is shown to be better than that control. the "
                 "like is better than the baseline by "));
   EXPECT_THAT(verdict(judged(1.0, 1.3)),
-              ::testing::StartsWith("The baseline is not shown to be better than a control, the "
-                                    "first: "));
+              StartsWith("The baseline is not shown to be better than a control, the "
+                         "first: "));
   // Ahead of all of them.
   const auto ahead = verdict(judged(1.2, 1.1));
-  EXPECT_THAT(ahead, ::testing::StartsWith(
-                         "The baseline is better than every control, than the second by "));
+  EXPECT_THAT(ahead, StartsWith("The baseline is better than every control, than the second by "));
   EXPECT_THAT(ahead, HasSubstr("Both mechanisms are shown to be better than that control."));
   const auto mixed = judge({good, retested(Role::top, "bad", {96}, times(1.1, kBaseline, 0.002)),
                             plain, retested(Role::control, "first", {}, times(0.98, kBaseline))},
@@ -254,9 +245,9 @@ TEST(RetestOutcome, EachListedMechanismIsSaidWithItsSize) {
                               retested(Role::baseline, "plain", {}, kBaseline)},
                              objectives(), 0.95);
   const auto text = verdict(outcome);
-  EXPECT_THAT(text, ::testing::StartsWith(
-                        "Neither of the two is shown to differ from the baseline with 5 seeds. the "
-                        "one is 2.5 % better, between 6.4 % better and 1.6 % worse; about "));
+  EXPECT_THAT(
+      text, StartsWith("Neither of the two is shown to differ from the baseline with 5 seeds. the "
+                       "one is 2.5 % better, between 6.4 % better and 1.6 % worse; about "));
   EXPECT_THAT(text, HasSubstr("the two is 1.6 % worse, between 2.5 % better and 5.8 % worse; "));
   // Corrected for two comparisons, with a power of 0.8.
   const auto& one = outcome.candidates[0].against_baseline->paired.difference;
@@ -300,13 +291,13 @@ TEST(RetestOutcome, SeedsThatAreAddedUntilADecisionHaveItsIntervals) {
   const auto so_far = [&](std::size_t i) {
     return progress_text(outcome, outcome.candidates[i], true);
   };
-  EXPECT_THAT(so_far(0), ::testing::MatchesRegex("the good: between [0-9.]+ % better and [0-9.]+ % "
-                                                 "better after 6 seeds, decided: better"));
-  EXPECT_THAT(so_far(1), ::testing::EndsWith(" after 20 seeds, decided: within 3.0 %"));
-  EXPECT_THAT(so_far(2), ::testing::MatchesRegex("the open: between [0-9.]+ % better and [0-9.]+ % "
-                                                 "worse after 20 seeds, goes on"));
+  EXPECT_THAT(so_far(0), MatchesRegex("the good: between [0-9.]+ % better and [0-9.]+ % "
+                                      "better after 6 seeds, decided: better"));
+  EXPECT_THAT(so_far(1), EndsWith(" after 20 seeds, decided: within 3.0 %"));
+  EXPECT_THAT(so_far(2), MatchesRegex("the open: between [0-9.]+ % better and [0-9.]+ % "
+                                      "worse after 20 seeds, goes on"));
   EXPECT_THAT(progress_text(outcome, outcome.candidates[2], false),
-              ::testing::EndsWith(" after 20 seeds, not decided"));
+              EndsWith(" after 20 seeds, not decided"));
 }
 
 /// Runs near 100 of which some end at 200, where models end that need no attention.
@@ -369,9 +360,9 @@ TEST(RetestOutcome, RatesAndFurtherDifferencesAreSaid) {
                 "rate may lie beyond those tried, for the good (0.016)."));
   EXPECT_EQ(to_record(outcome)["candidates"][0]["learning_rate"], 0.016);
   outcome.at_one_rate = true;
-  EXPECT_THAT(verdict(outcome), ::testing::StartsWith("All are trained at one learning rate."));
+  EXPECT_THAT(verdict(outcome), StartsWith("All are trained at one learning rate."));
   outcome.seen_before = "Seen.";
-  EXPECT_THAT(verdict(outcome), ::testing::EndsWith("Seen."));
+  EXPECT_THAT(verdict(outcome), EndsWith("Seen."));
 }
 
 TEST(RetestOutcome, AllComparisonsOfAVerdictAreCorrectedTogether) {

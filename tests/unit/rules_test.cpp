@@ -1,12 +1,9 @@
 #include "study/reader/rules.hpp"
 
-#include <algorithm>
 #include <ostream>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "experiment_fixture.hpp"
+#include "prelude.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
 #include "widths.hpp"
@@ -14,20 +11,18 @@
 namespace nas {
 namespace {
 
-using ::testing::HasSubstr;
-
 /// A configuration, and what is said of it: all of it where it begins with a place, else a part;
 /// nothing where it is right.
 struct Case {
   std::string text;
   std::string said;
-  std::vector<std::string> overrides{};
+  Texts overrides{};
 };
 
 void PrintTo(const Case& one, std::ostream* out) { *out << one.text; }
 
 /// A problem that trains nothing.
-void add_problem(const std::string& key, const std::vector<std::string>& sections) {
+void add_problem(const std::string& key, const Texts& sections) {
   problems().add({.key = key,
                   .summary = "answers by formula",
                   .settings = {{.name = "mode",
@@ -376,8 +371,8 @@ TEST_P(Rules, SayWhereWhatWasGivenAndWhatIsAllowed) {
 }
 
 /// What a rule says without what it fills in.
-std::vector<std::string> pieces_of(std::string_view text) {
-  std::vector<std::string> pieces;
+Texts pieces_of(std::string_view text) {
+  Texts pieces;
   while (!text.empty()) {
     const auto open = std::min(text.find('{'), text.size());
     pieces.emplace_back(text.substr(0, open));
@@ -462,7 +457,7 @@ TEST_F(RuleTable, SaysWhatHasNoEffectBesideAnother) {
 }
 
 TEST_F(RuleTable, DescribesWhatASettingMustBe) {
-  EXPECT_THAT(rules_of("model.width"), ::testing::ElementsAre("must be a multiple of model.heads"));
+  EXPECT_THAT(rules_of("model.width"), ElementsAre("must be a multiple of model.heads"));
   EXPECT_THAT(rules_of("evaluation.repeated"),
               ::testing::Contains("must be reuse where evaluation.racing_replicates: races decide "
                                   "what is evaluated again"));

@@ -1,6 +1,6 @@
 #include "core/run_program.hpp"
 
-#include <gtest/gtest.h>
+#include "prelude.hpp"
 
 namespace nas {
 namespace {

@@ -1,16 +1,10 @@
-#include <algorithm>
-#include <cmath>
 #include <condition_variable>
 #include <csignal>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <random>
-#include <set>
 #include <stdexcept>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pagmo/problem.hpp>
 #include <pagmo/problems/zdt.hpp>
 #include <sys/wait.h>
@@ -19,6 +13,7 @@
 #include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
 #include "evaluation/virtual_order.hpp"
+#include "prelude.hpp"
 #include "search/algorithm.hpp"
 #include "search/conversation.hpp"
 #include "search/search.hpp"
@@ -32,10 +27,6 @@
 
 namespace nas::testing {
 namespace {
-
-namespace fs = std::filesystem;
-using Integer = std::int64_t;
-using ::testing::ElementsAre;
 
 /// Searches by rungs at steps 10 and 20 of 40, on the stepping measurement.
 class SearchByRungs : public AsynchronousSearch {

@@ -1,12 +1,10 @@
 #include "cli/running_trainings.hpp"
 
-#include <sstream>
 #include <tuple>
-
-#include <gtest/gtest.h>
 
 #include "cli/status_lines.hpp"
 #include "core/terminal.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {

@@ -1,17 +1,13 @@
 #include "table/search_pool.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <numeric>
 #include <stdexcept>
-#include <string>
 #include <thread>
-
-#include <gtest/gtest.h>
 
 #include "core/error.hpp"
 #include "core/stop.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 
 namespace nas::testing {
 namespace {

@@ -1,14 +1,9 @@
 #include "genotype/search_space.hpp"
 
-#include <cmath>
-#include <set>
-
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/slots.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {

@@ -1,11 +1,5 @@
 #include "search/search.hpp"
 
-#include <algorithm>
-#include <limits>
-#include <map>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <pagmo/algorithms/nsga2.hpp>
 #include <pagmo/algorithms/null_algorithm.hpp>
 #include <pagmo/population.hpp>
@@ -14,6 +8,7 @@
 #include "algorithms/evo_ga.hpp"
 #include "core/fault.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "search/algorithm.hpp"
 #include "search/synthetic.hpp"
 #include "unit/fake_measurement.hpp"
@@ -21,7 +16,6 @@
 namespace nas::testing {
 namespace {
 
-using ::testing::ElementsAre;
 using Vector = std::vector<double>;
 
 /// Asks for the same decision vectors as often as it is told, one batch each, and notes the
@@ -243,7 +237,7 @@ TEST_F(SearchTest, WhatWasStoppedEarlyIsNeverTheBest) {
 }
 
 TEST_F(SearchTest, EncodingsShareTheirInitialPopulation) {
-  std::vector<std::string> genotypes[3];
+  Texts genotypes[3];
   for (const auto encoding : {Encoding::integers, Encoding::relaxed, Encoding::scores}) {
     const TemporaryFolder folder;
     Store store(folder.path() / "store.sqlite", Store::Mode::write_cheap);

@@ -1,10 +1,6 @@
 #include "core/seed.hpp"
 
-#include <cmath>
-#include <set>
-#include <vector>
-
-#include <gtest/gtest.h>
+#include "prelude.hpp"
 
 namespace nas {
 namespace {

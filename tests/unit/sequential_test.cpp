@@ -1,10 +1,6 @@
 #include "statistics/sequential.hpp"
 
-#include <cmath>
-#include <limits>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
@@ -80,7 +76,7 @@ TEST(Anytime, PairsThatDifferByTheSameAreWithinByTheirSigns) {
 TEST(Anytime, GroupsGrowByAQuarter) {
   std::vector<std::int64_t> groups{kFirstSeeds};
   while (groups.back() < 20) groups.push_back(next_seeds(groups.back(), 20));
-  EXPECT_THAT(groups, ::testing::ElementsAre(4, 6, 8, 10, 12, 15, 18, 20));
+  EXPECT_THAT(groups, ElementsAre(4, 6, 8, 10, 12, 15, 18, 20));
 }
 
 TEST(SeedsNeeded, ShowADifferenceOfThatSize) {

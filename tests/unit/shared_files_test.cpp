@@ -5,13 +5,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdarg>
-#include <fstream>
-#include <memory>
-#include <vector>
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -22,9 +17,9 @@
 #include "core/host.hpp"
 #include "core/temporary_folder.hpp"
 #include "core/warning.hpp"
+#include "prelude.hpp"
 #include "store/database.hpp"
 #include "store/writer_lock.hpp"
-#include "unit/message_of.hpp"
 
 namespace {
 
@@ -62,11 +57,6 @@ extern "C" int statfs(const char* /*file*/, struct statfs* system) noexcept {
 namespace nas::testing {
 namespace {
 
-namespace fs = std::filesystem;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
-
 constexpr DatabaseKind kKind{.name = "store",
                              .application_id = 7,
                              .version = 1,
@@ -88,7 +78,7 @@ class SharedFilesTest : public ::testing::Test {
   const TemporaryFolder temporary_;
   fs::path folder_ = temporary_.path();
   fs::path file_ = folder_ / "store.sqlite";
-  std::vector<std::string> warnings_;
+  Texts warnings_;
   WarningListener listener_{[this](const std::string& text) { warnings_.push_back(text); }};
 };
 

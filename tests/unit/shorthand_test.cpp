@@ -1,29 +1,16 @@
 #include "genotype/shorthand.hpp"
 
-#include <sstream>
-#include <utility>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
 #include "genotype/slots.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 #include "unit/paper_components.hpp"
 
 namespace nas {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-
-using Words = std::vector<std::string>;
+using Words = Texts;
 
 const Architecture kFrame{};  // of 2 layers
 
@@ -111,8 +98,8 @@ TEST(Shorthand, NothingIsKnownThatNoModuleComputes) {
       why = error.what();
     }
     // It can be built, or belongs to another mixer, which is said.
-    EXPECT_THAT(why, testing::AnyOf("", HasSubstr("it belongs to mixer"), HasSubstr("must rotate"),
-                                    HasSubstr("must divide")))
+    EXPECT_THAT(why, ::testing::AnyOf("", HasSubstr("it belongs to mixer"),
+                                      HasSubstr("must rotate"), HasSubstr("must divide")))
         << word;
     ++count;
   }

@@ -1,17 +1,11 @@
 // One word for each thing: what is shown is the name that is stored; other words are read.
 
-#include <map>
-#include <set>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-
 #include "cli/describe.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/slots.hpp"
+#include "prelude.hpp"
 #include "unit/paper_components.hpp"
 
 namespace nas {
@@ -42,9 +36,9 @@ TEST_P(Vocabulary, ShowsEachComponentByItsKey) {
     std::map<std::string, int> times;
     for (const auto& key : components().keys(slot->name)) {
       // As published, some keys are words for another component, which is shown then.
-      const auto meant = component_key(GetParam(), slot->name, key);
-      const auto text = "|" + shown(slot->name, key) + "|";
-      EXPECT_THAT(text, testing::HasSubstr("|" + meant + "|"));
+      const auto meant = component_key(GetParam(), slot.name, key);
+      const auto text = "|" + shown(slot.name, key) + "|";
+      EXPECT_THAT(text, HasSubstr("|" + meant + "|"));
       if (meant == key) ++times[text];
     }
     for (const auto& [text, count] : times) EXPECT_EQ(count, 1) << text;
@@ -52,14 +46,14 @@ TEST_P(Vocabulary, ShowsEachComponentByItsKey) {
 }
 
 TEST_P(Vocabulary, ReadsThePapersWordsAndShowsThemNot) {
-  for (const auto* slot : paper_slots()) {
-    if (!slot->is_component()) continue;
-    for (const auto& word : paper_labels(slot->name)) {
-      const auto key = component_key(GetParam(), slot->name, word);
-      const auto text = shown(slot->name, word);
-      EXPECT_THAT("|" + text + "|", testing::HasSubstr("|" + key + "|"));
+  for (const auto& slot : paper_slots()) {
+    if (!slot.is_component()) continue;
+    for (const auto& word : paper_labels(slot.name)) {
+      const auto key = component_key(GetParam(), slot.name, word);
+      const auto text = shown(slot.name, word);
+      EXPECT_THAT("|" + text + "|", HasSubstr("|" + key + "|"));
       if (word == key) continue;
-      EXPECT_THAT("|" + text + "|", testing::Not(testing::HasSubstr("|" + word + "|")));
+      EXPECT_THAT("|" + text + "|", Not(HasSubstr("|" + word + "|")));
     }
   }
 }
@@ -75,13 +69,12 @@ TEST(VocabularyOfLists, NamesEachComponentOnce) {
     std::set<std::string> keys;
     for (const auto& key : components().keys(slot->name)) {
       EXPECT_TRUE(keys.insert(key).second);
-      EXPECT_THAT(text, testing::ContainsRegex("\n  " + slot->name + " +" + key + " "));
+      EXPECT_THAT(text, ::testing::ContainsRegex("\n  " + slot.name + " +" + key + " "));
     }
     for (const auto& word : paper_labels(slot->name)) {
       if (keys.contains(word)) continue;  // it is its own key
-      EXPECT_THAT(text,
-                  testing::Not(testing::ContainsRegex("\n  " + slot->name + " +" + word + " ")));
-      EXPECT_THAT(text, testing::HasSubstr("(" + word + ")"));
+      EXPECT_THAT(text, Not(::testing::ContainsRegex("\n  " + slot.name + " +" + word + " ")));
+      EXPECT_THAT(text, HasSubstr("(" + word + ")"));
     }
   }
 }

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <algorithm>
 #include <deque>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "core/seed.hpp"
 #include "core/stop.hpp"
 #include "evaluation/executor.hpp"
+#include "prelude.hpp"
 
 namespace nas::testing {
 

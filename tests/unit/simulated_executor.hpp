@@ -2,14 +2,12 @@
 
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <optional>
 #include <queue>
-#include <utility>
-#include <vector>
 
 #include "core/stop.hpp"
 #include "evaluation/executor.hpp"
+#include "prelude.hpp"
 
 namespace nas::testing {
 

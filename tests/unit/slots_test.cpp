@@ -1,19 +1,13 @@
 #include "genotype/slots.hpp"
 
-#include <set>
-
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/mechanism_name.hpp"
 #include "paper_components.hpp"
-#include "unit/message_of.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
-
-using Texts = std::vector<std::string>;
 
 Mechanism mechanism(const std::string& name, Semantics semantics = Semantics::corrected) {
   return parse_mechanism(name, semantics);

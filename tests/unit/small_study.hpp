@@ -1,13 +1,10 @@
 #pragma once
 
-#include <memory>
-#include <string>
-#include <utility>
-
 #include "core/temporary_folder.hpp"
 #include "evaluation/measurement.hpp"
 #include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
+#include "prelude.hpp"
 #include "table/answer.hpp"
 #include "table/study_table.hpp"
 #include "unit/paper_components.hpp"

@@ -1,17 +1,10 @@
-#include <algorithm>
-#include <string>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "experiment_fixture.hpp"
 #include "genotype/slots.hpp"
+#include "prelude.hpp"
 #include "study/reader/space.hpp"
 
 namespace nas {
 namespace {
-
-using testing::HasSubstr;
 
 TEST_F(ExperimentTest, GenesThatNothingElseOfTheSpaceUsesAreSaid) {
   const auto notes = [this](const std::string& space) {
@@ -115,11 +108,10 @@ TEST_F(ExperimentTest, TwoNamesOfOneComponentAreRefused) {
 TEST_F(ExperimentTest, MistakesOfTheSpace) {
   EXPECT_EQ(mistakes("space: 5\n"), "a.yaml:1:8: space = 5, must be a map of genes");
   const auto unknown = mistakes("space:\n  similarities: [dot]\n");
-  EXPECT_THAT(unknown, testing::StartsWith("a.yaml:2:3: space.similarities: unknown key, known: "
-                                           "similarity, normalization, gating, temperature, bias, "
-                                           "attention_dropout, "));
-  EXPECT_THAT(unknown,
-              testing::EndsWith(", stack, period, match_parameters; did you mean similarity?"));
+  EXPECT_THAT(unknown, StartsWith("a.yaml:2:3: space.similarities: unknown key, known: "
+                                  "similarity, normalization, gating, temperature, bias, "
+                                  "attention_dropout, "));
+  EXPECT_THAT(unknown, EndsWith(", stack, period, match_parameters; did you mean similarity?"));
   EXPECT_EQ(mistakes("space:\n  gating: []\n"),
             "a.yaml:2:11: space.gating = [], must be a list of at least one option");
   EXPECT_EQ(mistakes("space:\n  gating: [[none]]\n").substr(0, 46),
@@ -239,14 +231,14 @@ TEST_F(ExperimentTest, MistakesOfOtherGenes) {
   EXPECT_EQ(mistakes("space: {kv_heads: some}\n"),
             "a.yaml:1:19: space.kv_heads = some, must be an integer, got text");
   EXPECT_THAT(mistakes("space: {kv_heads: [-1]}\n"),
-              testing::StartsWith("a.yaml:1:20: space.kv_heads = -1, must be "));
+              StartsWith("a.yaml:1:20: space.kv_heads = -1, must be "));
   EXPECT_THAT(mistakes("space: {kv_heads: [1, 3]}\n"),
-              testing::StartsWith("a.yaml:1:19: space.kv_heads = 3: "))
+              StartsWith("a.yaml:1:19: space.kv_heads = 3: "))
       << "3 does not divide the model's 4 heads";
   EXPECT_THAT(mistakes("semantics: published\nspace: {norm: rms}\n"),
-              testing::StartsWith("a.yaml:2:15: space.norm = rms, must be left out: "));
+              StartsWith("a.yaml:2:15: space.norm = rms, must be left out: "));
   EXPECT_THAT(mistakes("semantics: published\nspace: {bias: [true, none]}\n"),
-              testing::StartsWith("a.yaml:2:22: space.bias = none, must be true or false: "));
+              StartsWith("a.yaml:2:22: space.bias = none, must be true or false: "));
 }
 
 TEST_F(ExperimentTest, ASpaceMayHoldWhatIsNoModel) {
@@ -286,11 +278,11 @@ TEST_F(ExperimentTest, ModelsMatchInParametersWhereTheSpaceSaysSo) {
   EXPECT_EQ(differing_keys(load("").resolved, matched.resolved),
             Texts{"space.match_parameters: absent -> true"});
   EXPECT_THAT(mistakes("space: {match_parameters: 1}\n"),
-              testing::StartsWith("a.yaml:1:27: space.match_parameters = 1, must be true or "));
+              StartsWith("a.yaml:1:27: space.match_parameters = 1, must be true or "));
   EXPECT_THAT(mistakes("space: {match_parameters: true, norm: [layer, rms], ffn: none}\n"),
-              testing::StartsWith("a.yaml:1:8: space: match_parameters: no layer has a feed-"));
+              StartsWith("a.yaml:1:8: space: match_parameters: no layer has a feed-"));
   EXPECT_THAT(mistakes("space: {match_parameters: true}\nbaseline: 2*attn+none\n"),
-              testing::HasSubstr("baseline: model '2*attn+none': match_parameters: no layer has"));
+              HasSubstr("baseline: model '2*attn+none': match_parameters: no layer has"));
   const std::string wrong = "\nmodel: {width: 30}\n";
   EXPECT_EQ(mistakes("space: {match_parameters: true}" + wrong),
             mistakes("space: {match_parameters: false}" + wrong));
@@ -305,7 +297,7 @@ TEST_F(ExperimentTest, TheBaselineOfAWideSpaceIsVanillaInItsFrame) {
   EXPECT_EQ(load("space: {gating: [none, highway], bias: [false]}\n").baseline,
             "dot|softmax|none|fixed|bias|0.1")
       << "the paper's genes alone";
-  EXPECT_THAT(mistakes("baseline: 2*attn{position=cope}\n"), testing::HasSubstr("cope"));
+  EXPECT_THAT(mistakes("baseline: 2*attn{position=cope}\n"), HasSubstr("cope"));
   EXPECT_EQ(mistakes("baseline: 4*attn\n"),
             "a.yaml:1:11: baseline: '4*attn' has 4 layers, must have model.layers = 2");
   EXPECT_EQ(mistakes("space: {kv_heads: 3}\n"),
@@ -326,9 +318,9 @@ TEST_F(ExperimentTest, InformedModelsOfAWideSpaceLieInIt) {
             "a.yaml:5:7: algorithm.informed = model{bias=none}/2*attn, norm must be one of rms, as "
             "the space is");
   EXPECT_THAT(informed("model{norm=rms,bias=none}/2*attn{kv_heads=1}"),
-              testing::HasSubstr("as one of the space it is model{norm=rms,bias=none}/2*attn"));
+              HasSubstr("as one of the space it is model{norm=rms,bias=none}/2*attn"));
   EXPECT_THAT(informed("model{norm=rms,bias=none}/4*attn"),
-              testing::HasSubstr("has 4 layers, must have model.layers = 2"));
+              HasSubstr("has 4 layers, must have model.layers = 2"));
 }
 
 TEST_F(ExperimentTest, InformedCyclesLieInASpaceOfMoreLayers) {
@@ -343,7 +335,7 @@ TEST_F(ExperimentTest, InformedCyclesLieInASpaceOfMoreLayers) {
     EXPECT_EQ(mistakes(file + stack + "\n"), "") << stack;
   }
   EXPECT_THAT(mistakes(file + "/none/attn/none/attn\n"),
-              testing::HasSubstr("slot1.attention_dropout must be in [0, 0]"));
+              HasSubstr("slot1.attention_dropout must be in [0, 0]"));
 }
 
 TEST_F(ExperimentTest, MistakesOfDropout) {

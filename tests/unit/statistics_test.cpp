@@ -1,22 +1,13 @@
 #include "statistics/statistics.hpp"
 
-#include <cmath>
-#include <limits>
 #include <numeric>
 #include <stdexcept>
-#include <utility>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/seed.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
-
-using ::testing::DoubleNear;
-using ::testing::ElementsAre;
 
 // Student's sleep data (1908): extra hours of sleep under two drugs, ten patients.
 const std::vector<double> kFirst{0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0};

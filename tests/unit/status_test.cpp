@@ -1,23 +1,14 @@
 #include "cli/status.hpp"
 
 #include <optional>
-#include <string>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "store/store.hpp"
-#include "unit/message_of.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 /// A training run that a worker makes.
 nlohmann::json array_of(const std::string& worker) {

@@ -1,12 +1,8 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <mutex>
-#include <string>
-#include <utility>
-#include <vector>
 
+#include "prelude.hpp"
 #include "unit/fake_measurement.hpp"
 
 namespace nas::testing {

@@ -6,14 +6,13 @@
 #include <csignal>
 #include <cstring>
 #include <thread>
-#include <vector>
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "unit/forked.hpp"
 
 namespace nas {

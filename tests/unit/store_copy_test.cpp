@@ -1,29 +1,22 @@
 #include "store/store_copy.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <optional>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "store/store.hpp"
 #include "store/writer_lock.hpp"
 
 namespace nas::testing {
 namespace {
-
-namespace fs = std::filesystem;
 
 Evaluation evaluation(int i) {
   Evaluation evaluation;

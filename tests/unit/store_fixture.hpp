@@ -1,12 +1,7 @@
 #pragma once
 
-#include <filesystem>
-#include <limits>
-#include <string>
-
-#include <gtest/gtest.h>
-
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "store/store.hpp"
 
 namespace nas {
@@ -47,8 +42,8 @@ class StoreTest : public ::testing::Test {
   }
 
   const TemporaryFolder temporary_;
-  std::filesystem::path folder_ = temporary_.path();
-  std::filesystem::path file_ = folder_ / "store.sqlite";
+  fs::path folder_ = temporary_.path();
+  fs::path file_ = folder_ / "store.sqlite";
 };
 
 }  // namespace nas

@@ -2,37 +2,24 @@
 // is refused in words. AnyTable in table_test.cpp is the same of tables.
 
 #include <cstddef>
-#include <cstdint>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
-#include <limits>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/seed.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "store/database.hpp"
 #include "store/store.hpp"
 #include "unit/fitted_digests.hpp"
-#include "unit/message_of.hpp"
 #include "unit/small_table.hpp"
 
 namespace nas::testing {
 namespace {
-
-namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using Texts = std::vector<std::string>;
 
 constexpr int kMutants = 200;  // of a kind
 

@@ -1,30 +1,22 @@
 #include "store/store.hpp"
 
-#include <cmath>
-#include <fstream>
-#include <limits>
 #include <regex>
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "core/warning.hpp"
+#include "prelude.hpp"
 #include "store/database.hpp"
 #include "store/rows.hpp"
 #include "unit/forked.hpp"
-#include "unit/message_of.hpp"
 #include "unit/store_fixture.hpp"
 
 namespace nas {
 namespace {
-
-namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 TEST_F(StoreTest, EverythingReadsBackExactlyAfterReopening) {
   const auto before = example();
@@ -63,7 +55,7 @@ TEST_F(StoreTest, ForgottenFailuresTakeAlongWhatTheSearchMadeOfThem) {
   store.add({with_status("ok", Status::ok), with_status("failed", Status::failed),
              with_status("memory", Status::out_of_memory),
              with_status("diverged", Status::diverged)});
-  const auto ask = [](std::int64_t number, std::vector<std::string> ids) {
+  const auto ask = [](std::int64_t number, Texts ids) {
     return Ask{.number = number,
                .batch = number,
                .genotype = "g",
@@ -376,8 +368,8 @@ TEST_F(StoreTest, WhatIsNotInTheStoreItselfAtTheEndIsSaid) {
       EXPECT_EQ(copied, Store(file_, Store::Mode::read_only).evaluations().size());
       continue;
     }
-    EXPECT_THAT(heard, ::testing::AllOf(HasSubstr("store.sqlite-wal alone"),
-                                        HasSubstr("another program has been reading")));
+    EXPECT_THAT(heard, AllOf(HasSubstr("store.sqlite-wal alone"),
+                             HasSubstr("another program has been reading")));
     EXPECT_EQ(copied + 1, Store(file_, Store::Mode::read_only).evaluations().size());
   }
 }
@@ -408,7 +400,7 @@ TEST_F(StoreTest, EvaluationsSayWhichSessionMadeThem) {
   ASSERT_EQ(sessions.size(), 3U);
   EXPECT_EQ(sessions[1].at("environment").at("torch"), "2.0.0");
   EXPECT_EQ(sessions[1].at("pid"), getpid());
-  EXPECT_THAT(sessions[1].at("started").get<std::string>(), ::testing::EndsWith("Z"));
+  EXPECT_THAT(sessions[1].at("started").get<std::string>(), EndsWith("Z"));
   EXPECT_EQ(store.environments(),
             (std::vector<nlohmann::json>{{{"torch", "1.13.1"}}, {{"torch", "2.0.0"}}}));
 }

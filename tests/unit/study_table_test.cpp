@@ -1,17 +1,11 @@
 #include "table/study_table.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
+#include "prelude.hpp"
 #include "small_study.hpp"
-#include "unit/message_of.hpp"
 
 namespace nas::testing {
 namespace {
-
-using ::testing::DoubleNear;
-using ::testing::ElementsAre;
 
 TEST(StudyTable, FindsTheMechanismOfEveryGenotype) {
   const auto study = small_study();

@@ -1,15 +1,10 @@
 #include "table/table_evaluator.hpp"
 
-#include <cmath>
-#include <set>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
 #include "evaluation/recording_evaluator.hpp"
+#include "prelude.hpp"
 #include "search/algorithm.hpp"
 #include "search/search.hpp"
 #include "small_study.hpp"
@@ -18,8 +13,6 @@
 
 namespace nas::testing {
 namespace {
-
-using ::testing::ElementsAre;
 
 constexpr std::uint64_t kSeed = 5;
 

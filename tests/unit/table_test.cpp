@@ -1,29 +1,21 @@
 #include "table/table.hpp"
 
 #include <bit>
-#include <fstream>
 #include <iterator>
-#include <limits>
-#include <set>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "prelude.hpp"
 #include "small_table.hpp"
 #include "table/answer.hpp"
 #include "table/format.hpp"
 #include "table/replay.hpp"
-#include "unit/message_of.hpp"
 
 namespace nas {
 namespace {
 
-namespace fs = std::filesystem;
 using namespace testing;
-using ::testing::HasSubstr;
 
 class TableTest : public ::testing::Test {
  protected:
@@ -341,7 +333,7 @@ class ForeignTable : public TableTest {
                              {"identity", small_identity()},
                              {"facts", small_facts()},
                              {"sources", nlohmann::json::array()}};
-  const std::vector<std::string> tables_{"meta", "mechanisms", "trainings", "curves"};
+  const Texts tables_{"meta", "mechanisms", "trainings", "curves"};
   const std::string first_ = small_mechanisms().front() + ", replicate ";
 };
 
@@ -403,7 +395,7 @@ TEST_F(ForeignTable, EveryKeyIsCheckedForItsType) {
   int refused = 0;
   const auto expect_refusal = [&](const std::string& place, const std::string& complaint) {
     EXPECT_THAT(complaint, HasSubstr("changed.table: meta: ")) << place;
-    EXPECT_THAT(complaint, ::testing::Not(HasSubstr("json.exception"))) << place;
+    EXPECT_THAT(complaint, Not(HasSubstr("json.exception"))) << place;
     ++refused;
   };
   const auto mutate = [&](const std::string& place, bool required) {
@@ -590,7 +582,7 @@ TEST_F(AnyTable, AChangedValueIsRefusedOrHarmless) {
     SQLite::Statement info(sqlite, "SELECT name FROM pragma_table_info('" + table + "')");
     while (info.executeStep()) columns.emplace_back(table, info.getColumn(0).getString());
   }
-  const std::vector<std::string> values{
+  const Texts values{
       "NULL", "''",   "'x'",   "'[]'",   "'{\"a\": 1}'", "x'ff'", "CAST(x'ff' AS TEXT)",
       "0",    "-1",   "1",     "0.5",    "-0.0",         "9e999", "9223372036854775807",
       "1e18", "'ok'", "'dot'", "'null'", "-9e999"};

@@ -1,12 +1,6 @@
 #pragma once
 
-#include <filesystem>
-#include <limits>
-#include <map>
-#include <set>
-#include <string>
-#include <vector>
-
+#include "prelude.hpp"
 #include "table/format.hpp"
 
 namespace nas::testing {
@@ -87,7 +81,7 @@ inline nlohmann::json median_objectives(const std::map<std::int64_t, const Evalu
 }
 
 /// Writes a table as docs/files.md says, whatever is in it.
-inline void write_table(const TableContent& content, const std::filesystem::path& file) {
+inline void write_table(const TableContent& content, const fs::path& file) {
   constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();  // NULL in SQLite
   std::map<std::string, std::map<std::int64_t, const Evaluation*>> mechanisms;
   std::set<std::string> values;
@@ -95,7 +89,7 @@ inline void write_table(const TableContent& content, const std::filesystem::path
     mechanisms[cell.candidate][cell.replicate] = &cell;
     for (const auto& [name, value] : cell.values) values.insert(name);
   }
-  std::filesystem::remove(file);
+  fs::remove(file);
   SQLite::Database sqlite(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
   sqlite.exec("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; BEGIN");
   sqlite.exec("PRAGMA application_id = " + std::to_string(table_format::kKind.application_id) +

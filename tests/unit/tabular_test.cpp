@@ -1,17 +1,10 @@
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <set>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/costs.hpp"
 #include "paper_components.hpp"
+#include "prelude.hpp"
 #include "search/algorithm.hpp"
 #include "search/problem.hpp"
 #include "search/search.hpp"
@@ -20,16 +13,11 @@
 #include "study/session/ranges.hpp"
 #include "table/answer.hpp"
 #include "table/replay.hpp"
-#include "unit/message_of.hpp"
 
 namespace nas {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::Each;
-using ::testing::HasSubstr;
-using Integer = std::int64_t;
-using Texts = std::vector<std::string>;
 
 /// The plug-in that measures latency links Torch; none may be asked to measure here.
 [[maybe_unused]] const bool latency_registered = objectives().add(
@@ -282,7 +270,7 @@ TEST_F(TabularTest, ModelsMatchInParametersWhereTheTablesDo) {
   content.identity["model"]["feed_forward"] = 1;
   write_table(content, file_);
   EXPECT_THAT(make()->parse("additive|softmax|highway|fixed|bias|0").refusal,
-              ::testing::HasSubstr("narrower than half of width = 16"));
+              HasSubstr("narrower than half of width = 16"));
 }
 
 TEST_F(TabularTest, ObjectivesThatWereNotMeasuredAreRefused) {
@@ -571,7 +559,7 @@ TEST_F(TabularSearchTest, SeveralAlgorithmsFindWhatIsBest) {
     const auto best = std::min_element(
         outcome.asks.begin(), outcome.asks.end(),
         [](const Ask& a, const Ask& b) { return a.fitness.front() < b.fitness.front(); });
-    EXPECT_THAT(best->genotype, ::testing::StartsWith("dot|softmax|none|learned")) << algorithm;
+    EXPECT_THAT(best->genotype, StartsWith("dot|softmax|none|learned")) << algorithm;
     for (const auto& evaluation : outcome.evaluations) {
       EXPECT_EQ(evaluation.status, Status::ok) << evaluation.reason;
     }
@@ -588,18 +576,6 @@ TEST_F(TabularSearchTest, SeveralObjectives) {
     EXPECT_EQ(outcome.asks.size(), 40U) << algorithm;
     EXPECT_EQ(outcome.asks.front().fitness.size(), 3U);
   }
-}
-
-TEST_F(TabularSearchTest, EqualSeedsGiveEqualSearches) {
-  const auto fitness = [this](const std::string& text) {
-    std::vector<double> values;
-    for (const auto& ask : search(text, {.budget = {.asks = 30}}).asks) {
-      values.push_back(ask.fitness.front());
-    }
-    return values;
-  };
-  EXPECT_EQ(fitness("seed: 3\n"), fitness("seed: 3\n"));
-  EXPECT_NE(fitness("seed: 3\n"), fitness("seed: 4\n"));
 }
 
 TEST_F(TabularSearchTest, EqualFunctionsShareTheirReplicates) {

@@ -1,17 +1,11 @@
 // What --until says, replayed on packed tables: sequences of recorded training runs, as they are, in random orders.
 
-#include <algorithm>
-#include <cmath>
-#include <fstream>
 #include <iomanip>
 #include <iostream>
-#include <map>
 #include <random>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "places.hpp"
+#include "prelude.hpp"
 #include "report/retest_outcome.hpp"
 #include "table/table.hpp"
 

@@ -1,15 +1,10 @@
-#include <cmath>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "data/corpus_facts.hpp"
 #include "data_fixture.hpp"
+#include "prelude.hpp"
 
 namespace nas {
 namespace {
 
-using testing::ElementsAre;
 constexpr auto kNone = kNotScored;
 
 Windows stream_of_seven() {
