@@ -97,23 +97,14 @@ std::string plugin_list(const PluginKind& kind) {
   return table(rows);
 }
 
-/// Of all mixers.
-Texts all_keys(const Slot& slot) {
-  auto keys = components().keys(slot.name);
-  for (const auto& mixer : mixer_kinds().keys()) {
-    for (auto& key : components().keys(slot.name, mixer)) keys.push_back(std::move(key));
-  }
-  return keys;
-}
-
 std::string component_list() {
   std::vector<Texts> rows;
   for (const auto& slot : slots()) {
     if (!slot.is_component()) continue;
-    for (const auto& key : all_keys(slot)) {
+    for (const auto* component : components().of(slot.name)) {
+      const auto& key = component->key;
       const auto label = component_label(Semantics::corrected, slot.name, key);
-      rows.push_back({slot.name, key, label == key ? "" : "(" + label + ")",
-                      components().at(slot.name, key).summary});
+      rows.push_back({slot.name, key, label == key ? "" : "(" + label + ")", component->summary});
     }
   }
   return table(rows);
@@ -471,11 +462,11 @@ void add_genes(Entries& entries) {
     entries.push_back({{"space." + slot.name, slot.name},
                        [&slot] { return "gene of the section space\n" + table(gene_rows(slot)); }});
     if (!slot.is_component()) continue;
-    for (const auto& key : all_keys(slot)) {
-      const auto& component = components().at(slot.name, key);
+    for (const auto* component : components().of(slot.name)) {
+      const auto& key = component->key;
       entries.push_back({{key, component_label(Semantics::corrected, slot.name, key),
                           component_label(Semantics::published, slot.name, key)},
-                         [&component] { return component_text(component); }});
+                         [component] { return component_text(*component); }});
     }
   }
 }

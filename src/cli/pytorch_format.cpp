@@ -56,9 +56,10 @@ Json summaries(const Json& config) {
   auto found = Json::object();
   for (const auto& layer : config.at("layers")) {
     for (const auto& [gene, value] : layer.items()) {
-      if (!value.is_string() || !components().contains(gene, value.get<std::string>())) continue;
+      if (!value.is_string()) continue;
       const std::string option = value;
-      found[gene + ' ' + option] = components().at(gene, option).summary;
+      const auto* component = components().find(gene, option, layer.value("mixer", ""));
+      if (component != nullptr) found[gene + ' ' + option] = component->summary;
     }
   }
   return found;

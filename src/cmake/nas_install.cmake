@@ -32,7 +32,7 @@ set(public
   search/objective.hpp genotype/component.hpp genotype/slots.hpp genotype/architecture_name.hpp
   data/corpus.hpp core/hash.hpp)
 if(NAS_WITH_TORCH)
-  list(APPEND public nn/attention.hpp nn/feed_forward.hpp nn/mixers.hpp nn/norm.hpp nn/parts/feature_map.hpp
+  list(APPEND public nn/attention.hpp nn/feed_forward.hpp nn/mixers.hpp nn/norm.hpp nn/parts/state_options.hpp
     instruments/forward_pass.hpp)
 endif()
 file(GLOB algorithms RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/algorithms/*.hpp)  # pagmo algorithms, for any program

@@ -1,6 +1,7 @@
 #include "genotype/component.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/error.hpp"
 #include "core/registry.hpp"
@@ -11,7 +12,8 @@ namespace nas {
 bool ComponentRegistry::add(Component component) {
   const auto gene = component.gene;
   const auto key = component.key;
-  const bool fresh = !contains(gene, key);
+  const auto* known = find(gene, key, component.mixer);
+  const bool fresh = known == nullptr || known->mixer != component.mixer;
   if (fresh) {
     for (auto& size : component.sizes) {
       size.owner = gene;
@@ -24,15 +26,20 @@ bool ComponentRegistry::add(Component component) {
   return note_registration(gene, key, fresh, {});
 }
 
-bool ComponentRegistry::contains(std::string_view gene, std::string_view key) const {
-  return std::any_of(components_.begin(), components_.end(),
-                     [&](const Component& c) { return c.gene == gene && c.key == key; });
+const Component* ComponentRegistry::find(std::string_view gene, std::string_view key,
+                                         std::string_view mixer) const {
+  const Component* found = nullptr;
+  for (const auto& component : components_) {
+    if (component.gene != gene || component.key != key) continue;
+    if (component.mixer == mixer) return &component;
+    if (found == nullptr || component.mixer.empty()) found = &component;
+  }
+  return found;
 }
 
-const Component& ComponentRegistry::at(std::string_view gene, std::string_view key) const {
-  for (const auto& component : components_) {
-    if (component.gene == gene && component.key == key) return component;
-  }
+const Component& ComponentRegistry::at(std::string_view gene, std::string_view key,
+                                       std::string_view mixer) const {
+  if (const auto* found = find(gene, key, mixer)) return *found;
   throw InputError("unknown " + std::string(gene) + " '" + std::string(key) +
                    "', known: " + join(keys(gene)) + did_you_mean(key, keys(gene)));
 }
@@ -40,11 +47,21 @@ const Component& ComponentRegistry::at(std::string_view gene, std::string_view k
 std::vector<std::string> ComponentRegistry::keys(std::string_view gene,
                                                  std::string_view mixer) const {
   std::vector<std::string> keys;
-  for (const auto& component : components_) {
-    if (component.gene == gene && component.mixer == mixer) keys.push_back(component.key);
+  for (const auto* component : of(gene)) {
+    if (component->mixer == mixer) keys.push_back(component->key);
   }
-  std::sort(keys.begin(), keys.end());
   return keys;
+}
+
+std::vector<const Component*> ComponentRegistry::of(std::string_view gene) const {
+  std::vector<const Component*> found;
+  for (const auto& component : components_) {
+    if (component.gene == gene) found.push_back(&component);
+  }
+  std::sort(found.begin(), found.end(), [](const Component* a, const Component* b) {
+    return std::tie(a->mixer, a->key) < std::tie(b->mixer, b->key);
+  });
+  return found;
 }
 
 void declare_sizes(const std::vector<Slot>& sizes) {

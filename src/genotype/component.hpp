@@ -24,6 +24,8 @@ struct AttentionShape {
   std::int64_t cap = 0;        ///< tokens whose keys and values are kept at most; 0: all
   std::int64_t maps = 1;       ///< maps of weights in a head: 2 for maps difference
   std::int64_t hidden = 0;     ///< F, width of the feed-forward layer; 0: by its ratio
+  std::int64_t keys = 0;       ///< d_k of a recurrent layer; 0: d
+  std::int64_t features = 0;   ///< f of a recurrent layer, rows of a state (f, d); 0: d_k
   Mechanism sizes{};           ///< the layer, for the sizes of its options
 
   [[nodiscard]] std::int64_t head_width() const { return width / heads; }
@@ -32,6 +34,13 @@ struct AttentionShape {
   [[nodiscard]] std::int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
   /// G d, the width of all keys.
   [[nodiscard]] std::int64_t key_width() const { return key_heads() * head_width(); }
+  /// d_k and f of a recurrent layer.
+  [[nodiscard]] std::int64_t key_entries() const { return keys > 0 ? keys : head_width(); }
+  [[nodiscard]] std::int64_t state_rows() const { return features > 0 ? features : key_entries(); }
+  /// So many operations at each of T tokens.
+  [[nodiscard]] double at_each_token(std::int64_t operations) const {
+    return static_cast<double>(context) * static_cast<double>(operations);
+  }
   /// P = T min(T, keys seen).
   [[nodiscard]] double pairs() const {
     const auto tokens = static_cast<double>(context);
@@ -45,15 +54,17 @@ struct AttentionShape {
   [[nodiscard]] std::int64_t kept() const { return cap > 0 && cap < context ? cap : context; }
 };
 
+class LayerRules;
+
 /// Torch-free description of one option of an attention gene: what the search, the plan and the documentation need to
 /// know. The module that computes it is registered beside it, in the same file, in nn/attention.hpp's registries.
 struct Component {
-  std::string gene;     ///< "similarity", "position", "ffn", ...: a slot that is_component()
-  std::string key;      ///< what it computes; unique within the gene; = file stem
-  std::string summary;  ///< formula and source, one line
+  std::string gene;  ///< "similarity", "position", "ffn", ...: a slot that is_component()
   /// The mixer whose layers alone have the option, and compute it; empty: what the registry of the
   /// gene's modules has under the key.
   std::string mixer{};
+  std::string key;      ///< what it computes; unique within gene and mixer; = file stem
+  std::string summary;  ///< formula and source, one line
   /// Genes that have no effect beside this option (relu_norm voids the temperature: it cancels).
   /// The canonical form sets them to their first option, so that equal functions have equal names.
   std::vector<std::string> voids{};
@@ -78,7 +89,13 @@ struct Component {
   };
   /// Sizes of its own, which have an effect beside it alone (Slot::owner is left out).
   std::vector<Slot> sizes{};
-  bool causal = true;  ///< no output depends on later tokens of the same sequence
+  /// Clears what has no effect beside its sizes.
+  void (*apply_rules)(LayerRules& rules) = [](LayerRules&) {};
+  /// Of an update of recurrent layers: a token erases what the state holds under a key, so that keys
+  /// have unit length and outputs are normed.
+  bool erases = false;
+  bool by_channel = false;  ///< of a decay of recurrent layers: of each of a state's f rows
+  bool causal = true;       ///< no output depends on later tokens of the same sequence
   /// Whether its module has a form for the fused kernels of numerical modes exact and fast; found
   /// out at its registration. Gatings and temperatures have kernels apart from that of attention.
   bool fused = false;
@@ -90,17 +107,25 @@ struct Component {
   bool prefix_consistent = true;  ///< outputs of a prefix do not change when tokens are appended
 };
 
-/// All registered components, by gene and key.
+/// All registered components, by gene, key and mixer.
 class ComponentRegistry {
  public:
   /// See note_registration(). @return whether the key was free.
   bool add(Component component);
-  /// @throws InputError "unknown similarity 'x', known: ...; did you mean ...?"
-  [[nodiscard]] const Component& at(std::string_view gene, std::string_view key) const;
-  [[nodiscard]] bool contains(std::string_view gene, std::string_view key) const;
+  /// The mixer's own option under a key, else that of no mixer, else another mixer's; null: none.
+  [[nodiscard]] const Component* find(std::string_view gene, std::string_view key,
+                                      std::string_view mixer = {}) const;
+  /// The same. @throws InputError "unknown similarity 'x', known: ...; did you mean ...?"
+  [[nodiscard]] const Component& at(std::string_view gene, std::string_view key,
+                                    std::string_view mixer = {}) const;
+  [[nodiscard]] bool contains(std::string_view gene, std::string_view key) const {
+    return find(gene, key) != nullptr;
+  }
   /// @return the keys of a gene, sorted. @param mixer  Component::mixer of those.
   [[nodiscard]] std::vector<std::string> keys(std::string_view gene,
                                               std::string_view mixer = {}) const;
+  /// @return a gene's components, those of no mixer first, by their keys.
+  [[nodiscard]] std::vector<const Component*> of(std::string_view gene) const;
 
  private:
   std::deque<Component> components_;  ///< what at() has returned stays where it is

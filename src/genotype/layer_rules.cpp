@@ -66,8 +66,11 @@ void LayerRules::what_the_mixer_lacks() {
 
 void LayerRules::what_components_void() {
   for (const auto* gene : layer_slots()) {
-    if (!gene->is_component() || !components().contains(gene->name, text(*gene, layer_))) continue;
-    for (const auto& voided : components().at(gene->name, text(*gene, layer_)).voids) {
+    if (!gene->is_component()) continue;
+    const auto* chosen = components().find(gene->name, text(*gene, layer_), layer_.word("mixer"));
+    if (chosen == nullptr) continue;
+    chosen->apply_rules(*this);
+    for (const auto& voided : chosen->voids) {
       // A cap is of scores with their temperature: a common factor does not cancel.
       if (voided != "temperature" || layer_.integer("soft_cap") == 0) clear({voided});
     }
@@ -128,7 +131,13 @@ std::int64_t require_heads(const Architecture& architecture, const Mechanism& la
 std::vector<std::pair<std::string, std::vector<std::string>>> mixers_of(const Slot& slot) {
   std::vector<std::pair<std::string, std::vector<std::string>>> mixers;
   for (const auto& mixer : mixer_kinds().keys()) {
-    if (const auto* options = options_of(mixer, slot)) mixers.emplace_back(mixer, *options);
+    if (!has_gene(mixer, slot)) continue;
+    auto options = nas::options(slot);
+    const auto removed = std::erase_if(options, [&](const auto& option) {
+      return !has_option(mixer, slot, component_key(Semantics::corrected, slot.name, option));
+    });
+    if (removed == 0) options.clear();
+    mixers.emplace_back(mixer, std::move(options));
   }
   return mixers;
 }
@@ -160,8 +169,9 @@ bool is_active(const Slot& slot, const Mechanism& mechanism) {
 bool is_causal(const Mechanism& mechanism) {
   return std::all_of(layer_slots().begin(), layer_slots().end(), [&](const Slot* slot) {
     if (!slot->is_component() || !is_active(*slot, mechanism)) return true;
-    const auto key = text(*slot, mechanism);
-    return !components().contains(slot->name, key) || components().at(slot->name, key).causal;
+    const auto* chosen =
+        components().find(slot->name, text(*slot, mechanism), mechanism.word("mixer"));
+    return chosen == nullptr || chosen->causal;
   });
 }
 
@@ -230,13 +240,9 @@ Words mistakes_of_genes() {
     }
   }
   for (const auto& gene : slots()) {
-    auto keys = components().keys(gene.name);
-    for (const auto& mixer : mixers) {
-      for (auto& key : components().keys(gene.name, mixer)) keys.push_back(std::move(key));
-    }
-    for (const auto& key : keys) {
-      for (const auto& voided : components().at(gene.name, key).voids) {
-        require_known(gene.name + " " + key, voided);
+    for (const auto* component : components().of(gene.name)) {
+      for (const auto& voided : component->voids) {
+        require_known(gene.name + " " + component->key, voided);
       }
     }
   }

@@ -62,8 +62,9 @@ bool has_gene(std::string_view mixer, const Slot& slot) {
 bool has_option(std::string_view mixer, const Slot& slot, std::string_view option) {
   const auto* options = options_of(mixer, slot);
   if (options == nullptr) return false;
-  if (options->empty() || holds(*options, option)) return true;
-  return mixer_kinds().at(mixer).has_further_options && !holds(slot.choices, option);
+  const auto* component = components().find(slot.name, option, mixer);
+  if (component != nullptr && !component->mixer.empty()) return component->mixer == mixer;
+  return options->empty() || holds(*options, option);
 }
 
 }  // namespace nas

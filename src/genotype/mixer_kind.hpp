@@ -33,7 +33,8 @@ double no_values(const Architecture& architecture, const Mechanism& layer);
 /// others, which layers there cannot be, and what a layer costs. What computes it has the same key (nn/mixers.hpp). A
 /// kind that nothing computes has names and costs, so that its models can be planned.
 struct MixerKind {
-  /// Genes by the names of their slots, each with the options that the mixer has; none named: all.
+  /// Genes by the names of their slots, each with the options that the mixer has beside its own
+  /// (Component::mixer); none named: all.
   using Genes = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
   std::string key;  ///< of gene mixer
@@ -42,8 +43,6 @@ struct MixerKind {
   Genes genes{};
   /// Sizes of its own; of its options those that are known without their modules.
   std::vector<Slot> sizes{};
-  /// Whether it also has options of these genes that are registered, but no slot names.
-  bool has_further_options = false;
   /// Name of its parameters within a layer; empty: the key.
   std::string scope{};
   /// Whether its layers have maps A, o_i = sum_j A_ij v_j, which they record when a pass asks.
@@ -94,12 +93,12 @@ class MixerKinds {
 
 MixerKinds& mixer_kinds();
 
-/// The options of a gene that layers of a mixer have, none named means all; nullptr: not the gene.
+/// The options of a gene that layers of a mixer have beside the mixer's own, none named means all;
+/// nullptr: not the gene.
 const std::vector<std::string>* options_of(std::string_view mixer, const Slot& slot);
 /// Whether layers of a mixer have a gene.
 bool has_gene(std::string_view mixer, const Slot& slot);
-/// Whether layers of a mixer have an option of a gene. A registered key that is not among the slot's
-/// choices belongs to attention.
+/// Whether layers of a mixer have an option of a gene: never one that is another mixer's own.
 bool has_option(std::string_view mixer, const Slot& slot, std::string_view option);
 
 // NAS_REGISTER_MIXER_KIND(.key = "conv", ...): designated initialisers of nas::MixerKind. One a file.

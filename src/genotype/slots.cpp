@@ -63,9 +63,9 @@ std::vector<Slot> paper_genes() {
       paper_component("normalization", "how a query's scores become weights",
                       {"softmax", "softmax1", "sink", "sigmoid_attn", "sigmoid_norm", "relu_norm",
                        "relu_n", "sparsemax", "entmax15", "top_k", "stick_breaking"}),
-      paper_component("gating", "what scales attention's input or output",
-                      {"none", "input_gate", "output_gate", "highway", "elementwise_gate",
-                       "headwise_gate", "swish_gate", "sigmoid_gate"}),
+      paper_component(
+          "gating", "what scales attention's input or output",
+          {"none", "input_gate", "output_gate", "highway", "elementwise_gate", "headwise_gate"}),
       paper_component("temperature", "what scores are divided by",
                       {"fixed", "learned", "per_query", "log_length"}),
       {.name = "bias",
@@ -117,14 +117,14 @@ std::vector<Slot> layer_genes() {
                     {"full", "window", "strided", "bigbird", "lsh"}),
       components_of("position", "how scores know of distance",
                     {"none", "rope", "alibi", "t5", "cope", "path"}),
-      components_of("decay", "what is forgotten", {"none", "scalar", "fixed", "channel"}),
+      components_of("decay", "what is forgotten", {"none"}),
       maps,
       conv,
       components_of("head_norm", "norm of each head's output", {"none", "rms"}),
       count("smear", "1: the mixer's input has a learned share of the token before", 1.0),
       count("value_embedding",
             "1: values have a learned share of the token's row in a table of the model", 1.0),
-      words_of("update", "how a state takes up a key and its value", {"add", "delta", "delta2"}),
+      components_of("update", "how a state takes up a key and its value", {"add"}),
       components_of("feature", "map of queries and keys of a recurrent layer",
                     {"identity", "elu1", "relu", "favor", "taylor2", "hedgehog"}),
       components_of("ffn", "feed-forward layer", {"gelu", "relu2", "swiglu", "none"}),
@@ -151,8 +151,8 @@ bool declare_genes() {
 Words known(const Slot& slot) {
   auto words = slot.choices;
   if (!slot.is_component()) return words;
-  for (const auto& key : components().keys(slot.name)) {
-    if (!holds(words, key)) words.push_back(key);
+  for (const auto* component : components().of(slot.name)) {
+    if (!holds(words, component->key)) words.push_back(component->key);
   }
   return words;
 }
@@ -238,12 +238,8 @@ std::vector<std::string> options(const Slot& slot) {
     return options;
   }
   auto options = searched(slot).options;
-  for (const auto& key : components().keys(slot.name)) {
-    if (!holds(options, key)) options.push_back(key);
-  }
-  for (const auto& word : slot.choices) {  // what another mixer than attention computes
-    const bool built = is_built(slot, word) && !components().at(slot.name, word).mixer.empty();
-    if (built && !holds(options, word)) options.push_back(word);
+  for (const auto* component : components().of(slot.name)) {
+    if (!holds(options, component->key)) options.push_back(component->key);
   }
   return options;
 }

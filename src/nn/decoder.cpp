@@ -17,12 +17,12 @@ void require_decodable(const Architecture& architecture) {
     for (const auto* slot : layer_slots()) {
       if (!slot->is_component() || !has_gene(layer.word("mixer"), *slot)) continue;
       const auto key = text(*slot, layer);
-      if (!components().contains(slot->name, key)) continue;  // none, of which there is no module
-      const auto& component = components().at(slot->name, key);
-      if (component.causal && component.prefix_consistent) continue;
+      const auto* component = components().find(slot->name, key, layer.word("mixer"));
+      if (component == nullptr) continue;  // none, of which there is no module
+      if (component->causal && component->prefix_consistent) continue;
       throw InputError(
           slot->name + " = " + key + ": cannot go on one token at a time, since it " +
-          (component.causal ? "depends on the length of the sequence" : "sees later tokens"));
+          (component->causal ? "depends on the length of the sequence" : "sees later tokens"));
     }
   }
 }

@@ -7,7 +7,7 @@
 
 #include "core/registry.hpp"
 #include "core/visibility.hpp"
-#include "nn/registration.hpp"
+#include "nn/parts/option.hpp"
 #include "ops/dropout.hpp"
 #include "ops/parameter.hpp"
 
@@ -55,9 +55,8 @@ inline double flops_of_two_matrices(const AttentionShape& shape) {
 // NAS_REGISTER_FEED_FORWARD(Class, .key = "swiglu", .summary = ..., .parameters = ...): the
 // arguments after the class are designated initialisers of nas::Component, without its gene. Its
 // costs are those of a whole layer of width F = AttentionShape::hidden.
-#define NAS_REGISTER_FEED_FORWARD(Class, ...)                                         \
-  [[maybe_unused]] const bool k##Class##Registered = ::nas::nn::register_part<Class>( \
-      ::nas::nn::feed_forwards(), ::nas::Component{.gene = "ffn", __VA_ARGS__}, __FILE__)
+#define NAS_REGISTER_FEED_FORWARD(Class, ...) \
+  NAS_REGISTER_OPTION(::nas::nn::feed_forwards(), "ffn", Class, __VA_ARGS__)
 
 }  // namespace nn
 }  // namespace nas

@@ -11,7 +11,7 @@
 #include "genotype/mixer_kind.hpp"
 #include "genotype/semantics.hpp"
 #include "nn/mixer.hpp"
-#include "nn/registration.hpp"
+#include "nn/parts/option.hpp"
 #include "ops/parameter.hpp"
 
 namespace nas {
@@ -34,9 +34,8 @@ MixerRegistry& mixers();
 
 // NAS_REGISTER_MIXER(Class, .key = "attn", .summary = ...): the arguments after the class are
 // designated initialisers of nas::Component, without its gene.
-#define NAS_REGISTER_MIXER(Class, ...)                                                \
-  [[maybe_unused]] const bool k##Class##Registered = ::nas::nn::register_part<Class>( \
-      ::nas::nn::mixers(), ::nas::Component{.gene = "mixer", __VA_ARGS__}, __FILE__)
+#define NAS_REGISTER_MIXER(Class, ...) \
+  NAS_REGISTER_OPTION(::nas::nn::mixers(), "mixer", Class, __VA_ARGS__)
 
 }  // namespace nn
 }  // namespace nas

@@ -7,7 +7,7 @@
 
 #include "core/registry.hpp"
 #include "core/visibility.hpp"
-#include "nn/registration.hpp"
+#include "nn/parts/option.hpp"
 #include "ops/parameter.hpp"
 
 namespace nas {
@@ -41,9 +41,8 @@ NormRegistry& norms();
 
 // NAS_REGISTER_NORM(Class, .key = "rms", .summary = ..., .parameters = ...): the arguments after
 // the class are designated initialisers of nas::Component, without its gene.
-#define NAS_REGISTER_NORM(Class, ...)                                                 \
-  [[maybe_unused]] const bool k##Class##Registered = ::nas::nn::register_part<Class>( \
-      ::nas::nn::norms(), ::nas::Component{.gene = "norm", __VA_ARGS__}, __FILE__)
+#define NAS_REGISTER_NORM(Class, ...) \
+  NAS_REGISTER_OPTION(::nas::nn::norms(), "norm", Class, __VA_ARGS__)
 
 }  // namespace nn
 }  // namespace nas

@@ -1,18 +1,13 @@
 #include "nn/recurrent_layer.hpp"
 
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "nn/implicit_map.hpp"
-#include "nn/parts/gate.hpp"
+#include "genotype/mechanism.hpp"
 #include "nn/parts/vector_norm.hpp"
 #include "ops/convolution.hpp"
-#include "ops/device_copy.hpp"
-#include "ops/head_gate.hpp"
-#include "ops/log_decay.hpp"
 #include "ops/product.hpp"
 
 namespace nas::nn {
@@ -20,36 +15,12 @@ namespace nas::nn {
 namespace {
 
 constexpr double kUnitEpsilon = 1e-6;
-constexpr double kLeastLogDecay = -5.0;  // e^(5 * 16) is within float32
-
-torch::Tensor softplus_of(const torch::Tensor& x) {
-  constexpr double kLinearFrom = 40.0;
-  return at::softplus(x, 1.0, kLinearFrom);
-}
-
-/// (M, B, T, H n) as (M, B, H, T, n).
-torch::Tensor by_head(const torch::Tensor& x, std::int64_t heads) {
-  return x.view({x.size(0), x.size(1), x.size(2), heads, -1}).transpose(2, 3);
-}
-
-/// A parameter of each head, (M, H), beside (M, B, H, T, n).
-torch::Tensor beside_heads(const torch::Tensor& x) {
-  return x.view({x.size(0), 1, x.size(1), 1, 1});
-}
 
 Models models_with(const ParameterScope& scope, bool has) {
   return has ? scope.models() : Models();
 }
 
 }  // namespace
-
-torch::Tensor retention_logarithms(std::int64_t heads) {
-  std::vector<double> values;
-  for (std::int64_t h = 0; h < heads; ++h) {
-    values.push_back(std::log1p(-std::pow(2.0, -5.0 - static_cast<double>(h))));
-  }
-  return at::tensor(values, at::TensorOptions(at::kDouble)).view({1, 1, heads, 1, 1});
-}
 
 struct RecurrentLayer::Kept final : public Mixer::State {
   [[nodiscard]] std::unique_ptr<State> copy() const override {
@@ -74,9 +45,7 @@ RecurrentLayer::RecurrentLayer(const MixerContext& context, const ParameterScope
       mode_(unrounded(scope.mode())) {
   const auto& layer = context.mechanisms.front();
   key_width_ = layer.integer("key_width") > 0 ? layer.integer("key_width") : head_width_;
-  erases_ = layer.word("update") != "add";
-  channel_gates_ = layer.word("update") == "delta2";
-  reflects_ = layer.integer("neg_eigen") == 1;
+  erases_ = components().at("update", layer.word("update")).erases;
   activates_ = erases_ || layer.integer("conv") > 0;
   sums_ = !erases_ && layer.word("feature") != "identity";
 
@@ -96,82 +65,28 @@ RecurrentLayer::RecurrentLayer(const MixerContext& context, const ParameterScope
                      {scope.child("k_conv"), of_keys.width, layer.integer("conv")},
                      {scope.child("v_conv"), width, layer.integer("conv")}};
   }
-  const LayerContext option{of_keys, context.semantics};
-  if (layer.word("position") != "none")
-    position_ = positions().at(layer.word("position")).make(option, scope);
+  if (layer.word("position") != "none") {
+    position_ = positions().at(layer.word("position")).make({of_keys, context.semantics}, scope);
+  }
   if (layer.word("feature") != "identity") {
-    feature_ = feature_maps().at(layer.word("feature")).make({of_keys, context.layer}, scope);
+    feature_ = feature_maps()
+                   .at(layer.word("feature"))
+                   .make({of_keys, context.semantics, context.layer}, scope);
   }
-  make_decay(layer, scope);
-  if (erases_) {
-    const auto gate = [&](const char* name, std::int64_t outputs) {
-      return scope.add(name, {outputs, width}, Start::normal(), Decay::yes);
-    };
-    erase_ = channel_gates_ ? gate("erase.weight", of_keys.width) : gate("beta.weight", num_heads_);
-    if (channel_gates_) write_ = gate("write.weight", width);
+  LayerContext option{context.shape, context.semantics, context.layer};
+  option.shape.sizes = of_keys.sizes;
+  option.shape.keys = key_width_;
+  if (feature_) {
+    option.shape.features = components().at("feature", layer.word("feature")).features(of_keys);
   }
-  if (!sums_) {
-    head_norm_ =
-        vector_norms().at("rms").make({context.shape, context.semantics}, scope.child("head_norm"));
+  if (layer.word("decay") != "none") {
+    by_channel_ = components().at("decay", layer.word("decay"), layer.word("mixer")).by_channel;
+    decay_ = state_decays().at(layer.word("decay")).make(option, scope);
   }
-  make_gates(layer, context.semantics, scope);
-}
-
-void RecurrentLayer::make_decay(const Mechanism& layer, const ParameterScope& scope) {
-  const auto width = q_proj_.weight().size(2);
-  const auto matrix = [&](const char* name, std::int64_t rows, std::int64_t columns) {
-    return scope.add(name, {rows, columns}, Start::normal(), Decay::yes);
-  };
-  // A of Mamba-2 and the steps that it begins with; log 0, which A from U(0, 16) may have, is left out.
-  const auto make_rate = [&] {
-    decay_log_rate_ =
-        scope.add("decay_log_rate", {num_heads_}, Start::log_of_uniform(1.0, 16.0), Decay::no);
-  };
-  const auto steps = Start::softplus_of_log_uniform(0.001, 0.1);
-  if (layer.word("decay") == "fixed") {
-    fixed_decays_ = retention_logarithms(num_heads_);
-  } else if (layer.word("decay") == "scalar") {
-    decay_ = matrix("decay.weight", num_heads_, width);
-    make_rate();
-    decay_step_bias_ = scope.add("decay_step_bias", {num_heads_}, steps, Decay::no);
-  } else if (layer.word("decay") == "channel") {
-    by_channel_ = true;
-    auto shape = AttentionShape{.width = num_heads_ * key_width_, .heads = num_heads_};
-    shape.sizes = layer;
-    const auto features =
-        feature_ ? components().at("feature", layer.word("feature")).features(shape) : key_width_;
-    decay_ = matrix("decay_down.weight", layer.integer("decay_rank"), width);
-    decay_up_ = matrix("decay_up.weight", num_heads_ * features, layer.integer("decay_rank"));
-    if (layer.word("decay_form") == "softplus") {
-      make_rate();
-      decay_step_bias_ = scope.add("decay_step_bias", {num_heads_ * features}, steps, Decay::no);
-    } else {
-      tau_ = layer.real("decay_tau");
-      decay_bias_ =
-          scope.add("decay_up.bias", {num_heads_ * features}, Start::constant(0.0), Decay::no);
-    }
-  } else if (layer.word("decay") != "none") {
-    throw std::logic_error("decay " + layer.word("decay") + " of a recurrent layer");
-  }
-}
-
-void RecurrentLayer::make_gates(const Mechanism& layer, Semantics semantics,
-                                const ParameterScope& scope) {
-  if (layer.word("gating") == "none") return;
-  const auto width = head_width_ * num_heads_;
-  // At 0 a gate would start half closed.
-  const auto bias = Start::constant(semantics == Semantics::published ? 0.0 : 2.0);
-  gates_by_silu_ = layer.word("gating") == "swish_gate";
-  const bool low_rank = layer.word("gating") == "sigmoid_gate" && layer.integer("gate_rank") > 0;
-  if (gates_by_silu_) {
-    gate_ = Linear::with_biases_of(scope.child("head_gate"), width, width, {});
-  } else if (low_rank) {
-    gate_ = Linear::with_biases_of(scope.child("gate_down"), width, layer.integer("gate_rank"), {});
-    gate_up_.emplace(scope.child("gate_up"), layer.integer("gate_rank"), width, Start::normal(),
-                     bias);
-  } else {
-    gate_.emplace(scope.child("head_gate"), width, width, Start::normal(), bias);
-  }
+  update_ = state_updates().at(layer.word("update")).make(option, scope);
+  if (!sums_) head_norm_ = vector_norms().at("rms").make(option, scope.child("head_norm"));
+  if (layer.word("gating") != "none")
+    gate_ = output_gates().at(layer.word("gating")).make(option, scope);
 }
 
 RecurrentLayer::Projected RecurrentLayer::projected(const torch::Tensor& x) const {
@@ -182,25 +97,20 @@ RecurrentLayer::Projected RecurrentLayer::projected(const torch::Tensor& x) cons
   return {std::move(q), std::move(k), std::move(v)};
 }
 
-bool RecurrentLayer::by_kernels(const torch::Tensor& x) const {
-  return x.device().is_cpu() && mode_ != NumericalMode::reference;
-}
-
-Recurrence RecurrentLayer::whole(const torch::Tensor& x) const {
+RecurrentLayer::Projected RecurrentLayer::whole(const torch::Tensor& x) const {
   const auto of_tokens = projected(x);
   const auto active = [this](const torch::Tensor& z, std::size_t which, bool of_keys) {
     if (!activates_) return z;
     const auto* convolution = convolutions_.empty() ? nullptr : &convolutions_[which];
-    if (by_kernels(z)) {
+    if (by_kernels(z, mode_)) {
       return activated_convolution(z,
                                    convolution == nullptr ? torch::Tensor() : convolution->weight(),
                                    erases_ && of_keys ? key_width_ : 0, kUnitEpsilon);
     }
     return activated(convolution == nullptr ? z : (*convolution)(z), of_keys);
   };
-  return taken_up(
-      {active(of_tokens.q, 0, true), active(of_tokens.k, 1, true), active(of_tokens.v, 2, false)},
-      x, 0);
+  return {active(of_tokens.q, 0, true), active(of_tokens.k, 1, true),
+          active(of_tokens.v, 2, false)};
 }
 
 torch::Tensor RecurrentLayer::activated(const torch::Tensor& vectors, bool of_keys) const {
@@ -224,79 +134,25 @@ torch::Tensor RecurrentLayer::mapped(const torch::Tensor& vectors, bool keys,
   return heads.transpose(2, 3);
 }
 
-torch::Tensor RecurrentLayer::log_decays(const torch::Tensor& x) const {
-  if (fixed_decays_.defined()) {
-    if (!decays_there_.defined() || decays_there_.device() != x.device() ||
-        decays_there_.scalar_type() != x.scalar_type()) {
-      decays_there_ = sent(fixed_decays_.to(x.scalar_type()), x.device());
-    }
-    return decays_there_.expand({x.size(0), x.size(1), num_heads_, x.size(2), 1});
-  }
-  if (!decay_.defined()) return {};
-  auto logits = linear(x, decay_, {}, mode_);
-  if (by_channel_) logits = linear(logits, decay_up_, {}, mode_);
-  const auto heads = num_heads_;
-  if (by_kernels(x)) {
-    const auto least = by_channel_ ? kLeastLogDecay : -std::numeric_limits<double>::infinity();
-    return by_head(tau_ ? sigmoid_decay(logits, decay_bias_, *tau_, least)
-                        : softplus_decay(logits, decay_step_bias_, decay_log_rate_, least),
-                   heads);
-  }
-  if (tau_) {
-    return model_by_model(
-        [&](const torch::Tensor& part, const torch::Tensor& bias) {
-          const auto shifted = part + bias.unsqueeze(1).unsqueeze(1);
-          return by_head((at::log_sigmoid(shifted) / *tau_).clamp_min(kLeastLogDecay), heads);
-        },
-        logits, decay_bias_);
-  }
-  return model_by_model(
-      [&](const torch::Tensor& part, const torch::Tensor& rate, const torch::Tensor& bias) {
-        const auto steps = by_head(softplus_of(part + bias.unsqueeze(1).unsqueeze(1)), heads);
-        const auto logarithms = -beside_heads(rate.exp()) * steps;
-        return by_channel_ ? logarithms.clamp_min(kLeastLogDecay) : logarithms;
-      },
-      logits, decay_log_rate_, decay_step_bias_);
-}
-
-torch::Tensor RecurrentLayer::opened(const torch::Tensor& x, const torch::Tensor& logits,
-                                     double factor) const {
-  if (by_kernels(x)) {
-    const auto of_tokens = x.transpose(2, 3);  // as they lie
-    const auto of_heads = logits.view({x.size(0), x.size(1), x.size(3), x.size(2), -1});
-    return gated_heads(of_tokens, of_heads, GateForm::sigmoid, factor).transpose(2, 3);
-  }
-  return model_by_model(
-      [factor](const torch::Tensor& part, const torch::Tensor& of_part) {
-        const auto gate = by_head(of_part, part.size(2)).sigmoid();
-        return part * (factor == 1.0 ? gate : gate * factor);
-      },
-      x, logits);
-}
-
-void RecurrentLayer::gate_update(const torch::Tensor& x, Recurrence& tokens) const {
-  if (!erases_) return;
-  const double erasing = reflects_ ? 2.0 : 1.0;
-  const auto logits = linear(x, erase_, {}, mode_);
-  tokens.erased = opened(tokens.keys, logits, erasing);
-  tokens.values = channel_gates_ ? opened(tokens.values, linear(x, write_, {}, mode_), 1.0)
-                                 : opened(tokens.values, logits, erasing);
-}
-
-Recurrence RecurrentLayer::taken_up(const Projected& projected, const torch::Tensor& x,
-                                    std::int64_t first) const {
+Recurrence RecurrentLayer::of_heads(const Projected& projected, std::int64_t first) const {
   Recurrence tokens;
   tokens.queries = mapped(projected.q, /*keys=*/false, first);
   tokens.keys = mapped(projected.k, /*keys=*/true, first);
   tokens.values = by_head(projected.v, num_heads_);
-  tokens.log_decays = log_decays(x);
-  tokens.by_channel = by_channel_;
-  gate_update(x, tokens);
   if (sums_) {  // z is the state of a value that is 1
     tokens.values = at::cat({tokens.values, at::ones_like(tokens.values.narrow(-1, 0, 1))}, -1);
   } else {
     tokens.queries = tokens.queries * (1.0 / std::sqrt(static_cast<double>(key_width_)));
   }
+  return tokens;
+}
+
+Recurrence RecurrentLayer::taken_up(const Projected& projected, const torch::Tensor& x,
+                                    std::int64_t first) const {
+  auto tokens = of_heads(projected, first);
+  if (decay_) tokens.log_decays = decay_->logarithms(x);
+  tokens.by_channel = by_channel_;
+  update_->gate(x, tokens);
   return tokens;
 }
 
@@ -325,20 +181,6 @@ Recurred RecurrentLayer::recurred(const Recurrence& tokens) const {
   return {at::cat(outputs), at::cat(states)};
 }
 
-torch::Tensor RecurrentLayer::gated(const torch::Tensor& of_heads, const torch::Tensor& x) const {
-  if (!gate_) return of_heads;
-  auto logits = (*gate_)(x);
-  if (gate_up_) logits = (*gate_up_)(logits);
-  if (by_kernels(x)) {
-    return gated_heads(of_heads, logits, gates_by_silu_ ? GateForm::silu : GateForm::sigmoid);
-  }
-  return model_by_model(
-      [this](const torch::Tensor& part, const torch::Tensor& of_part) {
-        return part * (gates_by_silu_ ? at::silu(of_part) : of_part.sigmoid());
-      },
-      of_heads, logits);
-}
-
 torch::Tensor RecurrentLayer::normalised(const torch::Tensor& outputs) const {
   auto of_heads = outputs.transpose(2, 3);
   if (sums_) {
@@ -350,17 +192,53 @@ torch::Tensor RecurrentLayer::normalised(const torch::Tensor& outputs) const {
   return of_heads.flatten(3);
 }
 
+torch::Tensor RecurrentLayer::gated(const torch::Tensor& outputs, const torch::Tensor& x) const {
+  if (!gate_) return outputs;
+  const auto logits = gate_->logits(x);
+  if (by_kernels(x, mode_)) return gated_heads(outputs, logits, gate_->form());
+  return model_by_model(
+      [form = gate_->form()](const torch::Tensor& part, const torch::Tensor& of_part) {
+        return part * (form == GateForm::silu ? at::silu(of_part) : of_part.sigmoid());
+      },
+      outputs, logits);
+}
+
 torch::Tensor RecurrentLayer::read_out(const torch::Tensor& outputs, const torch::Tensor& x) const {
   return out_proj_(gated(normalised(outputs), x));
 }
 
 torch::Tensor RecurrentLayer::forward(const torch::Tensor& x, const torch::Tensor& /*residual*/,
                                       const Pass& /*pass*/, std::uint64_t /*site*/) {
-  return read_out(recurred(whole(x)).outputs, x);
+  return read_out(recurred(taken_up(whole(x), x, 0)).outputs, x);
 }
 
 torch::Tensor RecurrentLayer::state_after(const torch::Tensor& x) {
-  return recurred(whole(x)).state.narrow(-1, 0, head_width_);
+  return recurred(taken_up(whole(x), x, 0)).state.narrow(-1, 0, head_width_);
+}
+
+torch::Tensor RecurrentLayer::naive(const torch::Tensor& x) const {
+  if (x.size(0) != 1) throw std::invalid_argument("the definition is of one model alone");
+  const auto tokens = of_heads(whole(x), 0);
+  const auto& values = tokens.values;
+  std::vector<torch::Tensor> outputs;
+  for (std::int64_t b = 0; b < x.size(1); ++b) {
+    for (std::int64_t h = 0; h < num_heads_; ++h) {
+      auto state = at::zeros({tokens.keys.size(-1), values.size(-1)}, values.options());
+      for (std::int64_t t = 0; t < x.size(2); ++t) {
+        const HeadToken token{x[0][b][t], tokens.keys[0][b][h][t], values[0][b][h][t], h};
+        if (decay_) state = decay_->naive(token).unsqueeze(-1) * state;
+        state = update_->naive(state, token);
+        outputs.push_back(tokens.queries[0][b][h][t].matmul(state));
+      }
+    }
+  }
+  auto read = normalised(at::stack(outputs).view(values.sizes()));
+  for (std::int64_t b = 0; gate_ && b < x.size(1); ++b) {
+    for (std::int64_t t = 0; t < x.size(2); ++t) {
+      read[0][b][t].copy_(gate_->naive(read[0][b][t], x[0][b][t]));
+    }
+  }
+  return out_proj_(read);
 }
 
 std::unique_ptr<Mixer::State> RecurrentLayer::start(std::int64_t /*room*/) const {

@@ -2,7 +2,10 @@
 
 #include <torch/types.h>
 
-namespace nas::nn {
+#include "core/visibility.hpp"
+
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 enum class GateForm { sigmoid, silu };
 
@@ -14,4 +17,5 @@ enum class GateForm { sigmoid, silu };
 torch::Tensor gated_heads(const torch::Tensor& x, const torch::Tensor& logits, GateForm form,
                           double factor = 1.0);
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

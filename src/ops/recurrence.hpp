@@ -4,14 +4,18 @@
 
 #include <torch/types.h>
 
-namespace nas::nn {
+#include "core/visibility.hpp"
+
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// A sequence as recurrent heads take it up, token by token, in their states S (f, d), S_0 = 0:
 ///
 ///   u_t = v_t - S_{t-1}' (alpha_t . e_t),  or v_t where nothing is erased
 ///   S_t = diag(alpha_t) S_{t-1} + k_t u_t',  o_t = S_t' q_t
 ///
-/// This is update delta for e = beta k and beta v in place of v, and delta2 for e = b . k and w . v.
+/// What is erased and written is the update's (src/recurrent/update): e = beta k and beta v in place of v
+/// for one gate of a head.
 /// Leading dimensions are any, and the same everywhere.
 struct Recurrence {
   torch::Tensor queries{};  ///< q (..., T, f)
@@ -41,4 +45,5 @@ struct Recurred {
 /// @return outputs that lie in memory as (R, B, T, H, d), and states.
 Recurred recurrence(const Recurrence& sequence, std::int64_t chunk = 0);
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

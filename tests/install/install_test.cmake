@@ -150,7 +150,7 @@ foreach(plugin ${found})
 endforeach()
 foreach(kind algorithms objectives problems corpora attention/similarity attention/normalization attention/gating
     attention/temperature attention/position attention/pattern attention/decay attention/vector_norm feed_forward mixers norms
-    recurrent/feature)
+    recurrent/decay recurrent/feature recurrent/gating recurrent/update)
   if(NOT "${found}" MATCHES "(^|;)${kind} ")
     string(APPEND problems "\n  ${kind}: nothing is registered")
   endif()

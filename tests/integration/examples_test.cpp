@@ -9,9 +9,11 @@
 #include "digest_file.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/mechanism_name.hpp"
+#include "genotype/shorthand.hpp"
 #include "genotype/slots.hpp"
 #include "models/model_folder.hpp"
 #include "models/trained_model.hpp"
+#include "nn/recurrent_layer.hpp"
 #include "prelude.hpp"
 #include "report/files.hpp"
 #include "study/study.hpp"
@@ -167,25 +169,30 @@ TEST_F(ExamplesTest, AreInTheRecord) {
 
 /// Layers of the mixer and the feed-forward layer that the examples add, each with two sizes.
 constexpr const char* kLayers =
+    "{mixer: [moving_average], taps: [2, 3], ffn: [gelu, geglu], ratio: [1, 2]}";
+/// The update and the decay that they add, beside others.
+constexpr const char* kStates =
+    "{mixer: [recurrent], update: [add, gated_add], decay: [none, learned_rate], feature: "
+    "[identity, elu1]}";
+
+/// Searches a space whole.
+constexpr const char* kWhole =
     "controls: false\n"
     "objectives: [perplexity]\n"
     "algorithm: {name: exhaustive}\n"
-    "space:\n"
-    "  mixer: [moving_average]\n"
-    "  taps: [2, 3]\n"
-    "  ffn: [gelu, geglu]\n"
-    "  ratio: [1, 2]\n"
     "baseline: dot|softmax|none|fixed|bias|0\n"
     "model: {layers: 1, width: 8, heads: 2, context: 8}\n"
     "data: {corpus: counting}\n"
     "training: {steps: 2, batch_size: 4}\n"
-    "evaluation: {device: cpu, workers: 1, causality: require, keep_models: 8}\n";
+    "evaluation: {device: cpu, workers: 1, causality: require, keep_models: 8}\n"
+    "space: ";
 
 class LayerExamplesTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
+  static void SetUpTestSuite() { search(kLayers); }
+  static void search(const char* space) {
     folder_ = std::make_unique<TemporaryFolder>();
-    const auto configuration = folder_->write("layers.yaml", kLayers);
+    const auto configuration = folder_->write("layers.yaml", kWhole + std::string(space) + "\n");
     run_ = std::make_unique<RunSummary>(Study(configuration, {}, folder_->path() / "run").run());
   }
   static void TearDownTestSuite() {
@@ -207,6 +214,46 @@ class LayerExamplesTest : public ::testing::Test {
             .folder = folder_->path() / "again"};
   }
 
+  static void expect_costs_of_built_models() {
+    for (const auto& candidate : run_->ranking) {
+      TrainedModel trained(*run_, request_of(candidate.candidate));
+      std::int64_t built = 0;
+      for (const auto& [name, values] : trained.load().parameters()) built += values.numel();
+      EXPECT_EQ(candidate.usable_evaluation()->values.at("parameters"), static_cast<double>(built))
+          << candidate.candidate;
+    }
+  }
+  static void expect_tokens_one_by_one() {
+    for (const auto& candidate : run_->ranking) {
+      TrainedModel trained(*run_, request_of(candidate.candidate));
+      auto model = trained.load();
+      const auto tokens =
+          at::arange(5, at::kLong).remainder(trained.architecture().vocabulary).view({1, 5});
+      const auto whole = model.logits(tokens, {});
+      auto state = model.array().start(2);
+      for (std::int64_t t = 0; t < 5; ++t) {
+        const auto next = model.array().step(tokens.narrow(1, t, 1), state).view({-1});
+        EXPECT_TRUE(at::allclose(next, whole[0][t], 1e-5, 1e-6)) << candidate.candidate << " " << t;
+      }
+    }
+  }
+  /// @param why  of the first layer.
+  static void expect_pytorch_to_refuse(const std::string& candidate, const std::string& why) {
+    const std::string python = "/usr/bin/python3";
+    if (run_program({python, "-c", "import torch"}).status != 0) GTEST_SKIP() << "no torch";
+    TrainedModel trained(*run_, request_of(candidate));
+    const auto corpus = trained.corpus();
+    const auto config = model_config(trained.architecture(), corpus, trained.experiment().data);
+    const auto model = folder_->path() / "model";
+    write_model_folder(model, config, corpus, trained.load());
+    const auto loaded = run_program(
+        {python, "-B", "-c",
+         "import sys; sys.path.insert(0, sys.argv[1]); import model; model.load(sys.argv[1])",
+         model.string()});
+    EXPECT_NE(loaded.status, 0);
+    EXPECT_THAT(last_line(loaded.output), HasSubstr(why));
+  }
+
   inline static std::unique_ptr<TemporaryFolder> folder_;
   inline static std::unique_ptr<RunSummary> run_;
 };
@@ -226,30 +273,9 @@ TEST_F(LayerExamplesTest, ASizeIsSearchedAndPassesTheGateOfCausality) {
   }
 }
 
-TEST_F(LayerExamplesTest, CostsAreThoseOfTheModelThatIsBuilt) {
-  for (const auto& candidate : run_->ranking) {
-    TrainedModel trained(*run_, request_of(candidate.candidate));
-    std::int64_t built = 0;
-    for (const auto& [name, values] : trained.load().parameters()) built += values.numel();
-    EXPECT_EQ(candidate.usable_evaluation()->values.at("parameters"), static_cast<double>(built))
-        << candidate.candidate;
-  }
-}
+TEST_F(LayerExamplesTest, CostsAreThoseOfTheModelThatIsBuilt) { expect_costs_of_built_models(); }
 
-TEST_F(LayerExamplesTest, AModelGoesOnTokenByToken) {
-  for (const auto& candidate : run_->ranking) {
-    TrainedModel trained(*run_, request_of(candidate.candidate));
-    auto model = trained.load();
-    const auto tokens =
-        at::arange(5, at::kLong).remainder(trained.architecture().vocabulary).view({1, 5});
-    const auto whole = model.logits(tokens, {});
-    auto state = model.array().start(2);
-    for (std::int64_t t = 0; t < 5; ++t) {
-      const auto next = model.array().step(tokens.narrow(1, t, 1), state).view({-1});
-      EXPECT_TRUE(at::allclose(next, whole[0][t], 1e-5, 1e-6)) << candidate.candidate << " " << t;
-    }
-  }
-}
+TEST_F(LayerExamplesTest, AModelGoesOnTokenByToken) { expect_tokens_one_by_one(); }
 
 TEST_F(LayerExamplesTest, SizesAreColumnsOfTheCsv) {
   std::istringstream lines(evaluations_csv(*run_));
@@ -276,19 +302,72 @@ TEST_F(LayerExamplesTest, MistakesAreNamed) {
 }
 
 TEST_F(LayerExamplesTest, PyTorchRefusesTheMixerByName) {
-  const std::string python = "/usr/bin/python3";
-  if (run_program({python, "-c", "import torch"}).status != 0) GTEST_SKIP() << "no torch";
-  TrainedModel trained(*run_, request_of(run_->ranking.front().candidate));
-  const auto corpus = trained.corpus();
-  const auto config = model_config(trained.architecture(), corpus, trained.experiment().data);
-  const auto model = folder_->path() / "model";
-  write_model_folder(model, config, corpus, trained.load());
-  const auto loaded = run_program(
-      {python, "-B", "-c",
-       "import sys; sys.path.insert(0, sys.argv[1]); import model; model.load(sys.argv[1])",
-       model.string()});
-  EXPECT_NE(loaded.status, 0);
-  EXPECT_THAT(last_line(loaded.output), HasSubstr("mixer = moving_average, must be one of attn, "));
+  expect_pytorch_to_refuse(run_->ranking.front().candidate,
+                           "mixer = moving_average, must be one of attn, ");
+}
+
+class StateExamplesTest : public LayerExamplesTest {
+ protected:
+  static void SetUpTestSuite() { search(kStates); }
+};
+
+TEST_F(StateExamplesTest, AreListedAndDescribed) {
+  const auto list = list_text("components");
+  EXPECT_THAT(list, ContainsRegex("  update +gated_add +S <- alpha S \\+ i k v'"));
+  EXPECT_THAT(list, ContainsRegex("  decay +learned_rate +alpha_h"));
+  EXPECT_THAT(describe_text("gated_add"), ContainsRegex("voids +neg_eigen\n"));
+  EXPECT_THAT(describe_text("learned_rate"), ContainsRegex("mixer +recurrent"));
+  EXPECT_THAT(describe_text("space.decay"),
+              ContainsRegex("learned_rate(.|\n)*of mixer attn \\(none, scalar\\), recurrent"));
+}
+
+TEST_F(StateExamplesTest, AreSearchedTrainedAndCosted) {
+  std::set<std::string> candidates;
+  for (const auto& candidate : run_->ranking) candidates.insert(candidate.candidate);
+  EXPECT_EQ(candidates.size(), 8U) << "two each of update, decay and feature";
+  EXPECT_THAT(candidates,
+              ::testing::Contains("recurrent{decay=learned_rate,update=gated_add,feature=elu1}"));
+  for (const auto& evaluation : run_->evaluations) {
+    EXPECT_EQ(evaluation.status, Status::ok) << evaluation.candidate << ": " << evaluation.reason;
+  }
+  expect_costs_of_built_models();
+  expect_tokens_one_by_one();
+}
+
+TEST_F(StateExamplesTest, LayersAreTheirNaiveForms) {
+  const at::NoGradGuard no_grad;
+  for (const auto& candidate : run_->ranking) {
+    const auto model = parse_model(candidate.candidate, Architecture{.width = 24, .heads = 3});
+    const auto& layer = model.layer(0);
+    for (const auto mode : {NumericalMode::reference, NumericalMode::exact}) {
+      std::vector<nn::Parameter> parameters;
+      nn::RecurrentLayer recurrent({{layer}, attention_shape(model, layer)},
+                                   nn::ParameterScope(parameters, mode));
+      nn::initialise(parameters, {{1, 0}});
+      const auto x = at::sin(at::arange(2 * 37 * 24).to(at::kFloat).square()).view({1, 2, 37, 24});
+      const auto expected = recurrent.naive(x);
+      EXPECT_TRUE(at::allclose(recurrent.forward(x, x, {}, 0), expected, 1e-4, 1e-6))
+          << candidate.candidate;
+    }
+  }
+}
+
+TEST_F(StateExamplesTest, MistakesAreNamed) {
+  EXPECT_THAT(mistake("space.update=[gated_ad]"), HasSubstr("did you mean gated_add?"));
+  EXPECT_THAT(mistake("space.decay=[learned_rat]"), HasSubstr("did you mean learned_rate?"));
+  const auto canonical_name = [](const char* name) {
+    return to_string(canonical(parse_model(name, Architecture{})));
+  };
+  EXPECT_EQ(canonical_name("2*recurrent{update=gated_add,neg_eigen=1}"),
+            canonical_name("2*recurrent{update=gated_add}"));
+  EXPECT_EQ(canonical_name("2*attn{decay=learned_rate}+swiglu"), "2*attn+swiglu");
+  EXPECT_THAT(message_of<InputError>([] { (void)named_model("learned_rate", Architecture{}); }),
+              HasSubstr("which is attn; it belongs to mixer recurrent"));
+}
+
+TEST_F(StateExamplesTest, PyTorchRefusesThemByName) {
+  expect_pytorch_to_refuse("recurrent{update=gated_add}",
+                           "update = gated_add, must be one of add, delta, delta2");
 }
 
 }  // namespace

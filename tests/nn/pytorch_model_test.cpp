@@ -122,8 +122,8 @@ std::map<std::string, Architecture> models(Semantics semantics) {
 /// All cells of update x decay, all features, and what else a recurrent layer may have.
 std::vector<std::string> recurrent_layers() {
   std::vector<std::string> layers;
-  for (const auto& decay : slot("decay").choices) {
-    for (const auto& update : slot("update").choices) {
+  for (const auto& decay : options(slot("decay"))) {
+    for (const auto& update : options(slot("update"))) {
       layers.push_back("recurrent{decay=" + decay + ",update=" + update + "}");
     }
     for (const auto& feature : components().keys("feature")) {

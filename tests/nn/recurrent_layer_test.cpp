@@ -3,10 +3,8 @@
 
 #include "nn/recurrent_layer.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +14,7 @@
 
 #include "array_step.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/component.hpp"
 #include "genotype/costs.hpp"
 #include "nn/attention_record.hpp"
 #include "nn/decoder.hpp"
@@ -25,21 +24,29 @@
 namespace nas::nn {
 namespace {
 
-const std::vector<std::string> kUpdates{"add", "delta", "delta2"};
-const std::vector<std::string> kDecays{"none", "fixed", "scalar", "channel"};
+/// Registered options of recurrent layers, with none where there is that.
+std::vector<std::string> updates() { return components().keys("update"); }
+std::vector<std::string> decays() {
+  auto keys = components().keys("decay", "recurrent");
+  keys.insert(keys.begin(), "none");
+  return keys;
+}
 
-/// Genes of all twelve cells of update x decay, and of what else a recurrent layer may have.
+/// Genes of all cells of update x decay, and of what else a recurrent layer may have.
 std::vector<std::string> layers() {
   std::vector<std::string> all;
-  for (const auto& update : kUpdates) {
-    for (const auto& decay : kDecays) {
+  for (const auto& decay : decays()) {
+    for (const auto& update : updates()) {
       all.push_back("recurrent{decay=" + decay + ",update=" + update + "}");
     }
   }
-  for (const auto* feature : {"elu1", "relu", "favor", "taylor2", "hedgehog"}) {
-    for (const auto& decay : kDecays) {
+  for (const auto& feature : components().keys("feature")) {
+    for (const auto& decay : decays()) {
       all.push_back("recurrent{key_width=4,decay=" + decay + ",feature=" + feature + "}");
     }
+  }
+  for (const auto& gating : components().keys("gating", "recurrent")) {
+    all.push_back("recurrent{gating=" + gating + "}");
   }
   for (const auto* name :
        {"retnet", "gla", "gdn{neg_eigen=1}", "kda{key_width=4}", "gdn2{neg_eigen=1,gate_rank=3}",
@@ -79,19 +86,15 @@ double difference(const torch::Tensor& actual, const torch::Tensor& expected) {
 }
 
 struct Lone {
-  explicit Lone(const std::string& name, at::ScalarType type = at::kDouble)
+  explicit Lone(const std::string& name, NumericalMode mode = NumericalMode::reference)
       : layer({.mechanisms = {model(name).layer(0)}, .shape = attention_shape(model(name))},
-              ParameterScope(parameters)) {
-    move_to(parameters, at::kCPU, type);
+              ParameterScope(parameters, mode)) {
+    move_to(parameters, at::kCPU, at::kDouble);
     const at::NoGradGuard no_grad;
     const auto from = generator(7);
     for (auto& parameter : parameters) parameter.tensor.normal_(0.0, 0.5, from);
   }
   torch::Tensor operator()(const torch::Tensor& x) { return layer.forward(x, x, Pass{}, 0); }
-  [[nodiscard]] bool has(const std::string& name) const {
-    return std::any_of(parameters.begin(), parameters.end(),
-                       [&](const auto& parameter) { return parameter.name == name; });
-  }
   [[nodiscard]] torch::Tensor& parameter(const std::string& name) {
     for (auto& parameter : parameters) {
       if (parameter.name == name) return parameter.tensor;
@@ -112,10 +115,9 @@ struct Lone {
   RecurrentLayer layer;
 };
 
-torch::Tensor inputs(std::int64_t length = 41, at::ScalarType type = at::kDouble) {
+torch::Tensor inputs(std::int64_t length = 41) {
   return at::empty({1, 2, length, 24}, at::TensorOptions(at::kDouble))
-      .normal_(0.0, 1.0, generator(8))
-      .to(type);
+      .normal_(0.0, 1.0, generator(8));
 }
 
 Recurrence some_sequence(bool decays, bool by_channel, bool erases) {
@@ -132,26 +134,20 @@ Recurrence some_sequence(bool decays, bool by_channel, bool erases) {
   return sequence;
 }
 
-/// By the definition, with the whole matrix that a token multiplies S by.
-Recurred by_definition(const Recurrence& sequence) {
-  const auto features = sequence.keys.size(-1);
-  auto state = at::zeros({3, 2, features, sequence.values.size(-1)}, sequence.keys.options());
+/// Token by token, from a state of zeros.
+Recurred by_tokens(const Recurrence& sequence) {
+  const auto& keys = sequence.keys;
+  auto state = at::zeros({3, 2, keys.size(-1), sequence.values.size(-1)}, keys.options());
   std::vector<torch::Tensor> outputs;
-  for (std::int64_t t = 0; t < sequence.values.size(2); ++t) {
-    const auto at_t = [t](const torch::Tensor& x) { return x.select(2, t); };
-    auto transition = at::eye(features, state.options()).expand({3, 2, features, features});
-    if (sequence.erased.defined()) {
-      transition =
-          transition - at_t(sequence.keys).unsqueeze(-1) * at_t(sequence.erased).unsqueeze(-2);
-    }
-    if (sequence.log_decays.defined()) {
-      transition = transition * at_t(sequence.log_decays).exp().unsqueeze(-2);
-    }
-    state = transition.matmul(state) +
-            at_t(sequence.keys).unsqueeze(-1) * at_t(sequence.values).unsqueeze(-2);
-    outputs.push_back((at_t(sequence.queries).unsqueeze(-1) * state).sum(-2));
+  for (std::int64_t t = 0; t < keys.size(2); ++t) {
+    const auto at_t = [t](const torch::Tensor& x) { return x.defined() ? x.narrow(2, t, 1) : x; };
+    auto next = next_token({at_t(sequence.queries), at_t(keys), at_t(sequence.values),
+                            at_t(sequence.log_decays), at_t(sequence.erased)},
+                           state);
+    outputs.push_back(std::move(next.outputs));
+    state = std::move(next.state);
   }
-  return {at::stack(outputs, 2), state};
+  return {at::cat(outputs, 2), state};
 }
 
 /// By the kernel, which takes arrays.
@@ -164,12 +160,12 @@ Recurred kernel_result(const Recurrence& sequence, std::int64_t chunk) {
   return {result.outputs.squeeze(0), result.state.squeeze(0)};
 }
 
-TEST(Recurrence, ChunksOfAnySizeAreTheDefinition) {
+TEST(Recurrence, ChunksOfAnySizeAreTokenByToken) {
   for (const auto& [decays, by_channel] :
        {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
     for (const bool erases : {false, true}) {
       const auto sequence = some_sequence(decays, by_channel, erases);
-      const auto expected = by_definition(sequence);
+      const auto expected = by_tokens(sequence);
       for (const std::int64_t chunk : {0, 1, 2, 7, 16, 52, 53, 64}) {
         const auto result = by_chunks(sequence, chunk);
         EXPECT_LT(difference(result.outputs, expected.outputs), 1e-10) << chunk;
@@ -221,7 +217,7 @@ TEST(Recurrence, StrongDecaysStayInTheRangeOfFloat) {
   for (const bool by_channel : {false, true}) {
     auto sequence = some_sequence(true, by_channel, true);
     sequence.log_decays = at::full_like(sequence.log_decays, by_channel ? -5.0 : -40.0);
-    const auto expected = by_definition(sequence);
+    const auto expected = by_tokens(sequence);
     const auto narrow = [](const torch::Tensor& x) { return x.to(at::kFloat); };
     const Recurrence narrowed{narrow(sequence.queries), narrow(sequence.keys),
                               narrow(sequence.values),  narrow(sequence.log_decays),
@@ -244,99 +240,26 @@ TEST(Recurrence, DeltaWithOrthogonalKeysAndBeta1Adds) {
   EXPECT_LT(difference(by_chunks(sequence, 4).outputs, added.outputs), 1e-12);
 }
 
-/// lower(Q K') (I + strictly_lower(E K'))^-1 diag(write), decays as powers from the first token.
-torch::Tensor map_by_formula(const Recurrence& sequence, const torch::Tensor& write) {
-  const auto sums = sequence.log_decays.defined() ? sequence.log_decays.cumsum(-2)
-                                                  : at::zeros_like(sequence.keys);
-  const auto keys = (sequence.keys * (-sums).exp()).transpose(-2, -1);
-  auto map = (sequence.queries * sums.exp()).matmul(keys).tril();
-  if (sequence.erased.defined()) {
-    const auto erasing = (sequence.erased * sums.exp()).matmul(keys).tril(-1);
-    map = map.matmul(at::linalg_inv(erasing + at::eye(keys.size(-1), keys.options())));
-  }
-  return map.matmul(at::diag_embed(write.squeeze(-1)));
-}
-
-TEST(ImplicitMap, IsTheFormulaAndGivesOutputs) {
-  const auto write = some_sequence(false, false, false).values.narrow(-1, 0, 1).sigmoid();
-  for (const auto& [decays, by_channel] :
-       {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
-    for (const bool erases : {false, true}) {
-      auto sequence = some_sequence(decays, by_channel, erases);
-      const auto map = implicit_map(sequence, write);
-      EXPECT_LT(difference(map, map_by_formula(sequence, write)), 1e-10) << decays << erases;
-      EXPECT_TRUE(map.equal(map.tril()));
-      const auto read = map.matmul(sequence.values);
-      sequence.values = sequence.values * write;
-      EXPECT_LT(difference(read, by_definition(sequence).outputs), 1e-10) << decays << erases;
-    }
-  }
-}
-
-// Where a power of the decay from the first token would be 0 or infinite.
-TEST(ImplicitMap, OfStrongDecaysIsWithinRange) {
-  for (const bool by_channel : {false, true}) {
-    auto sequence = some_sequence(true, by_channel, true);
-    sequence.log_decays = at::full_like(sequence.log_decays, by_channel ? -5.0 : -40.0);
-    const auto read = implicit_map(sequence).matmul(sequence.values);
-    EXPECT_LT(difference(read, by_definition(sequence).outputs), 1e-10) << by_channel;
-  }
-}
-
-/// What a layer adds, from its map and its parameters, (1, B, T, D).
-torch::Tensor by_map(Lone& lone, const Mechanism& genes, const torch::Tensor& map,
-                     const torch::Tensor& x) {
-  const auto linear_of = [&](const std::string& part, const torch::Tensor& given) {
-    const auto y = given.matmul(lone.parameter(part + ".weight")[0].t());
-    return lone.has(part + ".bias") ? y + lone.parameter(part + ".bias")[0] : y;
-  };
-  auto values = linear_of("v_proj", x);
-  if (genes.integer("conv") > 0) {
-    const auto padded = at::constant_pad_nd(values, {0, 0, genes.integer("conv") - 1, 0});
-    const auto taps = lone.parameter("v_conv.weight")[0];
-    values = at::zeros_like(values);
-    for (std::int64_t a = 0; a < genes.integer("conv"); ++a) {
-      values = values + padded.narrow(2, a, x.size(2)) * taps.select(1, a);
-    }
-  }
-  if (genes.integer("conv") > 0 || genes.word("update") != "add") values = at::silu(values);
-  if (genes.word("update") == "delta2") {
-    values = values * x.matmul(lone.parameter("write.weight")[0].t()).sigmoid();
-  }
-  const auto of_heads = values[0].view({2, x.size(2), map.size(1), -1}).transpose(1, 2);
-  auto read = map.matmul(of_heads);
-  if (lone.has("head_norm.weight")) {
-    read = read * (read.square().mean(-1, /*keepdim=*/true) + 1e-5).rsqrt() *
-           lone.parameter("head_norm.weight")[0];
-  }
-  auto y = read.transpose(1, 2).flatten(2).unsqueeze(0);
-  if (genes.word("gating") == "swish_gate") {
-    y = y * at::silu(linear_of("head_gate", x));
-  } else if (genes.word("gating") != "none") {
-    y = y * (genes.integer("gate_rank") > 0 ? linear_of("gate_up", linear_of("gate_down", x))
-                                            : linear_of("head_gate", x))
-                .sigmoid();
-  }
-  return linear_of("out_proj", y);
-}
-
-TEST(RecurrentLayer, IsItsMapTimesValues) {
+TEST(RecurrentLayer, IsItsNaiveFormInEveryWay) {
   const at::NoGradGuard no_grad;
   for (const auto& name : layers()) {
     SCOPED_TRACE(name);
     Lone lone(name);
     const auto x = inputs();
-    AttentionRecord record;
-    Pass pass;
-    pass.record = &record;
-    const auto added = lone.layer.forward(x, x, pass, 0);
-    EXPECT_TRUE(added.equal(lone(x))) << "looking changes nothing";
-    ASSERT_EQ(record.layers.size(), 1U);
-    const auto& map = record.layers.front().weights;
-    EXPECT_TRUE(map.equal(map.tril()));
-    EXPECT_LT(difference(by_map(lone, model(name).layer(0), map, x), added), 1e-9);
-    const auto& state = record.states.at(0).state;
-    EXPECT_LT(difference(state, lone.layer.state_after(x)[0]), 1e-12);
+    const auto expected = lone.layer.naive(x);
+    Lone by_kernels(name, NumericalMode::exact);
+    by_kernels.take(lone);
+    for (const std::int64_t chunk : {0, 1, 7, 16, 41}) {
+      lone.layer.set_chunk(chunk);
+      by_kernels.layer.set_chunk(chunk);
+      EXPECT_LT(difference(lone(x), expected), 1e-9) << chunk;
+      EXPECT_LT(difference(by_kernels(x), expected), 1e-9) << chunk;
+    }
+    const auto state = lone.layer.start(0);
+    for (std::int64_t t = 0; t < x.size(2); ++t) {
+      const auto next = lone.layer.step(x.narrow(2, t, 1), {}, Pass{}, *state);
+      ASSERT_LT(difference(next, expected.narrow(2, t, 1)), 1e-9) << t;
+    }
   }
 }
 
@@ -371,25 +294,9 @@ TEST(RecurrentLayer, SeesNoLaterToken) {
   }
 }
 
-// The small models of those checks have one chunk.
-TEST(RecurrentLayer, SeesNoLaterTokenOfOtherChunks) {
-  const at::NoGradGuard no_grad;
-  for (const auto& layer : layers()) {
-    Transformer built(model(layer));
-    randomise(built);
-    const auto whole = built.logits(tokens(), Pass{});
-    for (const std::int64_t length : {15, 16, 17, 31, 33}) {
-      EXPECT_LT(difference(built.logits(tokens().narrow(1, 0, length), Pass{}),
-                           whole.narrow(1, 0, length)),
-                1e-8)
-          << layer << " " << length;
-    }
-  }
-}
-
 TEST(RecurrentLayer, Delta2WithEqualGatesIsDelta) {
   const at::NoGradGuard no_grad;
-  for (const auto& decay : kDecays) {
+  for (const auto& decay : decays()) {
     Lone delta("recurrent{decay=" + decay + ",update=delta}");
     Lone delta2("recurrent{decay=" + decay + ",update=delta2}");
     delta2.take(delta);
@@ -425,7 +332,7 @@ TEST(RecurrentLayer, ClosedGatesWriteNothing) {
 
 TEST(RecurrentLayer, NoDecayIsNone) {
   const at::NoGradGuard no_grad;
-  for (const auto& update : kUpdates) {
+  for (const auto& update : updates()) {
     Lone none("recurrent{update=" + update + "}");
     for (const std::string decay : {"decay=scalar", "decay=channel,decay_form=softplus"}) {
       Lone decayed("recurrent{" + decay + ",update=" + update + "}");
@@ -478,7 +385,10 @@ TEST(FeatureMap, RandomDirectionsAreOrthogonalInBlocksAndOfALayer) {
     std::vector<Parameter> none;
     AttentionShape shape{.width = 24, .heads = 3};
     shape.sizes.set("favor_features", 12);
-    return feature_maps().at("favor").make({shape, layer}, ParameterScope(none))->drawn();
+    return feature_maps()
+        .at("favor")
+        .make({shape, Semantics::corrected, layer}, ParameterScope(none))
+        ->drawn();
   };
   const auto drawn = of_layer(0);
   ASSERT_EQ(drawn.sizes(), (std::vector<std::int64_t>{12, 8}));

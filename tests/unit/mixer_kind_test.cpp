@@ -29,8 +29,11 @@ Mechanism with_other(const Slot& gene, Mechanism layer) {
   if (gene.is_integer()) {
     layer.set(gene, std::int64_t{layer.integer(gene.name) == 2 ? 4 : 2});
   } else if (!gene.is_number()) {
-    const auto* options = options_of(layer.word("mixer"), gene);
-    layer.set(gene, options->empty() ? gene.choices.back() : options->at(1));
+    const auto& words = gene.choices.size() > 1 ? gene.choices : options(gene);
+    const auto other = std::find_if(words.begin() + 1, words.end(), [&](const auto& option) {
+      return has_option(layer.word("mixer"), gene, option);
+    });
+    if (other != words.end()) layer.set(gene, *other);
   }
   return layer;
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "genotype/component.hpp"
+#include "genotype/layer_rules.hpp"
 
 namespace nas {
 
@@ -63,6 +64,39 @@ inline bool register_paper_components() {
        .summary = "s / (sigmoid(w.mean_t x_t + b) + 0.5)",
        .causal = false,
        .prefix_consistent = false});
+  for (const std::string key : {"delta", "delta2"}) {
+    add({.gene = "update",
+         .key = key,
+         .summary = "update " + key,
+         .voids = {"feature", "position"},
+         .erases = true});
+  }
+  add({.gene = "update", .key = "add", .summary = "update add", .voids = {"neg_eigen"}});
+  add({.gene = "decay", .key = "scalar", .summary = "decay scalar"});
+  for (const std::string key : {"fixed", "scalar"}) {
+    add({.gene = "decay", .mixer = "recurrent", .key = key, .summary = "decay " + key});
+  }
+  add({.gene = "decay",
+       .mixer = "recurrent",
+       .key = "channel",
+       .summary = "decay channel",
+       .sizes = {integer("decay_rank", "rank", 16, 1, 3),
+                 {.name = "decay_tau", .default_value = 16.0, .help = "divisor", .min = 1.0},
+                 {.name = "decay_form",
+                  .default_value = "gla",
+                  .help = "form",
+                  .choices = {"gla", "softplus"}}},
+       .apply_rules = [](LayerRules& rules) {
+         if (rules.layer().word("decay_form") != "gla") rules.clear({"decay_tau"});
+       }});
+  add({.gene = "gating",
+       .mixer = "recurrent",
+       .key = "sigmoid_gate",
+       .summary = "gating sigmoid_gate",
+       .sizes = {integer("gate_rank", "rank", 0, 0, 3)}});
+  for (const std::string key : {"swish_gate", "elementwise_gate"}) {
+    add({.gene = "gating", .mixer = "recurrent", .key = key, .summary = "gating " + key});
+  }
   add({.gene = "position", .key = "rope", .summary = "position rope"});
   add({.gene = "pattern", .key = "window", .summary = "pattern window"});
   add({.gene = "norm",

@@ -18,14 +18,7 @@ const Architecture kFrame{};  // of 2 layers
 [[maybe_unused]] const bool kRegistered = [] {
   components().add({.gene = "mixer", .key = "recurrent", .summary = "mixer recurrent"});
   components().add({.gene = "mixer", .key = "conv", .summary = "mixer conv"});
-  components().add({.gene = "decay", .key = "scalar", .summary = "decay scalar"});
-  for (const auto& [gene, key] :
-       std::vector<std::pair<std::string, std::string>>{{"decay", "fixed"},
-                                                        {"decay", "channel"},
-                                                        {"feature", "elu1"},
-                                                        {"gating", "swish_gate"}}) {
-    components().add({.gene = gene, .key = key, .summary = gene + " " + key, .mixer = "recurrent"});
-  }
+  components().add({.gene = "feature", .key = "elu1", .summary = "feature elu1"});
   return true;
 }();
 

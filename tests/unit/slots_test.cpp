@@ -105,7 +105,6 @@ TEST(Slots, OfferWhatAModuleComputes) {
   EXPECT_EQ(options(slot("ffn")), (Texts{"gelu", "swiglu", "none"}));
   EXPECT_EQ(options(slot("norm_place")), (Texts{"pre", "post", "sandwich"}));
   EXPECT_TRUE(is_built(slot("gating"), "highway"));
-  EXPECT_FALSE(is_built(slot("gating"), "swish_gate"));
   EXPECT_FALSE(is_built(slot("position"), "cope"));
 }
 

@@ -54,8 +54,7 @@ NAS_REGISTER_DECAY(
     Scalar, .key = "scalar",
     .summary =
         "s_ij + sum_{t=j+1..i} log f_t, f_t = sigmoid(w_h.x_t + b_h), starts to forget over 4 .. L "
-        "tokens (Lin et al. 2025, arXiv:2503.02130); of the state of a recurrent layer alpha_t = "
-        "e^(-e^A softplus(w_h.x_t + b_h)) (Dao & Gu 2024, arXiv:2405.21060)",
+        "tokens (Lin et al. 2025, arXiv:2503.02130)",
     .parameters = [](const AttentionShape& shape) { return shape.heads * (shape.width + 1); },
     .flops =
         [](const AttentionShape& shape) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "core/registry.hpp"
 #include "core/visibility.hpp"
@@ -43,28 +44,28 @@ constexpr bool gates_input() {
   return false;
 }
 
-/// Registers an option's module. @tparam Module  constructible from (LayerContext, ParameterScope),
-/// or from nothing.
-template <class Module, class Option>
-void register_module(OptionRegistry<Option>& registry, const Component& component,
+/// Registers a part's module. @tparam Module  constructible from what the registry's parts are made
+/// from, options from (LayerContext, ParameterScope), or from nothing.
+template <class Module, class Part, class... Args>
+void register_module(Registry<std::unique_ptr<Part>(Args...)>& registry, const Component& component,
                      const char* file) {
-  registry.add(
-      {.key = component.key, .summary = component.summary, .file = file},
-      [](const LayerContext& context, const ParameterScope& scope) -> std::unique_ptr<Option> {
-        if constexpr (std::is_constructible_v<Module, const LayerContext&, const ParameterScope&>) {
-          return std::make_unique<Module>(context, scope);
-        } else {
-          return std::make_unique<Module>();
-        }
-      });
+  registry.add({.key = component.key, .summary = component.summary, .file = file},
+               []([[maybe_unused]] Args... args) -> std::unique_ptr<Part> {
+                 if constexpr (std::is_constructible_v<Module, Args...>) {
+                   return std::make_unique<Module>(std::forward<Args>(args)...);
+                 } else {
+                   return std::make_unique<Module>();
+                 }
+               });
 }
 
-/// Registers an option's Torch-free description and its module. For the macros of options.
-template <class Module, class Option>
-bool register_option(OptionRegistry<Option>& registry, Component component, const char* file) {
+/// Registers a part's Torch-free description and its module. For the macros of parts.
+template <class Module, class Part, class... Args>
+bool register_option(Registry<std::unique_ptr<Part>(Args...)>& registry, Component component,
+                     const char* file) {
   register_module<Module>(registry, component, file);
-  if constexpr (requires { &Option::fused; }) component.fused = has_fused_form<Module, Option>();
-  component.gates_input = gates_input<Module, Option>();
+  if constexpr (requires { &Part::fused; }) component.fused = has_fused_form<Module, Part>();
+  component.gates_input = gates_input<Module, Part>();
   return components().add(std::move(component));
 }
 

@@ -1,4 +1,4 @@
-#include "nn/parts/feature_map.hpp"
+#include "nn/parts/state_options.hpp"
 #include "ops/product.hpp"
 
 namespace nas::nn {
@@ -8,7 +8,6 @@ namespace {
 /// @see Katharopoulos et al. (2020), arXiv:2006.16236, equation 7.
 class Elu1 final : public FeatureMap {
  public:
-  Elu1(const FeatureContext& /*context*/, const ParameterScope& /*scope*/) {}
   torch::Tensor of_queries(const torch::Tensor& q) const override {
     return model_by_model([](const torch::Tensor& part) { return at::elu(part) + 1.0; }, q);
   }
@@ -17,9 +16,7 @@ class Elu1 final : public FeatureMap {
 NAS_REGISTER_FEATURE(
     Elu1, .key = "elu1",
     .summary = "phi(u) = elu(u) + 1 (Katharopoulos et al. 2020, arXiv:2006.16236)",
-    .flops = [](const AttentionShape& shape) {
-      return 4.0 * static_cast<double>(shape.context * shape.width);
-    });
+    .flops = [](const AttentionShape& shape) { return shape.at_each_token(4 * shape.width); });
 
 }  // namespace
 }  // namespace nas::nn

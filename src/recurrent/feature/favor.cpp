@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/seed.hpp"
-#include "nn/parts/feature_map.hpp"
+#include "nn/parts/state_options.hpp"
 #include "ops/device_copy.hpp"
 #include "ops/product.hpp"
 
@@ -53,7 +53,7 @@ std::vector<Row> orthonormal_rows(std::int64_t width, RandomEngine& engine) {
 
 /// W (M, d_k) of a layer: blocks of d_k orthonormal rows, each as long as a vector of d_k normals. The
 /// same in every model, so that exported models draw it again (model_recurrent.py).
-torch::Tensor projection(const FeatureContext& context) {
+torch::Tensor projection(const LayerContext& context) {
   constexpr std::uint64_t kPurpose = 0x6661766f72;  // "favor"
   RandomEngine engine(mix64(kPurpose + static_cast<std::uint64_t>(context.layer)));
   const auto width = context.shape.head_width();
@@ -79,7 +79,7 @@ torch::Tensor projection(const FeatureContext& context) {
 /// @see Choromanski et al. (2021), arXiv:2009.14794, section 2.
 class Favor final : public FeatureMap {
  public:
-  Favor(const FeatureContext& context, const ParameterScope& /*scope*/)
+  Favor(const LayerContext& context, const ParameterScope& /*scope*/)
       : drawn_(projection(context)) {}
 
   torch::Tensor of_queries(const torch::Tensor& q) const override {
@@ -117,10 +117,9 @@ NAS_REGISTER_FEATURE(
         "trained (Choromanski et al. 2021, arXiv:2009.14794)",
     .flops =
         [](const AttentionShape& shape) {
-          const auto f = static_cast<double>(num_features(shape));
-          const auto k = static_cast<double>(shape.head_width());
-          return 2.0 * static_cast<double>(shape.context * shape.heads) *
-                 (2.0 * f * k + 3.0 * k + 2.0 * f);
+          const auto f = num_features(shape);
+          const auto k = shape.head_width();
+          return shape.at_each_token(2 * shape.heads * (2 * f * k + 3 * k + 2 * f));
         },
     .features = num_features);
 

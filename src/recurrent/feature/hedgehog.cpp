@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "nn/parts/feature_map.hpp"
+#include "nn/parts/state_options.hpp"
 #include "ops/product.hpp"
 
 namespace nas::nn {
@@ -21,7 +21,7 @@ std::vector<double> identities(const AttentionShape& shape) {
 /// @see Zhang et al. (2024), arXiv:2402.04347, section 4.2.
 class Hedgehog final : public FeatureMap {
  public:
-  Hedgehog(const FeatureContext& context, const ParameterScope& scope)
+  Hedgehog(const LayerContext& context, const ParameterScope& scope)
       : queries_(context.shape, scope.child("q_map")), keys_(context.shape, scope.child("k_map")) {}
 
   torch::Tensor of_queries(const torch::Tensor& q) const override { return queries_.mapped(q); }
@@ -65,8 +65,7 @@ NAS_REGISTER_FEATURE(
         [](const AttentionShape& shape) { return 2 * shape.width * (shape.head_width() + 1); },
     .flops =
         [](const AttentionShape& shape) {
-          return static_cast<double>(shape.context * shape.width) *
-                 (4.0 * static_cast<double>(shape.head_width()) + 18.0);
+          return shape.at_each_token(shape.width * (4 * shape.head_width() + 18));
         },
     .features = [](const AttentionShape& shape) { return 2 * shape.head_width(); });
 

@@ -1,4 +1,4 @@
-#include "nn/parts/feature_map.hpp"
+#include "nn/parts/state_options.hpp"
 #include "ops/product.hpp"
 
 namespace nas::nn {
@@ -7,7 +7,6 @@ namespace {
 /// phi(u) = max(u, 0), element by element. A query of zeros reads 0.
 class Relu final : public FeatureMap {
  public:
-  Relu(const FeatureContext& /*context*/, const ParameterScope& /*scope*/) {}
   torch::Tensor of_queries(const torch::Tensor& q) const override {
     return model_by_model([](const torch::Tensor& part) { return part.relu(); }, q);
   }

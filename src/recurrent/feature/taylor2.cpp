@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "nn/parts/feature_map.hpp"
+#include "nn/parts/state_options.hpp"
 #include "ops/product.hpp"
 
 namespace nas::nn {
@@ -11,7 +11,7 @@ namespace {
 /// @see Arora et al. (2024), Based, arXiv:2402.18668, section 4.1.
 class Taylor2 final : public FeatureMap {
  public:
-  Taylor2(const FeatureContext& context, const ParameterScope& /*scope*/)
+  Taylor2(const LayerContext& context, const ParameterScope& /*scope*/)
       : width_(static_cast<double>(context.shape.head_width())) {}
 
   torch::Tensor of_queries(const torch::Tensor& q) const override {
@@ -36,8 +36,7 @@ NAS_REGISTER_FEATURE(
         "al. 2024, arXiv:2402.18668)",
     .flops =
         [](const AttentionShape& shape) {
-          return 2.0 * static_cast<double>(shape.context * shape.width) *
-                 static_cast<double>(2 * shape.head_width() + 1);
+          return shape.at_each_token(2 * shape.width * (2 * shape.head_width() + 1));
         },
     .features =
         [](const AttentionShape& shape) {

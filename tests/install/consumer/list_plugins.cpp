@@ -37,5 +37,8 @@ int main() {
   print("mixers", nas::components().keys("mixer"));
   print("mixers/kinds", nas::mixer_kinds().keys());
   print("recurrent/feature", nas::components().keys("feature"));
+  print("recurrent/update", nas::components().keys("update"));
+  print("recurrent/decay", nas::components().keys("decay", "recurrent"));
+  print("recurrent/gating", nas::components().keys("gating", "recurrent"));
   print("norms", nas::components().keys("norm"));
 }
