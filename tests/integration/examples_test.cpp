@@ -8,6 +8,7 @@
 #include "core/temporary_folder.hpp"
 #include "digest_file.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
 #include "genotype/mechanism_name.hpp"
 #include "genotype/shorthand.hpp"
 #include "genotype/slots.hpp"

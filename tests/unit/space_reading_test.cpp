@@ -205,7 +205,7 @@ TEST_F(ExperimentTest, MistakesOfAStack) {
 
 TEST_F(ExperimentTest, SizesOfWhatNoModuleComputesAreNotSearched) {
   for (const auto& [size, given] : std::map<std::string, std::string>{
-           {"key_width", "[8, 16]"}, {"stride", "[4, 8]"}, {"decay_tau", "{min: 1, max: 2}"}}) {
+           {"key_width", "[8, 16]"}, {"stride", "[4, 8]"}, {"cope_positions", "[4, 8]"}}) {
     EXPECT_THAT(mistakes("space: {" + size + ": " + given + "}\n"),
                 HasSubstr("space." + size + " = " + given +
                           ", must be left out: no module computes what it is of"));
