@@ -339,6 +339,7 @@ SearchSpace paper_space() {
 
 Mechanism mechanism_of(const Genotype& genotype, Semantics semantics) {
   Mechanism mechanism;
+  mechanism.set("attention_dropout", 0.0);
   for (const auto& [name, value] : genotype.values()) {
     assign(slot(name), value, semantics, mechanism);
   }

@@ -59,7 +59,7 @@ std::map<std::string, std::vector<std::string>> voided_by(const Slot& slot);
 SearchSpace paper_space();
 
 /// The mechanism that a genotype of layer genes means, not canonical. What the genotype has no gene
-/// of is as a Mechanism begins.
+/// of is as a Mechanism begins, but for dropout, which it then does not have.
 Mechanism mechanism_of(const Genotype& genotype, Semantics semantics);
 
 /// A mechanism's choice as a gene offers it: the option, as the space spells it, or the number.

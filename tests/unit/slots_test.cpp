@@ -179,7 +179,7 @@ TEST(Slots, GenotypesAndMechanismsAreInverse) {
 TEST(Slots, GenesThatAGenotypeLacksKeepTheirDefaults) {
   const Genotype genotype({{"bias", std::string("no_bias")}});
   Mechanism expected;
-  expected.set("bias", "no_bias");
+  expected.set("bias", "no_bias").set("attention_dropout", 0.0);
   EXPECT_EQ(mechanism_of(genotype, Semantics::corrected), expected);
 }
 
