@@ -52,8 +52,14 @@ def metadata(project: dict, torch: str, readme: str) -> str:
     lines = ["Metadata-Version: 2.1", f"Name: {project['name']}", f"Version: {project['version']}+torch{torch}",
              f"Summary: {project['description']}", f"License: {project['license']['text']}",
              f"Requires-Python: {project['requires-python']}", f"Requires-Dist: torch=={torch}.*",
-             *(f"Requires-Dist: {name}" for name in project["dependencies"]), "Description-Content-Type: text/markdown"]
+             *(f"Requires-Dist: {name}" for name in required(project)), "Description-Content-Type: text/markdown"]
     return "\n".join(lines) + "\n\n" + readme
+
+
+def required(project: dict) -> list[str]:
+    """What the programs and the package take of PyPI, beside torch."""
+    more = project["optional-dependencies"]
+    return [*project["dependencies"], *more["frames"], *more["watch"]]
 
 
 def record_line(name: str, content: bytes) -> str:
@@ -92,7 +98,8 @@ def make(prefix: Path, version: str, folder: Path) -> Path:
     for part, text in {
             "METADATA": metadata(project, torch, (root / "README.md").read_text()),
             "WHEEL": f"Wheel-Version: 1.0\nGenerator: attnas\nRoot-Is-Purelib: false\nTag: {tag}\n",
-            "entry_points.txt": "[console_scripts]\n" + "".join(f"{program} = attnas.programs:main\n" for program in programs),
+            "entry_points.txt": "[console_scripts]\nattnas = attnas.__main__:console\n" + "".join(
+                f"{program} = attnas.programs:main\n" for program in programs),
             "LICENSE": (root / "LICENSE").read_text()}.items():
         contents[f"{info}/{part}"] = (text.encode(), False)
     made_of = prefix / "share" / "attnas" / "attnas.spdx.json"  # of packaging/spdx.py

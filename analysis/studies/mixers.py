@@ -33,7 +33,7 @@ packages.require(__doc__, "numpy", "scipy", "pandas")
 
 import numpy as np
 
-from attnas.analysis import digest, mixer_figures, statistics, survival, tuned
+from attnas.analysis import mixer_figures, statistics, survival, tuned
 from attnas.analysis.arguments import program
 from attnas.analysis.files import csv_text
 from attnas.analysis.mixer_figures import Front, Point
@@ -49,11 +49,8 @@ LEVEL = 0.05
 
 
 def _text(interval: Interval) -> str:
-    if not np.isfinite(interval.low):
-        return digits(float(interval.point))
-    return (
-        f"{digits(float(interval.point))} ({digits(float(interval.low))} to "
-        f"{digits(float(interval.high))})")
+    point, low, high = (digits(float(value)) for value in interval)
+    return f"{point} ({low} to {high})" if np.isfinite(interval.low) else point
 
 
 def _listed(labels: Sequence[str]) -> str:
@@ -87,13 +84,11 @@ def front_of(found: Tuned, rows: Sequence[Row], sizes: np.ndarray) -> Front:
     x = np.unique(sizes)
     judged = [found.better * found.own(row) for row in rows]
     means = np.array([values.mean() for values in judged])
-    drawn = np.stack([
-        values[generator.integers(len(values), size=(RESAMPLES, len(values)))].mean(axis=1)
-        for values in judged
-    ], axis=1)
+    drawn = np.stack([values[generator.integers(len(values), size=(RESAMPLES, len(values)))].mean(
+        axis=1) for values in judged], axis=1)
     best = np.array([means[sizes <= size].max() for size in x])
-    ends = np.array(
-        [np.quantile(drawn[:, sizes <= size].max(axis=1), (0.025, 0.975)) for size in x])
+    ends = np.array([np.quantile(drawn[:, sizes <= size].max(axis=1), (0.025, 0.975))
+                     for size in x])
     low, high = np.sort(found.better * ends, axis=1).T
     return Front(x, found.better * best, low, high)
 
@@ -114,21 +109,8 @@ def against_baseline(found: Tuned) -> dict[str, tuple[Interval, float]]:
             tests[row.name] = statistics.paired_test(own[:n] - base[:n],
                                                      statistics.rounding(own[:n], base[:n]))
     corrected = statistics.holm([p for _, p in tests.values()]) if tests else []
-    return (
-        {name: (interval, float(p)) for (name, (interval, _)), p in zip(tests.items(), corrected)})
-
-
-def in_reach(data: dict, context: int, window: int) -> float:
-    """Of MQAR, the share of answers whose value lies within a window of the query: 2,000 examples
-    as src/corpora/mqar.cpp draws.
-    """
-    pairs, shown = int(data["pairs"]), 2 * (int(data["pairs"]) + int(data.get("updates", 0)))
-    gaps = np.arange((context - shown) // 2)
-    weights = (gaps + 1.0) ** (float(data.get("power", 0.01)) - 1.0)
-    clocks = np.random.default_rng(0).exponential(size=(2000, len(gaps))) / weights
-    asked = np.argsort(clocks, axis=1)[:, :pairs]
-    distance = shown + 2 * asked - (2 * np.arange(pairs) + 1)
-    return float((distance < window).mean())
+    return {name: (interval, float(p))
+            for (name, (interval, _)), p in zip(tests.items(), corrected)}
 
 
 def frame_sentences(found: Tuned) -> list[str]:
@@ -161,14 +143,14 @@ def frame_sentences(found: Tuned) -> list[str]:
     return items
 
 
-def rows_table(found: Tuned, size: str | None, more: dict[str, list[str]]) -> Columns:
-    """Row by row. @param more  further columns: head -> a text for each row."""
+def rows_table(found: Tuned, size: str | None) -> Columns:
+    """Row by row."""
     tests = against_baseline(found)
     unit = {"state_bytes": "state, bytes"}
     head = [
         "row", *([unit.get(size, size)] if size else []), "parameters", f"test {found.value} "
         f"[95 %]", "n", *([f"reach {SOLVED} [95 %]"] if found.value == "accuracy" else []),
-        "best rate", "to the baseline", "p (Holm)", *more
+        "best rate", "to the baseline", "p (Holm)"
     ]
     order = sorted(range(len(found.rows)),
                    key=lambda i: -found.better * float(found.own(found.rows[i]).mean()))
@@ -185,7 +167,7 @@ def rows_table(found: Tuned, size: str | None, more: dict[str, list[str]]) -> Co
             str(row.seeds), *reached,
             f"{found.rates[found.favourite(row)]:g}" + (" (end)" if found.at_an_end(row) else ""),
             _text(difference) if difference else "-",
-            p_value(p) if p is not None else "-", *(texts[i] for texts in more.values())
+            p_value(p) if p is not None else "-"
         ])
     return Columns(head, rows)
 
@@ -212,9 +194,8 @@ def front_page(options: argparse.Namespace,
     kept = sizes[sizes > 0]
     # where what is 0 stands on the logarithmic axis
     least = float(kept.min()) / 4 if len(kept) else 1.0
-    kinds = [
-        "found by a search" if row.name in options.searched else kind(row) for row in found.rows
-    ]
+    kinds = ["found by a search" if row.name in options.searched else kind(row)
+             for row in found.rows]
     points = [
         Point(row.label, row.name if marked == "found by a search" else row.family, marked,
               max(float(size), least), found.mean(row))
@@ -233,21 +214,13 @@ def front_page(options: argparse.Namespace,
         (f" At the left end stands what has no {options.against.replace('_', ' ')}." if
          (sizes == 0).any() else ""), options.against.replace("_", " "), found.value, points,
         dataclasses.replace(front, x=np.maximum(front.x, least)), tuned.VALUES[found.value])
-    reach = _reach(found, options.runs[0])
     chapter = Chapter("rows", "Row by row", [
         Pictures({"front.svg": picture}),
         Paragraph(f"By the mean test {found.value}:"),
-        rows_table(found, options.against, reach),
-        Bullets([
-            "to the baseline: the mean difference of pairs of equal seeds; p of a t test by "
-            "Holm over the rows.",
-            "The front takes the best of many means, which flatters it a little.", *([
-                "in reach: of answers, those whose value lies within one layer's window of the "
-                "query: what one layer of it can know. A second layer, and convolutions, reach "
-                "further."
-            ] if reach else [])
-        ]), *([Bullets([f"{short}: {label}"
-                        for short, label in searched.items()])] if searched else [])
+        rows_table(found, options.against),
+        Bullets(["to the baseline: mean of pairs of equal seeds; p of t tests by Holm over rows.",
+                 "The front takes the best of many means, which flatters it a little.",
+                 *(f"{short}: {label}" for short, label in searched.items())])
     ])
     title = f"{found.value.capitalize()} against {options.against.replace('_', ' ')}"
     return sentences, Report.of_findings(title, sentences, [chapter],
@@ -331,23 +304,6 @@ def searched_sentences(found: Tuned, names: Sequence[str], against: str) -> list
                     f"{against.replace('_', ' ')}: "
                     f"{_text(difference)} in test {found.value}, {p_value(float(p))} by Holm."
                     for (label, (rival, difference, _)), p in zip(tests.items(), corrected)]
-
-
-def _reach(found: Tuned, run: str) -> dict[str, list[str]]:
-    """On MQAR a column of what windows can know; else none."""
-    data = digest.read(run)["config"].get("data", {})
-    if data.get("corpus") != "mqar":
-        return {}
-    context = int(found.facts["model"]["context"])
-    texts = []
-    for row in found.rows:
-        window = next((gene.split("=")[1]
-                       for gene in row.label.replace("}", "").replace("{", ",").split(",")
-                       if gene.startswith("window=")), None)
-        texts.append(
-            digits(in_reach(data, context, int(window))) if window and "/" not in row.label else "-"
-        )
-    return {"in reach": texts}
 
 
 PAGES = {"front": front_page, "survival": survival.page_of}

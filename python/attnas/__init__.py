@@ -4,14 +4,13 @@
     run = attnas.run("configs/smoke.yaml", output="runs/x", **{"algorithm.population": 8})
     run = attnas.load("runs/x")
     run.front
-    layer = attnas.Attention("dot|sparsemax|none|fixed|bias|0.1", width=256, heads=4)   # with
-    PyTorch table = attnas.Table("problems/tables/text.table")                                   #
-    with nothing
+    layer = attnas.Attention("dot|sparsemax|none|fixed|bias|0.1", width=256, heads=4)
+    attnas.decide(train, {"full": 1, "swa": 2}, until="1%")
 
 docs/python.md has more. The programs of attnas do the work, or its library in this process (Study,
 AskAndTell); what a run says of itself is read as the scripts of analysis/ read it. Names are
-imported when they are asked for, since a table needs nothing beside Python, and the others numpy,
-pandas and scipy.
+imported when they are asked for, since a table needs nothing beside Python, the others numpy and
+scipy, and frames pandas.
 """
 
 import importlib
@@ -20,7 +19,8 @@ _MODULES = {
     "Attention": "attention", "AskAndTell": "study", "Candidate": "functions", "Error": "errors",
     "InputError": "errors", "MachineError": "errors", "Order": "study", "Run": "result",
     "Search": "functions", "Stopped": "errors", "Study": "study", "Table": "table",
-    "algorithm": "functions", "load": "result", "objective": "functions", "run": "launch"
+    "algorithm": "functions", "decide": "judge.decide", "load": "result",
+    "objective": "functions", "run": "launch"
 }
 _ALONE = ("errors", "table")  # modules on Python's own library
 _SUBMODULES = {*_MODULES.values(), "frames", "library", "model", "settings"}
@@ -35,7 +35,7 @@ def __getattr__(name: str):
         raise AttributeError(f"module 'attnas' has no attribute {name!r}")
     if module not in _ALONE:
         from attnas.analysis import packages
-        if missing := packages.missing("numpy", "pandas", "scipy"):
+        if missing := packages.missing("numpy", "scipy", *["pandas"] * (module == "frames")):
             raise ImportError(f"attnas: {missing}")
     found = importlib.import_module(f"attnas.{module}")
     return found if module == name else getattr(found, name)

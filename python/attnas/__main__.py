@@ -1,26 +1,27 @@
 """attnas COMMAND ...: commands of the Python package that are no program of their own."""
 
+import importlib
 import sys
 
-from attnas.prepare import __main__ as prepare
-
-USAGE = """attnas: what prepares for searches and trainings of attnas
+USAGE = """attnas: is a change better, and what prepares for searches and trainings of attnas
 
 Usage: attnas COMMAND
 
 Commands:
+  judge --baseline COMMAND --candidate COMMAND --metric PATTERN [--within 1%]
+                          is a change of any training better? In pairs of equal seeds
   prepare TEXT... --tokenizer NAME -o FOLDER
                           turns texts into token ids, which corpus: ids reads
 
 attnas COMMAND --help says more. Programs: nas-run, nas-train, nas-data, nas-model and others.
 """
-COMMANDS = {"prepare": prepare.main}
+COMMANDS = ("judge", "prepare")
 
 
 def main(words: list[str]) -> int:
     """Carries out a command line; returns the exit code."""
     if words[:1] and words[0] in COMMANDS:
-        return COMMANDS[words[0]](words[1:])
+        return importlib.import_module(f"attnas.{words[0]}.__main__").main(words[1:])
     if words[:1] in (["--help"], ["-h"]):
         print(USAGE, end="")
         return 0
@@ -29,5 +30,10 @@ def main(words: list[str]) -> int:
     return 2
 
 
+def console() -> int:
+    """The script that a wheel installs."""
+    return main(sys.argv[1:])
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(console())

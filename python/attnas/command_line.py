@@ -228,11 +228,6 @@ def _folded(line: str, width: int, indent: int) -> list[str]:
     return [*lines, line]
 
 
-def counted(number: int, one: str) -> str:
-    """1 record, 2 records."""
-    return f"{number} {one}{'' if number == 1 else 's'}"
-
-
 def human_bytes(size: int) -> str:
     """319 MiB, 2.50 GiB."""
     for unit, digits in (("KiB", ".0f"), ("MiB", ".0f"), ("GiB", ".2f"), ("TiB", ".4g")):
@@ -240,20 +235,6 @@ def human_bytes(size: int) -> str:
         if size < 1024.0:
             return f"{size:{digits}} {unit}"
     return f"{size / 1024.0:.4g} PiB"
-
-
-def human_duration(seconds: float) -> str:
-    """41 s, 3 min 20 s, 2 h 05 min, 4 d 3 h."""
-    if not seconds <= 1e15:
-        return "unknown"
-    s = math.floor(max(0.0, seconds) + 0.5)
-    if s < 60:
-        return f"{s} s"
-    if s < 3600:
-        return f"{s // 60} min {s % 60:02} s"
-    if s < 86400:
-        return f"{s // 3600} h {s % 3600 // 60:02} min"
-    return f"{s // 86400} d {s % 86400 // 3600} h"
 
 
 def shortest(value: float) -> str:

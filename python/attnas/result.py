@@ -6,27 +6,32 @@ import base64
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from attnas.analysis import latex, run as record
 from attnas.analysis.digest import BadInput
 from attnas.analysis.html import Html, element, join, plain, text
 from attnas.analysis.words import counted, number
 
-from attnas import frames
+import attnas
 from attnas.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _MOST_SHOWN = 10
 
 
-def load(path: str | os.PathLike) -> Run:
-    """Reads a run.
+def load(path: str | os.PathLike) -> Run | list[dict[str, Any]]:
+    """Reads a run, or the log of a campaign of attnas judge.
 
-    @param path  a run's folder, its store.sqlite or its results.json. Where the store knows more
-        than results.json, as of a run that goes on or was killed, nas-export is asked.
+    @param path  the folder of a campaign or of a run, its store.sqlite or its results.json. Where
+        the store knows more than results.json, as of a run that goes on, nas-export is asked.
     @throws InputError  where there is no run, or no nas-export where it takes one.
     """
+    if os.path.isfile(os.path.join(path, "ideas.csv")):
+        from attnas.judge import campaign
+        return campaign.load(Path(path))
     return Run(path)
 
 
@@ -61,7 +66,7 @@ class Run:
 
     @property
     def objectives(self) -> list[str]:
-        """Names of the objectives, which are columns of the frames."""
+        """Names of the objectives, which are columns of the attnas.frames."""
         return [objective.name for objective in self._record.objectives]
 
     @cached_property
@@ -73,7 +78,7 @@ class Run:
     def candidates(self) -> pd.DataFrame:
         """A row per candidate: the usable ones the best first, the baseline, its controls (named in
         the column `control`), then what failed or was rejected."""
-        return frames.candidates(self._record)
+        return attnas.frames.candidates(self._record)
 
     @cached_property
     def front(self) -> pd.DataFrame:
@@ -85,24 +90,24 @@ class Run:
     def evaluations(self) -> pd.DataFrame:
         """A row per candidate measured once: the columns of evaluations.csv, and what else is
         recorded of it."""
-        return frames.evaluations(self._record)
+        return attnas.frames.evaluations(self._record)
 
     @cached_property
     def curves(self) -> pd.DataFrame:
         """A row per validation of a training run."""
-        return frames.curves(self._record)
+        return attnas.frames.curves(self._record)
 
     @cached_property
     def asks(self) -> pd.DataFrame:
         """A row per question of the algorithm."""
-        return frames.asks(self._record)
+        return attnas.frames.asks(self._record)
 
     @cached_property
     def comparison(self) -> pd.DataFrame:
         """A row per mechanism of what was listed in place of a search, or trained again after it on
         fresh seeds: how far it is from the baseline, with interval and p. Empty where a run has
         neither."""
-        return frames.comparison(self._record)
+        return attnas.frames.comparison(self._record)
 
     def to_latex(self) -> str:
         """The comparison as a table of LaTeX (booktabs), as analysis/export.py --format latex.

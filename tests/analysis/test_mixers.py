@@ -3,7 +3,6 @@
 import csv
 import itertools
 import unittest
-from unittest import mock
 
 import numpy as np
 from attnas.analysis import tuned
@@ -152,15 +151,10 @@ class Front(Runs):
         self.assertIn("3 rows at 3 learning rates (0.001, 0.002, 0.004), 3 seeds each", words)
         self.assertNotIn("at an end", words)
         page = (self.folder / "out/front.md").read_text()
-        self.assertIn("| in reach |", page)
-        self.assertIn("- in reach: of answers", page)
         self.assertIn("- found 1: gdn\n", page)
         with open(self.folder / "out/front.csv", encoding="utf-8", newline="") as file:
             self.assertEqual(len([*csv.DictReader(file)]), 3 * 3 * 3)
         self.assertIn("\u2605", (self.folder / "out/front.svg").read_text())
-        with mock.patch.object(mixers, "_reach", lambda *_: {}):
-            self.script("front", *self.runs())
-        self.assertNotIn("in reach", (self.folder / "out/front.md").read_text())
 
     def test_what_was_found_is_compared_with_the_best_that_is_no_larger(self):
         found = tuned.read(self.runs(), "accuracy")
@@ -175,10 +169,3 @@ class Front(Runs):
             self.assertEqual((code, words), (2, ""))
             self.assertIn(why, said_why)
         self.assertFalse((self.folder / "out").exists())
-
-    def test_windows_reach_what_the_task_draws(self):
-        data = {"pairs": 4, "power": 1.0}
-        self.assertEqual(mixers.in_reach(data, 32, 32), 1.0)
-        self.assertEqual(mixers.in_reach(data, 32, 1), 0.0)
-        # Gaps weigh the same, 12 places for 4 queries: pair p is at distance 7 - 2 p + 2 gap, below 8 for gap <= p.
-        self.assertAlmostEqual(mixers.in_reach(data, 32, 8), np.mean([(p + 1) / 12 for p in range(4)]), delta=0.02)

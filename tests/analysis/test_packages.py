@@ -1,9 +1,8 @@
-"""Scripts under a Python that lacks what they stand on: what to install, and which Python has it."""
+"""Scripts under a Python that lacks what they stand on: what to install."""
 
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 from unittest import mock
 
@@ -14,11 +13,11 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "analysis"
 LACKING = {f"{command}.py": needs for command, needs in NEEDS.items() if needs}
 
 
-def run(script: str, *arguments: str, python: str = "") -> subprocess.CompletedProcess:
-    """By a Python without its site-packages, where `python` is the only other one."""
+def run(script: str, *arguments: str) -> subprocess.CompletedProcess:
+    """By a Python without its site-packages."""
     return subprocess.run([sys.executable, "-S", SCRIPTS / script, *arguments], text=True,
                           capture_output=True, check=False,
-                          env={"PATH": "/nowhere", "NAS_PYTHON": python})
+                          env={"PATH": "/nowhere"})
 
 
 class WithoutPackages(unittest.TestCase):
@@ -36,16 +35,6 @@ class WithoutPackages(unittest.TestCase):
         self.assertIn("(Debian: apt-get install python3-none_of_these; elsewhere: ", packages.missing("none_of_these"))
         with mock.patch.object(packages, "_NOT_OF_DEBIAN", {"none_of_these"}):
             self.assertIn("install what is missing (pip install nor_this none_of_these)", packages.missing("nor_this", "none_of_these"))
-
-    def test_names_the_python_that_has_them(self):
-        with tempfile.TemporaryDirectory() as folder:
-            other = pathlib.Path(folder, "python3")
-            other.write_text(f"#!/bin/sh\nexec {sys.executable} \"$@\"\n", encoding="utf-8")
-            other.chmod(0o755)
-            self.assertIn(f"or take the Python that has it: {other} {SCRIPTS / 'report.py'} 'a b'\n",
-                          run("report.py", "a b", python=str(other)).stderr)
-            other.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
-            self.assertNotIn(str(other), run("report.py", "x", python=str(other)).stderr)
 
     def test_help_works(self):
         for script in LACKING:

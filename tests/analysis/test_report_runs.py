@@ -12,12 +12,12 @@ from page_fixture import BASELINE, PageTest, RunFixture, words_of
 
 from attnas.analysis import latex
 from attnas.analysis.commands.report import report
-from attnas.analysis.differences import among, from_baseline, noise
+from attnas.analysis.differences import from_baseline, noise
 from attnas.analysis.effects import effects
 from attnas.analysis.genes import genes
 from attnas.analysis.run import Run
 from attnas.analysis.sections import components, retest
-from attnas.analysis.words import duration, number, signed
+from attnas.analysis.words import number, signed
 
 
 class LongNames(PageTest):
@@ -295,7 +295,7 @@ class Measured(PageTest):
         why = ("Of each mechanism there is one measurement of attention_flops, which its replicates share: how far two measurements "
                "would lie apart is not known, and no p can be given.")
         run = Run(self.folder)
-        self.assertEqual((from_baseline(run, 0), among(run, run.ranking, 0), noise(run, 0)), ([], [], None))
+        self.assertEqual((from_baseline(run, 0), noise(run, 0)), ([], None))
         words = words_of(report(run))
         self.assertEqual(words.count(why), 3, "of the verdict, the replicates and the health")
         for wrong in ("significant", "\u221e", "seed each", "Their differences"):
@@ -335,41 +335,3 @@ class Rungs(PageTest):
         own["counts"]["evaluated"] += 3
         made.file.write_text(text_of(own), encoding="utf-8")
         self.assertRegex(self.words(), r"came at training \d+ of 11\.")
-
-
-class Workers(PageTest):
-    def made_by(self, hosts, threads=1, **more):
-        fixture = self.fixture(asked=40, failures=False, replicates=1)
-        evaluations = list(fixture.evaluations.values())
-        for i, one in enumerate(evaluations):
-            which = i % (hosts * threads)
-            one["measured"] |= {"host": f"node{which // threads}", "pid": 7, "worker": which % threads,
-                                "started": f"2026-01-01T00:{i // (hosts * threads):02}:00Z",
-                                "worker_seconds": 30.0} | more
-        fixture.write()
-        return len(evaluations)
-
-    def test_each_says_how_long_it_trained_of_the_time_that_it_was_there(self):
-        trainings = self.made_by(2)
-        words = self.words()
-        each = trainings // 2
-        there = 60 * (each - 1) + 30
-        self.assertIn("By worker", words)
-        self.assertIn(f"node1{30 * each / there:.0%}{duration(there - 30 * each)}{duration(there)}{each}"
-                      .replace("%", " %"), words)
-        self.assertRegex(words, f"all 2.*?{trainings}There")
-
-    def test_threads_of_one_process_and_arrays(self):
-        self.made_by(1, threads=2, array=2)
-        words = self.words()
-        self.assertIn("node0, worker 1", words)
-        self.assertNotIn("node0:7", words)
-
-    def test_many_are_told_by_machine_and_one_alone_says_nothing(self):
-        self.made_by(20, threads=2)
-        words = self.words()
-        self.assertNotIn("worker 2", words)
-        self.assertIn("The 12 that lost most.", words)
-
-        self.made_by(1)
-        self.assertNotIn("By worker", self.words())

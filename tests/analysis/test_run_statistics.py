@@ -9,7 +9,7 @@ from attnas import frames
 from page_fixture import BASELINE, PageTest
 from scipy import stats
 
-from attnas.analysis.differences import among, difference, from_baseline, noise
+from attnas.analysis.differences import difference, from_baseline, noise
 from attnas.analysis.effects import effects
 from attnas.analysis.genes import genes
 from attnas.analysis.run import Run
@@ -122,7 +122,6 @@ class Statistics(PageTest):
         self.fixture(objectives=1, replicates=1)
         run = Run(self.folder)
         self.assertEqual(from_baseline(run, 0), [])
-        self.assertEqual(among(run, run.ranking[:5], 0), [])
         self.assertIsNone(noise(run, 0))
 
     def test_noise_is_what_seeds_do_not_share(self):

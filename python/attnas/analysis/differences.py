@@ -8,9 +8,7 @@ paired t test, others with two replicates each by Welch's.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from scipy import stats
@@ -97,12 +95,6 @@ def from_baseline(run: Run, objective: int) -> list[Difference]:
         for candidate in run.comparable
         if candidate.name != run.baseline.name
     ]
-    return _adjusted([each for each in found if each is not None])
-
-
-def among(run: Run, candidates: Sequence[Candidate], objective: int) -> list[Difference]:
-    """All pairs of some candidates, Holm over the pairs."""
-    found = [difference(run, a, b, objective) for a, b in combinations(candidates, 2)]
     return _adjusted([each for each in found if each is not None])
 
 

@@ -2,9 +2,6 @@
 
 import importlib.util
 import os
-import shlex
-import shutil
-import subprocess
 import sys
 
 _NOT_OF_DEBIAN = {"mlflow", "onnxruntime", "transformers"}  # 12 and 13
@@ -12,7 +9,7 @@ _NOT_OF_DEBIAN = {"mlflow", "onnxruntime", "transformers"}  # 12 and 13
 
 def require(description: str, *packages: str) -> None:
     """Ends the program where a package is missing: after its description where that was asked for,
-    else with exit code 2 and a line that says what to install, and which Python has it.
+    else with exit code 2 and a line that says what to install.
 
     To be called before the packages are imported.
 
@@ -24,10 +21,7 @@ def require(description: str, *packages: str) -> None:
     if {"-h", "--help"} & set(sys.argv[1:]):
         print(description.strip())
         sys.exit(0)
-    text = f"{os.path.basename(sys.argv[0])}: {lacking}"
-    if other := python_with(packages):
-        text += f", or take the Python that has it: {shlex.join([other, *sys.argv])}"
-    print(text, file=sys.stderr)
+    print(f"{os.path.basename(sys.argv[0])}: {lacking}", file=sys.stderr)
     sys.exit(2)
 
 
@@ -40,21 +34,3 @@ def missing(*packages: str) -> str:
         f"Debian: apt-get install {' '.join(f'python3-{name}' for name in lacking)}; elsewhere: ")
     return (f"{sys.executable} has no {', '.join(lacking)}; install what is missing "
             f"({debian}pip install {' '.join(lacking)})")
-
-
-def python_with(packages: tuple[str, ...]) -> str | None:
-    """The first other Python here that imports all packages; that of NAS_PYTHON before others."""
-    candidates = [os.environ.get("NAS_PYTHON", ""), "/usr/bin/python3", "/usr/local/bin/python3",
-                  *(os.path.join(folder, "python3") for folder in
-                    os.environ.get("PATH", "").split(os.pathsep))]
-    for candidate in dict.fromkeys(filter(None, map(shutil.which, filter(None, candidates)))):
-        if os.path.realpath(candidate) == os.path.realpath(sys.executable):
-            continue
-        try:
-            found = subprocess.run([candidate, "-c", f"import {', '.join(packages)}"], timeout=30,
-                                   capture_output=True, check=False).returncode == 0
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        if found:
-            return candidate
-    return None

@@ -6,8 +6,9 @@ import pathlib
 import sys
 
 from attnas import command_line
-from attnas.command_line import (counted, did_you_mean, human_bytes, line_width, printable,
-                                 take_option, wrapped)
+from attnas.analysis.words import counted
+from attnas.command_line import (did_you_mean, human_bytes, line_width, printable, take_option,
+                                 wrapped)
 from attnas.data import packing
 from attnas.data.records import is_table, store_file
 from attnas.errors import InputError

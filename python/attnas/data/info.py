@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from attnas.command_line import counted, human_duration, shortest
+from attnas.analysis.words import counted, duration
+from attnas.command_line import shortest
 from attnas.data.packing import cells_of, common_replicates
 from attnas.data.records import Evaluation, dumped
 from attnas.table import Table
@@ -84,7 +85,7 @@ def lines(contents: Contents) -> list[Line]:
              *(f"{count} {status}" for status, count in sorted(counts.items()))]
     seconds = sum(_charged(cell) for cell in contents.cells.values())
     return [*_publication(table), *_facts(table), ("cells", ", ".join(cells)), *_missing(table),
-            ("steps", _text(table.steps)), ("seconds", f"{human_duration(seconds)} of training"),
+            ("steps", _text(table.steps)), ("seconds", f"{duration(seconds)} of training"),
             *(("made on", machine) for machine in _machines(table)), *_variance(contents),
             *_ranks(contents), *_halves(contents), *_extremes(contents), *_quality(contents)]
 

@@ -19,12 +19,11 @@ def section(run: Run) -> Section | None:
     if not run.ranking:
         return None
     objective = run.noisy or 0
-    ordered = sorted(run.comparable, key=lambda candidate: candidate.fitness[objective])
     return Section("distribution", "All mechanisms", join(
         paragraph(_words(run, objective)),
         figure(lambda width: _picture(run, objective, width),
                "A dot a mechanism, stacked where they are close; arrow: beyond the axis.")
-        if ordered else None,
+        if run.comparable else None,
         _all(run),
     ))
 

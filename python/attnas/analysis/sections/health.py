@@ -7,16 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from scipy import stats
-
-from attnas.analysis.differences import among, noise, one_measurement
+from attnas.analysis.differences import noise, one_measurement
 from attnas.analysis.genes import genes
 from attnas.analysis.html import element
 from attnas.analysis.page import Section
 from attnas.analysis.run import Run
-from attnas.analysis.words import counted, number, percent
+from attnas.analysis.words import number, percent
 
-TOP = 5
 SIGNS = {"good": "\u2713", "warn": "!", "unknown": "?"}
 
 
@@ -39,7 +36,7 @@ def section(run: Run) -> Section | None:
                 element("span", element("b", check.title), " ", check.words))
         for check in _checks(run)
     ]
-    return Section("health", "Health", element("ul", *items, class_="checks"))
+    return Section("health", "Health", element("ul", *items, class_="checks")) if items else None
 
 
 def _checks(run: Run) -> Iterator[_Check]:
@@ -47,9 +44,6 @@ def _checks(run: Run) -> Iterator[_Check]:
         yield _Check("unknown", "Signal to noise.", f"{one_measurement(run, run.noisy)}.")
     elif run.noisy is not None:
         yield _signal(run, run.noisy)
-        yield _top(run, run.noisy)
-    yield _failure_rate(run)
-    yield _repeats(run)
     if run.several and run.comparable:
         yield _reach(run)
     yield from _genes(run)
@@ -75,59 +69,6 @@ def _signal(run: Run, objective: int) -> _Check:
     words += (f" Of the variance of single trainings' scores {percent(found.reliability)} is "
               "the mechanisms' own.")
     return _Check(state, title, words)
-
-
-def _top(run: Run, objective: int) -> _Check:
-    described = run.objectives[objective]
-    best = sorted(run.comparable, key=lambda candidate: candidate.fitness[objective])[:TOP]
-    if len(best) < 2:
-        return _Check("unknown", "The best.", "One mechanism is no comparison." if best else
-                      "No mechanism was trained to the end.")
-    title = f"The best {len(best)}."
-    found = among(run, best, objective)
-    if found:
-        significant = sum(each.significant for each in found)
-        over = f"Holm over {counted(len(found), 'pair')}, n = {min(d.n for d in found)}"
-        if significant == 0:
-            return _Check("warn", title, f"Their differences in {described.name} are not "
-                          f"significant ({over}): their order is not known.")
-        state = "good" if significant == len(found) else "warn"
-        return _Check(state, title, f"{significant} of {len(found)} differences in "
-                      f"{described.name} are significant ({over}).")
-    return _Check("unknown", title, _needed_noise(run, objective, best))
-
-
-def _needed_noise(run: Run, objective: int, best: list) -> str:
-    """n = 1: the standard deviation between seeds below which differences would be clear."""
-    described = run.objectives[objective]
-    # |a - b| > z sqrt(2) sd, two single training runs with independent noise of known sd
-    factor = float(stats.norm.ppf(0.975)) * math.sqrt(2)
-    gap = abs(best[0].values[objective] - best[1].values[objective])
-    words = (f"Whether they differ cannot be known with one seed each. The first two are "
-             f"{number(gap)} {described.name} apart: to tell them, the seeds' standard deviation "
-             f"would have to be below {number(gap / factor)}")
-    if run.baseline and run.baseline.name != best[0].name:
-        gap = abs(best[0].values[objective] - run.baseline.values[objective])
-        words += (f"; the best and the baseline are {number(gap)} apart, which takes one below "
-                  f"{number(gap / factor)}, before any correction for having chosen the best of "
-                  f"{len(run.comparable)}")
-    return words + "."
-
-
-def _failure_rate(run: Run) -> _Check:
-    share = len(run.failures) / max(1, run.num_trained)
-    return _Check("good" if share <= 0.05 else "warn", "Failures.",
-                  f"{percent(share, 1)} of {counted(run.num_trained, 'evaluation')} failed."
-                  + (" An algorithm that sees many penalties learns what fails, not what is good."
-                     if share > 0.2 else ""))
-
-
-def _repeats(run: Run) -> _Check:
-    share = sum(ask.reused for ask in run.asks) / len(run.asks)
-    words = f"{percent(share)} of {counted(len(run.asks), 'ask')} were answered by an earlier one."
-    if share > 0.5:
-        words += " The search mostly asks for what it knows: more mutation or a larger space."
-    return _Check("good" if share <= 0.5 else "warn", "Repeated asks.", words)
 
 
 def _reach(run: Run) -> _Check:

@@ -1,0 +1,1 @@
+"""Whether a change is better: attnas judge, campaigns of many ideas, attnas.decide."""
