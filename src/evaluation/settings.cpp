@@ -298,7 +298,7 @@ std::vector<Setting> fidelity_settings() {
           any("epsilon", Numbers{},
               "of pasha: by how much two candidates must differ at a rung to be ordered there, of "
               "each objective in its own unit: the noise between seeds in a difference of two "
-              "(nas-data table audit shows it); empty = 0"))),
+              "(analysis/components.py shows it); empty = 0"))),
       search(choice(
           "spread", "crowding", {"crowding", "epsilon_net"},
           "which candidates of one front go on first, of several objectives: by their crowding "
