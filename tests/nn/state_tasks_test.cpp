@@ -12,6 +12,7 @@
 #include <torch/types.h>
 
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
 #include "nn/recurrence.hpp"
 #include "nn/recurrent_layer.hpp"
 #include "ops/torch_compat.hpp"
@@ -25,8 +26,7 @@ constexpr double kOpen = 1e4, kLong = 1e8;  // a sigmoid that is 1; SiLU is the 
 /// A layer in float64, of no weights or of random ones.
 struct Lone {
   explicit Lone(const std::string& name)
-      : layer({.mechanisms = {model(name).layer(0)},
-               .shape = model(name).attention_shape(model(name).layer(0))},
+      : layer({.mechanisms = {model(name).layer(0)}, .shape = attention_shape(model(name))},
               ParameterScope(parameters)) {
     move_to(parameters, at::kCPU, at::kDouble);
     const at::NoGradGuard no_grad;
