@@ -88,7 +88,7 @@ TEST_F(TabularRunTest, ABudgetThatEndsAFinishedSearchSoonerIsRefused) {
            {"budget.seconds=0.000001", "budget.seconds = 1e-06, must be at least the "},
            {"budget.stagnation=8",
             "the run holds 40 asks, and would now end after 16 (no progress in 8 asks): undo"}}) {
-    refused("nas-run", search("a", {budget}), why);
+    expect_refusal("nas-run", search("a", {budget}), why);
     EXPECT_EQ(canonical_export(folder_ / "a"), exported) << budget;
     EXPECT_EQ(facts(), before) << budget;
   }
