@@ -11,6 +11,7 @@
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
 #include "genotype/costs.hpp"
+#include "genotype/slots.hpp"
 #include "nn/attention_layer.hpp"
 #include "ops/memory.hpp"
 

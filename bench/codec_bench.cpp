@@ -9,6 +9,7 @@
 #include <benchmark/benchmark.h>
 
 #include "genotype/mechanism.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "genotype/search_space.hpp"
 #include "genotype/semantics.hpp"
 #include "genotype/slots.hpp"
@@ -26,7 +27,7 @@ constexpr std::size_t kNumFunctions = 320;
 SearchSpace options_of_paper() {
   std::vector<Gene> genes;
   for (const auto* slot : paper_slots()) {
-    if (!slot.is_number()) genes.push_back(searched(slot));
+    if (!slot->is_number()) genes.push_back(searched(*slot));
   }
   return SearchSpace(genes);
 }

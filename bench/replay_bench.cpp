@@ -31,9 +31,9 @@ constexpr unsigned kGenerations = 500;
 SearchSpace space_of_keys() {
   std::vector<Gene> genes;
   for (const auto* slot : paper_slots()) {
-    auto& gene = genes.emplace_back(searched(slot));
+    auto& gene = genes.emplace_back(searched(*slot));
     gene.max = 0.0;
-    if (!slot.is_component()) continue;
+    if (!slot->is_component()) continue;
     for (auto& option : gene.options) {
       option = component_key(Semantics::corrected, gene.name, option);
     }
