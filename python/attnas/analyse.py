@@ -42,8 +42,9 @@ from typing import Any, NoReturn
 
 from attnas.analysis import packages
 from attnas.analysis.files import write_whole
+from attnas.analysis.words import counted
 from attnas.command_line import (
-    HELP_END, become, counted, line_width, program_file, require_options, run_main, take_option,
+    HELP_END, become, line_width, program_file, require_options, run_main, take_option,
     wrapped)
 from attnas.errors import InputError
 

@@ -16,7 +16,8 @@ from typing import Any
 from attnas.analysis import words
 from attnas.analysis.digest import seed_number
 from attnas.analysis.run import Candidate, Evaluation, Run
-from attnas.command_line import counted, run_main, shortest
+from attnas.analysis.words import counted
+from attnas.command_line import run_main, shortest
 from attnas.prepare.images import class_names, recipe
 
 KINDS = {"language": ("Language model", "A transformer language model"),

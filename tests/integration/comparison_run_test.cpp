@@ -260,20 +260,6 @@ TEST_F(ComparisonRunTest, EveryRevisionThatHasSearchedIsKeptAndSeveralAreWarnedO
   EXPECT_THAT(text(), warned) << "they are still there";
 }
 
-TEST_F(ComparisonRunTest, OneFromBeforeASettingContinuesUnderItsDefault) {
-  const auto objectives = "[perplexity, attention_flops]";
-  const auto config = write("a.yaml", algorithms("[{name: nsga2, population: 8}]"), objectives);
-  ASSERT_EQ(compare(config, "older", {"--seeds", "2"}), 0) << text();
-  SQLite::Database(folder_ / "older" / "comparison.sqlite", SQLite::OPEN_READWRITE)
-      .exec("UPDATE algorithms SET settings = json_remove(settings, '$.variation')");
-  EXPECT_EQ(compare(config, "older", {"--seeds", "3"}), 0) << text();
-  EXPECT_EQ(store("older").seeds(0).size(), 3U);
-  (void)write("a.yaml", algorithms("[{name: nsga2, population: 8, variation: active}]"),
-              objectives);
-  EXPECT_EQ(compare(config, "older", {"--seeds", "4"}), 2);
-  EXPECT_THAT(text(), HasSubstr("algorithms.nsga2.variation: \"all\" -> \"active\""));
-}
-
 TEST_F(ComparisonRunTest, AStoppedOneContinues) {
   const auto config = write("a.yaml", algorithms("[random_search, evo_ga]"));
   Program program("nas-compare",
