@@ -91,7 +91,7 @@ std::vector<std::string> options() {
   for (const std::string gene : {"similarity", "normalization", "temperature", "gating", "qk_norm",
                                  "position", "pattern", "decay", "head_norm"}) {
     for (const auto& key : components().keys(gene)) {
-      if (vanilla.component(gene) != key) all.push_back(gene + "=" + key);
+      if (vanilla.word(gene) != key) all.push_back(gene + "=" + key);
     }
   }
   for (const std::string genes : {"kv_heads=1", "conv=4", "bias=none"}) all.push_back(genes);
