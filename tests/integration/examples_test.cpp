@@ -173,8 +173,8 @@ constexpr const char* kLayers =
     "{mixer: [moving_average], taps: [2, 3], ffn: [gelu, geglu], ratio: [1, 2]}";
 /// The update and the decay that they add, beside others.
 constexpr const char* kStates =
-    "{mixer: [recurrent], update: [add, gated_add], decay: [none, learned_rate], feature: "
-    "[identity, elu1]}";
+    "{mixer: [recurrent], bias: [true], update: [add, gated_add], decay: [none, learned_rate], "
+    "feature: [identity, elu1]}";
 
 /// Searches a space whole.
 constexpr const char* kWhole =
