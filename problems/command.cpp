@@ -11,6 +11,7 @@
 #include <regex>
 #include <system_error>
 
+#include <boost/process/search_path.hpp>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -136,12 +137,7 @@ struct Command {
       metrics.push_back({name, pattern("metrics", rest)});
     }
     if (metrics.empty()) refuse("metrics", "[]", "name at least one");
-    for (const auto& gene : space.genes()) {
-      if (!uses("{" + gene.name + "}"))
-        refuse("command", join(words, " "), "say {" + gene.name + "}, a parameter");
-    }
-    if (!uses("{seed}"))
-      refuse("command", join(words, " "), "say {seed}: each training has its own");
+    require_places();
     const auto& text = settings.get<std::string>("step");
     if (text.empty() != rungs.empty()) {
       refuse("rungs", to_text(rungs), "be given where problem.step is, and only there");
@@ -151,6 +147,31 @@ struct Command {
         (!rungs.empty() && rungs[0] < 1)) {
       refuse("rungs", to_text(rungs), "be ascending and begin at 1 or later");
     }
+  }
+
+  /// Every parameter and the seed has a place in the command, and every {NAME} there is one of them.
+  void require_places() const {
+    std::vector<std::string> names{"seed"};
+    for (const auto& gene : space.genes()) names.push_back(gene.name);
+    static const std::regex kPlace(R"(\{([A-Za-z_][A-Za-z0-9_]*)\})");
+    const auto whole = join(words, " ");
+    for (std::sregex_iterator place(whole.begin(), whole.end(), kPlace), end; place != end;
+         ++place) {
+      const auto name = (*place)[1].str();
+      if (!holds(names, name))
+        refuse("command", whole, "name a parameter in {" + name + "}, or seed");
+    }
+    for (const auto& name : names) {
+      if (!uses("{" + name + "}")) {
+        refuse("command", whole,
+               "say {" + name + "}" + (name == "seed" ? ": each training has its own" : ""));
+      }
+    }
+    const auto& program = words.front();
+    const bool is_there = program.find('/') == std::string::npos
+                              ? !boost::process::search_path(program).empty()
+                              : access(program.c_str(), X_OK) == 0;
+    if (!is_there) refuse("command", whole, "begin with a program that can be started");
   }
 
   [[nodiscard]] bool uses(const std::string& word) const {
@@ -255,8 +276,6 @@ class Process {
  private:
   [[noreturn]] static void fail(const std::string& what, int error) {
     const auto text = what + ": " + std::generic_category().message(error);
-    if (error == ENOENT || error == EACCES || error == ENOEXEC)
-      throw InputError("problem.command: " + text);
     throw MachineError(text);
   }
 
@@ -329,7 +348,9 @@ class CommandProblem final : public Problem {
     const auto point =
         std::find_if(curve.begin(), curve.end(), [&](const auto& p) { return p.step == rung; });
     if (point == curve.end() || !is_usable(evaluation)) return;
-    if (rung == command_.rungs.back() && evaluation.status == Status::ok) return;
+    const bool ended_there =
+        rung == command_.rungs.back() && evaluation.values.contains(command_.metrics.front().name);
+    if (ended_there && evaluation.status == Status::ok) return;
     pause(evaluation, rung);
     evaluation.measured["train_seconds"] = point->seconds;
     evaluation.curve.erase(point + 1, curve.end());
@@ -356,6 +377,7 @@ class CommandProblem final : public Problem {
       evaluation.measured["train_seconds"] = seconds();
       if (task.until > 0 && !evaluation.curve.empty() &&
           evaluation.curve.back().step >= task.until) {
+        evaluation.status = Status::ok;
         return end_at(evaluation, task.until);
       }
       if (time_limit_ > 0.0 && seconds() > time_limit_) {
@@ -509,7 +531,7 @@ NAS_REGISTER_PROBLEM(
      .file = __FILE__},
     [] {
       return ProblemKind{
-          .sections = {"baseline"},
+          .sections = {},
           .space = [](const Parameters& settings) { return Command(settings).space; },
           .objectives = metrics_of,
           .make = [](const ProblemInputs& inputs) -> std::shared_ptr<Problem> {
