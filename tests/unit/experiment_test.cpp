@@ -332,7 +332,8 @@ TEST_F(ExperimentTest, TheNameIsOneOfAFolder) {
   EXPECT_EQ(
       mistakes("name: a/b\n"),
       "a.yaml:1:7: name = a/b, must be the name of a folder: no '/', no '.' in front, all of it "
-      "printable");
+      "printable, at most 200 bytes");
+  EXPECT_THAT(mistakes("name: " + std::string(201, 'a') + "\n"), HasSubstr("at most 200 bytes"));
   for (const auto* name : {"..", R"("x\e]0;owned\a")", R"("a\nb")", R"("a\x9b2J")"}) {
     EXPECT_THAT(mistakes("name: " + std::string(name) + "\n"), HasSubstr("all of it printable"))
         << name;

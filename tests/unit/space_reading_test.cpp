@@ -15,11 +15,8 @@ TEST_F(ExperimentTest, GenesThatNothingElseOfTheSpaceUsesAreSaid) {
                  ": its values make no difference beside anything else that the space offers"};
   };
   EXPECT_EQ(notes("window: [8, 16]"), idle("window")) << "every layer sees all";
-  for (const auto& [slot, value] : {std::pair("window", "4"),
-                                    {"rope_base", "500"},
-                                    {"decay_tau", "16.5"},
-                                    {"update", "add"},
-                                    {"rounds", "3"}}) {
+  for (const auto& [slot, value] :
+       {std::pair("window", "4"), {"rope_base", "500"}, {"decay_tau", "16.5"}, {"update", "add"}}) {
     EXPECT_EQ(notes(std::string(slot) + ": " + value), idle(slot));
   }
   EXPECT_EQ(notes("window: [8, 16], pattern: [full, window]"), Texts{});
