@@ -230,9 +230,8 @@ def _write(folder: Path, facts: dict[str, Any], made: texts.Prepared,
         if share > 0.5:
             raise InputError(
                 f"{facts['name']}: {100 * share:.1f} % of the {split} split are <unk>, must be at "
-                "most 50 %: a model would learn these alone. Take a larger vocabulary, the "
-                "alphabet of the text (capital and small letters differ), or data.tokenizer = bpe "
-                "or byte, which know all")
+                "most 50 %; take a larger vocabulary, the alphabet of the text (capital and small "
+                "letters differ), or data.tokenizer = bpe or byte, which know all")
     sha256 = {}
 
     def write(name: str, content: bytes | memoryview) -> None:

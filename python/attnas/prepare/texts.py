@@ -96,9 +96,8 @@ def encode(name: str, description: str, texts: tuple[bytes, ...], settings: Mapp
         header = re.search(rb"^>[^\n]{,60}", text, re.MULTILINE)
         if key == "residue" and header and ">" not in settings["alphabet"]:
             raise InputError(f"{name}: the {split} split has the line "
-                             f"'{header[0].decode(errors='replace')}', must be residues alone: a "
-                             "header of FASTA would be read as some; leave such lines out: "
-                             "grep -v '^>'")
+                             f"'{header[0].decode(errors='replace')}', must be residues alone: "
+                             "headers of FASTA must be left out (grep -v '^>')")
         if split != "train":
             made.keeps[split] = tokenizer.keeps(text)
         if published:
