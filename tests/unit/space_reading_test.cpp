@@ -86,7 +86,8 @@ TEST_F(ExperimentTest, UnknownOptionsNameTheNearestLabelOrKey) {
             "relu_norm, sigmoid, sigmoid_norm, topk_quarter; did you mean sparsemax?");
   EXPECT_EQ(mistakes("space:\n  gating:\n    - none\n    - normd_highway\n"),
             "a.yaml:4:7: space.gating = normd_highway, must be one of none, input_gate, "
-            "output_gate, highway, normed_highway; did you mean normed_highway?");
+            "output_gate, highway, normed_highway, elementwise_gate, sigmoid_gate, swish_gate; "
+            "did you mean normed_highway?");
 }
 
 TEST_F(ExperimentTest, TwoNamesOfOneComponentAreRefused) {
