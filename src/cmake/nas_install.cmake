@@ -29,7 +29,8 @@ set(public
   study/study.hpp study/ask_and_tell.hpp study/worker.hpp study/comparison_study.hpp core/stop.hpp  # the front door
   report/digest.hpp report/files.hpp table/table.hpp                                  # what comes out of it
   search/algorithm.hpp search/conversation.hpp search/variation.hpp search/problem.hpp search/synthetic.hpp   # what plug-ins are written with
-  search/objective.hpp genotype/component.hpp genotype/slots.hpp genotype/architecture_name.hpp
+  search/objective.hpp genotype/component.hpp genotype/costs.hpp genotype/mechanism_name.hpp genotype/slots.hpp
+  genotype/architecture_name.hpp
   data/corpus.hpp core/hash.hpp)
 if(NAS_WITH_TORCH)
   list(APPEND public nn/attention.hpp nn/feed_forward.hpp nn/mixers.hpp nn/norm.hpp nn/parts/state_options.hpp

@@ -65,7 +65,7 @@ def require_settings(settings: Mapping[str, Any], context: int) -> Unit:
         raise InputError(f"data.unit = {settings['unit']}, must be left out where data.tokenizer = "
                          f"{key}")
     if ((key in ("byte", "residue") or settings["tokenizer_file"])
-            and settings["vocabulary"] != OF_TEXTS["vocabulary"]):
+            and settings["vocabulary"] not in (OF_TEXTS["vocabulary"], 0)):
         raise InputError(f"data.vocabulary = {settings['vocabulary']}, must be left out: "
                          f"{settings['tokenizer_file'] or key} has its own ids")
     for other, unit in UNITS.items():
