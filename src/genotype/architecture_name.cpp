@@ -484,10 +484,6 @@ Architecture architecture_of(const Genotype& genotype, const Architecture& frame
   for (auto i = architecture.stack.size(); i < slots_needed; ++i) {
     architecture.stack.push_back(frame.stack[i % frame.stack.size()]);
   }
-  // Without a gene of it there is no dropout.
-  for (auto& layer : architecture.stack) {
-    if (layer == Mechanism{}) layer.set("attention_dropout", 0.0);
-  }
   for (const auto& [gene, value] : genotype.values()) {
     const auto [place, name] = place_of(gene);
     const auto& slot = nas::slot(name);

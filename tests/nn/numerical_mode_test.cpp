@@ -159,7 +159,9 @@ TEST(FusedAttention, EqualsTheReferenceInDouble) {
 TEST(FusedAttention, EqualsTheReferenceInFloat) {
   for (const auto& mechanism : kernel_mechanisms()) {
     // The factor cancels: what is left of its gradient is rounding.
-    if (mechanism.word("normalization") == "relu_norm" && mechanism.word("temperature") == "log_length") continue;
+    if (mechanism.word("normalization") == "relu_norm" &&
+        mechanism.word("temperature") == "log_length")
+      continue;
     expect_fused_equals_reference(mechanism, Semantics::corrected, {{64, 2, 33}, at::kFloat});
   }
 }
@@ -404,7 +406,8 @@ TEST(NumericalMode, RoundedProductsAreCloseToExactOnes) {
     const auto exact = model_step(mechanism, NumericalMode::exact, at::kFloat);
     EXPECT_NEAR(fast.loss, exact.loss, 2e-3) << to_string(mechanism);
     // Where weights jump with the scores (relu_norm, top_k), gradients do, too.
-    if (mechanism.word("normalization") != "softmax" || mechanism.word("similarity") == "cosine") continue;
+    if (mechanism.word("normalization") != "softmax" || mechanism.word("similarity") == "cosine")
+      continue;
     const auto& given = fast.gradients.at("embedding.weight");
     const auto& expected = exact.gradients.at("embedding.weight");
     EXPECT_LT((given - expected).norm().item<double>(), 0.03 * expected.norm().item<double>())

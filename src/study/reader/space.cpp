@@ -10,7 +10,6 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/words.hpp"
-#include "evaluation/setting_forms.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
 #include "genotype/layer_rules.hpp"
