@@ -94,7 +94,8 @@ bool has(const std::string& text, const std::string& part) {
 /// Whether an error has the place of a key, or, where a plug-in finds it out, its name.
 bool names_key(const std::string& error) {
   return (has(error, "/configs/") && has(error, ".yaml:")) || has(error, ": data.") ||
-         has(error, ": model.context = ") || error.starts_with("objectives.latency.context = 0") ||
+         error.starts_with("data.") || has(error, ": model.context = ") ||
+         error.starts_with("objectives.latency.context = 0") ||
          has(error, " for every candidate of this space");
 }
 
