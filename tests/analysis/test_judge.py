@@ -21,7 +21,7 @@ import numpy as np
 
 import attnas
 from attnas.judge import __main__ as program
-from attnas.judge import campaign, processes, sequential
+from attnas.judge import campaign, processes, report, sequential
 
 # train.py SEED EFFECT [SHARE THAT FAILS]: seeds shift both sides alike
 TRAINING = """import random, sys
@@ -159,6 +159,10 @@ class Judge(Case):
                                                                                                             "loss is no number: '.'")):
             self.assertEqual(found(loss, text), value, text)
         self.assertEqual(found(processes.metric("val_bpb", False), "val_bpb = -1.5e2\n"), -150.0)
+
+    def test_what_almost_diverged_is_short(self):
+        self.assertEqual(report._size(-12.345, " %"), "12.35 %")
+        self.assertEqual(report._size(3.5e141, " %"), "3.50e+141 %")
 
     def test_reports(self):
         self.judge("--higher", "accuracy ([0-9.]+)", "--page", "p.html", "--latex", "t.tex")

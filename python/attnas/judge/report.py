@@ -8,7 +8,8 @@ from typing import Any
 
 from attnas.analysis import latex
 from attnas.analysis.statistics import share_interval
-from attnas.analysis.words import MINUS, NOTHING, counted, duration, number, p_column, p_value
+from attnas.analysis.words import (
+    MINUS, NOTHING, counted, duration, number, p_column, p_value, percent)
 from attnas.judge import sequential
 from attnas.judge.trial import State, Trial
 
@@ -24,7 +25,7 @@ def change(trial: Trial, state: State, place: int = 0) -> tuple[list[float], str
 
 
 def _size(value: float, unit: str) -> str:
-    return f"{abs(value):.2f}{unit}" if unit else number(abs(value))
+    return percent(abs(value) / 100, 2) if unit else number(abs(value))
 
 
 def range_words(trial: Trial, state: State, place: int = 0) -> str:
