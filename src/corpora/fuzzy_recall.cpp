@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/seed.hpp"
+#include "core/setting_forms.hpp"
 #include "data/corpus.hpp"
 #include "data/drawn_corpus.hpp"
 
@@ -141,22 +142,11 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
 
 std::vector<Setting> settings() {
   return with_example_settings(
-      {{.name = "vocabulary",
-        .default_value = std::int64_t{16},
-        .help = "ids: tokens of keys, tokens of values, the padding",
-        .min = 4,
-        .max = 1e6},
-       {.name = "key_motif",
-        .default_value = std::int64_t{3},
-        .help = "most tokens of a key; keys to validate and test on have so many",
-        .min = 1,
-        .max = 1e3},
-       {.name = "value_motif",
-        .default_value = std::int64_t{3},
-        .help = "most tokens of a value",
-        .min = 1,
-        .max = 1e3},
-       multi_query_setting()},
+      {setting::integer("vocabulary", 16, 4, 1e6,
+                        "ids: tokens of keys, tokens of values, the padding"),
+       setting::integer("key_motif", 3, 1, 1e3,
+                        "most tokens of a key; keys to validate and test on have so many"),
+       setting::integer("value_motif", 3, 1, 1e3, "most tokens of a value"), multi_query_setting()},
       12800, 1280);
 }
 

@@ -1,3 +1,4 @@
+#include "core/setting_forms.hpp"
 #include "data/corpus.hpp"
 #include "data/drawn_corpus.hpp"
 
@@ -17,14 +18,11 @@ NAS_REGISTER_CORPUS(
     {.key = "in_context_recall",
      .summary = "pairs of a key and a value that an example gives it, recalled where a key comes "
                 "again (Poli et al. 2024, MAD, arXiv:2403.17844)",
-     .settings =
-         with_example_settings({{.name = "vocabulary",
-                                 .default_value = std::int64_t{16},
-                                 .help = "ids: the lower half are keys, the upper half values",
-                                 .min = 4,
-                                 .max = 1e6},
-                                multi_query_setting()},
-                               12800, 1280),
+     .settings = with_example_settings(
+         {setting::integer("vocabulary", 16, 4, 1e6,
+                           "ids: the lower half are keys, the upper half values"),
+          multi_query_setting()},
+         12800, 1280),
      .file = __FILE__},
     load);
 

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "core/seed.hpp"
+#include "core/setting_forms.hpp"
 #include "data/corpus.hpp"
 #include "data/drawn_corpus.hpp"
 
@@ -38,12 +39,8 @@ NAS_REGISTER_CORPUS(
     {.key = "induction",
      .summary = "random tokens with a period, T/4 to T/2 by example, of the context T; scored from "
                 "the second period on (Olsson et al. 2022, arXiv:2209.11895)",
-     .settings = with_example_settings({{.name = "vocabulary",
-                                         .default_value = std::int64_t{32},
-                                         .help = "different tokens",
-                                         .min = 2,
-                                         .max = 1e6}},
-                                       20000, 1000),
+     .settings = with_example_settings(
+         {setting::integer("vocabulary", 32, 2, 1e6, "different tokens")}, 20000, 1000),
      .file = __FILE__},
     load);
 

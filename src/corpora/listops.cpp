@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/seed.hpp"
+#include "core/setting_forms.hpp"
 #include "data/corpus_facts.hpp"
 #include "data/drawn_corpus.hpp"
 
@@ -105,21 +106,13 @@ NAS_REGISTER_CORPUS(
                 "digits), read at its last token (Nangia and Bowman 2018; Tay et al. 2020, Long "
                 "Range Arena, arXiv:2011.04006)",
      .settings = with_example_settings(
-         {{.name = "depth",
-           .default_value = std::int64_t{4},
-           .help = "of the deepest digits; an expression above it is a list with probability 1/4",
-           .min = 2,
-           .max = 100},
-          {.name = "max_arguments",
-           .default_value = std::int64_t{5},
-           .help = "a list has 2 to so many arguments",
-           .min = 2,
-           .max = 1000},
-          {.name = "min_length",
-           .default_value = std::int64_t{32},
-           .help = "least tokens of an expression, the ends of lists among them; at most the "
-                   "context",
-           .min = 1}},
+         {setting::integer(
+              "depth", 4, 2, 100,
+              "of the deepest digits; an expression above it is a list with probability 1/4"),
+          setting::integer("max_arguments", 5, 2, 1000, "a list has 2 to so many arguments"),
+          setting::integer(
+              "min_length", 32, 1,
+              "least tokens of an expression, the ends of lists among them; at most the context")},
          20000, 1000),
      .file = __FILE__},
     load);

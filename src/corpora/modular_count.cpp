@@ -1,3 +1,4 @@
+#include "core/setting_forms.hpp"
 #include "data/corpus.hpp"
 #include "data/drawn_corpus.hpp"
 
@@ -15,11 +16,8 @@ NAS_REGISTER_CORPUS(
      .summary = "state tracking: at every position the number of ones among the random bits so "
                 "far, modulo m (Grazzi et al. 2024, arXiv:2411.12537)",
      .settings = with_example_settings(
-         {{.name = "modulus",
-           .default_value = std::int64_t{3},
-           .help = "m; also the size of the vocabulary, whose ids 0 and 1 are the bits",
-           .min = 2,
-           .max = 1000},
+         {setting::integer("modulus", 3, 2, 1000,
+                           "m; also the size of the vocabulary, whose ids 0 and 1 are the bits"),
           test_lengths_setting()},
          20000, 1000),
      .file = __FILE__},

@@ -6,6 +6,7 @@
 
 #include "core/host.hpp"
 #include "core/seed.hpp"
+#include "core/setting_forms.hpp"
 #include "data/corpus.hpp"
 #include "data/drawn_corpus.hpp"
 
@@ -176,40 +177,22 @@ ChanceLevel guess_by_place(const Windows& examples, const Task& task) {
 
 std::vector<Setting> settings() {
   return {
-      {.name = "vocabulary",
-       .default_value = std::int64_t{256},
-       .help = "V ids: keys 1 .. V/2-1, values V/2 .. V-1; greater than the context",
-       .min = 4,
-       .max = 1e6},
-      {.name = "length",
-       .default_value = std::int64_t{0},
-       .help = "L tokens of an example; 0 = model.context, which it must equal",
-       .min = 0},
-      {.name = "pairs",
-       .default_value = std::int64_t{4},
-       .help = "D key-value pairs of an example, at most a quarter of the context",
-       .min = 1},
-      {.name = "updates",
-       .default_value = std::int64_t{0},
-       .help =
-           "U keys of an example get another value, shown behind the D pairs; right is the last",
-       .min = 0},
-      {.name = "power",
-       .default_value = 0.01,
-       .help = "a: a query stands at gap g with weight (g + 1)^(a - 1)",
-       .min = 0},
-      {.name = "train_examples",
-       .default_value = std::int64_t{10000},
-       .help = "examples to train on",
-       .min = 1},
-      {.name = "test_examples",
-       .default_value = std::int64_t{1000},
-       .help = "examples to validate on, and as many others to test on",
-       .min = 1},
-      {.name = "random_non_queries",
-       .default_value = true,
-       .help = "tokens between the queries: uniform over the vocabulary (true) or 0 (false)"},
-      {.name = "seed", .default_value = std::int64_t{1}, .help = "seed of the examples"},
+      setting::integer("vocabulary", 256, 4, 1e6,
+                       "V ids: keys 1 .. V/2-1, values V/2 .. V-1; greater than the context"),
+      setting::integer("length", 0, 0,
+                       "L tokens of an example; 0 = model.context, which it must equal"),
+      setting::integer("pairs", 4, 1,
+                       "D key-value pairs of an example, at most a quarter of the context"),
+      setting::integer(
+          "updates", 0, 0,
+          "U keys of an example get another value, shown behind the D pairs; right is the last"),
+      setting::number("power", 0.01, 0, "a: a query stands at gap g with weight (g + 1)^(a - 1)"),
+      setting::integer("train_examples", 10000, 1, "examples to train on"),
+      setting::integer("test_examples", 1000, 1,
+                       "examples to validate on, and as many others to test on"),
+      setting::any("random_non_queries", true,
+                   "tokens between the queries: uniform over the vocabulary (true) or 0 (false)"),
+      setting::any("seed", std::int64_t{1}, "seed of the examples"),
   };
 }
 

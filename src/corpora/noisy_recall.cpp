@@ -1,3 +1,4 @@
+#include "core/setting_forms.hpp"
 #include "data/corpus.hpp"
 #include "data/drawn_corpus.hpp"
 
@@ -18,23 +19,13 @@ NAS_REGISTER_CORPUS(
      .summary = "in-context recall with pairs of noise tokens between the others (Poli et al. "
                 "2024, MAD, arXiv:2403.17844)",
      .settings = with_example_settings(
-         {{.name = "vocabulary",
-           .default_value = std::int64_t{32},
-           .help = "ids: keys, values and noise, in this order; keys and values half each of what "
-                   "noise leaves",
-           .min = 5,
-           .max = 1e6},
-          {.name = "noise_vocabulary",
-           .default_value = std::int64_t{16},
-           .help = "ids of noise",
-           .min = 1,
-           .max = 1e6},
-          {.name = "noise_share",
-           .default_value = 0.2,
-           .help = "probability of a pair of being two noise tokens",
-           .min = 0,
-           .max = 1,
-           .max_exclusive = true},
+         {setting::integer(
+              "vocabulary", 32, 5, 1e6,
+              "ids: keys, values and noise, in this order; keys and values half each of what "
+              "noise leaves"),
+          setting::integer("noise_vocabulary", 16, 1, 1e6, "ids of noise"),
+          setting::below(1, setting::number("noise_share", 0.2, 0,
+                                            "probability of a pair of being two noise tokens")),
           multi_query_setting()},
          12800, 1280),
      .file = __FILE__},

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/seed.hpp"
+#include "core/setting_forms.hpp"
 #include "data/corpus.hpp"
 #include "data/drawn_corpus.hpp"
 
@@ -50,17 +51,12 @@ NAS_REGISTER_CORPUS(
     {.key = "selective_copying",
      .summary = "tokens among blanks, to be written in their order at the end (Poli et al. 2024, "
                 "MAD, arXiv:2403.17844)",
-     .settings =
-         with_example_settings({{.name = "vocabulary",
-                                 .default_value = std::int64_t{16},
-                                 .help = "ids: tokens, then the blank and the sign to copy",
-                                 .min = 4,
-                                 .max = 1e6},
-                                {.name = "tokens",
-                                 .default_value = std::int64_t{16},
-                                 .help = "n tokens to copy; the context is longer than 2 n + 1",
-                                 .min = 1}},
-                               12800, 1280),
+     .settings = with_example_settings(
+         {setting::integer("vocabulary", 16, 4, 1e6,
+                           "ids: tokens, then the blank and the sign to copy"),
+          setting::integer("tokens", 16, 1,
+                           "n tokens to copy; the context is longer than 2 n + 1")},
+         12800, 1280),
      .file = __FILE__},
     load);
 

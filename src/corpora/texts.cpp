@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/setting_forms.hpp"
 #include "data/text.hpp"
 
 namespace nas {
@@ -91,38 +92,19 @@ std::vector<Setting> text_file_settings() {
 }
 
 std::vector<Setting> image_settings() {
-  return {{.name = "asks",
-           .default_value = std::string("class"),
-           .help = "class: one of ten behind the last pixel, task classification; pixels: "
-                   "each next one, bits per dimension are nll / ln 2 / patch^2",
-           .choices = {"class", "pixels"}},
-          {.name = "side",
-           .default_value = std::int64_t{14},
-           .help = "pixels of a side, means of squares: 7, 14 or 28; model.context is its "
-                   "square",
-           .min = 7,
-           .max = 28},
-          {.name = "levels",
-           .default_value = std::int64_t{16},
-           .help = "grey levels of a pixel",
-           .min = 2,
-           .max = 256},
-          {.name = "patch",
-           .default_value = std::int64_t{1},
-           .help = "pixels of a side of what is one token; model.context is the square of "
-                   "data.side / data.patch, tokens are levels^(patch^2)",
-           .min = 1,
-           .max = 4},
-          {.name = "train_examples",
-           .default_value = std::int64_t{55000},
-           .help = "images to train on, the first ones",
-           .min = 1,
-           .max = 55000},
-          {.name = "valid_examples",
-           .default_value = std::int64_t{5000},
-           .help = "images to validate on; tests are on all 10,000",
-           .min = 1,
-           .max = 5000}};
+  return {setting::choice("asks", "class", {"class", "pixels"},
+                          "class: one of ten behind the last pixel, task classification; pixels: "
+                          "each next one, bits per dimension are nll / ln 2 / patch^2"),
+          setting::integer("side", 14, 7, 28,
+                           "pixels of a side, means of squares: 7, 14 or 28; model.context is its "
+                           "square"),
+          setting::integer("levels", 16, 2, 256, "grey levels of a pixel"),
+          setting::integer("patch", 1, 1, 4,
+                           "pixels of a side of what is one token; model.context is the square of "
+                           "data.side / data.patch, tokens are levels^(patch^2)"),
+          setting::integer("train_examples", 55000, 1, 55000, "images to train on, the first ones"),
+          setting::integer("valid_examples", 5000, 1, 5000,
+                           "images to validate on; tests are on all 10,000")};
 }
 
 bool add(std::string key, std::string summary, std::vector<Setting> settings) {

@@ -5,6 +5,7 @@
 
 #include "core/format.hpp"
 #include "core/seed.hpp"
+#include "core/setting_forms.hpp"
 #include "data/corpus.hpp"
 #include "data/drawn_corpus.hpp"
 
@@ -56,22 +57,13 @@ NAS_REGISTER_CORPUS(
      .summary = "draws from urns of each example's own: their contents are learned from the draws "
                 "before (of Markov chains: Edelman et al. 2024, arXiv:2402.11004)",
      .settings = with_example_settings(
-         {{.name = "keys",
-           .default_value = std::int64_t{4},
-           .help = "K urns, ids 0 .. K-1; one stands before each draw, uniform",
-           .min = 1,
-           .max = 1e6},
-          {.name = "values",
-           .default_value = std::int64_t{8},
-           .help = "V values, ids K .. K+V-1",
-           .min = 2,
-           .max = 1e6},
-          {.name = "weight",
-           .default_value = 0.05,
-           .help = "a: contents of urns are of Dirichlet(a), few values where it is small",
-           .min = 0,
-           .max = 1e6,
-           .min_exclusive = true}},
+         {setting::integer("keys", 4, 1, 1e6,
+                           "K urns, ids 0 .. K-1; one stands before each draw, uniform"),
+          setting::integer("values", 8, 2, 1e6, "V values, ids K .. K+V-1"),
+          setting::at_most(
+              1e6, setting::positive(setting::number(
+                       "weight", 0.05, 0,
+                       "a: contents of urns are of Dirichlet(a), few values where it is small")))},
          20000, 1000),
      .file = __FILE__},
     load);

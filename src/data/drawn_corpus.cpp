@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/host.hpp"
+#include "core/setting_forms.hpp"
 #include "data/corpus_facts.hpp"
 
 namespace nas {
@@ -113,15 +114,12 @@ Setting test_lengths_setting() {
 
 std::vector<Setting> with_example_settings(std::vector<Setting> own, std::int64_t train_examples,
                                            std::int64_t test_examples) {
-  own.push_back({.name = "train_examples",
-                 .default_value = train_examples,
-                 .help = "examples to train on",
-                 .min = 1});
-  own.push_back({.name = "test_examples",
-                 .default_value = test_examples,
-                 .help = "examples to validate on, and as many others to test on",
-                 .min = 1});
-  own.push_back({.name = "seed", .default_value = std::int64_t{1}, .help = "seed of the examples"});
+  own.push_back(
+      setting::at_least(1, setting::any("train_examples", train_examples, "examples to train on")));
+  own.push_back(
+      setting::at_least(1, setting::any("test_examples", test_examples,
+                                        "examples to validate on, and as many others to test on")));
+  own.push_back(setting::any("seed", std::int64_t{1}, "seed of the examples"));
   return own;
 }
 

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/installed.hpp"
 #include "core/run_program.hpp"
+#include "core/setting_forms.hpp"
 #include "data/ids.hpp"
 
 namespace nas {
@@ -21,27 +22,22 @@ namespace fs = std::filesystem;
 
 std::vector<Setting> tokenizer_settings() {
   return {
-      {.name = "pretokens",
-       .default_value = std::string("gpt2"),
-       .help = "of bpe: where a text is cut before pairs are joined, as GPT-2 or tiktoken's "
-               "cl100k does; a file has its own",
-       .choices = {"gpt2", "cl100k"}},
+      setting::choice("pretokens", "gpt2", {"gpt2", "cl100k"},
+                      "of bpe: where a text is cut before pairs are joined, as GPT-2 or tiktoken's "
+                      "cl100k does; a file has its own"),
       {.name = "tokenizer_file",
        .default_value = std::string(),
        .help = "of bpe: a published tokenizer in place of a learned one, whatever vocabulary is: "
                "tokenizer.json, vocab.json with merges.txt beside it, or NAME.tiktoken",
        .names_file = true},
-      {.name = "coverage",
-       .default_value = 1.0,
-       .help = "of characters: share of the training split that those with an id make up, by "
-               "falling frequency",
-       .min = 0,
-       .max = 1,
-       .min_exclusive = true},
-      {.name = "alphabet",
-       .default_value = std::string("ACDEFGHIKLMNPQRSTVWY"),
-       .help = "of residues: the letters, in the order of their ids; capital and small letters "
-               "differ"}};
+      setting::at_most(
+          1, setting::positive(setting::number(
+                 "coverage", 1.0, 0,
+                 "of characters: share of the training split that those with an id make up, by "
+                 "falling frequency"))),
+      setting::text(
+          "alphabet", "ACDEFGHIKLMNPQRSTVWY",
+          "of residues: the letters, in the order of their ids; capital and small letters differ")};
 }
 
 /// Where the Python package attnas lies; empty where Python finds it by itself.
@@ -87,25 +83,19 @@ std::vector<Setting> text_settings(const std::string& tokenizer) {
   auto tokenizers = units;
   tokenizers.insert(tokenizers.begin(), "unit");
   std::vector<Setting> settings{
-      {.name = "vocabulary",
-       .default_value = std::int64_t{10000},
-       .help = "number of ids, special tokens included, of units that are learned (word, char, "
-               "bpe): the most frequent of the training split; 0 = all of them",
-       .min = 0},
-      {.name = "unit",
-       .default_value = std::string("word"),
-       .help = "what a token is; bytes have a vocabulary of 256",
-       .choices = units},
+      setting::integer(
+          "vocabulary", 10000, 0,
+          "number of ids, special tokens included, of units that are learned (word, char, "
+          "bpe): the most frequent of the training split; 0 = all of them"),
+      setting::choice("unit", "word", units, "what a token is; bytes have a vocabulary of 256"),
       {.name = "tokenizer",
        .default_value = tokenizer,
        .help = "the same by another name, or a tokenizer.json; unit: what data.unit says",
        .choices = tokenizers,
        .names_file = true},
-      {.name = "layout",
-       .default_value = std::string("standard"),
-       .help = "standard: one stream with <eos>, every token scored once; published: half "
-               "overlapping windows inside long lines, last target <pad>",
-       .choices = {"standard", "published"}},
+      setting::choice("layout", "standard", {"standard", "published"},
+                      "standard: one stream with <eos>, every token scored once; published: half "
+                      "overlapping windows inside long lines, last target <pad>"),
   };
   for (auto& setting : tokenizer_settings()) settings.push_back(std::move(setting));
   return settings;

@@ -1,6 +1,6 @@
 #include "evaluation/settings.hpp"
 
-#include "evaluation/setting_forms.hpp"
+#include "core/setting_forms.hpp"
 #include "genotype/architecture.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/mechanism_name.hpp"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "evaluation/setting_forms.hpp"
+#include "core/setting_forms.hpp"
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"

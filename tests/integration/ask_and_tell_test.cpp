@@ -14,11 +14,11 @@
 namespace nas::testing {
 namespace {
 
-/// Re-test and tuning, too.
+/// A re-test, too.
 const Texts& overrides() {
   static const Texts kOverrides{"algorithm={name: nsga2, population: 8, generations: 3}",
                                 "objectives=[perplexity, flops]", "budget.evaluations=12",
-                                "baseline.tune={trials: 2}", "retest={replicates: 2}"};
+                                "retest={replicates: 2}"};
   return kOverrides;
 }
 

@@ -16,7 +16,6 @@
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
 #include "genotype/costs.hpp"
-#include "nn/attention_record.hpp"
 #include "nn/decoder.hpp"
 #include "nn/transformer.hpp"
 #include "ops/torch_compat.hpp"

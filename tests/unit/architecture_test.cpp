@@ -2,7 +2,10 @@
 
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "prelude.hpp"
+#include "unit/message_of.hpp"
 #include "unit/paper_components.hpp"
 
 namespace nas {

@@ -353,9 +353,6 @@ TEST_F(ExperimentTest, ABaselineIsATextOrAMap) {
   EXPECT_EQ(load(experiment.resolved.dump()).resolved, experiment.resolved);
   EXPECT_THAT(mistakes("baseline:\n  mechanism: dot|sofmax\n"),
               HasSubstr("a.yaml:2:14: baseline: mechanism 'dot|sofmax': 2 f"));
-  // Of earlier versions.
-  EXPECT_EQ(load("baseline: {tune: false}\n").notes, Texts{});
-  EXPECT_EQ(load("baseline: {tune: {trials: 3}}\n").notes, Texts{"baseline.tune is no more"});
 }
 
 TEST_F(ExperimentTest, RatesAreThoseOfBaselineControlsAndMechanisms) {

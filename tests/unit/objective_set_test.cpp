@@ -1,6 +1,7 @@
 #include "search/objective_set.hpp"
 
 #include "core/error.hpp"
+#include "genotype/slots.hpp"
 #include "prelude.hpp"
 #include "study/session/ranges.hpp"
 #include "unit/data_fixture.hpp"

@@ -36,8 +36,8 @@ TEST_P(Vocabulary, ShowsEachComponentByItsKey) {
     std::map<std::string, int> times;
     for (const auto& key : components().keys(slot->name)) {
       // As published, some keys are words for another component, which is shown then.
-      const auto meant = component_key(GetParam(), slot.name, key);
-      const auto text = "|" + shown(slot.name, key) + "|";
+      const auto meant = component_key(GetParam(), slot->name, key);
+      const auto text = "|" + shown(slot->name, key) + "|";
       EXPECT_THAT(text, HasSubstr("|" + meant + "|"));
       if (meant == key) ++times[text];
     }
@@ -46,11 +46,11 @@ TEST_P(Vocabulary, ShowsEachComponentByItsKey) {
 }
 
 TEST_P(Vocabulary, ReadsThePapersWordsAndShowsThemNot) {
-  for (const auto& slot : paper_slots()) {
-    if (!slot.is_component()) continue;
-    for (const auto& word : paper_labels(slot.name)) {
-      const auto key = component_key(GetParam(), slot.name, word);
-      const auto text = shown(slot.name, word);
+  for (const auto* slot : paper_slots()) {
+    if (!slot->is_component()) continue;
+    for (const auto& word : paper_labels(slot->name)) {
+      const auto key = component_key(GetParam(), slot->name, word);
+      const auto text = shown(slot->name, word);
       EXPECT_THAT("|" + text + "|", HasSubstr("|" + key + "|"));
       if (word == key) continue;
       EXPECT_THAT("|" + text + "|", Not(HasSubstr("|" + word + "|")));
@@ -69,11 +69,12 @@ TEST(VocabularyOfLists, NamesEachComponentOnce) {
     std::set<std::string> keys;
     for (const auto& key : components().keys(slot->name)) {
       EXPECT_TRUE(keys.insert(key).second);
-      EXPECT_THAT(text, ::testing::ContainsRegex("\n  " + slot.name + " +" + key + " "));
+      EXPECT_THAT(text, ::testing::ContainsRegex("\n  " + slot->name + " +" + key + " "));
     }
     for (const auto& word : paper_labels(slot->name)) {
       if (keys.contains(word)) continue;  // it is its own key
-      EXPECT_THAT(text, Not(::testing::ContainsRegex("\n  " + slot.name + " +" + word + " ")));
+      EXPECT_THAT(text,
+                  testing::Not(testing::ContainsRegex("\n  " + slot->name + " +" + word + " ")));
       EXPECT_THAT(text, HasSubstr("(" + word + ")"));
     }
   }

@@ -1,3 +1,4 @@
+#include "core/setting_forms.hpp"
 #include "genotype/costs.hpp"
 #include "search/objective.hpp"
 
@@ -11,17 +12,15 @@ Objective state_bytes(const Parameters& settings) {
           }};
 }
 
-NAS_REGISTER_OBJECTIVE({.key = "state_bytes",
-                        .summary = "bytes of inference state of one sequence: the key/value cache "
-                                   "of all layers in float32, and what the mechanism adds",
-                        .settings = {{.name = "tokens",
-                                      .default_value = std::int64_t{1},
-                                      .help = "tokens of the sequence so far; where a window or a "
-                                              "recurrence bounds the state, more cost nothing",
-                                      .min = 1,
-                                      .max = 1e9}},
-                        .file = __FILE__},
-                       state_bytes);
+NAS_REGISTER_OBJECTIVE(
+    {.key = "state_bytes",
+     .summary = "bytes of inference state of one sequence: the key/value cache "
+                "of all layers in float32, and what the mechanism adds",
+     .settings = {setting::integer("tokens", 1, 1, 1e9,
+                                   "tokens of the sequence so far; where a window or a "
+                                   "recurrence bounds the state, more cost nothing")},
+     .file = __FILE__},
+    state_bytes);
 
 }  // namespace
 }  // namespace nas

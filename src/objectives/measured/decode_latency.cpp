@@ -1,3 +1,4 @@
+#include "core/setting_forms.hpp"
 #include "genotype/costs.hpp"
 #include "instruments/latency.hpp"
 #include "search/objective.hpp"
@@ -32,14 +33,10 @@ NAS_REGISTER_OBJECTIVE(
          "there are as many tokens as stated, one sequence, no gradients, measured in turns "
          "with vanilla attention of the same sizes; it depends on the machine: a run replays "
          "from its records, but is not reproducible",
-     .settings = {{.name = "tokens",
-                   .default_value = std::int64_t{0},
-                   .help =
-                       "tokens of the sequence, the timed one included; 0 = the model's context",
-                   .min = 0,
-                   .max = 1e6},
-                  nn::percentile_setting(),
-                  nn::repeats_setting()},
+     .settings = {setting::integer(
+                      "tokens", 0, 0, 1e6,
+                      "tokens of the sequence, the timed one included; 0 = the model's context"),
+                  nn::percentile_setting(), nn::repeats_setting()},
      .file = __FILE__},
     decode_latency);
 

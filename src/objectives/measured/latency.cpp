@@ -1,5 +1,6 @@
 #include "instruments/latency.hpp"
 
+#include "core/setting_forms.hpp"
 #include "search/objective.hpp"
 
 namespace nas {
@@ -32,17 +33,10 @@ NAS_REGISTER_OBJECTIVE(
      .summary = "time of a forward pass of the untrained model, no dropout, no gradients, measured "
                 "in turns with vanilla attention of the same sizes; it depends on the machine: a "
                 "run replays from its records, but is not reproducible",
-     .settings = {{.name = "part",
-                   .default_value = std::string("attention"),
-                   .help = "what is timed: one attention layer alone, or the model",
-                   .choices = {"attention", "model"}},
+     .settings = {setting::choice("part", "attention", {"attention", "model"},
+                                  "what is timed: one attention layer alone, or the model"),
                   nn::percentile_setting(),
-                  {.name = "batch",
-                   .default_value = std::int64_t{1},
-                   .help = "sequences per pass",
-                   .min = 1,
-                   .max = 65536},
-                  context_setting(),
+                  setting::integer("batch", 1, 1, 65536, "sequences per pass"), context_setting(),
                   nn::repeats_setting()},
      .file = __FILE__},
     latency);

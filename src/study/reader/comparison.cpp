@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/installed.hpp"
-#include "evaluation/setting_forms.hpp"
+#include "core/setting_forms.hpp"
 #include "evaluation/settings.hpp"
 #include "search/algorithm.hpp"
 #include "study/reader/rules.hpp"

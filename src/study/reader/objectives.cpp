@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/format.hpp"
-#include "evaluation/setting_forms.hpp"
+#include "core/setting_forms.hpp"
 #include "evaluation/settings.hpp"
 
 namespace nas {

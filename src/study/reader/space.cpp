@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/setting_forms.hpp"
 #include "core/words.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
