@@ -149,7 +149,6 @@ std::string capabilities_text(const std::string& key) {
   std::string objectives = "any number";
   if (algorithm.objectives == Objectives::one) {
     objectives = "one; several through algorithm.decomposition";
-    if (!algorithm.only_one_because.empty()) objectives += "; " + algorithm.only_one_because;
   } else if (algorithm.objectives == Objectives::several) {
     objectives = "two or more";
   }

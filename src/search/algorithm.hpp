@@ -46,8 +46,6 @@ struct Algorithm {
   std::function<std::int64_t(const SearchFacts&)> fitted_population{};
   std::int64_t min_population = 1;
   std::int64_t population_multiple = 1;  ///< the population must be a multiple of it
-  /// Why it cannot take several objectives although its name promises so; empty otherwise.
-  std::string only_one_because{};
 
   /// Gives settings that the user left to be fitted (their defaults say so) a value that suits the
   /// search. May be empty. `population` is among the settings and is fitted already.
@@ -81,17 +79,6 @@ Setting choice_setting(std::string name, std::vector<std::string> choices, std::
 /// Fits that several algorithms share, for Algorithm::fit. A mutation rate of 0 becomes 1 / genes,
 /// so that a child differs in one gene on average.
 void fit_mutation(Parameters& settings, const SearchFacts& facts);
-/// What pagmo's ant colonies, gaco and maco, have in common: generations, kernel, convergence,
-/// threshold, focus.
-std::vector<Setting> ant_colony_settings();
-/// Ant colonies: a kernel of 0 becomes pagmo's 63, or the population where that is less. A kernel or
-/// a threshold that pagmo would refuse is a misfit.
-std::vector<Misfit> fit_kernel(Parameters& settings, const SearchFacts& facts);
-/// What pagmo's evolution strategies, cmaes and xnes, have in common: generations, sigma0, ftol,
-/// xtol, force_bounds.
-std::vector<Setting> evolution_strategy_settings();
-/// Evolution strategies: 4 + 3 ln(dimension), at least 5 (Hansen 2006).
-std::int64_t evolution_strategy_population(const SearchFacts& facts);
 
 /// Registers an algorithm from its own .cpp in algorithms/: `NAS_REGISTER_ALGORITHM(description,
 /// function);`

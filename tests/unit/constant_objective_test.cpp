@@ -3,13 +3,11 @@
 
 #include <iostream>
 
-#include <pagmo/algorithms/nspso.hpp>
 #include <pagmo/population.hpp>
 #include <pagmo/problem.hpp>
 #include <pagmo/problems/zdt.hpp>
 #include <pagmo/utils/hypervolume.hpp>
 
-#include "algorithms/nspso.hpp"
 #include "prelude.hpp"
 #include "search/algorithm.hpp"
 
@@ -18,10 +16,9 @@ namespace {
 
 using Vector = std::vector<double>;
 
-/// ZDT1, with constants as further objectives, of a search that keeps all that it asked for.
+/// ZDT1, with constants as further objectives, of a search that keeps all points that it asked for.
 struct Zdt1 {
   Vector constants{};
-  std::shared_ptr<std::vector<Vector>> asked = std::make_shared<std::vector<Vector>>();
   std::shared_ptr<std::vector<Vector>> points = std::make_shared<std::vector<Vector>>();
 
   [[nodiscard]] std::size_t get_nobj() const { return 2 + constants.size(); }
@@ -30,7 +27,6 @@ struct Zdt1 {
   }
   [[nodiscard]] Vector fitness(const Vector& x) const {
     auto values = pagmo::zdt(1, 10).fitness(x);
-    asked->push_back(x);
     points->push_back(values);
     values.insert(values.end(), constants.begin(), constants.end());
     return values;
@@ -103,59 +99,6 @@ TEST(ConstantObjective, TakesNothingFromAnyAlgorithmOfSeveralObjectives) {
       }
     }
   }
-}
-
-TEST(Nspso, AConstantObjectiveChangesNothing) {
-  for (const std::string diversity : {"crowding distance", "niche count", "max min"}) {
-    NspsoOptions options;
-    options.generations = 30;
-    options.diversity = diversity;
-    const Zdt1 plain;
-    (void)Nspso(options, 2).evolve(pagmo::population(pagmo::problem(plain), 20, 2));
-    EXPECT_EQ(plain.asked->size(), 30U * 20U);
-    for (const auto& constants : {Vector{0.0}, Vector{-3.5}, Vector{7.0, 0.0}}) {
-      const Zdt1 more{constants};
-      (void)Nspso(options, 2).evolve(pagmo::population(pagmo::problem(more), 20, 2));
-      EXPECT_EQ(*more.asked, *plain.asked) << diversity;
-    }
-  }
-}
-
-TEST(Nspso, FindsWhatPagmosDoes) {
-  for (const std::string diversity : {"crowding distance", "niche count", "max min"}) {
-    double by_pagmo = 0.0;
-    constexpr unsigned kSeeds = 5;
-    for (unsigned seed = 1; seed <= kSeeds; ++seed) {
-      const Zdt1 problem;
-      (void)pagmo::nspso(59, 0.6, 2.0, 2.0, 1.0, 0.5, 60, diversity, false, seed)
-          .evolve(pagmo::population(pagmo::problem(problem), 40, seed));
-      by_pagmo += problem.quality() / kSeeds;
-    }
-    const double found = mean_quality("nspso", {}, "diversity", diversity);
-    std::cout << diversity << ": " << found << ", pagmo's " << by_pagmo << '\n';
-    EXPECT_GT(found, by_pagmo - 0.01);
-  }
-}
-
-TEST(Nspso, EqualPointsAndSmallSwarmsAreNoTrouble) {
-  for (const std::string diversity : {"crowding distance", "niche count", "max min"}) {
-    for (const unsigned size : {2U, 3U, 10U}) {
-      NspsoOptions options;
-      options.generations = 5;
-      options.diversity = diversity;
-      Zdt1 problem;
-      pagmo::population begin(pagmo::problem(problem), 0U, 1);
-      for (unsigned i = 0; i < size; ++i) begin.push_back(Vector(10, 0.5));
-      const auto end = Nspso(options, 1).evolve(begin);
-      EXPECT_EQ(end.size(), size);
-      for (const auto& x : *problem.asked) {
-        for (const double value : x) EXPECT_TRUE(value >= 0.0 && value <= 1.0);
-      }
-    }
-  }
-  NspsoOptions unknown;
-  unknown.diversity = "none";
-  EXPECT_THROW(Nspso{unknown}, std::invalid_argument);
 }
 
 }  // namespace

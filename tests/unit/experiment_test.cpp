@@ -322,7 +322,6 @@ TEST_F(ExperimentTest, SettingsAreFittedToTheSearch) {
   const auto moead = load(two + "algorithm: moead\n");
   EXPECT_EQ(moead.algorithm_settings.get<Integer>("neighbours"), 11);
   EXPECT_EQ(moead.algorithm_settings.get<std::string>("weight_generation"), "grid");
-  EXPECT_EQ(load(two + "algorithm: maco\n").algorithm_settings.get<Integer>("kernel"), 12);
   const auto cmaes = load("algorithm: cmaes\n");
   EXPECT_EQ(cmaes.search_facts.dimension, 18U);
   EXPECT_EQ(cmaes.population, 12);  // 4 + 3 ln 18

@@ -191,8 +191,6 @@ const std::vector<Case>& cases_of_rungs() {
       {"algorithm: motpe\n" + kHalving,
        "must be asha, with algorithm.in_flight > 1, where candidates are asked for one at a time: "
        "a batch of one has no best candidate"},
-      {"algorithm: simulated_annealing\n" + kHalving,
-       "must be asha, with algorithm.in_flight > 1, where candidates are asked for one at a time"},
       {kAsha + "fidelity: {min: 9, promote: pasha, epsilon: [0.1, 0]}\n", ""},
       {kAsha + "fidelity: {min: 9, promote: pasha, epsilon: [0.1]}\n",
        "fidelity.epsilon = [0.1], must be empty or have a number for each objective"},
@@ -222,7 +220,7 @@ const std::vector<Case>& cases_of_searches() {
        "evaluation.racing_replicates = 5, must be 0 with nsga2_async, which asks without batches: "
        "a "
        "race is between candidates of one"},
-      {"algorithm: {name: simulated_annealing, in_flight: 4}\n", "in_flight"},
+      {"algorithm: {name: sga, in_flight: 4}\n", "in_flight"},
       {"problem: stand_in_function\nalgorithm: {name: random_search, informed: x}\n",
        "algorithm.informed = [x], must be empty: the problem stand_in_function searches no "
        "mechanisms"},
@@ -245,7 +243,6 @@ const std::vector<Case>& cases_of_searches() {
        "algorithm.decomposition, or take one of "},
       {"algorithm: {name: nsga2}\n",
        "algorithm.name = nsga2, minimises two objectives or more, the experiment has 1; n"},
-      {kTwo + "algorithm: {name: ihs}\n", "overwrites the population that it reads"},
   };
   return kCases;
 }
@@ -254,8 +251,6 @@ const std::vector<Case>& cases_of_searches() {
 const std::vector<Case>& cases_of_algorithms() {
   static const std::vector<Case> kCases{
       {kTwo + "algorithm: {name: moead, scale: 1.5}\n", "algorithm.scale = 1.5, must be in [0, 1]"},
-      {kTwo + "algorithm: {name: nspso, own_pull: 0}\n", "algorithm.own_pull = 0"},
-      {kTwo + "algorithm: {name: nspso, leader_pull: 0}\n", "algorithm.leader_pull = 0"},
       {"algorithm: {name: sga, mutation_parameter: 2, mutation_kind: uniform}\n",
        "algorithm.mutation_parameter = 2, must be in (0, 1] for uniform"},
       {"algorithm: {name: sga, mutation_parameter: 2, mutation_kind: gaussian}\n",
@@ -264,23 +259,12 @@ const std::vector<Case>& cases_of_algorithms() {
       {"algorithm: {name: evo_ga, elite: 12}\n",
        "algorithm.elite = 12, must be less than algorithm.population = 12"},
       {"algorithm: {name: evo_ga, elite: 12, generations: 1}\n", ""},
-      {"algorithm: {name: simulated_annealing, last_temperature: 1}\n",
-       "must be 0 where algorithm.first_temperature is"},
       {kTwo + "algorithm: {name: nsga2_async, evaluations: 2}\n",
        "algorithm.evaluations = 2, must be at least algorithm.population = 4"},
       {kTwo + "algorithm: {name: nsga2, population: 10}\n",
        "a.yaml:2:38: algorithm.population = 10, must be at least 8 and a multiple of 4 for nsga2"},
       {kTwo + "algorithm: {name: nsga2, population: 4}\n",
        "a.yaml:2:38: algorithm.population = 4, must be at least 8 and a multiple of 4 for nsga2"},
-      {kTwo + "algorithm: {name: maco, generations: 20, threshold: 50}\n",
-       "a.yaml:2:53: algorithm.threshold = 50, must be at most 19, the generations after the "
-       "initial population"},
-      {"algorithm: {name: pso, population: 12, neighbours: 1}\n",
-       "algorithm.neighbours = 1, must be in [2, 23] in a ring"},
-      {"algorithm: {name: pso, population: 12, neighbours: 24}\n",
-       "algorithm.neighbours = 24, must be in [2, 23] in a ring"},
-      {"algorithm: {name: pso, population: 12, neighbourhood: 4, neighbours: 1}\n", ""},
-      {"algorithm: {name: pso, population: 12, neighbourhood: 4, neighbours: 24}\n", ""},
       {"algorithm: {population: 4, parents: 5}\n",
        "a.yaml:1:37: algorithm.parents = 5, must be at most algorithm.population = 4"},
       {kTwo + "algorithm: {name: moead, neighbours: 12}\n",
@@ -339,7 +323,7 @@ std::vector<Case> cases_of_values() {
     }
   }
   for (const std::string name :
-       {"random_search", "local_search", "regularized_evolution", "motpe", "ihs"}) {
+       {"random_search", "local_search", "regularized_evolution", "motpe"}) {
     const auto given = "algorithm: {name: " + name + ", evaluations: 5";
     cases.push_back({given + ", population: 6}\n",
                      "algorithm.evaluations = 5, must be at least algorithm.population = 6"});

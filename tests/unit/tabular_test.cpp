@@ -567,7 +567,7 @@ TEST_F(TabularSearchTest, SeveralAlgorithmsFindWhatIsBest) {
 }
 
 TEST_F(TabularSearchTest, SeveralObjectives) {
-  for (const std::string algorithm : {"nsga2", "moead", "nspso"}) {
+  for (const std::string algorithm : {"nsga2", "moead"}) {
     const auto outcome = search(
         "objectives: [perplexity, non_embedding_parameters, latency]\n"
         "algorithm: " +

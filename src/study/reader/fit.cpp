@@ -32,9 +32,6 @@ void check_number_of_objectives(const Algorithm& algorithm, std::size_t number,
   std::string message = std::string("minimises ") +
                         (wants_one ? "one objective" : "two objectives or more") +
                         ", the experiment has " + std::to_string(number);
-  if (wants_one && !algorithm.only_one_because.empty()) {
-    message += " (" + algorithm.only_one_because + ")";
-  }
   message += wants_one ? "; set algorithm.decomposition, or " : "; name further objectives, or ";
   misfits.push_back({"name", message + "take one of " + join(others)});
 }
