@@ -2,30 +2,23 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <functional>
 #include <limits>
 #include <regex>
-#include <system_error>
 
 #include <boost/process/search_path.hpp>
-#include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
 #include "core/format.hpp"
+#include "core/run_program.hpp"
 #include "core/stop.hpp"
 #include "core/words.hpp"
 #include "search/problem.hpp"
-
-extern char** environ;  // NOLINT(readability-redundant-declaration): not in every unistd.h
 
 namespace nas {
 
@@ -193,62 +186,28 @@ std::string value_text(const GeneValue& value) {
   return whole ? std::to_string(static_cast<std::int64_t>(*number)) : shortest(*number);
 }
 
-/// A process in a group of its own, whose output and errors come as lines. Its end kills the group.
+/// A process whose output and errors come as lines.
 class Process {
  public:
-  explicit Process(const Texts& words) {
-    std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) fail("no pipe can be made", errno);
-    output_ = ends[0];
-    posix_spawn_file_actions_t actions{};
-    posix_spawnattr_t attributes{};
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-    sigset_t none{};
-    sigemptyset(&none);
-    sigset_t ours{};  // what this process ignores; a training is to see its pipe break
-    sigemptyset(&ours);
-    sigaddset(&ours, SIGPIPE);
-    sigaddset(&ours, SIGXFSZ);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &ours);
-    posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    std::vector<char*> arguments;
-    for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));  // NOLINT
-    arguments.push_back(nullptr);
-    const int failed =
-        posix_spawnp(&process_, arguments[0], &actions, &attributes, arguments.data(), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    if (failed == 0) return;
-    close(output_);
-    fail("the command cannot be started: " + words[0], failed);
-  }
+  explicit Process(const Texts& words) : Process(words, make_pipe()) {}
   ~Process() {
-    close(output_);
-    if (process_ > 0) {
-      kill(-process_, SIGKILL);
-      waitpid(process_, nullptr, 0);
-    }
+    if (output_ >= 0) close(output_);
   }
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// Waits a moment. @param line  called with each line that has come. @return whether there may be more.
+  /// Waits a moment. @param line  called with each line that has come. @return whether there may be
+  /// more: what it leaves behind may hold its output open, and it may go on without one.
   bool read(const std::function<void(const std::string&)>& line) {
+    const bool runs = child_.running();
     pollfd waiting{.fd = output_, .events = POLLIN, .revents = 0};
-    if (poll(&waiting, 1, kMillisecondsBetweenLooks) <= 0) return true;
+    if (poll(&waiting, 1, output_ < 0 ? 1 : kMillisecondsBetweenLooks) <= 0) return runs;
     std::array<char, 1U << 16U> bytes{};
     const auto count = ::read(output_, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) return true;
     if (count <= 0) {
       if (!begun_.empty()) line(std::exchange(begun_, {}));
-      return false;
+      close(std::exchange(output_, -1));
+      return true;
     }
     for (const char byte : std::string_view(bytes.data(), static_cast<std::size_t>(count))) {
       if (byte == '\n' || byte == '\r') {
@@ -260,27 +219,24 @@ class Process {
     return true;
   }
 
-  /// Waits for its end. @return nothing where it ended well, else how.
-  std::string end() {
-    int status = 0;
-    while (waitpid(process_, &status, WNOHANG) == 0) {
-      if (stop_requested()) throw StopRequested();
-      std::array<pollfd, 1> none{};
-      poll(none.data(), 0, 1);
-    }
-    kill(-std::exchange(process_, 0), SIGKILL);  // what it has left behind
-    if (WIFSIGNALED(status)) return "ended by signal " + std::to_string(WTERMSIG(status));
-    return WEXITSTATUS(status) == 0 ? "" : "exit code " + std::to_string(WEXITSTATUS(status));
+  /// Nothing where it ended well, else how.
+  [[nodiscard]] std::string failure() const {
+    const int status = child_.status();
+    if (status > 128) return "ended by signal " + std::to_string(status - 128);
+    return status == 0 ? "" : "exit code " + std::to_string(status);
   }
 
  private:
-  [[noreturn]] static void fail(const std::string& what, int error) {
-    const auto text = what + ": " + std::generic_category().message(error);
-    throw MachineError(text);
+  Process(const Texts& words, std::array<int, 2> ends)
+      : output_(ends[0]), child_(words, {.output = ends[1], .errors = ends[1]}) {
+    close(ends[1]);
+    if (child_.failure().empty()) return;
+    close(output_);
+    throw MachineError("the command cannot be started: " + words[0] + ": " + child_.failure());
   }
 
-  int output_ = -1;
-  pid_t process_ = 0;
+  int output_;
+  ChildProcess child_;
   std::string begun_{};
 };
 
@@ -386,7 +342,7 @@ class CommandProblem final : public Problem {
         return;
       }
     }
-    if (const auto how = process.end(); !how.empty()) {
+    if (const auto how = process.failure(); !how.empty()) {
       throw CandidateFailure(how + (output.last.empty() ? "" : "; it said last: " + output.last));
     }
     for (const auto& metric : command_.metrics) {

@@ -2,12 +2,16 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "core/error.hpp"
 
 namespace nas {
 
@@ -27,45 +31,82 @@ std::string read_end(int file) {
   }
 }
 
-int wait_for(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return 127;
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 }  // namespace
 
-ProgramResult run_program(std::vector<std::string> arguments, Output kept) {
+std::array<int, 2> make_pipe() {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return {.output = "no pipe: " + std::generic_category().message(errno)};
-  }
-  std::vector<char*> argv;
-  for (auto& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
+  if (pipe2(ends.data(), O_CLOEXEC) == 0) return ends;
+  throw MachineError("no pipe: " + std::generic_category().message(errno));
+}
 
-  posix_spawn_file_actions_t files;
+ChildProcess::ChildProcess(const std::vector<std::string>& words, Streams streams, bool own_group)
+    : own_group_(own_group) {
+  posix_spawn_file_actions_t files{};
   posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, ends[1], STDERR_FILENO);
-  if (kept == Output::all) {
-    posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
-  } else {
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  const std::array given{streams.input, streams.output, streams.errors};
+  for (int stream = 0; const int file : given) {
+    if (file >= 0) {
+      posix_spawn_file_actions_adddup2(&files, file, stream);
+    } else {
+      posix_spawn_file_actions_addopen(&files, stream, "/dev/null", O_RDWR, 0);
+    }
+    ++stream;
   }
-  pid_t child = -1;
-  const int failed = posix_spawnp(&child, argv[0], &files, nullptr, argv.data(), environ);
+  sigset_t none{};
+  sigset_t ignored{};  // by this process; a program is to see its pipe break
+  sigemptyset(&none);
+  sigemptyset(&ignored);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&ignored, signal);
+  posix_spawnattr_t attributes{};
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &ignored);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                            (own_group ? POSIX_SPAWN_SETPGROUP : 0));
+  std::vector<char*> arguments;
+  for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));  // NOLINT
+  arguments.push_back(nullptr);
+  const int failed =
+      posix_spawnp(&id_, arguments[0], &files, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
-  close(ends[1]);
-  ProgramResult result{.started = failed == 0,
-                       .output = "cannot be started: " + std::generic_category().message(failed)};
-  if (result.started) {
-    result.output = read_end(ends[0]);
-    result.status = wait_for(child);
+  runs_ = failed == 0;
+  if (!runs_) failure_ = std::generic_category().message(failed);
+}
+
+bool ChildProcess::running(bool wait) {
+  siginfo_t ended{};
+  while (runs_ && waitid(P_PID, static_cast<id_t>(id_), &ended,
+                         WEXITED | WNOWAIT | (wait ? 0 : WNOHANG)) != 0) {
+    runs_ = errno == EINTR;
   }
-  close(ends[0]);
+  if (runs_ && ended.si_pid != 0) end();
+  return runs_;
+}
+
+void ChildProcess::end() {
+  if (!std::exchange(runs_, false)) return;
+  kill(own_group_ ? -id_ : id_, SIGKILL);  // changes nothing of a program that has ended
+  int status = 0;
+  while (waitpid(id_, &status, 0) < 0) {
+    if (errno != EINTR) return;
+  }
+  status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+ProgramResult run_program(std::vector<std::string> arguments, Output kept) {
+  const auto [read_from, write_to] = make_pipe();
+  ChildProcess child(arguments, {.output = kept == Output::all ? write_to : -1, .errors = write_to},
+                     /*own_group=*/false);
+  close(write_to);
+  ProgramResult result{.started = child.failure().empty(),
+                       .output = "cannot be started: " + child.failure()};
+  if (result.started) {
+    result.output = read_end(read_from);
+    child.running(/*wait=*/true);
+    result.status = child.status();
+  }
+  close(read_from);
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <stop_token>
@@ -17,15 +18,6 @@
 #include <thread>
 #include <utility>
 
-#include <boost/process/args.hpp>
-#include <boost/process/child.hpp>
-#include <boost/process/error.hpp>
-#include <boost/process/exe.hpp>
-#include <boost/process/group.hpp>
-#include <boost/process/io.hpp>
-#include <boost/process/pipe.hpp>
-#include <boost/process/posix.hpp>
-#include <boost/process/search_path.hpp>
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -34,6 +26,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/line_reader.hpp"
+#include "core/run_program.hpp"
 #include "core/stop.hpp"
 #include "core/warning.hpp"
 #include "evaluation/policy.hpp"
@@ -45,7 +38,6 @@ namespace {
 
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
-namespace process = boost::process;
 
 /// Faults of machines at one task after which the run looks no further for one that has none.
 constexpr int kMostFaults = 20;
@@ -85,28 +77,19 @@ std::string last_lines(const std::filesystem::path& file) {
 class CommandExecutor::Engine {
  public:
   explicit Engine(const Settings& settings) : settings_(settings) {
-    auto words = settings.command;
-    auto program = words.front();
-    words.erase(words.begin());
-    if (program.find('/') == std::string::npos) {
-      if (const auto found = process::search_path(program); !found.empty())
-        program = found.string();
-    }
     const int log = open_log(settings.log);
-    std::error_code failed;
-    process_ = process::child(process::exe = program, process::args = words,
-                              process::std_in<in_, process::std_out> out_,
-                              process::posix::fd.bind(STDERR_FILENO, log), group_, failed);
-    close(log);
-    if (failed) {
-      throw MachineError("the engine cannot be started: " + settings.command.front() + ": " +
-                         failed.message());
+    const auto in = make_pipe();
+    const auto out = make_pipe();
+    in_ = in[1];
+    out_ = out[0];
+    process_.emplace(settings.command,
+                     ChildProcess::Streams{.input = in[0], .output = out[1], .errors = log});
+    for (const int theirs : {in[0], out[1], log}) close(theirs);
+    if (const auto& why = process_->failure(); !why.empty()) {
+      for (const int ours : {in_, out_}) close(ours);
+      throw MachineError("the engine cannot be started: " + settings.command.front() + ": " + why);
     }
-    // Else what is started later would hold them open.
-    for (const int ours : {in_.native_sink(), out_.native_source()}) {
-      fcntl(ours, F_SETFD, FD_CLOEXEC);
-    }
-    fcntl(in_.native_sink(), F_SETFL, O_NONBLOCK);
+    fcntl(in_, F_SETFL, O_NONBLOCK);
     reader_ = std::jthread([this](const std::stop_token& stop) { read(stop); });
   }
   ~Engine() { end(/*save=*/false); }
@@ -124,14 +107,12 @@ class CommandExecutor::Engine {
     const auto until = Clock::now() + std::chrono::duration<double>(settings_.grace);
     add({{"kind", "end"}, {"save", save}});
     while (!send() && running() && Clock::now() < until) wait_for_room();
-    in_.close();
+    close(in_);
     while (running() && Clock::now() < until) std::this_thread::sleep_for(kBetweenLooks);
-    // With what it has started, but for what has left its group: that may hold its output open.
-    std::error_code failed;
-    group_.terminate(failed);
-    process_.wait(failed);
+    process_->end();  // but for what has left its group: that may hold its output open
     reader_.request_stop();
     reader_.join();
+    close(out_);
   }
 
   /// Waits until the engine has taken it, but not where the engine may itself wait for line(), which
@@ -172,21 +153,17 @@ class CommandExecutor::Engine {
   }
 
   [[noreturn]] void fail(const std::string& what) {
-    std::error_code unknown;
     const auto until = Clock::now() + std::chrono::milliseconds(500);  // it may be about to end
     while (running() && Clock::now() < until) std::this_thread::sleep_for(kBetweenLooks);
-    const auto code = running() ? "" : " (exit code " + std::to_string(process_.exit_code()) + ")";
-    group_.terminate(unknown);
+    const auto code = running() ? "" : " (exit code " + std::to_string(process_->status()) + ")";
+    process_->end();
     const auto said = last_lines(settings_.log);
     throw MachineError("the engine " + join(settings_.command, " ") + " " + what + code +
                        (said.empty() ? "" : "; it said last:\n" + said));
   }
 
  private:
-  bool running() {
-    std::error_code failed;
-    return process_.running(failed);
-  }
+  bool running() { return process_->running(); }
 
   /// Bytes that a line takes where it waits: an empty one, too, takes some.
   static std::size_t size_of(const std::string& line) { return line.size() + sizeof(std::string); }
@@ -204,7 +181,7 @@ class CommandExecutor::Engine {
   /// Sends what the engine has room for. @return whether nothing is left.
   bool send() {
     while (!unsent_.empty()) {
-      const auto size = ::write(in_.native_sink(), unsent_.data(), unsent_.size());
+      const auto size = ::write(in_, unsent_.data(), unsent_.size());
       if (size > 0) {
         unsent_.erase(0, static_cast<std::size_t>(size));
       } else if (errno == EAGAIN) {
@@ -218,14 +195,14 @@ class CommandExecutor::Engine {
 
   /// Waits a moment for the engine to read.
   void wait_for_room() {
-    pollfd waited{.fd = in_.native_sink(), .events = POLLOUT, .revents = 0};
+    pollfd waited{.fd = in_, .events = POLLOUT, .revents = 0};
     poll(&waited, 1, static_cast<int>(kBetweenLooks.count()));
   }
 
   /// Hears lines until their end, or until a stop: what the engine has started may hold its output
   /// open for longer.
   void read(const std::stop_token& stop) {
-    LineReader reader(out_.native_source());
+    LineReader reader(out_);
     std::string line;
     for (auto got = LineReader::Got::nothing;
          got != LineReader::Got::end && !stop.stop_requested();) {
@@ -250,9 +227,9 @@ class CommandExecutor::Engine {
   }
 
   const Settings& settings_;
-  process::pipe in_, out_;
-  process::group group_;
-  process::child process_;
+  int in_ = -1;   ///< ends of pipes: the engine's input
+  int out_ = -1;  ///< and output
+  std::optional<ChildProcess> process_;
   std::string unsent_;  ///< what the engine has not taken yet
   std::mutex mutex_;    ///< of what follows
   std::condition_variable changed_;
