@@ -1,4 +1,4 @@
-// Searching over any training that is a command: named parameters in, numbers in its output back.
+// Searching over any training that is a command, or a function of Python: named parameters in, numbers back.
 
 #include <algorithm>
 #include <array>
@@ -111,17 +111,18 @@ struct Metric {
   std::regex pattern;
 };
 
-/// All that the settings say, checked.
-struct Command {
-  explicit Command(const Parameters& settings)
-      : words(settings.get<Texts>("command")), rungs(settings.get<Steps>("rungs")) {
-    if (words.empty()) refuse("command", "[]", "be the words of a command");
+/// All that the settings say, checked. A function has neither words nor patterns.
+struct Training {
+  explicit Training(const Parameters& settings)
+      : is_command(settings.contains("command")), rungs(settings.get<Steps>("rungs")) {
+    if (is_command) words = settings.get<Texts>("command");
+    if (is_command && words.empty()) refuse("command", "[]", "be the words of a command");
     std::vector<Gene> genes;
     for (const auto& text : settings.get<Texts>("parameters")) genes.push_back(gene(text));
     if (genes.empty()) refuse("parameters", "[]", "name at least one");
     space = SearchSpace(std::move(genes));
     for (const auto& text : settings.get<Texts>("metrics")) {
-      auto [name, rest] = named("metrics", text);
+      auto [name, rest] = named("metrics", is_command ? text : text + "=()");
       const auto same = [&](const Metric& other) { return other.name == name; };
       if (std::any_of(metrics.begin(), metrics.end(), same))
         refuse("metrics", text, "have a name of its own");
@@ -130,12 +131,14 @@ struct Command {
       metrics.push_back({name, pattern("metrics", rest)});
     }
     if (metrics.empty()) refuse("metrics", "[]", "name at least one");
-    require_places();
-    const auto& text = settings.get<std::string>("step");
-    if (text.empty() != rungs.empty()) {
-      refuse("rungs", to_text(rungs), "be given where problem.step is, and only there");
+    if (is_command) {
+      require_places();
+      const auto& text = settings.get<std::string>("step");
+      if (text.empty() != rungs.empty()) {
+        refuse("rungs", to_text(rungs), "be given where problem.step is, and only there");
+      }
+      if (!text.empty()) step = pattern("step", text);
     }
-    if (!text.empty()) step = pattern("step", text);
     if (!std::is_sorted(rungs.begin(), rungs.end(), std::less_equal<>()) ||
         (!rungs.empty() && rungs[0] < 1)) {
       refuse("rungs", to_text(rungs), "be ascending and begin at 1 or later");
@@ -172,8 +175,9 @@ struct Command {
                        [&](const auto& given) { return given.find(word) != std::string::npos; });
   }
 
-  Texts words;
-  SearchSpace space;
+  bool is_command;
+  Texts words{};
+  SearchSpace space{};
   std::vector<Metric> metrics{};
   Steps rungs;
   std::regex step{};
@@ -241,15 +245,20 @@ class Process {
 };
 
 /// Candidates are named "lr=0.001|optimizer=adam".
-class CommandProblem final : public Problem {
+class ForeignTraining final : public Problem {
  public:
-  explicit CommandProblem(const ProblemInputs& inputs)
+  explicit ForeignTraining(const ProblemInputs& inputs)
       : settings_(inputs.settings),
-        command_(inputs.settings),
+        training_(inputs.settings),
         seed_(inputs.seed),
         workers_(inputs.evaluation.get<std::string>("workers")),
         time_limit_(inputs.evaluation.get<double>("time_limit")),
-        objectives_(inputs.objectives) {}
+        objectives_(inputs.objectives) {
+    if (!training_.is_command && time_limit_ > 0.0) {
+      throw InputError("evaluation.time_limit = " + shortest(time_limit_) +
+                       ", must be 0: nothing ends a function");
+    }
+  }
 
   [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
     std::string name;
@@ -262,7 +271,7 @@ class CommandProblem final : public Problem {
   [[nodiscard]] Candidate parse(const std::string& name) const override {
     std::vector<std::pair<std::string, GeneValue>> values;
     const auto fields = split(name, '|');
-    for (const auto& gene : command_.space.genes()) {
+    for (const auto& gene : training_.space.genes()) {
       const auto begins = [&](std::string_view field) {
         return field.starts_with(gene.name + "=");
       };
@@ -280,7 +289,7 @@ class CommandProblem final : public Problem {
     if (fields.size() != values.size())
       throw InputError("'" + name + "' says more than the parameters");
     const Genotype genotype(std::move(values));
-    (void)command_.space.encode(genotype);  // refuses what is not in the space
+    (void)training_.space.encode(genotype);  // refuses what is not in the space
     return canonical(genotype);
   }
 
@@ -289,7 +298,7 @@ class CommandProblem final : public Problem {
   [[nodiscard]] nlohmann::json identity() const override {
     nlohmann::json identity = settings_;
     identity.erase("rungs");  // where it may pause changes nothing that it comes to
-    identity["problem"] = "command";
+    identity["problem"] = training_.is_command ? "command" : "function";
     identity["run_seed"] = seed_;
     if (time_limit_ > 0.0) identity["time_limit"] = time_limit_;
     for (const auto& constraint : objectives_->constraints)
@@ -297,23 +306,31 @@ class CommandProblem final : public Problem {
     return identity;
   }
 
-  [[nodiscard]] Steps rungs() const override { return command_.rungs; }
+  [[nodiscard]] Steps rungs() const override { return training_.rungs; }
 
   void end_at(Evaluation& evaluation, std::int64_t rung) const override {
     const auto& curve = evaluation.curve;
     const auto point =
         std::find_if(curve.begin(), curve.end(), [&](const auto& p) { return p.step == rung; });
     if (point == curve.end() || !is_usable(evaluation)) return;
-    const bool ended_there =
-        rung == command_.rungs.back() && evaluation.values.contains(command_.metrics.front().name);
+    const bool ended_there = rung == training_.rungs.back() &&
+                             evaluation.values.contains(training_.metrics.front().name);
     if (ended_there && evaluation.status == Status::ok) return;
     pause(evaluation, rung);
     evaluation.measured["train_seconds"] = point->seconds;
     evaluation.curve.erase(point + 1, curve.end());
   }
 
+  void screen(const Task& task, Evaluation& evaluation) override {
+    evaluation.measured["seed"] = seed_of(task.replicate);
+  }
+
   void measure(const Task& task, Evaluation& evaluation) override {
-    auto words = command_.words;
+    if (!training_.is_command) {
+      throw InputError(
+          "problem: function is measured by the process that has the function: by attnas.search");
+    }
+    auto words = training_.words;
     for (auto& word : words) {
       for (const auto& [gene, value] : task.candidate.genotype.values())
         put(word, gene, value_text(value));
@@ -345,7 +362,7 @@ class CommandProblem final : public Problem {
     if (const auto how = process.failure(); !how.empty()) {
       throw CandidateFailure(how + (output.last.empty() ? "" : "; it said last: " + output.last));
     }
-    for (const auto& metric : command_.metrics) {
+    for (const auto& metric : training_.metrics) {
       const auto found = output.values.find(metric.name);
       if (found == output.values.end()) {
         throw CandidateFailure("printed nothing that metric " + metric.name + " matches" +
@@ -358,7 +375,8 @@ class CommandProblem final : public Problem {
   }
 
   [[nodiscard]] nlohmann::json facts() const override {
-    return {{"command", join(command_.words, " ")}, {"device", "cpu"}};
+    if (!training_.is_command) return {{"device", "cpu"}};
+    return {{"command", join(training_.words, " ")}, {"device", "cpu"}};
   }
 
   [[nodiscard]] int num_workers() const override {
@@ -399,18 +417,18 @@ class CommandProblem final : public Problem {
   void take(const std::string& line, Output& output, Evaluation& evaluation) const {
     output.last = line.substr(0, 200);
     bool found = false;
-    for (const auto& metric : command_.metrics) {
+    for (const auto& metric : training_.metrics) {
       if (const auto value = find(line, metric.pattern)) {
         output.values[metric.name] = *value;
         found = true;
       }
     }
-    if (command_.rungs.empty()) return;
-    if (const auto step = find(line, command_.step); step && *step < kMostInteger) {
+    if (training_.rungs.empty()) return;
+    if (const auto step = find(line, training_.step); step && *step < kMostInteger) {
       output.step = static_cast<std::int64_t>(*step);
     }
-    if (!found || output.values.size() < command_.metrics.size()) return;
-    for (const auto rung : command_.rungs) {
+    if (!found || output.values.size() < training_.metrics.size()) return;
+    for (const auto rung : training_.rungs) {
       const auto reached = evaluation.curve.empty() ? 0 : evaluation.curve.back().step;
       if (rung <= reached || rung > output.step) continue;
       auto& point = evaluation.curve.emplace_back();
@@ -427,16 +445,16 @@ class CommandProblem final : public Problem {
   void pause(Evaluation& evaluation, std::int64_t rung) const {
     evaluation.status = Status::paused;
     evaluation.reason.clear();
-    for (const auto& metric : command_.metrics) {
+    for (const auto& metric : training_.metrics) {
       evaluation.values[metric.name] = evaluation.values.at(at(metric.name, rung));
-      for (const auto later : command_.rungs) {
+      for (const auto later : training_.rungs) {
         if (later > rung) evaluation.values.erase(at(metric.name, later));
       }
     }
   }
 
   Parameters settings_;
-  Command command_;
+  Training training_;
   std::uint64_t seed_;
   std::string workers_;
   double time_limit_;
@@ -444,9 +462,9 @@ class CommandProblem final : public Problem {
 };
 
 std::vector<ChosenObjective> metrics_of(const Parameters& settings) {
-  const Command command(settings);
+  const Training training(settings);
   std::vector<ChosenObjective> chosen;
-  for (const auto& metric : command.metrics) {
+  for (const auto& metric : training.metrics) {
     const auto value = [name = metric.name](const Evaluation& evaluation) {
       return evaluation.values.at(name);
     };
@@ -454,46 +472,59 @@ std::vector<ChosenObjective> metrics_of(const Parameters& settings) {
                       .key = metric.name,
                       .settings = {},
                       .objective = {.unit = "1", .trained = value}});
-    if (command.metrics.size() == 1) chosen.back().range = Range{};
+    if (training.metrics.size() == 1) chosen.back().range = Range{};
   }
   return chosen;
 }
 
+ProblemKind kind() {
+  return {.sections = {},
+          .space = [](const Parameters& settings) { return Training(settings).space; },
+          .objectives = metrics_of,
+          .make = [](const ProblemInputs& inputs) -> std::shared_ptr<Problem> {
+            return std::make_shared<ForeignTraining>(inputs);
+          }};
+}
+
+Setting texts(const char* name, const char* help) {
+  return {.name = name, .default_value = Texts{}, .help = help, .required = true};
+}
+const auto kParameters = texts("parameters",
+                               "what is searched: `lr = 1e-4 .. 1e-1 log`, `width = 16 .. 512 "
+                               "integer`, `optimizer = adam, sgd`");
+const Setting kRungs{.name = "rungs",
+                     .default_value = Steps{},
+                     .help = "steps at which a search may stop it; the last is its end",
+                     .effect = Effect::search};
+
 NAS_REGISTER_PROBLEM(
     {.key = "command",
      .summary = "runs a command for each candidate and seed, and reads numbers in what it prints",
-     .settings = {{.name = "command",
-                   .default_value = Texts{},
-                   .help = "its words, without a shell; {NAME} is a parameter's value, {seed} the "
-                           "training's seed",
-                   .required = true},
-                  {.name = "parameters",
-                   .default_value = Texts{},
-                   .help = "what is searched: `lr = 1e-4 .. 1e-1 log`, `width = 16 .. 512 "
-                           "integer`, `optimizer = adam, sgd`",
-                   .required = true},
-                  {.name = "metrics",
-                   .default_value = Texts{},
-                   .help = "`NAME = PATTERN`, a regular expression with one group; the last match "
-                           "counts; objectives by name",
-                   .required = true},
+     .settings = {texts("command",
+                        "its words, without a shell; {NAME} is a parameter's value, "
+                        "{seed} the training's seed"),
+                  kParameters,
+                  texts("metrics",
+                        "`NAME = PATTERN`, a regular expression with one group; the "
+                        "last match counts; objectives by name"),
                   {.name = "step",
                    .default_value = std::string(),
                    .help = "pattern of the step that a line carries; empty: it cannot pause"},
-                  {.name = "rungs",
-                   .default_value = Steps{},
-                   .help = "steps at which a search may stop it; the last is its end",
-                   .effect = Effect::search}},
+                  kRungs},
      .file = __FILE__},
-    [] {
-      return ProblemKind{
-          .sections = {},
-          .space = [](const Parameters& settings) { return Command(settings).space; },
-          .objectives = metrics_of,
-          .make = [](const ProblemInputs& inputs) -> std::shared_ptr<Problem> {
-            return std::make_shared<CommandProblem>(inputs);
-          }};
-    });
+    kind);
+
+[[maybe_unused]] const bool registered_function = problems().add(
+    {.key = "function",
+     .summary = "calls a function of Python for each candidate and seed: attnas.search",
+     .settings = {kParameters,
+                  texts("metrics", "names of what it returns; objectives by name"),
+                  {.name = "version",
+                   .default_value = std::string(),
+                   .help = "of the function: another one is not continued"},
+                  kRungs},
+     .file = __FILE__},
+    kind);
 
 }  // namespace
 

@@ -20,7 +20,7 @@ _MODULES = {
     "InputError": "errors", "MachineError": "errors", "Order": "study", "Run": "result",
     "Search": "functions", "Stopped": "errors", "Study": "study", "Table": "table",
     "algorithm": "functions", "decide": "judge.decide", "load": "result",
-    "objective": "functions", "run": "launch"
+    "objective": "functions", "run": "launch", "search": "foreign"
 }
 _ALONE = ("errors", "table")  # modules on Python's own library
 _SUBMODULES = {*_MODULES.values(), "frames", "library", "model", "settings"}

@@ -141,17 +141,19 @@ class AskAndTell:
             yield order
 
     def tell(self, order: Order, values: Mapping[str, float] | None = None, *, status: str = "ok",
-             reason: str = "") -> None:
+             reason: str = "", **record: Any) -> None:
         """What an order came to.
 
         @param values  by name, at least what the objectives are computed from.
         @param status  "ok", or why there are none: "diverged", "out_of_memory", "timed_out",
-            "crashed", "failed" and the reason.
+            "crashed", "failed" and the reason; "paused" where the task has an "until".
+        @param record  further parts of the record: curve, measured.
         @throws InputError  where the order is not out, or a value is missing.
         """
         given = {name: _number(value) for name, value in (values or {}).items()}
-        self._loop.tell(json.dumps({**order.evaluation, "status": status, "reason": reason,
-                                    "values": {**order.evaluation["values"], **given}}))
+        self._loop.tell(json.dumps({
+            **order.evaluation, **record, "status": status, "reason": reason,
+            "values": {**order.evaluation["values"], **given}}))
 
     def put_back(self, order: Order) -> None:
         """Puts an order back, to be asked for again. @throws InputError  where it is not out."""

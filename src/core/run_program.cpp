@@ -43,19 +43,14 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, Streams stream
     : own_group_(own_group) {
   posix_spawn_file_actions_t files{};
   posix_spawn_file_actions_init(&files);
-  const std::array given{streams.input, streams.output, streams.errors};
-  for (int stream = 0; const int file : given) {
-    if (file >= 0) {
-      posix_spawn_file_actions_adddup2(&files, file, stream);
-    } else {
-      posix_spawn_file_actions_addopen(&files, stream, "/dev/null", O_RDWR, 0);
-    }
+  for (int stream = 0; const int file : {streams.input, streams.output, streams.errors}) {
+    if (file < 0) posix_spawn_file_actions_addopen(&files, stream, "/dev/null", O_RDWR, 0);
+    if (file >= 0) posix_spawn_file_actions_adddup2(&files, file, stream);
     ++stream;
   }
   sigset_t none{};
-  sigset_t ignored{};  // by this process; a program is to see its pipe break
   sigemptyset(&none);
-  sigemptyset(&ignored);
+  auto ignored = none;  // by this process; a program is to see its pipe break
   for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&ignored, signal);
   posix_spawnattr_t attributes{};
   posix_spawnattr_init(&attributes);
@@ -63,15 +58,14 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, Streams stream
   posix_spawnattr_setsigdefault(&attributes, &ignored);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
                                             (own_group ? POSIX_SPAWN_SETPGROUP : 0));
-  std::vector<char*> arguments;
-  for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));  // NOLINT
-  arguments.push_back(nullptr);
-  const int failed =
-      posix_spawnp(&id_, arguments[0], &files, &attributes, arguments.data(), environ);
+  std::vector<char*> argv;
+  for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));  // NOLINT
+  argv.push_back(nullptr);
+  const int failed = posix_spawnp(&id_, argv[0], &files, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   runs_ = failed == 0;
-  if (!runs_) failure_ = std::generic_category().message(failed);
+  if (failed != 0) failure_ = std::generic_category().message(failed);
 }
 
 bool ChildProcess::running(bool wait) {

@@ -74,7 +74,7 @@ def decide(train: Callable[[Any, int], Any], variants: Mapping[str, Any],
         journal.close()
 
 
-def _numbers(answer: Any, where: str) -> dict[str, float]:
+def numbers(answer: Any, where: str) -> dict[str, float]:
     """@throws InputError  where an answer is neither a number nor numbers by name."""
     found = {}
     for name, value in (answer if isinstance(answer, Mapping) else {"value": answer}).items():
@@ -95,7 +95,7 @@ def _run(train: Callable, variants: Mapping[str, Any], journal: Memory, rules: R
 
     def answered(name: str, seed: int) -> Outcome:
         began, where = time.monotonic(), f"{name}, seed {seed}"
-        found = _numbers(train(variants[name], seed), where)
+        found = numbers(train(variants[name], seed), where)
         first.update(found if not first else {})
         if list(found) != list(first):
             raise InputError(f"{where}: train returned {', '.join(found)}, before "
