@@ -20,12 +20,12 @@ _MODULES = {
     "InputError": "errors", "MachineError": "errors", "Order": "study", "Run": "result",
     "Search": "functions", "Stopped": "errors", "Study": "study", "Table": "table",
     "algorithm": "functions", "decide": "judge.decide", "load": "result",
-    "objective": "functions", "run": "launch", "search": "foreign"
+    "objective": "functions", "replace": "replacement", "run": "launch", "search": "foreign"
 }
 _ALONE = ("errors", "table")  # modules on Python's own library
 _SUBMODULES = {*_MODULES.values(), "frames", "library", "model", "settings"}
 
-__all__ = [name for name in _MODULES if name != "Attention"]  # which alone needs torch
+__all__ = [name for name in _MODULES if name not in ("Attention", "replace")]  # which need torch
 
 
 def __getattr__(name: str):
