@@ -13,8 +13,6 @@
 
 #include "cli/command_line.hpp"
 #include "cli/describe.hpp"
-#include "cli/multirun.hpp"
-#include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
 #include "cli/schema.hpp"
@@ -53,10 +51,6 @@ constexpr const char* kUsage =
     "read,\n"
     "causes a warning: last digits may differ.\n"
     "\n"
-    "--multirun runs every combination of lists of values, seed=1..5 algorithm.name=evo_ga,nsga2,\n"
-    "one after the other, each in a folder of its own below --output, and compares them at the "
-    "end.\n"
-    "\n"
     "Commands:\n"
     "  list [KIND]            algorithms, problems, objectives, components, data, sections,\n"
     "                         engines, configurations; without KIND all of them\n"
@@ -73,7 +67,6 @@ constexpr const char* kUsage =
     "  $ nas-run own.yaml --dry-run             # what it would do, and how long that takes\n"
     "  $ nas-run own.yaml training.steps=500    # with another setting\n"
     "  $ nas-run own.yaml retest.replicates=5   # with a re-test, also of a finished search\n"
-    "  $ nas-run own.yaml --multirun seed=1..5  # five searches, and a page that compares them\n"
     "  $ nas-run runs/own --status              # who works on what, and since when\n"
     "  $ nas-run verify runs/own --retrain 3    # whether three of its results come again\n"
     "\n";
@@ -84,7 +77,6 @@ struct Arguments {
   std::int64_t retrain = 0;  ///< evaluations; 0: it is not given
   bool remove = false;
   bool status = false;
-  bool multirun = false;
 };
 
 /// How many evaluations --retrain asks for.
@@ -109,9 +101,6 @@ po::options_description options(Arguments& arguments) {
       ("status", po::bool_switch(&arguments.status),
        "say what is trained at the moment in the run of this folder, and since when; changes "
        "nothing");
-  visible.add_options()("multirun", po::bool_switch(&arguments.multirun),
-                        "KEY.PATH=A,B or =1..5: a run of each value (default of --output: "
-                        "runs/NAME-multirun)");
   return visible;
 }
 
@@ -215,42 +204,6 @@ int verify(const Arguments& arguments) {
   return nas::kDone;
 }
 
-/// Runs that lists of values stand for, one after the other, and the page that compares them. All are
-/// read before one begins; the same command continues.
-/// @param kept  receives the folder that keeps what is finished.
-int run_several(const Arguments& arguments, char** argv, std::string& kept) {
-  const auto& file = arguments.words.front();
-  const auto parts = nas::multirun({arguments.words.begin() + 1, arguments.words.end()});
-  if (parts.size() == 1) {
-    throw nas::InputError("command line: --multirun: no setting has several values; seed=1..5 has");
-  }
-  const auto& output = arguments.study.output;
-  const auto name = nas::load_experiment(file, parts.front().overrides).name;
-  const auto root = output.empty() ? fs::path("runs") / (name + "-multirun") : fs::path(output);
-  std::vector<nas::Study> studies;
-  std::vector<std::string> folders;
-  for (const auto& part : parts) {
-    folders.push_back((root / part.folder).string());
-    studies.emplace_back(file, part.overrides, folders.back());
-  }
-  int worst = nas::kDone;
-  for (std::size_t i = 0; i < studies.size(); ++i) {
-    std::cout << "\nrun " << i + 1 << " of " << studies.size() << ": " << parts[i].folder << '\n'
-              << std::flush;
-    const auto code = nas::run_study(studies[i], arguments.study, argv, kept);
-    if (code == nas::kStopped) return code;
-    worst = std::max(worst, code);
-  }
-  if (arguments.study.dry_run || arguments.study.no_report) return worst;
-  std::cout << '\n';
-  folders.insert(folders.end(), {"--output", root.string()});
-  const bool algorithms = nas::compares_algorithms(parts);
-  nas::write_page({.script = algorithms ? "compare.py" : "sweep.py",
-                   .arguments = folders,
-                   .file = root / (algorithms ? "compare.html" : "sweep.html")});
-  return worst;
-}
-
 /// @param kept  receives the folder that keeps what is finished.
 int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
@@ -302,7 +255,6 @@ int run(int argc, char** argv, std::string& kept) {
   }
   if (words.front() == "verify") return verify(arguments);
   require_configuration(words.front());
-  if (arguments.multirun) return run_several(arguments, argv, kept);
   constexpr std::string_view kBaseline = "baseline=";
   for (const auto& word : words) {
     if (word.starts_with(kBaseline)) nas::load_plugins_of_names({word.substr(kBaseline.size())});

@@ -18,7 +18,6 @@ NEEDS = {
     "export": (),
     "report": _ARRAYS,
     "rivals": _FRAMES,
-    "sweep": _ARRAYS,
 }
 
 
