@@ -39,8 +39,7 @@ constexpr const char* kWords =
     "\n";
 /// Where the forms of other programs are.
 constexpr const char* kElsewhere =
-    "analysis/export.py writes csv, ioh, points, optuna, tensorboard, mlflow, latex, onnx, "
-    "huggingface";
+    "analysis/export.py writes csv, points, tensorboard, latex, onnx, huggingface";
 constexpr const char* kFolderWords =
     "NAME is best, baseline, or the name or label of a mechanism that the run has trained; best "
     "is\n"

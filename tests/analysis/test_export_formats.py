@@ -21,14 +21,6 @@ from digest_file import text_of
 from python_tests import FolderTest, said
 
 try:
-    import optuna
-except ImportError:
-    optuna = None
-try:
-    import mlflow
-except ImportError:
-    mlflow = None
-try:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 except ImportError:
     descriptor_pb2 = None
@@ -111,12 +103,6 @@ class Csv(unittest.TestCase):
         old["record_schema"] = {"genes": [{"name": "similarity", "options": [{"key": "silu_dot", "label": "multiplicative"}]}]}
         old["asks"] = [{**ask, "genotype": ask["genotype"].replace("dot", "multiplicative")} for ask in old["asks"]]
         self.assertEqual([row[4] for row in exports.ask_rows(old)], ["silu_dot", "cosine", "silu_dot", "silu_dot"])
-        about = json.loads(next(text for path, text in exports.ioh_files([old]).items() if path.endswith("json")))
-        self.assertEqual(about["scenarios"][0]["runs"][0]["best"]["x"][0], 0.0)
-        if optuna:
-            journal = exports.optuna_journal([old])
-            self.assertIn("silu_dot", journal)
-            self.assertNotIn("multiplicative", journal)
 
 
 class Points(unittest.TestCase):
@@ -140,110 +126,6 @@ class Points(unittest.TestCase):
     def test_empty_sets_are_refused(self):
         with self.assertRaisesRegex(BadInput, "small, seed 7: no candidate could be evaluated"):
             exports.point_sets([{**run(True), "front": []}], False)
-
-
-class Ioh(unittest.TestCase):
-    DATA = "nsga2/data_f1_attention_search_brown/IOHprofiler_f1_DIM6.dat"
-    META = "nsga2/IOHprofiler_f1_attention_search_brown.json"
-
-    def test_several_objectives_are_minimised(self):
-        files = exports.ioh_files([run(True, 7), run(True, 8)])
-        self.assertEqual(sorted(files), sorted([self.DATA, self.META]))
-        lines = ("evaluations raw_y F2 trained seconds\n1 64 -0.5 1 1.25\n2 32 -0.25 2 3.25\n"
-                 "3 64 -0.5 2 3.25\n4 1000000000 4 3 3.75\n")
-        self.assertEqual(files[self.DATA], 2 * lines)
-        best = {"evals": 2, "y": 32, "x": [0, 0, 0, 0, 0, 0]}
-        self.assertEqual(json.loads(files[self.META]), {
-            "version": "0.3.17", "suite": "attnas", "function_id": 1,
-            "function_name": "attention_search_brown", "maximization": False,
-            "algorithm": {"name": "nsga2", "info": "population=2"}, "run_attributes": ["seed"],
-            "attributes": ["evaluations", "raw_y", "F2", "trained", "seconds"],
-            "scenarios": [{"dimension": 6,
-                           "path": "data_f1_attention_search_brown/IOHprofiler_f1_DIM6.dat",
-                           "runs": [{"instance": 1, "evals": 4, "seed": seed, "best": best}
-                                    for seed in (7, 8)]}]})
-
-    def test_one_objective_keeps_its_sense(self):
-        files = exports.ioh_files([run(False)])
-        self.assertEqual(files[self.DATA],
-                         "evaluations raw_y raw_y_best trained seconds\n1 0.5 0.5 1 1.25\n"
-                         "2 0.25 0.5 2 3.25\n3 0.5 0.5 2 3.25\n4 -4 0.5 3 3.75\n")
-        meta = json.loads(files[self.META])
-        self.assertTrue(meta["maximization"])
-        self.assertEqual(meta["scenarios"][0]["runs"][0]["best"],
-                         {"evals": 1, "y": 0.5, "x": [1, 0, 0, 0, 0, 0.1]})
-
-    def test_what_constraints_rejected_has_no_line(self):
-        files = exports.ioh_files([run(False, rejected=True)])
-        self.assertEqual(files[self.DATA],
-                         "evaluations raw_y raw_y_best trained seconds\n1 0.5 0.5 1 1.25\n"
-                         "2 0.25 0.5 2 3.25\n3 0.5 0.5 2 3.25\n")
-
-    def test_other_settings_of_an_algorithm_are_another_folder(self):
-        other = run(True, 8)
-        other["config"]["algorithm"]["population"] = 4
-        files = exports.ioh_files([run(True), other])
-        self.assertEqual(len(files), 4)
-        meta = json.loads(files["nsga2-2/IOHprofiler_f1_attention_search_brown.json"])
-        self.assertEqual(meta["algorithm"], {"name": "nsga2-2", "info": "population=4"})
-
-
-@unittest.skipIf(optuna is None, "no optuna")
-class Journal(unittest.TestCase):
-    @staticmethod
-    def trials(*runs: dict) -> list[dict]:
-        lines = map(json.loads, exports.optuna_journal(list(runs)).splitlines())
-        return [line for line in lines if "state" in line]
-
-    def test_has_a_trial_per_ask(self):
-        first, _, again, failed = self.trials(run(False))
-        self.assertEqual((first["state"], first["value"], first["values"]), (1, 0.5, None))
-        zone = "+00:00" if int(optuna.__version__.split(".")[0]) >= 5 else ""
-        self.assertEqual(first["datetime_start"], "2026-01-31T23:59:59.000000" + zone)
-        self.assertEqual(first["datetime_complete"], "2026-02-01T00:00:00.250000" + zone)
-        self.assertEqual(again["datetime_start"], again["datetime_complete"])
-        self.assertEqual(first["params"], {
-            "similarity": 1, "normalization": 0, "gating": 0, "temperature": 0, "bias": 0,
-            "attention_dropout": 0.1})
-        self.assertEqual(json.loads(first["distributions"]["similarity"])["attributes"]["choices"],
-                         ["cosine", "dot"])
-        self.assertEqual(first["user_attrs"], {
-            "candidate": A, "label": 'the "usual", a', "status": "ok", "reason": "", "batch": 0,
-            "replicates": 1, "reused": False})
-        self.assertEqual(first["system_attrs"], {})
-        self.assertAlmostEqual(first["intermediate_values"]["5"], 64.0)
-        self.assertEqual((failed["state"], failed["value"]), (3, None))
-        self.assertEqual(failed["user_attrs"]["reason"], "not finite")
-        self.assertEqual(failed["intermediate_values"], {})
-
-    def test_times_do_not_depend_on_where_they_are_written(self):
-        self.addCleanup(time.tzset)
-        found = []
-        for zone in ("Asia/Tokyo", "UTC0", "PST8"):
-            with mock.patch.dict(os.environ, {"TZ": zone}):
-                time.tzset()
-                found.append([(trial["datetime_start"], trial["datetime_complete"]) for trial in self.trials(run(False))])
-        self.assertEqual(found, found[:1] * 3)
-
-    def test_what_constraints_rejected_is_an_infeasible_trial(self):
-        trials = self.trials(run(False, rejected=True))
-        self.assertEqual((trials[3]["state"], trials[3]["value"]), (1, -4.0))
-        self.assertEqual([trial["system_attrs"]["constraints"] for trial in trials],
-                         [[0.0], [0.0], [0.0], [1.0]])
-
-    def test_has_a_study_per_run(self):
-        other = copy.deepcopy(run(True))
-        del other["evaluations"][0]["measured"]["started"]
-        lines = list(map(json.loads, exports.optuna_journal([run(True), other]).splitlines()))
-        self.assertEqual([(line["study_name"], line["directions"]) for line in lines
-                          if "study_name" in line],
-                         [("small, seed 7", [1, 2]), ("small, seed 7 (2)", [1, 2])])
-        trials = [line for line in lines if "state" in line]
-        self.assertEqual(trials[1]["values"], [32.0, 0.25])
-        self.assertIsNone(trials[4]["datetime_start"])
-        self.assertEqual([line["user_attr"] for line in lines if "user_attr" in line][:2],
-                         [{"function": "attention_search brown"},
-                          {"algorithm": {"name": "nsga2", "population": 2}}])
 
 
 def event_class():
@@ -374,31 +256,6 @@ class EventFiles(unittest.TestCase):
             exports.tensorboard_files([one])
 
 
-class Mlflow(unittest.TestCase):
-    @unittest.skipIf(mlflow is None, "no mlflow")
-    def test_training_runs_are_below_their_run(self):
-        with tempfile.TemporaryDirectory() as folder:
-            file = pathlib.Path(folder, "mlflow.db")
-            file.write_bytes(exports.mlflow_database([run(True)]))
-            client = mlflow.MlflowClient(f"sqlite:///{file}")
-            (experiment,) = [one for one in client.search_experiments() if one.name == "small"]
-            found = {one.info.run_name: one for one in client.search_runs([experiment.experiment_id])}
-            self.assertEqual(sorted(found), [f"{B}, seed 1", f"{C}, seed 1", "small, seed 7", 'the "usual", a, seed 1'])
-            parent, one = found["small, seed 7"], found[f"{B}, seed 1"]
-            self.assertEqual((parent.data.params["algorithm.population"], parent.data.params["seed"]), ("2", "7"))
-            self.assertEqual((one.data.tags["mlflow.parentRunId"], one.data.params["similarity"]), (parent.info.run_id, "cosine"))
-            self.assertEqual((one.info.start_time, one.info.end_time), (1769904010000, 1769904012000))
-            (point,) = client.get_metric_history(one.info.run_id, "perplexity/valid")
-            self.assertAlmostEqual(point.value, 32.0)
-            self.assertEqual((point.step, point.timestamp), (5, 1769904010500))
-            self.assertEqual([found[f"{name}, seed 1"].info.status for name in (B, C)], ["FINISHED", "FAILED"])
-
-    @unittest.skipIf(mlflow is not None, "mlflow is here")
-    def test_a_package_that_lacks_is_named(self):
-        with self.assertRaisesRegex(BadInput, "^--format mlflow: .* has no mlflow; install what is missing"):
-            exports.mlflow_database([run(True)])
-
-
 class Program(FolderTest):
     def setUp(self):
         super().setUp()
@@ -418,12 +275,11 @@ class Program(FolderTest):
         self.assertEqual(self.export("--format", "tensorboard"), (
             2, "export.py: --format tensorboard is a folder: give --output PATH\n"))
 
-    def test_what_has_no_asks_is_refused_by_one_rule(self):
+    def test_what_has_no_asks_is_refused(self):
         (self.folder / "list\x9b.json").write_text(text_of({**run(True), "asks": []}), encoding="utf-8")
-        for form in export.OF_ASKS:
-            code, error = self.export("--format", form, "-o", self.folder / "x", names=("list\x9b",))
-            self.assertEqual(code, 2)
-            self.assertIn("list\ufffd.json: nothing was asked for, as where mechanisms are listed", error)
+        code, error = self.export("--format", "csv", "-o", self.folder / "x", names=("list\x9b",))
+        self.assertEqual(code, 2)
+        self.assertIn("list\ufffd.json: nothing was asked for, as where mechanisms are listed", error)
 
     def test_a_full_disk_is_the_machines_failure(self):
         for number, code in ((errno.ENOSPC, 75), (errno.EDQUOT, 75), (errno.EACCES, 2)):
@@ -432,18 +288,18 @@ class Program(FolderTest):
                                  (code, "export.py: f: cannot be written: no\n"))
 
     def test_a_folder_is_replaced_whole_or_refused(self):
-        target = self.folder / "ioh"
-        self.assertEqual(self.export("--format", "ioh", "-o", target), (0, ""))
-        data = next(target.rglob("*.dat"))
+        target = self.folder / "logs"
+        self.assertEqual(self.export("--format", "tensorboard", "-o", target), (0, ""))
+        data = next(target.rglob("events*"))
         data.write_text("old")
-        self.assertEqual(self.export("--format", "ioh", "-o", target, "--force"), (0, ""))
-        self.assertNotEqual(data.read_text(), "old")
+        self.assertEqual(self.export("--format", "tensorboard", "-o", target, "--force"), (0, ""))
+        self.assertNotEqual(data.read_bytes(), b"old")
         (target / "mine.txt").write_text("mine")
-        code, error = self.export("--format", "ioh", "-o", target, "--force")
+        code, error = self.export("--format", "tensorboard", "-o", target, "--force")
         self.assertEqual((code, error), (2, f"export.py: {target} holds mine.txt, which would be "
                                             "lost; remove the folder or give another\n"))
         self.assertEqual((target / "mine.txt").read_text(), "mine")
-        self.assertEqual([path for path in self.folder.iterdir() if path.name.startswith("ioh.")], [])
+        self.assertEqual([path for path in self.folder.iterdir() if path.name.startswith("logs.")], [])
 
     def test_mistakes_are_named_and_write_nothing(self):
         taken = self.folder / "taken"
@@ -451,10 +307,10 @@ class Program(FolderTest):
         before = sorted(self.folder.iterdir())
         for arguments, names, complaint in (
                 (["--format", "csv"], ("two", "one"), "--format csv takes one run, not 2"),
-                (["--format", "ioh"], ("two",), "is a folder: give --output PATH"),
+                (["--format", "tensorboard"], ("two",), "is a folder: give --output PATH"),
                 (["--format", "csv", "--all-points"], ("two",), "belongs to --format points"),
                 (["--format", "csv", "-o", taken], ("two",), "exists already; --force"),
-                (["--format", "ioh", "-o", taken, "--force"], ("two",), "is a file, must be a"),
+                (["--format", "tensorboard", "-o", taken, "--force"], ("two",), "is a file, must be a"),
                 (["--format", "csv", "-o", taken / "x"], ("two",), "cannot be written: Not a dir"),
                 (["--format", "points"], ("two", "one"), "must agree"),
                 (["--format", "points"], ("two", "nowhere"), "no such run")):

@@ -8,20 +8,15 @@ import shutil
 import subprocess
 import tempfile
 import unittest
-import warnings
 from pathlib import Path
 
 from attnas.analysis import digest
 from attnas.analysis.commands.export import FORMATS, main
 from python_tests import PROGRAMS, ROOT, need
 
-need("numpy", "pandas", "optuna", program="nas-export")
+need("numpy", "pandas", program="nas-export")
 import numpy
-import optuna
 import pandas
-
-optuna.logging.set_verbosity(optuna.logging.WARNING)
-warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # of its journal
 
 SEARCHES = {
     "two": ("nsga2_zdt.yaml", "algorithm.population=8", "algorithm.generations=5", "seed=1"),
@@ -84,15 +79,6 @@ class Exports(unittest.TestCase):
         """The run's results.json."""
         return digest.read(self.folder / name / "results.json").plain()
 
-    def rejected(self, name: str) -> set[str]:
-        """Ids of the evaluations that a constraint rejected."""
-        return {line["id"] for line in self.canonical(name) if line.get("status") == "rejected"}
-
-    def stored(self, ask: dict) -> str:
-        """What was asked for, options by the names that are stored."""
-        words = {"multiplicative": "silu_dot", "sigmoid": "sigmoid_norm", "adaptive": "per_query"}
-        return "|".join(words.get(word, word) for word in ask["genotype"].split("|"))
-
     # Point sets
 
     @unittest.skipUnless(has_eaf(), "no R with the package eaf")
@@ -122,52 +108,6 @@ class Exports(unittest.TestCase):
         self.assertEqual({tuple(point) for point in points}, expected)
         self.assertEqual(len(points), 10)
 
-    # Optuna
-
-    def studies(self, *names: str) -> list:
-        """The studies of a journal of these runs."""
-        file = self.folder / ("_".join(names) + ".journal")
-        self.export("--format", "optuna", "-o", str(file), "--force", names=names)
-        storage = optuna.storages.JournalStorage(optuna.storages.JournalFileStorage(str(file)))
-        return [optuna.load_study(study_name=summary.study_name, storage=storage)
-                for summary in optuna.get_all_study_summaries(storage)]
-
-    def test_optuna_reads_a_search_of_several_objectives(self) -> None:
-        studies = self.studies("two", "other")
-        self.assertEqual([study.study_name for study in studies],
-                         ["nsga2_zdt, seed 1", "nsga2_zdt, seed 2"])
-        for study, name in zip(studies, ("two", "other")):
-            asks = self.asks(name)
-            self.assertEqual([trial.values for trial in study.trials],
-                             [ask["fitness"] for ask in asks])
-            self.assertEqual([list(trial.params.values()) for trial in study.trials],
-                             [[float(x) for x in ask["genotype"].split("|")] for ask in asks])
-            self.assertEqual([direction.name for direction in study.directions],
-                             ["MINIMIZE", "MINIMIZE"])
-            front = {tuple(member["values"].values()) for member in self.results(name)["ranking"] if member["on_front"]}
-            self.assertEqual({tuple(trial.values) for trial in study.best_trials}, front)
-
-    def test_optuna_reads_a_search_under_a_constraint(self) -> None:
-        (study,) = self.studies("attention")
-        results, asks = self.results("attention"), self.asks("attention")
-        self.assertEqual(study.direction.name, "MAXIMIZE")
-        self.assertEqual(len(study.trials), len(asks))
-        rejected = self.rejected("attention")
-        self.assertTrue(rejected and results["ranking"])
-        for trial, ask in zip(study.trials, asks):
-            trial._validate()
-            breaks = rejected.issuperset(ask["evaluations"])
-            self.assertEqual(trial.state.name, "COMPLETE")
-            self.assertEqual(trial.system_attrs["constraints"], [1.0 if breaks else 0.0])
-            self.assertEqual("|".join(map(str, trial.params.values())),
-                             self.stored(ask) if "." in ask["genotype"] else self.stored(ask) + ".0")
-            self.assertGreaterEqual(trial.duration.total_seconds(), 0)
-            self.assertEqual(trial.user_attrs["reused"], bool(ask["reused"]))
-            self.assertEqual(bool(trial.user_attrs["reason"]), breaks)
-        self.assertEqual(study.best_value, results["ranking"][0]["values"]["accuracy"])
-        self.assertEqual(list(study.best_trial.intermediate_values), [5])
-        self.assertEqual(study.trials[0].distributions["bias"].choices, ("bias", "no_bias"))
-
     # The program
 
     def test_the_digest_of_a_store_is_that_of_the_run(self) -> None:
@@ -182,7 +122,7 @@ class Exports(unittest.TestCase):
         for arguments, names, complaint in (
                 (["--format", "cvs"], ("two",),
                  "--format cvs, must be one of canonical, json, evaluations"),
-                (["--format", "ioh"], ("two",),
+                (["--format", "latex"], ("two",),
                  f"; analysis/export.py writes {', '.join(FORMATS)}\n"),
                 ([], ("two",), "give one run and one format"),
                 (["--format", "json"], (), "give one run and one format"),

@@ -26,8 +26,7 @@ def main(command: str, arguments: list[str]) -> int:
     before they are imported.
     """
     source = (Path(__file__).parent / "commands" / f"{command}.py").read_text(encoding="utf-8")
-    packages.require(ast.get_docstring(ast.parse(source)), *NEEDS[command],
-                     *(["optuna"] if command == "export" and "optuna" in arguments else []))
+    packages.require(ast.get_docstring(ast.parse(source)), *NEEDS[command])
     return importlib.import_module(f"attnas.analysis.commands.{command}").main(arguments)
 
 

@@ -8,15 +8,11 @@ RUN is a run's folder, its store.sqlite or its results.json; of a run as it stoo
 evaluations, nas-export RUN --format json --trainings N makes a digest. Formats:
 
   csv     CSV, a line per ask
-  ioh     IOHprofiler's folder, for IOHanalyzer and iohinspector; several runs
   points  point sets, for moocore and R's eaf; several runs
-  optuna  Optuna's journal file, for optuna-dashboard; several runs; needs Python's optuna
   latex   LaTeX, a table (booktabs) of the comparison with the baseline: of listed mechanisms, or
           of a re-test
   tensorboard
           TensorBoard's folder of event files, a run per training run; several runs
-  mlflow  MLflow's database: a run with its settings, below it its training runs with their curves;
-          several runs; needs Python's mlflow
 
 MODEL is a folder that nas-export --format pytorch has written, or a run, whose model of NAME
 (default: best) nas-export writes first. Formats, which need Python's torch:
@@ -44,13 +40,9 @@ from attnas.errors import unwritable
 from attnas.analysis.files import write_whole, write_whole_folder
 from attnas.analysis.run import Run
 
-FORMATS = ("csv", "ioh", "points", "optuna", "tensorboard", "mlflow", "latex", "onnx",
-           "huggingface")
+FORMATS = ("csv", "points", "tensorboard", "latex", "onnx", "huggingface")
 MODELS = ("onnx", "huggingface")
 SINGLE = ("csv", "latex", *MODELS)  # of one run
-FOLDERS = {"ioh": exports.ioh_files, "tensorboard": exports.tensorboard_files}
-OF_ASKS = ("csv", "ioh", "optuna")
-COMPARABLE = ("ioh", "points")  # runs are of the same objectives and the same function
 
 
 def subject(run: exports.Digest) -> str:
@@ -63,17 +55,17 @@ def read(paths: list[str], form: str) -> list[exports.Digest]:
     """The digests of runs. Raises BadInput."""
     runs = [digest.read(path) for path in paths]
     for path, run in zip(paths, runs):
-        if form in OF_ASKS and not run["asks"]:
+        if form == "csv" and not run["asks"]:
             raise BadInput(f"{path}: nothing was asked for, as where mechanisms are listed, and "
-                           f"--format {form} writes asks alone; mlflow, tensorboard, latex and "
-                           "nas-export have training runs")
-        if form in COMPARABLE and subject(run) != subject(runs[0]):
+                           "--format csv writes asks alone; tensorboard, latex and nas-export have "
+                           "training runs")
+        if form == "points" and subject(run) != subject(runs[0]):
             raise BadInput(f"{path} is a search of {subject(run)}, {paths[0]} of "
                            f"{subject(runs[0])}; runs that are written together must agree")
     return runs
 
 
-def write_folder(folder: Path, files: dict[str, str] | dict[str, bytes]) -> None:
+def write_folder(folder: Path, files: dict[str, bytes]) -> None:
     """Writes a folder of files whole or not at all. One that is there is replaced, unless it holds
     something else, which would be lost. Raises BadInput, OSError."""
     if folder.is_file():
@@ -82,8 +74,7 @@ def write_folder(folder: Path, files: dict[str, str] | dict[str, bytes]) -> None
         if not path.is_dir() and str(path.relative_to(folder)) not in files:
             raise BadInput(f"{folder} holds {path.relative_to(folder)}, which would be lost; "
                            "remove the folder or give another")
-    write_whole_folder(folder, {name: content if isinstance(content, bytes) else content.encode()
-                                for name, content in files.items()})
+    write_whole_folder(folder, files)
 
 
 def export(options: argparse.Namespace) -> None:
@@ -96,10 +87,9 @@ def export(options: argparse.Namespace) -> None:
     for name in ("mechanism", "plugin"):
         if getattr(options, name) and form not in MODELS:
             raise BadInput(f"--{name} belongs to --format {' and '.join(MODELS)}, not to {form}")
-    if (form in FOLDERS or form in MODELS or form == "mlflow") and output is None:
-        raise BadInput(f"--format {form} is a "
-                       f"{'file of bytes' if form in ('onnx', 'mlflow') else 'folder'}: give "
-                       f"--output PATH")
+    if form in ("tensorboard", *MODELS) and output is None:
+        raise BadInput(f"--format {form} is a {'file of bytes' if form == 'onnx' else 'folder'}: "
+                       "give --output PATH")
     if output is not None and output.exists() and not options.force:
         raise BadInput(f"{output} exists already; --force replaces it")
     if form in MODELS:
@@ -113,15 +103,11 @@ def export(options: argparse.Namespace) -> None:
         write_text(output, latex.table(Run(Path(options.runs[0]))))
         return
     runs = read(options.runs, form)
-    if form == "mlflow":
-        write_whole(output, exports.mlflow_database(runs))
-        return
-    if form in FOLDERS:
-        write_folder(output, FOLDERS[form](runs))
+    if form == "tensorboard":
+        write_folder(output, exports.tensorboard_files(runs))
         return
     write_text(output, exports.asks_csv(runs[0]) if form == "csv" else
-               exports.point_sets(runs, options.all_points) if form == "points" else
-               exports.optuna_journal(runs))
+               exports.point_sets(runs, options.all_points))
 
 
 def write_text(output: Path | None, text: str) -> None:
