@@ -342,6 +342,12 @@ ModelFolder read_model_folder(const std::filesystem::path& folder) {
   return {.config = config, .model = std::move(model)};
 }
 
+Architecture read_model_architecture(const std::filesystem::path& folder) {
+  return read_file(folder / "config.json", [](const std::string& text) {
+    return read_architecture(parse_record(text));
+  });
+}
+
 Corpus corpus_of_model(const nlohmann::json& config) {
   const auto& data = member(config, "data");
   const auto& corpus = corpora().at(word(data, "corpus"));

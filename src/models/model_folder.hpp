@@ -47,6 +47,8 @@ struct ModelFolder {
 /// there, or one does not belong to the others. The rules are those of docs/files.md, which model.py
 /// has as well (tests/nn/model_rules_test.cpp).
 ModelFolder read_model_folder(const std::filesystem::path& folder);
+/// Of its config.json alone.
+Architecture read_model_architecture(const std::filesystem::path& folder);
 
 /// The corpus that a model was trained on, made again from the `data` of its configuration.
 /// @throws InputError where the configuration names none that this program has, the corpus' files

@@ -1,0 +1,383 @@
+// Which layers of a trained transformer must attend: a block for each layer, without training.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include <ATen/Parallel.h>
+
+#include "convert/assessment.hpp"
+#include "core/error.hpp"
+#include "core/fault.hpp"
+#include "core/setting_forms.hpp"
+#include "core/stop.hpp"
+#include "data/corpus.hpp"
+#include "models/model_folder.hpp"
+#include "search/problem.hpp"
+
+namespace nas {
+
+namespace {
+
+using Integer = std::int64_t;
+using Texts = std::vector<std::string>;
+
+/// Raised by hand with a commit that changes results.
+constexpr int kResultsVersion = 1;
+
+constexpr const char* kGene = "layer_";
+
+/// The fidelities, as steps of an evaluation: what blocks cost one by one, added up; the whole hybrid.
+constexpr Integer kAddedUp = 1, kWhole = 2;
+
+Conversion conversion_of(const Parameters& settings) {
+  std::vector<LayerBlock> blocks{parse_block("full")};
+  for (const auto& text : settings.get<Texts>("blocks")) {
+    auto block = parse_block(text);
+    const auto same = [&](const LayerBlock& other) { return other.text == block.text; };
+    if (std::any_of(blocks.begin(), blocks.end(), same))
+      throw InputError("problem.blocks: " + block.text +
+                       " is there twice, must be there once; full is always");
+    blocks.push_back(std::move(block));
+  }
+  if (blocks.size() == 1)
+    throw InputError("problem.blocks = [], must name a block: " + join(layer_blocks().keys()));
+  const auto& base = settings.get<std::string>("base");
+  return {read_model_architecture(base), std::move(blocks)};
+}
+
+std::string gene_name(Integer layer) { return kGene + std::to_string(layer); }
+
+SearchSpace space_of(const Parameters& settings) {
+  const auto conversion = conversion_of(settings);
+  std::vector<Gene> genes;
+  for (Integer i = 0; i < conversion.layers(); ++i) {
+    auto& gene = genes.emplace_back(Gene{.name = gene_name(i)});
+    for (const auto b : conversion.choices(i)) gene.options.push_back(conversion.blocks()[b].text);
+  }
+  SearchSpace space(std::move(genes));
+  if (space.num_varying() == 0) {
+    throw InputError("problem.blocks: no layer of " + settings.get<std::string>("base") +
+                     " becomes another by any of these");
+  }
+  return space;
+}
+
+/// A replicate is a document of the corpus and a draw of each probe.
+class Conversions final : public Problem {
+ public:
+  explicit Conversions(const ProblemInputs& inputs)
+      : settings_(inputs.settings),
+        seed_(inputs.seed),
+        mode_(parse_numerical_mode(inputs.evaluation.get<std::string>("numerical_mode"))),
+        threads_(static_cast<int>(inputs.evaluation.get<Integer>("threads"))),
+        workers_(inputs.evaluation.get<std::string>("workers")),
+        objectives_(inputs.objectives),
+        cache_context_(inputs.settings.get<Integer>("cache_context")),
+        conversion_(conversion_of(inputs.settings)),
+        space_(space_of(inputs.settings)) {
+    const auto& model = conversion_.teacher();
+    const auto context = settings_.get<Integer>("context");
+    Integer longest = context;
+    for (const auto& text : settings_.get<Texts>("probes")) {
+      probes_.emplace_back(text);
+      longest = std::max(longest, probes_.back().tokens());
+      if (2 * probes_.back().tokens() > model.vocabulary)
+        throw InputError("probe " + text + " draws more tokens than the vocabulary of " +
+                         std::to_string(model.vocabulary) + " allows");
+    }
+    if (longest > model.context) {
+      throw InputError("problem.context, or a probe, has " + std::to_string(longest) +
+                       " tokens, must have at most the model's " + std::to_string(model.context));
+    }
+    const auto corpus =
+        corpora().at(inputs.corpus).make(inputs.data, context, default_data_location());
+    documents_ = settings_.get<std::string>("split") == "test" ? corpus.test : corpus.valid;
+    corpus_hash_ = corpus.hash;
+    corpus_name_ = corpus.name;
+    bytes_per_token_ = documents_.size() == 0                          ? 0.0
+                       : settings_.get<std::string>("split") == "test" ? corpus.test_bytes_per_token
+                                                                       : corpus.bytes_per_token;
+    if (corpus.vocabulary > model.vocabulary) {
+      throw InputError("data: the corpus has " + std::to_string(corpus.vocabulary) +
+                       " tokens, the model knows " + std::to_string(model.vocabulary) +
+                       ": give the model's own tokenizer, data.tokenizer=MODEL/tokenizer.json");
+    }
+    if (documents_.size() == 0) {
+      throw InputError("data: no document of " + std::to_string(context) + " tokens in the split " +
+                       settings_.get<std::string>("split"));
+    }
+    order_.resize(static_cast<std::size_t>(documents_.size()));
+    std::iota(order_.begin(), order_.end(), 0);
+    RandomEngine random(derive_seed(seed_, 0, "documents", 0));
+    for (auto i = std::ssize(order_); i-- > 1;)
+      std::swap(order_[static_cast<std::size_t>(i)],
+                order_[static_cast<std::size_t>(random.below(i + 1))]);
+    const auto folder = read_model_folder(settings_.get<std::string>("base"));
+    weights_hash_ = folder.config.value("/sha256/model.safetensors"_json_pointer, std::string());
+    weights_ = weights_of(folder.model);
+    assessor_ = std::make_unique<Assessor>(
+        conversion_, weights_, mode_, [this](Integer replicate) { return samples(replicate); },
+        settings_.get<double>("room") * 1024.0 * 1024.0 * 1024.0);
+  }
+
+  [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
+    return {.name = conversion_.name(placement(genotype)), .genotype = genotype};
+  }
+
+  [[nodiscard]] Candidate parse(const std::string& name) const override {
+    const auto placement = conversion_.parse(name);
+    std::vector<std::pair<std::string, GeneValue>> values;
+    for (Integer i = 0; i < conversion_.layers(); ++i)
+      values.emplace_back(gene_name(i),
+                          conversion_.blocks()[placement[static_cast<std::size_t>(i)]].text);
+    const Genotype genotype(std::move(values));
+    (void)space_.encode(genotype);  // refuses what is not in the space
+    return canonical(genotype);
+  }
+
+  [[nodiscard]] std::string label(const std::string& candidate) const override { return candidate; }
+
+  [[nodiscard]] nlohmann::json identity() const override {
+    nlohmann::json identity = settings_;
+    for (const auto* name : {"base", "room"}) identity.erase(name);
+    identity.update({{"problem", "convert"},
+                     {"results_version", kResultsVersion},
+                     {"weights", weights_hash_},
+                     {"corpus_hash", corpus_hash_},
+                     {"numerical_mode", to_string(mode_)},
+                     {"threads", threads_},
+                     {"run_seed", seed_}});
+    for (const auto& constraint : objectives_->constraints)
+      identity["constraints"].push_back(constraint.text());
+    return identity;
+  }
+
+  [[nodiscard]] std::vector<Integer> rungs() const override {
+    return settings_.get<std::string>("fidelity") == "both" ? std::vector{kAddedUp, kWhole}
+                                                            : std::vector<Integer>{};
+  }
+
+  void end_at(Evaluation& evaluation, Integer rung) const override {
+    if (rung != kAddedUp || !is_usable(evaluation)) return;
+    evaluation.status = Status::paused;
+    for (const auto* name : {"kl", "text_loss", "agreement", "recall"})
+      evaluation.values[name] = evaluation.values.at(std::string(name) + "@1");
+    evaluation.curve.resize(1);
+  }
+
+  void screen(const Task& task, Evaluation& evaluation) override {
+    const auto of = conversion_.parse(task.candidate.name);
+    const auto bytes = static_cast<double>(conversion_.cache_bytes(of, cache_context_));
+    evaluation.values["cache_bytes"] = bytes;
+    evaluation.values["cache_share"] = bytes / full_bytes();
+    for (const auto& constraint : objectives_->constraints) {
+      const auto found = evaluation.values.find(constraint.quantity.name);
+      if (found == evaluation.values.end()) continue;
+      if (auto violation = constraint.violation(found->second); !violation.empty()) {
+        evaluation.status = Status::rejected;
+        evaluation.reason = std::move(violation);
+      }
+    }
+  }
+
+  void measure(const Task& task, Evaluation& evaluation) override {
+    at::set_num_threads(threads_);
+    if (stop_requested()) throw StopRequested();
+    const auto begin = std::chrono::steady_clock::now();
+    const auto of = conversion_.parse(task.candidate.name);
+    const auto fidelity = settings_.get<std::string>("fidelity");
+    evaluation.curve.clear();
+    const auto note = [&](const Assessment& found, const std::string& suffix) {
+      evaluation.values["kl" + suffix] = found.kl;
+      evaluation.values["text_loss" + suffix] = found.text_loss;
+      evaluation.values["agreement" + suffix] = found.agreement;
+      evaluation.values["recall" + suffix] = found.recall;
+      if (bytes_per_token_ > 0.0)
+        evaluation.values["bits_per_byte" + suffix] =
+            found.text_loss / std::numbers::ln2 / bytes_per_token_;
+    };
+    const auto reach = [&](Integer step) {
+      auto& point = evaluation.curve.emplace_back();
+      point.step = step;
+      point.seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      evaluation.measured["train_seconds"] = point.seconds;
+    };
+    evaluation.status = Status::ok;
+    if (fidelity != "whole") {
+      const auto sum = assessor_->added_up(of, task.replicate);
+      note(sum, "");
+      if (fidelity == "added_up") {
+        evaluation.measured["train_seconds"] =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        return require_finite_values(evaluation);
+      }
+      note(sum, "@1");
+      reach(kAddedUp);
+      if (task.until == kAddedUp) {
+        evaluation.status = Status::paused;
+        return;
+      }
+    }
+    note(assessor_->assess(of, task.replicate), "");
+    if (fidelity == "both") {
+      reach(kWhole);
+    } else {
+      evaluation.measured["train_seconds"] =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+    require_finite_values(evaluation);
+  }
+
+  [[nodiscard]] nlohmann::json facts() const override {
+    return {{"device", "cpu"},
+            {"corpus", corpus_name_},
+            {"corpus_hash", corpus_hash_},
+            {"weights", weights_hash_},
+            {"layers", conversion_.layers()},
+            {"full_cache_bytes", full_bytes()},
+            {"documents", documents_.size()}};
+  }
+
+  [[nodiscard]] int num_workers() const override {
+    return workers_ == "auto" ? std::max(1, at::get_num_threads() / threads_) : std::stoi(workers_);
+  }
+
+  /// Of a placement without any layer as it was, on one replicate.
+  double calibrate_seconds(const Candidate& /*candidate*/) override {
+    at::set_num_threads(threads_);
+    Placement last;
+    for (Integer i = 0; i < conversion_.layers(); ++i)
+      last.push_back(conversion_.choices(i).back());
+    (void)assessor_->assess(last, 0);  // makes what is kept
+    const auto begin = std::chrono::steady_clock::now();
+    (void)assessor_->assess(last, 0);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+ private:
+  [[nodiscard]] Placement placement(const Genotype& genotype) const {
+    Placement placement;
+    for (Integer i = 0; i < conversion_.layers(); ++i) {
+      const auto& blocks = conversion_.blocks();
+      const auto& text = genotype.option(gene_name(i));
+      placement.push_back(
+          static_cast<std::size_t>(std::find_if(blocks.begin(), blocks.end(),
+                                                [&](const auto& b) { return b.text == text; }) -
+                                   blocks.begin()));
+    }
+    return placement;
+  }
+
+  [[nodiscard]] double full_bytes() const {
+    return static_cast<double>(conversion_.cache_bytes(
+        Placement(static_cast<std::size_t>(conversion_.layers()), 0), cache_context_));
+  }
+
+  [[nodiscard]] Samples samples(Integer replicate) const {
+    const auto length = documents_.length;
+    const auto place = order_[static_cast<std::size_t>(replicate % std::ssize(order_))];
+    Sample document{at::zeros({length}, at::kLong), at::zeros({length}, at::kLong)};
+    documents_.read(place, 0, document.tokens.data_ptr<Integer>(),
+                    document.targets.data_ptr<Integer>());
+    Samples samples{document};
+    for (const auto& probe : probes_) {
+      samples.push_back(probe.draw(derive_seed(seed_, replicate, "probe", probe.text()),
+                                   conversion_.teacher().vocabulary));
+    }
+    return samples;
+  }
+
+  Parameters settings_;
+  std::uint64_t seed_;
+  NumericalMode mode_;
+  int threads_;
+  std::string workers_;
+  const ObjectiveSet* objectives_;
+  Integer cache_context_;
+  Conversion conversion_;
+  SearchSpace space_;
+  std::vector<Probe> probes_;
+  Windows documents_;
+  std::string corpus_hash_, corpus_name_, weights_hash_;
+  double bytes_per_token_ = 0.0;
+  std::vector<Integer> order_;
+  Weights weights_;
+  std::unique_ptr<Assessor> assessor_;
+};
+
+std::vector<ChosenObjective> measures_of(const Parameters& settings) {
+  const auto conversion = conversion_of(settings);
+  const Placement full(static_cast<std::size_t>(conversion.layers()), 0);
+  const auto bytes =
+      static_cast<double>(conversion.cache_bytes(full, settings.get<Integer>("cache_context")));
+  std::vector<ChosenObjective> chosen;
+  const auto add = [&](const char* name, const char* unit, Range range, bool maximise = false) {
+    chosen.push_back({.name = name,
+                      .key = name,
+                      .settings = {},
+                      .objective = {.unit = unit,
+                                    .maximise = maximise,
+                                    .trained =
+                                        [name = std::string(name)](const Evaluation& evaluation) {
+                                          return evaluation.values.at(name);
+                                        }},
+                      .maximise = maximise,
+                      .range = range});
+  };
+  add("kl", "nat", {0.0, 1.0});
+  add("recall", "nat", {0.0, 10.0});
+  add("cache_bytes", "B", {0.0, bytes});
+  add("cache_share", "1", {0.0, 1.0});
+  add("text_loss", "nat", {0.0, 1.0});
+  add("bits_per_byte", "bit", {0.0, 0.5});
+  add("agreement", "1", {1.0, 0.0}, true);
+  return chosen;
+}
+
+NAS_REGISTER_PROBLEM(
+    {.key = "convert",
+     .summary = "replaces layers of a trained transformer, without training, and compares what it "
+                "says with what it said",
+     .settings =
+         {{.name = "base",
+           .default_value = std::string(),
+           .help = "folder of the model, as nas-model import and nas-export write it",
+           .required = true,
+           .names_file = true},
+          {.name = "blocks",
+           .default_value = Texts{"window{64,4}"},
+           .help = "what a layer may become besides `full`, sizes in braces"},
+          setting::integer("context", 512, 2, 1e6, "tokens of a document"),
+          setting::integer("cache_context", 2048, 1, 1e9,
+                           "tokens after which the bytes of the cache are counted"),
+          {.name = "probes",
+           .default_value = Texts{"copy{128}", "pairs{32}"},
+           .help = "what can be answered only from tokens far before: copy{n}, pairs{n}, "
+                   "needle{n}"},
+          setting::choice("split", "valid", {"valid", "test"}, "which documents are read"),
+          setting::choice("fidelity", "whole", {"added_up", "whole", "both"},
+                          "added_up: the sum of what each block costs alone; both: at rung 1 "
+                          "the sum, at rung 2 the whole model"),
+          [] {
+            auto room = setting::number("room", 4.0, 0, 1e6,
+                                        "GiB of what is kept of documents, to be compared with");
+            room.effect = Effect::execution;
+            return room;
+          }()},
+     .file = __FILE__},
+    [] {
+      return ProblemKind{.sections = {"data"},
+                         .space = space_of,
+                         .objectives = measures_of,
+                         .make = [](const ProblemInputs& inputs) -> std::shared_ptr<Problem> {
+                           return std::make_shared<Conversions>(inputs);
+                         }};
+    });
+
+}  // namespace
+
+}  // namespace nas

@@ -1,0 +1,165 @@
+#include "convert/assessment.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace nas {
+
+namespace {
+
+constexpr std::int64_t kRows = 128;  // of logits that are made at once
+
+}  // namespace
+
+Assessor::Assessor(const Conversion& conversion, const Weights& weights, NumericalMode mode,
+                   std::function<Samples(std::int64_t)> samples, double room)
+    : conversion_(conversion),
+      weights_(weights),
+      mode_(mode),
+      samples_(std::move(samples)),
+      room_(room) {}
+
+std::unique_ptr<HybridModel> Assessor::borrowed() {
+  const std::lock_guard lock(lending_);
+  if (models_.empty()) return std::make_unique<HybridModel>(conversion_, weights_, mode_);
+  auto model = std::move(models_.back());
+  models_.pop_back();
+  return model;
+}
+
+Assessor::Known Assessor::look_at(const Sample& sample, bool document, HybridModel& model) const {
+  Known known{.sample = sample};
+  auto stream = model.embedded(sample.tokens);
+  for (std::int64_t i = 0; i < conversion_.layers(); ++i) {
+    known.streams.push_back(stream);
+    stream = model.behind(i, 0, stream);
+  }
+  const auto features = model.features(stream);
+  known.asked = sample.targets.ge(0).nonzero().flatten();
+  known.targets = sample.targets.index_select(0, known.asked);
+  known.nll = model.nll(features.index_select(0, known.asked), known.targets).mean().item<double>();
+  if (!document) return known;
+  const auto tokens = features.size(0);
+  known.probabilities = at::empty({tokens, conversion_.teacher().vocabulary}, features.options());
+  double sum = 0.0;
+  std::vector<torch::Tensor> likeliest;
+  for (std::int64_t t = 0; t < tokens; t += kRows) {
+    const auto rows = std::min(kRows, tokens - t);
+    const auto logs = model.logits(features.narrow(0, t, rows)).log_softmax(-1);
+    likeliest.push_back(logs.argmax(-1));
+    const auto p = known.probabilities.narrow(0, t, rows);
+    at::exp_out(const_cast<at::Tensor&>(p), logs);  // NOLINT: a view, written to
+    sum += (p * logs).sum(-1).sum(at::kDouble).item<double>();
+  }
+  known.likeliest = at::cat(likeliest);
+  known.entropy = -sum / static_cast<double>(tokens);
+  return known;
+}
+
+std::shared_ptr<const Assessor::Replicate> Assessor::known(std::int64_t replicate,
+                                                           HybridModel& model) {
+  const std::lock_guard lock(making_);
+  const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                  [&](const auto& one) { return one.first == replicate; });
+  if (found != kept_.end()) {
+    kept_.splice(kept_.begin(), kept_, found);
+    return kept_.front().second;
+  }
+  const at::NoGradGuard no_grad;
+  auto made = std::make_shared<Replicate>();
+  for (const auto& sample : samples_(replicate))
+    made->push_back(look_at(sample, made->empty(), model));
+  kept_.emplace_front(replicate, std::move(made));
+  double bytes = 0.0;
+  for (auto one = kept_.begin(); one != kept_.end();) {
+    for (const auto& sample : *one->second) {
+      bytes +=
+          sample.probabilities.defined() ? static_cast<double>(sample.probabilities.nbytes()) : 0.0;
+      for (const auto& stream : sample.streams) bytes += static_cast<double>(stream.nbytes());
+    }
+    one = one != kept_.begin() && bytes > room_ ? kept_.erase(one) : std::next(one);
+  }
+  return kept_.front().second;
+}
+
+Assessment Assessor::assess(const Placement& placement, std::int64_t replicate,
+                            HybridModel& model) {
+  const at::NoGradGuard no_grad;
+  const auto samples = known(replicate, model);
+  const auto differs =
+      std::find_if(placement.begin(), placement.end(), [](auto b) { return b != 0; });
+  Assessment found{.agreement = 1.0};
+  if (differs == placement.end()) return found;
+  const auto first = differs - placement.begin();
+  double probes = 0.0;
+  for (const auto& sample : *samples) {
+    auto stream = sample.streams[static_cast<std::size_t>(first)];
+    for (auto i = first; i < conversion_.layers(); ++i)
+      stream = model.behind(i, placement[static_cast<std::size_t>(i)], stream);
+    const auto features = model.features(stream);
+    if (!sample.probabilities.defined()) {
+      const auto nll = model.nll(features.index_select(0, sample.asked), sample.targets);
+      found.recall += nll.mean().item<double>() - sample.nll;
+      ++probes;
+      continue;
+    }
+    // KL = -entropy - sum p z + log sum exp z, z logits
+    double sum = 0.0, nll = 0.0;
+    std::int64_t same = 0;
+    const auto tokens = features.size(0);
+    const auto targets = sample.sample.targets;
+    for (std::int64_t t = 0; t < tokens; t += kRows) {
+      const auto rows = std::min(kRows, tokens - t);
+      const auto z = model.logits(features.narrow(0, t, rows));
+      const auto total = z.logsumexp(-1).to(at::kDouble);
+      const auto crossed =
+          at::bmm(sample.probabilities.narrow(0, t, rows).unsqueeze(1), z.unsqueeze(2))
+              .flatten()
+              .to(at::kDouble);
+      sum += (total - crossed).sum().item<double>();
+      same += z.argmax(-1).eq(sample.likeliest.narrow(0, t, rows)).sum().item<std::int64_t>();
+      const auto of_rows = targets.narrow(0, t, rows);
+      const auto asked = of_rows.ge(0);
+      const auto own = z.gather(1, of_rows.clamp_min(0).unsqueeze(1)).flatten().to(at::kDouble);
+      nll += ((total - own) * asked.to(at::kDouble)).sum().item<double>();
+    }
+    found.kl = std::max(0.0, sum / static_cast<double>(tokens) - sample.entropy);
+    found.agreement = static_cast<double>(same) / static_cast<double>(tokens);
+    found.text_loss = nll / static_cast<double>(sample.asked.size(0)) - sample.nll;
+  }
+  if (probes > 0.0) found.recall /= probes;
+  return found;
+}
+
+Assessment Assessor::assess(const Placement& placement, std::int64_t replicate) {
+  auto model = borrowed();
+  const auto found = assess(placement, replicate, *model);
+  const std::lock_guard lock(lending_);
+  models_.push_back(std::move(model));
+  return found;
+}
+
+Assessment Assessor::added_up(const Placement& placement, std::int64_t replicate) {
+  Assessment sum{.agreement = 1.0};
+  for (std::size_t i = 0; i < placement.size(); ++i) {
+    if (placement[i] == 0) continue;
+    Placement alone(placement.size(), 0);
+    alone[i] = placement[i];
+    const std::pair key(replicate, alone);
+    std::unique_lock lock(adding_);
+    auto found = alone_.find(key);
+    if (found == alone_.end()) {
+      lock.unlock();
+      const auto assessed = assess(alone, replicate);
+      lock.lock();
+      found = alone_.insert_or_assign(key, assessed).first;
+    }
+    sum.kl += found->second.kl;
+    sum.text_loss += found->second.text_loss;
+    sum.agreement += found->second.agreement - 1.0;
+    sum.recall += found->second.recall;
+  }
+  return sum;
+}
+
+}  // namespace nas

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "convert/hybrid.hpp"
+#include "convert/probe.hpp"
+
+namespace nas {
+
+/// What one placement says of one document and the probes beside it, in comparison with the teacher.
+struct Assessment {
+  double kl = 0.0;         ///< mean over the document's tokens of KL(teacher || placement), nats
+  double text_loss = 0.0;  ///< mean -log p of its targets, less the teacher's, nats
+  double agreement = 0.0;  ///< share of its tokens at which both have one likeliest next token
+  double recall =
+      0.0;  ///< mean over the probes of the mean -log p of the answers, less the teacher's, nats
+};
+
+/// The samples of a replicate: a document first, then probes.
+using Samples = std::vector<Sample>;
+
+/// Assesses placements of one teacher. What is below the first layer that differs is kept of the teacher, as are its
+/// probabilities of the last documents. Called by several threads.
+///
+/// Cost of a placement: the forward passes of the samples from that layer on, and of the document's output layer.
+class Assessor {
+ public:
+  /// @param samples  those of a replicate; called once each, by one thread at a time.
+  /// @param room     bytes that may be kept of documents; one is kept in any case.
+  Assessor(const Conversion& conversion, const Weights& weights, NumericalMode mode,
+           std::function<Samples(std::int64_t replicate)> samples, double room);
+
+  [[nodiscard]] Assessment assess(const Placement& placement, std::int64_t replicate);
+  /// The sum over layers of what each block costs where it alone is in the model: what assess() would be if losses
+  /// added up. Each of these is assessed once.
+  [[nodiscard]] Assessment added_up(const Placement& placement, std::int64_t replicate);
+
+ private:
+  /// What is kept of a sample.
+  struct Known {
+    Sample sample;
+    std::vector<torch::Tensor> streams{};  ///< before each layer
+    torch::Tensor asked{};                 ///< places that have a target
+    torch::Tensor targets{};               ///< of these
+    torch::Tensor probabilities{};         ///< of a document, (T, V)
+    torch::Tensor likeliest{};             ///< of a document, (T)
+    double entropy = 0.0;                  ///< of a document, mean
+    double nll = 0.0;                      ///< the teacher's
+  };
+  using Replicate = std::vector<Known>;
+
+  [[nodiscard]] std::shared_ptr<const Replicate> known(std::int64_t replicate, HybridModel& model);
+  [[nodiscard]] Known look_at(const Sample& sample, bool document, HybridModel& model) const;
+  /// A model that no other thread computes with.
+  [[nodiscard]] std::unique_ptr<HybridModel> borrowed();
+  Assessment assess(const Placement& placement, std::int64_t replicate, HybridModel& model);
+
+  const Conversion& conversion_;
+  const Weights& weights_;
+  NumericalMode mode_;
+  std::function<Samples(std::int64_t)> samples_;
+  double room_;
+  std::mutex making_, lending_;
+  std::list<std::pair<std::int64_t, std::shared_ptr<const Replicate>>>
+      kept_;  // the last used first
+  std::vector<std::unique_ptr<HybridModel>> models_;
+  std::mutex adding_;
+  std::map<std::pair<std::int64_t, Placement>, Assessment> alone_;  // of a replicate and one block
+};
+
+}  // namespace nas

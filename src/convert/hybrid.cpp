@@ -1,0 +1,239 @@
+#include "convert/hybrid.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/format.hpp"
+#include "core/words.hpp"
+#include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
+#include "ops/embedding.hpp"
+#include "ops/loss.hpp"
+#include "ops/product.hpp"
+
+namespace nas {
+
+namespace {
+
+/// The teacher with one form of all layers listed.
+Architecture with_layer(const Architecture& teacher, std::int64_t i, Mechanism layer) {
+  auto model = teacher;
+  model.stack.clear();
+  for (std::int64_t j = 0; j < teacher.layers; ++j) model.stack.push_back(teacher.layer(j));
+  model.stack[static_cast<std::size_t>(i)] = std::move(layer);
+  return model;
+}
+
+std::string range_text(std::int64_t first, std::int64_t last) {
+  return first == last ? std::to_string(first) : std::to_string(first) + "-" + std::to_string(last);
+}
+
+std::string prefix_of(std::int64_t layer) { return "layers." + std::to_string(layer) + "."; }
+
+}  // namespace
+
+Conversion::Conversion(Architecture teacher, std::vector<LayerBlock> blocks)
+    : teacher_(canonical(std::move(teacher))), blocks_(std::move(blocks)) {
+  for (std::int64_t i = 0; i < teacher_.layers; ++i) {
+    auto& forms = forms_.emplace_back();
+    const auto& own = teacher_.layer(i);
+    for (const auto& block : blocks_) {
+      if (own.word("mixer") != "attn") {
+        forms.push_back(own);
+        continue;
+      }
+      try {
+        forms.push_back(canonical(with_layer(teacher_, i, block.layer(own))).layer(i));
+      } catch (const InputError& error) {
+        throw InputError("block " + block.text + " of layer " + std::to_string(i) + ": " +
+                         error.what());
+      }
+    }
+  }
+}
+
+std::vector<std::size_t> Conversion::choices(std::int64_t layer) const {
+  const auto& forms = forms_[static_cast<std::size_t>(layer)];
+  std::vector<std::size_t> choices;
+  for (std::size_t b = 0; b < forms.size(); ++b) {
+    if (std::find(forms.begin(), forms.begin() + static_cast<std::ptrdiff_t>(b), forms[b]) ==
+        forms.begin() + static_cast<std::ptrdiff_t>(b))
+      choices.push_back(b);
+  }
+  return choices;
+}
+
+Architecture Conversion::architecture(const Placement& placement) const {
+  auto model = teacher_;
+  model.stack.clear();
+  for (std::int64_t i = 0; i < layers(); ++i)
+    model.stack.push_back(layer(i, placement[static_cast<std::size_t>(i)]));
+  return canonical(std::move(model));
+}
+
+std::int64_t Conversion::cache_bytes(const Placement& placement, std::int64_t tokens) const {
+  std::int64_t bytes = 0;
+  for (std::int64_t i = 0; i < layers(); ++i) {
+    const auto block = placement[static_cast<std::size_t>(i)];
+    if (blocks_[block].keeps_nothing) continue;
+    auto one = teacher_;
+    one.layers = 1;
+    one.stack = {layer(i, block)};
+    bytes += state_bytes(one, tokens);
+  }
+  return bytes;
+}
+
+std::string Conversion::name(const Placement& placement) const {
+  std::string text;
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    std::string places;
+    for (std::int64_t i = 0; i < layers();) {
+      const auto has = [&](std::int64_t j) {
+        return j < layers() && placement[static_cast<std::size_t>(j)] == b;
+      };
+      auto last = i;
+      while (has(i) && has(last + 1)) ++last;
+      if (has(i)) places += (places.empty() ? "" : ",") + range_text(i, last);
+      i = last + 1;
+    }
+    if (!places.empty()) text += (text.empty() ? "" : "; ") + blocks_[b].text + " " + places;
+  }
+  return text;
+}
+
+Placement Conversion::parse(const std::string& name) const {
+  constexpr auto kNone = static_cast<std::size_t>(-1);
+  const auto refuse = [&](const std::string& why) {
+    return InputError("placement '" + name + "': " + why);
+  };
+  Placement placement(static_cast<std::size_t>(layers()), kNone);
+  for (const auto part : split(name, ';')) {
+    const auto space = part.find(' ');
+    const auto text = std::string(part.substr(0, space));
+    const auto block = std::find_if(blocks_.begin(), blocks_.end(),
+                                    [&](const auto& one) { return one.text == text; });
+    if (block == blocks_.end() || space == std::string_view::npos)
+      throw refuse("must be BLOCK LAYERS; ..., not " + std::string(part));
+    for (const auto range : split(part.substr(space + 1), ',')) {
+      const auto dash = range.find('-');
+      const auto first = number_in(range.substr(0, dash));
+      const auto last = dash == std::string_view::npos ? first : number_in(range.substr(dash + 1));
+      if (!first || !last || *first < 0 || *last >= static_cast<double>(layers()) || *first > *last)
+        throw refuse("layers " + std::string(range) + ", must be in [0, " +
+                     std::to_string(layers() - 1) + "]");
+      for (auto i = static_cast<std::size_t>(*first); i <= static_cast<std::size_t>(*last); ++i) {
+        if (placement[i] != kNone) throw refuse("layer " + std::to_string(i) + " has two blocks");
+        placement[i] = static_cast<std::size_t>(block - blocks_.begin());
+      }
+    }
+  }
+  const auto lacks = std::find(placement.begin(), placement.end(), kNone);
+  if (lacks != placement.end())
+    throw refuse("layer " + std::to_string(lacks - placement.begin()) + " has no block");
+  return placement;
+}
+
+Weights weights_of(const nn::Transformer& model) {
+  Weights weights;
+  for (const auto& [name, tensor] : model.parameters()) weights.emplace(name, tensor.squeeze(0));
+  return weights;
+}
+
+namespace {
+
+/// A parameter of a layer in which a block is. @param name  within the layer.
+torch::Tensor weight_of(const Conversion& conversion, const Weights& teacher, std::int64_t layer,
+                        const LayerBlock& block, const std::string& name) {
+  const auto& own = teacher.at(prefix_of(layer) + name);
+  const auto& model = conversion.teacher();
+  return block.weight(name, own, attention_shape(model, model.layer(layer)));
+}
+
+/// Makes a parameter share the memory of a weight; every handle to it follows.
+void share(const nn::Parameter& parameter, const torch::Tensor& weight) {
+  const auto shared = weight.unsqueeze(0);
+  if (shared.sizes() != parameter.tensor.sizes()) {
+    throw std::logic_error(parameter.name + " has another shape than the weights");
+  }
+  auto tensor = parameter.tensor;
+  tensor.set_data(shared);
+}
+
+}  // namespace
+
+Weights weights_of(const Conversion& conversion, const Weights& teacher,
+                   const Placement& placement) {
+  const nn::Transformer shapes(conversion.architecture(placement), NumericalMode::exact);
+  Weights weights;
+  for (const auto& [name, tensor] : shapes.parameters()) {
+    const auto parts = split(name, '.');
+    if (parts.front() != "layers") {
+      weights.emplace(name, teacher.at(name));
+      continue;
+    }
+    const auto layer = static_cast<std::int64_t>(*number_in(parts[1]));
+    const auto& block = conversion.blocks()[placement[static_cast<std::size_t>(layer)]];
+    weights.emplace(
+        name, weight_of(conversion, teacher, layer, block, name.substr(prefix_of(layer).size())));
+  }
+  return weights;
+}
+
+HybridModel::HybridModel(const Conversion& conversion, const Weights& weights, NumericalMode mode)
+    : conversion_(conversion), weights_(weights), mode_(mode) {
+  const auto& model = conversion.teacher();
+  embedding_ = weights.at("embedding.weight").unsqueeze(0);
+  output_ = model.genes.word("tied") == "1" ? embedding_ : weights.at("head.weight").unsqueeze(0);
+  const nn::ParameterScope scope(parameters_, mode);
+  positions_ = std::make_unique<nn::PositionEmbedding>(model, scope);
+  if (weights.contains("final_norm.weight")) {
+    final_norm_ =
+        nn::norms().at(model.genes.word("norm")).make(model.width, scope.child("final_norm"));
+  }
+  for (const auto& parameter : parameters_) share(parameter, weights.at(parameter.name));
+  for (std::int64_t i = 0; i < model.layers; ++i) blocks_.emplace_back(conversion.blocks().size());
+}
+
+torch::Tensor HybridModel::embedded(const torch::Tensor& tokens) {
+  const at::NoGradGuard no_grad;
+  return nn::embed(tokens.view({1, 1, -1}), embedding_, (*positions_)(tokens.size(0)), mode_);
+}
+
+torch::Tensor HybridModel::behind(std::int64_t layer, std::size_t block,
+                                  const torch::Tensor& stream) {
+  const at::NoGradGuard no_grad;
+  auto& computes = blocks_[static_cast<std::size_t>(layer)][block];
+  if (!computes) {
+    Placement placement(static_cast<std::size_t>(conversion_.layers()), 0);
+    placement[static_cast<std::size_t>(layer)] = block;
+    std::vector<nn::Parameter> own;
+    const nn::ParameterScope scope(own, mode_);
+    computes =
+        std::make_unique<nn::Block>(std::vector<Architecture>{conversion_.architecture(placement)},
+                                    scope.child("layers." + std::to_string(layer)), layer);
+    for (const auto& parameter : own) {
+      share(parameter, weight_of(conversion_, weights_, layer, conversion_.blocks()[block],
+                                 parameter.name.substr(prefix_of(layer).size())));
+    }
+  }
+  return computes->forward(stream, nn::Pass{});
+}
+
+torch::Tensor HybridModel::features(const torch::Tensor& stream) const {
+  const at::NoGradGuard no_grad;
+  return (final_norm_ ? final_norm_->normalised(stream) : stream).flatten(0, 2);
+}
+
+torch::Tensor HybridModel::logits(const torch::Tensor& features) const {
+  const at::NoGradGuard no_grad;
+  return nn::linear(features.unsqueeze(0), output_, {}, mode_).squeeze(0);
+}
+
+torch::Tensor HybridModel::nll(const torch::Tensor& features, const torch::Tensor& targets) const {
+  return nn::score_tokens(features.unsqueeze(0).contiguous(), output_, targets.unsqueeze(0), mode_)
+      .nll.squeeze(0);
+}
+
+}  // namespace nas

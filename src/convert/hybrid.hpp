@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "convert/block.hpp"
+#include "core/numerical_mode.hpp"
+#include "genotype/architecture.hpp"
+#include "nn/block.hpp"
+#include "nn/norm.hpp"
+#include "nn/position_embedding.hpp"
+#include "nn/transformer.hpp"
+
+namespace nas {
+
+/// Of each layer of a model, which of the blocks is in its place.
+using Placement = std::vector<std::size_t>;
+
+/// A trained transformer and the blocks that may take the place of its layers' attention: what each placement is, and costs.
+class Conversion {
+ public:
+  /// @param blocks  the first of which is `full`.
+  /// @throws InputError naming block and layer where one cannot be.
+  Conversion(Architecture teacher, std::vector<LayerBlock> blocks);
+
+  [[nodiscard]] const Architecture& teacher() const { return teacher_; }
+  [[nodiscard]] const std::vector<LayerBlock>& blocks() const { return blocks_; }
+  [[nodiscard]] std::int64_t layers() const { return teacher_.layers; }
+  /// Blocks that do something else than those before in a layer: what has another form there, `full` included.
+  [[nodiscard]] std::vector<std::size_t> choices(std::int64_t layer) const;
+  /// The model of a placement, in canonical form.
+  [[nodiscard]] Architecture architecture(const Placement& placement) const;
+  /// Bytes of its cache in float32 after so many tokens of one sequence.
+  [[nodiscard]] std::int64_t cache_bytes(const Placement& placement, std::int64_t tokens) const;
+
+  /// "full 8,17-20; window{64,4} 0-7": layers by block, in the order of the blocks.
+  [[nodiscard]] std::string name(const Placement& placement) const;
+  /// Inverse. @throws InputError naming what is given unless each layer has one of the blocks.
+  [[nodiscard]] Placement parse(const std::string& name) const;
+
+ private:
+  [[nodiscard]] const Mechanism& layer(std::int64_t i, std::size_t block) const {
+    return forms_[static_cast<std::size_t>(i)][block];
+  }
+
+  Architecture teacher_;
+  std::vector<LayerBlock> blocks_;
+  std::vector<std::vector<Mechanism>> forms_;  // of each layer and block
+};
+
+/// A trained model's weights by name, shared by whatever computes with them.
+using Weights = std::map<std::string, torch::Tensor>;
+/// Of one model, without its leading dimension.
+Weights weights_of(const nn::Transformer& model);
+/// The weights of a placement's model.
+Weights weights_of(const Conversion& conversion, const Weights& teacher,
+                   const Placement& placement);
+
+/// Computes hybrids layer by layer, on weights that it shares. One thread at a time.
+class HybridModel {
+ public:
+  /// @param conversion  outlives it.   @param weights  of the teacher.
+  HybridModel(const Conversion& conversion, const Weights& weights, NumericalMode mode);
+
+  /// @param tokens  (T) int64.   @return the stream before the first layer, (1, 1, T, D).
+  [[nodiscard]] torch::Tensor embedded(const torch::Tensor& tokens);
+  /// The stream behind a layer in which a block is.
+  [[nodiscard]] torch::Tensor behind(std::int64_t layer, std::size_t block,
+                                     const torch::Tensor& stream);
+  /// What logits are made of, (T, D).   @param stream  behind the last layer.
+  [[nodiscard]] torch::Tensor features(const torch::Tensor& stream) const;
+  /// (N, V) of the features of N tokens.
+  [[nodiscard]] torch::Tensor logits(const torch::Tensor& features) const;
+  /// -log softmax(logits)[target] of N tokens, float64.
+  [[nodiscard]] torch::Tensor nll(const torch::Tensor& features,
+                                  const torch::Tensor& targets) const;
+
+ private:
+  const Conversion& conversion_;
+  const Weights& weights_;
+  NumericalMode mode_;
+  std::vector<nn::Parameter> parameters_;  // what follows is made of
+  torch::Tensor embedding_, output_;
+  std::unique_ptr<nn::PositionEmbedding> positions_;
+  std::unique_ptr<nn::Norm> final_norm_;
+  std::vector<std::vector<std::unique_ptr<nn::Block>>> blocks_;  // of each layer, made when needed
+};
+
+}  // namespace nas
