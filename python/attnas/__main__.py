@@ -8,6 +8,8 @@ USAGE = """attnas: is a change better, and what prepares for searches and traini
 Usage: attnas COMMAND
 
 Commands:
+  expected FOLDER -o FILE
+                          what transformers computes of a checkpoint, for nas-model check
   judge --baseline COMMAND --candidate COMMAND --metric PATTERN [--within 1%]
                           is a change of any training better? In pairs of equal seeds
   prepare TEXT... --tokenizer NAME -o FOLDER
@@ -15,13 +17,13 @@ Commands:
 
 attnas COMMAND --help says more. Programs: nas-run, nas-train, nas-data, nas-model and others.
 """
-COMMANDS = ("judge", "prepare")
+COMMANDS = {"expected": "expected", "judge": "judge.__main__", "prepare": "prepare.__main__"}
 
 
 def main(words: list[str]) -> int:
     """Carries out a command line; returns the exit code."""
     if words[:1] and words[0] in COMMANDS:
-        return importlib.import_module(f"attnas.{words[0]}.__main__").main(words[1:])
+        return importlib.import_module(f"attnas.{COMMANDS[words[0]]}").main(words[1:])
     if words[:1] in (["--help"], ["-h"]):
         print(USAGE, end="")
         return 0
