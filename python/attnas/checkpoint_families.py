@@ -428,7 +428,7 @@ def _model_genes(facts: dict) -> dict:
         genes["tied"] = 0
     if not facts["out_bias"]:
         genes["bias"] = "qkv" if facts["qkv_bias"] else "none"
-    return {**genes, "dropout": 0}
+    return genes
 
 
 def _attention_genes(facts: dict) -> dict:
@@ -442,7 +442,7 @@ def _attention_genes(facts: dict) -> dict:
         genes["qk_norm"] = "rms"
         if facts["eps"] != DEFAULT_EPS:
             genes["qk_eps"] = facts["eps"]
-    return genes
+    return {**genes, "dropout": 0}
 
 
 def name_of(facts: dict) -> str:
