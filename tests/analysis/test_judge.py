@@ -192,8 +192,11 @@ MISUSE = """
 --baseline PYTHON broken.py {seed}            => No module named 'no_such_module'
 --baseline PYTHON missing.py {seed}           => No such file
 --metric loss: (                              => is no regular expression
---metric x*                                   => matches nothing at all, must have a number in parentheses
+--metric x*                                   => matches an empty text, must have a number in parentheses
 --metric bpb: ([0-9.]+)                       => the first run of baseline failed: no line matches
+--metric los                                  => no line matches 'los' and a number behind it; did you mean loss?
+--output train.py                             => train.py: is no folder
+--page none/page.html                         => none/page.html: there is no such folder
 --within 1 percent                            => --within = 1 percent, must be a share as 1%
 --within 0                                    => must be a share as 1%, or a number above 0
 --timeout soon                                => --timeout = soon, must be as 90, 90s, 30m or 2h
@@ -234,6 +237,7 @@ class Misuse(Case):
     def test_what_looks_wrong_is_noted(self):
         pathlib.Path("train.py").write_text("print('accuracy 0.5')")
         _, out, err = self.judge("--most", "3", metric="accuracy")
+        self.assertIn("a bound of 1 is 200 % of the baseline's 0.5", self.judge("--within", "1", metric="accuracy")[2])
         for said in ("give --higher in place of --metric", "does {seed} reach the script?", "does the change reach the script?"):
             self.assertIn(said, err)
         self.assertIn("no difference in any pair", out)
@@ -261,6 +265,7 @@ class Campaigns(Case):
         code, out, _ = self.judge(candidates=[("-0.3",)], campaign="ideas")
         self.assertIn("was judged as idea 4: better; nothing was run", out)
         self.assertIn("one budget is for one question", self.judge("--error", "fdr", campaign="ideas")[2])
+        self.assertIn("ideas: holds a campaign", self.judge("--output", "ideas")[2])
 
     def test_an_idea_that_was_left_has_spent_its_level(self):
         with mock.patch.object(campaign.session, "judge", side_effect=KeyboardInterrupt), \

@@ -16,6 +16,13 @@ from attnas.command_line import printable, run_main
 from attnas.errors import InputError
 
 CODES = {"better": 0, "within": 4, "worse": 5, "undecided": 6}
+HELP = """\
+attnas judge: is a change better?
+
+Runs two commands or more, pair by pair on equal seeds, until each candidate is better, worse, or
+within a bound of the baseline.
+
+"""
 HELP_END = """\
 PATTERN is a regular expression whose first group is the number, or words that a number follows;
 its last match in what a run prints counts. A run that exits with another code than 0, runs out of
@@ -47,12 +54,17 @@ def seconds(text: str) -> float:
     return float(given[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[given[2]]
 
 
+class _Parser(argparse.ArgumentParser):
+
+    def format_help(self) -> str:
+        return HELP + super().format_help().replace("usage:", "Usage:", 1)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="attnas judge", allow_abbrev=False, epilog=HELP_END,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Is this change better? Runs two commands or more, pair by pair on equal "
-        "seeds, until each\ncandidate is better, worse, or within a bound of the baseline.")
+        usage="attnas judge --baseline COMMAND --candidate COMMAND --metric PATTERN [OPTION]...")
     add = parser.add_argument
     add("--baseline", metavar="COMMAND", help="with {seed} where the seed stands")
     add("--candidate", metavar="COMMAND", action="append", default=[], help="given several times")
@@ -77,7 +89,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _require_ranges(given: argparse.Namespace) -> None:
     alone = not given.campaign
+    folder = given.output or given.campaign
+    away = [one for one in (given.json, given.latex, given.page) if one and not
+            Path(one).parent.is_dir()]
     for wrong, said in (
+            (folder and folder.exists() and not folder.is_dir(), f"{folder}: is no folder"),
+            (away, f"{''.join(away[:1])}: there is no such folder"),
             (given.most is not None and given.most < 2,
              f"--most = {given.most}, must be at least 2"),
             (given.jobs < 1, f"--jobs = {given.jobs}, must be at least 1"),

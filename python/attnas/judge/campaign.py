@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attnas.analysis.files import csv_text, write_whole
+from attnas.analysis.words import counted
 from attnas.errors import InputError
 from attnas.judge import report, sequential, session
 from attnas.judge.journal import NAME, Journal, read
@@ -137,5 +138,6 @@ class Campaign:
                   f"It is not kept; the baseline stays {self.champion}.")
         error = "a false keep at all" if self.header["campaign"] == "fwer" else \
             "the share of false keeps"
-        return (f"{became} {len(self.ideas)} ideas, {kept} kept; {100 * last['left']:.0f} % of 5 % "
-                f"for {error} is left, the next level is {self.level(last['idea'] + 1):.2g}.")
+        return (f"{became} {counted(len(self.ideas), 'idea')}, {kept} kept; "
+                f"{100 * last['left']:.0f} % of 5 % for {error} is left, the next level is "
+                f"{self.level(last['idea'] + 1):.2g}.")

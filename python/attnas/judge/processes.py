@@ -21,6 +21,7 @@ from attnas.errors import InputError
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 NOT_FINITE = r"[-+]?(?:nan|inf(?:inity)?)\b"
+BEHIND = rf"[\s:=]+({NUMBER}|{NOT_FINITE})"
 PATIENCE = 5.0  # seconds between the request to end and the end
 
 
@@ -50,9 +51,9 @@ def metric(text: str, higher: bool) -> Metric:
     except re.error as error:
         raise InputError(f"--metric {text}: is no regular expression: {error}") from None
     if re.search(text, ""):
-        raise InputError(f"--metric {text!r}: matches nothing at all, must have a number in "
+        raise InputError(f"--metric {text!r}: matches an empty text, must have a number in "
                          "parentheses, as 'val_loss: ([0-9.]+)'")
-    pattern = text if groups else rf"{text}[\s:=]+({NUMBER}|{NOT_FINITE})"
+    pattern = text if groups else text + BEHIND
     name = re.search(r"[A-Za-z_][\w/.-]*", re.sub(r"\\.|\(.*", " ", text))
     return Metric(pattern, name[0].strip("/.-") if name else text, higher)
 
@@ -67,7 +68,10 @@ def found(one: Metric, text: str) -> float | str:
         if before and re.search(f"(?:{before}){NOT_FINITE}", text[end:], re.IGNORECASE):
             return f"{one.name} is not finite"
     if not matches:
-        return f"no line matches {one.pattern!r}"
+        said = re.findall(r"([A-Za-z_][\w/.-]*)[\s:=]+[-+.]?\d", text)
+        words = one.pattern.removesuffix(BEHIND)
+        return (f"no line matches {words!r}" + " and a number behind it" * (words != one.pattern)
+                + did_you_mean(one.name, said))
     whole = re.compile(NUMBER).match(text, matches[-1].start(1))
     with contextlib.suppress(ValueError, TypeError):
         value = float(whole[0] if whole else matches[-1][1])

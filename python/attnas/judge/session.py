@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from pathlib import Path
@@ -46,6 +47,8 @@ def begin(journal: Memory, header: dict, candidates: list[str], files: dict[str,
     where = getattr(journal, "path", Path("judge")).parent
     known, digests = [], {}
     for record in journal.records:
+        if "campaign" in record:
+            raise InputError(f"{where}: holds a campaign; give another --output, or --campaign")
         if "judge" in record:
             for key in header:
                 if record.get(key) != header[key]:
@@ -125,6 +128,10 @@ def tell(trial: Trial, pairs: int) -> None:
         print(*map(printable, report.lines(trial, pairs)), sep="\n", flush=True)
     seen = [[one.values for key, one in sorted(trial.outcomes.items()) if key[0] == who
              and one.values] for who in range(len(trial.names))]
+    if pairs == 1 and seen[0] and not trial.rules.relative and \
+            (share := trial.bound(trial.states[0]) / abs(seen[0][0][0] or math.inf)) > 0.2:
+        print(f"note: a bound of {trial.rules.within:g} is {100 * share:.0f} % of the baseline's "
+              f"{seen[0][0][0]:g}; a share is given as 1%", file=sys.stderr)
     for own in seen[1:] if pairs == 3 else ():
         if all(len(set(values)) == 1 < len(values) for values in (own, seen[0])):
             print(f"note: all seeds print the same, {own[0][0]:g}: does {{seed}} reach the script?",
