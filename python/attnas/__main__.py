@@ -14,10 +14,13 @@ Commands:
                           is a change of any training better? In pairs of equal seeds
   prepare TEXT... --tokenizer NAME -o FOLDER
                           turns texts into token ids, which corpus: ids reads
+  convert-page RUN [-o PAGE]
+                          which layers of a converted model must attend, as a page
 
 attnas COMMAND --help says more. Programs: nas-run, nas-train, nas-data, nas-model and others.
 """
-COMMANDS = {"expected": "expected", "judge": "judge.__main__", "prepare": "prepare.__main__"}
+COMMANDS = {"convert-page": "placement", "expected": "expected", "judge": "judge.__main__",
+            "prepare": "prepare.__main__"}
 
 
 def main(words: list[str]) -> int:
