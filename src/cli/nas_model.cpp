@@ -49,7 +49,11 @@ constexpr const char* kUsage =
     "  attention FOLDER --text TEXT... [-o FOLDER]\n"
     "      what each head looks at in sentences: attention.json, and a page to choose from\n"
     "  genes NAME --width D --heads H [--context L] [--semantics S]\n"
-    "      the layers of the model of a name, as JSON: what config.json of a folder says of them\n"
+    "        [--config [--layers N] [--vocabulary V] [--hidden F]]\n"
+    "      the layers of the model of a name, as JSON: what config.json of a folder says of them;\n"
+    "      with --config all that it says of the architecture, without dropout\n"
+    "  import FOLDER -o MODEL\n"
+    "      a transformer that others have trained, as such a model; import --help tells which\n"
     "  take RUN MECHANISM [KEY.PATH=VALUE ...] -o FOLDER [--sequences N] [--replicate R]\n"
     "       [--keep FOLDER]\n"
     "      the model of a run with sequences that it has not seen, for nas-analyse\n"
@@ -71,27 +75,31 @@ struct Options {
   std::vector<std::string> text{};
   std::string split{}, output{}, keep{};
   std::int64_t width = kNotGiven, heads = kNotGiven, context = kUnlimited;
+  std::int64_t layers = kNotGiven, vocabulary = 1, hidden = 0;
   std::int64_t sequences = 64, replicate = kNotGiven;
   std::string semantics = "corrected";
   std::vector<std::string> plugins{};
-  bool help = false, version = false;
+  bool config = false, help = false, version = false;
 };
 
 [[noreturn]] void refuse(const std::string& message) {
   throw nas::InputError("command line: " + message);
 }
 
-/// Becomes the command of Python. @throws InputError where no Python has torch.
-[[noreturn]] void become_python(const std::vector<std::string>& words) {
-  const auto python =
-      nas::find_python("import importlib.util; importlib.util.find_spec('torch').loader", "torch");
+/// Becomes the command of Python. @throws InputError where no Python has what it needs.
+[[noreturn]] void become_python(std::vector<std::string> words) {
+  const bool imports = words.front() == "import";
+  const std::string needed = imports ? "numpy" : "torch";
+  const auto python = nas::find_python(
+      "import importlib.util; importlib.util.find_spec('" + needed + "').loader", needed);
   if (!python) {
     throw nas::InputError(words.front() + (words.front() == "evaluate" ? " --text" : "") +
-                          " needs Python with torch (Debian: apt-get install python3-torch; "
-                          "elsewhere: pip install torch); NAS_PYTHON may name one");
+                          " needs Python with " + needed + " (Debian: apt-get install python3-" +
+                          needed + "; elsewhere: pip install " + needed +
+                          "); NAS_PYTHON may name one");
   }
-  auto command = nas::module_command(*python, "attnas.use_model");
-  command.insert(command.end(), words.begin(), words.end());
+  auto command = nas::module_command(*python, imports ? "attnas.import_model" : "attnas.use_model");
+  command.insert(command.end(), words.begin() + (imports ? 1 : 0), words.end());
   std::vector<char*> arguments;
   for (auto& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -140,15 +148,21 @@ int genes(const std::string& name, const Options& options) {
     refuse("genes needs --width and --heads");
   }
   nas::load_plugins_of_names({name});
+  const bool counted = options.layers != Options::kNotGiven;
   nas::Architecture frame{.semantics = nas::parse_semantics(options.semantics),
-                          .layers = 1,
+                          .layers = counted ? options.layers : 1,
                           .width = options.width,
                           .heads = options.heads,
                           .context = options.context,
-                          .vocabulary = 1};
+                          .vocabulary = options.vocabulary,
+                          .hidden = options.hidden,
+                          .dropout = 0.0};
+  if (options.hidden < 0) refuse("--hidden must be >= 0");
   const auto architecture = nas::canonical(nas::named_model(name, frame));
   nas::require_built(architecture);
-  std::cout << nas::model_config(architecture, {}, {}).at("layers").dump(1) << '\n';
+  if (counted) nas::require_layers(name, architecture, options.layers);
+  const auto json = nas::architecture_json(architecture);
+  std::cout << (options.config ? json : json.at("layers")).dump(1) << '\n';
   return nas::kDone;
 }
 
@@ -238,7 +252,12 @@ po::options_description options_of(Options& options) {
       ("width", po::value(&options.width), "genes: width D of the residual stream")         //
       ("heads", po::value(&options.heads), "genes: heads of a layer that names no number")  //
       ("context", po::value(&options.context),
-       "genes: L tokens, beside which a window has an effect or none (default: more than any)")  //
+       "genes: L tokens, beside which a window has an effect or none (default: more than any)")(
+          "config", po::bool_switch(&options.config), "genes: all of the architecture")      //
+      ("layers", po::value(&options.layers), "genes: how many the name has, or is to have")  //
+      ("vocabulary", po::value(&options.vocabulary), "genes: V tokens")                      //
+      ("hidden", po::value(&options.hidden),
+       "genes: width F of feed-forward layers (default: by their ratio)")  //
       ("semantics", po::value(&options.semantics),
        "genes: corrected or published (default: corrected)")                        //
       ("output,o", po::value(&options.output), "take: folder of what is written")   //
@@ -256,8 +275,9 @@ po::options_description options_of(Options& options) {
 /// Refuses options that another command has.
 void require_own(const std::string& command, const po::variables_map& given) {
   static const std::map<std::string, std::string> kCommands{
-      {"text", "evaluate"},  {"split", "evaluate"},  {"width", "genes"},    {"heads", "genes"},
-      {"context", "genes"},  {"semantics", "genes"}, {"sequences", "take"}, {"output", "take"},
+      {"text", "evaluate"},  {"split", "evaluate"},   {"width", "genes"},    {"heads", "genes"},
+      {"context", "genes"},  {"semantics", "genes"},  {"config", "genes"},   {"layers", "genes"},
+      {"hidden", "genes"},   {"vocabulary", "genes"}, {"sequences", "take"}, {"output", "take"},
       {"replicate", "take"}, {"keep", "take"}};
   for (const auto& [option, of] : kCommands) {
     if (of != command && given.count(option) > 0 && !given[option].defaulted()) {
@@ -268,7 +288,8 @@ void require_own(const std::string& command, const po::variables_map& given) {
 
 /// @param kept  receives the folder that keeps what is finished.
 int run(int argc, char** argv, std::string& kept) {
-  if (argc > 1 && (argv[1] == std::string("generate") || argv[1] == std::string("attention"))) {
+  if (const std::vector<std::string> python{"generate", "attention", "import"};
+      argc > 1 && std::find(python.begin(), python.end(), argv[1]) != python.end()) {
     become_python({argv + 1, argv + argc});
   }
   Options options;
@@ -276,7 +297,8 @@ int run(int argc, char** argv, std::string& kept) {
   std::vector<std::string> words;
   const auto given = nas::parse_command_line(argc, argv, "nas-model", visible, words);
   if (nas::answers(options.help, options.version, kUsage, visible)) return nas::kDone;
-  const std::vector<std::string> known{"evaluate", "generate", "attention", "genes", "take"};
+  const std::vector<std::string> known{"evaluate", "generate", "attention",
+                                       "genes",    "import",   "take"};
   if (!words.empty() && std::find(known.begin(), known.end(), words.front()) == known.end()) {
     refuse("unknown command '" + words.front() + "', known: " + nas::join(known) +
            nas::did_you_mean(words.front(), known));

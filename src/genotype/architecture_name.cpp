@@ -45,7 +45,7 @@ bool has_six_fields(const Architecture& architecture) {
   genes.set("bias", "bias");
   if (genes != ModelGenes{} || architecture.stack.size() != 1) return false;
   const auto& layer = architecture.stack.front();
-  if (layer.word("bias") == "none") return false;
+  if (layer.word("bias") != "bias" && layer.word("bias") != "no_bias") return false;
   Mechanism six;
   for (const auto* slot : paper_slots()) {
     if (slot->is_component() && !has_option("attn", *slot, text(*slot, layer))) return false;
@@ -357,7 +357,7 @@ void apply_rules(Architecture& architecture, Voided voided) {
     apply_layer_rules(architecture, architecture.stack[i],
                       [&](const Slot& slot) { voided(static_cast<std::int64_t>(i), slot); });
   }
-  if (architecture.genes.word("block") == "parallel") {
+  if (architecture.genes.word("block") != "sequential") {
     architecture.genes.set("norm_place", ModelGenes{}.word("norm_place"));
     voided(std::int64_t{-1}, slot("norm_place"));
   }
@@ -505,8 +505,8 @@ Genotype genotype_of(const Architecture& architecture) {
   if (has_six_fields(shortened)) return genotype_of(shortened.stack.front());
   std::vector<std::pair<std::string, GeneValue>> values;
   for (const auto* slot : model_slots()) {
-    const auto chosen = text(*slot, shortened.genes);
-    if (chosen != text(*slot, ModelGenes{})) values.emplace_back(slot->name, chosen);
+    const auto chosen = value_of(*slot, shortened.genes);
+    if (chosen != value_of(*slot, ModelGenes{})) values.emplace_back(slot->name, chosen);
   }
   const auto& stack = shortened.stack;
   const auto vanilla = vanilla_mechanism(architecture.semantics);
@@ -620,12 +620,7 @@ std::optional<GeneValue> offered(const Gene& gene, const Architecture& architect
   const auto& slot = nas::slot(name);
   auto named = gene;
   named.name = name;
-  if (slot.model) {
-    const auto chosen = text(slot, architecture.genes);
-    const bool has =
-        std::find(gene.options.begin(), gene.options.end(), chosen) != gene.options.end();
-    return has ? std::optional<GeneValue>(chosen) : std::nullopt;
-  }
+  if (slot.model) return offered(named, architecture.genes, architecture.semantics);
   const auto& layer = architecture.layer(std::max<std::int64_t>(place, 0));
   if (auto value = offered(named, layer, architecture.semantics)) return value;
   if (const auto value = offered(named, written_out(layer, architecture), architecture.semantics)) {

@@ -12,13 +12,14 @@
 
 namespace NAS_PUBLIC nas {
 
-/// Sizes of one attention layer. Letters: T = tokens of a sequence, D = width, H = heads, d = D / H,
+/// Sizes of one attention layer. Letters: T = tokens of a sequence, D = width, H = heads, d = width of a head,
 /// G = heads of keys and values, P = pairs of a query and a key that a head computes.
 struct AttentionShape {
   std::int64_t width = 128;    ///< D
-  std::int64_t heads = 4;      ///< H, divides D
+  std::int64_t heads = 4;      ///< H
   std::int64_t context = 128;  ///< T
   std::int64_t kv_heads = 0;   ///< G, divides H; 0: H
+  std::int64_t of_head = 0;    ///< d; 0: D / H
   double seen = 0.0;           ///< keys that a head scores for a query at most; 0: T
   bool repeats = false;        ///< a key may be scored several times, so that `seen` may exceed T
   std::int64_t cap = 0;        ///< tokens whose keys and values are kept at most; 0: all
@@ -28,7 +29,9 @@ struct AttentionShape {
   std::int64_t features = 0;   ///< f of a recurrent layer, rows of a state (f, d); 0: d_k
   Mechanism sizes{};           ///< the layer, for the sizes of its options
 
-  [[nodiscard]] std::int64_t head_width() const { return width / heads; }
+  [[nodiscard]] std::int64_t head_width() const { return of_head > 0 ? of_head : width / heads; }
+  /// H d, the width of all queries.
+  [[nodiscard]] std::int64_t inner() const { return heads * head_width(); }
   /// d / M, entries of a query or a key in each of M maps.
   [[nodiscard]] std::int64_t score_width() const { return head_width() / maps; }
   [[nodiscard]] std::int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }

@@ -24,6 +24,7 @@ AttentionShape shape_after(const Architecture& architecture, const Mechanism& la
       .heads = layer.integer("heads") > 0 ? layer.integer("heads") : architecture.heads,
       .context = tokens,
       .kv_heads = layer.integer("kv_heads"),
+      .of_head = layer.integer("head_width"),
       .maps = layer.word("maps") == "difference" ? 2 : 1,
       .hidden = hidden_width(architecture, layer),
       .sizes = layer};
@@ -36,6 +37,9 @@ MixerCosts mixer_costs(const Mechanism& layer, const AttentionShape& shape) {
   if (layer.integer("smear") == 1) add_smear(shape, costs);
   return costs;
 }
+
+/// Of a feed-forward layer with a gate.
+bool has_three_matrices(const Mechanism& layer) { return layer.word("ffn").starts_with("swiglu"); }
 
 /// How many layers work as stack[slot].
 std::int64_t num_layers(const Architecture& architecture, std::size_t slot) {
@@ -65,11 +69,6 @@ std::int64_t num_norms(const Architecture& architecture, const Mechanism& layer)
   return architecture.genes.word("norm_place") == "sandwich" ? 2 * parts : parts;
 }
 
-bool has_final_norm(const Architecture& architecture) {
-  return architecture.genes.word("block") == "parallel" ||
-         architecture.genes.word("norm_place") != "post";
-}
-
 /// Of the token embedding, the output matrix, the table of values and what says where tokens stand.
 std::int64_t num_embedding_parameters(const Architecture& architecture) {
   const auto& genes = architecture.genes;
@@ -82,6 +81,10 @@ std::int64_t num_embedding_parameters(const Architecture& architecture) {
 }
 
 }  // namespace
+
+bool has_final_norm(const ModelGenes& genes) {
+  return genes.word("block") != "sequential" || genes.word("norm_place") != "post";
+}
 
 AttentionShape attention_shape(const Architecture& architecture, const Mechanism& layer) {
   return shape_after(architecture, layer, architecture.context);
@@ -121,7 +124,7 @@ std::int64_t hidden_width(const Architecture& architecture, const Mechanism& mec
   const auto width = architecture.width;
   const auto ratio =
       mechanism.integer("ratio") > 0 ? mechanism.integer("ratio") : architecture.feed_forward;
-  if (mechanism.word("ffn") != "swiglu") return ratio * width;
+  if (!has_three_matrices(mechanism)) return ratio * width;
   constexpr std::int64_t kMultiple = 8;
   constexpr std::int64_t kSplit = 12;  // three matrices of 2/3 the width, in multiples of 8
   return kMultiple * ((ratio * width + kSplit - 1) / kSplit);
@@ -138,7 +141,7 @@ std::int64_t num_non_embedding_parameters(const Architecture& architecture) {
     return mixer_costs(layer, shape).parameters + feed_forward +
            norm * num_norms(architecture, layer);
   });
-  return layers + (has_final_norm(architecture) ? norm : 0);
+  return layers + (has_final_norm(architecture.genes) ? norm : 0);
 }
 
 std::int64_t num_parameters(const Architecture& architecture) {
@@ -199,12 +202,12 @@ double least_training_bytes(const Architecture& architecture, std::int64_t batch
     parameters += layers * width * mixed;
     values += layers * mixed;
     if (layer.word("ffn") == "none") continue;
-    const bool plain = layer.word("ffn") != "swiglu" && architecture.hidden == 0;
+    const bool plain = !has_three_matrices(layer) && architecture.hidden == 0;
     const double hidden = plain
                               ? width * real(layer.integer("ratio") > 0 ? layer.integer("ratio")
                                                                         : architecture.feed_forward)
                               : real(hidden_width(architecture, layer));
-    parameters += layers * (layer.word("ffn") == "swiglu" ? 3.0 : 2.0) * width * hidden;
+    parameters += layers * (has_three_matrices(layer) ? 3.0 : 2.0) * width * hidden;
     values += layers * hidden;
   }
   constexpr double kBytesPerParameter = 4 * sizeof(float);
@@ -278,8 +281,9 @@ void add_smear(const AttentionShape& shape, MixerCosts& costs) {
 }
 
 std::int64_t num_biases(const Mechanism& layer, std::int64_t inner, std::int64_t width) {
-  if (layer.word("bias") == "none") return 0;
-  return width + (layer.word("bias") == "bias" ? inner : 0);
+  const auto& word = layer.word("bias");
+  return (word == "bias" || word == "no_bias" ? width : 0) +
+         (word == "bias" || word == "qkv" ? inner : 0);
 }
 
 }  // namespace nas

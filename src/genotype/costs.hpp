@@ -23,6 +23,9 @@ std::int64_t num_parameters(const Architecture& architecture);
 /// The same without the token embedding (V D), the output matrix where it is another one (V D), the
 /// table of value embeddings (V D) and the positions (L D if learned; 1 if sinusoidal).
 std::int64_t num_non_embedding_parameters(const Architecture& architecture);
+/// Whether a norm follows the last layer: all but those of place post are before what they belong to. Parallel blocks,
+/// on which norm_place has no effect, are as of place pre.
+bool has_final_norm(const ModelGenes& genes);
 /// Whether a layer has value embeddings, of which the model has one table.
 bool embeds_values(const Architecture& architecture);
 
@@ -43,7 +46,7 @@ Architecture fitted(Architecture architecture);
 /// counts 2, an elementary function 1. Of a layer of attention, with G heads of keys and values and
 /// P pairs of a query and a key that a head computes (L^2, less behind a window):
 ///
-///   4 L D^2 + 4 L D G d + 2 P D + feed-forward + components,   feed-forward = 4 L D F
+///   4 L D H d + 4 L D G d + 2 P H d + feed-forward + components,   feed-forward = 4 L D F
 ///
 /// q, k, v and output projections; weights times values; scores, normalization, gate, temperature
 /// and so on as their components state; and for the model 2 L D V, the output layer. Norms, GELU,

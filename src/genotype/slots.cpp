@@ -19,6 +19,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr double kLargestRatio = 64.0;
+constexpr double kLeastEpsilon = 1e-15;
 
 bool is_number_of_taps(std::int64_t number) { return number != 1; }
 
@@ -70,8 +71,9 @@ std::vector<Slot> paper_genes() {
                       {"fixed", "learned", "per_query", "log_length"}),
       {.name = "bias",
        .default_value = "bias",
-       .help = "whether the q, k and v projections have biases; none: nor has the output's",
-       .choices = {"bias", "no_bias", "none"},
+       .help = "whether the q, k and v projections have biases; none: nor has the output's; qkv: "
+               "these three alone",
+       .choices = {"bias", "no_bias", "none", "qkv"},
        .paper = true},
       {.name = "attention_dropout",
        .default_value = 0.1,
@@ -88,9 +90,15 @@ std::vector<Slot> model_genes() {
       words_of("position_embedding", "what is added to the token embedding",
                {"learned", "sinusoidal", "none"}),
       components_of("norm", "norms of the residual stream", {"layer", "rms"}),
+      {.name = "norm_eps",
+       .default_value = 1e-5,
+       .help = "what they add to the variance, or mean square",
+       .min = kLeastEpsilon,
+       .max = 1.0},
       words_of("norm_place", "where they stand: before a part, behind it or both",
                {"pre", "post", "sandwich"}),
-      words_of("block", "how mixer and feed-forward layer follow", {"sequential", "parallel"}),
+      words_of("block", "how mixer and feed-forward layer follow",
+               {"sequential", "parallel", "parallel_norms"}),
       words_of("tied", "1: the output matrix is the embedding", {"1", "0"}),
   };
   for (auto& gene : genes) gene.model = true;
@@ -127,7 +135,8 @@ std::vector<Slot> layer_genes() {
       components_of("update", "how a state takes up a key and its value", {"add"}),
       components_of("feature", "map of queries and keys of a recurrent layer",
                     {"identity", "elu1", "relu", "favor", "taylor2", "hedgehog"}),
-      components_of("ffn", "feed-forward layer", {"gelu", "relu2", "swiglu", "none"}),
+      components_of("ffn", "feed-forward layer",
+                    {"gelu", "gelu_tanh", "relu2", "swiglu", "swiglu_bias", "none"}),
       ratio,
   };
 }
@@ -252,7 +261,9 @@ bool is_built(const Slot& slot, const std::string& option) {
 }
 
 nlohmann::json option_json(const Slot& slot, const std::string& option) {
-  if (slot.is_flag() && option != slot.choices.back()) return option == slot.choices.front();
+  if (slot.is_flag() && (option == slot.choices[0] || option == slot.choices[1])) {
+    return option == slot.choices.front();
+  }
   if (slot.is_integer() || slot.is_number()) return nlohmann::json::parse(option);
   return option;
 }

@@ -94,32 +94,6 @@ Json text_json(const Corpus& corpus) {
           {"end_of_sentence", corpus.special.end_of_sentence}};
 }
 
-/// What config.json says of the architecture.
-Json architecture_json(const Architecture& architecture) {
-  const auto& genes = architecture.genes;
-  auto layers = Json::array();
-  for (std::int64_t i = 0; i < architecture.layers; ++i) {
-    layers.push_back(layer_json(architecture, architecture.layer(i)));
-  }
-  return {{"candidate", to_string(architecture)},
-          {"mechanism", label(architecture)},
-          {"semantics", to_string(architecture.semantics)},
-          {"model",
-           {{"vocabulary", architecture.vocabulary},
-            {"context", architecture.context},
-            {"width", architecture.width},
-            {"heads", architecture.heads},
-            {"feed_forward", architecture.feed_forward},
-            {"hidden", architecture.hidden},
-            {"dropout", architecture.dropout},
-            {"position_embedding", genes.word("position_embedding")},
-            {"norm", genes.word("norm")},
-            {"norm_place", genes.word("norm_place")},
-            {"block", genes.word("block")},
-            {"tied", genes.word("tied") == "1"}}},
-          {"layers", layers}};
-}
-
 /// A text in which the files that a corpus is read from have their names alone.
 std::string without_folders(std::string text, const nlohmann::json& settings) {
   for (const auto& [name, value] : settings.items()) {
@@ -134,6 +108,33 @@ std::string without_folders(std::string text, const nlohmann::json& settings) {
 }
 
 }  // namespace
+
+Json architecture_json(const Architecture& architecture) {
+  const auto& genes = architecture.genes;
+  auto layers = Json::array();
+  for (std::int64_t i = 0; i < architecture.layers; ++i) {
+    layers.push_back(layer_json(architecture, architecture.layer(i)));
+  }
+  Json model{{"vocabulary", architecture.vocabulary},
+             {"context", architecture.context},
+             {"width", architecture.width},
+             {"heads", architecture.heads},
+             {"feed_forward", architecture.feed_forward},
+             {"hidden", architecture.hidden},
+             {"dropout", architecture.dropout},
+             {"position_embedding", genes.word("position_embedding")},
+             {"norm", genes.word("norm")},
+             {"norm_place", genes.word("norm_place")},
+             {"block", genes.word("block")},
+             {"tied", genes.word("tied") == "1"}};
+  if (genes != ModelGenes(genes).set("norm_eps", ModelGenes{}.at(slot("norm_eps"))))
+    model["norm_eps"] = genes.real("norm_eps");
+  return {{"candidate", to_string(architecture)},
+          {"mechanism", label(architecture)},
+          {"semantics", to_string(architecture.semantics)},
+          {"model", model},
+          {"layers", layers}};
+}
 
 std::vector<std::string> options_of_plugins(const Json& config) {
   std::set<std::string> registered;

@@ -13,10 +13,13 @@
 
 namespace nas {
 
-/// config.json of a model: `candidate`, `mechanism`, `semantics`; `model`, its sizes and genes;
-/// `layers`, of each its mixer, its genes that are not default (of attention always the paper's
-/// six) and its feed-forward layer; `text`, how text becomes tokens and windows, null where tokens
-/// are no text; `data`, the corpus that it was trained on, of whose files the names alone.
+/// What config.json says of an architecture: `candidate`, `mechanism`, `semantics`; `model`, its sizes
+/// and genes; `layers`, of each its mixer, its genes that are not default (of attention always the
+/// paper's six) and its feed-forward layer. @param architecture  in canonical form.
+nlohmann::ordered_json architecture_json(const Architecture& architecture);
+
+/// config.json of a model: what it says of the architecture; `text`, how text becomes tokens and
+/// windows, null where tokens are no text; `data`, the corpus that it was trained on, of whose files the names alone.
 /// @param architecture  in canonical form.   @param data  the settings of the corpus.
 nlohmann::ordered_json model_config(const Architecture& architecture, const Corpus& corpus,
                                     const Parameters& data);

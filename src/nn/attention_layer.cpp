@@ -78,14 +78,14 @@ torch::Tensor decayed(const torch::Tensor& scores, const torch::Tensor& cumulati
 void AttentionLayer::make_projections(const std::vector<Mechanism>& mechanisms,
                                       const AttentionShape& shape, const ParameterScope& scope,
                                       const Start& output_start) {
-  const auto biased = biased_models(mechanisms, scope.models(), {"bias"});
+  const auto biased = biased_models(mechanisms, scope.models(), {"bias", "qkv"});
   const auto projection = [&](const char* name, std::int64_t out) {
     return Linear::with_biases_of(scope.child(name), shape.width, out, biased);
   };
-  q_proj_ = projection("q_proj", shape.width);
+  q_proj_ = projection("q_proj", shape.inner());
   if (!reads_keys_) k_proj_ = projection("k_proj", num_key_heads_ * head_width_);
   v_proj_ = projection("v_proj", num_key_heads_ * head_width_);
-  out_proj_ = Linear::with_biases_of(scope.child("out_proj"), shape.width, shape.width,
+  out_proj_ = Linear::with_biases_of(scope.child("out_proj"), shape.inner(), shape.width,
                                      biased_models(mechanisms, scope.models(), {"bias", "no_bias"}),
                                      output_start);
   if (mechanisms.front().integer("value_embedding") == 1) {
@@ -169,7 +169,7 @@ void AttentionLayer::make_options(const OptionMaker& options, std::int64_t taps,
 void AttentionLayer::make_convolutions(std::int64_t taps, const AttentionShape& shape,
                                        const ParameterScope& scope) {
   if (taps == 0) return;
-  convolutions_ = {{scope.child("q_conv"), shape.width, taps},
+  convolutions_ = {{scope.child("q_conv"), shape.inner(), taps},
                    {scope.child("k_conv"), shape.key_width(), taps},
                    {scope.child("v_conv"), shape.key_width(), taps}};
 }

@@ -33,11 +33,6 @@ std::vector<Mechanism> mechanisms_of(const std::vector<Architecture>& architectu
   return mechanisms;
 }
 
-std::unique_ptr<Norm> make_norm(const Architecture& common, const ParameterScope& scope,
-                                const std::string& name) {
-  return norms().at(common.genes.word("norm")).make(common.width, scope.child(name));
-}
-
 }  // namespace
 
 Block::Block(const std::vector<Architecture>& architectures, const ParameterScope& scope,
@@ -48,10 +43,12 @@ Block::Block(const std::vector<Architecture>& architectures, const ParameterScop
       first_site_(kEmbeddingSite + 1 + static_cast<std::uint64_t>(index) * kSitesPerLayer) {
   const auto& common = architectures.front();
   const auto& layer = common.layer(index);
-  if (common.genes.word("block") == "parallel") {
-    shared_norm_ = make_norm(common, scope, "norm");
-  } else if (common.genes.word("block") != "sequential") {
-    throw InputError("block = " + common.genes.word("block") + ", must be sequential or parallel");
+  const auto& form = common.genes.word("block");
+  parallel_ = form == "parallel_norms";
+  if (form == "parallel") {
+    shared_norm_ = make_norm(common, scope.child("norm"));
+  } else if (form != "sequential" && !parallel_) {
+    throw InputError("block = " + form + ", must be sequential, parallel or parallel_norms");
   }
   if (layer.word("mixer") != "none") {
     const auto& scope_name = mixer_kinds().at(layer.word("mixer")).scope;
@@ -91,10 +88,10 @@ Block::Norms Block::make_norms(const Architecture& common, const ParameterScope&
   if (place != "pre" && place != "post" && place != "sandwich") {
     throw InputError("norm_place = " + place + ", must be pre, post or sandwich");
   }
-  if (place != "post") made.input = make_norm(common, scope, part + "_norm");
+  if (place != "post") made.input = make_norm(common, scope.child(part + "_norm"));
   make_part();
-  if (place == "post") made.sum = make_norm(common, scope, part + "_norm");
-  if (place == "sandwich") made.increment = make_norm(common, scope, part + "_norm_out");
+  if (place == "post") made.sum = make_norm(common, scope.child(part + "_norm"));
+  if (place == "sandwich") made.increment = make_norm(common, scope.child(part + "_norm_out"));
   return made;
 }
 
@@ -122,6 +119,9 @@ torch::Tensor Block::passed(const torch::Tensor& stream, const Pass& pass, const
     return feed_forward_ ? added(mixed, fed_forward(x, pass), pass) : mixed;
   }
   const auto mixed = mixer_ ? with_mixer(stream, mix) : stream;
+  if (parallel_ && feed_forward_) {
+    return added(mixed, fed_forward(normalised(feed_forward_norms_.input, stream), pass), pass);
+  }
   return feed_forward_ ? with_feed_forward(mixed, pass) : mixed;
 }
 

@@ -26,7 +26,7 @@ inline constexpr std::uint64_t kEmbeddingSite = 0;
 ///   pre        h <- h + M(n_1(h), h)         h <- h + F(n_2(h))
 ///   post       h <- n_1(h + M(h, h))         h <- n_2(h + F(h))
 ///   sandwich   h <- h + n_2(M(n_1(h), h))    h <- h + n_4(F(n_3(h)))
-///   parallel   h <- h + M(n(h), h) + F(n(h))
+///   parallel   h <- h + M(n(h), h) + F(n(h)), parallel_norms with n_1 and n_2
 ///
 /// @see Xiong et al. (2020), arXiv:2002.04745 (pre, post); Kim et al. (2025), arXiv:2502.02732
 /// (sandwich); Chowdhery et al. (2022), PaLM, arXiv:2204.02311 (parallel).
@@ -85,6 +85,7 @@ class Block {
   bool fused_;
   std::uint64_t first_site_;
   std::unique_ptr<Norm> shared_norm_;  ///< of a parallel block: there are no others
+  bool parallel_ = false;              ///< with norms of their own
   Norms mixer_norms_;
   std::unique_ptr<Mixer> mixer_;
   bool reads_values_ = false;

@@ -7,6 +7,7 @@
 
 #include "core/registry.hpp"
 #include "core/visibility.hpp"
+#include "genotype/architecture.hpp"
 #include "nn/parts/option.hpp"
 #include "ops/parameter.hpp"
 
@@ -33,11 +34,19 @@ class Norm {
   }
 };
 
-/// Made from the width D.
-using NormRegistry = Registry<std::unique_ptr<Norm>(std::int64_t, const ParameterScope&)>;
+/// What a norm is built from; a width alone is one, too.
+struct NormShape {
+  std::int64_t width = 0;                          ///< D
+  double epsilon = 1e-5;                           ///< gene norm_eps
+  operator std::int64_t() const { return width; }  // NOLINT: norms may be made from D alone
+};
+
+using NormRegistry = Registry<std::unique_ptr<Norm>(const NormShape&, const ParameterScope&)>;
 
 /// By the keys of model gene norm.
 NormRegistry& norms();
+/// The norm of a model's genes.
+std::unique_ptr<Norm> make_norm(const Architecture& architecture, const ParameterScope& scope);
 
 // NAS_REGISTER_NORM(Class, .key = "rms", .summary = ..., .parameters = ...): the arguments after
 // the class are designated initialisers of nas::Component, without its gene.

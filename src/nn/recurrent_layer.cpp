@@ -53,13 +53,15 @@ RecurrentLayer::RecurrentLayer(const MixerContext& context, const ParameterScope
   auto of_keys = context.shape;
   of_keys.sizes = layer;
   of_keys.width = num_heads_ * key_width_;
-  const auto biased = models_with(scope, layer.word("bias") == "bias");
+  const auto biased =
+      models_with(scope, layer.word("bias") == "bias" || layer.word("bias") == "qkv");
   q_proj_ = Linear::with_biases_of(scope.child("q_proj"), width, of_keys.width, biased);
   k_proj_ = Linear::with_biases_of(scope.child("k_proj"), width, of_keys.width, biased);
   v_proj_ = Linear::with_biases_of(scope.child("v_proj"), width, width, biased);
-  out_proj_ = Linear::with_biases_of(scope.child("out_proj"), width, width,
-                                     models_with(scope, layer.word("bias") != "none"),
-                                     context.output_start);
+  out_proj_ = Linear::with_biases_of(
+      scope.child("out_proj"), width, width,
+      models_with(scope, layer.word("bias") == "bias" || layer.word("bias") == "no_bias"),
+      context.output_start);
   if (layer.integer("conv") > 0) {
     convolutions_ = {{scope.child("q_conv"), of_keys.width, layer.integer("conv")},
                      {scope.child("k_conv"), of_keys.width, layer.integer("conv")},

@@ -24,11 +24,6 @@ namespace nas::nn {
 
 namespace {
 
-/// Parallel blocks are not normalised behind; norm_place has no effect on them.
-bool has_final_norm(const ModelGenes& genes) {
-  return genes.word("block") == "parallel" || genes.word("norm_place") != "post";
-}
-
 void require_alike(const std::vector<Architecture>& architectures) {
   if (architectures.empty()) throw std::invalid_argument("an array of no models");
   for (const auto& architecture : architectures) {
@@ -139,8 +134,7 @@ struct TransformerArray::Impl {
       blocks.push_back(make_blocks(architectures, scope.child("layers." + std::to_string(i)), i));
     }
     if (has_final_norm(common.genes)) {
-      final_norm =
-          norms().at(common.genes.word("norm")).make(common.width, scope.child("final_norm"));
+      final_norm = make_norm(common, scope.child("final_norm"));
     }
     if (common.genes.word("tied") == "0") {
       output =

@@ -7,26 +7,26 @@ namespace nas::nn {
 
 namespace {
 
-/// Layer normalisation: y = (x - mean(x)) / sqrt(variance(x) + 1e-5) g + b.
+/// Layer normalisation: y = (x - mean(x)) / sqrt(variance(x) + eps) g + b.
 class LayerNormalisation final : public Norm {
  public:
-  LayerNormalisation(std::int64_t width, const ParameterScope& scope)
+  LayerNormalisation(const NormShape& shape, const ParameterScope& scope)
       : mode_(scope.mode()),
-        weight_(scope.add("weight", {width}, Start::constant(1.0), Decay::no)),
-        bias_(scope.add("bias", {width}, Start::constant(0.0), Decay::no)) {}
+        epsilon_(shape.epsilon),
+        weight_(scope.add("weight", {shape.width}, Start::constant(1.0), Decay::no)),
+        bias_(scope.add("bias", {shape.width}, Start::constant(0.0), Decay::no)) {}
 
   [[nodiscard]] torch::Tensor normalised(const torch::Tensor& x) const override {
-    return layer_norm(x, weight_, bias_, kEpsilon, mode_);
+    return layer_norm(x, weight_, bias_, epsilon_, mode_);
   }
   [[nodiscard]] NormBranch branch(const torch::Tensor& stream) const override {
-    auto [y, x] = layer_norm_branch(stream, weight_, bias_, kEpsilon, mode_);
+    auto [y, x] = layer_norm_branch(stream, weight_, bias_, epsilon_, mode_);
     return {std::move(y), std::move(x)};
   }
 
  private:
-  static constexpr double kEpsilon = 1e-5;
-
   NumericalMode mode_;
+  double epsilon_;
   torch::Tensor weight_, bias_;
 };
 

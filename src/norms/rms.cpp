@@ -5,21 +5,21 @@ namespace nas::nn {
 
 namespace {
 
-/// Root mean square normalisation: y = x / sqrt(mean(x^2) + 1e-5) g.
+/// Root mean square normalisation: y = x / sqrt(mean(x^2) + eps) g.
 class RmsNormalisation final : public Norm {
  public:
-  RmsNormalisation(std::int64_t width, const ParameterScope& scope)
+  RmsNormalisation(const NormShape& shape, const ParameterScope& scope)
       : mode_(scope.mode()),
-        weight_(scope.add("weight", {width}, Start::constant(1.0), Decay::no)) {}
+        epsilon_(shape.epsilon),
+        weight_(scope.add("weight", {shape.width}, Start::constant(1.0), Decay::no)) {}
 
   [[nodiscard]] torch::Tensor normalised(const torch::Tensor& x) const override {
-    return rms_norm(x, weight_, kEpsilon, mode_);
+    return rms_norm(x, weight_, epsilon_, mode_);
   }
 
  private:
-  static constexpr double kEpsilon = 1e-5;
-
   NumericalMode mode_;
+  double epsilon_;
   torch::Tensor weight_;
 };
 

@@ -31,10 +31,11 @@ bool is_wide(const SearchSpace& space) {
   return std::any_of(space.genes().begin(), space.genes().end(), [](const Gene& gene) {
     const auto* slot = find_slot(gene.name);
     const bool paper = slot != nullptr && slot->paper;
-    const bool without_biases =
+    const bool other_biases =
         gene.name == "bias" &&
-        std::find(gene.options.begin(), gene.options.end(), "none") != gene.options.end();
-    return !paper || without_biases;
+        std::any_of(gene.options.begin(), gene.options.end(),
+                    [](const auto& option) { return option != "bias" && option != "no_bias"; });
+    return !paper || other_biases;
   });
 }
 

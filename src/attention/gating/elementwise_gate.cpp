@@ -9,7 +9,7 @@ class ElementwiseGate final : public Gating {
  public:
   // At 0 the gate would start half closed.
   ElementwiseGate(const LayerContext& context, const ParameterScope& scope)
-      : gate_(scope.child("head_gate"), context.shape.width, context.shape.width, Start::normal(),
+      : gate_(scope.child("head_gate"), context.shape.width, context.shape.inner(), Start::normal(),
               Start::constant(context.semantics == Semantics::published ? 0.0 : 2.0)) {}
 
   bool gates_heads() const override { return true; }
@@ -30,10 +30,10 @@ NAS_REGISTER_GATING(
     .summary =
         "o sigmoid(W x + b) before the output projection, b starts at 2 (Qiu et al. 2025, "
         "arXiv:2505.06708)",
-    .parameters = [](const AttentionShape& shape) { return shape.width * (shape.width + 1); },
+    .parameters = [](const AttentionShape& shape) { return shape.inner() * (shape.width + 1); },
     .flops =
         [](const AttentionShape& shape) {
-          return static_cast<double>(shape.context * shape.width) *
+          return static_cast<double>(shape.context * shape.inner()) *
                  static_cast<double>(2 * shape.width + 3);
         });
 

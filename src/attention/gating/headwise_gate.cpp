@@ -38,7 +38,7 @@ NAS_REGISTER_GATING(
     .flops =
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.context) *
-                 static_cast<double>(shape.heads * (2 * shape.width + 2) + shape.width);
+                 static_cast<double>(shape.heads * (2 * shape.width + 2) + shape.inner());
         });
 
 }  // namespace

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "nn/attention.hpp"
@@ -8,7 +10,10 @@ namespace nas::nn {
 namespace {
 
 /// Rotary position embedding, by halves: entries m and m + R/2 of the first R = fraction d of a head
-/// turn by t base^(-2m/R) at place t = 0, 1, ..., so that a score depends on the distance alone.
+/// turn by t f_m, f_m = base^(-2m/R), at place t = 0, 1, ..., so that a score depends on the distance alone.
+/// With rope_factor a, f_m is divided by a; with rope_original L_0 only where turns are fewer in L_0 tokens than
+/// n = L_0 f_m / 2 pi = low, from n = high on not, and between them f_m (s + (1 - s) / a), s = (n - low) / (high - low)
+/// (Llama Team 2024, arXiv:2407.21783, section 3.4.1).
 ///
 /// Only sums and products of elements, so that results do not depend on the array.
 /// @see Su et al. (2021), arXiv:2104.09864, equation 34, there with neighbouring entries in place of
@@ -19,7 +24,21 @@ class Rope final : public Position {
       : half_(std::llround(context.shape.sizes.real("rope_fraction") *
                            static_cast<double>(context.shape.head_width())) /
               2),
-        base_(context.shape.sizes.real("rope_base")) {}
+        frequencies_(static_cast<std::size_t>(half_)) {
+    const auto& sizes = context.shape.sizes;
+    const double factor = sizes.real("rope_factor");
+    const double low = sizes.real("rope_low"), high = sizes.real("rope_high");
+    const auto original = static_cast<double>(sizes.integer("rope_original"));
+    for (std::int64_t m = 0; m < half_; ++m) {
+      auto& frequency = frequencies_[static_cast<std::size_t>(m)];
+      frequency =
+          std::pow(sizes.real("rope_base"), -static_cast<double>(m) / static_cast<double>(half_));
+      if (factor == 1.0) continue;
+      const double turns = original * frequency / (2.0 * std::numbers::pi);
+      const double kept = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+      frequency *= original > 0.0 ? kept + (1.0 - kept) / factor : 1.0 / factor;
+    }
+  }
 
   bool maps() const override { return true; }
 
@@ -49,8 +68,7 @@ class Rope final : public Position {
     std::vector<double> cosines, sines;
     for (std::int64_t t = 0; t < tokens; ++t) {
       for (std::int64_t m = 0; m < half_; ++m) {
-        const double angle = static_cast<double>(t) *
-                             std::pow(base_, -static_cast<double>(m) / static_cast<double>(half_));
+        const double angle = static_cast<double>(t) * frequencies_[static_cast<std::size_t>(m)];
         cosines.push_back(std::cos(angle));
         sines.push_back(std::sin(angle));
       }
@@ -64,7 +82,7 @@ class Rope final : public Position {
   }
 
   std::int64_t half_;  // R/2
-  double base_;
+  std::vector<double> frequencies_;
   mutable torch::Tensor cosines_, sines_;  // of the last device and type
 };
 
@@ -77,7 +95,7 @@ NAS_REGISTER_POSITION(
     .flops =
         [](const AttentionShape& shape) {
           return 3.0 * shape.sizes.real("rope_fraction") *
-                 static_cast<double>(shape.context * (shape.width + shape.key_width()));
+                 static_cast<double>(shape.context * (shape.inner() + shape.key_width()));
         },
     .fused = true);
 

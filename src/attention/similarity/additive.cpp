@@ -123,7 +123,7 @@ NAS_REGISTER_SIMILARITY(
     .flops =
         [](const AttentionShape& shape) {
           // All pairs, as for every similarity; what the blocks leave out depends on the batch.
-          return 4.0 * static_cast<double>(shape.width) *
+          return 4.0 * static_cast<double>(shape.inner()) *
                  (static_cast<double>(shape.context * shape.head_width()) + shape.pairs());
         },
     .batch_invariant = true);

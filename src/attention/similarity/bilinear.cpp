@@ -33,10 +33,10 @@ class Bilinear final : public Similarity {
 NAS_REGISTER_SIMILARITY(
     Bilinear, .key = "bilinear",
     .summary = "s = q' W_h k, one matrix a head (Luong et al. 2015, arXiv:1508.04025, 'general')",
-    .parameters = [](const AttentionShape& shape) { return shape.width * shape.head_width(); },
+    .parameters = [](const AttentionShape& shape) { return shape.inner() * shape.head_width(); },
     .flops =
         [](const AttentionShape& shape) {
-          return 2.0 * static_cast<double>(shape.width) *
+          return 2.0 * static_cast<double>(shape.inner()) *
                  (static_cast<double>(shape.context * shape.head_width()) + shape.pairs());
         },
     .batch_invariant = true);

@@ -28,8 +28,8 @@ NAS_REGISTER_SIMILARITY(
     .voids = {"qk_norm"},
     .flops =
         [](const AttentionShape& shape) {
-          return 2.0 * shape.pairs() * static_cast<double>(shape.width) +
-                 3.0 * static_cast<double>(shape.context * (shape.width + shape.key_width()));
+          return 2.0 * shape.pairs() * static_cast<double>(shape.inner()) +
+                 3.0 * static_cast<double>(shape.context * (shape.inner() + shape.key_width()));
         },
     .batch_invariant = true);
 

@@ -17,7 +17,7 @@ NAS_REGISTER_SIMILARITY(
     Dot, .key = "dot", .summary = "s = q.k (Vaswani et al. 2017, arXiv:1706.03762)",
     .flops =
         [](const AttentionShape& shape) {
-          return 2.0 * shape.pairs() * static_cast<double>(shape.width);
+          return 2.0 * shape.pairs() * static_cast<double>(shape.inner());
         },
     .batch_invariant = true);
 

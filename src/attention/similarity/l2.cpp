@@ -22,7 +22,7 @@ NAS_REGISTER_SIMILARITY(
     L2, .key = "l2", .summary = "s = -|q - k|^2 / 2: the nearest key",
     .flops =
         [](const AttentionShape& shape) {
-          return shape.pairs() * static_cast<double>(2 * shape.width + shape.heads) +
+          return shape.pairs() * static_cast<double>(2 * shape.inner() + shape.heads) +
                  2.0 * static_cast<double>(shape.context * shape.key_width());
         },
     .batch_invariant = true);

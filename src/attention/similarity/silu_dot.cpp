@@ -18,7 +18,7 @@ NAS_REGISTER_SIMILARITY(
     .summary = "s = c sigmoid(c), c = q.k: the paper's 'multiplicative'; at least -0.28",
     .flops =
         [](const AttentionShape& shape) {
-          return 2.0 * shape.pairs() * static_cast<double>(shape.width + shape.heads);
+          return 2.0 * shape.pairs() * static_cast<double>(shape.inner() + shape.heads);
         },
     .batch_invariant = true);
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/format.hpp"
 #include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
 
@@ -18,10 +19,11 @@ double real(std::int64_t number) { return static_cast<double>(number); }
 /// Projections of attention, and what is kept of keys and values.
 MixerCosts attention_projections(const Mechanism& layer, const AttentionShape& shape) {
   const auto width = shape.width;
+  const auto inner = shape.inner();
   const auto keys = shape.key_width();
   const auto d = shape.head_width();
   const double tokens = real(shape.context);
-  const double square = real(width) * real(width);
+  const double square = real(width) * real(inner);
   if (layer.integer("kv_rank") > 0) {
     // Multi-head latent attention (DeepSeek-AI 2024, arXiv:2405.04434): no biases of keys, values.
     const auto rank = layer.integer("kv_rank");
@@ -39,31 +41,31 @@ MixerCosts attention_projections(const Mechanism& layer, const AttentionShape& s
     return costs;
   }
   if (layer.word("pattern") == "lsh") {  // keys are unit queries, hashed in rounds
-    return {.parameters = 3 * width * width + num_biases(layer, 2 * width, width),
+    return {.parameters = 3 * width * inner + num_biases(layer, 2 * inner, width),
             .flops = tokens *
                      (6.0 * square +
-                      real(width) * real(layer.integer("rounds")) * real(layer.integer("buckets")) +
-                      3.0 * real(width)),
-            .state_bytes = 2 * kFloat * width * shape.kept()};
+                      real(inner) * real(layer.integer("rounds")) * real(layer.integer("buckets")) +
+                      3.0 * real(inner)),
+            .state_bytes = 2 * kFloat * inner * shape.kept()};
   }
-  MixerCosts costs{.parameters = 2 * width * width + 2 * width * keys +
-                                 num_biases(layer, width + 2 * keys, width),
+  MixerCosts costs{.parameters = 2 * width * inner + 2 * width * keys +
+                                 num_biases(layer, inner + 2 * keys, width),
                    .flops = 4.0 * tokens * (square + real(width) * real(keys)),
                    .state_bytes = 2 * kFloat * keys * shape.kept()};
-  add_convolution(layer.integer("conv"), width + 2 * keys, shape.context, costs);
+  add_convolution(layer.integer("conv"), inner + 2 * keys, shape.context, costs);
   return costs;
 }
 
 MixerCosts attention_costs(const Mechanism& layer, const AttentionShape& shape) {
   auto costs = attention_projections(layer, shape);
-  costs.flops += 2.0 * shape.pairs() * real(shape.width);  // weights times values
-  if (layer.word("maps") == "difference") {                // Ye et al. (2024), arXiv:2410.05258
+  const double inner = real(shape.inner());
+  costs.flops += 2.0 * shape.pairs() * inner;  // weights times values
+  if (layer.word("maps") == "difference") {    // Ye et al. (2024), arXiv:2410.05258
     costs.parameters += 3 * shape.head_width();
-    costs.flops +=
-        2.0 * shape.pairs() * real(shape.heads) + 4.0 * real(shape.context) * real(shape.width);
+    costs.flops += 2.0 * shape.pairs() * real(shape.heads) + 4.0 * real(shape.context) * inner;
   }
   if (layer.integer("value_exclusion") == 1) {
-    costs.flops += real(shape.context) * (6.0 * real(shape.width) + 2.0 * real(shape.heads));
+    costs.flops += real(shape.context) * (6.0 * inner + 2.0 * real(shape.heads));
   }
   if (layer.integer("soft_cap") > 0) costs.flops += 3.0 * shape.scores();
   if (layer.integer("value_embedding") == 1) {
@@ -86,8 +88,12 @@ void rules_of_scores(LayerRules& rules) {
     rules.clear({"similarity", "qk_norm", "kv_heads", "kv_rank", "maps", "conv", "position"});
   }
   if (layer.integer("kv_rank") > 0) {
-    rules.clear({"kv_heads", "conv", "qk_norm", "maps", "rope_fraction", "value_embedding"});
+    rules.clear(
+        {"kv_heads", "head_width", "conv", "qk_norm", "maps", "rope_fraction", "value_embedding"});
   }
+  // Wavelengths are scaled by 1, or all alike.
+  if (layer.real("rope_factor") == 1.0) rules.clear({"rope_original"});
+  if (layer.integer("rope_original") == 0) rules.clear({"rope_low", "rope_high"});
   if (layer.word("maps") == "difference") {
     rules.clear({"head_norm"});
     if (layer.word("position") == "cope" || layer.word("position") == "path")
@@ -113,14 +119,19 @@ void apply_rules(LayerRules& rules) {
   auto& layer = rules.layer();
   if (shows_all(layer, rules.architecture().context)) rules.set_default_by_sizes("pattern");
   if (layer.integer("kv_heads") == rules.heads()) layer.set("kv_heads", 0);
+  if (layer.integer("head_width") * rules.heads() == rules.architecture().width)
+    layer.set("head_width", 0);
 }
 
 void require_valid(const Architecture& architecture, const Mechanism& layer) {
   const auto shown = [](std::int64_t number) { return std::to_string(number); };
-  const auto heads = require_heads(architecture, layer);
-  const auto d = architecture.width / heads;
+  const auto shape = attention_shape(architecture, layer);
+  const auto heads = shape.of_head > 0 ? shape.heads : require_heads(architecture, layer);
+  const auto d = shape.head_width();
   require(layer.integer("kv_heads") == 0 || heads % layer.integer("kv_heads") == 0, "kv_heads",
           shown(layer.integer("kv_heads")), "divide heads = " + shown(heads));
+  require(layer.integer("value_embedding") == 0 || shape.key_width() <= shape.width, "head_width",
+          shown(d), "leave the values within the D entries of value embeddings");
   require(layer.word("maps") != "difference" || d % 2 == 0, "maps", layer.word("maps"),
           "have heads of even width, not " + shown(d));
   if (layer.word("position") == "rope") {
@@ -128,6 +139,9 @@ void require_valid(const Architecture& architecture, const Mechanism& layer) {
     require_rotatable(layer, halves ? d / 2 : d,
                       layer.integer("kv_rank") > 0 ? 1.0 : layer.real("rope_fraction"));
   }
+  require(layer.real("rope_low") < layer.real("rope_high"), "rope_high",
+          shortest(layer.real("rope_high")),
+          "be greater than rope_low = " + shortest(layer.real("rope_low")));
   require(layer.word("position") != "t5" ||
               layer.integer("t5_distance") > layer.integer("t5_buckets") / 2,
           "t5_distance", shown(layer.integer("t5_distance")),
@@ -152,20 +166,22 @@ void set_sight(const Mechanism& layer, AttentionShape& shape) {
 /// Queries, keys, values and outputs.
 double least_values(const Architecture& architecture, const Mechanism& layer) {
   if (layer.integer("kv_rank") > 0 || layer.word("pattern") == "lsh") return 0.0;
-  const double width = real(architecture.width);
-  const auto heads = layer.integer("heads") > 0 ? layer.integer("heads") : architecture.heads;
+  const double heads =
+      real(layer.integer("heads") > 0 ? layer.integer("heads") : architecture.heads);
+  const double inner = layer.integer("head_width") > 0 ? heads * real(layer.integer("head_width"))
+                                                       : real(architecture.width);
   const double keys =
-      layer.integer("kv_heads") > 0 ? width * real(layer.integer("kv_heads")) / real(heads) : width;
-  return 2.0 * (width + keys);
+      layer.integer("kv_heads") > 0 ? inner * real(layer.integer("kv_heads")) / heads : inner;
+  return 2.0 * (inner + keys);
 }
 
 std::string shape_key(const Mechanism& layer) {
   // Beside pattern lsh there is no projection of keys.
   auto key = layer.word("maps") + (layer.word("pattern") == "lsh" ? "|lsh|" : "|");
   for (const auto size :
-       {layer.integer("heads"), layer.integer("kv_heads"), layer.integer("kv_rank"),
-        layer.integer("conv"), layer.integer("value_exclusion"), layer.integer("soft_cap"),
-        layer.integer("smear"), layer.integer("value_embedding")}) {
+       {layer.integer("heads"), layer.integer("kv_heads"), layer.integer("head_width"),
+        layer.integer("kv_rank"), layer.integer("conv"), layer.integer("value_exclusion"),
+        layer.integer("soft_cap"), layer.integer("smear"), layer.integer("value_embedding")}) {
     key += std::to_string(size) + "|";
   }
   const auto forms = fused_forms(layer);
@@ -183,7 +199,9 @@ void shrink(Mechanism& layer, std::int64_t heads, std::int64_t small_width,
   }
   if (layer.word("position") != "rope") return;
   const auto width =
-      small_width / (layer.integer("heads") > 0 ? layer.integer("heads") : small_heads);
+      layer.integer("head_width") > 0
+          ? layer.integer("head_width")
+          : small_width / (layer.integer("heads") > 0 ? layer.integer("heads") : small_heads);
   const auto pairs = std::round(layer.real("rope_fraction") * real(width) / 2.0);
   layer.set("rope_fraction", 2.0 * std::max(pairs, 1.0) / real(width));
 }
@@ -208,13 +226,20 @@ std::vector<Slot> sizes() {
   auto classes = integer("t5_buckets", "classes of distances", 32, 2, 8);
   classes.allows = is_even;
   classes.allowed = "an even number in [2, 65536]";
-  const Slot base{
-      .name = "rope_base", .default_value = 10000.0, .help = "base of the wavelengths", .min = 1.0};
   const Slot fraction{.name = "rope_fraction",
                       .default_value = 1.0,
                       .help = "share of a head's entries that are rotated",
                       .max = 1.0};
+  const auto number = [](std::string name, std::string help, double standard, double least) {
+    return Slot{
+        .name = std::move(name), .default_value = standard, .help = std::move(help), .min = least};
+  };
+  Slot epsilon =
+      number("qk_eps", "what the norm of queries and keys adds to the mean square", 1e-5, 1e-15);
+  epsilon.max = 1.0;
   return {
+      integer("head_width", "width of a head; 0: D / heads", 0, 0, 6),
+      of_options("qk_norm", {"rms"}, epsilon),
       integer("kv_rank", "width of a latent that keys and values come from; 0: none", 0, 0, 4),
       pattern({"window"}, integer("window", "newest keys that a query sees, its own included", 64,
                                   1, 5, kUnbounded)),
@@ -225,8 +250,15 @@ std::vector<Slot> sizes() {
       pattern({"bigbird"}, integer("random", "random blocks", 1, 0, 1)),
       pattern({"lsh"}, buckets),
       pattern({"lsh"}, integer("rounds", "hashes of a key", 1, 1, 2)),
-      position("rope", base),
+      position("rope", number("rope_base", "base of the wavelengths", 10000.0, 1.0)),
       position("rope", fraction),
+      position("rope", number("rope_factor", "by which wavelengths are longer", 1.0, 1.0)),
+      position("rope", integer("rope_original",
+                               "L_0, tokens beside which: those above L_0 / rope_low alone, "
+                               "and a part of it down to L_0 / rope_high; 0: all",
+                               0, 0, 0, kUnbounded)),
+      position("rope", number("rope_low", "of rope_original", 1.0, 0.0)),
+      position("rope", number("rope_high", "of rope_original", 4.0, 0.0)),
       position("t5", classes),
       position("t5", integer("t5_distance", "from which all are in the last class", 128, 1, 16,
                              kUnbounded)),

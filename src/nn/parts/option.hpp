@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -18,7 +19,8 @@ namespace NAS_PUBLIC nn {
 struct LayerContext {
   AttentionShape shape;  ///< with the sizes of the option's models
   Semantics semantics = Semantics::corrected;
-  std::int64_t layer = 0;  ///< from 0
+  std::int64_t layer = 0;   ///< from 0
+  std::string_view gene{};  ///< that the option is of, where several have it
 };
 
 /// The modules behind the component registry's descriptions, by key.

@@ -134,6 +134,7 @@ class OptionMaker {
       const auto& mechanism = mechanisms_[static_cast<std::size_t>(models.front())];
       auto context = context_;
       context.shape.sizes = mechanism;
+      context.gene = *genes.begin();
       auto option =
           registry.at(key(*genes.begin(), mechanism)).make(context, scope_of(scope, models));
       options.add(std::move(models), std::move(option));

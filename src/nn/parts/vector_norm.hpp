@@ -28,12 +28,12 @@ bool register_vector_norm(Component component, const char* file) {
   auto of_keys = component;
   of_keys.gene = "qk_norm";
   of_keys.parameters = [one = component.parameters](AttentionShape shape) {
-    shape.width = shape.score_width() * shape.heads;
+    shape.of_head = shape.score_width();
     return 2 * one(shape);
   };
   of_keys.flops = [one = component.flops](const AttentionShape& shape) {
     return one(shape) *
-           (1.0 + static_cast<double>(shape.key_width()) / static_cast<double>(shape.width));
+           (1.0 + static_cast<double>(shape.key_heads()) / static_cast<double>(shape.heads));
   };
   return components().add(std::move(component)) && components().add(std::move(of_keys));
 }
