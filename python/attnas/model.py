@@ -36,24 +36,24 @@ else:  # in the folder of this file
 
 
 class FeedForward(nn.Module):
-    """gelu: W_2 gelu(W_1 x + b_1) + b_2;  relu2: W_2 max(W_1 x + b_1, 0)^2 + b_2;  swiglu: W_2
-    (silu(W_g x) * W_1 x). Dropout before W_2."""
+    """gelu: W_2 gelu(W_1 x + b_1) + b_2, gelu_tanh by its tanh form;  relu2: W_2 max(W_1 x + b_1,
+    0)^2 + b_2;  swiglu: W_2 (silu(W_g x) * W_1 x), swiglu_bias with biases. Dropout before W_2."""
 
-    KINDS = ("gelu", "relu2", "swiglu")
+    KINDS = ("gelu", "gelu_tanh", "relu2", "swiglu", "swiglu_bias")
 
     def __init__(self, kind, width, hidden, dropout):
         super().__init__()
         require_known("ffn", kind, self.KINDS)
         self.kind, self.dropout = kind, nn.Dropout(dropout)
         bias = kind != "swiglu"
-        if kind == "swiglu":
+        if kind.startswith("swiglu"):
             self.gate = linear(width, hidden, bias)
         self.expand, self.contract = linear(width, hidden, bias), linear(hidden, width, bias)
 
     def forward(self, x):
         hidden = self.expand(x)
-        if self.kind == "gelu":
-            hidden = F.gelu(hidden)
+        if self.kind.startswith("gelu"):
+            hidden = F.gelu(hidden, approximate="tanh" if self.kind == "gelu_tanh" else "none")
         elif self.kind == "relu2":
             hidden = hidden.relu().square()
         else:
@@ -81,7 +81,15 @@ class GatedConvolution(nn.Module):
 
 NORMS = {"layer": nn.LayerNorm, "rms": RmsNorm}
 NORM_PLACES = ("pre", "post", "sandwich")
-BLOCKS = ("sequential", "parallel")
+
+
+def norm_of(model):
+    epsilon = model.get("norm_eps", 1e-5)
+    require_in_range("norm_eps", epsilon, 1e-15, 1)
+    return NORMS[model["norm"]](model["width"], epsilon)
+
+
+BLOCKS = ("sequential", "parallel", "parallel_norms")
 # What mixes positions, by the part of a block that it is.
 MIXERS = {"attn": "attention", "recurrent": "recurrent", "conv": "conv", "none": None}
 
@@ -93,7 +101,7 @@ class Block(nn.Module):
         pre       h + M(n_1 h), then h + F(n_2 h)
         post      n_1(h + M h), then n_2(h + F h)
         sandwich  h + n_2 M(n_1 h), then h + n_4 F(n_3 h)
-        parallel  h + M(n h) + F(n h), wherever norms have their place
+        parallel  h + M(n h) + F(n h), wherever norms have their place; parallel_norms: n_1, n_2
     """
 
     def __init__(self, model, genes, semantics, layer):
@@ -103,7 +111,7 @@ class Block(nn.Module):
         require_known("mixer", mixer, MIXERS)
         require_known("norm_place", model["norm_place"], NORM_PLACES)
         require_known("block", model["block"], BLOCKS)
-        self.parallel, self.place = model["block"] == "parallel", model["norm_place"]
+        self.block, self.place = model["block"], model["norm_place"]
         width = model["width"]
         self.parts = []
         self.mixer = MIXERS[mixer]
@@ -120,14 +128,13 @@ class Block(nn.Module):
             self.feed_forward = FeedForward(ffn, width, hidden, model["dropout"])
             self.parts.append("feed_forward")
         self.dropout = nn.Dropout(model["dropout"])
-        norm = NORMS[model["norm"]]
-        if self.parallel:
-            self.norm = norm(width)
+        if self.block == "parallel":
+            self.norm = norm_of(model)
         else:
             for part in self.parts:
-                setattr(self, part + "_norm", norm(width))
-                if self.place == "sandwich":
-                    setattr(self, part + "_norm_out", norm(width))
+                setattr(self, part + "_norm", norm_of(model))
+                if self.place == "sandwich" and self.block == "sequential":
+                    setattr(self, part + "_norm_out", norm_of(model))
 
     def increment(self, part, x, stream, values):
         if part == "attention":
@@ -135,9 +142,11 @@ class Block(nn.Module):
         return self.feed_forward(x) if part == "feed_forward" else getattr(self, part)(x, stream)
 
     def forward(self, stream, values=None):
-        if self.parallel:
-            x = self.norm(stream)
-            increments = [self.increment(part, x, stream, values) for part in self.parts]
+        if self.block != "sequential":
+            x = self.norm(stream) if self.block == "parallel" else None
+            increments = [
+                self.increment(part, getattr(self, part + "_norm")(stream) if x is None else x,
+                               stream, values) for part in self.parts]
             if "feed_forward" in self.parts:
                 increments[-1] = self.dropout(increments[-1])
             return stream + sum(increments)
@@ -187,8 +196,8 @@ class Transformer(nn.Module):
         self.dropout = nn.Dropout(model["dropout"])
         self.layers = nn.ModuleList(
             Block(model, genes, semantics, layer) for layer, genes in enumerate(config["layers"]))
-        ends_normalised = model["block"] == "parallel" or model["norm_place"] != "post"
-        self.final_norm = NORMS[model["norm"]](model["width"]) if ends_normalised else nn.Identity()
+        ends_normalised = model["block"] != "sequential" or model["norm_place"] != "post"
+        self.final_norm = norm_of(model) if ends_normalised else nn.Identity()
         self.head = None if model["tied"] else linear(model["width"], model["vocabulary"],
                                                       bias=False)
         # residual outputs, so that the stream begins at one scale at any depth
@@ -349,7 +358,11 @@ def least_parameters(config):
         config["model"]["vocabulary"] +
         (config["model"]["context"] if config["model"]["position_embedding"] == "learned" else 0))
     for layer in config["layers"]:
-        count += width * width * {"none": 0, "conv": 4}.get(layer["mixer"], 2)
+        inner = width
+        if layer.get("head_width"):
+            inner = integer("heads", layer["heads"], 1, 1e6) * integer(
+                "head_width", layer["head_width"], 1, 65536)
+        count += width * inner * {"none": 0, "conv": 4}.get(layer["mixer"], 2)
         count += 2 * width * layer["hidden"] * (layer["ffn"] != "none")
     return count
 

@@ -1,7 +1,7 @@
 """Attention of any mechanism that attnas searches, and what other layers of model.py, which is
 beside it, are made of, too.
 
-Letters: B batch, T tokens, D width, H heads, G heads of keys and values, d = D / H, L context;
+Letters: B batch, T tokens, D width, H heads of width d, G heads of keys and values, L context;
 scores s_ij of query i and key j.
 """
 
@@ -34,7 +34,6 @@ def products(q, k):
 
 
 def additive(layer, q, k):
-    """W_q beside W_k in one matrix"""
     if not isinstance(layer.attn_fc, nn.Linear):
         raise ValueError("attn_fc is wrapped, must be nn.Linear: its halves are read apart")
     w_q, w_k = layer.attn_fc.weight.chunk(2, dim=1)
@@ -177,8 +176,7 @@ def softmax_of_largest(scores, visible, counts):
 NORMALIZATIONS = {
     "softmax": softmax,
     # e^s / (1 + sum e^s): one more key of score 0, whose weight is dropped
-    "softmax1": lambda layer, scores, visible: F.pad(hide(scores, visible),
-                                                     (0, 1)).softmax(-1)[..., :-1],
+    "softmax1": lambda _, scores, seen: F.pad(hide(scores, seen), (0, 1)).softmax(-1)[..., :-1],
     "sink": sink,
     # sigmoid(s - log n), n visible keys
     "sigmoid_attn": lambda layer, scores, visible: (scores - visible.sum(-1, keepdim=True).to(
@@ -188,8 +186,8 @@ NORMALIZATIONS = {
     # max(s, 0) / (sum max(s, 0) + 1e-8)
     "relu_norm": lambda layer, scores, visible: divided_by_sum(scores.relu(), visible),
     # max(s, 0) / n, n visible keys
-    "relu_n": lambda layer, scores, visible: scores.relu().masked_fill(~visible, 0.0) /
-              visible.sum(-1, keepdim=True),
+    "relu_n": lambda _, scores, visible:
+              scores.relu().masked_fill(~visible, 0.0) / visible.sum(-1, keepdim=True),
     "sparsemax": sparsemax,
     "entmax15": entmax15,
     "stick_breaking": stick_breaking,
@@ -206,15 +204,27 @@ NORMALIZATIONS = {
 # Positions: rope maps queries and keys, the others give what is added to the score of a key n = 0,
 # 1, ... tokens back, (H, S).
 
-def rotated(vectors, base, half, start):
-    """Entries m and m + R/2 of the first R turn by t base^(-2m/R). vectors: (B, heads, T, d) from t
-    = start on; half: R/2.
-    """
+def rotated(vectors, rope, start):
+    """Entries m and m + R/2 of the first R turn by t f_m, f_m = base^(-2m/R) / factor; beside
+    original tokens fully below `low` turns in them, not above `high` (Llama 3). vectors: (B, heads,
+    T, d) from t = start on."""
+    half, base, factor, original, low, high = rope
     places = start + torch.arange(vectors.shape[-2], dtype=torch.double).unsqueeze(1)
-    angles = places * torch.pow(base, -torch.arange(half, dtype=torch.double) / max(half, 1))
+    f = torch.pow(base, -torch.arange(half, dtype=torch.double) / max(half, 1))
+    kept = ((original * f / (2 * math.pi) - low) / (high - low)).clamp(0, 1) if original else 0.0
+    angles = places * (f * (kept + (1 - kept) / factor))
     cosines, sines = angles.cos().to(vectors), angles.sin().to(vectors)
     first, second, rest = vectors[..., :half], vectors[..., half:2 * half], vectors[..., 2 * half:]
     return torch.cat([first * cosines - second * sines, second * cosines + first * sines, rest], -1)
+
+
+def rope_of(head_width, fraction, *sizes):
+    """What rotated() takes, of a layer's genes."""
+    for name, value, least in zip(("base", "factor", "original", "low", "high"), sizes,
+                                  (1, 1, 0, 0, sizes[3])):
+        require_in_range("rope_" + name, value, least, 2**53)
+    require_in_range("rope_fraction", fraction, 0, 1)
+    return (math.floor(fraction * head_width + 0.5) // 2, *sizes)
 
 
 def alibi_slopes(heads):
@@ -367,7 +377,7 @@ GATES = {
 }
 DECAYS = ("none", "scalar")
 NORMS_OF_HEADS = ("none", "rms")
-BIASES = ("bias", "no_bias", "none")
+BIASES = ("bias", "no_bias", "none", "qkv")
 
 
 def require_known(name, value, known):
@@ -389,15 +399,15 @@ def integer(name, value, least, most):
 
 
 class RmsNorm(nn.Module):
-    """x / sqrt(mean x^2 + 1e-5) g"""
+    """x / sqrt(mean x^2 + eps) g"""
 
-    def __init__(self, width):
+    def __init__(self, width, epsilon=1e-5):
         super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
+        self.epsilon, self.weight = epsilon, nn.Parameter(torch.ones(width))
 
     def forward(self, x):
         y = wide(x)
-        return (y * (y.square().mean(-1, keepdim=True) + 1e-5).rsqrt()).to(x) * self.weight
+        return (y * (y.square().mean(-1, keepdim=True) + self.epsilon).rsqrt()).to(x) * self.weight
 
 
 class ShortConvolution(nn.Module):
@@ -424,8 +434,7 @@ def linear(inputs, outputs, bias=True, start=0.0, deviation=0.02):
 
 
 def of_unit_length(u):
-    y = wide(u)
-    return (y * (y.square().sum(-1, keepdim=True) + 1e-6).rsqrt()).to(u)
+    return (wide(u) * (wide(u).square().sum(-1, keepdim=True) + 1e-6).rsqrt()).to(u)
 
 
 def so_far(state, name, new, keep=None):
@@ -471,18 +480,17 @@ class Attention(nn.Module):
 
     Beside pattern lsh k = q / |q|. The genes of a layer in config.json are its arguments.
 
-    @param context    L, the longest sequence: initial values and the temperature of similarity
-        cosine depend on it.
-    @param semantics  published: initial values as in the published code; formulas follow from the
-        genes alone.
+    @param context    L, of which initial values and the temperature of similarity cosine depend.
+    @param semantics  published: initial values as in that code; formulas follow from genes alone.
     @param layer      its number from 0, by which patterns bigbird and lsh draw what they need.
     """
 
     def __init__(self, width, heads, context, similarity="dot", normalization="softmax",
                  gating="none", temperature="fixed", bias="bias", attention_dropout=0.0, kv_heads=0,
-                 qk_norm="none", pattern="full", window=64, globals=0, stride=16, pattern_block=16,
-                 random=1, buckets=4, rounds=1, position="none", rope_base=10000.0,
-                 rope_fraction=1.0, t5_buckets=32, t5_distance=128, decay="none", conv=0,
+                 head_width=0, qk_norm="none", qk_eps=1e-5, pattern="full", window=64, globals=0,
+                 stride=16, pattern_block=16, random=1, buckets=4, rounds=1, position="none",
+                 rope_base=10000.0, rope_fraction=1.0, rope_factor=1.0, rope_original=0,
+                 rope_low=1.0, rope_high=4.0, t5_buckets=32, t5_distance=128, decay="none", conv=0,
                  head_norm="none", value_exclusion=0, soft_cap=0, smear=0, value_embedding=0,
                  semantics="corrected", layer=0):
         super().__init__()
@@ -494,16 +502,16 @@ class Attention(nn.Module):
                 ("decay", decay, DECAYS), ("head_norm", head_norm, NORMS_OF_HEADS)):
             require_known(name, value, known)
         width, context = integer("width", width, 1, 1e6), integer("context", context, 0, 1e9)
-        heads, kv_heads = integer("heads", heads, 1, width), integer("kv_heads", kv_heads, 0, width)
+        heads, kv_heads = integer("heads", heads, 1, 1e6), integer("kv_heads", kv_heads, 0, 1e6)
+        head_width = integer("head_width", head_width, 0, 65536)
         window, globals = integer("window", window, 1, 2**53), integer("globals", globals, 0, 2**53)
         t5_buckets = integer("t5_buckets", t5_buckets, 2, 65536)
         t5_distance = integer("t5_distance", t5_distance, 1, 2**53)
         conv, self.soft_cap = integer("conv", conv, 0, 8), integer("soft_cap", soft_cap, 0, 65536)
         self.excludes_values = integer("value_exclusion", value_exclusion, 0, 1) == 1
         require_in_range("attention_dropout", attention_dropout, 0, 1)
-        require_in_range("rope_base", rope_base, 1, 2**53)
-        require_in_range("rope_fraction", rope_fraction, 0, 1)
-        if width % heads or heads % (kv_heads or heads):
+        require_in_range("qk_eps", qk_eps, 1e-15, 1)
+        if (0 if head_width else width) % heads or heads % (kv_heads or heads):
             raise ValueError(f"heads = {heads}, must divide the width {width}, and be a multiple "
                              f"of kv_heads = {kv_heads}")
         if position == "t5" and (t5_buckets % 2 or t5_distance <= t5_buckets // 2):
@@ -513,21 +521,19 @@ class Attention(nn.Module):
                                  (similarity, qk_norm, position) != ("dot", "none", "none")):
             raise ValueError("pattern = lsh, must have kv_heads = 0, conv = 0, similarity = dot, "
                              "qk_norm = none, position = none")
-        self.heads, self.key_heads, self.head_width = heads, kv_heads or heads, width // heads
+        self.heads, self.key_heads, d = heads, kv_heads or heads, head_width or width // heads
         self.similarity, self.normalization, self.gating = similarity, normalization, gating
         self.temperature_kind, self.pattern, self.position = temperature, pattern, position
-        self.attention_dropout = attention_dropout
-        self.window, self.globals = window, globals
-        self.rope_base = rope_base
-        self.rope_half = math.floor(rope_fraction * self.head_width + 0.5) // 2
-        self.start_temperature = start_temperature(similarity, self.head_width, context)
-
-        d, of_keys = self.head_width, self.key_heads * self.head_width
-        self.q_proj = linear(width, width, bias == "bias")
+        self.attention_dropout, self.window, self.globals = attention_dropout, window, globals
+        self.head_width, self.start_temperature = d, start_temperature(similarity, d, context)
+        self.rope = rope_of(d, rope_fraction, rope_base, rope_factor, rope_original, rope_low,
+                            rope_high)
+        inner, of_keys, biased = heads * d, self.key_heads * d, bias in ("bias", "qkv")
+        self.q_proj = linear(width, inner, biased)
         if pattern != "lsh":
-            self.k_proj = linear(width, of_keys, bias == "bias")
-        self.v_proj = linear(width, of_keys, bias == "bias")
-        self.out_proj = linear(width, width, bias != "none")
+            self.k_proj = linear(width, of_keys, biased)
+        self.v_proj = linear(width, of_keys, biased)
+        self.out_proj = linear(inner, width, bias in ("bias", "no_bias"))
         published = semantics == "published"
         self.make_similarity(published)
         self.make_pattern(layer, context, stride, pattern_block, random, buckets, rounds)
@@ -540,12 +546,12 @@ class Attention(nn.Module):
             self.sink = nn.Parameter(torch.zeros(heads))
         self.make_gate(gating, width, published)
         self.make_temperature(temperature, width, context)
-        if conv > 0:
-            self.q_conv, self.k_conv, self.v_conv = (ShortConvolution(channels, conv)
-                                                     for channels in (width, of_keys, of_keys))
         self.convolves = conv > 0
-        self.q_norm, self.k_norm, self.head_norm = (RmsNorm(d) if kind == "rms" else nn.Identity()
-                                                    for kind in (qk_norm, qk_norm, head_norm))
+        for name, channels in zip("qkv" if self.convolves else "", (inner, of_keys, of_keys)):
+            setattr(self, name + "_conv", ShortConvolution(channels, conv))
+        self.q_norm, self.k_norm, self.head_norm = (
+            RmsNorm(d, epsilon) if kind == "rms" else nn.Identity() for kind, epsilon in (
+                (qk_norm, qk_eps), (qk_norm, qk_eps), (head_norm, 1e-5)))
         if position == "t5":
             self.make_distances(t5_buckets, t5_distance)
         self.forgets = decay == "scalar"
@@ -554,10 +560,9 @@ class Attention(nn.Module):
 
     def make_gate(self, gating, width, published):
         if GATES[gating] is not None:
-            start = 0.0 if published or gating == "normed_highway" else 2.0
-            start = -1.0 if gating == "highway" else start
-            setattr(self, GATES[gating],
-                    linear(width, self.heads if gating == "headwise_gate" else width, start=start))
+            start = {"normed_highway": 0.0, "highway": -1.0}.get(gating, 0.0 if published else 2.0)
+            out = {"headwise_gate": self.heads, "elementwise_gate": self.heads * self.head_width}
+            setattr(self, GATES[gating], linear(width, out.get(gating, width), start=start))
 
     def make_similarity(self, published):
         d = self.head_width
@@ -662,8 +667,7 @@ class Attention(nn.Module):
         """
         for option in (self.temperature_kind, self.normalization):
             if state is not None and option in ("sequence_mean", "topk_quarter"):
-                raise ValueError(f"{option} depends on the whole sequence: there is no state to "
-                                 f"go on from")
+                raise ValueError(f"{option} reads the whole sequence: there is no state of it")
         start = state["k"].shape[-2] if state else 0
         if self.smears:
             x = self.smear(x, state)
@@ -673,19 +677,17 @@ class Attention(nn.Module):
         hashes = self.pattern == "lsh"
         q, k, v = self.q_proj(x), None if hashes else self.k_proj(x), self.v_proj(x)
         if self.convolves:
-            q, k, v = (self.convolved(name, z, state)
-                       for name, z in (("q_conv", q), ("k_conv", k), ("v_conv", v)))
+            q, k, v = (self.convolved(n + "_conv", z, state) for n, z in zip("qkv", (q, k, v)))
         q, v = self.by_head(q, self.heads), self.by_head(v, self.key_heads)
         if self.value_shares is not None:
             if values is None:
-                raise ValueError("values = None, must be rows of the tokens in a table: the layer "
-                                 "has value embeddings")
+                raise ValueError("values = None, must be the tokens' rows in a table of values")
             rows = self.by_head(values[..., :self.key_heads * self.head_width], self.key_heads)
             v = v + self.value_shares.view(-1, 1, 1) * rows
         k = of_unit_length(q) if hashes else self.by_head(k, self.key_heads)
         q, k = self.q_norm(q), self.k_norm(k)
         if self.position == "rope":
-            q, k = (rotated(vectors, self.rope_base, self.rope_half, start) for vectors in (q, k))
+            q, k = (rotated(vectors, self.rope, start) for vectors in (q, k))
         k, v = so_far(state, "k", k), so_far(state, "v", v)
         k, v = self.for_each_query_head(k), self.for_each_query_head(v)
 
@@ -694,12 +696,10 @@ class Attention(nn.Module):
         visible = PATTERNS[self.pattern](self, k, distances, places)
         scores = self.scores(q, k, x, places, distances, visible, state)
         weights = NORMALIZATIONS[self.normalization](self, scores, visible).to(v)
-        weights = F.dropout(weights, self.attention_dropout, self.training)
-        of_heads = weights @ v  # (B, H, T, d)
+        of_heads = F.dropout(weights, self.attention_dropout, self.training) @ v  # (B, H, T, d)
         if self.excludes_values:
             own, mixed = wide(v[..., -x.shape[1]:, :]), wide(of_heads)
-            along = (mixed * own).sum(-1, keepdim=True)
-            along = along / (own.square().sum(-1, keepdim=True) + 1e-6)
+            along = (mixed * own).sum(-1, True) / (own.square().sum(-1, True) + 1e-6)
             of_heads = (mixed - along * own).to(of_heads)
         of_heads = self.head_norm(of_heads)
         if self.gating == "headwise_gate":

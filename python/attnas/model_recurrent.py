@@ -231,7 +231,7 @@ class Recurrent(nn.Module):
         if self.update != "add":
             q, k = of_unit_length(q), of_unit_length(k)
         if self.rotates:
-            q, k = (rotated(u, self.rope_base, self.key_width // 2,
+            q, k = (rotated(u, (self.key_width // 2, self.rope_base, 1, 0, 1, 4),
                             state.get("tokens", 0) if state else 0) for u in (q, k))
         with no_autocast(x):
             return self.mapped(q, keys=False), self.mapped(k, keys=True), v

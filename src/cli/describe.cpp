@@ -199,7 +199,7 @@ std::string offers_text(const Slot& slot) {
                                        : ">= " + shortest(slot.min);
   if (slot.is_number()) return "a number " + range + ", or a map of min, max and decimals";
   if (slot.is_integer()) return "a list of integers " + range;
-  if (slot.is_flag()) return "a list of true, false and none";
+  if (slot.is_flag()) return "a list of true, false, none and qkv";
   return "a list of " + join(options(slot));
 }
 

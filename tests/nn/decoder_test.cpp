@@ -113,6 +113,9 @@ TEST(Decoder, StepsAreThoseOfTheWholeSequenceForEveryOption) {
 
 const std::vector<std::string>& combinations() {
   static const std::vector<std::string> names{
+      "model{norm_eps=0.1,block=parallel_norms}/2*attn{head_width=6,kv_heads=2,qk_norm=rms,qk_eps="
+      "0.1,conv=2,position=rope,rope_factor=8,rope_original=9,rope_low=0.1,pattern=window,window="
+      "4}",
       "2*attn{conv=3}", "2*attn{conv=4,kv_heads=2,qk_norm=rms}", "2*attn{pattern=window,window=1}",
       "2*attn{pattern=window,window=3}", "2*attn{pattern=window,window=1,globals=3}",
       "2*attn{pattern=window,window=14,globals=2}",

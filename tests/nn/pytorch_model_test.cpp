@@ -52,9 +52,12 @@ Architecture small_model(Semantics semantics) {
 /// What to try of a gene besides its default.
 std::vector<std::string> values_of(const Slot& slot) {
   static const std::map<std::string, std::vector<std::string>> numbers{
+      {"norm_eps", {"0.01"}},
       {"attention_dropout", {"0.2"}},
       {"heads", {"4"}},
       {"kv_heads", {"1"}},
+      {"head_width", {"6"}},
+      {"qk_eps", {"0.1"}},
       {"kv_rank", {"4"}},
       {"window", {"3"}},
       {"globals", {"2"}},
@@ -65,6 +68,10 @@ std::vector<std::string> values_of(const Slot& slot) {
       {"rounds", {"2"}},
       {"rope_base", {"50"}},
       {"rope_fraction", {"0.5"}},
+      {"rope_factor", {"3"}},
+      {"rope_original", {"7"}},
+      {"rope_low", {"0.5"}},
+      {"rope_high", {"5"}},
       {"t5_buckets", {"8"}},
       {"t5_distance", {"9"}},
       {"cope_positions", {"4"}},
@@ -147,7 +154,13 @@ std::map<std::string, Architecture> all_models() {
   all.merge(models(Semantics::published));
   const auto frame = small_model(Semantics::corrected);
   for (const auto* name :
-       {"model{norm=rms,norm_place=sandwich,bias=none}/attn{pattern=window,window=4,position=rope}"
+       {"model{norm=rms,norm_eps=0.1,block=parallel_norms}/"
+        "attn{head_width=6,kv_heads=1,qk_norm=rms,qk_eps=0.1,head_norm=rms,bias=qkv,conv=2,gating="
+        "elementwise_gate,position=rope,rope_base=50,rope_factor=8,rope_original=9,rope_low=0.2,"
+        "rope_high=1}+swiglu_bias/recurrent{bias=qkv}+gelu_tanh",
+        "attn{heads=3,head_width=4,pattern=lsh,gating=headwise_gate}/attn{head_width=5,similarity="
+        "bilinear}",
+        "model{norm=rms,norm_place=sandwich,bias=none}/attn{pattern=window,window=4,position=rope}"
         "+swiglu/attn{kv_heads=1,decay=scalar}+relu2/none+gelu/attn+none",
         "model{position_embedding=sinusoidal,block=parallel,tied=0}/"
         "2*attn{gating=highway,qk_norm=rms,"

@@ -438,7 +438,9 @@ TEST(Causality, HoldsForTheOptionsOfLayers) {
         "attn{normalization=sink,pattern=window,window=3,globals=2}/"
         "attn{qk_norm=rms,head_norm=rms}",
         "attn{normalization=sigmoid_attn}/attn{normalization=relu_n}/attn{temperature=log_length}",
-        "attn{gating=headwise_gate}/attn{gating=elementwise_gate}/attn{similarity=l2}"}) {
+        "attn{gating=headwise_gate}/attn{gating=elementwise_gate}/attn{similarity=l2}",
+        "model{block=parallel_norms}/attn{head_width=9}/"
+        "attn{head_width=20,kv_heads=2,position=rope}"}) {
     const auto causality = check_causality(wide_model(name));
     EXPECT_TRUE(causality.causal) << name << " changes by " << causality.largest_change;
     const auto prefixes = check_prefixes(wide_model(name));

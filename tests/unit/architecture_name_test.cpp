@@ -267,6 +267,15 @@ TEST(CanonicalForm, VoidsWhatHasNoEffect) {
       {"attn{pattern=bigbird,block=32}", "attn{pattern=bigbird,block=32}"},            // V11
       {"attn{pattern=lsh,buckets=1,conv=3}", "attn{conv=3}"},  // V11 after V8
       {"attn{kv_heads=4}+swiglu", "attn+swiglu"},              // V12
+      {"attn{head_width=32,qk_eps=0.5}+swiglu", "attn+swiglu"},
+      {"attn{head_width=10,position=rope,rope_original=9,rope_low=0,rope_high=9}",
+       "attn{head_width=10,position=rope}"},
+      {"attn{position=rope,rope_factor=8,rope_low=0,rope_high=9}",
+       "attn{position=rope,rope_factor=8}"},
+      {"model{norm=rms,norm_eps=1e-6,block=parallel_norms,norm_place=post,bias=qkv}/2*attn"
+       "{qk_norm=rms,qk_eps=1e-6}+swiglu_bias",
+       "model{norm=rms,norm_eps=1e-06,block=parallel_norms,bias=qkv}/2*attn{qk_norm=rms,"
+       "qk_eps=1e-06}+swiglu_bias"},
       {"attn{heads=4,kv_heads=2}", "attn{kv_heads=2}"},
       {"recurrent{key_width=32}", "recurrent"},                             // V12
       {"recurrent{update=delta,feature=elu1}", "recurrent{update=delta}"},  // V13
@@ -322,6 +331,13 @@ std::string drawn(const Slot& slot, RandomEngine& random) {
                                                      {"buckets", {"1", "2", "8"}},
                                                      {"rope_base", {"100", "10000", "500000"}},
                                                      {"rope_fraction", {"0.25", "0.5", "1"}},
+                                                     {"rope_low", {"0.5", "1"}},
+                                                     {"rope_high", {"4", "8"}},
+                                                     {"rope_factor", {"1", "8"}},
+                                                     {"rope_original", {"0", "64"}},
+                                                     {"head_width", {"0", "16", "32", "40"}},
+                                                     {"norm_eps", {"1e-05", "1e-06"}},
+                                                     {"qk_eps", {"1e-05", "1e-06"}},
                                                      {"t5_buckets", {"16", "32"}},
                                                      {"decay_tau", {"8", "16", "12.5"}},
                                                      {"key_width", {"0", "8", "16", "32"}},

@@ -157,7 +157,7 @@ TEST(DescribeText, SettingsByName) {
         << slot.name;
   }
   EXPECT_THAT(space, HasSubstr("a list of fixed, learned, adaptive, "));
-  EXPECT_THAT(space, HasSubstr("a list of true, false and none\n"));
+  EXPECT_THAT(space, HasSubstr("a list of true, false, none and qkv\n"));
   EXPECT_THAT(space, HasSubstr("unless listed: learned; of the whole model\n"));
   EXPECT_THAT(space, HasSubstr("unless listed: 64; of pattern window\n"));
   EXPECT_THAT(space, HasSubstr("a list of integers in [1, 64]\n"));

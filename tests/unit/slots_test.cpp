@@ -36,10 +36,11 @@ TEST(Slots, AreWrittenInTheOrderOfTheTableOfGenes) {
   Texts written;
   for (const auto* slot : layer_slots()) written.push_back(slot->written);
   EXPECT_EQ(join(written, " "),
-            "mixer heads kv_heads kv_rank similarity qk_norm normalization temperature "
-            "gating bias dropout gate_rank pattern window globals stride block random "
-            "buckets rounds position rope_base rope_fraction t5_buckets t5_distance "
-            "cope_positions decay decay_rank decay_tau decay_form maps conv head_norm "
+            "mixer heads kv_heads head_width kv_rank similarity qk_norm qk_eps normalization "
+            "temperature gating bias dropout gate_rank pattern window globals stride block random "
+            "buckets rounds position rope_base rope_fraction rope_factor rope_original rope_low "
+            "rope_high t5_buckets t5_distance cope_positions decay decay_rank decay_tau decay_form "
+            "maps conv head_norm "
             "value_exclusion soft_cap smear value_embedding update feature favor_features "
             "key_width neg_eigen ffn ratio");
 }
@@ -72,7 +73,7 @@ TEST(Slots, RefuseWhatTheyDoNotHave) {
   EXPECT_EQ(refusal("neg_eigen", "2"), "neg_eigen = 2, must be an integer in [0, 1]");
   EXPECT_EQ(refusal("rope_base", "0.5"), "rope_base = 0.5, must be a number >= 1");
   EXPECT_EQ(refusal("rope_fraction", "1.01"), "rope_fraction = 1.01, must be a number in (0, 1]");
-  EXPECT_EQ(refusal("bias", "yes"), "bias = yes, must be one of bias, no_bias, none");
+  EXPECT_EQ(refusal("bias", "yes"), "bias = yes, must be one of bias, no_bias, none, qkv");
   EXPECT_EQ(refusal("rope_fraction", "1"), "nothing was thrown");
   EXPECT_EQ(refusal("conv", "8"), "nothing was thrown");
   EXPECT_EQ(refusal("t5_buckets", "65538"),
