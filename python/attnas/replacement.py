@@ -1,7 +1,7 @@
 """Attention layers of a transformers model in hand, replaced and put back.
 
     model = AutoModelForCausalLM.from_pretrained(folder)
-    attnas.replace(model, {3: "window=64+globals=4", 5: "drop", 18: "full"})
+    attnas.replace(model, {3: "window{64,4}", 5: "drop", 18: "full"})
     model.generate(...)                      # as before, with its masks and its cache
 
 Nothing is copied: a replaced layer has the parameters of the one that it stands for, under the same
@@ -14,6 +14,7 @@ Letters: B batch, T tokens, S keys, D width, H heads, G heads of keys and values
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 
 from attnas.analysis import packages
@@ -32,7 +33,7 @@ MASKS = ("sdpa", "eager")  # implementations of attention whose masks are read h
 # What a layer may become, and its sizes: least value, and that of one that is not given.
 WORDS = {
     "full": {},
-    "window": {"window": (1, 64), "globals": (0, 0), "kv_heads": (1, 0)},
+    "window": {"window": (1, 64), "globals": (0, 4), "kv_heads": (1, 0)},
     "gqa": {"kv_heads": (1, 1)},
     "local": {},
     "drop": {}
@@ -44,10 +45,11 @@ def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str]) -> nn.M
 
     @param model   of transformers, of one of FAMILIES, or what it holds under `model`.
     @param layers  what each layer named becomes, by its number from 0, or a word for every layer:
-        "full" what it was, "window+window=64+globals=4" (in short "window=64+globals=4"), which
-        sees the last 64 tokens and the first 4 that the full layer would, "gqa+kv_heads=1"
-        ("gqa=1"), heads of keys and values each the mean of those it replaces, "local", each token
-        alone, or "drop", nothing.
+        "full" what it was; "window{64,4}", which sees the last 64 tokens and the first 4 of those
+        that the full layer would, with sizes by name "window+window=64+globals=4" or in short
+        "window=64+globals=4"; "gqa{1}", heads of keys and values each the mean of those it
+        replaces, which a window may have, too: "window{64,4}+kv_heads=1"; "local", each token
+        alone; "drop", nothing. These are the names that a conversion gives its blocks.
     @return  the model.
     @throws InputError  where a layer, or a word, cannot be; then nothing was replaced.
     """
@@ -61,7 +63,7 @@ def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str]) -> nn.M
     if not isinstance(layers, Mapping):
         if len(layers) != len(base.layers):
             raise InputError(f"{len(layers)} words for {len(base.layers)} layers, must be as many, "
-                             f"or a word by layer: {{3: \"window=64+globals=4\"}}")
+                             f"or a word by layer: {{3: \"window{{64,4}}\"}}")
         layers = dict(enumerate(layers))
     made = []
     for number, word in layers.items():
@@ -90,20 +92,22 @@ def _require_masks(config) -> None:
 def parse(word: str) -> tuple[str, dict[str, int]]:
     """A word as the kind of a layer and its sizes. @throws ValueError"""
     kind, *parts = word.split("+")
-    kind, given, short = kind.partition("=")
+    short = re.fullmatch(r"(\w+)(?:=(.*)|\{(.*)\})", kind)  # window=64, or window{64,4}
+    kind = short[1] if short else kind
     if kind not in WORDS:
         raise ValueError(f"{kind!r} is no kind of layer, must be one of {', '.join(WORDS)}")
     known = WORDS[kind]
     sizes = {name: usual for name, (_, usual) in known.items()}
-    if given:
-        if not known:
-            raise ValueError(f"{kind} has no size")
-        parts.insert(0, f"{next(iter(known))}={short}")
+    if short:
+        given = (short[2] or short[3] or "").split(",")
+        if len(given) > len(known):
+            raise ValueError(f"{kind} has {len(known) or 'no'} sizes")
+        parts = [*map("=".join, zip(known, given)), *parts]
     for part in parts:
         name, _, digits = part.partition("=")
         if name not in known:
             raise ValueError(f"{name!r} is no size of {kind}, known: {', '.join(known) or 'none'}")
-        if not digits.isdecimal() or int(digits) < known[name][0]:
+        if not digits.strip().isdecimal() or int(digits) < known[name][0]:
             raise ValueError(f"{name} = {digits}, must be an integer >= {known[name][0]}")
         sizes[name] = int(digits)
     return kind, sizes

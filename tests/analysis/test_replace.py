@@ -171,15 +171,15 @@ class Cases:
 
     def test_windows_are_naive_masks(self):
         expected = self.logits(naive(self.model, {0: (5, 0), 2: (3, 2), 3: (1, 4)}), self.ids)
-        attnas.replace(self.model, {0: "window+window=5", 2: "window=3+globals=2",
+        attnas.replace(self.model, {0: "window+window=5+globals=0", 2: "window=3+globals=2",
                                     3: "window+globals=4+window=1"})
         found = self.logits(self.model, self.ids)
         self.expect_near(found, expected)
         self.assertGreater((found - self.before).abs().max(), 1e-2)
 
     def test_token_by_token(self):
-        for words in (["window=5+globals=2"] * LAYERS, ["drop", "window=4", "local", "gqa=1"],
-                      ["gqa=1", "full", "window=3+globals=1+kv_heads=1", "window=1"]):
+        for words in (["window{5,2}"] * LAYERS, ["drop", "window{4,0}", "local", "gqa=1"],
+                      ["gqa=1", "full", "window=3+globals=1+kv_heads=1", "window{1,0}"]):
             with self.subTest(words):
                 attnas.replace(self.model, words)
                 found, cache = self.by_steps(self.model, self.ids)
@@ -187,8 +187,8 @@ class Cases:
                 for word, layer in zip(words, cache.layers):
                     self.assertEqual(
                         layer.keys.shape[1:3],
-                        {"window=5+globals=2": (GROUPS, 6), "window=4": (GROUPS, 3),
-                         "window=3+globals=1+kv_heads=1": (1, 3), "window=1": (GROUPS, 0),
+                        {"window{5,2}": (GROUPS, 6), "window{4,0}": (GROUPS, 3),
+                         "window=3+globals=1+kv_heads=1": (1, 3), "window{1,0}": (GROUPS, 0),
                          "full": (GROUPS, self.TOKENS)}.get(word, (1, self.TOKENS)))
 
     def test_padding(self):
@@ -218,8 +218,8 @@ class Cases:
         layers = self.model.get_submodule(BASE.get(type(self.model), "model.layers"))
         own = [layer.self_attn for layer in layers]
         names = {name: each.data_ptr() for name, each in self.model.state_dict().items()}
-        attnas.replace(self.model, {0: "drop", 1: "local", 2: "window=2", 3: "gqa=1"})
-        attnas.replace(self.model, {1: "window=2"})
+        attnas.replace(self.model, {0: "drop", 1: "local", 2: "window{2,0}", 3: "gqa=1"})
+        attnas.replace(self.model, {1: "window{2,0}"})
         self.assertEqual(
             names, {name: each.data_ptr() for name, each in self.model.state_dict().items()})
         copied = copy.deepcopy(self.model)
@@ -240,7 +240,7 @@ class Cases:
                     each.copy_(heads.mean(0, keepdim=True).expand_as(heads).reshape(each.shape))
         for each in other.get_submodule(layers)[2].self_attn.o_proj.parameters():
             each.zero_()
-        attnas.replace(self.model, ["gqa=1", "gqa+kv_heads=1", "drop", "window=1"])
+        attnas.replace(self.model, ["gqa=1", "gqa+kv_heads=1", "drop", "window{1,0}"])
         expected = self.logits(attnas.replace(other, {3: "local"}), self.ids)
         self.expect_near(self.logits(self.model, self.ids), expected)
 
@@ -276,11 +276,12 @@ class Plain(Cases, unittest.TestCase):
     def test_refusals(self):
         for word, why in (
                 ("windows", "layer 1: windows: 'windows' is no kind of layer"),
-                ("window=0", "window = 0, must be an integer >= 1"),
+                ("window{0,4}", "window = 0, must be an integer >= 1"),
                 ("window+window=x", "window = x, must be an integer >= 1"),
                 ("gqa=3", "kv_heads = 3, must divide the 2 heads"),
                 ("window+sink=1", "'sink' is no size of window, known: window, globals, kv_heads"),
-                ("drop=1", "drop has no size"), ("local+window=3", "known: none")):
+                ("drop=1", "drop has no sizes"), ("window{1,2,3,4}", "window has 3 sizes"),
+                ("window{}", "window = , must be"), ("local+window=3", "known: none")):
             self.expect_refused({0: "drop", 1: word}, why)
         for layers, why in (({4: "drop"}, "layer 4, must be in 0 to 3"), ({"0": "drop"}, "layer '0'"),
                             ({-1: "drop"}, "layer -1"), (["drop"], "1 words for 4 layers")):
@@ -290,12 +291,12 @@ class Plain(Cases, unittest.TestCase):
                             Decoder(_attn_implementation="flash_attention_2"))
         windowed = Decoder("mistral", sliding_window=8)
         self.expect_refused({0: "window=4+globals=2"}, "has a window of 8 already", windowed)
-        self.expect_refused({0: "window=9"}, "window <= 8", windowed)
-        attnas.replace(windowed, {0: "window=8"})
+        self.expect_refused({0: "window{9,0}"}, "window <= 8", windowed)
+        attnas.replace(windowed, {0: "window{8,0}"})
 
     def test_caches_that_do_not_fit(self):
-        _, cache = self.by_steps(attnas.replace(self.model, {1: "window=5"}), self.ids)
-        for word, why in (("window=6", "keeps the last 5 and the first 0 tokens, must keep 6"),
+        _, cache = self.by_steps(attnas.replace(self.model, {1: "window{5,0}"}), self.ids)
+        for word, why in (("window{6,0}", "keeps the last 5 and the first 0 tokens, must keep 6"),
                           ("gqa=1", "has 2 heads of 8 entries, must have 1 of 8"),
                           ("drop", "must have 1 of 1")):
             attnas.replace(self.model, {1: word})
@@ -303,7 +304,7 @@ class Plain(Cases, unittest.TestCase):
                 self.logits(self.model, self.ids[:, :1], cache=cache)
         with self.assertRaisesRegex(attnas.InputError, "cannot be taken back"):
             cache.layers[1].crop(-1)
-        attnas.replace(self.model, {0: "window=5"})
+        attnas.replace(self.model, {0: "window{5,0}"})
         with self.assertRaisesRegex(attnas.InputError, "cache is a? ?tuple, must be a Cache"):
             self.model.layers[0].self_attn(torch.zeros(1, 1, WIDTH), (torch.ones(1, 1, 8), ) * 2,
                                            past_key_values=())
@@ -314,8 +315,12 @@ class Plain(Cases, unittest.TestCase):
     def test_parse(self):
         self.assertEqual(parse("window=64+globals=4"),
                          ("window", {"window": 64, "globals": 4, "kv_heads": 0}))
-        self.assertEqual(parse("window+window=64+globals=4"), parse("window=64+globals=4"))
-        self.assertEqual(parse("gqa=2"), ("gqa", {"kv_heads": 2}))
+        for word in ("window+window=64+globals=4", "window{64,4}", "window", "window{64}"):
+            self.assertEqual(parse(word), parse("window=64+globals=4"))
+        for word in ("gqa=2", "gqa{2}", "gqa+kv_heads=2"):
+            self.assertEqual(parse(word), ("gqa", {"kv_heads": 2}))
+        self.assertEqual(parse("window{8, 0}+kv_heads=1")[1],
+                         {"window": 8, "globals": 0, "kv_heads": 1})
 
 
 @unittest.skipUnless(has("transformers"), "this Python has no transformers")
@@ -356,7 +361,7 @@ class Llama(Cases, unittest.TestCase):
         """As without a cache; in rows with padding as alone; by beams; in a cache of fixed size."""
         for attention in ("eager", "sdpa"):
             self.model.set_attn_implementation(attention)
-            attnas.replace(self.model, ["window=5+globals=2", "full", "window=3", "gqa=1"])
+            attnas.replace(self.model, ["window{5,2}", "full", "window{3,0}", "gqa=1"])
             found = self.generated(self.ids, do_sample=False)
             self.assertTrue(found.equal(self.generated(self.ids, do_sample=False, use_cache=False)))
             self.assertTrue(found.equal(self.generated(self.ids, do_sample=False,
@@ -373,7 +378,7 @@ class Llama(Cases, unittest.TestCase):
             self.assertTrue(padded[1].equal(found[1]))
 
     def test_implementations(self):
-        attnas.replace(self.model, {0: "window=5+globals=2"})
+        attnas.replace(self.model, {0: "window{5,2}"})
         eager = self.logits(self.model, self.ids)
         maps = self.model(self.ids, output_attentions=True).attentions
         self.assertEqual(len(maps), LAYERS)
@@ -387,7 +392,7 @@ class Llama(Cases, unittest.TestCase):
             self.model.model.layers[0].self_attn(torch.zeros(1, 1, WIDTH, dtype=torch.bfloat16))
 
     def test_a_checkpoint_is_that_of_the_model(self):
-        attnas.replace(self.model, ["window=5", "drop", "local", "gqa=1"])
+        attnas.replace(self.model, ["window{5,0}", "drop", "local", "gqa=1"])
         with tempfile.TemporaryDirectory() as folder:
             self.model.save_pretrained(folder)
             again = type(self.model).from_pretrained(folder, attn_implementation="eager")
@@ -432,7 +437,7 @@ class OwnWindows(unittest.TestCase):
             case = type(kind, (Llama, ), {"KIND": kind, "FURTHER": further})("setUp")
             case.setUp()
             expected = case.logits(naive(case.model, {0: (4, 0), 1: (9, 0)}), case.ids)
-            attnas.replace(case.model, {0: "window=4", 1: "window=9", 2: "window=9"})
+            attnas.replace(case.model, {0: "window{4,0}", 1: "window{9,0}", 2: "window{9,0}"})
             case.expect_near(case.logits(case.model, case.ids), expected)
             case.expect_near(case.by_steps(case.model, case.ids)[0], expected)
             case.tearDown()
