@@ -14,6 +14,7 @@ Letters: B batch, T tokens, S keys, D width, H heads, G heads of keys and values
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -24,6 +25,7 @@ if _missing := packages.missing("torch"):
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from attnas import model_attention
 from attnas.errors import InputError
@@ -57,7 +59,9 @@ def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str]) -> nn.M
     if config.model_type not in FAMILIES:
         raise InputError(f"model_type = {config.model_type}, must be one of {', '.join(FAMILIES)}")
     _require_masks(config)
-    base = getattr(model, "model", model)
+    base = model
+    while not hasattr(base, "layers") and hasattr(base, "model"):  # a head, or PEFT, around it
+        base = base.model
     if not isinstance(getattr(base, "layers", None), nn.ModuleList):
         raise InputError(f"{type(model).__name__} has no layers, must be a decoder of transformers")
     if not isinstance(layers, Mapping):
@@ -120,7 +124,7 @@ def _attention(config, teacher: nn.Module, number: int, word: str) -> nn.Module:
     own = config.sliding_window if config.model_type == "mistral" else getattr(
         teacher, "sliding_window", None)
     if kind == "window" and own and (sizes["globals"] or sizes["window"] > own):
-        raise ValueError(f"its layer has a window of {own} already and keeps no other token, must "
+        raise ValueError(f"the layer has a window of {own} already and keeps no other token, must "
                          f"have globals = 0, window <= {own}")
     class_ = {"local": Local, "drop": Dropped}.get(kind, Replaced)
     made = class_(config, teacher, number, **sizes)
@@ -158,12 +162,11 @@ class Replaced(model_attention.Attention):
             raise ValueError(f"its scores are divided by {1 / teacher.scaling:g}, must be by the "
                              f"root of {d}")
         rotates = bool(getattr(teacher, "use_rope", True))
-        other_width = {"head_width": d} if d * heads != width else {}
         with torch.random.fork_rng(devices=[]):  # initial values are not kept
             super().__init__(
-                width, heads, 0, kv_heads=kv_heads or groups, window=window or 1, globals=globals,
-                pattern="window" if window else "full", position="rope" if rotates else "none",
-                attention_dropout=config.attention_dropout, **other_width)
+                width, heads, 0, head_width=d, kv_heads=kv_heads or groups, window=window or 1,
+                globals=globals, pattern="window" if window else "full",
+                position="rope" if rotates else "none", attention_dropout=config.attention_dropout)
         del self.out_proj
         self.groups = groups  # of the teacher
         _take_over(self, config, teacher, number)
@@ -193,7 +196,7 @@ class Replaced(model_attention.Attention):
             k, v = cache.update(k, v, self.layer_idx)
         k, v = self.for_each_query_head(k), self.for_each_query_head(v)
         queries, keys = q.shape[2], k.shape[2]
-        places = torch.arange(keys, device=x.device) if kept is None else kept.places(keys)
+        places = torch.arange(keys, device=x.device) if kept is None else kept.places(keys, x.device)
         if start is None:  # what grows ends with the last query
             start = (keys if kept is None else kept.seen) - queries
         distances = (torch.arange(queries, device=x.device) + start).unsqueeze(1) - places
@@ -205,13 +208,17 @@ class Replaced(model_attention.Attention):
         visible = visible | ((distances == 0) & ~visible.any(-1, keepdim=True))
         if kept is not None:
             kept.forget(first)
+        dropout = self.attention_dropout if self.training else 0.0
+        if self.config._attn_implementation == "sdpa":  # the same without a map of scores
+            hidden = visible if bias is None else bias[..., :keys].masked_fill(~visible, -math.inf)
+            mixed = F.scaled_dot_product_attention(q, k, v, hidden, dropout)
+            return self.o_proj(mixed.transpose(1, 2).flatten(2)), None
         scores = self.scores(q, k, x, places, distances, visible, None)
         if bias is not None:
             scores = scores + bias[..., :keys]
         weights = model_attention.NORMALIZATIONS[self.normalization](self, scores, visible).to(v)
-        weights = nn.functional.dropout(weights, self.attention_dropout, self.training)
-        mixed = self.o_proj((weights @ v).transpose(1, 2).flatten(2))
-        return mixed, weights if self.config._attn_implementation == "eager" else None
+        mixed = F.dropout(weights, dropout) @ v
+        return self.o_proj(mixed.transpose(1, 2).flatten(2)), weights
 
     def averaged(self, vectors: Tensor) -> Tensor:
         """Heads (B, G, T, d) as so many fewer, each the mean of neighbours."""
@@ -291,12 +298,11 @@ class WindowKeys:
         self.seen += keys.shape[2]
         return super().update(keys, values)
 
-    def places(self, keys: int) -> Tensor:
+    def places(self, keys: int, device) -> Tensor:
         """Of the keys that update() gave, (S), or (B, 1, 1, S) where some are forgotten."""
-        device = self.keys.device
         if self.first is None:
             return torch.arange(keys, device=device)
-        first = self.first + torch.arange(self.globals, device=device)
+        first = self.first.to(device) + torch.arange(self.globals, device=device)
         last = torch.arange(self.seen - keys + self.globals, self.seen, device=device)
         return torch.cat([first, last.expand(*first.shape[:3], -1)], -1)
 
@@ -304,11 +310,12 @@ class WindowKeys:
         """Forgets what no later query sees. @param first  0, or of each query, (B, 1, T, 1)."""
         if self.first is None:
             first = first[:, :, -1:] if isinstance(first, Tensor) else torch.zeros(
-                len(self.keys), 1, 1, 1, dtype=torch.long, device=self.keys.device)
+                len(self.keys), 1, 1, 1, dtype=torch.long)
             if self.keys.shape[2] - self.last <= int(first.max()) + self.globals:
                 return
-            self.first, places = first, torch.arange(self.globals, device=first.device)
-            places = (first + places).transpose(2, 3)  # (B, 1, s, 1)
+            self.first = first.to(self.keys.device)
+            places = self.first + torch.arange(self.globals, device=self.first.device)
+            places = places.transpose(2, 3)  # (B, 1, s, 1)
             first_keys, first_values = (each.take_along_dim(places, 2)
                                         for each in (self.keys, self.values))
         else:

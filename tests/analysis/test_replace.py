@@ -29,10 +29,14 @@ class Attention(nn.Module):
         self.config, self.layer_idx, self.scaling = config, layer_idx, d**-0.5
         self.q_proj, self.o_proj = nn.Linear(WIDTH, HEADS * d), nn.Linear(HEADS * d, WIDTH)
         self.k_proj, self.v_proj = nn.Linear(WIDTH, GROUPS * d), nn.Linear(WIDTH, GROUPS * d)
+        if config.model_type == "qwen3":
+            self.q_norm, self.k_norm = RmsNorm(d, 0.1), RmsNorm(d, 0.1)
 
     def forward(self, hidden_states, position_embeddings, attention_mask=None, cache=None, **_):
         q, k, v = (projection(hidden_states).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
                    for projection in (self.q_proj, self.k_proj, self.v_proj))
+        if self.config.model_type == "qwen3":
+            q, k = self.q_norm(q), self.k_norm(k)
         cosines, sines = (each.unsqueeze(1) for each in position_embeddings)
         q, k = (u * cosines + torch.cat([-u.chunk(2, -1)[1], u.chunk(2, -1)[0]], -1) * sines
                 for u in (q, k))
@@ -89,7 +93,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.config = types.SimpleNamespace(**{
             "model_type": model_type, "hidden_size": WIDTH, "num_attention_heads": HEADS,
-            "num_key_value_heads": GROUPS, "head_dim": WIDTH // HEADS, "attention_dropout": 0.0,
+            "num_key_value_heads": GROUPS, "head_dim": 12, "attention_dropout": 0.0,
             "_attn_implementation": "eager", **further})
         self.embed_tokens = nn.Embedding(VOCABULARY, WIDTH)
         self.layers = nn.ModuleList(Layer(self.config, i) for i in range(LAYERS))
@@ -297,7 +301,7 @@ class Plain(Cases, unittest.TestCase):
     def test_caches_that_do_not_fit(self):
         _, cache = self.by_steps(attnas.replace(self.model, {1: "window{5,0}"}), self.ids)
         for word, why in (("window{6,0}", "keeps the last 5 and the first 0 tokens, must keep 6"),
-                          ("gqa=1", "has 2 heads of 8 entries, must have 1 of 8"),
+                          ("gqa=1", "has 2 heads of 12 entries, must have 1 of 12"),
                           ("drop", "must have 1 of 1")):
             attnas.replace(self.model, {1: word})
             with self.assertRaisesRegex(attnas.InputError, why):
@@ -306,10 +310,10 @@ class Plain(Cases, unittest.TestCase):
             cache.layers[1].crop(-1)
         attnas.replace(self.model, {0: "window{5,0}"})
         with self.assertRaisesRegex(attnas.InputError, "cache is a? ?tuple, must be a Cache"):
-            self.model.layers[0].self_attn(torch.zeros(1, 1, WIDTH), (torch.ones(1, 1, 8), ) * 2,
+            self.model.layers[0].self_attn(torch.zeros(1, 1, WIDTH), (torch.ones(1, 1, 12), ) * 2,
                                            past_key_values=())
         with self.assertRaisesRegex(attnas.InputError, "must be .B, 1, T, S."):
-            self.model.layers[0].self_attn(torch.zeros(1, 1, WIDTH), (torch.ones(1, 1, 8), ) * 2,
+            self.model.layers[0].self_attn(torch.zeros(1, 1, WIDTH), (torch.ones(1, 1, 12), ) * 2,
                                            torch.ones(1, 1))
 
     def test_parse(self):
@@ -321,6 +325,14 @@ class Plain(Cases, unittest.TestCase):
             self.assertEqual(parse(word), ("gqa", {"kv_heads": 2}))
         self.assertEqual(parse("window{8, 0}+kv_heads=1")[1],
                          {"window": 8, "globals": 0, "kv_heads": 1})
+
+
+class Normed(Plain):
+    """With norms of queries and keys."""
+
+    @staticmethod
+    def made():
+        return Decoder("qwen3")
 
 
 @unittest.skipUnless(has("transformers"), "this Python has no transformers")
