@@ -196,9 +196,11 @@ class Replaced(model_attention.Attention):
             k, v = cache.update(k, v, self.layer_idx)
         k, v = self.for_each_query_head(k), self.for_each_query_head(v)
         queries, keys = q.shape[2], k.shape[2]
-        places = torch.arange(keys, device=x.device) if kept is None else kept.places(keys, x.device)
-        if start is None:  # what grows ends with the last query
-            start = (keys if kept is None else kept.seen) - queries
+        places = torch.arange(keys, device=x.device)
+        if kept is not None:
+            places, start = kept.places(keys, x.device), kept.seen - queries
+        elif start is None:  # what grows ends with the last query
+            start = keys - queries
         distances = (torch.arange(queries, device=x.device) + start).unsqueeze(1) - places
         seen, bias, first = _read(attention_mask, None if kept is None else places)
         # places as from the first token that a query sees: padding may be before it
@@ -275,7 +277,7 @@ def _fixed_start(cache, number: int, keys: Tensor):
     if getattr(layer, "is_sliding", False):
         raise InputError(f"layer {number}: cache is of fixed size with a window, must be a "
                          f"DynamicCache")
-    return layer.get_seq_length()
+    return layer.get_seq_length() + 0  # a tensor that the cache adds to
 
 
 class WindowKeys:
