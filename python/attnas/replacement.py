@@ -42,11 +42,12 @@ WORDS = {
 }
 
 
-def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str]) -> nn.Module:
+def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str] | str) -> nn.Module:
     """Replaces the attention of some layers, in place.
 
     @param model   of transformers, of one of FAMILIES, or what it holds under `model`.
-    @param layers  what each layer named becomes, by its number from 0, or a word for every layer:
+    @param layers  what each layer named becomes, by its number from 0, or a word for every layer,
+        or a conversion's name, "full 2,5-7; window{64,4} 0-1,3-4". Words:
         "full" what it was; "window{64,4}", which sees the last 64 tokens and the first 4 of those
         that the full layer would, with sizes by name "window+window=64+globals=4" or in short
         "window=64+globals=4"; "gqa{1}", heads of keys and values each the mean of those it
@@ -64,7 +65,9 @@ def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str]) -> nn.M
         base = base.model
     if not isinstance(getattr(base, "layers", None), nn.ModuleList):
         raise InputError(f"{type(model).__name__} has no layers, must be a decoder of transformers")
-    if not isinstance(layers, Mapping):
+    if isinstance(layers, str):
+        layers = placed(layers)
+    elif not isinstance(layers, Mapping):
         if len(layers) != len(base.layers):
             raise InputError(f"{len(layers)} words for {len(base.layers)} layers, must be as many, "
                              f"or a word by layer: {{3: \"window{{64,4}}\"}}")
@@ -91,6 +94,21 @@ def _require_masks(config) -> None:
     if kind not in MASKS:
         raise InputError(f"attn_implementation = {kind}, must be {' or '.join(MASKS)}: its masks "
                          f"are not read by layers that were replaced")
+
+
+def placed(name: str) -> dict[int, str]:
+    """Words by layer of the name that a conversion gives a placement. @throws InputError"""
+    layers = {}
+    for part in name.split(";"):
+        word, _, places = part.strip().partition(" ")
+        for place in places.split(","):
+            ends = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", place.strip())
+            numbers = range(int(ends[1]), int(ends[2] or ends[1]) + 1) if ends else ()
+            if not numbers or not layers.keys().isdisjoint(numbers):
+                raise InputError(f"placement '{name}': '{part.strip()}', must be BLOCK LAYERS; ..., "
+                                 f"as window{{64,4}} 0-1,3, each layer once")
+            layers.update(dict.fromkeys(numbers, word))
+    return layers
 
 
 def parse(word: str) -> tuple[str, dict[str, int]]:

@@ -316,6 +316,15 @@ class Plain(Cases, unittest.TestCase):
             self.model.layers[0].self_attn(torch.zeros(1, 1, WIDTH), (torch.ones(1, 1, 12), ) * 2,
                                            torch.ones(1, 1))
 
+    def test_names_of_a_conversion(self):
+        attnas.replace(self.model, "full 1; window{4,2} 0,2-3")
+        found = self.logits(self.model, self.ids)
+        attnas.replace(self.model, ["window{4,2}", "full", "window{4,2}", "window{4,2}"])
+        self.expect_near(found, self.logits(self.model, self.ids), 0)
+        for name in ("drop", "drop 1-", "drop 0,0", "drop 0; full 0", "drop 2-1", ""):
+            self.expect_refused(name, "placement .*must be BLOCK LAYERS")
+        self.expect_refused("drop 2-5", "layer 4, must be in 0 to 3")
+
     def test_parse(self):
         self.assertEqual(parse("window=64+globals=4"),
                          ("window", {"window": 64, "globals": 4, "kv_heads": 0}))
