@@ -105,8 +105,8 @@ def placed(name: str) -> dict[int, str]:
             ends = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", place.strip())
             numbers = range(int(ends[1]), int(ends[2] or ends[1]) + 1) if ends else ()
             if not numbers or not layers.keys().isdisjoint(numbers):
-                raise InputError(f"placement '{name}': '{part.strip()}', must be BLOCK LAYERS; ..., "
-                                 f"as window{{64,4}} 0-1,3, each layer once")
+                raise InputError(f"placement '{name}': '{part.strip()}', must be BLOCK LAYERS; "
+                                 f"..., as window{{64,4}} 0-1,3, each layer once")
             layers.update(dict.fromkeys(numbers, word))
     return layers
 
