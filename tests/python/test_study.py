@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import unittest
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from unittest import mock
 
 from python_tests import FolderTest, ROOT, need
@@ -167,6 +167,100 @@ class Studies(Case):
                                    self.folder / str(place)], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
         self.same(*(attnas.load(self.folder / str(place)) for place in range(2)))
+
+
+def valley(parameters, seed):
+    """Noise of the seed on a parabola, better by another kind."""
+    kind = {None: 1, 0.5: 0}[parameters["kind"]]
+    return {"loss": (parameters["x"] - 3) ** 2 + kind + seed % 100 / 1000, "unused": 1}
+
+
+def by_steps(parameters, seed):
+    for step in (10, 20, 40):
+        steps.append(step)
+        yield step, valley(parameters, seed)["loss"] + 10 / step
+
+
+steps: list = []
+SPACE = {"x": (0, 8, "integer"), "kind": [None, 0.5]}
+
+
+class Functions(Case):
+    """attnas.search."""
+
+    def search(self, name, train=valley, parameters=SPACE, **settings):
+        return attnas.search(train, parameters, ["loss"], self.folder / name, **{
+            "algorithm": {"name": "nsga2_async", "population": 4, "evaluations": 12, "in_flight": 4}, "evaluation.replicates": 2, **settings})
+
+    def test_values_are_what_was_given_and_an_executor_changes_nothing(self):
+        seen = []
+        run = self.search("here", lambda parameters, seed: seen.append((parameters, seed)) or valley(parameters, seed), version="1")
+        self.assertEqual({type(given["x"]) for given, _ in seen}, {int})
+        self.assertEqual({given["kind"] for given, _ in seen}, {None, 0.5})
+        self.assertEqual(len({seed for _, seed in seen}), 2, "all candidates are compared on the same seeds")
+        for pool in ThreadPoolExecutor(3), ProcessPoolExecutor(2):
+            with pool:
+                self.same(run, self.search(type(pool).__name__, executor=pool, version="1"))
+
+    def test_it_is_what_a_command_comes_to(self):
+        script = "import sys; x, kind, seed = sys.argv[1:]; print('loss', (int(x) - 3) ** 2 + (kind == 'None') + int(seed) % 100 / 1000)"
+        command = {"type": "command", "command": [sys.executable, "-S", "-c", script, "{x}", "{kind}", "{seed}"],
+                   "parameters": ["x = 0 .. 8 integer", "kind = None, 0.5"], "metrics": ["loss = loss ([0-9.]+)"]}
+        algorithm = {"name": "random_search", "evaluations": 6}
+        run = attnas.Study({"name": "x", "problem": command, "algorithm": algorithm}, self.folder / "command").run()
+        mine = self.search("function", algorithm=algorithm, **{"evaluation.replicates": 1})
+        self.assertEqual(mine.asks.loss.tolist(), run.asks.loss.tolist())
+
+    def test_the_same_call_goes_on(self):
+        calls = []
+
+        def counted(parameters, seed):
+            calls.append(seed)
+            if len(calls) == 5:
+                raise KeyboardInterrupt
+            return valley(parameters, seed)
+        with self.assertRaises(KeyboardInterrupt):
+            self.search("stopped", counted)
+        run = self.search("stopped", counted)
+        self.assertEqual(len(calls), len(run.evaluations) + 1)
+        self.same(run, self.search("whole"))
+        with self.assertRaisesRegex(attnas.InputError, "version"):
+            self.search("stopped")
+
+    def test_failures(self):
+        def fragile(parameters, seed):
+            if parameters["x"] > 5:
+                raise MemoryError("too wide")
+            return {"loss": float("nan") if parameters["x"] > 4 else 1.0}
+        run = self.search("fails", fragile, seed=1)
+        told = run.evaluations[["status", "reason"]].value_counts().index.tolist()
+        self.assertEqual(sorted(told), [("diverged", "loss = nan, must be finite"), ("failed", "MemoryError: too wide"), ("ok", "")])
+        with self.assertRaisesRegex(ZeroDivisionError, "zero"):
+            self.search("first", lambda parameters, seed: 1 / 0, version="1")
+        self.assertFalse((self.folder / "first").exists())
+
+    def test_rungs_leave_a_function_that_yields(self):
+        steps.clear()
+        run = self.search("rungs", by_steps, rungs=[20, 40], fidelity={"rungs": [20]}, **{"evaluation.replicates": 1})
+        self.assertEqual(set(run.evaluations.status), {"ok", "paused"})
+        ended = (run.evaluations.status == "ok").sum()
+        self.assertEqual((steps.count(20) - ended, steps.count(40)), (len(run.evaluations), ended), "once to the rung, anew to the end")
+
+    def test_mistakes_are_named(self):
+        for train, parameters, settings, text in (
+                (lambda p, s: "low", SPACE, {}, "x=.*, seed [0-9]+: train returned 'low', must be a number or {name: number}"),
+                (lambda p, s: {"los": 1}, SPACE, {}, "train returned los, lacks loss"),
+                (lambda p, s: iter(()), SPACE, {}, "yielded nothing"),
+                (valley, {"x": (0,)}, {}, r"parameters = x = 0 \.\. .*must be NAME = LOWEST .. HIGHEST"),
+                (valley, {"x": (8, 0)}, {}, "must be NAME = LOWEST .. HIGHEST"),
+                (valley, {"x": ["a", "a"]}, {}, "must be .lowest, highest. or a list of options that differ as texts"),
+                (valley, {"x": "adam"}, {}, "must be .lowest, highest. or a list"),
+                (valley, {"seed": (0, 1)}, {}, "have another name"),
+                (valley, SPACE, {"rungs": [20, 10]}, "rungs = .*, must be ascending"),
+                (valley, SPACE, {"evaluation.time_limit": 5}, "time_limit = 5, must be 0: nothing ends a function")):
+            with self.subTest(text), self.assertRaisesRegex(attnas.InputError, text):
+                self.search("wrong", train, parameters, version="1", **settings)
+            self.assertFalse((self.folder / "wrong").exists())
 
 
 class Objectives(Case):
