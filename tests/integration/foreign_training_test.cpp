@@ -16,11 +16,16 @@ echo "$x $kind $seed" >> "$0.log"
 [ "$kind" = silent ] && exit 0
 [ "$kind" = nan ] && { echo "step 40 loss nan"; exit 0; }
 [ "$kind" = sleeps ] && sleep 60
+[ "$kind" = closes ] && exec sleep 60 >&- 2>&-
+[ "$kind" = leaves ] && sleep 60 &
 for step in 10 20 40; do
   awk -v x="$x" -v seed="$seed" -v s="$step" -v k="$kind" \
     'BEGIN { printf "step %d loss %.6f\n", s, (x - 3) ^ 2 + (k == "b" ? 0 : 1) + 10 / s + (seed % 100) / 1000 }'
 done
 )";
+
+constexpr const char* kRungs =
+    "  step: 'step ([0-9]+)'\n  rungs: [20, 40]\nfidelity: {rungs: [20]}\n";
 
 class ForeignTrainingTest : public ProgramTest {
  protected:
@@ -60,22 +65,40 @@ TEST_F(ForeignTrainingTest, FindsTheValleyAlikeWithOneWorkerAndWithTwo) {
 }
 
 TEST_F(ForeignTrainingTest, KilledItGoesOnWithWhatItHas) {
-  ASSERT_EQ(search("whole"), 0) << text();
-  for (int kill = 0; kill < 3; ++kill) {
-    Program program("nas-run",
-                    {(folder_ / "search.yaml").string(), "--output", (folder_ / "killed").string(),
-                     "name=search", "--no-report"},
-                    folder_ / "log");
-    std::this_thread::sleep_for(std::chrono::milliseconds(150 + 100 * kill));
-    program.kill(SIGKILL);
-    program.wait();
+  for (const auto* rungs : {"", kRungs}) {
+    SCOPED_TRACE(rungs);
+    write("a, b", rungs);
+    const auto name = std::string(rungs == kRungs ? "rungs" : "plain");
+    const std::string in_flight = "algorithm.in_flight=4";
+    ASSERT_EQ(search(name, {in_flight}), 0) << text();
+    const auto whole = trainings();
+    for (int kill = 0; kill < 3; ++kill) {
+      Program program(
+          "nas-run",
+          {(folder_ / "search.yaml").string(), "--output", (folder_ / (name + "-killed")).string(),
+           "name=search", "--no-report", in_flight},
+          folder_ / "log");
+      std::this_thread::sleep_for(std::chrono::milliseconds(150 + 100 * kill));
+      program.kill(SIGKILL);
+      program.wait();
+    }
+    ASSERT_EQ(search(name + "-killed", {in_flight}), 0) << text();
+    EXPECT_EQ(canonical_export(folder_ / (name + "-killed")), canonical_export(folder_ / name));
+    EXPECT_LE(trainings(), 2 * whole + 3) << "a kill loses the training in flight";
+    std::filesystem::remove(script().string() + ".log");
   }
-  ASSERT_EQ(search("killed"), 0) << text();
-  EXPECT_EQ(canonical_export(folder_ / "killed"), canonical_export(folder_ / "whole"));
+}
+
+TEST_F(ForeignTrainingTest, WhatATrainingLeavesBehindHoldsNothingUp) {
+  write("leaves");
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_EQ(search("leaves", {"budget.evaluations=3"}), 0) << text();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+  EXPECT_THAT(canonical_export(folder_ / "leaves"), HasSubstr("\"ok\""));
 }
 
 TEST_F(ForeignTrainingTest, ARungStopsTheProcess) {
-  write("a, b", "  step: 'step ([0-9]+)'\n  rungs: [20, 40]\nfidelity: {rungs: [20]}\n");
+  write("a, b", kRungs);
   ASSERT_EQ(search("rungs", {"algorithm.in_flight=4"}), 0) << text();
   const auto exported = canonical_export(folder_ / "rungs");
   EXPECT_THAT(exported, HasSubstr("\"paused\""));
@@ -89,7 +112,8 @@ TEST_F(ForeignTrainingTest, SaysWhyATrainingFailed) {
   for (const auto& row :
        {Row{"fails", "failed", "exit code 3; it said last: no such kind"},
         Row{"silent", "failed", "printed nothing that metric loss matches"},
-        Row{"nan", "diverged", "loss"}, Row{"sleeps", "timed_out", "took longer than 0.3 s"}}) {
+        Row{"nan", "diverged", "loss"}, Row{"sleeps", "timed_out", "took longer than 0.3 s"},
+        Row{"closes", "timed_out", "took longer than 0.3 s"}}) {
     SCOPED_TRACE(row.kind);
     write(std::string("b, ") + row.kind);
     ASSERT_EQ(search(row.kind, {"algorithm.name=random_search", "evaluation.time_limit=0.3",

@@ -1,5 +1,9 @@
 #include "core/run_program.hpp"
 
+#include <csignal>
+
+#include <unistd.h>
+
 #include "prelude.hpp"
 
 namespace nas {
@@ -31,6 +35,38 @@ TEST(RunProgram, KeepsWhatItIsAskedFor) {
 }
 
 TEST(RunProgram, ASignalIsAStatus) { EXPECT_EQ(shell("kill -9 $$").status, 137); }
+
+TEST(ChildProcess, WhatItLeavesInItsGroupEndsWithIt) {
+  const auto [read_from, write_to] = make_pipe();
+  ChildProcess child({"sh", "-c", "sleep 60 & exit 3"}, {.output = write_to});
+  close(write_to);
+  EXPECT_FALSE(child.running(/*wait=*/true));
+  EXPECT_EQ(child.status(), 3);
+  char byte = 0;
+  EXPECT_EQ(read(read_from, &byte, 1), 0) << "nobody holds its output";
+  close(read_from);
+}
+
+TEST(ChildProcess, EndsWithTheObjectThatItIs) {
+  const auto [read_from, write_to] = make_pipe();
+  {
+    ChildProcess child({"sh", "-c", "sleep 60 & wait"}, {.output = write_to});
+    EXPECT_TRUE(child.running());
+    close(write_to);
+  }
+  char byte = 0;
+  EXPECT_EQ(read(read_from, &byte, 1), 0);
+  close(read_from);
+}
+
+TEST(ChildProcess, SeesItsPipeBreak) {
+  const auto [read_from, write_to] = make_pipe();
+  close(read_from);
+  ChildProcess child({"sh", "-c", "while echo more; do :; done"}, {.output = write_to});
+  close(write_to);
+  child.running(/*wait=*/true);
+  EXPECT_EQ(child.status(), 128 + SIGPIPE);
+}
 
 TEST(RunProgram, TheLastLineSaysSomething) {
   EXPECT_EQ(last_line("a\nb c \r\n \t\n"), "b c");
