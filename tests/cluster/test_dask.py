@@ -113,6 +113,28 @@ class DaskTest(runs.RunTest):
         self.assertIn("came to step 60, ", self.said("run"))
         self.assertEqual(self.export("run"), self.export("alone"))
 
+    def test_a_training_script_of_ones_own(self):
+        script = ("import sys, time; x, kind, seed = sys.argv[1:]\nfor step in (10, 20, 40):\n  time.sleep(0.05)\n"
+                  "  print('step', step, 'loss', (float(x) - 3) ** 2 + (kind == 'a') + 10 / step + int(seed) % 100 / 1000, flush=True)")
+        (self.folder / "train.py").write_text(script)
+        (self.folder / "own.yaml").write_text(json.dumps({
+            "name": "own", "algorithm": {"name": "nsga2_async", "population": 6, "evaluations": 24, "in_flight": 6},
+            "fidelity": {"rungs": [20]}, "problem": {
+                "type": "command", "command": [sys.executable, "-S", str(self.folder / "train.py"), "{x}", "{kind}", "{seed}"],
+                "parameters": ["x = 0 .. 8", "kind = a, b"], "metrics": ["loss = loss ([0-9.]+)"],
+                "step": "step ([0-9]+)", "rungs": [20, 40]}}))
+
+        def manager(name, *engine):
+            return self.start(name, runs.BIN / "nas-run", self.folder / "own.yaml", *engine, "--no-report", "--output", self.folder / name)
+        self.ends(manager("alone"), "alone")
+        run = manager("run", *self.ENGINE)
+        workers = [self.workers("run", "--slots", 2) for _ in range(2)]
+        self.until(lambda: self.trained("run") >= 2 or run.poll() is not None, "nothing comes to its end")
+        self.kill_all(workers[0])
+        self.complete(run, workers[1:])
+        self.assertIn('"paused"', self.export("run"))
+        self.assertEqual(self.export("run"), self.export("alone"))
+
     def test_broken_machines_and_processes_that_stand_still_cost_nothing(self):
         alone = self.alone()
         broken = self.folder / "nas-work"
