@@ -1,0 +1,216 @@
+// Hybrids of a trained model: their weights, their logits, and what is said of them.
+
+#include "convert/assessment.hpp"
+#include "core/error.hpp"
+#include "data/corpus.hpp"
+#include "genotype/architecture_name.hpp"
+#include "genotype/costs.hpp"
+#include "ops/torch_compat.hpp"
+#include "prelude.hpp"
+
+namespace nas {
+namespace {
+
+constexpr const char* kLayer =
+    "attn{kv_heads=2,position=rope,bias=none,attention_dropout=0}+swiglu";
+
+Architecture llama() {
+  Architecture frame{.layers = 4,
+                     .width = 32,
+                     .heads = 4,
+                     .context = 48,
+                     .vocabulary = 97,
+                     .feed_forward = 2,
+                     .dropout = 0.0};
+  return canonical(
+      parse_model("model{position_embedding=none,norm=rms}/" + std::string(kLayer), frame));
+}
+
+Conversion conversion(const Texts& blocks = {"full", "window{6,2}", "drop", "local", "gqa{1}"}) {
+  std::vector<LayerBlock> parsed;
+  for (const auto& text : blocks) parsed.push_back(parse_block(text));
+  return {llama(), std::move(parsed)};
+}
+
+Weights drawn_weights(const Architecture& architecture) {
+  const at::NoGradGuard no_grad;
+  nn::Transformer model(architecture, NumericalMode::exact);
+  const auto generator = nn::make_generator(at::kCPU, 7);
+  for (auto& [name, tensor] : model.parameters()) tensor.normal_(0.0, 0.3, generator);
+  return weights_of(model);
+}
+
+torch::Tensor logits(HybridModel& model, const Placement& placement, const torch::Tensor& tokens) {
+  auto stream = model.embedded(tokens);
+  for (std::size_t i = 0; i < placement.size(); ++i)
+    stream = model.behind(static_cast<Integer>(i), placement[i], stream);
+  return model.logits(model.features(stream));
+}
+
+/// By a whole transformer with weights of its own.
+torch::Tensor logits_of_whole(const Conversion& of, const Weights& teacher,
+                              const Placement& placement, const torch::Tensor& tokens) {
+  const at::NoGradGuard no_grad;
+  nn::Transformer model(of.architecture(placement), NumericalMode::exact);
+  const auto weights = weights_of(of, teacher, placement);
+  for (auto& [name, tensor] : model.parameters()) tensor.copy_(weights.at(name).unsqueeze(0));
+  return model.logits(tokens.unsqueeze(0), nn::Pass{}).squeeze(0);
+}
+
+torch::Tensor some_tokens(Integer count, std::uint64_t seed = 1) {
+  return at::randint(97, {count}, nn::make_generator(at::kCPU, seed), at::TensorOptions(at::kLong));
+}
+
+TEST(Hybrid, EachPlacementIsTheTransformerOfItsArchitecture) {
+  const auto of = conversion();
+  const auto weights = drawn_weights(of.teacher());
+  HybridModel model(of, weights, NumericalMode::exact);
+  const auto tokens = some_tokens(40);
+  for (const auto& placement :
+       {Placement{0, 0, 0, 0}, {1, 1, 1, 1}, {0, 2, 0, 1}, {3, 0, 4, 2}, {4, 4, 4, 4}}) {
+    SCOPED_TRACE(of.name(placement));
+    EXPECT_TRUE(at::equal(logits(model, placement, tokens),
+                          logits_of_whole(of, weights, placement, tokens)));
+  }
+}
+
+TEST(Hybrid, ABlockThatSeesAllIsTheLayer) {
+  const auto of = conversion({"full", "window{48,0}", "window{4,48}", "gqa{2}", "window{6,2}"});
+  EXPECT_THAT(of.choices(0), ElementsAre(0, 4));
+}
+
+TEST(Hybrid, LocalIsTheProductOfTwoMatrices) {
+  const auto of = conversion();
+  const auto weights = drawn_weights(of.teacher());
+  HybridModel model(of, weights, NumericalMode::exact);
+  const auto stream = model.embedded(some_tokens(9));
+  const auto local = model.behind(0, 3, stream), drop = model.behind(0, 2, stream);
+  const auto normed = stream / (stream.square().mean(-1, true) + 1e-5).sqrt() *
+                      weights.at("layers.0.attention_norm.weight");
+  const auto v = at::matmul(normed, weights.at("layers.0.attention.v_proj.weight").t());
+  const auto repeated = v.view({9, 2, 1, 8}).expand({9, 2, 2, 8}).reshape({9, 32});
+  const auto added = at::matmul(repeated, weights.at("layers.0.attention.out_proj.weight").t());
+  auto with = stream.flatten(0, 2) + added;
+  // What the feed-forward layer makes of it is its affair: drop has the same one.
+  EXPECT_GT((local - drop).abs().max().item<double>(), 1e-2);
+  HybridModel other(of, weights, NumericalMode::exact);
+  EXPECT_TRUE(at::allclose(other.behind(0, 2, with.view({1, 1, 9, 32})), local, 1e-4, 1e-4));
+}
+
+TEST(Hybrid, ItsCacheIsThatOfItsBlocks) {
+  const auto of = conversion();
+  constexpr Integer kToken = 2 * 2 * 8 * 4;  // keys and values of two heads of 8 numbers
+  const auto bytes = [&](const Placement& placement) { return of.cache_bytes(placement, 40); };
+  EXPECT_EQ(bytes({0, 0, 0, 0}), 4 * 40 * kToken);
+  EXPECT_EQ(bytes({0, 1, 0, 0}), (3 * 40 + 8) * kToken);
+  EXPECT_EQ(bytes({2, 3, 4, 0}), (20 + 40) * kToken);
+}
+
+TEST(Hybrid, NamesAreReadAgain) {
+  const auto of = conversion();
+  for (const auto& placement : {Placement{0, 0, 0, 0}, {1, 0, 1, 1}, {3, 0, 4, 2}}) {
+    EXPECT_EQ(of.parse(of.name(placement)), placement);
+  }
+  EXPECT_EQ(of.name({1, 0, 1, 1}), "full 1; window{6,2} 0,2-3");
+  for (const auto& [given, said] : std::vector<std::pair<std::string, std::string>>{
+           {"full 0-2", "layer 3 has no block"},
+           {"full 0-3; drop 1", "layer 1 has two blocks"},
+           {"full 0-4", "must be in [0, 3]"},
+           {"sieve 0-3", "must be BLOCK LAYERS"},
+           {"full", "must be BLOCK LAYERS"},
+           {"full 3-0", "must be in [0, 3]"},
+           {"full x", "must be in [0, 3]"}}) {
+    EXPECT_THAT(message_of<InputError>([&] { (void)of.parse(given); }), HasSubstr(said));
+  }
+}
+
+TEST(Hybrid, RefusesBlocksThatCannotBe) {
+  for (const auto& [given, said] : std::vector<std::pair<std::string, std::string>>{
+           {"windw", "did you mean window"},
+           {"window{0,4}", "width = 0, must be"},
+           {"window{64,4,1}", "has 3 sizes, window has 2"},
+           {"window{64", "must end with }"},
+           {"window{x}", "width = x, must be"}}) {
+    EXPECT_THAT(message_of<InputError>([&] { (void)parse_block(given); }), HasSubstr(said));
+  }
+  EXPECT_THAT(message_of<InputError>([] {
+                (void)conversion({"full", "gqa{3}"});
+              }),
+              HasSubstr("block gqa{3} of layer 0"));
+}
+
+TEST(Assessor, SaysWhatAWholeTransformerSays) {
+  const auto of = conversion();
+  const auto weights = drawn_weights(of.teacher());
+  const Sample document{some_tokens(40, 1), some_tokens(40, 2)};
+  const auto probe = Probe("copy{12}").draw(3, 97);
+  int made = 0;
+  Assessor assessor(
+      of, weights, NumericalMode::exact,
+      [&](Integer) {
+        ++made;
+        return Samples{document, probe};
+      },
+      1e9);
+  const Placement placement{0, 1, 2, 3};
+  const auto found = assessor.assess(placement, 0);
+  const auto logs = [&](const Placement& one, const Sample& sample) {
+    return logits_of_whole(of, weights, one, sample.tokens).to(at::kDouble).log_softmax(-1);
+  };
+  const auto teacher = logs({0, 0, 0, 0}, document), student = logs(placement, document);
+  EXPECT_NEAR(found.kl, (teacher.exp() * (teacher - student)).sum(-1).mean().item<double>(), 1e-4);
+  EXPECT_NEAR(found.agreement,
+              teacher.argmax(-1).eq(student.argmax(-1)).to(at::kDouble).mean().item<double>(),
+              1e-12);
+  const auto loss = [&](const Placement& one, const Sample& sample) {
+    const auto asked = sample.targets.ge(0).nonzero().flatten();
+    return -logs(one, sample)
+                .index_select(0, asked)
+                .gather(1, sample.targets.index_select(0, asked).unsqueeze(1))
+                .mean()
+                .item<double>();
+  };
+  EXPECT_NEAR(found.text_loss, loss(placement, document) - loss({0, 0, 0, 0}, document), 1e-4);
+  EXPECT_NEAR(found.recall, loss(placement, probe) - loss({0, 0, 0, 0}, probe), 1e-4);
+  const auto nothing = assessor.assess({0, 0, 0, 0}, 0);
+  EXPECT_EQ(nothing.kl, 0.0);
+  EXPECT_EQ(nothing.recall, 0.0);
+  const auto sum = assessor.added_up(placement, 0);
+  double kl = 0.0;
+  for (const auto& alone : {Placement{0, 1, 0, 0}, {0, 0, 2, 0}, {0, 0, 0, 3}})
+    kl += assessor.assess(alone, 0).kl;
+  EXPECT_DOUBLE_EQ(sum.kl, kl);
+  EXPECT_EQ(made, 1);
+}
+
+TEST(Probe, AsksForWhatWasSaidBefore) {
+  const auto at_of = [](const torch::Tensor& tensor, Integer i) {
+    return tensor[i].item<Integer>();
+  };
+  const auto copy = Probe("copy{5}").draw(1, 50);
+  ASSERT_EQ(copy.tokens.size(0), 10);
+  for (Integer t = 0; t < 10; ++t) {
+    EXPECT_EQ(at_of(copy.targets, t), t >= 5 && t < 9 ? at_of(copy.tokens, t - 4) : kNotScored);
+  }
+  for (const auto* text : {"pairs{6}", "needle{9}"}) {
+    const auto sample = Probe(text).draw(2, 60);
+    ASSERT_EQ(sample.tokens.size(0), Probe(text).tokens());
+    int asked = 0;
+    for (Integer t = 0; t < sample.tokens.size(0); ++t) {
+      if (at_of(sample.targets, t) == kNotScored) continue;
+      ++asked;
+      Integer before = 0;  // where the key stood
+      while (at_of(sample.tokens, before) != at_of(sample.tokens, t)) ++before;
+      ASSERT_LT(before, t);
+      EXPECT_EQ(at_of(sample.tokens, before + 1), at_of(sample.targets, t));
+    }
+    EXPECT_EQ(asked, std::string(text).starts_with("pairs") ? 6 : 1);
+  }
+  EXPECT_FALSE(at::equal(Probe("copy{5}").draw(1, 50).tokens, Probe("copy{5}").draw(2, 50).tokens));
+  for (const auto* text : {"copy", "copy{1}", "copy{x}", "echo{5}", "copy{5"}) {
+    EXPECT_THAT(message_of<InputError>([&] { Probe{text}; }), HasSubstr("must be one of copy{n}"));
+  }
+}
+
+}  // namespace
+}  // namespace nas
