@@ -17,6 +17,7 @@
 #include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
+#include "convert/place.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -54,6 +55,9 @@ constexpr const char* kUsage =
     "      with --config all that it says of the architecture, without dropout\n"
     "  import FOLDER -o MODEL\n"
     "      a transformer that others have trained, as such a model; import --help tells which\n"
+    "  place MODEL PLACEMENT -o FOLDER\n"
+    "      the model with blocks in the place of its layers, as a search of them names it:\n"
+    "      \"full 0,17-29; window{64,4} 1-16\"\n"
     "  take RUN MECHANISM [KEY.PATH=VALUE ...] -o FOLDER [--sequences N] [--replicate R]\n"
     "       [--keep FOLDER]\n"
     "      the model of a run with sequences that it has not seen, for nas-analyse\n"
@@ -298,21 +302,29 @@ int run(int argc, char** argv, std::string& kept) {
   const auto given = nas::parse_command_line(argc, argv, "nas-model", visible, words);
   if (nas::answers(options.help, options.version, kUsage, visible)) return nas::kDone;
   const std::vector<std::string> known{"evaluate", "generate", "attention",
-                                       "genes",    "import",   "take"};
+                                       "genes",    "import",   "place",    "take"};
   if (!words.empty() && std::find(known.begin(), known.end(), words.front()) == known.end()) {
     refuse("unknown command '" + words.front() + "', known: " + nas::join(known) +
            nas::did_you_mean(words.front(), known));
   }
   const bool takes = !words.empty() && words.front() == "take";
-  if (takes ? words.size() < 3 : words.size() != 2) {
+  if (!words.empty() && words.front() == "place" && (words.size() != 3 || options.output.empty()))
+    refuse("place needs a model, a placement and --output FOLDER");
+  const bool several = takes || (!words.empty() && words.front() == "place");
+  if (several ? words.size() < 3 : words.size() != 2) {
     refuse(takes ? "take needs a run and a mechanism"
                  : "give a command and a folder, or a name; nas-model --help lists them");
   }
-  require_own(words.front(), given);
+  require_own(words.front() == "place" ? "take" : words.front(), given);
   nas::load_plugins(options.plugins);
   nas::install_stop_handlers();
   if (words.front() == "evaluate") return evaluate(words.back(), options);
   if (words.front() == "genes") return genes(words.back(), options);
+  if (words.front() == "place") {
+    if (fs::exists(options.output)) refuse("--output " + options.output + " is there already");
+    nas::write_placed(words[1], words[2], options.output);
+    return nas::kDone;
+  }
   kept = words[1];
   return take(words, options);
 }

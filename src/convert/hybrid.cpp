@@ -1,6 +1,7 @@
 #include "convert/hybrid.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "core/error.hpp"
@@ -151,17 +152,13 @@ torch::Tensor weight_of(const Conversion& conversion, const Weights& teacher, st
   return block.weight(name, own, attention_shape(model, model.layer(layer)));
 }
 
-/// Makes a parameter share the memory of a weight; every handle to it follows.
-void share(const nn::Parameter& parameter, const torch::Tensor& weight) {
-  const auto shared = weight.unsqueeze(0);
-  if (shared.sizes() != parameter.tensor.sizes()) {
-    throw std::logic_error(parameter.name + " has another shape than the weights");
-  }
-  auto tensor = parameter.tensor;
-  tensor.set_data(shared);
-}
-
 }  // namespace
+
+void share(torch::Tensor parameter, const torch::Tensor& weight) {
+  const auto shared = weight.unsqueeze(0);
+  if (shared.sizes() != parameter.sizes()) throw std::logic_error("a weight of another shape");
+  parameter.set_data(shared);
+}
 
 Weights weights_of(const Conversion& conversion, const Weights& teacher,
                    const Placement& placement) {
@@ -189,10 +186,9 @@ HybridModel::HybridModel(const Conversion& conversion, const Weights& weights, N
   const nn::ParameterScope scope(parameters_, mode);
   positions_ = std::make_unique<nn::PositionEmbedding>(model, scope);
   if (weights.contains("final_norm.weight")) {
-    final_norm_ =
-        nn::norms().at(model.genes.word("norm")).make(model.width, scope.child("final_norm"));
+    final_norm_ = nn::make_norm(model, scope.child("final_norm"));
   }
-  for (const auto& parameter : parameters_) share(parameter, weights.at(parameter.name));
+  for (const auto& parameter : parameters_) share(parameter.tensor, weights.at(parameter.name));
   for (std::int64_t i = 0; i < model.layers; ++i) blocks_.emplace_back(conversion.blocks().size());
 }
 
@@ -214,8 +210,8 @@ torch::Tensor HybridModel::behind(std::int64_t layer, std::size_t block,
         std::make_unique<nn::Block>(std::vector<Architecture>{conversion_.architecture(placement)},
                                     scope.child("layers." + std::to_string(layer)), layer);
     for (const auto& parameter : own) {
-      share(parameter, weight_of(conversion_, weights_, layer, conversion_.blocks()[block],
-                                 parameter.name.substr(prefix_of(layer).size())));
+      share(parameter.tensor, weight_of(conversion_, weights_, layer, conversion_.blocks()[block],
+                                        parameter.name.substr(prefix_of(layer).size())));
     }
   }
   return computes->forward(stream, nn::Pass{});

@@ -61,6 +61,10 @@ Weights weights_of(const nn::Transformer& model);
 Weights weights_of(const Conversion& conversion, const Weights& teacher,
                    const Placement& placement);
 
+/// Makes a parameter of an array of one model share the memory of a weight; every handle to it follows.
+/// @throws std::logic_error where their shapes differ.
+void share(torch::Tensor parameter, const torch::Tensor& weight);
+
 /// Computes hybrids layer by layer, on weights that it shares. One thread at a time.
 class HybridModel {
  public:
