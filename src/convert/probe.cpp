@@ -34,15 +34,16 @@ Probe::Probe(std::string text) : text_(std::move(text)) {
   const auto brace = std::min(text_.find('{'), text_.size());
   kind_ = text_.substr(0, brace);
   const std::vector<std::string> kinds{"copy", "pairs", "needle"};
-  const auto number =
+  const double number =
       text_.ends_with("}")
           ? number_in(std::string_view(text_).substr(brace + 1, text_.size() - brace - 2))
-          : std::nullopt;
-  if (!holds(kinds, kind_) || !number || *number < 2 || *number > 65536) {
+                .value_or(0.0)
+          : 0.0;
+  if (!holds(kinds, kind_) || number < 2 || number > 65536) {
     throw InputError("probe " + text_ +
                      ", must be one of copy{n}, pairs{n}, needle{n}, n in [2, 65536]");
   }
-  size_ = static_cast<std::int64_t>(*number);
+  size_ = static_cast<std::int64_t>(number);
 }
 
 std::int64_t Probe::tokens() const {
