@@ -98,9 +98,6 @@ std::string rungs_text(const Experiment& experiment, const Rehearsal& rehearsal)
             (options.racing ? "up to " : std::string()) + std::to_string(seeds) + " seeds" +
             (options.racing ? ", which is not counted" : "");
   }
-  if (const double share = experiment.fidelity->get<double>("audit"); share > 0.0) {
-    text += "; " + shortest(100.0 * share) + " % of the others are audited";
-  }
   return text;
 }
 

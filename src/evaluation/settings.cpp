@@ -303,10 +303,6 @@ std::vector<Setting> fidelity_settings() {
           "spread", "crowding", {"crowding", "epsilon_net"},
           "which candidates of one front go on first, of several objectives: by their crowding "
           "distance, or each time the one that is farthest from those before")),
-      with(Effect::further,
-           number("audit", 0.0, 0.0, 1.0,
-                  "share of the candidates that are paused for good which is trained to the "
-                  "end after the search, outside its budget, to say what pruning has missed")),
       execution(positive(
           number("checkpoint_space", 20.0, 0.0,
                  "GiB that checkpoints of paused training runs may take; the least promising "

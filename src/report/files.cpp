@@ -210,6 +210,7 @@ const std::set<std::string>& settings_without_effect() {
 
 nlohmann::json without_places(nlohmann::json config) {
   config.erase("plugins");
+  erase_keys(config, "fidelity", {"audit"});  // of version 0.1.0, without effect
   const auto problem = config.find("problem");
   if (problem != config.end() && problem->is_object() && problem->value("type", "") == "tabular") {
     problem->erase("table");

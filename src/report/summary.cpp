@@ -160,7 +160,6 @@ void RunSummary::read_meta(const Store& store) {
                           "silent_asks", "truth", "truth_splits", "count_models"}) {
     further[key] = store.meta(key).value_or(nlohmann::json());
   }
-  if (auto audit = store.meta("audit")) further["audit"] = std::move(*audit);
   if (further["reference_point"].is_null()) further["reference_point"] = kReferencePoint;
   const auto ended = store.meta("ended_by").value_or(nlohmann::json());
   if (ended.is_string()) ended_by = ended.get<std::string>();
@@ -301,8 +300,8 @@ std::map<std::string, std::int64_t> furthest_steps(const std::vector<AnsweredAsk
 
 }  // namespace
 
-/// Of the search, what it has paused and others have trained on, an audit, the baseline or the run
-/// that it reuses, is still paused.
+/// Of the search, what it has paused and others have trained on, the baseline or the run that it
+/// reuses, is still paused.
 void RunSummary::pause_trained_on() {
   for (const auto& [id, step] : furthest_steps(asks)) {
     const auto ended = by_id.find(id);
@@ -446,7 +445,7 @@ void RunSummary::digest_efforts() {
   for (const auto& evaluation : paused) {
     search.add(evaluation);
     if (by_id.at(evaluation.id) == &evaluation) continue;
-    asked.erase(evaluation.id);  // an audit has trained it on
+    asked.erase(evaluation.id);  // another stage has trained it on
     outside.train_seconds -= spent_seconds(evaluation);
   }
   for (const auto& evaluation : evaluations) {

@@ -142,7 +142,7 @@ struct RunSummary {
   nlohmann::json labels;                    ///< names for people, by canonical name
   /// Facts that are passed on as they are recorded: elapsed_seconds, planned_asks, planned_trainings, reference_point,
   /// silent_asks, truth, truth_splits, count_models; null where unknown, but the reference point, which was always the
-  /// same; and "audit", where there was one (study/stages/audit.hpp).
+  /// same.
   nlohmann::json further;
   Points last_population;  ///< scaled objectives; empty where unknown
   nlohmann::json retest;   ///< see to_record(RetestOutcome); null: there was none
@@ -150,7 +150,7 @@ struct RunSummary {
   /// know whether one does; else null.
   nlohmann::json asking, at_work;
   std::vector<AnsweredAsk> asks;  ///< read before the evaluations that answer them
-  /// Training runs that are paused at a rung, so far; those that an audit has trained to the end as
+  /// Training runs that are paused at a rung, so far; those that another stage has trained on as
   /// they were before.
   std::vector<Evaluation> paused;
   /// While somebody writes, there may be more by then. Their identities are shortened, see
@@ -175,7 +175,7 @@ struct RunSummary {
   std::vector<RejectedCandidate> rejected;  ///< in order of their first ask
   std::vector<BatchSummary> batches;
   Effort search;            ///< evaluations that asks caused
-  Effort outside;           ///< the others: of the baseline, an audit and the re-test
+  Effort outside;           ///< the others: of the baseline, controls and the re-test
   std::int64_t reused = 0;  ///< asks answered by an earlier evaluation
 
   /// Asks of both kinds.

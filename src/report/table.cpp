@@ -304,7 +304,6 @@ std::string effort_text(const Effort& effort) {
 std::string outside_text(const RunSummary& run) {
   if (run.outside.evaluations + run.outside.rejected == 0) return {};
   std::string stages = "baseline";
-  if (run.further.contains("audit")) stages += ", audit";
   if (!run.controls.empty()) stages += ", controls";
   if (!run.retest.is_null()) stages += ", re-test";
   if (run.ended_by.ends_with(" of training")) stages += ", what time left unanswered";
@@ -320,12 +319,7 @@ std::string rungs_text(const RunSummary& run) {
     text += std::to_string(rung.reached) + " came to step " + std::to_string(rung.step) + ", " +
             std::to_string(rung.went_on) + " went on; ";
   }
-  text += std::to_string(run.paused.size()) + " are paused\n";
-  const auto audit = run.further.find("audit");
-  if (audit != run.further.end() && audit->contains("text")) {
-    text += "audit: " + audit->at("text").get<std::string>() + '\n';
-  }
-  return text;
+  return text + std::to_string(run.paused.size()) + " are paused\n";
 }
 
 /// How mechanisms are named where their names are long.

@@ -221,6 +221,7 @@ std::vector<std::string> other_settings(const ComparisonStore& store,
   const auto settings = [](const ComparedAlgorithm& algorithm) {
     auto all = algorithm.settings;
     all["name"] = algorithm.key;
+    if (all.contains("/fidelity/audit"_json_pointer)) all["fidelity"].erase("audit");  // of 0.1.0
     return all;
   };
   std::vector<std::string> found;

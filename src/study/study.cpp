@@ -31,7 +31,6 @@
 #include "study/session/seen_seeds.hpp"
 #include "study/session/session.hpp"
 #include "study/session/set_up.hpp"
-#include "study/stages/audit.hpp"
 #include "study/stages/controls.hpp"
 #include "study/stages/search.hpp"
 
@@ -211,7 +210,7 @@ std::vector<Stage> stages_of(const Experiment& experiment, const Stage& pilot) {
             pilot, record_counts, record_labels};
   }
   if (!experiment.mechanisms.empty()) return {carry_out_list, record_counts, record_labels};
-  return {carry_out_search, audit, train_controls, retest, record_counts, record_labels};
+  return {carry_out_search, train_controls, retest, record_counts, record_labels};
 }
 
 /// Whether a process before this one has done everything that is asked for, to be seen without

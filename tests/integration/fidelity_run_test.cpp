@@ -146,57 +146,6 @@ TEST_F(FidelityRunTest, ATableAnswersFromItsCurves) {
   EXPECT_EQ(canonical_export(folder_ / "a"), canonical_export(folder_ / "b"));
 }
 
-TEST_F(FidelityRunTest, AnAuditTrainsWhatWasPausedAndLeavesTheSearchAlone) {
-  const auto asks = [](const std::string& text) {
-    std::istringstream lines(text);
-    std::string found;
-    for (std::string line; std::getline(lines, line);) {
-      if (line.starts_with("{\"ask\"") || line.find("\"until\"") != std::string::npos) {
-        found += line + '\n';
-      }
-    }
-    return found;
-  };
-  ASSERT_TRUE(ran("nas-run", search("training", "plain")));
-  const auto rungs = [this] {
-    const auto output = text();
-    const auto begin = output.find("rungs: ");
-    return output.substr(begin, output.find('\n', begin) - begin);
-  };
-  const auto plain = rungs();
-  ASSERT_TRUE(ran("nas-run", search("training", "audited", {"fidelity.audit=0.3"})));
-  EXPECT_EQ(rungs(), plain);
-  EXPECT_THAT(text(), HasSubstr(" paused candidates were trained to the end, "));
-  EXPECT_THAT(text(), HasSubstr("he first rung was "));
-  EXPECT_EQ(asks(canonical_export(folder_ / "audited")), asks(canonical_export(folder_ / "plain")));
-  // The same of a run that has ended, in pieces.
-  int code = -1;
-  {
-    Program program("nas-run", search("training", "plain", {"fidelity.audit=0.3"}),
-                    folder_ / "pieces.txt");
-    if (!program.wait_for(std::chrono::milliseconds(1200), code)) {
-      program.kill(SIGKILL);
-      program.wait();
-    }
-  }
-  ASSERT_TRUE(ran("nas-run", search("training", "plain", {"fidelity.audit=0.3"})));
-  EXPECT_EQ(canonical_export(folder_ / "plain"), canonical_export(folder_ / "audited"));
-  EXPECT_THAT(read_file(folder_ / "plain" / "results.json"), HasSubstr("\"audited\":"));
-}
-
-TEST_F(FidelityRunTest, AnAuditOfASearchThatHasGoneOnIsNotShown) {
-  const auto audited = [this] {
-    return read_file(folder_ / "run" / "results.json").find("\"audited\":") != std::string::npos;
-  };
-  ASSERT_TRUE(ran("nas-run", search("training", "run", {"budget.asks=24", "fidelity.audit=0.2"})));
-  EXPECT_TRUE(audited()) << text();
-  ASSERT_TRUE(ran("nas-run", search("training", "run", {"budget.asks=24"})));
-  EXPECT_TRUE(audited()) << "the search is the same";
-  ASSERT_TRUE(ran("nas-run", search("training", "run")));
-  EXPECT_THAT(text(), HasSubstr("the search has gone on since its audit"));
-  EXPECT_FALSE(audited());
-}
-
 TEST_F(FidelityRunTest, ARunThatReusesAnotherIsAsIfItHadTrainedAllItself) {
   ASSERT_TRUE(ran("nas-run", search("training", "longer")));
   const Words shorter{"algorithm.evaluations=15"};
@@ -242,12 +191,12 @@ TEST_F(FidelityRunTest, PashaGoesOnUnderALargerBudget) {
 }
 
 TEST_F(FidelityRunTest, ThePlanCountsTheStepsThatPruningLeaves) {
-  auto words = search("training", "plan", {"evaluation.replicates=3", "fidelity.audit=0.5"});
+  auto words = search("training", "plan", {"evaluation.replicates=3"});
   words.push_back("--dry-run");
   ASSERT_TRUE(ran("nas-run", words));
   EXPECT_THAT(text(), HasSubstr("rungs         about "));
   EXPECT_THAT(text(), HasSubstr(" whole training runs; of those that come to the end the best are "
-                                "trained with 3 seeds; 50 % of the others are audited"));
+                                "trained with 3 seeds"));
 }
 
 TEST_F(FidelityRunTest, WhatRungsCannotCompareIsRefused) {

@@ -89,9 +89,6 @@ TEST_F(ComparisonTest, AnAlgorithmMayTrainByRungs) {
   EXPECT_FALSE(comparison.resolved().contains("fidelity"));
   EXPECT_THAT(mistakes(head + "fidelity: {rungs: [50]}\nalgorithms: [sga]\n"),
               HasSubstr("fidelity: must be given with items of algorithms"));
-  EXPECT_THAT(mistakes(head + "algorithms: [{name: sga, fidelity: {rungs: [50], audit: 0.1,\n"
-                              "  promote: hyperband}}]\n"),
-              HasSubstr("algorithms.fidelity.audit = 0.1, must be 0 in a comparison"));
 }
 
 TEST_F(ComparisonTest, WhatIsSharedNamesNoAlgorithm) {

@@ -565,8 +565,8 @@ TEST_F(ReportTest, NoResultDependsOnWhatIsWithoutEffect) {
                   "evaluation.failure_window", "evaluation.keep_models", "evaluation.retry_crashed",
                   "evaluation.retry_failed", "evaluation.retry_lost",
                   "evaluation.retry_out_of_memory", "evaluation.retry_timed_out",
-                  "evaluation.workers", "fidelity.audit", "fidelity.checkpoint_space", "name",
-                  "rates", "retest", "training.checkpoint_minutes"));
+                  "evaluation.workers", "fidelity.checkpoint_space", "name", "rates", "retest",
+                  "training.checkpoint_minutes"));
 }
 
 TEST_F(ReportTest, EveryColumnIsDocumented) {
@@ -666,7 +666,7 @@ std::vector<Evaluation> paused_after(Store& store, const Evaluation& trained_on)
   return RunSummary(store).paused;
 }
 
-TEST_F(ReportTest, WhatFailsInAnAuditWithoutACurveIsNotPaused) {
+TEST_F(ReportTest, WhatFailsInAnotherStageWithoutACurveIsNotPaused) {
   EXPECT_TRUE(paused_after(*store_, evaluation("e", 0)).empty());
 }
 

@@ -162,7 +162,6 @@ const std::vector<Case>& cases_of_rungs() {
       {kAsha + "fidelity: {min: 20, eta: 1}\n", "fidelity.eta = 1, must be 0 or more than 1"},
       {kAsha + "fidelity: {rungs: [50, 50]}\n", "fidelity.rungs = [50, 50], must ascend"},
       {kAsha + "fidelity: {rungz: [5]}\n", "did you mean rungs?"},
-      {kAsha + "fidelity: {min: 9, audit: 1.5}\n", "fidelity.audit = 1.5, must be"},
       {kAsha + kRungs + "evaluation: {repeated: retrain}\n",
        "evaluation.repeated = retrain, must be reuse with the section fidelity"},
       {kAsha + kRungs + "evaluation: {replicates: 2, racing_replicates: 4}\n",
@@ -381,7 +380,6 @@ class RuleTable : public ExperimentTest {
 
 TEST_F(RuleTable, HasWhatAComparisonRefuses) {
   auto experiment = load(kAgeing + ", order: arrival}\n");
-  experiment.fidelity.emplace().set("audit", 0.5);
   experiment.evaluation.set("racing_replicates", Integer{5});
   experiment.budget.set("evaluations", Integer{0});
   experiment.budget.set("seconds", 60.0);
@@ -392,7 +390,6 @@ TEST_F(RuleTable, HasWhatAComparisonRefuses) {
       "problem.type = attention_search, must be tabular: a comparison trains nothing",
       "algorithms.order = arrival, must be virtual in a comparison: a table's answers take no time",
       "evaluation.racing_replicates = 5, must be 0 in a comparison: a table answers without races",
-      "algorithms.fidelity.audit = 0.5, must be 0 in a comparison, which knows all ends",
       "budget.evaluations = 0, must be at least 1: the training runs of a search",
       "budget.seconds = 60, " + limits,
       "budget.gpu_seconds = 60, " + limits};

@@ -32,6 +32,9 @@ Experiment recorded_experiment(nlohmann::json resolved, const std::vector<std::s
                                bool load_plugins) {
   const std::string name = kRecordedConfiguration;
   if (!load_plugins) resolved.erase("plugins");
+  if (resolved.contains("/fidelity/audit"_json_pointer)) {
+    resolved["fidelity"].erase("audit");  // of version 0.1.0, without effect
+  }
   Diagnostics diagnostics;
   auto experiment =
       read_experiment(read_document(resolved.dump(), name, overrides, plugin_sections()),

@@ -22,8 +22,6 @@ def section(run: Run) -> Section | None:
                       "compared by one training run of the same seeds each. What an algorithm "
                       "hears of a candidate is how it was at its first rung."),
             table(["step", "paused there", "went on", "share"], rows), paragraph(_steps(run)),
-            *([paragraph(f"Audit: {audit['text']}")] if
-              (audit := run.digest.get("audit") or {}).get("text") else []),
         ))
 
 
