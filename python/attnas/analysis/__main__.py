@@ -17,7 +17,6 @@ NEEDS = {
     "components": _FRAMES,
     "export": (),
     "report": _ARRAYS,
-    "rivals": _FRAMES,
 }
 
 
