@@ -18,9 +18,10 @@ import numpy
 
 from attnas.errors import InputError
 
-LARGEST_HEADER = 100_000_000  # bytes, as the library safetensors has it
-LARGEST_JSON = {"config.json": 1 << 24, "model.safetensors.index.json": 1 << 26,
-                "tokenizer.json": 1 << 28}
+LARGEST_HEADER = 1 << 24  # bytes
+LARGEST_JSON = {"config.json": 1 << 20, "model.safetensors.index.json": LARGEST_HEADER,
+                "tokenizer.json": 1 << 26}
+LONGEST_INTEGER = 40
 LARGEST_WEIGHT = 1e15  # squares of more overflow in sums of float32
 PIECE = 1 << 22  # numbers that are read at once
 # Bytes of a number; of those that are not read only their lengths are of interest.
@@ -154,19 +155,24 @@ def shown(value: object) -> str:
 def parse_json(data: bytes, where: object) -> Any:
     """@throws InputError  where it is no JSON, or says something twice."""
     def unique(pairs):
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"{where}: {shown(twice)} is there twice")
+        found = {}
+        for name, value in pairs:
+            if name in found:
+                raise InputError(f"{where}: {shown(name)} is there twice")
+            found[name] = value
         return found
+
+    def integer(text):
+        if len(text) > LONGEST_INTEGER:  # many digits take long to read
+            raise ValueError(f"an integer of {len(text)} digits")
+        return int(text)
 
     def refuse(constant):
         raise ValueError(f"{constant} is no number of JSON")
 
     try:
         return json.loads(data.decode("utf-8-sig"), object_pairs_hook=unique,
-                          parse_constant=refuse)
+                          parse_int=integer, parse_constant=refuse)
     except RecursionError:
         raise InputError(f"{where}: its JSON is nested too deeply") from None
     except ValueError as error:

@@ -395,7 +395,8 @@ class Refused(Written):
                 (json.dumps({**header, "again": other}), data, "begins at byte"), (json.dumps(header), data + b"\0", "its tensors"),
                 (json.dumps({k: v for k, v in header.items() if k != first}), data, "begins at byte 2560, must at 0"),
                 (json.dumps(header)[:-1] + f', "{first}": {json.dumps(entry)}}}', data, f'"{first}" is there twice'),
-                ("[" * 100000, data, "nested too deeply"), ("{\xff", data, "must be JSON"), ('{"a": NaN}', data, "must be JSON")):
+                ("[" * 100000, data, "nested too deeply"), ("{\xff", data, "must be JSON"), ('{"a": ' + "9" * 10**6 + "}", data, "an integer of 1000000 digits"),
+                ('{"a": NaN}', data, "must be JSON")):
             raw = text.encode("latin-1")
             (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(raw)) + raw + rest)
             with self.subTest(words):
@@ -438,7 +439,11 @@ class Refused(Written):
         folder, rng = self.write(LLAMA), random.Random(7)
         gguf = self.folder / "model.gguf"
         gguf.write_bytes(gguf_of(gguf_tensors()))
-        sources = {folder / "config.json": folder, folder / "model.safetensors": folder, gguf: gguf}
+        sharded = self.write(LLAMA)
+        (sharded / "model.safetensors").rename(sharded / "a.safetensors")
+        index = sharded / "model.safetensors.index.json"
+        index.write_text(json.dumps({"weight_map": dict.fromkeys(drawn(LLAMA), "a.safetensors")}), encoding="utf-8")
+        sources = {folder / "config.json": folder, folder / "model.safetensors": folder, gguf: gguf, index: sharded}
         refused = 0
         for path, source in sources.items():
             whole = path.read_bytes()
@@ -462,7 +467,7 @@ class Refused(Written):
                 except InputError:
                     refused += 1
             path.write_bytes(whole)
-        self.assertGreater(refused, 600)
+        self.assertGreater(refused, 900)
 
 
 def text_of(word):
