@@ -33,73 +33,60 @@ _WINDOWS = {"sliding_window": ("window", 4096), "use_sliding_window": ("use_wind
             "max_window_layers": ("first_window", 28), "layer_types": ("layer_types", None)}
 _BIASES = {"attention_bias": ("attention_bias", False), "mlp_bias": ("mlp_bias", False)}
 
-# Ours, theirs, shape, when, what is taken of it. N is each layer; D, F, V, C, A, K are the width,
-# hidden width, vocabulary, context, and widths of all queries and all keys; h that of a head.
+
+def _rows(*parts: tuple) -> tuple[tuple, ...]:
+    """(ours, theirs, shape, when, take) of each weight and bias, from parts (ours, theirs, shape of
+    the weight, when it has a bias, take, when there is such a part). N is each layer; D, F, V, C,
+    A, K are the width, hidden width, vocabulary, context, and widths of all queries and all keys;
+    h that of a head. `when` is a fact, `take` what is taken of theirs.
+    """
+    rows = []
+    for ours, theirs, shape, *more in parts:
+        biased, take, when = (*more, "", "", "")[:3]
+        rows.append((ours + ".weight", theirs + ".weight", shape, when, take))
+        if biased:
+            outputs = shape.split()[-1 if take.startswith(("transposed", "third")) else 0]
+            rows.append((ours + ".bias", theirs + ".bias", outputs, biased, take))
+    return tuple(rows)
+
+
 _BLOCK = "layers.N."
-_LLAMA_TENSORS = (
-    ("embedding.weight", "model.embed_tokens.weight", "V D"),
-    (_BLOCK + "attention_norm.weight", "model.layers.N.input_layernorm.weight", "D"),
-    (_BLOCK + "attention.q_proj.weight", "model.layers.N.self_attn.q_proj.weight", "A D", "",
-     "queries"),
-    (_BLOCK + "attention.q_proj.bias", "model.layers.N.self_attn.q_proj.bias", "A", "qkv_bias",
-     "queries"),
-    (_BLOCK + "attention.k_proj.weight", "model.layers.N.self_attn.k_proj.weight", "K D", "",
-     "keys"),
-    (_BLOCK + "attention.k_proj.bias", "model.layers.N.self_attn.k_proj.bias", "K", "qkv_bias",
-     "keys"),
-    (_BLOCK + "attention.v_proj.weight", "model.layers.N.self_attn.v_proj.weight", "K D"),
-    (_BLOCK + "attention.v_proj.bias", "model.layers.N.self_attn.v_proj.bias", "K", "qkv_bias"),
-    (_BLOCK + "attention.out_proj.weight", "model.layers.N.self_attn.o_proj.weight", "D A"),
-    (_BLOCK + "attention.out_proj.bias", "model.layers.N.self_attn.o_proj.bias", "D", "out_bias"),
-    (_BLOCK + "attention.q_norm.weight", "model.layers.N.self_attn.q_norm.weight", "h", "qk_norm"),
-    (_BLOCK + "attention.k_norm.weight", "model.layers.N.self_attn.k_norm.weight", "h", "qk_norm"),
-    (_BLOCK + "feed_forward_norm.weight", "model.layers.N.post_attention_layernorm.weight", "D"),
-    *((_BLOCK + f"feed_forward.{ours}.{part}", f"model.layers.N.mlp.{theirs}.{part}", shape, when)
-      for ours, theirs, inputs, outputs in (("gate", "gate_proj", "D", "F"),
-                                            ("expand", "up_proj", "D", "F"),
-                                            ("contract", "down_proj", "F", "D"))
-      for part, shape, when in (("weight", f"{outputs} {inputs}", ""),
-                                ("bias", outputs, "mlp_bias"))),
-    ("final_norm.weight", "model.norm.weight", "D"),
-    ("head.weight", "lm_head.weight", "V D", "untied"),
-)
-
-
-def _pair(ours: str, theirs: str, shape: str, when: str = "", take: str = "") -> tuple:
-    """A linear layer or a norm, its weight and its bias."""
-    outputs = shape.split()[-1 if take.startswith(("transposed", "third")) else 0]
-    return ((ours + ".weight", theirs + ".weight", shape, "", take),
-            (ours + ".bias", theirs + ".bias", outputs, when, take))
-
-
-_GPT2_TENSORS = (
-    ("embedding.weight", "transformer.wte.weight", "V D"),
-    ("position.weight", "transformer.wpe.weight", "C D"),
-    *_pair(_BLOCK + "attention_norm", "transformer.h.N.ln_1", "D"),
-    *(row for i, name in enumerate("qkv")
-      for row in _pair(_BLOCK + f"attention.{name}_proj", "transformer.h.N.attn.c_attn", "D 3D", "",
-                       f"third {i}")),
-    *_pair(_BLOCK + "attention.out_proj", "transformer.h.N.attn.c_proj", "D D", "", "transposed"),
-    *_pair(_BLOCK + "feed_forward_norm", "transformer.h.N.ln_2", "D"),
-    *_pair(_BLOCK + "feed_forward.expand", "transformer.h.N.mlp.c_fc", "D F", "", "transposed"),
-    *_pair(_BLOCK + "feed_forward.contract", "transformer.h.N.mlp.c_proj", "F D", "", "transposed"),
-    *_pair("final_norm", "transformer.ln_f", "D"),
-    ("head.weight", "lm_head.weight", "V D", "untied"),
-)
-_NEOX_TENSORS = (
-    ("embedding.weight", "gpt_neox.embed_in.weight", "V D"),
-    *_pair(_BLOCK + "attention_norm", "gpt_neox.layers.N.input_layernorm", "D"),
-    *(row for i, name in enumerate("qkv")
-      for row in _pair(_BLOCK + f"attention.{name}_proj",
-                       "gpt_neox.layers.N.attention.query_key_value", "3D D", "qkv_bias",
-                       f"of heads {i}")),
-    *_pair(_BLOCK + "attention.out_proj", "gpt_neox.layers.N.attention.dense", "D D", "out_bias"),
-    *_pair(_BLOCK + "feed_forward_norm", "gpt_neox.layers.N.post_attention_layernorm", "D"),
-    *_pair(_BLOCK + "feed_forward.expand", "gpt_neox.layers.N.mlp.dense_h_to_4h", "F D"),
-    *_pair(_BLOCK + "feed_forward.contract", "gpt_neox.layers.N.mlp.dense_4h_to_h", "D F"),
-    *_pair("final_norm", "gpt_neox.final_layer_norm", "D"),
-    ("head.weight", "embed_out.weight", "V D", "untied"),
-)
+_LLAMA_TENSORS = _rows(
+    ("embedding", "model.embed_tokens", "V D"),
+    (_BLOCK + "attention_norm", "model.layers.N.input_layernorm", "D"),
+    (_BLOCK + "attention.q_proj", "model.layers.N.self_attn.q_proj", "A D", "qkv_bias", "queries"),
+    (_BLOCK + "attention.k_proj", "model.layers.N.self_attn.k_proj", "K D", "qkv_bias", "keys"),
+    (_BLOCK + "attention.v_proj", "model.layers.N.self_attn.v_proj", "K D", "qkv_bias"),
+    (_BLOCK + "attention.out_proj", "model.layers.N.self_attn.o_proj", "D A", "out_bias"),
+    (_BLOCK + "attention.q_norm", "model.layers.N.self_attn.q_norm", "h", "", "", "qk_norm"),
+    (_BLOCK + "attention.k_norm", "model.layers.N.self_attn.k_norm", "h", "", "", "qk_norm"),
+    (_BLOCK + "feed_forward_norm", "model.layers.N.post_attention_layernorm", "D"),
+    (_BLOCK + "feed_forward.gate", "model.layers.N.mlp.gate_proj", "F D", "mlp_bias"),
+    (_BLOCK + "feed_forward.expand", "model.layers.N.mlp.up_proj", "F D", "mlp_bias"),
+    (_BLOCK + "feed_forward.contract", "model.layers.N.mlp.down_proj", "D F", "mlp_bias"),
+    ("final_norm", "model.norm", "D"), ("head", "lm_head", "V D", "", "", "untied"))
+_GPT2_TENSORS = _rows(
+    ("embedding", "transformer.wte", "V D"), ("position", "transformer.wpe", "C D"),
+    (_BLOCK + "attention_norm", "transformer.h.N.ln_1", "D", "always"),
+    *((_BLOCK + f"attention.{name}_proj", "transformer.h.N.attn.c_attn", "D 3D", "always",
+       f"third {i}") for i, name in enumerate("qkv")),
+    (_BLOCK + "attention.out_proj", "transformer.h.N.attn.c_proj", "D D", "always", "transposed"),
+    (_BLOCK + "feed_forward_norm", "transformer.h.N.ln_2", "D", "always"),
+    (_BLOCK + "feed_forward.expand", "transformer.h.N.mlp.c_fc", "D F", "always", "transposed"),
+    (_BLOCK + "feed_forward.contract", "transformer.h.N.mlp.c_proj", "F D", "always",
+     "transposed"),
+    ("final_norm", "transformer.ln_f", "D", "always"), ("head", "lm_head", "V D", "", "", "untied"))
+_NEOX_TENSORS = _rows(
+    ("embedding", "gpt_neox.embed_in", "V D"),
+    (_BLOCK + "attention_norm", "gpt_neox.layers.N.input_layernorm", "D", "always"),
+    *((_BLOCK + f"attention.{name}_proj", "gpt_neox.layers.N.attention.query_key_value", "3D D",
+       "qkv_bias", f"of heads {i}") for i, name in enumerate("qkv")),
+    (_BLOCK + "attention.out_proj", "gpt_neox.layers.N.attention.dense", "D D", "out_bias"),
+    (_BLOCK + "feed_forward_norm", "gpt_neox.layers.N.post_attention_layernorm", "D", "always"),
+    (_BLOCK + "feed_forward.expand", "gpt_neox.layers.N.mlp.dense_h_to_4h", "F D", "always"),
+    (_BLOCK + "feed_forward.contract", "gpt_neox.layers.N.mlp.dense_4h_to_h", "D F", "always"),
+    ("final_norm", "gpt_neox.final_layer_norm", "D", "always"),
+    ("head", "embed_out", "V D", "", "", "untied"))
 _GATED = {"silu": "swiglu", "swish": "swiglu"}
 _PLAIN = {**dict.fromkeys(("gelu", "gelu_python"), "gelu"), "relu2": "relu2",
           **dict.fromkeys(("gelu_new", "gelu_fast", "gelu_accurate", "gelu_pytorch_tanh",
@@ -258,13 +245,14 @@ def _checked(fact: str, key: str, value: Any, where: str) -> Any:
     return value
 
 
-def facts_of(name: str, family: Family, config: dict, where: str) -> dict:
+def facts_of(family: Family, config: dict, where: str) -> dict:
     """What a configuration says, in words of all families. @throws InputError  naming the key that
     is not known, or what is no value of it."""
     _require_known_keys(family, config, where)
     facts = {"attention_bias": False, "mlp_bias": False, "parallel": False, "norm": "rms",
              "position_embedding": "none", "qk_norm": False, "windows": "", "default_theta": 1e4,
-             "qkv_bias": False, "kv_heads": None, "head_width": None, **family.facts}
+             "qkv_bias": False, "always": True, "kv_heads": None, "head_width": None,
+             **family.facts}
     for key, (fact, default) in family.keys.items():
         value = config.get(key, default)
         if value is NEEDED or (value is None and default is NEEDED):
@@ -301,7 +289,8 @@ def _add_shapes(facts: dict, where: str) -> None:
 def _add_activation(family: Family, facts: dict, where: str) -> None:
     word = facts["activation"]
     if not isinstance(word, str) or word not in family.activations:
-        _refuse(where, "the activation", word, f"one of {', '.join(family.activations)}")
+        key = next(key for key, (fact, _) in family.keys.items() if fact == "activation")
+        _refuse(where, key, word, f"one of {', '.join(family.activations)}")
     ffn = family.activations[word]
     facts["ffn"] = "swiglu_bias" if facts["mlp_bias"] and ffn == "swiglu" else ffn
 

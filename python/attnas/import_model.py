@@ -136,7 +136,7 @@ def import_model(source: pathlib.Path, output: pathlib.Path) -> list[str]:
     """
     checkpoint = read_checkpoint(source)
     family_name, family = checkpoint_families.family_of(checkpoint)
-    facts = checkpoint_families.facts_of(family_name, family, checkpoint.config, checkpoint.where)
+    facts = checkpoint_families.facts_of(family, checkpoint.config, checkpoint.where)
     plan = checkpoint_families.plan_of(family, facts, checkpoint)
     require_tokens(checkpoint, facts["vocabulary"])
     if output.exists():

@@ -16,7 +16,8 @@ from attnas.errors import InputError
 
 SENTENCE_TOKENS = 128  # the longest sentence whose map can be read
 SPACE = " \t\n\v\f\r"
-BATCH = 16
+LIBRARY_TOKENS = 1024  # of a window of an imported model, whose context may be far longer
+BATCH, BATCH_LOGITS = 16, 2**27
 
 
 class Parser(argparse.ArgumentParser):
@@ -39,9 +40,43 @@ def load(folder: str, why: str) -> tuple[Any, Any, Any]:
     if config["text"] is None:
         raise InputError(f"{folder}: the tokens of this model are no text; {why}")
     try:
-        return model, config, module.Text(folder, config)
+        form = module.Text if config["text"] else library_text(module)
+        return model, config, form(folder, config)
     except (OSError, ValueError) as error:
         raise InputError(str(error)) from None
+
+
+def library_text(module: Any) -> type:
+    """What reads tokenizer.json of an imported model: the library that it was written for."""
+    class LibraryText(module.Text):
+        """Nothing stands before a text but what tokenizer.json says."""
+
+        def __init__(self, folder: str, config: dict):
+            if lacking := packages.missing("tokenizers"):
+                raise InputError(lacking)
+            import tokenizers
+            file = Path(folder) / "tokenizer.json"
+            if not file.is_file():
+                raise InputError(f"{folder}: the model has no tokenizer.json: it takes ids")
+            data = file.read_bytes()
+            module.expect_digest(config, str(file), data)
+            try:
+                self.tokens = tokenizers.Tokenizer.from_str(data.decode())
+            except Exception as error:  # the library has no class of its own
+                raise InputError(f"{file}: {error}") from None
+            self.length = min(config["model"]["context"], LIBRARY_TOKENS)
+            self.bytes = self.published = False
+            self.never: list[int] = []
+
+        def stream(self, text: bytes) -> list[int]:
+            return self.tokens.encode(text.decode(errors="replace")).ids
+
+        prompt = stream
+
+        def text(self, ids: list[int]) -> str:
+            return self.tokens.decode(ids, skip_special_tokens=False)
+
+    return LibraryText
 
 
 def choose(logits: Any, options: argparse.Namespace, random: Any) -> int:
@@ -110,7 +145,7 @@ def generate(options: argparse.Namespace) -> None:
     ids = form.prompt(os.fsencode(options.prompt))
     if not ids:
         refuse("--prompt needs a word: the model begins inside a line")
-    if unknown := ids.count(config["text"]["unknown"]):
+    if unknown := ids.count(config["text"].get("unknown")):
         print(f"note: the model does not know {unknown} of the prompt's words", file=sys.stderr)
     made = continued(model, ids, form.never, options)
     text, head = form.text(made).strip(SPACE), form.text(ids).strip(SPACE)
@@ -172,8 +207,10 @@ def evaluate(options: argparse.Namespace) -> None:
                   "needs")
         raise InputError(f"{text}: has {longer if form.published else 'no text'}")
     nll, correct, asked = 0.0, 0, targets >= 0
-    for first in range(0, len(inputs), BATCH):
-        part = slice(first, first + BATCH)
+    logits_of_row = inputs.shape[1] * config["model"]["vocabulary"]
+    batch = min(BATCH, max(1, BATCH_LOGITS // logits_of_row))
+    for first in range(0, len(inputs), batch):
+        part = slice(first, first + batch)
         with torch.no_grad():
             logits = model(inputs[part])
         nll += F.cross_entropy(logits.flatten(0, 1), targets[part].flatten(),
@@ -186,7 +223,7 @@ def evaluate(options: argparse.Namespace) -> None:
                          "damaged, or of a training run that diverged")
     print(f"perplexity  {math.exp(nll / tokens):.4f}\nnll         {nll / tokens:.9f} nats per "
           f"token\naccuracy    {100.0 * correct / tokens:.2f} %\ntokens      {tokens}")
-    if (unknown := config["text"]["unknown"]) >= 0:
+    if (unknown := config["text"].get("unknown", -1)) >= 0:
         print(f"unknown     {100.0 * int((targets == unknown).sum()) / tokens:.2f} % of the tokens")
 
 

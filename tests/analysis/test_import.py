@@ -249,8 +249,8 @@ class Written(FolderTest):
 def plan(source):
     """All that is read of a checkpoint but its numbers."""
     checkpoint = import_model.read_checkpoint(source)
-    name, family = checkpoint_families.family_of(checkpoint)
-    facts = checkpoint_families.facts_of(name, family, checkpoint.config, checkpoint.where)
+    _, family = checkpoint_families.family_of(checkpoint)
+    facts = checkpoint_families.facts_of(family, checkpoint.config, checkpoint.where)
     planned = checkpoint_families.plan_of(family, facts, checkpoint)
     import_model.require_tokens(checkpoint, facts["vocabulary"])
     return facts, planned
@@ -334,7 +334,7 @@ class Refused(Written):
                 ({"hidden_size": 1e300}, "hidden_size = 1e+300, must be an integer in [1, 1000000]"),
                 ({"hidden_size": True}, "hidden_size = true"), ({"num_attention_heads": 5}, "5 heads, must divide the width 16"),
                 ({"num_key_value_heads": 3}, "4 heads, must be a multiple of 3"), ({"rms_norm_eps": 0}, "rms_norm_eps = 0, must be"),
-                ({"hidden_act": "gelu"}, 'activation = "gelu", must be one of silu'), ({"hidden_act": {}}, "activation = {}"),
+                ({"hidden_act": "gelu"}, 'hidden_act = "gelu", must be one of silu'), ({"hidden_act": {}}, "hidden_act = {}"),
                 ({"rope_scaling": {"rope_type": "yarn", "factor": 4}}, 'rope_scaling.rope_type = "yarn", must be one of default, linear'),
                 ({"rope_scaling": {"rope_type": "linear", "factor": "4"}}, 'rope_scaling.factor = "4", must be a number'),
                 ({"rope_scaling": {"rope_type": "linear", "factor": 4, "mscale": 1}}, "rope_scaling.mscale = 1 is not known"),
