@@ -22,7 +22,7 @@ _MODULES = {
     "algorithm": "functions", "decide": "judge.decide", "load": "result",
     "objective": "functions", "replace": "replacement", "run": "launch", "search": "foreign"
 }
-_ALONE = ("errors", "table")  # modules on Python's own library
+_ALONE = ("errors", "replacement", "table")  # modules that say themselves what they need
 _SUBMODULES = {*_MODULES.values(), "frames", "library", "model", "settings"}
 
 __all__ = [name for name in _MODULES if name not in ("Attention", "replace")]  # which need torch
