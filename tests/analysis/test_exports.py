@@ -21,8 +21,6 @@ import pandas
 SEARCHES = {
     "two": ("nsga2_zdt.yaml", "algorithm.population=8", "algorithm.generations=5", "seed=1"),
     "other": ("nsga2_zdt.yaml", "algorithm.population=8", "algorithm.generations=5", "seed=2"),
-    "three": ("nsga2_zdt.yaml", "problem={type: dtlz, objectives: 3}", "algorithm.population=8",
-              "algorithm.generations=3"),
     "attention": ("smoke.yaml", "objectives=[accuracy]", "algorithm.generations=3",
                   "model.width=8", "evaluation.workers=1", "constraints=[parameters <= 1300]"),
 }
@@ -83,8 +81,7 @@ class Exports(unittest.TestCase):
 
     @unittest.skipUnless(has_eaf(), "no R with the package eaf")
     def test_point_sets_are_read_by_eaf(self) -> None:
-        for names, options in ((("two", "other"), []), (("two", "other"), ["--all-points"]),
-                               (("three",), [])):
+        for names, options in ((("two", "other"), []), (("two", "other"), ["--all-points"])):
             file = self.folder / "points.txt"
             self.export("--format", "points", "-o", str(file), "--force", *options, names=names)
             script = (f'write.csv(eaf::read_datasets("{file}"), row.names = FALSE)')

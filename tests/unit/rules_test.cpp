@@ -219,7 +219,7 @@ const std::vector<Case>& cases_of_searches() {
        "evaluation.racing_replicates = 5, must be 0 with nsga2_async, which asks without batches: "
        "a "
        "race is between candidates of one"},
-      {"algorithm: {name: sga, in_flight: 4}\n", "in_flight"},
+      {"algorithm: {name: local_search, in_flight: 4}\n", "in_flight"},
       {"problem: stand_in_function\nalgorithm: {name: random_search, informed: x}\n",
        "algorithm.informed = [x], must be empty: the problem stand_in_function searches no "
        "mechanisms"},
@@ -250,11 +250,6 @@ const std::vector<Case>& cases_of_searches() {
 const std::vector<Case>& cases_of_algorithms() {
   static const std::vector<Case> kCases{
       {kTwo + "algorithm: {name: moead, scale: 1.5}\n", "algorithm.scale = 1.5, must be in [0, 1]"},
-      {"algorithm: {name: sga, mutation_parameter: 2, mutation_kind: uniform}\n",
-       "algorithm.mutation_parameter = 2, must be in (0, 1] for uniform"},
-      {"algorithm: {name: sga, mutation_parameter: 2, mutation_kind: gaussian}\n",
-       "algorithm.mutation_parameter = 2, must be in (0, 1] for gaussian"},
-      {"algorithm: {name: sga, mutation_parameter: 2, mutation_kind: polynomial}\n", ""},
       {"algorithm: {name: evo_ga, elite: 12}\n",
        "algorithm.elite = 12, must be less than algorithm.population = 12"},
       {"algorithm: {name: evo_ga, elite: 12, generations: 1}\n", ""},
