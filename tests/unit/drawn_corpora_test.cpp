@@ -92,38 +92,6 @@ Solve recall_answers(std::int64_t values, std::int64_t noise, bool multi_query) 
   };
 }
 
-/// Keys and values are the runs of tokens of their kinds.
-Solve fuzzy_answers(std::int64_t values, std::int64_t padding, bool multi_query) {
-  return [=](const Ids& input) {
-    auto answers = nothing_scored(input);
-    std::map<Ids, Ids> value_of;
-    std::size_t t = 0;
-    const auto run = [&](auto belongs) {
-      Ids tokens;
-      while (t < input.size() && belongs(input[t])) tokens.push_back(input[t++]);
-      return tokens;
-    };
-    (void)run([&](std::int64_t id) { return id == padding; });
-    while (t < input.size()) {
-      const bool told = !run([&](std::int64_t id) { return id > padding; }).empty();
-      const auto key = run([&](std::int64_t id) { return id < values; });
-      const std::size_t asked = t - 1;
-      const auto value = run([&](std::int64_t id) { return id >= values && id < padding; });
-      const bool last = t == input.size();
-      EXPECT_EQ(told, last && !multi_query);
-      const auto [known, added] = value_of.try_emplace(key, value);
-      if (!last) {
-        EXPECT_EQ(known->second, value);
-        if (added || !multi_query) continue;
-      }
-      EXPECT_FALSE(added) << "the last key was shown";
-      std::copy(known->second.begin(), known->second.end(),
-                answers.begin() + static_cast<std::ptrdiff_t>(asked));
-    }
-    return answers;
-  };
-}
-
 Ids copying_answers(const Ids& input) {
   const std::int64_t copy = *std::max_element(input.begin(), input.end());
   const auto sign = std::find(input.begin(), input.end(), copy);
@@ -137,38 +105,6 @@ Ids copying_answers(const Ids& input) {
   return answers;
 }
 
-/// By recursive descent over the tokens, in floating point where the task rounds.
-std::int64_t list_value(const Ids& input, std::size_t& t, int depth) {
-  EXPECT_LE(depth, 4);
-  const std::int64_t operation = input[t++];
-  if (operation < 10) return operation;
-  Ids values;
-  while (input[t] != 14) values.push_back(list_value(input, t, depth + 1));
-  ++t;
-  EXPECT_TRUE(values.size() >= 2 && values.size() <= 5) << values.size();
-  if (operation == 10) return *std::min_element(values.begin(), values.end());
-  if (operation == 11) return *std::max_element(values.begin(), values.end());
-  std::int64_t sum = 0;
-  for (const auto value : values) sum += value;
-  if (operation == 13) return sum % 10;
-  EXPECT_EQ(operation, 12);
-  std::sort(values.begin(), values.end());
-  const double above = static_cast<double>(values[values.size() / 2]);
-  const double below = static_cast<double>(values[(values.size() - 1) / 2]);
-  return static_cast<std::int64_t>(std::floor((above + below) / 2));
-}
-
-Ids listops_answers(const Ids& input) {
-  auto answers = nothing_scored(input);
-  std::size_t t = 0;
-  const auto value = list_value(input, t, 1);
-  EXPECT_GE(t, 32U);
-  answers[t - 1] = value;
-  EXPECT_EQ(std::count(input.begin() + static_cast<std::ptrdiff_t>(t), input.end(), 15),
-            std::ssize(input) - static_cast<std::ptrdiff_t>(t));
-  return answers;
-}
-
 TEST(DrawnCorpora, AnswersFollowFromTheInput) {
   expect_solved(make_corpus("induction", 48, {}), induction_answers);
   expect_solved(make_corpus("induction", 5, {{"vocabulary", integer(1000)}}), induction_answers);
@@ -176,7 +112,6 @@ TEST(DrawnCorpora, AnswersFollowFromTheInput) {
   expect_solved(make_corpus("modular_count", 33, {{"modulus", integer(5)}}), count_answers(5));
   expect_solved(make_corpus("selective_copying", 256, {}), copying_answers);
   expect_solved(make_corpus("selective_copying", 12, {{"tokens", integer(5)}}), copying_answers);
-  expect_solved(make_corpus("listops", 128, {}), listops_answers);
 }
 
 TEST(DrawnCorpora, RecallIsScoredByAnswersAndLearnedFromAllTokens) {
@@ -191,10 +126,7 @@ TEST(DrawnCorpora, RecallIsScoredByAnswersAndLearnedFromAllTokens) {
       {"in_context_recall", 32, {{"multi_query", false}}, recall_answers(7, 15, false)},
       {"noisy_recall", 128, {}, recall_answers(8, 16, true)},
       {"noisy_recall", 8, {{"noise_share", 0.95}}, recall_answers(8, 16, true)},
-      {"noisy_recall", 64, {{"multi_query", false}}, recall_answers(7, 15, false)},
-      {"fuzzy_recall", 128, {}, fuzzy_answers(7, 15, true)},
-      {"fuzzy_recall", 24, {}, fuzzy_answers(7, 15, true)},
-      {"fuzzy_recall", 64, {{"multi_query", false}}, fuzzy_answers(7, 14, false)}};
+      {"noisy_recall", 64, {{"multi_query", false}}, recall_answers(7, 15, false)}};
   for (const auto& row : cases) {
     SCOPED_TRACE(row.key);
     const auto& entry = corpora().at(row.key);
@@ -203,52 +135,10 @@ TEST(DrawnCorpora, RecallIsScoredByAnswersAndLearnedFromAllTokens) {
     const Corpus corpus = entry.make(settings, row.context, {});
     expect_solved(corpus.valid, row.solve);
     expect_solved(corpus.test, row.solve);
-    // Keys to train on may be the beginnings of others, which a reader from the left cannot know.
-    if (row.key != "fuzzy_recall") expect_solved(corpus.train, every_next(row.solve));
+    expect_solved(corpus.train, every_next(row.solve));
   }
 }
 
-TEST(FuzzyRecall, MotifsHaveAllSizesInTrainingAndKeysTheLongestLater) {
-  const Corpus corpus = make_corpus("fuzzy_recall", 128, {});
-  const auto sizes = [](const Windows& windows, std::int64_t low, std::int64_t high) {
-    std::map<std::size_t, std::int64_t> counts;
-    for (std::int64_t i = 0; i < windows.size(); ++i) {
-      std::set<std::int64_t> motif;
-      for (const auto id : read_window(windows, i).input) {
-        if (id >= low && id < high) {
-          EXPECT_TRUE(motif.insert(id).second) << "tokens of a motif differ";
-        } else if (!motif.empty()) {
-          ++counts[motif.size()];
-          motif.clear();
-        }
-      }
-    }
-    return counts;
-  };
-  for (const auto& [windows, low, high, all] : {std::tuple(&corpus.train, 0, 7, true),
-                                                {&corpus.train, 7, 15, true},
-                                                {&corpus.valid, 0, 7, false},
-                                                {&corpus.valid, 7, 15, true}}) {
-    const auto counts = sizes(*windows, low, high);
-    EXPECT_EQ(counts.size(), all ? 3U : 1U);
-    EXPECT_EQ(counts.rbegin()->first, 3U);
-    for (const auto& [size, count] : counts) {
-      EXPECT_NEAR(static_cast<double>(count), static_cast<double>(counts.at(3)),
-                  0.1 * static_cast<double>(counts.at(3)));
-    }
-  }
-}
-
-TEST(FuzzyRecall, TrainingLearnsEveryNextToken) {
-  const Corpus corpus = make_corpus("fuzzy_recall", 64, {{"train_examples", integer(50)}});
-  for (std::int64_t i = 0; i < corpus.train.size(); ++i) {
-    const auto window = read_window(corpus.train, i);
-    EXPECT_TRUE(std::equal(window.input.begin() + 1, window.input.end(), window.target.begin()));
-    EXPECT_TRUE(window.target.back() >= 7 && window.target.back() < 15) << "a value's token";
-  }
-}
-
-// The test's own account of the law: counts of what each urn gave before.
 TEST(Urns, DrawsFollowPolyasUrnsAndTheDescriptionSaysTheLeastPerplexity) {
   const Corpus corpus = make_corpus("urns", 32, {});
   double nll = 0.0;
@@ -301,11 +191,9 @@ const std::vector<Row>& rows() {
       {"in_context_recall", 128,
        "1afa3f82c36a7894bb646ba73b7bcd8eda059f2fd3786dccfd8f5ab8e6e73ad9"},
       {"noisy_recall", 128, "8d8f7379f5b6a8890cd81db919e6636bfdd5a7594afe6687bce22880686a07ac"},
-      {"fuzzy_recall", 128, "a9a4fa056c7573dadd7b119d17d4d0ccb7d4a940d6a06f3ddaa63253092e48c7"},
       {"selective_copying", 256,
        "f4131c57b31a587a41571d9bbdfc81620b4b435d2a93b4c8c041026093fe36d1"},
-      {"urns", 32, "71a81387d59d65617c992a0be3a816fabfff12bb51a2e199b0c9cee144e94639"},
-      {"listops", 128, "280786fdb8ca8973e541f5588c09cb30cb2befe643f3f4bc81e724ac151f3c6a"}};
+      {"urns", 32, "71a81387d59d65617c992a0be3a816fabfff12bb51a2e199b0c9cee144e94639"}};
   return kRows;
 }
 
@@ -368,7 +256,6 @@ TEST(DrawnCorpora, ChanceIsTheFormulaAndWhatIsMeasured) {
        {Formula{"induction", 48, 32, "guessing among all tokens"},
         Formula{"in_context_recall", 128, 8, "guessing among the values"},
         Formula{"noisy_recall", 128, 8, "guessing among the values"},
-        Formula{"fuzzy_recall", 128, 8, "guessing among the tokens of values"},
         Formula{"selective_copying", 256, 14, "guessing among the tokens"}}) {
     const Corpus corpus = make_corpus(key, context, {});
     EXPECT_NEAR(corpus.chance->nll, std::log(answers), 1e-12) << key;
@@ -449,25 +336,6 @@ TEST(DrawnCorpora, PeriodsAndNoiseAreAsOftenAsSaid) {
   EXPECT_NEAR(static_cast<double>(noise), 500 * 2 * 62 * 0.2, 500 * 2 * 62 * 0.01);
 }
 
-TEST(ListOps, ChanceIsTheClassPriorOfTraining) {
-  const Corpus corpus = make_corpus("listops", 128, {{"train_examples", integer(2000)}});
-  std::map<std::int32_t, double> count;
-  for (const auto target : corpus.train.targets) {
-    if (target != kNone) count[target] += 1.0 / 2000;
-  }
-  double best = 0.0;
-  double nll = 0.0;
-  for (const auto& [digit, share] : count) {
-    best = std::max(best, share);
-    nll -= share * std::log(share);
-  }
-  EXPECT_EQ(count.size(), 10U);
-  EXPECT_NEAR(corpus.chance->accuracy, best, 1e-9);
-  EXPECT_NEAR(corpus.chance->nll, nll, 1e-9);
-  EXPECT_EQ(corpus.chance->by, "guessing by how frequent the answers are");
-  EXPECT_EQ(corpus.train.num_scored(), 2000) << "one answer an example";
-}
-
 TEST(DrawnCorpora, SettingsThatDoNotFitAreRefused) {
   const auto expect = [](const std::string& key, std::int64_t context, Settings settings,
                          const std::string& message) {
@@ -480,19 +348,9 @@ TEST(DrawnCorpora, SettingsThatDoNotFitAreRefused) {
          "data.vocabulary = 4, must be at least 5, of which 1 are neither keys nor values");
   expect("noisy_recall", 32, {{"vocabulary", integer(16)}},
          "data.vocabulary = 16, must be at least 20, of which 16 are neither keys nor values");
-  expect("fuzzy_recall", 128, {{"vocabulary", integer(6)}},
-         "data.key_motif = 3, must be at most the number of keys' tokens (2)");
-  expect("fuzzy_recall", 128, {{"value_motif", integer(9)}},
-         "data.value_motif = 9, must be at most the number of values' tokens (8)");
-  expect("fuzzy_recall", 23, {},
-         "model.context = 23, must be at least four times data.key_motif + data.value_motif (24)");
   expect("selective_copying", 33, {},
          "data.tokens = 16, must be less than half of model.context - 1 (32)");
   expect("urns", 31, {}, "model.context = 31, must be even and at least 4");
-  expect("listops", 31, {}, "data.min_length = 32, must be at most model.context (31)");
-  expect("listops", 64, {{"depth", integer(2)}},
-         "data.min_length = 32, must be what some expressions of data.depth = 2 and "
-         "data.max_arguments = 5 reach: none of 10000000 had as many to 64 tokens");
 }
 
 TEST(DrawnCorpora, WhatCannotFitIsRefusedBeforeItIsDrawn) {
