@@ -163,7 +163,7 @@ class Conversions final : public Problem {
   void end_at(Evaluation& evaluation, Integer rung) const override {
     if (rung != kAddedUp || !is_usable(evaluation)) return;
     evaluation.status = Status::paused;
-    for (const auto* name : {"kl", "text_loss", "agreement", "recall"})
+    for (const auto* name : {"kl", "text_loss", "agreement", "recall", "loss"})
       evaluation.values[name] = evaluation.values.at(std::string(name) + "@1");
     evaluation.curve.resize(1);
   }
@@ -195,6 +195,7 @@ class Conversions final : public Problem {
       evaluation.values["text_loss" + suffix] = found.text_loss;
       evaluation.values["agreement" + suffix] = found.agreement;
       evaluation.values["recall" + suffix] = found.recall;
+      evaluation.values["loss" + suffix] = found.kl + found.recall;
       if (bytes_per_token_ > 0.0)
         evaluation.values["bits_per_byte" + suffix] =
             found.text_loss / std::numbers::ln2 / bytes_per_token_;
@@ -328,6 +329,7 @@ std::vector<ChosenObjective> measures_of(const Parameters& settings) {
                       .maximise = maximise,
                       .range = range});
   };
+  add("loss", "nat", {0.0, 11.0});
   add("kl", "nat", {0.0, 1.0});
   add("recall", "nat", {0.0, 10.0});
   add("cache_bytes", "B", {0.0, bytes});

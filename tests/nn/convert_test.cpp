@@ -12,7 +12,7 @@ namespace nas {
 namespace {
 
 constexpr const char* kLayer =
-    "attn{kv_heads=2,position=rope,bias=none,attention_dropout=0}+swiglu";
+    "attn{kv_heads=2,position=rope,bias=none,dropout=0}+swiglu";
 
 Architecture llama() {
   Architecture frame{.layers = 4,
