@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iomanip>
 #include <iostream>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@
 #include "core/stop.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/shorthand.hpp"
+#include "models/agreement.hpp"
 #include "models/model_folder.hpp"
 #include "models/trained_model.hpp"
 #include "report/text.hpp"
@@ -55,6 +58,10 @@ constexpr const char* kUsage =
     "      with --config all that it says of the architecture, without dropout\n"
     "  import FOLDER -o MODEL\n"
     "      a transformer that others have trained, as such a model; import --help tells which\n"
+    "  check MODEL --expected FILE\n"
+    "      how far its stream, logits and likeliest tokens are from those of another program, in "
+    "a\n"
+    "      file of safetensors: exit code 1 where they differ by more than 2e-5 of the largest\n"
     "  place MODEL PLACEMENT -o FOLDER\n"
     "      the model with blocks in the place of its layers, as a search of them names it:\n"
     "      \"full 0,17-29; window{64,4} 1-16\"\n"
@@ -77,7 +84,7 @@ struct Options {
   static constexpr std::int64_t kUnlimited = 1'000'000'000;
 
   std::vector<std::string> text{};
-  std::string split{}, output{}, keep{};
+  std::string split{}, output{}, keep{}, expected{};
   std::int64_t width = kNotGiven, heads = kNotGiven, context = kUnlimited;
   std::int64_t layers = kNotGiven, vocabulary = 1, hidden = 0;
   std::int64_t sequences = 64, replicate = kNotGiven;
@@ -168,6 +175,42 @@ int genes(const std::string& name, const Options& options) {
   const auto json = nas::architecture_json(architecture);
   std::cout << (options.config ? json : json.at("layers")).dump(1) << '\n';
   return nas::kDone;
+}
+
+std::string digits(double value) {
+  std::ostringstream text;
+  text << std::setprecision(3) << value;
+  return text.str();
+}
+
+int check(const std::string& path, const std::string& file) {
+  if (file.empty()) refuse("check needs --expected FILE");
+  auto folder = nas::read_model_folder(path);
+  if (!fs::is_regular_file(file)) throw nas::InputError(file + ": no such file");
+  nas::Agreement found;
+  try {
+    nas::SafetensorsFile expected(file, nas::kExpectedTypes);
+    found = nas::agreement(folder.model, expected);
+  } catch (const nas::InputError& error) {
+    throw nas::InputError(file + ": " + error.what());
+  }
+  std::size_t width = 6;
+  for (const auto& each : found.deviations) width = std::max(width, each.tensor.size());
+  const auto row = [&](std::string name, const std::string& largest, const std::string& share) {
+    name.resize(width + 2, ' ');
+    std::cout << name << std::string(17 - std::min<std::size_t>(17, largest.size()), ' ') << largest
+              << std::string(17 - std::min<std::size_t>(17, share.size()), ' ') << share << '\n';
+  };
+  row("tensor", "largest deviation", "of the largest");
+  for (const auto& each : found.deviations) {
+    row(each.tensor, digits(each.largest), digits(each.share));
+  }
+  const auto difference = found.difference();
+  if (!found.greedy.empty() && found.greedy == found.expected_greedy)
+    std::cout << "greedy  " << found.greedy.size() << " tokens, all equal\n";
+  if (difference.empty()) return nas::kDone;
+  std::cerr << "nas-model: " << path << ": " << difference << '\n';
+  return nas::kDefect;
 }
 
 /// Windows that are text to their end: the last one may not be, and attention to what fills it up
@@ -264,6 +307,7 @@ po::options_description options_of(Options& options) {
        "genes: width F of feed-forward layers (default: by their ratio)")  //
       ("semantics", po::value(&options.semantics),
        "genes: corrected or published (default: corrected)")                        //
+      ("expected", po::value(&options.expected), "check: a file of safetensors")    //
       ("output,o", po::value(&options.output), "take: folder of what is written")   //
       ("sequences", po::value(&options.sequences), "take: how many (default: 64)")  //
       ("replicate", po::value(&options.replicate),
@@ -282,7 +326,7 @@ void require_own(const std::string& command, const po::variables_map& given) {
       {"text", "evaluate"},  {"split", "evaluate"},   {"width", "genes"},    {"heads", "genes"},
       {"context", "genes"},  {"semantics", "genes"},  {"config", "genes"},   {"layers", "genes"},
       {"hidden", "genes"},   {"vocabulary", "genes"}, {"sequences", "take"}, {"output", "take"},
-      {"replicate", "take"}, {"keep", "take"}};
+      {"replicate", "take"}, {"keep", "take"},        {"expected", "check"}};
   for (const auto& [option, of] : kCommands) {
     if (of != command && given.count(option) > 0 && !given[option].defaulted()) {
       refuse("--" + option + " belongs to nas-model " + of);
@@ -301,8 +345,8 @@ int run(int argc, char** argv, std::string& kept) {
   std::vector<std::string> words;
   const auto given = nas::parse_command_line(argc, argv, "nas-model", visible, words);
   if (nas::answers(options.help, options.version, kUsage, visible)) return nas::kDone;
-  const std::vector<std::string> known{"evaluate", "generate", "attention",
-                                       "genes",    "import",   "place",    "take"};
+  const std::vector<std::string> known{"evaluate", "generate", "attention", "genes",
+                                       "import",   "check",    "place",     "take"};
   if (!words.empty() && std::find(known.begin(), known.end(), words.front()) == known.end()) {
     refuse("unknown command '" + words.front() + "', known: " + nas::join(known) +
            nas::did_you_mean(words.front(), known));
@@ -320,6 +364,7 @@ int run(int argc, char** argv, std::string& kept) {
   nas::install_stop_handlers();
   if (words.front() == "evaluate") return evaluate(words.back(), options);
   if (words.front() == "genes") return genes(words.back(), options);
+  if (words.front() == "check") return check(words.back(), options.expected);
   if (words.front() == "place") {
     if (fs::exists(options.output)) refuse("--output " + options.output + " is there already");
     nas::write_placed(words[1], words[2], options.output);

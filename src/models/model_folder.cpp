@@ -1,6 +1,8 @@
 #include "models/model_folder.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -249,60 +251,85 @@ auto read_file(const std::filesystem::path& file, Read read) {
                      ": no such file; give a folder that nas-export --format pytorch has written");
   }
   try {
-    return read(read_bytes(file));
+    return read(file);
   } catch (const InputError& error) {
     throw InputError(file.string() + ": " + error.what());
   }
 }
 
-/// @param bytes  of the file of this name, where config.json has the digests of its folder.
-void expect_digest(const nlohmann::json& config, const std::string& name, std::string bytes) {
+/// @param digest  digest(expected) of the file of this name, where config.json has those of its folder.
+template <class Digest>
+void expect_digest(const nlohmann::json& config, const std::string& name, Digest digest) {
   if (!config.is_object() || !config.contains("sha256")) return;  // of an earlier version
   const auto expected = word(config.at("sha256"), name);
-  if (const auto place = bytes.find(expected);
-      name == "config.json" && place != std::string::npos && expected.size() == kNoDigest.size()) {
-    bytes.replace(place, expected.size(), kNoDigest);
-  }
-  if (const auto found = sha256(bytes); found != expected) {
+  if (const std::string found = digest(expected); found != expected) {
     throw InputError("its SHA-256 is " + found + ", must be " + expected +
                      " as config.json says: it is damaged, or of another model");
   }
 }
 
-void take_weights(std::map<std::string, torch::Tensor> tensors, const nn::Transformer& model) {
-  const at::NoGradGuard no_grad;
-  for (auto& [name, parameter] : model.parameters()) {
-    const auto found = tensors.find(name);
-    if (found == tensors.end()) throw InputError("tensor " + name + " is missing");
-    // Squares of more overflow in sums of float32.
-    if (constexpr double kLargest = 1e15; !(found->second.abs() <= kLargest).all().item<bool>()) {
+nlohmann::json read_config(const std::filesystem::path& file) {
+  constexpr std::uintmax_t kMost = 100'000'000;
+  if (std::filesystem::file_size(file) > kMost) throw InputError("must be at most 100 MB");
+  auto bytes = read_bytes(file);
+  auto config = parse_record(bytes);
+  expect_digest(config, "config.json", [&](const std::string& expected) {
+    if (const auto place = bytes.find(expected);
+        place != std::string::npos && expected.size() == kNoDigest.size()) {
+      bytes.replace(place, expected.size(), kNoDigest);
+    }
+    return sha256(bytes);
+  });
+  return config;
+}
+
+/// Squares of more overflow in sums of float32.
+constexpr float kLargestWeight = 1e15F;
+
+/// Whether all are numbers of at most that size.
+bool are_weights(const float* numbers, std::int64_t size) {
+  std::int64_t others = 0;
+  for (std::int64_t i = 0; i < size; ++i) {
+    others += std::abs(numbers[i]) <= kLargestWeight ? 0 : 1;
+  }
+  return others == 0;
+}
+
+/// Reads each tensor to where the model has it.
+void take_weights(SafetensorsFile& file, const nn::Transformer& model) {
+  const auto parameters = model.parameters();
+  for (const auto& [name, parameter] : parameters) {
+    const auto found = file.tensors().find(name);
+    if (found == file.tensors().end()) throw InputError("tensor " + name + " is missing");
+    const auto shape = parameter.sizes().slice(1).vec();
+    if (found->second.shape != shape) {
+      throw InputError("tensor " + name + " has shape " + Json(found->second.shape).dump() +
+                       ", must have " + Json(shape).dump());
+    }
+    auto* numbers = parameter.data_ptr<float>();
+    file.read(found->second, numbers);
+    if (!are_weights(numbers, parameter.numel())) {
       throw InputError("tensor " + name + " has a number that is none, or beyond 1e+15");
     }
-    const auto weights = parameter[0];
-    if (found->second.sizes() != weights.sizes()) {
-      throw InputError("tensor " + name + " has shape " + Json(found->second.sizes().vec()).dump() +
-                       ", must have " + Json(weights.sizes().vec()).dump());
-    }
-    weights.copy_(found->second);
-    tensors.erase(found);
   }
-  if (!tensors.empty()) {
-    throw InputError("tensor " + tensors.begin()->first + " is none of the model of config.json");
+  if (file.tensors().size() == parameters.size()) return;
+  for (const auto& [name, tensor] : file.tensors()) {
+    const auto is = [&name = name](const auto& parameter) { return parameter.first == name; };
+    if (std::none_of(parameters.begin(), parameters.end(), is))
+      throw InputError("tensor " + name + " is none of the model of config.json");
   }
 }
 
-/// @param bytes  of model.safetensors.
-nn::Transformer read_model(const Architecture& architecture, const std::string& bytes) {
-  auto tensors = read_safetensors(bytes);
+nn::Transformer read_model(const Architecture& architecture, SafetensorsFile file) {
   std::int64_t numbers = 0;
-  for (const auto& [name, tensor] : tensors) numbers += tensor.numel();
+  for (const auto& [name, tensor] : file.tensors()) numbers += tensor.numel();
   // How much memory a model takes is the configuration's to say: at most twice what is there.
   if (numbers < num_parameters(architecture) / 2) {
     throw InputError("has " + std::to_string(numbers) + " numbers, the model of config.json has " +
                      std::to_string(num_parameters(architecture)) + " parameters");
   }
   nn::Transformer model(architecture, NumericalMode::exact);
-  take_weights(std::move(tensors), model);
+  take_weights(file, model);
   return model;
 }
 
@@ -330,23 +357,21 @@ Parameters read_settings(const nlohmann::json& json, const std::vector<Setting>&
 
 ModelFolder read_model_folder(const std::filesystem::path& folder) {
   nlohmann::json config;
-  const auto architecture = read_file(folder / "config.json", [&](const std::string& text) {
-    config = parse_record(text);
-    expect_digest(config, "config.json", text);
+  const auto architecture = read_file(folder / "config.json", [&](const auto& file) {
+    config = read_config(file);
     return read_architecture(config);
   });
-  auto model = read_file(folder / "model.safetensors", [&](const std::string& bytes) {
-    expect_digest(config, "model.safetensors", bytes);
-    return read_model(architecture, bytes);
+  auto model = read_file(folder / "model.safetensors", [&](const auto& file) {
+    expect_digest(config, "model.safetensors", [&](const auto&) { return sha256_file(file); });
+    return read_model(architecture, SafetensorsFile(file));
   });
   (void)member(config, "text");
   return {.config = config, .model = std::move(model)};
 }
 
 Architecture read_model_architecture(const std::filesystem::path& folder) {
-  return read_file(folder / "config.json", [](const std::string& text) {
-    return read_architecture(parse_record(text));
-  });
+  return read_file(folder / "config.json",
+                   [](const auto& file) { return read_architecture(read_config(file)); });
 }
 
 Corpus corpus_of_model(const nlohmann::json& config) {

@@ -197,6 +197,8 @@ torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass
   auto stream = dropout(embed(tokens, impl_->embedding, positions, impl_->mode),
                         dropout_masks(common.dropout, pass, kEmbeddingSite, num_models()));
   const auto rows = impl_->value_rows(tokens);
+  std::int64_t behind = 0;
+  if (pass.watch) pass.watch(behind, stream);
   for (const auto& blocks : impl_->blocks) {
     stream = blocks.apply_to_groups(
         [&](const auto& group, const torch::Tensor& part) {
@@ -207,6 +209,7 @@ torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass
           return group.option->forward(part, of_group);
         },
         stream);
+    if (pass.watch) pass.watch(++behind, stream);
   }
   return impl_->final_norm ? impl_->final_norm->normalised(stream) : stream;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include <torch/types.h>
@@ -28,6 +29,8 @@ struct Pass {
   /// Number of the first sequence in the batch that is computed in parts: a part is masked as in the
   /// whole.
   std::int64_t first_sequence = 0;
+  /// Where it is set, called with the residual stream (R, B, T, D) behind 0, 1, ... layers.
+  std::function<void(std::int64_t, const torch::Tensor&)> watch{};
 
   /// The same pass for models on a device: its seeds are there, too, where kernels read them.
   [[nodiscard]] Pass on(torch::Device device) const;

@@ -13,6 +13,8 @@ namespace nas {
 namespace {
 
 constexpr std::int64_t kFloat = 4;  // bytes
+/// Costs are far below 2^63 then.
+constexpr std::int64_t kLargestInner = 1'000'000;
 
 double real(std::int64_t number) { return static_cast<double>(number); }
 
@@ -119,7 +121,8 @@ void apply_rules(LayerRules& rules) {
   auto& layer = rules.layer();
   if (shows_all(layer, rules.architecture().context)) rules.set_default_by_sizes("pattern");
   if (layer.integer("kv_heads") == rules.heads()) layer.set("kv_heads", 0);
-  if (layer.integer("head_width") * rules.heads() == rules.architecture().width)
+  const auto width = rules.architecture().width;
+  if (width % rules.heads() == 0 && layer.integer("head_width") == width / rules.heads())
     layer.set("head_width", 0);
 }
 
@@ -128,6 +131,8 @@ void require_valid(const Architecture& architecture, const Mechanism& layer) {
   const auto shape = attention_shape(architecture, layer);
   const auto heads = shape.of_head > 0 ? shape.heads : require_heads(architecture, layer);
   const auto d = shape.head_width();
+  require(shape.of_head == 0 || heads <= kLargestInner / d, "head_width", shown(d),
+          "leave heads of 1000000 entries together");
   require(layer.integer("kv_heads") == 0 || heads % layer.integer("kv_heads") == 0, "kv_heads",
           shown(layer.integer("kv_heads")), "divide heads = " + shown(heads));
   require(layer.integer("value_embedding") == 0 || shape.key_width() <= shape.width, "head_width",
