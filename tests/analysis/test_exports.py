@@ -4,7 +4,6 @@
 import contextlib
 import io
 import json
-import shutil
 import subprocess
 import tempfile
 import unittest
@@ -14,9 +13,7 @@ from attnas.analysis import digest
 from attnas.analysis.commands.export import FORMATS, main
 from python_tests import PROGRAMS, ROOT, need
 
-need("numpy", "pandas", program="nas-export")
-import numpy
-import pandas
+need(program="nas-export")
 
 SEARCHES = {
     "two": ("nsga2_zdt.yaml", "algorithm.population=8", "algorithm.generations=5", "seed=1"),
@@ -24,13 +21,6 @@ SEARCHES = {
     "attention": ("smoke.yaml", "objectives=[accuracy]", "algorithm.generations=3",
                   "model.width=8", "evaluation.workers=1", "constraints=[parameters <= 1300]"),
 }
-
-
-def has_eaf() -> bool:
-    """Whether R is here with its package eaf."""
-    if shutil.which("Rscript") is None:
-        return False
-    return subprocess.run(["Rscript", "-e", "library(eaf)"], capture_output=True).returncode == 0
 
 
 class Exports(unittest.TestCase):
@@ -78,22 +68,6 @@ class Exports(unittest.TestCase):
         return digest.read(self.folder / name / "results.json").plain()
 
     # Point sets
-
-    @unittest.skipUnless(has_eaf(), "no R with the package eaf")
-    def test_point_sets_are_read_by_eaf(self) -> None:
-        for names, options in ((("two", "other"), []), (("two", "other"), ["--all-points"])):
-            file = self.folder / "points.txt"
-            self.export("--format", "points", "-o", str(file), "--force", *options, names=names)
-            script = (f'write.csv(eaf::read_datasets("{file}"), row.names = FALSE)')
-            text = subprocess.run(["Rscript", "-e", script], check=True, capture_output=True,
-                                  text=True).stdout
-            read = pandas.read_csv(io.StringIO(text))
-            for number, name in enumerate(names, 1):
-                members = [one for one in self.results(name)["ranking"]
-                           if options or one["on_front"]]
-                expected = numpy.array([list(member["values"].values()) for member in members])
-                found = read[read.set == number].drop(columns="set").to_numpy()
-                numpy.testing.assert_allclose(found, expected, rtol=1e-14)
 
     def test_points_after_some_trainings(self) -> None:
         cut = self.folder / "ten.json"
