@@ -25,7 +25,6 @@
 #include "genotype/mechanism_name.hpp"
 #include "genotype/shorthand.hpp"
 #include "report/text.hpp"
-#include "store/record_json.hpp"
 #include "store/store.hpp"
 #include "study/session/continuing.hpp"
 #include "study/stages/gates.hpp"
@@ -73,7 +72,7 @@ struct Arguments {
   std::string until;
   bool anyway = false;
   bool gates = false;
-  std::string record, judge;
+  std::string record;
 };
 
 po::options_description options(Arguments& arguments) {
@@ -93,8 +92,6 @@ po::options_description options(Arguments& arguments) {
                         "a pilot of CONFIG's task, in runs/NAME-gates");
   visible.add_options()("record", po::value(&arguments.record),
                         "with --gates: its record (default: gates.json in the run's folder)");
-  visible.add_options()("judge", po::value(&arguments.judge),
-                        "with --gates: judges such a record again and writes it, trains nothing");
   return visible;
 }
 
@@ -261,17 +258,6 @@ int show_gates(const nlohmann::json& record, const fs::path& path) {
   return record.at("passed") ? nas::kDone : nas::kNotPassed;
 }
 
-/// A record of gates, judged again.
-int judge_gates_again(const Arguments& arguments) {
-  nlohmann::json record;
-  try {
-    record = nas::judge_again(nas::parse_record(nas::read_bytes(arguments.judge)));
-  } catch (const nlohmann::json::exception& error) {
-    throw nas::InputError(arguments.judge + ", must be a record of gates: " + error.what());
-  }
-  return show_gates(record, arguments.record.empty() ? arguments.judge : arguments.record);
-}
-
 /// A pilot of a configuration's task.
 int run_gates(const Arguments& arguments, char** argv, std::string& kept) {
   if (arguments.words.empty()) {
@@ -317,7 +303,6 @@ int run(int argc, char** argv, std::string& kept) {
     return nas::kDone;
   }
   nas::begin_study_program(asked);
-  if (!arguments.judge.empty()) return judge_gates_again(arguments);
   if (arguments.gates) return run_gates(arguments, argv, kept);
   return nas::run_study(study_of(arguments), arguments.study, argv, kept);
 }

@@ -27,19 +27,16 @@ TEST(Rates, OfEqualOnesThatNearestToTheBeginningIsTaken) {
       << "where all fail";
 }
 
-TEST(Rates, ARecordIsReadAsItWasWritten) {
+TEST(Rates, ARecordHasWhatWasTried) {
   const auto best = best_rate({{1e-3, {0.5, kFailed}}, {2e-3, {0.25, 0.5}}}, 1e-3);
   for (const auto measure : {Measure::perplexity, Measure::accuracy}) {
     const auto json = nlohmann::json::parse(to_json(measure, best).dump());
     EXPECT_EQ(json.at("learning_rate"), 2e-3);
     EXPECT_EQ(json.at("rate_at_end"), true);
-    const auto tried = tried_in(json.at("rates"), measure);
-    ASSERT_EQ(tried.size(), 2U);
-    EXPECT_EQ(tried[1], best.tried[1]);
-    EXPECT_EQ(tried[0].second[0], 0.5);
-    EXPECT_TRUE(std::isnan(tried[0].second[1]));
+    EXPECT_EQ(json.at("rates").size(), 2U);
   }
   EXPECT_EQ(to_json(Measure::accuracy, best).at("rates")[1].at("valid_accuracy")[0], 0.75);
+  EXPECT_TRUE(to_json(Measure::perplexity, best).at("rates")[0].at("valid_nll")[1].is_null());
 }
 }  // namespace
 }  // namespace nas

@@ -26,7 +26,6 @@ Commands:
   gates CONFIG [KEY.PATH=VALUE ...] [--output FOLDER] [--record FILE]
                           whether attention matters on a task: a pilot that trains
                           (nas-train --gates), a verdict and a record; 3 if not
-  gates --judge FILE      judges such a record again, by the rules of this version
   table pack STORE|FOLDER ... --output FILE [--name NAME] [--measured STORE|FOLDER]
              [--gates FILE]
                           packs the training runs of searches into one table;

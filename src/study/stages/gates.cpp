@@ -415,37 +415,6 @@ nlohmann::json train_gates(const StageWork& work) {
   return record;
 }
 
-nlohmann::json judge_again(const nlohmann::json& recorded) {
-  const auto measure = recorded.value("measure", "") == to_string(Measure::accuracy)
-                           ? Measure::accuracy
-                           : Measure::perplexity;
-  const std::string value = measure == Measure::accuracy ? "accuracy" : "nll";
-  const double own = recorded.at("config").at("training").at("learning_rate");
-  std::vector<PilotModel> models;
-  for (const auto& one : recorded.at("models")) {
-    auto& model = models.emplace_back();
-    one.at("name").get_to(model.name);
-    one.at("candidate").get_to(model.candidate);
-    const auto numbers = [&](const std::string& key) {
-      return tried_in({{{"learning_rate", 0.0}, {"valid_" + value, one.at(key)}}}, measure)
-          .front()
-          .second;
-    };
-    model.judged = numbers("valid_" + value);
-    model.test = numbers("test_" + value);
-    if (auto tried = tried_in(one.at("tuning"), measure); !tried.empty())
-      model.tuned = best_rate(std::move(tried), own);
-    one.at("learning_rate").get_to(model.tuned.rate);
-  }
-  auto record = recorded;
-  record.update(record_of(models,
-                          judge_gates(models, recorded.at("count_models"), own, measure,
-                                      recorded.value("least_nll", 0.0)),
-                          recorded.at("count_models")));
-  record.erase("solved");
-  return record;
-}
-
 std::string rates_text(const nlohmann::json& record) {
   std::vector<std::string> rates;
   for (const auto& model : record.at("models")) {

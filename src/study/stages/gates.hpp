@@ -89,10 +89,6 @@ GatesOutcome judge_gates(const std::vector<PilotModel>& models, const nlohmann::
 /// @param work  whose experiment lists no search.
 nlohmann::json train_gates(const StageWork& work);
 
-/// A record of train_gates(), also of schema 1, judged by the rules of today.
-/// @throws nlohmann::json::exception where it is none.
-nlohmann::json judge_again(const nlohmann::json& record);
-
 /// The rates that a record has found as a configuration takes them, but those whose gate fails at an end of what was
 /// tried, which a comparison finds itself: "rates: [baseline 0.004, no mixer 0.008]".
 std::string rates_text(const nlohmann::json& record);

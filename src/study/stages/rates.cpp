@@ -169,17 +169,4 @@ nlohmann::json to_json(Measure measure, const TunedRate& rate) {
   return {{"learning_rate", rate.rate}, {"rate_at_end", rate.at_end}, {"rates", std::move(list)}};
 }
 
-Tried tried_in(const nlohmann::json& list, Measure measure) {
-  Tried tried;
-  for (const auto& one : list) {
-    auto& values = tried.emplace_back(one.at("learning_rate").get<double>(), Numbers{}).second;
-    for (const auto& value : one.at(key_of(measure))) {
-      const double number =
-          value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
-      values.push_back(measure == Measure::accuracy ? 1.0 - number : number);
-    }
-  }
-  return tried;
-}
-
 }  // namespace nas

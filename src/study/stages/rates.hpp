@@ -86,8 +86,4 @@ std::int64_t rate_trainings(const Experiment& experiment, const std::vector<std:
 
 /// {learning_rate, rate_at_end, rates: [{learning_rate, valid_nll or valid_accuracy: by seed}]}.
 nlohmann::json to_json(Measure measure, const TunedRate& rate);
-/// What to_json() or a record of gates has tried, as such values.
-std::vector<std::pair<double, std::vector<double>>> tried_in(const nlohmann::json& list,
-                                                             Measure measure);
-
 }  // namespace nas
