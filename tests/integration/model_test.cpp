@@ -336,5 +336,45 @@ TEST_F(ModelTest, SaysWhatIsWrong) {
   EXPECT_THAT(refused({"generate", model()}), HasSubstr("model.safetensors: "));
 }
 
+/// A file of safetensors of which one tensor is called otherwise.
+void rename_tensor(const fs::path& from, const fs::path& to, const std::string& name,
+                   const std::string& other) {
+  auto bytes = read_file(from);
+  bytes.replace(bytes.find("\"" + name + "\""), name.size() + 2, "\"" + other + "\"");
+  std::ofstream(to, std::ios::binary) << bytes;
+}
+
+TEST_F(ModelTest, ChecksImportedModels) {
+  SKIP_WITHOUT_TORCH();
+  const char* golden = std::getenv("NAS_GOLDEN_CHECKPOINTS");
+  if (golden == nullptr) GTEST_SKIP() << "NAS_GOLDEN_CHECKPOINTS names no checkpoints";
+  int imported = 0;
+  for (const auto& entry : fs::directory_iterator(golden)) {
+    SCOPED_TRACE(entry.path());
+    const auto answer = nlohmann::json::parse(read_file(entry.path() / "case.json")).at("answer");
+    fs::remove_all(model());
+    const int code = run("nas-model", {"import", entry.path(), "-o", model()});
+    if (answer != "import" && code == 2) continue;
+    ASSERT_EQ(code, 0) << text();
+    ++imported;
+    const auto expected = entry.path() / "expected.safetensors";
+    ASSERT_TRUE(ran("nas-model", {"check", model(), "--expected", expected}));
+    expect_text("greedy  12 tokens, all equal\n");
+    // What is behind another layer is no longer the same, nor what is of no name.
+    const auto other = folder_ / "other.safetensors";
+    rename_tensor(expected, other, "hidden.1", "hidden.9");
+    expect_refusal("nas-model", {"check", model(), "--expected", other},
+                   "tensor hidden.9 is none of ids, logits, nll, greedy and hidden.0 to hidden.");
+    rename_tensor(expected, other, "ids", "idx");
+    expect_refusal("nas-model", {"check", model(), "--expected", other}, "tensor ids is missing");
+    rename_tensor(expected, folder_ / "between", "hidden.1", "hidden.x");
+    rename_tensor(folder_ / "between", other, "hidden.2", "hidden.1");
+    rename_tensor(other, folder_ / "between", "hidden.x", "hidden.2");
+    EXPECT_EQ(run("nas-model", {"check", model(), "--expected", folder_ / "between"}), 1);
+    expect_text("tensor hidden.1 differs by ");
+  }
+  EXPECT_GE(imported, 10);
+}
+
 }  // namespace
 }  // namespace nas::testing
