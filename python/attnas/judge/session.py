@@ -18,6 +18,8 @@ from attnas.judge.trial import Rules, Trial
 
 UP = re.compile(r"acc|score|reward|f1|auc|bleu|rouge|psnr|precision|recall|return", re.IGNORECASE)
 
+NEVER = re.compile("no line|exit code 12[567] ")  # nothing was run, as env and sh say
+
 
 class Way(NamedTuple):
     """How commands are run."""
@@ -115,7 +117,7 @@ def measured(trial: Trial, commands: Commands, variant: int, seed: int) -> Outco
     outcome = commands.run(variant, seed, lambda pid, born: trial.journal.add(
         {"start": [variant, seed], "pid": pid, "born": born}))
     first = not any(key[0] == variant for key in trial.outcomes)
-    if outcome.failed and first and (variant == 0 or outcome.failed.startswith("no line")):
+    if outcome.failed and first and (variant == 0 or NEVER.match(outcome.failed)):
         raise InputError(f"the first run of {trial.names[variant]} failed: {outcome.failed}; all "
                          f"that it printed: {commands.logs / f'{variant}-{seed}.log'}")
     return outcome
