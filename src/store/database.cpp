@@ -190,6 +190,12 @@ Database::Database(fs::path file, const DatabaseKind& kind, Mode mode)
   });
 }
 
+void Database::wait_for_disk(bool waits) {
+  if (is_shared(file_)) return;
+  guarded(
+      [&] { sqlite_->exec(waits ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"); });
+}
+
 Database::~Database() {
   if (!lock_ || !sqlite_) return;
   give_back_pages();

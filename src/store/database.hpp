@@ -99,6 +99,10 @@ class Database {
     });
   }
 
+  /// Whether transactions wait until the disk has them, as at first in Mode::write; without a
+  /// write-ahead log they always do.
+  void wait_for_disk(bool waits);
+
   /// @throws MachineError if the file that is written to is no longer the one of this name, since
   /// it or its folder was removed, moved or replaced.
   void require_in_place() const;

@@ -64,6 +64,21 @@ struct Store::State {
     if (std::chrono::steady_clock::now() - opened >= kLongest) flush();
   }
 
+  /// The same of what evaluations tell again: it waits for no disk. The next evaluation makes it
+  /// durable; a failure of power before that takes the end of what was written, in its order.
+  template <class Write>
+  void show(Write write) {
+    if (cheap) return in_transaction(write);
+    database.wait_for_disk(false);
+    try {
+      database.transact(write);
+    } catch (...) {
+      database.wait_for_disk(true);
+      throw;
+    }
+    database.wait_for_disk(true);
+  }
+
   void flush() {
     if (open || lost) keeping([this] { open->commit(); });
     open.reset();
@@ -388,7 +403,7 @@ void Store::State::write_asks(std::span<const Ask> asks) const {
 
 void Store::add_asks(const std::vector<Ask>& asks) {
   const std::lock_guard lock(state_->mutex);
-  state_->in_transaction([&] { state_->write_asks(asks); });
+  state_->show([&] { state_->write_asks(asks); });
 }
 
 void Store::add_tell(std::int64_t number, const Ask& ask) {
@@ -413,7 +428,7 @@ std::vector<std::int64_t> Store::tells() const {
 
 void Store::preview_asks(const std::vector<Ask>& asks) {
   const std::lock_guard lock(state_->mutex);
-  state_->in_transaction([&] {
+  state_->show([&] {
     auto insert = state_->insert(kAsks, "IGNORE");
     AskRows rows(state_->database);
     for (const auto& ask : asks) write_row(insert, rows.columns(ask));
@@ -546,7 +561,7 @@ std::int64_t Store::forget_failures() {
 
 void Store::add_indicator(const Indicator& indicator) {
   const std::lock_guard lock(state_->mutex);
-  state_->in_transaction([&] {
+  state_->show([&] {
     auto insert = state_->statement("INSERT OR REPLACE INTO indicators VALUES (?, ?, ?, ?, ?)");
     insert.bind(1, indicator.asked);
     insert.bind(2, indicator.batch);
