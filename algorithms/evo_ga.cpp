@@ -85,27 +85,19 @@ pagmo::population EvoGa::evolve(pagmo::population population) const {
   require(options_.parents <= size, "parents", options_.parents,
           "at most the population, " + std::to_string(size));
 
-  log_.clear();
   std::vector<Vector> individuals = population.get_x();
   std::vector<double> fitness;
   for (const auto& f : population.get_f()) fitness.push_back(f.front());
-  unsigned long long evaluations = size;
-  for (unsigned generation = 0;; ++generation) {
+  for (unsigned generation = 1; generation < options_.generations; ++generation) {
     const auto order = ranking(fitness);
-    const double sum = std::accumulate(fitness.begin(), fitness.end(), 0.0);
-    record("evo_ga", {"generation", "evaluations", "best", "mean"},
-           {generation, evaluations, fitness[order.front()], sum / static_cast<double>(size)});
-    if (generation + 1 >= options_.generations) break;
-
     std::vector<Vector> parents;
     for (std::size_t i = 0; i < options_.parents; ++i) parents.push_back(individuals[order[i]]);
     std::vector<Vector> children;
     for (std::size_t i = options_.elite; i < size; ++i) {
-      children.push_back(offspring(parents, problem, mutation_rate(generation + 1)));
+      children.push_back(offspring(parents, problem, mutation_rate(generation)));
     }
     if (children.empty()) break;
     const auto child_fitness = evaluate(problem, children);
-    evaluations += children.size();
 
     std::vector<Vector> next;
     std::vector<double> next_fitness;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <pagmo/algorithm.hpp>
@@ -38,9 +37,6 @@ struct EvoGaOptions {
   void check() const;
 };
 
-/// Generation, evaluations so far, best fitness, mean fitness of the population.
-using EvoGaLogLine = std::tuple<unsigned, unsigned long long, double, double>;
-
 /// The genetic algorithm of the EvoAttention paper: truncation selection with elites, uniform
 /// crossover, redraw mutation.
 ///
@@ -58,9 +54,9 @@ using EvoGaLogLine = std::tuple<unsigned, unsigned long long, double, double>;
 /// the older individual; NaN ranks last.
 ///
 /// @see Mohabeer (2025), EvoAttention, docs/methodology.md.
-class EvoGa : public Logged<EvoGaOptions, EvoGaLogLine> {
+class EvoGa : public Seeded<EvoGaOptions> {
  public:
-  using Logged::Logged;
+  using Seeded::Seeded;
 
   /// @throws std::invalid_argument if the problem is not of the kind above, or the population is
   /// smaller than `elite` or `parents`.

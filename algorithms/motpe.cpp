@@ -443,7 +443,6 @@ struct Observations {
 struct Model {
   ParzenEstimator good;
   ParzenEstimator other;
-  std::size_t num_good;
 };
 
 /// @param out  points that are out: among the others.
@@ -465,9 +464,8 @@ Model fit_model(const ParzenDomain& domain, const Observations& seen, std::vecto
     if (!is_good[i]) other.push_back(seen.x[i]);
   }
   const double bandwidth = options.categorical_bandwidth;
-  const auto num_good = good.size();
   return {ParzenEstimator(domain, std::move(good), contribution_weights(good_fitness), bandwidth),
-          ParzenEstimator(domain, std::move(other), {}, bandwidth), num_good};
+          ParzenEstimator(domain, std::move(other), {}, bandwidth)};
 }
 
 /// The same of what is known at the highest rung that so many points have come to, where there is one
@@ -508,7 +506,6 @@ pagmo::population Motpe::evolve(pagmo::population population) const {
   require(options_.evaluations >= size, "evaluations", options_.evaluations,
           "at least the population, " + std::to_string(size));
 
-  log_.clear();
   const auto [lower, upper] = problem.get_bounds();
   const ParzenDomain domain{lower, upper, problem.get_nix()};
   const Sampler sampler(domain);
@@ -522,24 +519,16 @@ pagmo::population Motpe::evolve(pagmo::population population) const {
   const std::size_t startup =
       options_.startup > 0 ? options_.startup : std::max(size, 2 * sampler.num_free());
   // A point that is new to the search; nothing where there is none.
-  std::size_t num_random = 0;
   const auto new_point = [&](const std::optional<Model>& model) {
     std::optional<Vector> point;
     if (model) point = propose(*model, seen.known, problem, options_.candidates, engine_);
-    if (!point) {
-      point = sampler.unseen(seen.known, problem, engine_);
-      if (!point) return point;
-      ++num_random;
-    }
+    if (!point) point = sampler.unseen(seen.known, problem, engine_);
+    if (!point) return point;
     seen.known.insert(effective_point(*point, problem));
     seen.known.insert(*point);
     return point;
   };
   unsigned long long asked = size;
-  const auto log = [&](const std::optional<Model>& model) {
-    record("motpe", {"evaluations", "good group", "at random"},
-           {asked, model ? model->num_good : 0, std::exchange(num_random, 0)});
-  };
   if (options_.in_flight > 1) {
     Conversation conversation(problem, options_.in_flight, options_.arrival);
     const auto next_point = [&] {
@@ -550,7 +539,6 @@ pagmo::population Motpe::evolve(pagmo::population population) const {
       const auto point = new_point(model);
       if (!point) return Vector();
       ++asked;
-      log(model);
       return *point;
     };
     conversation.run(
@@ -576,7 +564,6 @@ pagmo::population Motpe::evolve(pagmo::population population) const {
     const auto fitness = evaluate(problem, batch);
     for (std::size_t i = 0; i < batch.size(); ++i) seen.add(batch[i], fitness[i]);
     asked += batch.size();
-    log(model);
   }
 
   std::vector<std::pair<Vector, Vector>> best;

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <random>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <pagmo/algorithm.hpp>
@@ -104,10 +103,6 @@ struct MotpeOptions {
   void check() const;
 };
 
-/// Evaluations so far (what is out included), observations in the good group (0 = no model), random
-/// points of the batch.
-using MotpeLogLine = std::tuple<unsigned long long, std::size_t, std::size_t>;
-
 /// Tree-structured Parzen estimator for one or several objectives (MOTPE).
 ///
 /// First random candidates, none twice, until `startup` are known. Then of N distinct observations
@@ -126,9 +121,9 @@ using MotpeLogLine = std::tuple<unsigned long long, std::size_t, std::size_t>;
 ///
 /// @see Watanabe (2023), arXiv:2304.11127; Ozaki, Tanigaki, Watanabe, Nomura & Onishi (2022),
 /// JAIR 73, doi:10.1613/jair.1.13188.
-class Motpe : public Logged<MotpeOptions, MotpeLogLine> {
+class Motpe : public Seeded<MotpeOptions> {
  public:
-  using Logged::Logged;
+  using Seeded::Seeded;
 
   /// @return the best points seen, best first, each once as far as there are enough.
   /// @throws std::invalid_argument if the problem is not of the kind above, or the population is

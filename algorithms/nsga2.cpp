@@ -6,7 +6,6 @@
 #include <pagmo/problem.hpp>
 #include <pagmo/s11n.hpp>
 #include <pagmo/utils/genetic_operators.hpp>
-#include <pagmo/utils/multi_objective.hpp>
 
 #include "search/algorithm.hpp"
 #include "search/genetic_variation.hpp"
@@ -68,21 +67,14 @@ pagmo::population Nsga2::evolve(pagmo::population population) const {
           static_cast<double>(problem.get_nobj()), ">= 2");
   require(size % 4 == 0, "population", static_cast<double>(size), "a multiple of 4");
 
-  log_.clear();
   auto individuals = population.get_x();
   auto fitness = population.get_f();
   GeneticVariation variation(problem, VariationOptions::of(options_), engine_, individuals);
-  unsigned long long evaluations = size;
-  for (unsigned generation = 0;; ++generation) {
-    record("nsga2", {"generation", "evaluations", "best"},
-           {generation, evaluations, pagmo::ideal(fitness)});
-    if (generation + 1 >= options_.generations) break;
-
+  for (unsigned generation = 1; generation < options_.generations; ++generation) {
     const auto chosen = parents(individuals, fitness, engine_);
     const auto children = options_.active ? variation.offspring(chosen, size)
                                           : any_children(chosen, problem, options_, engine_);
     const auto values = evaluate(problem, children);
-    evaluations += size;
     individuals.insert(individuals.end(), children.begin(), children.end());
     fitness.insert(fitness.end(), values.begin(), values.end());
     Points survivors;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <pagmo/algorithm.hpp>
@@ -32,9 +31,6 @@ struct Nsga2Options {
   void check() const;
 };
 
-/// Generation, evaluations so far, best value of each objective in the population.
-using Nsga2LogLine = std::tuple<unsigned, unsigned long long, std::vector<double>>;
-
 /// NSGA-II for spaces with genes that other genes leave without effect: with the variation of
 /// GeneticVariation, or with pagmo's, of which any gene may change. Its crowding distance leaves out
 /// an objective in which a front is equal, by which pagmo's is NaN.
@@ -49,9 +45,9 @@ using Nsga2LogLine = std::tuple<unsigned, unsigned long long, std::vector<double
 /// For deterministic, box-bounded problems with two or more objectives, integers at the tail.
 ///
 /// @see Deb et al. (2002), IEEE Trans. Evol. Comput. 6(2), doi:10.1109/4235.996017.
-class Nsga2 : public Logged<Nsga2Options, Nsga2LogLine> {
+class Nsga2 : public Seeded<Nsga2Options> {
  public:
-  using Logged::Logged;
+  using Seeded::Seeded;
 
   /// @return the last generation.
   /// @throws std::invalid_argument if the problem is not of the kind above, or the number of

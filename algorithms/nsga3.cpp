@@ -319,14 +319,12 @@ pagmo::population Nsga3::evolve(pagmo::population population) const {
   const auto references =
       das_dennis_points(num_objectives, options_.divisions > 0 ? options_.divisions : most);
 
-  log_.clear();
   std::vector<Individual> individuals;
   for (std::size_t i = 0; i < size; ++i) {
     individuals.push_back({population.get_x()[i], population.get_f()[i]});
   }
   Vector ideal(num_objectives, std::numeric_limits<double>::max());
   GeneticVariation variation(problem, VariationOptions::of(options_), engine_, population.get_x());
-  unsigned long long evaluations = size;
   for (unsigned generation = 0;; ++generation) {
     lower_ideal(ideal, individuals);
     const auto ranking = rank(individuals);
@@ -335,15 +333,10 @@ pagmo::population Nsga3::evolve(pagmo::population population) const {
       survivors.push_back(individuals[i]);
     }
     individuals = std::move(survivors);
-    const std::size_t num_first =
-        ranking.fronts.empty() ? 0 : std::min(size, ranking.fronts.front().size());
-    record("nsga3", {"generation", "evaluations", "first front", "best"},
-           {generation, evaluations, num_first, ideal});
     if (generation + 1 >= options_.generations) break;
 
     const auto children = variation.offspring(pairs(individuals, engine_), size);
     const auto fitness = evaluate(problem, children);
-    evaluations += children.size();
     for (std::size_t i = 0; i < children.size(); ++i) {
       individuals.push_back({children[i], fitness[i]});
     }

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <pagmo/algorithm.hpp>
@@ -55,10 +54,6 @@ struct Nsga3Options {
   void check() const;
 };
 
-/// Generation, evaluations so far, individuals in the first front, best value of each objective
-/// so far.
-using Nsga3LogLine = std::tuple<unsigned, unsigned long long, std::size_t, std::vector<double>>;
-
 /// NSGA-III: non-dominated sorting, and in the front that fits only in part a choice that serves
 /// evenly spread reference directions.
 ///
@@ -82,9 +77,9 @@ using Nsga3LogLine = std::tuple<unsigned, unsigned long long, std::size_t, std::
 /// another.
 ///
 /// @see Deb & Jain (2014), IEEE Trans. Evol. Comput. 18(4), doi:10.1109/TEVC.2013.2281535.
-class Nsga3 : public Logged<Nsga3Options, Nsga3LogLine> {
+class Nsga3 : public Seeded<Nsga3Options> {
  public:
-  using Logged::Logged;
+  using Seeded::Seeded;
 
   /// @return the last generation, in the order in which it was selected.
   /// @throws std::invalid_argument if the problem is not of the kind above, or the population has

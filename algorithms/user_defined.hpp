@@ -1,15 +1,11 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
 #include <random>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <pagmo/algorithm.hpp>
 
@@ -20,7 +16,7 @@
 namespace NAS_PUBLIC nas {
 
 // What pagmo asks of a user-defined algorithm beside evolve() and get_name(). One of ours derives
-// from Configured, Seeded or Logged and names its parameters once, in a struct of options:
+// from Configured or Seeded and names its parameters once, in a struct of options:
 //
 //   struct Options {
 //     unsigned sample = 3;  ///< what it is; its range
@@ -30,7 +26,7 @@ namespace NAS_PUBLIC nas {
 //
 // From each() follow archives, get_extra_info() and what a configuration sets.
 
-/// An option or a logged value as text.
+/// An option as text.
 template <class T>
 std::string field_text(const T& value) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
@@ -92,45 +88,6 @@ class Seeded : public Configured<O> {
  protected:
   std::uint32_t seed_;
   mutable std::mt19937 engine_;
-};
-
-/// One that keeps a log of its last evolve().
-/// @tparam Line  a std::tuple.
-template <class O, class Line>
-class Logged : public Seeded<O> {
- public:
-  using Seeded<O>::Seeded;
-
-  /// Prints every so-many-th line of the log; 0 = none.
-  void set_verbosity(unsigned verbosity) { verbosity_ = verbosity; }
-  [[nodiscard]] const std::vector<Line>& log() const { return log_; }
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned version) {
-    Seeded<O>::serialize(archive, version);
-    archive& verbosity_& log_;
-  }
-
- protected:
-  using Columns = std::array<const char*, std::tuple_size_v<Line>>;
-
-  /// Adds a line to the log; where it is printed, as "algorithm: column value, column value".
-  void record(const char* algorithm, const Columns& columns, Line line) const {
-    if (verbosity_ > 0 && log_.size() % verbosity_ == 0) {
-      std::cout << algorithm;
-      std::size_t i = 0;
-      const auto print = [&](const auto& value) {
-        std::cout << (i == 0 ? ": " : ", ") << columns[i] << ' ' << field_text(value);
-        ++i;
-      };
-      std::apply([&print](const auto&... values) { (print(values), ...); }, line);
-      std::cout << '\n';
-    }
-    log_.push_back(std::move(line));
-  }
-
-  unsigned verbosity_ = 0;
-  mutable std::vector<Line> log_;
 };
 
 /// Options from the settings of their names. A yes-or-no option keeps its default: settings have

@@ -65,7 +65,6 @@ TEST(Nsga2, ConvergesOnZdt1AsPagmosDoes) {
       all.active = active;
       const Nsga2 nsga2(all, seed);
       const auto end = nsga2.evolve(begin);
-      EXPECT_EQ(std::get<1>(nsga2.log().back()), 25000U);
       EXPECT_EQ(end.get_problem().get_fevals(), 25000U);
       const double found = quality(end);
       std::cout << "hypervolume " << found << ", pagmo's " << by_pagmo << '\n';
@@ -228,7 +227,6 @@ TEST(Nsga2, SurvivesArchives) {
   const auto loaded = archived(algorithm);
   const auto end = algorithm.evolve(begin);
   EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());
-  EXPECT_EQ(loaded.extract<Nsga2>()->log(), algorithm.extract<Nsga2>()->log());
   EXPECT_THAT(loaded.get_extra_info(), HasSubstr("eta_c: 10"));
 }
 

@@ -121,7 +121,6 @@ TEST(Nsga3, CoversTheFrontOfDtlz2) {
     const Nsga3 nsga3(options(100), seed);
     const auto end = nsga3.evolve(pagmo::population(problem, 92, seed));
     EXPECT_EQ(end.get_problem().get_fevals(), 92U * 100U);
-    EXPECT_EQ(std::get<1>(nsga3.log().back()), 92U * 100U);
     const double found = hypervolume(end.get_f(), Vector(3, 1.1));
     const auto random = pagmo::population(problem, 92 * 100, seed);
     const double by_chance = hypervolume(random.get_f(), Vector(3, 1.1));
@@ -254,7 +253,6 @@ TEST(Nsga3, ConstantObjectivesDoNoHarm) {
     landscape.value = value;
     const Nsga3 nsga3(options(20), 1);
     const auto end = nsga3.evolve(pagmo::population(landscape, 12, 1));
-    EXPECT_EQ(std::get<1>(nsga3.log().back()), 240U);
     for (const auto& batch : *landscape.batches) {
       for (const auto& x : batch) EXPECT_TRUE(x[0] >= -0.5 && x[0] <= 0.5);
     }
@@ -332,7 +330,6 @@ TEST(Nsga3, SurvivesArchives) {
   const auto loaded = archived(algorithm);
   const auto end = algorithm.evolve(begin);
   EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());
-  EXPECT_EQ(loaded.extract<Nsga3>()->log(), algorithm.extract<Nsga3>()->log());
   EXPECT_THAT(loaded.get_extra_info(), HasSubstr("eta_c: 30"));
 }
 
