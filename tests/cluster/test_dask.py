@@ -118,7 +118,7 @@ class DaskTest(runs.RunTest):
                   "  print('step', step, 'loss', (float(x) - 3) ** 2 + (kind == 'a') + 10 / step + int(seed) % 100 / 1000, flush=True)")
         (self.folder / "train.py").write_text(script)
         (self.folder / "own.yaml").write_text(json.dumps({
-            "name": "own", "algorithm": {"name": "nsga2_async", "population": 6, "evaluations": 24, "in_flight": 6},
+            "name": "own", "algorithm": {"name": "motpe", "population": 6, "evaluations": 24, "in_flight": 6},
             "fidelity": {"rungs": [20]}, "problem": {
                 "type": "command", "command": [sys.executable, "-S", str(self.folder / "train.py"), "{x}", "{kind}", "{seed}"],
                 "parameters": ["x = 0 .. 8", "kind = a, b"], "metrics": ["loss = loss ([0-9.]+)"],

@@ -190,7 +190,7 @@ class Functions(Case):
 
     def search(self, name, train=valley, parameters=SPACE, **settings):
         return attnas.search(train, parameters, ["loss"], self.folder / name, **{
-            "algorithm": {"name": "nsga2_async", "population": 4, "evaluations": 12, "in_flight": 4}, "evaluation.replicates": 2, **settings})
+            "algorithm": {"name": "motpe", "population": 4, "evaluations": 12, "in_flight": 4}, "evaluation.replicates": 2, **settings})
 
     def test_values_are_what_was_given_and_an_executor_changes_nothing(self):
         seen = []
@@ -223,16 +223,20 @@ class Functions(Case):
             self.search("stopped", counted)
         run = self.search("stopped", counted)
         self.assertEqual(len(calls), len(run.evaluations) + 1)
-        self.same(run, self.search("whole"))
+        other = self.search("whole", valley)
+        self.assertEqual((run.asks.candidate.tolist(), run.asks.loss.tolist()), (other.asks.candidate.tolist(), other.asks.loss.tolist()))
         with self.assertRaisesRegex(attnas.InputError, "version"):
             self.search("stopped")
 
     def test_failures(self):
+        seen = []
+
         def fragile(parameters, seed):
-            if parameters["x"] > 5:
+            seen.append(parameters["x"])
+            if parameters["x"] > 5 and len(seen) > 1:
                 raise MemoryError("too wide")
-            return {"loss": float("nan") if parameters["x"] > 4 else 1.0}
-        run = self.search("fails", fragile, seed=1)
+            return {"loss": float("nan") if parameters["x"] > 3 else 1.0}
+        run = self.search("fails", fragile)
         told = run.evaluations[["status", "reason"]].value_counts().index.tolist()
         self.assertEqual(sorted(told), [("diverged", "loss = nan, must be finite"), ("failed", "MemoryError: too wide"), ("ok", "")])
         with self.assertRaisesRegex(ZeroDivisionError, "zero"):
@@ -242,9 +246,8 @@ class Functions(Case):
     def test_rungs_leave_a_function_that_yields(self):
         steps.clear()
         run = self.search("rungs", by_steps, rungs=[20, 40], fidelity={"rungs": [20]}, **{"evaluation.replicates": 1})
-        self.assertEqual(set(run.evaluations.status), {"ok", "paused"})
-        ended = (run.evaluations.status == "ok").sum()
-        self.assertEqual((steps.count(20) - ended, steps.count(40)), (len(run.evaluations), ended), "once to the rung, anew to the end")
+        self.assertEqual((steps.count(40), steps.count(20)), (len(run.evaluations), 12 + len(run.evaluations)), "anew to the end")
+        self.assertLess(len(run.evaluations), 12)
 
     def test_mistakes_are_named(self):
         for train, parameters, settings, text in (
