@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
-#include <limits>
 #include <string_view>
 
 #include <boost/program_options.hpp>
@@ -54,7 +53,6 @@ constexpr const char* kExamples =
     "  $ nas-export runs/quickstart --format evaluations --output evaluations.csv\n";
 constexpr const char* kFolderExamples =
     "  $ nas-export runs/quickstart --format pytorch --output best\n";
-constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
 
 struct Options {
   std::vector<std::string> words{};  ///< the run, and overrides
@@ -63,7 +61,6 @@ struct Options {
   std::string output{};
   std::string mechanism{};
   bool canonical = false;
-  std::int64_t trainings = kAll;
   bool force = false;
   bool help = false;
   bool version = false;
@@ -128,9 +125,7 @@ po::options_description visible_options(Options& options) {
       ("mechanism", po::value(&options.mechanism), "of pytorch (default: best)")  //
       ("plugin", po::value(&options.plugins), nas::kPluginHelp)                   //
       ("force", po::bool_switch(&options.force), "replace what is at PATH")       //
-      ("trainings", po::value(&options.trainings),
-       "json: as the run stood after so many trainings")             //
-      ("help,h", po::bool_switch(&options.help), "print this text")  //
+      ("help,h", po::bool_switch(&options.help), "print this text")               //
       ("version", po::bool_switch(&options.version), "print the version");
   return visible;
 }
@@ -151,12 +146,6 @@ void check_output(const Options& options) {
 const Format& check(const Options& options) {
   const auto& format = format_named(options.canonical ? "canonical" : options.format);
   const std::string name = format.name;
-  if (name != "json" && options.trainings != kAll) {
-    refuse("--trainings belongs to --format json, not to " + name);
-  }
-  if (options.trainings < 1) {
-    refuse("--trainings " + std::to_string(options.trainings) + ", must be >= 1");
-  }
   if (!options.mechanism.empty()) refuse("--mechanism belongs to --format pytorch, not to " + name);
   if (!options.output.empty()) check_output(options);
   return format;
@@ -164,9 +153,6 @@ const Format& check(const Options& options) {
 
 /// The same of a format that is a folder.
 void check_folder(const Options& options) {
-  if (options.trainings != kAll) {
-    refuse("--trainings belongs to --format json, not to " + options.format);
-  }
   if (options.output.empty()) refuse("--format " + options.format + " needs --output FOLDER");
   if (options.force)
     refuse("--force is not for --format " + options.format + ", which replaces no folder");
@@ -177,13 +163,13 @@ void check_folder(const Options& options) {
 }
 
 /// A run as it stands, with what is in progress while it is running. Nothing of it is touched.
-nas::RunSummary summary_of(const fs::path& file, std::int64_t trainings) {
+nas::RunSummary summary_of(const fs::path& file) {
   const nas::StoreCopy copy(file);
   return copy.read([&] {
     const bool runs = copy.is_written();
     const nas::Store store(copy.file(), nas::Store::Mode::read_only);
-    nas::RunSummary summary(store, trainings);
-    if (runs && trainings == kAll) {
+    nas::RunSummary summary(store);
+    if (runs) {
       summary.asking = store.meta("asking").value_or(nullptr);
       summary.at_work = store.meta("at_work").value_or(nullptr);
     }
@@ -225,7 +211,7 @@ int run(int argc, char** argv, std::string& kept) {
     return 0;
   }
   const auto& format = check(options);
-  const auto summary = summary_of(nas::store_named(options.words.front()), options.trainings);
+  const auto summary = summary_of(nas::store_named(options.words.front()));
   if (options.output.empty()) {
     format.write(summary, std::cout);
   } else {

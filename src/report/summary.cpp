@@ -106,21 +106,16 @@ std::vector<Evaluation> short_evaluations(const Store& store) {
 
 }  // namespace
 
-RunSummary::RunSummary(const Store& store, std::int64_t trainings)
+RunSummary::RunSummary(const Store& store)
     : asks(recorded_asks(store)),
       paused(store.partials()),
       evaluations(short_evaluations(store)),
       indicators(store.indicators()) {
-  digest(store, trainings);
-}
-
-void RunSummary::digest(const Store& store, std::int64_t trainings) {
   read_meta(store);
   for (const auto& evaluation : evaluations) by_id[evaluation.id] = &evaluation;
   std::erase_if(paused, [this](const auto& one) { return by_id.contains(one.id); });
   pause_trained_on();
   for (const auto& evaluation : paused) by_id.emplace(evaluation.id, &evaluation);
-  keep_asks_within(trainings);
   digest_spending();
   digest_rungs();
   digest_answers();
@@ -130,20 +125,6 @@ void RunSummary::digest(const Store& store, std::int64_t trainings) {
   find_front();
   find_baseline(store.meta("baseline"));
   find_controls(store.meta("controls").value_or(nlohmann::json()));
-}
-
-/// Takes out the asks from the first on that needs more than so many evaluations in all.
-void RunSummary::keep_asks_within(std::int64_t trainings) {
-  std::set<std::string_view> trained;
-  const auto beyond = std::find_if(asks.begin(), asks.end(), [&](const Ask& ask) {
-    for (const auto* evaluation : evaluations_of(ask)) {
-      if (!is_screened_out(*evaluation)) trained.insert(evaluation->id);
-    }
-    return std::ssize(trained) > trainings;
-  });
-  asks.erase(beyond, asks.end());
-  std::erase_if(indicators,
-                [this](const Indicator& indicator) { return indicator.asked > std::ssize(asks); });
 }
 
 void RunSummary::read_meta(const Store& store) {

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -126,9 +125,7 @@ struct Effort {
 /// A run, digested: what tables and files are made from. Needs nothing but the store.
 /// Move-only, since ranking points into evaluations.
 struct RunSummary {
-  /// @param trainings  asks are read as long as they need no more evaluations than so many.
-  explicit RunSummary(const Store& store,
-                      std::int64_t trainings = std::numeric_limits<std::int64_t>::max());
+  explicit RunSummary(const Store& store);
   RunSummary(RunSummary&&) = default;
   RunSummary& operator=(RunSummary&&) = default;
   RunSummary(const RunSummary&) = delete;
@@ -199,9 +196,7 @@ struct RunSummary {
                                             std::size_t objective) const;
 
  private:
-  void digest(const Store& store, std::int64_t trainings);
   void read_meta(const Store& store);
-  void keep_asks_within(std::int64_t trainings);
   [[nodiscard]] std::vector<const Evaluation*> evaluations_of(const Ask& ask) const;
   [[nodiscard]] std::string broken_constraint(const Ask& ask) const;
   [[nodiscard]] Status status(const Ask& ask) const;

@@ -3,7 +3,6 @@
 
 import contextlib
 import io
-import json
 import subprocess
 import tempfile
 import unittest
@@ -51,35 +50,14 @@ class Exports(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout if code == 0 else done.stderr
 
-    CANONICAL: dict[str, list[dict]] = {}  # by run: one that is written does not change
-
-    def canonical(self, name: str) -> list[dict]:
-        """The records of a run's canonical form."""
-        if name not in self.CANONICAL:
-            self.CANONICAL[name] = [*map(json.loads, self.record("--canonical", names=(name,)).splitlines())]
-        return self.CANONICAL[name]
-
-    def asks(self, name: str) -> list[dict]:
-        """The asks of a run."""
-        return [line for line in self.canonical(name) if "ask" in line]
-
     def results(self, name: str) -> dict:
         """The run's results.json."""
         return digest.read(self.folder / name / "results.json").plain()
 
-    # Point sets
-
-    def test_points_after_some_trainings(self) -> None:
-        cut = self.folder / "ten.json"
-        self.record("--format", "json", "--trainings", "10", "-o", str(cut), "--force")
-        text = self.export("--format", "points", "--all-points", names=("ten.json",))
-        points = [[float(number) for number in line.split()] for line in text.splitlines()
-                  if line and line[0] != "#"]
-        expected = {tuple(ask["fitness"]) for ask in self.asks("two")[:10]}
-        self.assertEqual({tuple(point) for point in points}, expected)
-        self.assertEqual(len(points), 10)
-
-    # The program
+    def test_points_are_the_front(self) -> None:
+        lines = self.export("--format", "points").splitlines()
+        found = [[float(number) for number in line.split()] for line in lines if line[0] != "#"]
+        self.assertEqual(found, [list(member["values"].values()) for member in self.results("two")["ranking"] if member["on_front"]])
 
     def test_the_digest_of_a_store_is_that_of_the_run(self) -> None:
         for name in SEARCHES:
@@ -99,8 +77,6 @@ class Exports(unittest.TestCase):
                 (["--format", "json"], (), "give one run and one format"),
                 (["--format", "json"], ("two", "other"), "give one run and one format"),
                 (["--canonical", "--format", "json"], ("two",), "give one run and one format"),
-                (["--canonical", "--trainings", "5"], ("two",), "belongs to --format json"),
-                (["--format", "json", "--trainings", "0"], ("two",), "0, must be >= 1"),
                 (["--format", "json", "-o", str(taken)], ("two",), "exists already; --force"),
                 (["--format", "json"], ("nowhere",), "no such store")):
             with self.subTest(arguments=arguments, names=names):

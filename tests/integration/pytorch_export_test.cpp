@@ -343,7 +343,6 @@ TEST_F(PytorchExportTest, SaysWhatIsWrongAndWritesNothing) {
   EXPECT_EQ(export_model(run_folder, out, {"data.vocabulary=64"}), 2);
   EXPECT_EQ(export_model(run_folder, out, {"--force"}), 2);
   EXPECT_THAT(text(), HasSubstr("--force is not for --format pytorch"));
-  EXPECT_EQ(export_model(run_folder, out, {"--trainings", "3"}), 2);
   expect_refusal("nas-export", {run_folder, "--format", "pytorch"},
                  "--format pytorch needs --output FOLDER");
   expect_refusal("nas-export", {run_folder, "--canonical", "--mechanism", "best"},

@@ -4,8 +4,7 @@
     analysis/export.py MODEL --format onnx|huggingface -o PATH [--mechanism NAME] [--plugin FILE]
     [--force]
 
-RUN is a run's folder, its store.sqlite or its results.json; of a run as it stood after so many
-evaluations, nas-export RUN --format json --trainings N makes a digest. Formats:
+RUN is a run's folder, its store.sqlite or its results.json. Formats:
 
   csv     CSV, a line per ask
   points  point sets, for moocore and R's eaf; several runs
