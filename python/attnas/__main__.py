@@ -14,7 +14,7 @@ Commands:
                           is a change of any training better? In pairs of equal seeds
   prepare TEXT... --tokenizer NAME -o FOLDER
                           turns texts into token ids, which corpus: ids reads
-  convert-page RUN [-o PAGE]
+  convert-page RUN [CONTROL ...] [--cache 50%] [-o PAGE]
                           which layers of a converted model must attend, as a page
 
 attnas COMMAND --help says more. Programs: nas-run, nas-train, nas-data, nas-model and others.

@@ -1,10 +1,12 @@
 """Which layers of a converted model must attend: what a conversion run says of it, as a page, as
 text, and how sure it is.
 
-    attnas convert-page RUN [-o PAGE] [--json]
+    attnas convert-page RUN [CONTROL ...] [--cache 50%] [-o PAGE] [--json]
 
-RUN is the folder of a conversion run, or its convert.json. PAGE is convert.html in that folder if
-left out. Its text is printed, with --json its summary as JSON.
+RUN is the folder of a run of problem convert, or of one with a convert.json, or that file. What the
+runs CONTROL have placed, as those of algorithm uniform, are controls. Chosen is what costs least
+in KL and recall within a share of the cache. PAGE is convert.html in that folder if left out. Its
+text is printed, with --json its summary as JSON.
 
 Statistics are over examples, documents of KL and probes of recall, which are drawn again apart from
 each other and for all candidates alike, so that what all share does not count as doubt.
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,6 +29,7 @@ import numpy as np
 from attnas.analysis.arguments import program
 from attnas.analysis.files import write_whole
 from attnas.analysis.html import Html, element, join
+from attnas.analysis.run import Run
 from attnas.analysis.page import Cell, Section, note, page, paragraph, table
 from attnas.analysis.svg import HALF, Axis, Figure, Frame, Picture, linear, tip, value_axis
 from attnas.analysis.words import count, counted, joined, number, percent, range_text
@@ -104,6 +108,62 @@ def certainty(values: Mapping[str, Mapping[str, Sequence[float]]], names: Sequen
     return {"kept": chosen, "probability": shares.mean(0).tolist(), "same_set": float(same.mean())}
 
 
+def cheapest(scores: np.ndarray, costs: np.ndarray, limit: int) -> np.ndarray:
+    """Of each draw the options of least summed score within a limit, (draws, layers): a knapsack
+    of an option a layer, by dynamic programming; of equal ones the first.
+
+    @param scores  (draws, layers, options).   @param costs  (layers, options), integers >= 0.
+    """
+    draws, layers, options = scores.shape
+    best = np.full((draws, limit + 1), np.inf)
+    best[:, 0] = 0.0
+    taken = np.zeros((layers, draws, limit + 1), dtype=np.uint8)
+    for layer in range(layers):
+        reached = np.full_like(best, np.inf)
+        for option in range(options):
+            cost = costs[layer, option]
+            if cost > limit or not np.isfinite(scores[0, layer, option]):
+                continue
+            with_it = best[:, :limit + 1 - cost] + scores[:, layer, option, None]
+            better = with_it < reached[:, cost:]
+            reached[:, cost:][better] = with_it[better]
+            taken[layer][:, cost:][better] = option
+        best = reached
+    at, found = best.argmin(1), np.zeros((draws, layers), dtype=int)
+    for layer in reversed(range(layers)):
+        found[:, layer] = taken[layer, np.arange(draws), at]
+        at = at - costs[layer, found[:, layer]]
+    return found
+
+
+def certainty_of_blocks(run: Mapping[str, Any], choice: Mapping[str, Any], whole: float,
+                        seed: int = 0) -> dict[str, Any]:
+    """The same where a layer may become several blocks: what costs least in each draw, of all that
+    save as many bytes of `whole` as the choice.
+
+    @param run  each of its scores has cache_bytes, of the model with that block alone.
+    """
+    blocks = list(run["blocks"])
+    place = {(one["layer"], blocks.index(one["block"])): one for one in run["scores"]}
+    saved = np.zeros((run["layers"], len(blocks)), dtype=np.int64)
+    for at, one in place.items():
+        saved[at] = round(whole - one["cache_bytes"])
+    costs = saved.max(1, keepdims=True) - saved
+    limit = int(saved.max(1).sum() - round(whole - choice["cache_bytes"]))
+    unit = int(np.gcd.reduce(np.append(costs.ravel(), limit))) or 1
+    costs, limit = costs // unit, limit // unit
+    draws = int(np.clip(1e8 / (run["layers"] * (limit + 1)), 100, RESAMPLES))
+    names = [f"{layer}:{blocks[block]}" for layer, block in place]
+    means = resampled(run["values"], names, draws, seed)
+    scores = np.full((draws, *saved.shape), np.inf)
+    scores[:, :, blocks.index("full")] = 0.0
+    scores[:, [layer for layer, _ in place], [block for _, block in place]] = sum(
+        run.get("weights", {}).get(measure, 1.0) * means[measure] for measure in MEASURES)
+    kept = cheapest(scores, costs, limit) == blocks.index("full")
+    same = kept == [block == "full" for block in choice["placement"]]
+    return {"probability": kept.mean(0).tolist(), "same_set": float(same.all(1).mean())}
+
+
 def completed(run: dict[str, Any], resamples: int = RESAMPLES, seed: int = 0) -> dict[str, Any]:
     """A run in which intervals, probabilities and the probability of the same set that it lacks
     are computed of its values, which have candidates by name, single blocks as LAYER:BLOCK."""
@@ -121,25 +181,43 @@ def completed(run: dict[str, Any], resamples: int = RESAMPLES, seed: int = 0) ->
             one.setdefault(measure, float(np.mean(values[name][measure])))
             one.setdefault(measure + "_low", float(low))
             one.setdefault(measure + "_high", float(high))
-    choice = chosen_of(run)
-    others = [block for block in run["blocks"] if block != "full"]
-    names = [f"{layer}:{others[0]}" for layer in range(run["layers"])] if len(others) == 1 else []
-    if "kept" not in run and choice and names and all(name in values for name in names):
-        sure = certainty(values, names, choice["placement"].count("full"),
-                         run.get("weights"), resamples, seed)
+    sure = _sureness(run, seed, resamples) if "kept" not in run else None
+    if sure:
         run["kept"] = [{"layer": layer, "probability": probability}
                        for layer, probability in enumerate(sure["probability"])]
         run["same_set"] = sure["same_set"]
     return run
 
 
+def _sureness(run: Mapping[str, Any], seed: int, resamples: int) -> dict[str, Any] | None:
+    choice, values = chosen_of(run), run["values"]
+    if choice is None:
+        return None
+    others = [block for block in run["blocks"] if block != "full"]
+    names = [f"{layer}:{others[0]}" for layer in range(run["layers"])] if len(others) == 1 else []
+    if names and all(name in values for name in names):
+        return certainty(values, names, choice["placement"].count("full"), run.get("weights"),
+                         resamples, seed)
+    whole = next((one["cache_bytes"] for one in run["candidates"] if one["role"] == "baseline"),
+                 None)
+    if whole is None or not run["scores"] or not all(
+            "cache_bytes" in one and f"{one['layer']}:{one['block']}" in values
+            for one in run["scores"]):
+        return None
+    return certainty_of_blocks(run, choice, whole, seed)
+
+
 # Reading.
 
 
-def read(path: str | Path) -> dict[str, Any]:
-    """A run of a folder, or of its convert.json, checked and completed. @throws InputError"""
+def read(path: str | Path, controls: Sequence[str | Path] = (),
+         cache: float = 0.5) -> dict[str, Any]:
+    """A run of a folder, or of a convert.json, checked and completed. @throws InputError"""
     path = Path(path)
-    path = path / "convert.json" if path.is_dir() else path
+    if path.is_dir():
+        if not (path / "convert.json").is_file():
+            return of_study(path, controls, cache)
+        path = path / "convert.json"
     try:
         run = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -151,6 +229,85 @@ def read(path: str | Path) -> dict[str, Any]:
         raise InputError(f"{path}: has no {error.args[0]!r}") from None
     except (InputError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def placed(name: str) -> dict[int, str]:
+    """Words by layer of the name that a conversion gives a placement. @throws InputError"""
+    layers = {}
+    for part in name.split(";"):
+        word, _, places = part.strip().partition(" ")
+        for place in places.split(","):
+            ends = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", place.strip())
+            numbers = range(int(ends[1]), int(ends[2] or ends[1]) + 1) if ends else ()
+            if not numbers or not layers.keys().isdisjoint(numbers):
+                raise InputError(f"placement '{name}': '{part.strip()}', must be BLOCK LAYERS; "
+                                 f"..., as window{{64,4}} 0-1,3, each layer once")
+            layers.update(dict.fromkeys(numbers, word))
+    return layers
+
+
+def of_study(path: str | Path, controls: Sequence[str | Path] = (),
+             cache: float = 0.5) -> dict[str, Any]:
+    """The same of runs of problem convert. @throws InputError"""
+    study = _convert_run(path)
+    problem, layers = study.config["problem"], study.facts["layers"]
+    measured, whole = _measured(study), f"full 0-{layers - 1}" if layers > 1 else "full 0"
+    roles = {one.name: "front" for one in study.front}
+    for each in controls:
+        other = _convert_run(each)
+        for key in ("weights", "corpus_hash", "layers"):
+            if other.facts[key] != study.facts[key]:
+                raise InputError(f"{each}: {key} is another one than of {path}, must be the same")
+        roles |= {name: "control" for name in _measured(other) if name not in measured}
+        measured = {**_measured(other), **measured}
+    candidates, scores, values = [], [], {}
+    most = max(len(own["kl"]) for own in measured.values())
+    for name, own in measured.items():
+        words = placed(name)
+        if len(own["kl"]) == most:  # what was stopped early is no partner
+            values[name] = {key: own[key] for key in MEASURES}
+        means = {key: float(np.mean(own[key])) for key in MEASURES}
+        other = {layer: word for layer, word in words.items() if word != "full"}
+        if len(other) == 1:
+            layer, word = other.popitem()
+            scores.append({"layer": layer, "block": word, **means,
+                           "cache_bytes": own["cache_bytes"]})
+            values |= {f"{layer}:{word}": values[name]} if name in values else {}
+        if name in roles or name == whole:
+            candidates.append({
+                "name": name, "label": name, **means, "cache_bytes": own["cache_bytes"],
+                "role": "baseline" if name == whole else roles[name],
+                "cache_share": own["cache_bytes"] / study.facts["full_cache_bytes"],
+                "placement": [words[layer] for layer in range(layers)]})
+    within = [one for one in candidates if one["role"] == "front" and one["cache_share"] <= cache]
+    if within:
+        min(within, key=lambda one: sum(one[key] for key in MEASURES))["role"] = "choice"
+    return completed({
+        "model": Path(problem["base"]).name, "layers": layers, "context": problem["context"],
+        "budget": {"cache": cache}, "blocks": ["full", *problem["blocks"]], "scores": scores,
+        "candidates": candidates, "values": values, "replicates": most})
+
+
+def _convert_run(path: str | Path) -> Run:
+    study = Run(Path(path))
+    kind = study.config.get("problem", {}).get("type", "attention")
+    if kind != "convert":
+        raise InputError(f"{path}: problem is {kind}, must be convert")
+    return study
+
+
+def _measured(study: Run) -> dict[str, dict[str, Any]]:
+    """By candidate what its usable evaluations say, a number a replicate."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in sorted(study.evaluations, key=lambda one: one.replicate):
+        if one.usable and all(key in one.values for key in MEASURES):
+            own = found.setdefault(one.candidate, {key: [] for key in MEASURES})
+            for key in MEASURES:
+                own[key].append(one.values[key])
+            own["cache_bytes"] = one.values["cache_bytes"]
+    if not found:
+        raise InputError(f"{study.path}: nothing was measured yet")
+    return found
 
 
 def _check(run: dict[str, Any]) -> None:
@@ -210,7 +367,8 @@ def sentences(run: Mapping[str, Any]) -> list[str]:
     kept = [layer for layer, block in enumerate(choice["placement"]) if block == "full"]
     others = Counter(block for block in choice["placement"] if block != "full")
     became = joined([f"{n} become {block}" for block, n in others.most_common()])
-    whole = f"layers {_numbers(kept)} stay whole" if kept else "no layer stays whole"
+    whole = (f"layers {_numbers(kept)} stay whole" if len(kept) > 1 else
+             f"layer {kept[0]} stays whole" if kept else "no layer stays whole")
     share = _value(choice, "cache_share")
     cache = "" if math.isnan(share) else f"; the cache is {percent(share)} of what it was"
     said = [f"Of the {counted(run['layers'], 'layer')} of {run['model']}, {whole}"
@@ -230,7 +388,8 @@ def _sure(run: Mapping[str, Any], kept: Sequence[int]) -> list[str]:
     open_ = sorted(layer for layer, p in probability.items()
                    if 1 - CERTAIN < p < CERTAIN or (p >= CERTAIN) != (layer in kept))
     places = len(kept) - len(certain)
-    text = f"{'Layers ' + _numbers(certain) + ' are' if certain else 'No layer is'} certain"
+    text = (f"Layers {_numbers(certain)} are" if len(certain) > 1 else
+            f"Layer {certain[0]} is" if certain else "No layer is") + " certain"
     if open_ and places:
         text += (f"; {_numbers(open_)} share the other "
                  f"{'place' if places == 1 else f'{places} places'}")
@@ -466,10 +625,15 @@ def main(arguments: list[str]) -> None:
         prog="attnas convert-page", allow_abbrev=False, description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", metavar="RUN")
+    parser.add_argument("controls", metavar="CONTROL", nargs="*")
+    parser.add_argument("--cache", default="50%", help="share of the cache (default: 50%%)")
     parser.add_argument("-o", "--output", metavar="PAGE")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     given = parser.parse_args(arguments)
-    run = read(given.run)
+    share = re.fullmatch(r"(\d+(?:\.\d+)?)%", given.cache)
+    if not share or not 0 < float(share[1]) <= 100:
+        raise InputError(f"--cache {given.cache}, must be a share in (0%, 100%]")
+    run = read(given.run, given.controls, float(share[1]) / 100)
     folder = Path(given.run) if Path(given.run).is_dir() else Path(given.run).parent
     target = Path(given.output) if given.output else folder / "convert.html"
     write_whole(target, html(run).encode())

@@ -66,6 +66,7 @@ def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str] | str) -
     if not isinstance(getattr(base, "layers", None), nn.ModuleList):
         raise InputError(f"{type(model).__name__} has no layers, must be a decoder of transformers")
     if isinstance(layers, str):
+        from attnas.placement import placed
         layers = placed(layers)
     elif not isinstance(layers, Mapping):
         if len(layers) != len(base.layers):
@@ -94,21 +95,6 @@ def _require_masks(config) -> None:
     if kind not in MASKS:
         raise InputError(f"attn_implementation = {kind}, must be {' or '.join(MASKS)}: its masks "
                          f"are not read by layers that were replaced")
-
-
-def placed(name: str) -> dict[int, str]:
-    """Words by layer of the name that a conversion gives a placement. @throws InputError"""
-    layers = {}
-    for part in name.split(";"):
-        word, _, places = part.strip().partition(" ")
-        for place in places.split(","):
-            ends = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", place.strip())
-            numbers = range(int(ends[1]), int(ends[2] or ends[1]) + 1) if ends else ()
-            if not numbers or not layers.keys().isdisjoint(numbers):
-                raise InputError(f"placement '{name}': '{part.strip()}', must be BLOCK LAYERS; "
-                                 f"..., as window{{64,4}} 0-1,3, each layer once")
-            layers.update(dict.fromkeys(numbers, word))
-    return layers
 
 
 def parse(word: str) -> tuple[str, dict[str, int]]:

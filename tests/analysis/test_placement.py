@@ -1,6 +1,7 @@
 """What is said of a conversion run: statistics of made data whose answer is known, and the page."""
 
 import html
+import itertools
 import json
 import re
 import unittest
@@ -8,6 +9,7 @@ import unittest
 import numpy as np
 from attnas import placement
 from attnas.errors import InputError
+from page_fixture import BASELINE, RunFixture
 from python_tests import FolderTest, said
 from test_hostile import MARKUP, Elements
 
@@ -100,12 +102,99 @@ class Statistics(unittest.TestCase):
         self.assertEqual(placement.certainty(values, ["a", "b"], 1, {"recall": -1.0})["same_set"],
                          0.0)
 
+    def test_cheapest_is_that_of_all(self):
+        random = np.random.default_rng(4)
+        scores, costs = random.normal(size=(6, 5, 3)), random.integers(0, 9, (5, 3))
+        scores[:, 2, 1], costs[2, 1] = np.inf, 9  # is none of that layer's
+        for room in (0, 5, 20):
+            limit = costs.min(1).sum() + room
+            found = placement.cheapest(scores, costs, limit)
+            for draw, options in zip(scores, found):
+                best = min((each for each in itertools.product(range(3), repeat=5)
+                            if costs[range(5), each].sum() <= limit),
+                           key=lambda each: draw[range(5), each].sum())
+                self.assertEqual(tuple(options), best)
+
     def test_refusals(self):
         for kl in ([1.0], [1.0, float("nan")], [1.0, 2.0, 3.0]):
             with self.assertRaisesRegex(InputError, "must have 2 finite ones|must have 1"):
                 placement.resampled({"a": {"kl": [1.0, 2.0], "recall": [0.0, 0.0]},
                                      "b": {"kl": kl, "recall": [0.0, 0.0]}},
                                     ["a", "b"] if len(kl) > 1 else ["b"])
+
+
+class Study(RunFixture):
+    """The results.json of a run of problem convert: three layers, whose second is needed in three
+    of four documents, the third in the other one."""
+
+    COSTS = {"full": (1024, [0.0] * 4, [0.0] * 4, [0.0] * 4),
+             "window{64,4}": (68, [0.01] * 4, [0.3, 0.3, 0.3, 0.0], [0.0, 0.0, 0.0, 0.3]),
+             "drop": (0, [0.02] * 4, [3.0] * 4, [3.0] * 4)}
+
+    def __init__(self, folder, *placements, **facts):
+        super().__init__(folder, asked=0, replicates=4)
+        self.further["config"]["problem"] = {"type": "convert", "base": "models/tiny",
+                                             "blocks": ["window{64,4}", "drop"], "context": 512}
+        self.further["facts"] |= {"weights": "c0", "layers": 3, "full_cache_bytes": 3072.0, **facts}
+        for name in placements:
+            self.answer(name, *self.evaluate(name))
+        self.write()
+
+    def evaluate(self, candidate, status="ok", reason=""):
+        name = "full 0-2" if candidate == BASELINE else candidate
+        words, ids = placement.placed(name), []
+        size = sum(self.COSTS[word][0] for word in words.values())
+        for replicate in range(4):
+            kl = sum(self.COSTS[word][1 + layer][replicate] for layer, word in words.items())
+            ids.append(f"{len(self.candidates):04}{replicate:02}" + "f" * 58)
+            self.add(ids[-1], name, replicate, status, reason, {
+                "kl": kl, "recall": 0.0, "cache_bytes": float(size), "perplexity": kl,
+                "attention_flops": float(size)}, [], {"train_seconds": 1.0})
+        self.candidates.append(name)
+        return ids, [kl, float(size)]
+
+
+class Studies(FolderTest):
+    """Of runs of problem convert."""
+
+    PLACEMENTS = ["window{64,4} 0; full 1-2", "full 0,2; window{64,4} 1", "full 0-1; window{64,4} 2",
+                  "drop 0; full 1-2", "full 0-1; drop 2", "full 0,2; drop 1",
+                  "full 1; window{64,4} 0,2"]
+
+    def test_study_and_controls(self):
+        Study(self.folder / "run", *self.PLACEMENTS)
+        Study(self.folder / "uniform", "full 2; window{64,4} 0-1", "full 1; window{64,4} 0,2")
+        found = placement.read(self.folder / "run", [self.folder / "uniform"], 0.4)
+        self.assertEqual({(one["layer"], one["block"]) for one in found["scores"]},
+                         {(0, "window{64,4}"), (1, "window{64,4}"), (2, "window{64,4}"),
+                          (0, "drop"), (1, "drop"), (2, "drop")})
+        roles = {one["name"]: one["role"] for one in found["candidates"]}
+        self.assertEqual((roles["full 1; window{64,4} 0,2"], roles["full 2; window{64,4} 0-1"],
+                          roles["full 0-2"]), ("choice", "control", "baseline"))
+        choice = placement.chosen_of(found)
+        self.assertEqual(choice["placement"], ["window{64,4}", "full", "window{64,4}"])
+        self.assertAlmostEqual(choice["cache_share"], (1024 + 2 * 68) / 3072)
+        # as above: of three drawn ones at most one is the document in which the third is needed
+        for one, expected in zip(found["kept"], (0.0, 54 / 64, 10 / 64)):
+            self.assertAlmostEqual(one["probability"], expected, 1)
+        self.assertAlmostEqual(found["same_set"], 54 / 64, 1)
+        self.assertIn("layer 1 stays whole and 2 become window{64,4}", placement.text(found))
+        code, out, err = said(placement.main, self.folder / "run", self.folder / "uniform",
+                              "--cache", "40%")
+        self.assertEqual((code, "of 1 control with as many bytes" in out), (0, True), err)
+        self.assertTrue((self.folder / "run" / "convert.html").is_file())
+
+    def test_what_is_no_partner(self):
+        Study(self.folder / "run", *self.PLACEMENTS)
+        Study(self.folder / "other", "full 0; drop 1-2", weights="c1")
+        RunFixture(self.folder / "attention")
+        for words, why in ((["run", "other"], "weights is another one"),
+                           (["attention"], "problem is attention, must be convert"),
+                           (["run", "--cache", "half"], "--cache half, must be a share")):
+            code, _, err = said(placement.main, *(
+                word if word in ("--cache", "half") else self.folder / word for word in words))
+            self.assertEqual(code, 2)
+            self.assertRegex(err, why)
 
 
 class Pages(FolderTest):
