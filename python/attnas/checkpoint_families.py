@@ -327,19 +327,24 @@ def _add_rotation(facts: dict, config: dict, where: str) -> None:
             _refuse(where, f"{key}.{name}", value, "a number > 0")
     theta = given.get("rope_theta", facts["theta"])
     theta = facts["default_theta"] if theta is None else theta
-    facts["rope_genes"] = {"rope_base": _checked("theta", "rope_theta", theta, where),
-                           **_fraction(facts, given, where), **_scaling(kind, numbers, where)}
+    facts["rope_genes"] = {
+        **_base(facts, given, _checked("theta", "rope_theta", theta, where), where),
+        **_scaling(kind, numbers, where)}
 
 
-def _fraction(facts: dict, given: dict, where: str) -> dict:
+def _base(facts: dict, given: dict, theta: float, where: str) -> dict:
+    """Of r entries, an odd number, r + 1 are rotated by theta^(-2 i / r)."""
     head = facts["head_width"]
     share = given.get("partial_rotary_factor", facts.get("fraction", 1.0))
     turned = int(head * _checked("fraction", "partial_rotary_factor", share, where))
     if "fraction" not in facts and turned != head:
         _refuse(where, "partial_rotary_factor", share, "1 in this family")
-    if turned % 2:
-        raise InputError(f"{where}: {turned} entries of a head are rotated, must be even")
-    return {} if turned == head else {"rope_fraction": turned / head}
+    if turned % 2 and turned < head:
+        theta, turned = theta ** ((turned + 1) / turned), turned + 1
+    if turned % 2 or not 1 <= theta <= 2**53:
+        raise InputError(f"{where}: {turned} entries of a head are rotated by base {theta:g}, must "
+                         f"be even, of a base in [1, 2^53]")
+    return {"rope_base": theta, **({} if turned == head else {"rope_fraction": turned / head})}
 
 
 def _scaling(kind: str, numbers: dict, where: str) -> dict:

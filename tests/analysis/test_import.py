@@ -49,6 +49,7 @@ CASES = {
     "gpt2": GPT2,
     "gpt2, other gelu": {**GPT2, "activation_function": "gelu", "n_inner": F, "layer_norm_epsilon": 1e-3, "tie_word_embeddings": False},
     "gpt_neox": NEOX,
+    "gpt_neox, three entries rotated": {**NEOX, "rotary_pct": 0.8, "use_parallel_residual": True, "rotary_emb_base": 100},
     "gpt_neox, sequential": {**NEOX, "use_parallel_residual": False, "attention_bias": False, "hidden_act": "gelu_new", "rotary_pct": 1.0},
 }
 WINDOWS = {"mistral": [5] * L, "qwen2, upper windows": [None, None, 5], "qwen3, windows": [5, None, 5], "smollm3, windows": [None, 5, None]}
@@ -124,9 +125,10 @@ def turned(x, frequencies):
 
 def frequencies_of(config, h):
     share = config.get("rotary_pct", 1.0)
-    half = int(h * share) // 2
+    entries = int(h * share)
+    half = (entries + 1) // 2
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    plain = [rope.get("rope_theta", config.get("rope_theta", 10000.0)) ** (-i / half) for i in range(half)]
+    plain = [rope.get("rope_theta", config.get("rope_theta", config.get("rotary_emb_base", 10000.0))) ** (-2 * i / entries) for i in range(half)]
     if "factor" not in rope:
         return plain
     if "low_freq_factor" not in rope:
@@ -350,7 +352,7 @@ class Refused(Written):
                  "layer_types has sliding_attention, but no window takes effect: sliding_window = 5, use_sliding_window = false"),
                 ({"model_type": "qwen3", "head_dim": 4, "layer_types": ["chunked_attention"] * L}, "layer_types = "),
                 ({"model_type": "smollm3", "no_rope_layers": [1, 2, 0]}, "no_rope_layers = [1, 2, 0], must be 3 times 0 or 1"),
-                ({"head_dim": 5}, "5 entries of a head are rotated, must be even")):
+                ({"head_dim": 5}, "5 entries of a head are rotated by base 10000, must be even")):
             with self.subTest(words):
                 self.assertIn(words, self.refusal(self.write({**LLAMA, **change}, drawn(LLAMA))))
         self.assertIn("scale_attn_by_inverse_layer_idx = true, must be false", self.refusal(
