@@ -348,8 +348,7 @@ class ForeignTraining final : public Problem {
       if (stop_requested()) throw StopRequested();
       more = process.read([&](const std::string& line) { take(line, output, evaluation); });
       evaluation.measured["train_seconds"] = seconds();
-      if (task.until > 0 && !evaluation.curve.empty() &&
-          evaluation.curve.back().step >= task.until) {
+      if (task.until > 0 && reached(evaluation) >= task.until) {
         evaluation.status = Status::ok;
         return end_at(evaluation, task.until);
       }
@@ -369,6 +368,9 @@ class ForeignTraining final : public Problem {
                                (output.last.empty() ? "" : "; it said last: " + output.last));
       }
       evaluation.values[metric.name] = found->second;
+    }
+    if (!training_.rungs.empty() && reached(evaluation) < training_.rungs.back()) {
+      come_to(training_.rungs.back(), output, evaluation);  // its end, whatever step that was
     }
     evaluation.status = Status::ok;
     require_finite_values(evaluation);
@@ -429,13 +431,19 @@ class ForeignTraining final : public Problem {
     }
     if (!found || output.values.size() < training_.metrics.size()) return;
     for (const auto rung : training_.rungs) {
-      const auto reached = evaluation.curve.empty() ? 0 : evaluation.curve.back().step;
-      if (rung <= reached || rung > output.step) continue;
-      auto& point = evaluation.curve.emplace_back();
-      point.step = rung;
-      point.seconds = output.seconds();
-      for (const auto& [name, value] : output.values) evaluation.values[at(name, rung)] = value;
+      if (rung > reached(evaluation) && rung <= output.step) come_to(rung, output, evaluation);
     }
+  }
+
+  static std::int64_t reached(const Evaluation& evaluation) {
+    return evaluation.curve.empty() ? 0 : evaluation.curve.back().step;
+  }
+
+  static void come_to(std::int64_t rung, const Output& output, Evaluation& evaluation) {
+    auto& point = evaluation.curve.emplace_back();
+    point.step = rung;
+    point.seconds = output.seconds();
+    for (const auto& [name, value] : output.values) evaluation.values[at(name, rung)] = value;
   }
 
   static std::string at(const std::string& name, std::int64_t rung) {

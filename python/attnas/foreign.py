@@ -122,17 +122,23 @@ def _measured(train: Callable, parameters: dict[str, Any], seed: int, metrics: S
         return {"values": {**values, **last}, "status": status, "curve": curve,
                 "measured": {"train_seconds": seconds}}
 
+    def come_to(rung: int) -> bool:
+        curve.append({**_POINT, "step": rung, "seconds": time.monotonic() - began})
+        values.update({f"{name}@{rung}": last[name] for name in metrics})
+        return rung == until
+
+    def beyond() -> list[int]:
+        return [rung for rung in rungs if not curve or rung > curve[-1]["step"]]
+
     answer = train(dict(parameters), seed)
     for step, said in answer if isinstance(answer, Iterator) else [(0, answer)]:
         last = named(said)
-        for rung in rungs:
-            if (curve[-1]["step"] if curve else 0) < rung <= step:
-                curve.append({**_POINT, "step": rung, "seconds": time.monotonic() - began})
-                values.update({f"{name}@{rung}": last[name] for name in metrics})
-                if rung == until:
-                    return record("paused")
+        if any(come_to(rung) for rung in beyond() if rung <= step):
+            return record("paused")
     if not last:
         raise InputError(f"{where}: train yielded nothing, must yield a step and numbers")
+    if left := beyond():
+        come_to(left[-1])  # its end, whatever step that was
     bad = [name for name in last if last[name] - last[name] != 0.0]
     return {**record("diverged" if bad else "ok"),
             "reason": f"{bad[0]} = {last[bad[0]]:g}, must be finite" if bad else ""}

@@ -75,7 +75,11 @@ void require_trained(const Evaluation& evaluation, const std::vector<std::int64_
                      "which is " + std::string(to_string(evaluation.status)));
   }
   // A value may be infinite: that is a divergence, which is found later (require_finite_values).
-  if (!evaluation.values.contains("perplexity")) throw InputError("values.perplexity is missing");
+  const bool scored =
+      evaluation.curve.back().valid.tokens > 0;  // else a training of the user's own
+  if (evaluation.values.empty() || (scored && !evaluation.values.contains("perplexity"))) {
+    throw InputError("values.perplexity is missing");
+  }
   if (!evaluation.measured.contains("train_seconds")) {
     throw InputError("measured.train_seconds is missing");
   }

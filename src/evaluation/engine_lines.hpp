@@ -48,8 +48,8 @@ struct Outstanding {
 };
 
 /// Refuses what cannot be the result of a task, whatever was measured: of another task or identity;
-/// usable without the curve, the value `perplexity` and the seconds that every training run has,
-/// points that are no validation steps, or ended before the last one; paused where it was to go on,
+/// usable without the curve, values (`perplexity` where points have scores) and the seconds that every
+/// training run has, points that are no validation steps, or ended before the last one; paused where it was to go on,
 /// or too soon.
 /// @param steps  as in Outstanding.
 /// @throws InputError "status = "paused", must be ..."

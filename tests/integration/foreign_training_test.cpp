@@ -17,6 +17,7 @@ echo "$x $kind $seed" >> "$0.log"
 [ "$kind" = nan ] && { echo "step 40 loss nan"; exit 0; }
 [ "$kind" = sleeps ] && sleep 60
 [ "$kind" = closes ] && exec sleep 60 >&- 2>&-
+[ "$kind" = early ] && { echo "step 20 loss 1"; exit 0; }
 [ "$kind" = leaves ] && sleep 60 &
 for step in 10 20 40; do
   awk -v x="$x" -v seed="$seed" -v s="$step" -v k="$kind" \
@@ -103,6 +104,10 @@ TEST_F(ForeignTrainingTest, ARungStopsTheProcess) {
   const auto exported = canonical_export(folder_ / "rungs");
   EXPECT_THAT(exported, HasSubstr("\"paused\""));
   EXPECT_THAT(exported, HasSubstr("loss@20"));
+  write("early", kRungs);
+  ASSERT_EQ(search("early", {"budget.evaluations=3"}), 0) << text();
+  EXPECT_THAT(canonical_export(folder_ / "early"), HasSubstr("loss@40"))
+      << "its end, whatever step that was";
 }
 
 TEST_F(ForeignTrainingTest, SaysWhyATrainingFailed) {

@@ -300,6 +300,13 @@ TEST(EngineLineTest, WhatComesLateIsAskedOnlyWhereItsTaskIsOut) {
             "evaluation of a|a|a|0.5, replicate 0: replicate = 1, must be 0");
   other["id"] = "of nobody";
   EXPECT_EQ(std::get<engine_line::Finished>(read(other)).evaluations.size(), 1U);
+  // A training of the user's own, whose curve has steps alone.
+  auto own = record;
+  own["curve"][0]["valid"]["tokens"] = 0;
+  own["values"] = {{"loss", 1.0}};
+  EXPECT_EQ(std::get<engine_line::Finished>(read(own)).evaluations.size(), 1U);
+  own["values"] = nlohmann::json::object();
+  EXPECT_TRUE(std::holds_alternative<engine_line::Unsound>(read(own)));
   // As it was at an earlier rung, told again.
   auto earlier = record;
   earlier["curve"][0]["step"] = 10;
