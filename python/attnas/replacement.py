@@ -81,6 +81,8 @@ def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str] | str) -
         layer = base.layers[number]
         teacher = getattr(layer.self_attn, "teacher", layer.self_attn)
         try:
+            if not isinstance(word, str):
+                raise ValueError("must be a word")
             made.append((layer, _attention(config, teacher, number, word)))
         except ValueError as error:
             raise InputError(f"layer {number}: {word}: {error}") from None
@@ -149,8 +151,8 @@ def _take_over(module: nn.Module, config, teacher: nn.Module, number: int) -> No
         setattr(module, name, part)
     module.__dict__.update(teacher=teacher, config=config, layer_idx=number,
                            head_dim=teacher.head_dim, scaling=teacher.scaling, is_causal=True)
-    for hooks in ("_forward_hooks", "_forward_pre_hooks"):
-        module.__dict__[hooks] = getattr(teacher, hooks)
+    module.__dict__.update((name, hooks) for name, hooks in teacher.__dict__.items()
+                           if name.startswith("_forward_"))
 
 
 class Replaced(model_attention.Attention):
@@ -191,6 +193,9 @@ class Replaced(model_attention.Attention):
             for projected in (self.k_proj(x), self.v_proj(x)))
         q, k = self.q_norm(q), self.k_norm(k)
         if self.position == "rope":
+            if position_embeddings is None:
+                raise InputError("position_embeddings = None, must be cosines and sines, as "
+                                 "transformers gives them from 4.48 on")
             q, k = (_turned(vectors, *position_embeddings) for vectors in (q, k))
         kept, start = None, None
         if cache is not None:

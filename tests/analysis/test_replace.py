@@ -2,6 +2,7 @@
 torch that has its attributes."""
 
 import copy
+import inspect
 import tempfile
 import types
 import unittest
@@ -290,6 +291,7 @@ class Plain(Cases, unittest.TestCase):
         for layers, why in (({4: "drop"}, "layer 4, must be in 0 to 3"), ({"0": "drop"}, "layer '0'"),
                             ({-1: "drop"}, "layer -1"), (["drop"], "1 words for 4 layers")):
             self.expect_refused(layers, why)
+        self.expect_refused({2: 64}, "layer 2: 64: must be a word")
         self.expect_refused({}, "model_type = gemma, must be one of llama", Decoder("gemma"))
         self.expect_refused({0: "drop"}, "attn_implementation = flash_attention_2",
                             Decoder(_attn_implementation="flash_attention_2"))
@@ -363,7 +365,9 @@ class Llama(Cases, unittest.TestCase):
 
     @staticmethod
     def logits(model, ids, mask=None, cache=None):
-        given = {} if cache is None else {"cache": cache}
+        name = "cache" if "cache" in str(inspect.signature(model.model.forward)) else (
+            "past_key_values")  # of earlier versions
+        given = {} if cache is None else {name: cache}
         if mask is not None and cache is not None:
             given["position_ids"] = (mask.cumsum(1) - 1).clamp_min(0)[:, -ids.shape[1]:]
         elif mask is not None:
@@ -397,6 +401,14 @@ class Llama(Cases, unittest.TestCase):
             alone = self.generated(self.ids[:1, 9:], do_sample=False)
             self.assertTrue(padded[0, self.TOKENS:].equal(alone[0, -12:]))
             self.assertTrue(padded[1].equal(found[1]))
+
+    def test_texts_in_one_row(self):
+        """Each sees itself alone, its own first tokens, too."""
+        attnas.replace(self.model, ["window{5,2}", "full", "window{3,1}", "gqa=1"])
+        places = torch.cat([torch.arange(10), torch.arange(14)])[None]
+        found = self.model(self.ids[:1], position_ids=places, use_cache=False).logits
+        self.expect_near(found[:, :10], self.logits(self.model, self.ids[:1, :10]))
+        self.expect_near(found[:, 10:], self.logits(self.model, self.ids[:1, 10:]))
 
     def test_implementations(self):
         attnas.replace(self.model, {0: "window{5,2}"})
