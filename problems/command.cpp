@@ -377,8 +377,10 @@ class ForeignTraining final : public Problem {
   }
 
   [[nodiscard]] nlohmann::json facts() const override {
-    if (!training_.is_command) return {{"device", "cpu"}};
-    return {{"command", join(training_.words, " ")}, {"device", "cpu"}};
+    nlohmann::json facts{{"device", "cpu"}};
+    if (training_.is_command) facts["command"] = join(training_.words, " ");
+    if (!training_.rungs.empty()) facts["steps"] = training_.rungs.back();
+    return facts;
   }
 
   [[nodiscard]] int num_workers() const override {

@@ -23,6 +23,9 @@ namespace {
 /// problem that trains nothing.
 void training_lines(const Experiment& experiment, const nlohmann::json& facts,
                     const std::function<void(std::string_view, const std::string&)>& line) {
+  if (const auto command = facts.find("command"); command != facts.end()) {
+    return line("command", command->get<std::string>());
+  }
   const auto count = [](double value) { return human_count(value); };
   line("corpus", facts.value("corpus_description", facts.value("corpus", "")) + ", " +
                      count(facts.value("train_windows", 0.0)) + " training windows");
@@ -82,12 +85,13 @@ std::string evaluations_text(const Experiment& experiment, const Plan& plan) {
          std::to_string(rehearsal.trained) + " trained" +
          (plan.ended_by_time ? " until the budget's seconds are spent" : "") +
          (racing ? " (races: up to " + std::to_string(racing->replicates) + " times each)" : "") +
-         ", and the baseline " + experiment.baseline;
+         (experiment.baseline.empty() ? "" : ", and the baseline " + experiment.baseline);
 }
 
 /// What pruning leaves of the steps that all candidates would take, and what they are spent on.
-std::string rungs_text(const Experiment& experiment, const Rehearsal& rehearsal) {
-  const auto whole = experiment.training.get<std::int64_t>("steps");
+std::string rungs_text(const Experiment& experiment, const Plan& plan) {
+  const auto& rehearsal = plan.rehearsal;
+  const auto whole = plan.facts.value("steps", experiment.training.get<std::int64_t>("steps"));
   const auto options = evaluator_options(experiment);
   auto text = "about " + grouped(rehearsal.steps) + " steps, as many as " +
               fixed_text(static_cast<double>(rehearsal.steps) / static_cast<double>(whole), 1) +
@@ -164,7 +168,7 @@ void trained_lines(const Experiment& experiment, const Plan& plan, const Line& l
   if (plan.pilot.empty()) {
     line("evaluations", listed ? plan.retest.text : evaluations_text(experiment, plan));
   }
-  if (experiment.fidelity) line("rungs", rungs_text(experiment, plan.rehearsal));
+  if (experiment.fidelity) line("rungs", rungs_text(experiment, plan));
   training_lines(experiment, plan.facts, line);
   line("device", device_text(experiment, plan));
   if (!plan.retest.text.empty() && !listed) line("re-test", plan.retest.text);

@@ -38,7 +38,8 @@ std::vector<Column> name_columns(const Rows& rows, const RunSummary& run) {
   for (const auto& [name, candidate] : rows) names.cells.push_back(name);
   // Of a point of many numbers the first ones tell it from others; results.json has all.
   constexpr std::size_t kLongestPoint = 60;
-  auto mechanisms = column(rows, "mechanism", [&run](const RankedCandidate& candidate) {
+  const auto* header = run.facts.contains("command") ? "candidate" : "mechanism";
+  auto mechanisms = column(rows, header, [&run](const RankedCandidate& candidate) {
     const auto label = short_label(run, candidate.candidate);
     const bool point = label.find_first_not_of("0123456789.e+-|") == std::string::npos;
     return point ? shortened(label, kLongestPoint) : label;
@@ -100,7 +101,8 @@ Column spare(Column column) {
 void add_accuracy(std::vector<Column>& columns, const Rows& rows) {
   const auto accuracy = [](const RankedCandidate& candidate) {
     return candidate.mean([](const Evaluation& evaluation) -> std::optional<double> {
-      if (evaluation.curve.empty()) return std::nullopt;
+      if (evaluation.curve.empty() || evaluation.curve.back().valid.tokens == 0)
+        return std::nullopt;
       return 100.0 * evaluation.curve.back().valid.accuracy();
     });
   };
