@@ -234,7 +234,10 @@ class Conversions final : public Problem {
   }
 
   [[nodiscard]] nlohmann::json facts() const override {
+    auto choices = nlohmann::json::array();
+    for (const auto& gene : space_.genes()) choices.push_back(gene.options);
     return {{"device", "cpu"},
+            {"choices", choices},
             {"corpus", corpus_name_},
             {"corpus_hash", corpus_hash_},
             {"weights", weights_hash_},

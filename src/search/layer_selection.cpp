@@ -42,6 +42,9 @@ std::vector<Setting> settings_of(const std::vector<std::string>& names) {
       integer("block", 1, 1, 1000, "which block of problem.blocks takes a layer's place, from 1"),
       integer("ablation", 1, 1, 1000, "which block layers are judged by, from 1"),
       integer("width", 4, 1, 1000, "sets that go on together"),
+      setting::text("points", "",
+                    "placements, a digit for each layer: 0 as it is, 1 the first block, ...; "
+                    "blanks between them"),
       setting::positive(setting::number("floor", 0.01, 0.0, 1e6, "least that is divided by"))};
   std::vector<Setting> chosen;
   for (auto one : all) {
@@ -92,6 +95,13 @@ std::vector<double> LayerPlacements::values(std::size_t layer) const {
   std::vector<double> values;
   for (double value = 1.0; value <= upper_[layer]; value += 1.0) values.push_back(value);
   return values;
+}
+
+bool LayerPlacements::is_one(const Point& point) const {
+  for (std::size_t i = 0; i < layers(); ++i) {
+    if (!(point[i] >= 0.0 && point[i] <= upper_[i])) return false;
+  }
+  return true;
 }
 
 void LayerPlacements::ask(const std::vector<Point>& points) {
@@ -153,6 +163,8 @@ bool add_layer_selector(const std::string& key, const std::string& summary,
         value = given.get<double>(name);
       } else if constexpr (std::is_integral_v<T>) {
         value = static_cast<T>(given.get<std::int64_t>(name));
+      } else {
+        value = given.get<std::string>(name);
       }
     });
     options.selector = key;

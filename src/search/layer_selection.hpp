@@ -26,7 +26,8 @@ struct LayerSelectionOptions {
   unsigned ablation =
       1;               ///< value by which layers are judged, of selectors that judge by another one
   unsigned width = 1;  ///< sets that go on together, of selectors that search
-  double floor = 0.01;  ///< least that is divided by
+  double floor = 0.01;   ///< least that is divided by
+  std::string points{};  ///< placements by digits, a layer each, separated by blanks
 
   static void each(auto& options, auto&& field) {
     field("selector", options.selector);
@@ -37,6 +38,7 @@ struct LayerSelectionOptions {
     field("ablation", options.ablation);
     field("width", options.width);
     field("floor", options.floor);
+    field("points", options.points);
   }
 };
 
@@ -59,6 +61,8 @@ class LayerPlacements {
   [[nodiscard]] double block(std::size_t layer, unsigned number) const;
   /// A point with another value at a layer.
   [[nodiscard]] static Point with(Point point, std::size_t layer, double value);
+  /// Whether each layer has such a value.
+  [[nodiscard]] bool is_one(const Point& point) const;
   /// All values of a layer but 0.
   [[nodiscard]] std::vector<double> values(std::size_t layer) const;
 
