@@ -204,6 +204,7 @@ class Process {
   /// more: what it leaves behind may hold its output open, and it may go on without one.
   bool read(const std::function<void(const std::string&)>& line) {
     const bool runs = child_.running();
+    if (!runs) child_.end();  // with what it leaves behind
     pollfd waiting{.fd = output_, .events = POLLIN, .revents = 0};
     if (poll(&waiting, 1, output_ < 0 ? 1 : kMillisecondsBetweenLooks) <= 0) return runs;
     std::array<char, 1U << 16U> bytes{};

@@ -65,7 +65,9 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, Streams stream
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   runs_ = failed == 0;
-  if (failed != 0) failure_ = std::generic_category().message(failed);
+  if (runs_) return;
+  id_ = 0;
+  failure_ = std::generic_category().message(failed);
 }
 
 bool ChildProcess::running(bool wait) {
@@ -74,18 +76,18 @@ bool ChildProcess::running(bool wait) {
                          WEXITED | WNOWAIT | (wait ? 0 : WNOHANG)) != 0) {
     runs_ = errno == EINTR;
   }
-  if (runs_ && ended.si_pid != 0) end();
+  if (runs_ && ended.si_pid != 0) {
+    runs_ = false;
+    status_ = ended.si_status + (ended.si_code == CLD_EXITED ? 0 : 128);
+  }
   return runs_;
 }
 
 void ChildProcess::end() {
-  if (!std::exchange(runs_, false)) return;
-  kill(own_group_ ? -id_ : id_, SIGKILL);  // changes nothing of a program that has ended
-  int status = 0;
-  while (waitpid(id_, &status, 0) < 0) {
-    if (errno != EINTR) return;
-  }
-  status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (id_ == 0) return;
+  kill(own_group_ ? -id_ : id_, SIGKILL);  // the number is its own until it is waited for
+  running(/*wait=*/true);
+  waitpid(std::exchange(id_, 0), nullptr, 0);
 }
 
 ProgramResult run_program(std::vector<std::string> arguments, Output kept) {

@@ -28,11 +28,11 @@ class ChildProcess {
 
   /// Why it did not start; empty where it did.
   [[nodiscard]] const std::string& failure() const { return failure_; }
-  /// Once it has ended, so has what it left in a group of its own. @param wait  whether to wait for that.
+  /// @param wait  whether to wait for its end.
   bool running(bool wait = false);
   /// Exit code; 128 + signal where one ended it; 127 where it did not start or still runs.
   [[nodiscard]] int status() const { return status_; }
-  /// Kills it, and its own group.
+  /// Kills it, and all that is in its own group.
   void end();
 
  private:

@@ -36,11 +36,13 @@ TEST(RunProgram, KeepsWhatItIsAskedFor) {
 
 TEST(RunProgram, ASignalIsAStatus) { EXPECT_EQ(shell("kill -9 $$").status, 137); }
 
-TEST(ChildProcess, WhatItLeavesInItsGroupEndsWithIt) {
+TEST(ChildProcess, WhatItLeavesInItsGroupCanBeEnded) {
   const auto [read_from, write_to] = make_pipe();
   ChildProcess child({"sh", "-c", "sleep 60 & exit 3"}, {.output = write_to});
   close(write_to);
   EXPECT_FALSE(child.running(/*wait=*/true));
+  EXPECT_EQ(child.status(), 3);
+  child.end();
   EXPECT_EQ(child.status(), 3);
   char byte = 0;
   EXPECT_EQ(read(read_from, &byte, 1), 0) << "nobody holds its output";
