@@ -113,6 +113,10 @@ void check_folder(const std::filesystem::path& folder) {
 }
 
 void write_durably(const fs::path& file, std::string_view bytes) {
+  write_durably(file, [bytes](const Write& write) { write(bytes); });
+}
+
+void write_durably(const fs::path& file, const std::function<void(const Write&)>& pieces) {
   const auto folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   std::error_code error;
   // Not its parents: a run's folder that was removed or moved must not reappear, since it would
@@ -122,7 +126,7 @@ void write_durably(const fs::path& file, std::string_view bytes) {
   const auto temporary = unfinished_name(file);
   try {
     Descriptor written(temporary);
-    written.write(bytes);
+    pieces([&written](std::string_view piece) { written.write(piece); });
     written.sync();
     written.close();
     fs::rename(temporary, file, error);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,10 @@ void check_folder(const std::filesystem::path& folder);
 /// @throws MachineError that names the file, or its folder where no space is left or the folder
 /// cannot be made; the old file stays.
 void write_durably(const std::filesystem::path& file, std::string_view bytes);
+/// The same of bytes that come in pieces. @param pieces  gives each to the function that it is given.
+using Write = std::function<void(std::string_view)>;
+void write_durably(const std::filesystem::path& file,
+                   const std::function<void(const Write&)>& pieces);
 
 /// The name that a file has while this process writes it: FILE.HOST.PROCESS.tmp.
 std::filesystem::path unfinished_name(const std::filesystem::path& file);

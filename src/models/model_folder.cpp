@@ -172,10 +172,8 @@ void write_model_folder(const std::filesystem::path& folder, const Json& config,
                         const Corpus& corpus, const nn::Transformer& model) {
   std::vector<std::pair<std::string, torch::Tensor>> weights;
   for (auto& [name, tensor] : model.parameters()) weights.emplace_back(name, tensor[0]);
-  const auto bytes = safetensors(weights);
-  Json digests{{"model.safetensors", sha256(bytes)}};
   for (const auto& file : kSourceFiles) write_durably(folder / file.name, file.text);
-  write_durably(folder / "model.safetensors", bytes);
+  Json digests{{"model.safetensors", write_safetensors(folder / "model.safetensors", weights)}};
   if (const auto& name = corpus.tokenizer_file; !name.empty()) {
     write_durably(folder / name, corpus.tokenizer);
     digests[name] = sha256(corpus.tokenizer);

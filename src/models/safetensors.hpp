@@ -21,6 +21,10 @@ namespace nas {
 /// @see https://github.com/huggingface/safetensors, section "Format".
 std::string safetensors(const std::vector<std::pair<std::string, torch::Tensor>>& tensors);
 
+/// Writes them as such a file, durably. Cost: the bytes of one tensor. @return its SHA-256.
+std::string write_safetensors(const std::filesystem::path& path,
+                              const std::vector<std::pair<std::string, torch::Tensor>>& tensors);
+
 /// What the header of such a file says of a tensor.
 struct StoredTensor {
   std::string type;  ///< "F32", "F64" or "I64"
