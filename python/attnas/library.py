@@ -41,11 +41,11 @@ def core() -> ModuleType:
             sys.modules[_NAME] = module
             return module
     if others := sorted(file.name for file in folders[0].glob("_core.*.so")):
-        raise InputError(f"Study, AskAndTell, objective and algorithm need "
+        raise InputError(f"Study, AskAndTell, search, objective and algorithm need "
                          f"{folders[0]}/_core{EXTENSION_SUFFIXES[0]}; this "
                          f"package has {', '.join(others)}, for other Pythons, and runs its "
                          f"programs beside any")
     raise InputError(
-        f"Study, AskAndTell, objective and algorithm need _core{EXTENSION_SUFFIXES[0]}, which is "
+        f"Study, AskAndTell, search, objective and algorithm need _core{EXTENSION_SUFFIXES[0]}, which is "
         f"in none of {', '.join(map(str, folders))}; apt-get install pybind11-dev python3-dev, "
         "configure and build attnas, and use the Python that it was built for (/usr/bin/python3)")
