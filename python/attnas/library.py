@@ -46,6 +46,6 @@ def core() -> ModuleType:
                          f"package has {', '.join(others)}, for other Pythons, and runs its "
                          f"programs beside any")
     raise InputError(
-        f"Study, AskAndTell, search, objective and algorithm need _core{EXTENSION_SUFFIXES[0]}, which is "
-        f"in none of {', '.join(map(str, folders))}; apt-get install pybind11-dev python3-dev, "
+        f"Study, AskAndTell, search, objective and algorithm need _core{EXTENSION_SUFFIXES[0]}, "
+        f"which is in none of {', '.join(map(str, folders))}; apt-get install pybind11-dev python3-dev, "
         "configure and build attnas, and use the Python that it was built for (/usr/bin/python3)")
