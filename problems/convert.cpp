@@ -163,7 +163,7 @@ class Conversions final : public Problem {
   void end_at(Evaluation& evaluation, Integer rung) const override {
     if (rung != kAddedUp || !is_usable(evaluation)) return;
     evaluation.status = Status::paused;
-    for (const auto* name : {"kl", "text_loss", "agreement", "recall", "loss"})
+    for (const auto* name : {"kl", "text_nll", "text_loss", "agreement", "recall", "loss"})
       evaluation.values[name] = evaluation.values.at(std::string(name) + "@1");
     evaluation.curve.resize(1);
   }
@@ -192,6 +192,7 @@ class Conversions final : public Problem {
     evaluation.curve.clear();
     const auto note = [&](const Assessment& found, const std::string& suffix) {
       evaluation.values["kl" + suffix] = found.kl;
+      evaluation.values["text_nll" + suffix] = found.text_nll;
       evaluation.values["text_loss" + suffix] = found.text_loss;
       evaluation.values["agreement" + suffix] = found.agreement;
       evaluation.values["recall" + suffix] = found.recall;

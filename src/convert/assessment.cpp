@@ -88,7 +88,7 @@ Assessment Assessor::assess(const Placement& placement, std::int64_t replicate,
   const auto samples = known(replicate, model);
   const auto differs =
       std::find_if(placement.begin(), placement.end(), [](auto b) { return b != 0; });
-  Assessment found{.agreement = 1.0};
+  Assessment found{.text_nll = samples->front().nll, .agreement = 1.0};
   if (differs == placement.end()) return found;
   const auto first = differs - placement.begin();
   double probes = 0.0;
@@ -126,6 +126,7 @@ Assessment Assessor::assess(const Placement& placement, std::int64_t replicate,
     found.kl = std::max(0.0, sum / static_cast<double>(tokens) - sample.entropy);
     found.agreement = static_cast<double>(same) / static_cast<double>(tokens);
     found.text_loss = nll / static_cast<double>(sample.asked.size(0)) - sample.nll;
+    found.text_nll = sample.nll + found.text_loss;
   }
   if (probes > 0.0) found.recall /= probes;
   return found;
@@ -140,7 +141,7 @@ Assessment Assessor::assess(const Placement& placement, std::int64_t replicate) 
 }
 
 Assessment Assessor::added_up(const Placement& placement, std::int64_t replicate) {
-  Assessment sum{.agreement = 1.0};
+  auto sum = assess(Placement(placement.size(), 0), replicate);
   for (std::size_t i = 0; i < placement.size(); ++i) {
     if (placement[i] == 0) continue;
     Placement alone(placement.size(), 0);
@@ -156,6 +157,7 @@ Assessment Assessor::added_up(const Placement& placement, std::int64_t replicate
     }
     sum.kl += found->second.kl;
     sum.text_loss += found->second.text_loss;
+    sum.text_nll += found->second.text_loss;
     sum.agreement += found->second.agreement - 1.0;
     sum.recall += found->second.recall;
   }

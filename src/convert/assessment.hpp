@@ -16,6 +16,7 @@ namespace nas {
 /// What one placement says of one document and the probes beside it, in comparison with the teacher.
 struct Assessment {
   double kl = 0.0;         ///< mean over the document's tokens of KL(teacher || placement), nats
+  double text_nll = 0.0;   ///< mean -log p of its targets, nats
   double text_loss = 0.0;  ///< mean -log p of its targets, less the teacher's, nats
   double agreement = 0.0;  ///< share of its tokens at which both have one likeliest next token
   double recall =

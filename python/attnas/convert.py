@@ -1,0 +1,253 @@
+"""Which layers of a trained transformer must attend: search, verdict on other documents, page and
+model, by one command.
+
+    nas-convert MODEL [-o FOLDER] [--cache 50%] [--blocks BLOCK ...] [--text FILE] [KEY=VALUE ...]
+
+MODEL is a folder of nas-model import, or one that nas-export --format pytorch has written. In
+FOLDER (runs/NAME-convert) are then search/ and held_out/, the runs of nas-run; convert.json and
+convert.html, what they say; model/, the model of the choice. The same command goes on where it was
+stopped. KEY=VALUE are settings of the search, as of nas-run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnas import command_line
+from attnas.analysis import digest
+from attnas.analysis.files import write_whole
+from attnas.analysis.run import Run
+from attnas.analysis.statistics import holm
+from attnas.analysis.words import number
+from attnas.errors import InputError
+from attnas.judge.sequential import compare, p_beyond
+from attnas.launch import run as launched
+from attnas.placement import MEASURES, completed, html, of_study, placed, text
+
+ALPHA = 0.05
+CONTROLS = ("local", "drop")
+RANDOM = 5  # sets of as many layers
+FRONT = 8  # placements of the front that are measured again, at most
+
+
+def name_of(words: Sequence[str], order: Sequence[str]) -> str:
+    """The name of a placement: layers by block, "full 0,3-5; drop 1-2"."""
+    parts = []
+    for word in order:
+        own = [layer for layer, block in enumerate(words) if block == word]
+        runs: list[list[int]] = []
+        for layer in own:
+            if runs and runs[-1][1] == layer - 1:
+                runs[-1][1] = layer
+            else:
+                runs.append([layer, layer])
+        ranges = ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+        parts += [f"{word} {ranges}"] if runs else []
+    return "; ".join(parts)
+
+
+def controls_of(words: Sequence[str], seed: int = 0) -> dict[str, list[str]]:
+    """By label placements with as many layers as they were, and the same with other blocks."""
+    layers, kept = len(words), list(words).count("full")
+    other = [word for word in words if word != "full"]
+    sets = {"uniform": [(2 * i + 1) * layers // (2 * kept) for i in range(kept)],
+            "first and last": [*range(-(-kept // 2)), *range(layers - kept // 2, layers)]}
+    random = np.random.default_rng(seed)
+    for i in range(RANDOM):
+        sets[f"random {i + 1}"] = sorted(random.choice(layers, kept, replace=False).tolist())
+    made = {}
+    for label, full in sets.items():
+        rest = iter(other)
+        made[label] = ["full" if layer in full else next(rest) for layer in range(layers)]
+    for block in CONTROLS:
+        made[block] = ["full" if word == "full" else block for word in words]
+    return {label: own for label, own in made.items() if own != list(words)}
+
+
+def digits(words: Sequence[str], choices: Sequence[Sequence[str]]) -> str | None:
+    """A placement as algorithm listed reads it; None: a layer has no such block."""
+    if any(word not in own for word, own in zip(words, choices)):
+        return None
+    return "".join(str(own.index(word)) for word, own in zip(words, choices))
+
+
+def verdicts(held: dict[str, dict[str, list[float]]], choice: str, whole: str,
+             controls: dict[str, str], within: float) -> list[str]:
+    """What held-out documents and probes say: is the choice within a share of the model in what a
+    text costs, and better than each control in KL and recall; Holm's correction over all."""
+    base, own = np.array(held[whole]["text_nll"]), np.array(held[choice]["text_nll"])
+    text_cost = compare(own, base, ALPHA)
+    bound = within * float(base.mean())
+    tests = [("text", p_beyond(text_cost, bound))]
+    paired = {}
+    for label, name in controls.items():
+        paired[label] = compare(np.array(held[choice]["loss"]), np.array(held[name]["loss"]), ALPHA)
+        tests.append((label, paired[label].p))
+    corrected = dict(zip([label for label, _ in tests], holm([p for _, p in tests])))
+    mean = base.mean()
+    shown = (f"{100 * text_cost.mean / mean:.1f} % ({100 * text_cost.low / mean:.1f} to "
+             f"{100 * text_cost.high / mean:.1f})")
+    said = [f"On {text_cost.n} held-out documents a text costs {shown} more than by the model: within "
+            f"{100 * within:g} %{'' if corrected['text'] <= ALPHA else ' is not shown'}."]
+    better = [label for label in controls if corrected[label] <= ALPHA and paired[label].mean < 0]
+    worse = [label for label in controls if corrected[label] <= ALPHA and paired[label].mean > 0]
+    rest = [label for label in controls if label not in better + worse]
+    for labels, words in ((better, "better than"), (worse, "worse than"),
+                          (rest, "not shown to be better than")):
+        if labels:
+            least = min(labels, key=lambda label: abs(paired[label].mean))
+            one = paired[least]
+            said.append(f"In KL and recall the choice is {words} {', '.join(labels)}: by "
+                        f"{number(abs(one.mean))} nats ({number(-one.high)} to {number(-one.low)}) "
+                        f"against {least}.")
+    return said
+
+
+def measured(run: Any) -> dict[str, dict[str, Any]]:
+    """Values by candidate and name, a number a replicate."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for one in sorted(run.evaluations, key=lambda one: one.replicate):
+        if one.usable:
+            for key, value in one.values.items():
+                found.setdefault(one.candidate, {}).setdefault(key, []).append(value)
+    return found
+
+
+def chosen(found: dict[str, dict[str, Any]], cache: float) -> str:
+    """The placement of least loss within the budget. @throws InputError where none is."""
+    within = [name for name, own in found.items() if own["cache_share"][0] <= cache]
+    if not within:
+        least = min(own["cache_share"][0] for own in found.values())
+        raise InputError(f"--cache {100 * cache:g}%: the least of what was searched is "
+                         f"{100 * least:.0f} %")
+    return min(within, key=lambda name: float(np.mean(found[name]["loss"])))
+
+
+def report(folder: Path, cache: float, within: float, asked: dict[str, str]) -> dict[str, Any]:
+    """What both runs say, as convert.json has it. @param asked  names of placements by their role's
+    label: "choice", "whole", "front", or a control's."""
+    said = of_study(folder / "search", (), cache)
+    held = measured(Run(folder / "held_out"))
+    choice = next(name for name, label in asked.items() if label == "choice")
+    whole = next(name for name, label in asked.items() if label == "whole")
+    controls = {label: name for name, label in asked.items()
+                if label not in ("choice", "whole", "front") and name in held}
+    candidates = []
+    for name, label in asked.items():
+        if name not in held:
+            continue
+        words = placed(name)
+        role = {"choice": "choice", "whole": "baseline", "front": "front"}.get(label, "control")
+        candidates.append({
+            "name": name, "label": label if role == "control" else name, "role": role,
+            "placement": [words[layer] for layer in range(said["layers"])],
+            **{key: float(np.mean(held[name][key])) for key in MEASURES},
+            "cache_bytes": held[name]["cache_bytes"][0],
+            "cache_share": held[name]["cache_share"][0]})
+    values = {key: own for key, own in said["values"].items() if ":" in key}
+    sure = {key: said[key] for key in ("kept", "same_set") if key in said}
+    for one in candidates:
+        one |= intervals({key: held[one["name"]][key] for key in MEASURES})
+    return completed({**said, **sure, "candidates": candidates, "values": values,
+                      "held_out": len(held[choice]["kl"]),
+                      "verdicts": verdicts(held, choice, whole, controls, within)})
+
+
+def intervals(values: dict[str, list[float]]) -> dict[str, float]:
+    """95 % intervals of the means, which hold at any number of documents."""
+    found = {}
+    for key, own in values.items():
+        one = compare(np.array(own), np.zeros(len(own)), ALPHA)
+        found |= {f"{key}_low": one.low, f"{key}_high": one.high} if np.isfinite(one.low) else {}
+    return found
+
+
+def convert(given: argparse.Namespace) -> dict[str, Any]:
+    """Carries out the command; returns what convert.json says."""
+    model, folder = Path(given.model), Path(given.output)
+    data: dict[str, Any] = {"corpus": "text_file", "path": given.text} if given.text else {
+        "corpus": given.corpus}
+    if (model / "tokenizer.json").is_file():
+        data["tokenizer"] = str(model / "tokenizer.json")
+    problem = {"type": "convert", "base": str(model), "blocks": given.blocks,
+               "context": given.context, "cache_context": given.cache_context}
+    settings = dict(word.split("=", 1) for word in given.settings)
+    config = {"problem": problem, "data": data, "objectives": ["loss", "cache_share"]}
+    search = launched({"name": "search", **config, "algorithm": {"name": given.selector},
+                       "evaluation": {"replicates": given.replicates}}, folder / "search", **settings)
+    found = measured(search)
+    facts = search.facts
+    choice = chosen(found, given.cache)
+    words = [placed(choice)[layer] for layer in range(facts["layers"])]
+    blocks = [*given.blocks, *(block for block in CONTROLS if block not in given.blocks)]
+    choices = [["full", *blocks] if len(own) > 1 else own for own in facts["choices"]]
+    asked = {choice: "choice", name_of(["full"] * len(words), ["full"]): "whole"}
+    front = sorted({one.name for one in search.front} - asked.keys(),
+                   key=lambda name: found[name]["cache_share"][0])
+    for name in front[::max(1, len(front) // FRONT)]:
+        asked.setdefault(name, "front")
+    for label, own in controls_of(words).items():
+        asked.setdefault(name_of(own, ["full", *blocks]), label)
+    points = [digits([placed(name)[layer] for layer in range(len(words))], choices) for name in asked]
+    launched({"name": "held_out", **config, "problem": {**problem, "blocks": blocks, "split": "test"},
+              "algorithm": {"name": "listed", "points": " ".join(filter(None, points))},
+              "evaluation": {"replicates": given.verdict}}, folder / "held_out", **settings)
+    said = report(folder, given.cache, given.within, asked)
+    write_whole(folder / "convert.json", json.dumps(said, indent=1).encode())
+    write_whole(folder / "convert.html", html(said).encode())
+    if not (folder / "model").exists():
+        program = digest.program("nas-model")
+        done = subprocess.run([program, "place", str(model), choice, "--output", str(folder / "model")])
+        if done.returncode:
+            sys.exit(done.returncode)
+    return said
+
+
+def _share(word: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)%", word)
+    if not match or not 0 < float(match[1]) <= 100:
+        raise InputError(f"{word}, must be a share in (0%, 100%]")
+    return float(match[1]) / 100
+
+
+def run(words: list[str]) -> None:
+    """The program nas-convert. Raises InputError."""
+    parser = argparse.ArgumentParser(prog="nas-convert", allow_abbrev=False, description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", metavar="MODEL")
+    parser.add_argument("settings", metavar="KEY=VALUE", nargs="*")
+    parser.add_argument("-o", "--output", metavar="FOLDER")
+    parser.add_argument("--cache", default="50%", help="share of the cache (default: 50%%)")
+    parser.add_argument("--blocks", nargs="+", default=["window{64,4}"], metavar="BLOCK")
+    parser.add_argument("--context", type=int, default=512, help="tokens of a document")
+    parser.add_argument("--cache-context", type=int, default=2048, metavar="N",
+                        help="tokens after which the cache is counted")
+    parser.add_argument("--corpus", default="wikitext-2", help="documents (default: wikitext-2)")
+    parser.add_argument("--text", metavar="FILE", help="documents of your own")
+    parser.add_argument("--selector", default="one_block", help="an algorithm (default: one_block)")
+    parser.add_argument("--replicates", type=int, default=4, help="documents of the search")
+    parser.add_argument("--verdict", type=int, default=16, help="held-out documents")
+    parser.add_argument("--within", default="1%", help="of what a text costs (default: 1%%)")
+    given = parser.parse_args(words)
+    given.cache, given.within = _share(given.cache), _share(given.within)
+    if not Path(given.model, "config.json").is_file():
+        raise InputError(f"{given.model}: no folder of a model; nas-model import makes one")
+    given.output = given.output or f"runs/{Path(given.model).resolve().name}-convert"
+    said = convert(given)
+    print(text(said))
+    for sentence in said["verdicts"]:
+        print(sentence)
+    print(f"page: {Path(given.output, 'convert.html')}\nmodel: {Path(given.output, 'model')}")
+
+
+if __name__ == "__main__":
+    sys.exit(command_line.run_main("nas-convert", lambda: run(sys.argv[1:])))

@@ -1,0 +1,106 @@
+// Searches of what layers of a trained model may become.
+
+#include "integration/program.hpp"
+
+namespace nas::testing {
+namespace {
+
+class ConvertTest : public ProgramTest {
+ protected:
+  ConvertTest() {
+    std::ofstream stream(folder_ / "text.txt");
+    for (int line = 0; line < 300; ++line) {
+      for (int i = 0; i < 15 + 3 * (line % 4); ++i)
+        stream << "w" << (line * line + i * i) % 17 << ' ';
+      stream << '\n';
+    }
+    stream.close();
+    const auto run = small_run({data(), "model.layers=3", "model.context=32", "training.steps=20",
+                                "evaluation.keep_models=1000"});
+    EXPECT_TRUE(
+        ran("nas-export", {run, "--format", "pytorch", "--mechanism", "baseline", "-o", model()}));
+  }
+  [[nodiscard]] std::string data() const {
+    return "data={corpus: text_file, vocabulary: 20, path: " + (folder_ / "text.txt").string() +
+           "}";
+  }
+  [[nodiscard]] std::string model() const { return (folder_ / "model").string(); }
+  [[nodiscard]] fs::path path(const std::string& name) const { return folder_ / name; }
+  [[nodiscard]] Texts words(const std::string& name, const Texts& more = {}) const {
+    Texts words{config("convert.yaml"),
+                "--output",
+                path(name).string(),
+                "--no-report",
+                "name=search",
+                "problem.base=" + model(),
+                data(),
+                "problem.blocks=['window{4,2}', drop]",
+                "problem.context=32",
+                "problem.cache_context=32",
+                "problem.probes=['copy{4}']",
+                "evaluation.replicates=2"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+};
+
+TEST_F(ConvertTest, FindsAFrontAlikeHoweverItIsRun) {
+  ASSERT_TRUE(ran("nas-run", words("one")));
+  const auto whole = canonical_export(path("one"));
+  EXPECT_THAT(whole, HasSubstr("full 0-2"));
+  EXPECT_THAT(whole, HasSubstr("drop 0-2"));
+  ASSERT_TRUE(ran("nas-run", words("two", {"evaluation.workers=2"})));
+  EXPECT_EQ(canonical_export(path("two")), whole);
+  kill_at_random_moments("nas-run", words("killed"), path("killed"));
+  ASSERT_TRUE(ran("nas-run", words("killed")));
+  EXPECT_EQ(canonical_export(path("killed")), whole);
+}
+
+TEST_F(ConvertTest, RungsAreTheSumAndTheWhole) {
+  const Texts rungs{"problem.fidelity=both", "fidelity={rungs: [1]}",
+                    "algorithm={name: nsga2_async, population: 6, evaluations: 14}"};
+  ASSERT_TRUE(ran("nas-run", words("rungs", rungs)));
+  const auto whole = canonical_export(path("rungs"));
+  EXPECT_THAT(whole, HasSubstr("\"paused\""));
+  EXPECT_THAT(whole, HasSubstr("kl@1"));
+  kill_at_random_moments("nas-run", words("killed", rungs), path("killed"));
+  ASSERT_TRUE(ran("nas-run", words("killed", rungs)));
+  EXPECT_EQ(canonical_export(path("killed")), whole);
+}
+
+TEST_F(ConvertTest, ABudgetRejectsWithoutMeasuring) {
+  ASSERT_TRUE(ran("nas-run", words("small", {"constraints={cache_share: {max: 0.5}}",
+                                             "algorithm={name: random_layers}"})));
+  EXPECT_THAT(canonical_export(path("small")), HasSubstr("cache_share = 1, must be <= 0.5"));
+}
+
+TEST_F(ConvertTest, APlacementIsAModelOfItsOwn) {
+  const auto placed = path("placed").string();
+  ASSERT_TRUE(ran("nas-model", {"place", model(), "full 1; window{4,2} 0; drop 2", "-o", placed}));
+  ASSERT_TRUE(ran("nas-model", {"evaluate", placed, "--split", "valid"}));
+  expect_text("perplexity");
+  expect_refusal("nas-model", {"place", model(), "full 0-2", "-o", placed}, "is there already");
+  expect_refusal("nas-model", {"place", model(), "full 0-3", "-o", path("no").string()},
+                 "must be in [0, 2]");
+  EXPECT_FALSE(fs::exists(path("no")));
+}
+
+TEST_F(ConvertTest, RefusesWhatCannotBe) {
+  for (const auto& [setting, said] : std::vector<std::pair<std::string, std::string>>{
+           {"problem.blocks=[]", "must name a block"},
+           {"problem.blocks=[windw]", "did you mean window"},
+           {"problem.blocks=[drop, drop]", "is there twice"},
+           {"problem.blocks=['window{32,0}']", "no layer of"},
+           {"problem.probes=['copy{5000}']", "more tokens than the vocabulary"},
+           {"problem.context=64", "must have at most the model's 32"},
+           {"problem.base=" + path("nothing").string(), "nothing"},
+           {"data={corpus: mqar}", "data"},
+           {"algorithm={name: listed, points: '012 3'}",
+            "must have a digit for each of 3 layers"}}) {
+    SCOPED_TRACE(setting);
+    expect_refusal("nas-run", words("refused", {setting}), said);
+  }
+}
+
+}  // namespace
+}  // namespace nas::testing
