@@ -5,9 +5,9 @@
 namespace nas::testing {
 namespace {
 
-class ConvertTest : public ProgramTest {
+class ConvertRunTest : public ProgramTest {
  protected:
-  ConvertTest() {
+  ConvertRunTest() {
     std::ofstream stream(folder_ / "text.txt");
     for (int line = 0; line < 300; ++line) {
       for (int i = 0; i < 15 + 3 * (line % 4); ++i)
@@ -44,7 +44,7 @@ class ConvertTest : public ProgramTest {
   }
 };
 
-TEST_F(ConvertTest, FindsAFrontAlikeHoweverItIsRun) {
+TEST_F(ConvertRunTest, FindsAFrontAlikeHoweverItIsRun) {
   ASSERT_TRUE(ran("nas-run", words("one")));
   const auto whole = canonical_export(path("one"));
   EXPECT_THAT(whole, HasSubstr("full 0-2"));
@@ -56,7 +56,7 @@ TEST_F(ConvertTest, FindsAFrontAlikeHoweverItIsRun) {
   EXPECT_EQ(canonical_export(path("killed")), whole);
 }
 
-TEST_F(ConvertTest, RungsAreTheSumAndTheWhole) {
+TEST_F(ConvertRunTest, RungsAreTheSumAndTheWhole) {
   const Texts rungs{"problem.fidelity=both", "fidelity={rungs: [1]}",
                     "algorithm={name: nsga2_async, population: 6, evaluations: 14}"};
   ASSERT_TRUE(ran("nas-run", words("rungs", rungs)));
@@ -68,13 +68,13 @@ TEST_F(ConvertTest, RungsAreTheSumAndTheWhole) {
   EXPECT_EQ(canonical_export(path("killed")), whole);
 }
 
-TEST_F(ConvertTest, ABudgetRejectsWithoutMeasuring) {
+TEST_F(ConvertRunTest, ABudgetRejectsWithoutMeasuring) {
   ASSERT_TRUE(ran("nas-run", words("small", {"constraints={cache_share: {max: 0.5}}",
                                              "algorithm={name: random_layers}"})));
   EXPECT_THAT(canonical_export(path("small")), HasSubstr("cache_share = 1, must be <= 0.5"));
 }
 
-TEST_F(ConvertTest, APlacementIsAModelOfItsOwn) {
+TEST_F(ConvertRunTest, APlacementIsAModelOfItsOwn) {
   const auto placed = path("placed").string();
   ASSERT_TRUE(ran("nas-model", {"place", model(), "full 1; window{4,2} 0; drop 2", "-o", placed}));
   ASSERT_TRUE(ran("nas-model", {"evaluate", placed, "--split", "valid"}));
@@ -85,7 +85,7 @@ TEST_F(ConvertTest, APlacementIsAModelOfItsOwn) {
   EXPECT_FALSE(fs::exists(path("no")));
 }
 
-TEST_F(ConvertTest, RefusesWhatCannotBe) {
+TEST_F(ConvertRunTest, RefusesWhatCannotBe) {
   for (const auto& [setting, said] : std::vector<std::pair<std::string, std::string>>{
            {"problem.blocks=[]", "must name a block"},
            {"problem.blocks=[windw]", "did you mean window"},
