@@ -48,4 +48,5 @@ def core() -> ModuleType:
     raise InputError(
         f"Study, AskAndTell, search, objective and algorithm need _core{EXTENSION_SUFFIXES[0]}, "
         f"which is in none of {', '.join(map(str, folders))}; apt-get install pybind11-dev "
-        "python3-dev, configure and build attnas, and use the Python that it was built for (/usr/bin/python3)")
+        "python3-dev, configure "
+        "and build attnas, and use the Python that it was built for (/usr/bin/python3)")
