@@ -141,7 +141,6 @@ TEST_F(ReportTest, WhatConstraintsRejectIsNoFailureAndCostsNothing) {
                        {"/batches/1/rejected", 2},
                        {"/batches/1/failures", 1}});
   EXPECT_EQ(json["rejected"].size(), 2U);
-  EXPECT_EQ(RunSummary(*store_, 4).asks.size(), 6U) << "a rejected one needs no training";
 }
 
 TEST_F(ReportTest, WhatWasStoppedEarlyIsMarkedAndNeverTheBest) {
@@ -409,18 +408,6 @@ TEST_F(ReportTest, ResultsHoldTheWholeRecordAndWhatFollowsFromIt) {
                        {"/evaluations/0/curve/0/valid/correct", 4},
                        {"/evaluations/0/stopped_at", nullptr},
                        {"/evaluations/0/identity", 0}});
-}
-
-TEST_F(ReportTest, ANumberOfTrainingRunsCutsARunShort) {
-  const auto cut = [this](std::int64_t trainings) {
-    return test::results_json(RunSummary(*store_, trainings));
-  };
-  EXPECT_EQ(cut(4)["asks"].size(), 5U);
-  EXPECT_EQ(cut(2)["asks"].size(), 3U) << "the reused one is free";
-  EXPECT_EQ(cut(2)["best"]["trace"].size(), 1U);
-  EXPECT_EQ(cut(1)["asks"].size(), 1U);
-  EXPECT_EQ(cut(1)["ranking"][0]["candidate"], "candidate a");
-  EXPECT_TRUE(cut(1)["best"]["trace"].empty());
 }
 
 TEST_F(ReportTest, NoTextOfAStoreIsSql) {
