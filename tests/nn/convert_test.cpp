@@ -11,8 +11,7 @@
 namespace nas {
 namespace {
 
-constexpr const char* kLayer =
-    "attn{kv_heads=2,position=rope,bias=none,dropout=0}+swiglu";
+constexpr const char* kLayer = "attn{kv_heads=2,position=rope,bias=none,dropout=0}+swiglu";
 
 Architecture llama() {
   Architecture frame{.layers = 4,
