@@ -21,8 +21,9 @@ Architecture llama() {
                      .vocabulary = 97,
                      .feed_forward = 2,
                      .dropout = 0.0};
-  return canonical(
-      parse_model("model{position_embedding=none,norm=rms}/" + std::string(kLayer), frame));
+  std::string name = "model{position_embedding=none,norm=rms}";
+  for (int i = 0; i < 4; ++i) name += "/" + std::string(kLayer);
+  return canonical(parse_model(name, frame));
 }
 
 Conversion conversion(const Texts& blocks = {"full", "window{6,2}", "drop", "local", "gqa{1}"}) {
