@@ -65,16 +65,8 @@ def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str] | str) -
         base = base.model
     if not isinstance(getattr(base, "layers", None), nn.ModuleList):
         raise InputError(f"{type(model).__name__} has no layers, must be a decoder of transformers")
-    if isinstance(layers, str):
-        from attnas.placement import placed
-        layers = placed(layers)
-    elif not isinstance(layers, Mapping):
-        if len(layers) != len(base.layers):
-            raise InputError(f"{len(layers)} words for {len(base.layers)} layers, must be as many, "
-                             f"or a word by layer: {{3: \"window{{64,4}}\"}}")
-        layers = dict(enumerate(layers))
     made = []
-    for number, word in layers.items():
+    for number, word in _by_layer(layers, len(base.layers)).items():
         if isinstance(number, bool) or not isinstance(number, int) or not (
                 0 <= number < len(base.layers)):
             raise InputError(f"layer {number!r}, must be in 0 to {len(base.layers) - 1}")
@@ -90,6 +82,18 @@ def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str] | str) -
         attention.train(layer.training)
         layer.self_attn = attention
     return model
+
+
+def _by_layer(layers, count: int) -> Mapping[int, str]:
+    if isinstance(layers, str):
+        from attnas.placement import placed
+        return placed(layers)
+    if isinstance(layers, Mapping):
+        return layers
+    if len(layers) != count:
+        raise InputError(f"{len(layers)} words for {count} layers, must be as many, or a word by "
+                         f"layer: {{3: \"window{{64,4}}\"}}")
+    return dict(enumerate(layers))
 
 
 def _require_masks(config) -> None:
@@ -178,16 +182,14 @@ class Replaced(model_attention.Attention):
         _take_over(self, config, teacher, number)
 
     def forward(self, hidden_states, position_embeddings=None, attention_mask=None, cache=None,
-                past_key_values=None, past_key_value=None, **_):
+                past_key_values=None, cache_position=None, **_):
         """As of the layer that is replaced. @param cache  which earlier versions call
-        past_key_values, or past_key_value.
+        past_key_values, and then give cache_position.
 
         @return  what is added to the stream, (B, T, D), and the weights where attention is eager.
         """
         _require_masks(self.config)
-        cache = next((each for each in (cache, past_key_values, past_key_value)
-                      if each is not None), None)
-        x = hidden_states
+        cache, x = past_key_values if cache is None else cache, hidden_states
         q, k, v = self.by_head(self.q_proj(x), self.heads), *(
             self.averaged(self.by_head(projected, self.groups))
             for projected in (self.k_proj(x), self.v_proj(x)))
@@ -202,7 +204,7 @@ class Replaced(model_attention.Attention):
             start = _fixed_start(cache, self.layer_idx, k)
             if start is None and self.pattern == "window":
                 kept = _window_keys(cache, self.layer_idx, self.window, self.globals)
-            k, v = cache.update(k, v, self.layer_idx)
+            k, v = cache.update(k, v, self.layer_idx, *_places(cache_position))
         k, v = self.for_each_query_head(k), self.for_each_query_head(v)
         queries, keys = q.shape[2], k.shape[2]
         places = torch.arange(keys, device=x.device)
@@ -377,15 +379,20 @@ def _window_keys(cache, number: int, window: int, globals: int):
     return held
 
 
-def _count_tokens(module: nn.Module, x: Tensor, others: dict) -> None:
+def _places(cache_position):
+    """What earlier versions of transformers tell a cache."""
+    return () if cache_position is None else ({"cache_position": cache_position}, )
+
+
+def _count_tokens(number: int, x: Tensor, cache=None, past_key_values=None, cache_position=None,
+                  **_) -> None:
     """Counts tokens in the cache, whose length positions and masks are made of: one number each in
     place of keys and values."""
-    for name in ("cache", "past_key_values", "past_key_value"):
-        cache = others.get(name)
-        if cache is not None:
-            mark = x.new_zeros(x.shape[0], 1, x.shape[1], 1)
-            _fixed_start(cache, module.layer_idx, mark)
-            cache.update(mark, mark, module.layer_idx)
+    cache = past_key_values if cache is None else cache
+    if cache is not None:
+        mark = x.new_ones(x.shape[0], 1, x.shape[1], 1)
+        _fixed_start(cache, number, mark)
+        cache.update(mark, mark, number, *_places(cache_position))
 
 
 class Local(nn.Module):
@@ -397,7 +404,7 @@ class Local(nn.Module):
 
     def forward(self, hidden_states, **others):
         """As of Replaced; there are no weights."""
-        _count_tokens(self, hidden_states, others)
+        _count_tokens(self.layer_idx, hidden_states, **others)
         v = self.v_proj(hidden_states).unflatten(-1, (-1, self.head_dim))
         repeats = self.config.num_attention_heads // self.config.num_key_value_heads
         return self.o_proj(v.repeat_interleave(repeats, -2).flatten(-2)), None
@@ -412,5 +419,5 @@ class Dropped(nn.Module):
 
     def forward(self, hidden_states, **others):
         """As of Replaced; there are no weights."""
-        _count_tokens(self, hidden_states, others)
+        _count_tokens(self.layer_idx, hidden_states, **others)
         return torch.zeros_like(hidden_states), None
