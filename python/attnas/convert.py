@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -23,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from attnas import command_line
-from attnas.analysis import digest
 from attnas.analysis.files import write_whole
 from attnas.analysis.run import Run
 from attnas.analysis.statistics import holm
@@ -96,8 +96,9 @@ def verdicts(held: dict[str, dict[str, list[float]]], choice: str, whole: str,
     mean = base.mean()
     shown = (f"{100 * text_cost.mean / mean:.1f} % ({100 * text_cost.low / mean:.1f} to "
              f"{100 * text_cost.high / mean:.1f})")
-    said = [f"On {text_cost.n} held-out documents a text costs {shown} more than by the model: within "
-            f"{100 * within:g} %{'' if corrected['text'] <= ALPHA else ' is not shown'}."]
+    end = "" if corrected["text"] <= ALPHA else " is not shown"
+    said = [f"On {text_cost.n} held-out documents a text costs {shown} more than by the model: "
+            f"within {100 * within:g} %{end}."]
     better = [label for label in controls if corrected[label] <= ALPHA and paired[label].mean < 0]
     worse = [label for label in controls if corrected[label] <= ALPHA and paired[label].mean > 0]
     rest = [label for label in controls if label not in better + worse]
@@ -106,8 +107,9 @@ def verdicts(held: dict[str, dict[str, list[float]]], choice: str, whole: str,
         if labels:
             least = min(labels, key=lambda label: abs(paired[label].mean))
             one = paired[least]
+            low, high = (-one.high, -one.low) if one.mean < 0 else (one.low, one.high)
             said.append(f"In KL and recall the choice is {words} {', '.join(labels)}: by "
-                        f"{number(abs(one.mean))} nats ({number(-one.high)} to {number(-one.low)}) "
+                        f"{number(abs(one.mean))} nats ({number(low)} to {number(high)}) "
                         f"against {least}.")
     return said
 
@@ -171,44 +173,58 @@ def intervals(values: dict[str, list[float]]) -> dict[str, float]:
     return found
 
 
-def convert(given: argparse.Namespace) -> dict[str, Any]:
-    """Carries out the command; returns what convert.json says."""
-    model, folder = Path(given.model), Path(given.output)
-    data: dict[str, Any] = {"corpus": "text_file", "path": given.text} if given.text else {
-        "corpus": given.corpus}
-    if (model / "tokenizer.json").is_file():
-        data["tokenizer"] = str(model / "tokenizer.json")
-    problem = {"type": "convert", "base": str(model), "blocks": given.blocks,
-               "context": given.context, "cache_context": given.cache_context}
-    settings = dict(word.split("=", 1) for word in given.settings)
-    config = {"problem": problem, "data": data, "objectives": ["loss", "cache_share"]}
-    search = launched({"name": "search", **config, "algorithm": {"name": given.selector},
-                       "evaluation": {"replicates": given.replicates}}, folder / "search", **settings)
-    found = measured(search)
-    facts = search.facts
-    choice = chosen(found, given.cache)
-    words = [placed(choice)[layer] for layer in range(facts["layers"])]
-    blocks = [*given.blocks, *(block for block in CONTROLS if block not in given.blocks)]
-    choices = [["full", *blocks] if len(own) > 1 else own for own in facts["choices"]]
-    asked = {choice: "choice", name_of(["full"] * len(words), ["full"]): "whole"}
+def asked_again(search: Run, choice: str, blocks: Sequence[str]) -> dict[str, str]:
+    """Placements that are measured on held-out documents, by name their role's label: the choice,
+    the whole model, some of the front, controls."""
+    found, layers = measured(search), search.facts["layers"]
+    words = [placed(choice)[layer] for layer in range(layers)]
+    asked = {choice: "choice", name_of(["full"] * layers, ["full"]): "whole"}
     front = sorted({one.name for one in search.front} - asked.keys(),
                    key=lambda name: found[name]["cache_share"][0])
     for name in front[::max(1, len(front) // FRONT)]:
         asked.setdefault(name, "front")
     for label, own in controls_of(words).items():
         asked.setdefault(name_of(own, ["full", *blocks]), label)
-    points = [digits([placed(name)[layer] for layer in range(len(words))], choices) for name in asked]
-    launched({"name": "held_out", **config, "problem": {**problem, "blocks": blocks, "split": "test"},
-              "algorithm": {"name": "listed", "points": " ".join(filter(None, points))},
+    return asked
+
+
+def points_of(names: Sequence[str], choices: Sequence[Sequence[str]]) -> str:
+    """Placements as algorithm listed reads them; those that cannot be are left out."""
+    layers = range(len(choices))
+    found = [digits([placed(name)[layer] for layer in layers], choices) for name in names]
+    return " ".join(filter(None, found))
+
+
+def convert(given: argparse.Namespace) -> dict[str, Any]:
+    """Carries out the command; returns what convert.json says."""
+    model, folder = Path(given.model), Path(given.output)
+    data: dict[str, Any] = {"corpus": given.corpus}
+    if given.text:
+        data = {"corpus": "text_file", "path": os.path.abspath(given.text)}
+    if (model / "tokenizer.json").is_file():
+        data["tokenizer"] = str((model / "tokenizer.json").resolve())
+    problem = {"type": "convert", "base": str(model.resolve()), "blocks": given.blocks,
+               "context": given.context, "cache_context": given.cache_context}
+    settings = dict(word.split("=", 1) for word in given.settings)
+    config = {"data": data, "objectives": ["loss", "cache_share"]}
+    search = launched({**config, "name": "search", "problem": problem,
+                       "algorithm": {"name": given.selector},
+                       "evaluation": {"replicates": given.replicates}}, folder / "search",
+                      **settings)
+    choice = chosen(measured(search), given.cache)
+    blocks = [*given.blocks, *(block for block in CONTROLS if block not in given.blocks)]
+    choices = [["full", *blocks] if len(own) > 1 else own for own in search.facts["choices"]]
+    asked = asked_again(search, choice, blocks)
+    launched({**config, "name": "held_out",
+              "problem": {**problem, "blocks": blocks, "split": "test"},
+              "algorithm": {"name": "listed", "points": points_of(list(asked), choices)},
               "evaluation": {"replicates": given.verdict}}, folder / "held_out", **settings)
     said = report(folder, given.cache, given.within, asked)
     write_whole(folder / "convert.json", json.dumps(said, indent=1).encode())
     write_whole(folder / "convert.html", html(said).encode())
     if not (folder / "model").exists():
-        program = digest.program("nas-model")
-        done = subprocess.run([program, "place", str(model), choice, "--output", str(folder / "model")])
-        if done.returncode:
-            sys.exit(done.returncode)
+        place = [command_line.program_file("nas-model"), "place", str(model), choice]
+        subprocess.run([*place, "--output", str(folder / "model")], check=True)
     return said
 
 

@@ -28,4 +28,4 @@ _attnas() {
   mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$words" -- "$word")
 }
 
-complete -F _attnas attnas nas-run nas-train nas-compare nas-data nas-export nas-model nas-analyse nas-watch nas-work
+complete -F _attnas attnas nas-run nas-train nas-compare nas-data nas-export nas-model nas-analyse nas-convert nas-watch nas-work

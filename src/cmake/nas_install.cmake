@@ -75,7 +75,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${share})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${share})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/problems/tables DESTINATION ${share}/problems FILES_MATCHING PATTERN *.table)
 get_property(python_programs GLOBAL PROPERTY NAS_PYTHON_PROGRAMS)
-foreach(program attnas nas-run nas-train nas-compare nas-data nas-export nas-model nas-analyse nas-watch nas-work)
+foreach(program attnas nas-run nas-train nas-compare nas-data nas-export nas-model nas-analyse nas-convert nas-watch nas-work)
   if(TARGET ${program} OR program IN_LIST python_programs)
     list(APPEND programs ${program})
     install(FILES ${PROJECT_SOURCE_DIR}/src/cli/completion.bash

@@ -1,0 +1,63 @@
+"""nas-convert: placements, controls and verdicts."""
+
+import unittest
+
+import numpy as np
+
+from attnas.convert import chosen, controls_of, digits, name_of, verdicts
+from attnas.errors import InputError
+from attnas.placement import placed
+
+ORDER = ["full", "window{64,4}", "drop"]
+
+
+def held_out(costs, n=16):
+    random = np.random.default_rng(0)
+    shared = random.normal(3.0, 0.3, n)
+    return {name: {"text_nll": list(shared * (1 + text) + random.normal(0, 0.003, n)),
+                   "loss": list(loss + random.normal(0, 0.02, n))}
+            for name, (text, loss) in costs.items()}
+
+
+class ConvertTest(unittest.TestCase):
+
+    def test_a_name_is_read_again(self):
+        for words in (["full"] * 5, ["full", "drop", "drop", "full", "window{64,4}"],
+                      ["drop"] * 3, ["window{64,4}", "full", "window{64,4}"]):
+            layers = placed(name_of(words, ORDER))
+            self.assertEqual([layers[i] for i in range(len(words))], words)
+
+    def test_controls_have_as_many_layers_as_they_were(self):
+        words = ["full" if layer in (3, 4, 9) else "window{64,4}" for layer in range(12)]
+        made = controls_of(words)
+        self.assertLessEqual({"uniform", "first and last", "local", "drop"}, made.keys())
+        self.assertTrue(all(own.count("full") == 3 for own in made.values()))
+        for label, full in (("uniform", [2, 6, 10]), ("first and last", [0, 1, 11])):
+            self.assertEqual([i for i, word in enumerate(made[label]) if word == "full"], full)
+        self.assertEqual(set(made["drop"]), {"full", "drop"})
+
+    def test_digits_are_places_among_a_layers_choices(self):
+        choices = [ORDER, ["full", "drop"], ["full"]]
+        self.assertEqual(digits(["drop", "drop", "full"], choices), "210")
+        self.assertIsNone(digits(["full", "window{64,4}", "full"], choices))
+
+    def test_the_choice_keeps_the_budget(self):
+        found = {name: {"cache_share": [share], "loss": [loss]}
+                 for name, share, loss in (("a", 1.0, 0.0), ("b", 0.5, 0.3), ("c", 0.4, 0.2),
+                                           ("d", 0.3, 9.0))}
+        self.assertEqual(chosen(found, 0.5), "c")
+        self.assertEqual(chosen(found, 0.3), "d")
+        with self.assertRaisesRegex(InputError, "least of what was searched is 30 %"):
+            chosen(found, 0.2)
+
+    def test_verdicts_say_what_is_shown_and_what_is_not(self):
+        held = held_out({"whole": (0.0, 0.0), "choice": (0.002, 0.1), "uniform": (0.05, 4.0),
+                         "near": (0.002, 0.101), "best": (0.0, 0.01)})
+        said = " ".join(verdicts(held, "choice", "whole",
+                                 {name: name for name in ("uniform", "near", "best")}, 0.01))
+        for words in ("On 16 held-out documents", "within 1 %.", "better than uniform: by 3.8",
+                      "not shown to be better than near", "worse than best"):
+            self.assertIn(words, said)
+        dear = held_out({"whole": (0.0, 0.0), "choice": (0.02, 0.1)})
+        self.assertIn("within 1 % is not shown",
+                      " ".join(verdicts(dear, "choice", "whole", {}, 0.01)))
