@@ -667,7 +667,7 @@ class Attention(nn.Module):
         """
         for option in (self.temperature_kind, self.normalization):
             if state is not None and option in ("sequence_mean", "topk_quarter"):
-                raise ValueError(f"{option} reads the whole sequence: there is no state of it")
+                raise ValueError(f"{option} depends on the whole sequence: there is no state")
         start = state["k"].shape[-2] if state else 0
         if self.smears:
             x = self.smear(x, state)

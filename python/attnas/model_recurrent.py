@@ -129,10 +129,10 @@ class Recurrent(nn.Module):
         self.sums = update == "add" and feature != "identity"
 
         of_keys = heads * self.key_width
-        biased = bias == "bias"
+        biased = bias in ("bias", "qkv")
         self.q_proj, self.k_proj = (linear(width, of_keys, biased) for _ in range(2))
         self.v_proj = linear(width, width, biased)
-        self.out_proj = linear(width, width, bias != "none")
+        self.out_proj = linear(width, width, bias in ("bias", "no_bias"))
         self.convolves = conv > 0
         if self.convolves:
             self.q_conv, self.k_conv, self.v_conv = (ShortConvolution(channels, conv)

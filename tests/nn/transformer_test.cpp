@@ -440,7 +440,7 @@ TEST(Causality, HoldsForTheOptionsOfLayers) {
         "attn{normalization=sigmoid_attn}/attn{normalization=relu_n}/attn{temperature=log_length}",
         "attn{gating=headwise_gate}/attn{gating=elementwise_gate}/attn{similarity=l2}",
         "model{block=parallel_norms}/attn{head_width=9}/"
-        "attn{head_width=20,kv_heads=2,position=rope}"}) {
+        "attn{head_width=20,kv_heads=3,position=rope}"}) {
     const auto causality = check_causality(wide_model(name));
     EXPECT_TRUE(causality.causal) << name << " changes by " << causality.largest_change;
     const auto prefixes = check_prefixes(wide_model(name));
