@@ -108,7 +108,7 @@ TEST_F(ForeignTrainingTest, ARungStopsTheProcess) {
   EXPECT_THAT(exported, HasSubstr("loss@20"));
   write("early", kRungs);
   EXPECT_THAT(text(), Not(HasSubstr("nan")));
-  ASSERT_EQ(search("early", {"budget.evaluations=3"}), 0) << text();
+  ASSERT_EQ(search("early", {"budget.evaluations=3", "algorithm.in_flight=4"}), 0) << text();
   EXPECT_THAT(canonical_export(folder_ / "early"), HasSubstr("loss@40"))
       << "its end, whatever step that was";
 }
