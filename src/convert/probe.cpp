@@ -39,7 +39,7 @@ Probe::Probe(std::string text) : text_(std::move(text)) {
           ? number_in(std::string_view(text_).substr(brace + 1, text_.size() - brace - 2))
                 .value_or(0.0)
           : 0.0;
-  if (!holds(kinds, kind_) || number < 2 || number > 65536) {
+  if (!holds(kinds, kind_) || !(number >= 2 && number <= 65536)) {
     throw InputError("probe " + text_ +
                      ", must be one of copy{n}, pairs{n}, needle{n}, n in [2, 65536]");
   }
