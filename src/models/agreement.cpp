@@ -1,15 +1,12 @@
 #include "models/agreement.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <limits>
 
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "nn/decoder.hpp"
-#include "ops/product.hpp"
 
 namespace nas {
 
@@ -17,7 +14,7 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-/// The model's tensors of one file, each compared as soon as it is there.
+/// Of one file, whose tensors are compared as soon as the model has them.
 class Comparison {
  public:
   Comparison(nn::Transformer& model, SafetensorsFile& file)
@@ -29,21 +26,26 @@ class Comparison {
     check_names();
     nn::Pass pass;
     pass.watch = [this](std::int64_t behind, const torch::Tensor& stream) {
-      const auto name = "hidden." + std::to_string(behind);
-      if (has(name)) compare(name, stream[0], tensor(name, stream[0].sizes().vec()));
+      const auto name = stream_name(behind);
+      if (has(name)) compare(name, stream[0]);
     };
     const at::NoGradGuard no_grad;
     const auto greedy = has("greedy") ? tensor("greedy", {-1}, true) : torch::Tensor();
     if (greedy.defined()) require_tokens("greedy", greedy, 0);
     require_context(greedy.defined() ? greedy.numel() : 0);
-    const auto hidden = model_.array().hidden(ids_.unsqueeze(0), pass);
-    if (has("logits") || has("nll")) compare_logits(hidden);
+    if (has("logits") || has("nll")) {
+      compare_logits(model_.logits(ids_, pass));
+    } else {
+      model_.features(ids_, pass);
+    }
     if (greedy.defined()) continue_greedily(greedy);
     return std::move(found_);
   }
 
  private:
   [[nodiscard]] bool has(const std::string& name) const { return file_.tensors().contains(name); }
+
+  static std::string stream_name(std::int64_t behind) { return "hidden." + std::to_string(behind); }
 
   [[noreturn]] static void refuse(const std::string& name, const std::string& what) {
     throw InputError("tensor " + name + what);
@@ -80,11 +82,8 @@ class Comparison {
   void check_names() const {
     bool compares = false;
     for (const auto& [name, stored] : file_.tensors()) {
-      std::int64_t layer = -1;
-      const auto* end = name.data() + name.size();
-      const bool stream = name.starts_with("hidden.") &&
-                          std::from_chars(name.data() + 7, end, layer).ptr == end && layer >= 0 &&
-                          layer <= architecture_.layers;
+      bool stream = false;
+      for (std::int64_t i = 0; i <= architecture_.layers; ++i) stream |= name == stream_name(i);
       const bool other = name == "logits" || name == "nll" || name == "greedy";
       compares |= stream || other;
       if (!stream && !other && name != "ids") {
@@ -104,44 +103,20 @@ class Comparison {
     }
   }
 
-  void compare(const std::string& name, const torch::Tensor& ours, const torch::Tensor& theirs) {
-    auto& all = found_.deviations;
-    if (all.empty() || all.back().tensor != name) all.push_back({name});
-    auto& deviation = all.back();
-    const auto difference =
-        (ours.to(at::kDouble) - theirs.to(at::kDouble)).abs().max().item<double>();
+  void compare(const std::string& name, const torch::Tensor& ours) {
+    const auto theirs = tensor(name, ours.sizes().vec()).to(at::kDouble);
+    const auto difference = (ours.to(at::kDouble) - theirs).abs().max().item<double>();
     const auto largest = theirs.abs().max().item<double>();
-    // A difference that is no number stays.
-    if (!(difference <= deviation.largest)) deviation.largest = difference;
-    largest_ = std::max(all.size() == known_ ? largest_ : 0.0, largest);
-    known_ = all.size();
-    deviation.share = deviation.largest == 0.0 ? 0.0 : deviation.largest / largest_;
+    found_.deviations.push_back({name, difference, difference == 0.0 ? 0.0 : difference / largest});
   }
 
-  /// Sequence by sequence, since logits are many.
-  void compare_logits(const nn::Hidden& hidden) {
-    const auto batch = ids_.size(0), tokens = ids_.size(1);
-    const bool logits = has("logits"), scored = has("nll");
-    if (scored && tokens < 2) refuse("nll", " needs sequences of two tokens");
-    const auto theirs =
-        logits ? tensor("logits", {batch, tokens, architecture_.vocabulary}) : torch::Tensor();
-    double nll = 0.0;
-    for (std::int64_t b = 0; b < batch; ++b) {
-      const auto ours =
-          nn::linear(hidden.features.narrow(1, b, 1), hidden.output, {}, hidden.mode)[0][0];
-      if (logits) compare("logits", ours, theirs[b]);
-      if (!scored) continue;
-      const auto targets = ids_[b].slice(0, 1).unsqueeze(-1);
-      nll -= ours.slice(0, 0, -1)
-                 .to(at::kDouble)
-                 .log_softmax(-1)
-                 .gather(-1, targets)
-                 .sum()
-                 .item<double>();
-    }
-    if (!scored) return;
-    nll /= static_cast<double>(batch * (tokens - 1));
-    compare("nll", at::full({1}, nll, at::kDouble), tensor("nll", {1}));
+  /// @param logits  (B, T, V).
+  void compare_logits(const torch::Tensor& logits) {
+    if (has("logits")) compare("logits", logits);
+    if (!has("nll")) return;
+    if (ids_.size(1) < 2) refuse("nll", " needs sequences of two tokens");
+    const auto likely = logits.slice(1, 0, -1).to(at::kDouble).log_softmax(-1);
+    compare("nll", -likely.gather(-1, ids_.slice(1, 1).unsqueeze(-1)).mean().view({1}));
   }
 
   void continue_greedily(const torch::Tensor& greedy) {
@@ -160,8 +135,6 @@ class Comparison {
   SafetensorsFile& file_;
   torch::Tensor ids_{};
   Agreement found_{};
-  double largest_ = 0.0;   // number of the tensor that is compared
-  std::size_t known_ = 0;  // deviations
 };
 
 }  // namespace
