@@ -155,7 +155,7 @@ TEST_F(ComparisonTest, AllMistakesAreReportedTogetherAndOnce) {
   EXPECT_THAT(text, HasSubstr("unknown_search"));
   EXPECT_THAT(text, HasSubstr("a.yaml:9:5: algorithms = [evo_ga], must be names of algorithms, or "
                               "maps of settings"));
-  EXPECT_THAT(text, HasSubstr("a.yaml:10:30: algorithms.evaluation.device: unknown key"));
+  EXPECT_THAT(text, HasSubstr("a.yaml:10:39: algorithms.evaluation.device: unknown key"));
 }
 
 TEST_F(ComparisonTest, NoAlgorithmHasTheNameOfAnother) {
