@@ -69,7 +69,7 @@ TEST_F(ConvertRunTest, RungsAreTheSumAndTheWhole) {
 }
 
 TEST_F(ConvertRunTest, ABudgetRejectsWithoutMeasuring) {
-  ASSERT_TRUE(ran("nas-run", words("small", {"constraints={cache_share: {max: 0.5}}",
+  ASSERT_TRUE(ran("nas-run", words("small", {"constraints=['cache_share <= 0.5']",
                                              "algorithm={name: random_layers}"})));
   EXPECT_THAT(canonical_export(path("small")), HasSubstr("cache_share = 1, must be <= 0.5"));
 }
@@ -77,8 +77,17 @@ TEST_F(ConvertRunTest, ABudgetRejectsWithoutMeasuring) {
 TEST_F(ConvertRunTest, APlacementIsAModelOfItsOwn) {
   const auto placed = path("placed").string();
   ASSERT_TRUE(ran("nas-model", {"place", model(), "full 1; window{4,2} 0; drop 2", "-o", placed}));
-  ASSERT_TRUE(ran("nas-model", {"evaluate", placed, "--split", "valid"}));
-  expect_text("perplexity");
+  const auto config = nlohmann::json::parse(read_file(path("placed") / "config.json"));
+  EXPECT_EQ(config.at("placement"), "full 1; window{4,2} 0; drop 2");
+  EXPECT_EQ(config.at("layers")[0].at("window"), 4);
+  EXPECT_EQ(config.at("layers")[2].at("mixer"), "none");
+  const auto weights = read_file(path("placed") / "model.safetensors");
+  EXPECT_THAT(weights, HasSubstr("layers.1.attention.q_proj"));
+  EXPECT_THAT(weights, Not(HasSubstr("layers.2.attention.q_proj")));
+  if (python_has_torch()) {
+    EXPECT_TRUE(ran("nas-model", {"evaluate", placed, "--text", path("text.txt").string()}));
+    expect_text("perplexity");
+  }
   expect_refusal("nas-model", {"place", model(), "full 0-2", "-o", placed}, "is there already");
   expect_refusal("nas-model", {"place", model(), "full 0-3", "-o", path("no").string()},
                  "must be in [0, 2]");
