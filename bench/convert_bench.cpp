@@ -1,0 +1,68 @@
+// The forward pass of a trained transformer, as conversions take it: SmolLM2-135M's sizes, weights at random.
+// bench/rivals_torch.py has the same model in PyTorch.
+
+#include <benchmark/benchmark.h>
+
+#include "convert/hybrid.hpp"
+#include "genotype/architecture_name.hpp"
+
+namespace nas {
+namespace {
+
+constexpr std::int64_t kLayers = 30;
+
+const Conversion& conversion() {
+  static const auto kConversion = [] {
+    std::string name = "model{position_embedding=none,norm=rms}";
+    for (std::int64_t i = 0; i < kLayers; ++i)
+      name += "/attn{kv_heads=3,bias=none,dropout=0,position=rope,rope_base=100000}+swiglu";
+    const Architecture frame{.layers = kLayers,
+                             .width = 576,
+                             .heads = 9,
+                             .context = 8192,
+                             .vocabulary = 49152,
+                             .hidden = 1536,
+                             .dropout = 0.0};
+    return Conversion(parse_model(name, frame), {parse_block("full"), parse_block("window{64,4}")});
+  }();
+  return kConversion;
+}
+
+const Weights& weights() {
+  static const auto kWeights = [] {
+    const at::NoGradGuard no_grad;
+    nn::Transformer model(conversion().teacher(), NumericalMode::exact);
+    model.initialise(1, 0);
+    return weights_of(model);
+  }();
+  return kWeights;
+}
+
+/// @param state  tokens, the block of all layers, whether logits are made.
+void forward(benchmark::State& state) {
+  at::set_num_threads(1);
+  HybridModel model(conversion(), weights(), NumericalMode::exact);
+  const auto tokens = at::arange(state.range(0), at::TensorOptions(at::kLong));
+  for (auto _ : state) {
+    auto stream = model.embedded(tokens);
+    for (std::int64_t i = 0; i < kLayers; ++i)
+      stream = model.behind(i, static_cast<std::size_t>(state.range(1)), stream);
+    auto out = model.features(stream);
+    if (state.range(2) != 0) out = model.logits(out);
+    benchmark::DoNotOptimize(out);
+  }
+  const double per_token = 2.0 * 106.2e6 + (state.range(2) != 0 ? 2.0 * 576 * 49152 : 0.0);
+  state.counters["GFLOP/s of products"] =
+      benchmark::Counter(per_token * static_cast<double>(state.range(0)) * 1e-9,
+                         benchmark::Counter::kIsIterationInvariantRate);
+}
+BENCHMARK(forward)
+    ->Args({16, 0, 1})
+    ->Args({512, 0, 1})
+    ->Args({512, 1, 1})
+    ->Args({2048, 0, 0})
+    ->Args({2048, 0, 1})
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace nas
