@@ -174,13 +174,18 @@ def completed(run: dict[str, Any], resamples: int = RESAMPLES, seed: int = 0) ->
            "candidates": [dict(one) for one in run["candidates"]]}
     named = [(f"{one['layer']}:{one['block']}", one) for one in run["scores"]]
     named += [(one["name"], one) for one in run["candidates"]]
-    named = [(name, one) for name, one in named if name in values]
-    means = resampled(values, [name for name, _ in named], resamples, seed) if named else {}
-    for measure, drawn in means.items():
-        for (name, one), low, high in zip(named, *interval(drawn)):
-            one.setdefault(measure, float(np.mean(values[name][measure])))
-            one.setdefault(measure + "_low", float(low))
-            one.setdefault(measure + "_high", float(high))
+    groups: dict[tuple[int, ...], list] = {}  # that have as many examples
+    for name, one in named:
+        if name in values:
+            counts = tuple(len(values[name][measure]) for measure in MEASURES)
+            groups.setdefault(counts, []).append((name, one))
+    for group in groups.values():
+        means = resampled(values, [name for name, _ in group], resamples, seed)
+        for measure, drawn in means.items():
+            for (name, one), low, high in zip(group, *interval(drawn)):
+                one.setdefault(measure, float(np.mean(values[name][measure])))
+                one.setdefault(measure + "_low", float(low))
+                one.setdefault(measure + "_high", float(high))
     sure = _sureness(run, seed, resamples) if "kept" not in run else None
     if sure:
         run["kept"] = [{"layer": layer, "probability": probability}

@@ -168,7 +168,7 @@ class Studies(FolderTest):
         self.assertEqual({(one["layer"], one["block"]) for one in found["scores"]},
                          {(0, "window{64,4}"), (1, "window{64,4}"), (2, "window{64,4}"),
                           (0, "drop"), (1, "drop"), (2, "drop")})
-        roles = {one["name"]: one["role"] for one in found["candidates"]}
+        roles = {one["name"]: one["role"] for one in found["candidates"] if one["role"] != "baseline"}
         self.assertEqual((roles["full 1; window{64,4} 0,2"], roles["full 2; window{64,4} 0-1"],
                           roles["full 0-2"]), ("choice", "control", "baseline"))
         choice = placement.chosen_of(found)
@@ -215,6 +215,16 @@ class Pages(FolderTest):
         self.assertRegex(cost, r"It costs 0\.0\d+ \(.*\) in KL and .* in recall; of 2 controls with "
                                r"as many bytes the best, random 1, costs .*: shown to be worse in "
                                r"KL and recall\.")
+
+    def test_candidates_may_have_other_examples(self):
+        run = example()
+        for name in ("chosen", "uniform"):
+            run["values"][name] = {key: own + own for key, own in run["values"][name].items()}
+        found = placement.read(self.written(run))
+        widths = {one["name"]: one["kl_high"] - one["kl_low"] for one in found["candidates"]
+                  if one["role"] != "baseline"}
+        self.assertEqual(found["kept"], placement.read(self.written(example()))["kept"])
+        self.assertTrue(0 < widths["chosen"] and 0 < widths["random 1"], widths)
 
     def test_what_is_given_is_not_computed_again(self):
         run = example()
