@@ -168,7 +168,7 @@ class Studies(FolderTest):
         self.assertEqual({(one["layer"], one["block"]) for one in found["scores"]},
                          {(0, "window{64,4}"), (1, "window{64,4}"), (2, "window{64,4}"),
                           (0, "drop"), (1, "drop"), (2, "drop")})
-        roles = {one["name"]: one["role"] for one in found["candidates"] if one["role"] != "baseline"}
+        roles = {one["name"]: one["role"] for one in found["candidates"]}
         self.assertEqual((roles["full 1; window{64,4} 0,2"], roles["full 2; window{64,4} 0-1"],
                           roles["full 0-2"]), ("choice", "control", "baseline"))
         choice = placement.chosen_of(found)
