@@ -26,7 +26,6 @@
 #include "store/replicates.hpp"
 #include "study/reader/engines.hpp"
 #include "study/session/continuing.hpp"
-#include "study/session/free_space.hpp"
 #include "study/session/reuse.hpp"
 #include "study/session/seen_seeds.hpp"
 #include "study/session/session.hpp"
@@ -144,22 +143,6 @@ std::optional<std::int64_t> recorded_in(const fs::path& folder, const Experiment
   const Store store(file, Store::Mode::read_only);
   check_continuation(store, experiment, measurement, folder, environment, force_device);
   return store.num_evaluations();
-}
-
-/// What a run writes, as far as it can be told beforehand.
-DiskNeed disk_need(const Experiment& experiment, const Problem& problem,
-                   const nlohmann::json& facts, const Rehearsal& rehearsal) {
-  const auto array = experiment.evaluation.get<std::string>("array");
-  const auto widest = array == "auto" ? 1 : std::stoll(array);
-  const auto retest = retest_plan(experiment, rehearsal.found());
-  // A search's further training runs keep none.
-  const auto wanted = experiment.evaluation.get<std::int64_t>("keep_models");
-  const auto keeping = experiment.mechanisms.empty() ? rehearsal.trained : retest.trainings;
-  return {
-      .parameters = facts.value("vanilla_parameters", std::int64_t{0}),
-      .at_once = problem.num_workers() * widest,
-      .kept_models = std::min(wanted == 0 ? 0 : wanted + 1, keeping),  // and the baseline's
-      .evaluations = rehearsal.trained + retest.trainings + control_trainings(experiment, problem)};
 }
 
 /// Whether a run keeps the model of such a training run: controls' and a search's re-test's it does not.
@@ -393,10 +376,6 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
                                   settings.force_device);
   make_folder(folder_);
   check_store_is_there(folder_);
-  if (problem->expensive()) {
-    check_free_space(folder_, fs::space(folder_).available,
-                     disk_need(experiment_, *problem, setup->facts, rehearsal));
-  }
   Store store(folder_ / "store.sqlite",
               problem->expensive() ? Store::Mode::write : Store::Mode::write_cheap);
   check_continuation(store, experiment_, *problem, folder_, environment, settings.force_device);
