@@ -207,10 +207,10 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
                "context": given.context, "cache_context": given.cache_context}
     settings = dict(word.split("=", 1) for word in given.settings)
     config = {"data": data, "objectives": ["loss", "cache_share"]}
-    search = launched({**config, "name": "search", "problem": problem,
-                       "algorithm": {"name": given.selector},
-                       "evaluation": {"replicates": given.replicates}}, folder / "search",
-                      **settings)
+    launched({**config, "name": "search", "problem": problem,
+              "algorithm": {"name": given.selector},
+              "evaluation": {"replicates": given.replicates}}, folder / "search", **settings)
+    search = Run(folder / "search")
     choice = chosen(measured(search), given.cache)
     blocks = [*given.blocks, *(block for block in CONTROLS if block not in given.blocks)]
     choices = [["full", *blocks] if len(own) > 1 else own for own in search.facts["choices"]]
@@ -253,15 +253,13 @@ def run(words: list[str]) -> None:
     parser.add_argument("--replicates", type=int, default=4, help="documents of the search")
     parser.add_argument("--verdict", type=int, default=16, help="held-out documents")
     parser.add_argument("--within", default="1%", help="of what a text costs (default: 1%%)")
-    given = parser.parse_args(words)
+    given = parser.parse_intermixed_args(words)
     given.cache, given.within = _share(given.cache), _share(given.within)
     if not Path(given.model, "config.json").is_file():
         raise InputError(f"{given.model}: no folder of a model; nas-model import makes one")
     given.output = given.output or f"runs/{Path(given.model).resolve().name}-convert"
     said = convert(given)
     print(text(said))
-    for sentence in said["verdicts"]:
-        print(sentence)
     print(f"page: {Path(given.output, 'convert.html')}\nmodel: {Path(given.output, 'model')}")
 
 

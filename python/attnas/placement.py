@@ -634,7 +634,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--cache", default="50%", help="share of the cache (default: 50%%)")
     parser.add_argument("-o", "--output", metavar="PAGE")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
     share = re.fullmatch(r"(\d+(?:\.\d+)?)%", given.cache)
     if not share or not 0 < float(share[1]) <= 100:
         raise InputError(f"--cache {given.cache}, must be a share in (0%, 100%]")
