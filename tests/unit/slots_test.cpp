@@ -53,7 +53,7 @@ TEST(Slots, BeginAsTheirDefault) {
     EXPECT_EQ(chosen, vanilla) << slot->name;
   }
   for (const auto* slot : model_slots()) {
-    EXPECT_EQ(text(*slot, ModelGenes{}), std::get<std::string>(slot->default_value)) << slot->name;
+    EXPECT_EQ(ModelGenes{}.at(*slot), slot->default_value) << slot->name;
   }
 }
 
@@ -114,7 +114,7 @@ TEST(Slots, OfferThePapersLabelsThenOtherKeys) {
   EXPECT_EQ(Texts(temperatures.begin(), temperatures.begin() + 3),
             (Texts{"fixed", "learned", "adaptive"}));
   EXPECT_NE(std::find(temperatures.begin(), temperatures.end(), "per_query"), temperatures.end());
-  EXPECT_EQ(options(slot("bias")), (Texts{"bias", "no_bias", "none"}));
+  EXPECT_EQ(options(slot("bias")), (Texts{"bias", "no_bias", "none", "qkv"}));
   EXPECT_TRUE(options(slot("attention_dropout")).empty());
 }
 
