@@ -138,7 +138,7 @@ void RunSummary::read_meta(const Store& store) {
   }
   objectives = read_objectives(store.meta("objectives"), schema);
   for (const auto* key : {"elapsed_seconds", "planned_asks", "planned_trainings", "reference_point",
-                          "silent_asks", "truth", "truth_splits", "count_models"}) {
+                          "truth", "truth_splits", "count_models"}) {
     further[key] = store.meta(key).value_or(nlohmann::json());
   }
   if (further["reference_point"].is_null()) further["reference_point"] = kReferencePoint;

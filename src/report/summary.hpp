@@ -138,7 +138,7 @@ struct RunSummary {
   std::string ended_by;                     ///< what ended the search; empty where unknown
   nlohmann::json labels;                    ///< names for people, by canonical name
   /// Facts that are passed on as they are recorded: elapsed_seconds, planned_asks, planned_trainings, reference_point,
-  /// silent_asks, truth, truth_splits, count_models; null where unknown, but the reference point, which was always the
+  /// truth, truth_splits, count_models; null where unknown, but the reference point, which was always the
   /// same.
   nlohmann::json further;
   Points last_population;  ///< scaled objectives; empty where unknown

@@ -347,19 +347,6 @@ std::string counts_text(const RunSummary& run) {
          ' ' + number_text(best->value) + " (order " + std::to_string(best->order) + ")\n";
 }
 
-/// How many asks of the search changed nothing but genes without effect.
-std::string silent_text(const RunSummary& run) {
-  const auto found = run.further.find("silent_asks");
-  if (found == run.further.end() || !found->is_object()) return {};
-  const auto children = found->value("children", std::int64_t{0});
-  const auto silent = found->value("silent", std::int64_t{0});
-  if (children == 0) return {};
-  const double percent = 100.0 * static_cast<double>(silent) / static_cast<double>(children);
-  return std::to_string(silent) + " of " + std::to_string(children) +
-         " asks after the initial population (" + fixed_text(percent, 1) +
-         " %) differ from an earlier one in genes without effect alone\n";
-}
-
 /// What has to be known before anything is concluded from the tables.
 std::string warning_text(const RunSummary& run, std::size_t width) {
   std::string text;
@@ -657,7 +644,7 @@ std::string closing_table(const RunSummary& run, std::size_t width) {
   } else {
     head << run.num_asked() << " candidates asked for, " << evaluated_text(run.search) << ", "
          << run.reused << " answered by an earlier evaluation, " << effort_text(run.search) << '\n';
-    head << rungs_text(run) << outside_text(run) << silent_text(run);
+    head << rungs_text(run) << outside_text(run);
     if (!run.ended_by.empty()) head << "ended by: " << run.ended_by << '\n';
     head << '\n';
     table = run.several() ? front_table(run, width) : best_table(run, width);

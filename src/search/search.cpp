@@ -68,7 +68,6 @@ struct SearchProblem::State {
   /// By candidate, with mean_of_answers; else the archive has the latest answer of each.
   std::map<std::string, Belief> beliefs{};
   std::int64_t since_indicator = 0;
-  std::set<std::vector<std::pair<std::string, GeneValue>>> genotypes{};  ///< asked, with conditions
   double best = -std::numeric_limits<double>::infinity();  ///< hypervolume, or minus the best value
   double best_ever = best;      ///< which a later answer to the same candidate may take back
   std::int64_t best_asked = 0;  ///< asks at the latest progress: when best_ever was reached
@@ -92,10 +91,9 @@ struct SearchProblem::State {
   std::int64_t begin(const Genotype& genotype, std::size_t rung = 0, bool anyway = false);
   std::optional<std::int64_t> promote();
   void train_answer();
-  std::optional<Told> hear(bool of_batch = false);
+  std::optional<Told> hear();
   void end_where_settings_say();
   void note(const std::vector<Answer>& answers);
-  void count_silent(const std::vector<Genotype>& batch, const std::vector<Answer>& answers);
   void indicate();
   [[nodiscard]] double quality() const;
   [[nodiscard]] std::vector<double> seen_by_algorithm(const Answer& answer) const;
@@ -145,19 +143,6 @@ void SearchProblem::State::note(const std::vector<Answer>& answers) {
   if (since_indicator >= settings.indicator_interval) indicate();
 }
 
-/// @param answers  of the batch; fewer where the budget ended it.
-void SearchProblem::State::count_silent(const std::vector<Genotype>& batch,
-                                        const std::vector<Answer>& answers) {
-  if (!settings.conditions) return;
-  const bool initial = genotypes.empty();
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    const bool fresh = genotypes.insert(batch[i].values()).second;
-    if (initial) continue;
-    ++result.children;
-    result.silent += fresh && answers[i].earlier_asks > 0 ? 1 : 0;
-  }
-}
-
 /// Reports how far the search is, unless that is known.
 void SearchProblem::State::indicate() {
   if (!settings.on_indicator || since_indicator == 0 || result.archive.size() == 0) return;
@@ -178,7 +163,6 @@ void SearchProblem::State::indicate() {
 std::vector<std::vector<double>> SearchProblem::State::ask(const std::vector<Genotype>& batch) {
   const auto answers = rungs ? ask_by_rungs(batch) : evaluator->ask(batch);
   if (!rungs) note(answers);
-  count_silent(batch, answers);
   end_where_settings_say();
   std::vector<std::vector<double>> fitness;
   for (const auto& answer : answers) fitness.push_back(seen_by_algorithm(answer));
@@ -194,7 +178,7 @@ std::vector<Answer> SearchProblem::State::ask_by_rungs(const std::vector<Genotyp
   came_to_end.clear();
   for (const auto& genotype : batch) numbers.push_back(begin(genotype));
   std::map<std::int64_t, Answer> told;
-  while (auto next = hear(/*of_batch=*/true)) told.emplace(next->begun, std::move(next->answer));
+  while (auto next = hear()) told.emplace(next->begun, std::move(next->answer));
   std::vector<Answer> answers;
   for (const auto number : numbers) answers.push_back(told.at(number));
   if (!halved) return answers;
@@ -203,7 +187,7 @@ std::vector<Answer> SearchProblem::State::ask_by_rungs(const std::vector<Genotyp
     while (promote()) {
     }
     told.clear();
-    while (auto next = hear(/*of_batch=*/true)) told.emplace(next->begun, std::move(next->answer));
+    while (auto next = hear()) told.emplace(next->begun, std::move(next->answer));
   } while (!told.empty());
   if (rungs->fidelity().raced && !came_to_end.empty()) note(evaluator->ask(came_to_end));
   return answers;
@@ -239,14 +223,13 @@ void SearchProblem::State::train_answer() {
   }
 }
 
-/// Waits for an answer to what has begun. @param of_batch  it is looked at with the whole batch.
-std::optional<Told> SearchProblem::State::hear(bool of_batch) {
+/// Waits for an answer to what has begun.
+std::optional<Told> SearchProblem::State::hear() {
   auto told = evaluator->next(order);
   if (!told) return told;
   const auto& answer = told->answer;
   note({answer});
   const auto [genotype, rung] = out.extract(told->begun).mapped();
-  if (rung == 0 && !of_batch) count_silent({genotype}, {answer});
   const bool ended = rungs && answer.status == Status::ok && rung == rungs->end();
   judged |= ended || (rungs && answer.status == Status::rejected && rung == rungs->end());
   if (ended && rungs->fidelity().raced) came_to_end.push_back(genotype);

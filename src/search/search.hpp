@@ -62,11 +62,6 @@ struct SearchResult {
   std::string ended_by;  ///< "the algorithm's end", "500 evaluations", ...
   /// Scaled objectives of the algorithm's last population; empty where the search was cut short.
   Points last_population;
-  /// Asks after the initial population, and those of them that were silent: for a genotype that was
-  /// new and yet a candidate that was not, since it differs from an earlier one in genes without
-  /// effect alone. Counted where there are conditions.
-  std::int64_t children = 0;
-  std::int64_t silent = 0;
 };
 
 /// The reference point of every hypervolume, in scaled objectives: a tenth of the range beyond its

@@ -59,7 +59,6 @@ class LongNamesTest : public ReportTest {
         "config",
         {{"space", {{"norm", {"rms"}}, {"kv_heads", {1, 4}}, {"position", {"none", "rope"}}}}});
     long_.set_meta("baseline", {{"evaluations", {"v"}}, {"fitness", {100.0}}});
-    long_.set_meta("silent_asks", {{"children", 8}, {"silent", 2}});
   }
 
   Store long_{folder_ / "long.sqlite"};
@@ -77,8 +76,7 @@ TEST_F(LongNamesTest, TablesNameWhatDiffersFromTheBaseline) {
   expect_words(closing_table(RunSummary(long_)),
                {" position=rope ", " sparsemax+highway+kv_heads=1 ",
                 "named by the searched genes that differ from the baseline "
-                "model{norm=rms}/2*attn\n",
-                "2 of 8 asks after the initial population (25.0 %) differ"});
+                "model{norm=rms}/2*attn\n"});
 }
 
 TEST_F(LongNamesTest, ModelsWhoseLayersDifferAreNamedLayerByLayer) {

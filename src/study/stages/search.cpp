@@ -152,9 +152,6 @@ class Search {
           experiment, setup.objectives, evaluator,
           [this](const Indicator& indicator) { note(indicator); }, conditions,
           fidelity_of(experiment, *setup.problem));
-      if (conditions) {
-        store.set_meta("silent_asks", {{"children", result.children}, {"silent", result.silent}});
-      }
       store.set_meta("ended_by", result.ended_by);
       store.set_meta("last_population", result.last_population);
     } catch (const StopRequested&) {
