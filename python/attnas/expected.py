@@ -36,6 +36,7 @@ def computed(folder: pathlib.Path, tokens: int, seed: int) -> dict[str, numpy.nd
         raise InputError(f"attnas expected needs the Python packages torch and transformers "
                          f"(pip install torch transformers): {error}") from None
     transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
     try:
         model = transformers.AutoModelForCausalLM.from_pretrained(
             folder, dtype=torch.float64, attn_implementation="eager", local_files_only=True,
