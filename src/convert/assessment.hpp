@@ -50,8 +50,8 @@ class Assessor {
     torch::Tensor asked{};                 ///< places that have a target
     torch::Tensor targets{};               ///< of these
     torch::Tensor probabilities{};         ///< of a document, (T, V)
+    torch::Tensor log_probabilities{};     ///< of a document, (T, V)
     torch::Tensor likeliest{};             ///< of a document, (T)
-    double entropy = 0.0;                  ///< of a document, mean
     double nll = 0.0;                      ///< the teacher's
   };
   using Replicate = std::vector<Known>;

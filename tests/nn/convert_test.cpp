@@ -158,7 +158,7 @@ TEST(Assessor, SaysWhatAWholeTransformerSays) {
     return logits_of_whole(of, weights, one, sample.tokens).to(at::kDouble).log_softmax(-1);
   };
   const auto teacher = logs({0, 0, 0, 0}, document), student = logs(placement, document);
-  EXPECT_NEAR(found.kl, (teacher.exp() * (teacher - student)).sum(-1).mean().item<double>(), 1e-4);
+  EXPECT_NEAR(found.kl, (teacher.exp() * (teacher - student)).sum(-1).mean().item<double>(), 1e-5);
   EXPECT_NEAR(found.agreement,
               teacher.argmax(-1).eq(student.argmax(-1)).to(at::kDouble).mean().item<double>(),
               1e-12);
@@ -172,6 +172,24 @@ TEST(Assessor, SaysWhatAWholeTransformerSays) {
   };
   EXPECT_NEAR(found.text_loss, loss(placement, document) - loss({0, 0, 0, 0}, document), 1e-4);
   EXPECT_NEAR(found.recall, loss(placement, probe) - loss({0, 0, 0, 0}, probe), 1e-4);
+  // Of large logits, and of models that hardly differ.
+  auto sharp = weights;
+  sharp["final_norm.weight"] = weights.at("final_norm.weight") * 20.0;
+  auto close = sharp;
+  for (const auto* name : {"layers.0.attention.k_proj.weight", "layers.0.attention.v_proj.weight"})
+    close[name] =
+        sharp.at(name).view({2, 16, 32}).mean(0, true).expand({2, 16, 32}).reshape({32, 32}) *
+            1e-3 +
+        0.0;
+  const auto log_of = [&](const Weights& of_weights, const Placement& one) {
+    HybridModel model(of, of_weights, NumericalMode::exact);
+    return logits(model, one, document.tokens).to(at::kDouble).log_softmax(-1);
+  };
+  Assessor of_close(
+      of, close, NumericalMode::exact, [&](Integer) { return Samples{document}; }, 1e9);
+  const auto before = log_of(close, {0, 0, 0, 0}), after = log_of(close, {4, 0, 0, 0});
+  const double small = (before.exp() * (before - after)).sum(-1).mean().item<double>();
+  EXPECT_NEAR(of_close.assess({4, 0, 0, 0}, 0).kl, small, 1e-3 * small + 1e-7);
   const auto nothing = assessor.assess({0, 0, 0, 0}, 0);
   EXPECT_EQ(nothing.kl, 0.0);
   EXPECT_EQ(nothing.recall, 0.0);
