@@ -356,10 +356,10 @@ TEST_F(ModelTest, ChecksImportedModels) {
     const int code = run("nas-model", {"import", entry.path(), "-o", model()});
     if (answer != "import" && code == 2) continue;
     ASSERT_EQ(code, 0) << text();
-    ++imported;
     const auto expected = entry.path() / "expected.safetensors";
     ASSERT_TRUE(ran("nas-model", {"check", model(), "--expected", expected}));
     expect_text("greedy  12 tokens, all equal\n");
+    if (++imported > 1) continue;
     // What is behind another layer is no longer the same, nor what is of no name.
     const auto other = folder_ / "other.safetensors";
     rename_tensor(expected, other, "hidden.1", "hidden.9");
