@@ -41,6 +41,8 @@ struct Algorithm {
   /// Asks for a whole generation at once, so that several workers have work; else one candidate
   /// after the other.
   bool batches = false;
+  /// Each variable is a layer, 0 the layer as it is: there are no real ones.
+  bool layers = false;
   std::int64_t default_population = 12;
   /// Replaces default_population where what suits depends on the search. May be empty.
   std::function<std::int64_t(const SearchFacts&)> fitted_population{};

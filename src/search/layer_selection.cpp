@@ -174,6 +174,7 @@ bool add_layer_selector(const std::string& key, const std::string& summary,
       {.key = key, .summary = summary, .settings = settings_of(settings), .file = file}, [make] {
         return Algorithm{.objectives = Algorithm::Objectives::any,
                          .batches = true,
+                         .layers = true,
                          .default_population = 1,
                          .make = make};
       });

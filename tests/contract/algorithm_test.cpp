@@ -110,6 +110,14 @@ std::string name_of(const Variant& variant) {
   return name;
 }
 
+/// Without the real gene for algorithms that take choices alone.
+SearchSpace space_for(const Variant& variant) {
+  auto genes = paper_space().genes();
+  if (algorithms().at(variant.key).make().layers)
+    std::erase_if(genes, [](const Gene& gene) { return !gene.categorical(); });
+  return SearchSpace(std::move(genes));
+}
+
 /// An algorithm with its default settings fitted to a space, made as short as it can be.
 struct Fitted {
   Fitted(const Variant& variant, const SearchSpace& space, std::size_t num_objectives)
@@ -129,6 +137,10 @@ struct Fitted {
     settings.set("population", population);
     if (settings.contains("generations")) settings.set("generations", Integer{8});
     if (settings.contains("temperatures")) settings.set("temperatures", Integer{3});
+    if (settings.contains("points")) {
+      const auto ones = std::string(facts.dimension, '1');
+      settings.set("points", "0" + ones.substr(1) + " " + ones);
+    }
     if (algorithm.fit) misfits = algorithm.fit(settings, facts);
   }
   [[nodiscard]] pagmo::algorithm make(std::uint32_t seed) const {
@@ -187,7 +199,7 @@ struct Recorder {
 };
 
 TEST_P(AlgorithmContract, AsksOnlyForWholeCandidatesInsideTheSpace) {
-  Recorder recorder;
+  Recorder recorder{.space = space_for(GetParam())};
   const Fitted fitted(GetParam(), recorder.space, num_objectives());
   ASSERT_TRUE(fitted.misfits.empty()) << fitted.misfits.front().message;
   recorder.encoding = fitted.algorithm.encoding;
@@ -216,7 +228,10 @@ TEST_P(AlgorithmContract, AsksOnlyForWholeCandidatesInsideTheSpace) {
 struct SearchRun {
   SearchRun(const Variant& variant, std::size_t num_objectives, const fs::path& file,
             std::uint32_t search_seed = 5, Store::Mode mode = Store::Mode::write_cheap)
-      : seed(search_seed), fitted(variant, space, num_objectives), store(file, mode) {
+      : seed(search_seed),
+        space(space_for(variant)),
+        fitted(variant, space, num_objectives),
+        store(file, mode) {
     objectives.objectives = {objective("perplexity", {.best = 80, .worst = 120})};
     if (num_objectives > 1) {
       objectives.objectives.push_back(objective("cost", {.best = 0, .worst = 12}));
@@ -251,7 +266,7 @@ struct SearchRun {
   }
   std::atomic<int> stored{0};  ///< evaluations
   std::uint32_t seed;
-  SearchSpace space = paper_space();
+  SearchSpace space;
   Fitted fitted;
   Store store;
   ObjectiveSet objectives;
