@@ -1,13 +1,5 @@
 """Which layers of a trained transformer must attend: search, verdict on other documents, page and
-model, by one command.
-
-    nas-convert MODEL [-o FOLDER] [--cache 50%] [--blocks BLOCK ...] [--text FILE] [KEY=VALUE ...]
-
-MODEL is a folder of nas-model import, or one that nas-export --format pytorch has written. In
-FOLDER (runs/NAME-convert) are then search/ and held_out/, the runs of nas-run; convert.json and
-convert.html, what they say; model/, the model of the choice. The same command goes on where it was
-stopped. KEY=VALUE are settings of the search, as of nas-run.
-"""
+model, by one command."""
 
 from __future__ import annotations
 
@@ -235,24 +227,60 @@ def _share(word: str) -> float:
     return float(match[1]) / 100
 
 
+_HELP = """\
+nas-convert: which layers of a trained transformer must attend
+
+Usage: nas-convert MODEL [OPTIONS] [KEY.PATH=VALUE ...]
+
+MODEL is a folder of nas-model import, or one that nas-export --format pytorch has written. What
+each block costs in the place of each layer is measured on documents and probes of recall, without
+training; what is chosen within the budget is measured again, with controls of as many layers, on
+other documents. FOLDER then has search/ and held_out/, the runs of nas-run; convert.json and
+convert.html, what they say; model/, the model of the choice. The same command goes on where it was
+stopped. KEY.PATH=VALUE are settings of both runs, as of nas-run.
+
+Examples:
+  $ nas-model import SmolLM2-135M -o smollm2
+  $ nas-convert smollm2 --cache 50%
+  $ nas-convert smollm2 --text mytext.txt --blocks 'window{128,4}' drop evaluation.workers=2
+
+Options:
+  -o [ --output ] arg   FOLDER (default: runs/MODEL-convert)
+  --cache arg           share of the cache that may be used (default: 50%)
+  --blocks arg...       what a layer may become (default: window{64,4})
+  --context arg         tokens of a document (default: 512)
+  --cache-context arg   tokens after which the cache is counted (default: 2048)
+  --corpus arg          documents (default: wikitext-2)
+  --text arg            a file with documents of your own
+  --selector arg        what chooses, an algorithm (default: one_block)
+  --replicates arg      documents of the search (default: 4)
+  --verdict arg         held-out documents (default: 16)
+  --within arg          of what a text costs, for the verdict (default: 1%)
+  -h [ --help ]         print this text
+  --version             print the version
+"""
+
+
 def run(words: list[str]) -> None:
     """The program nas-convert. Raises InputError."""
-    parser = argparse.ArgumentParser(prog="nas-convert", allow_abbrev=False, description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", metavar="MODEL")
-    parser.add_argument("settings", metavar="KEY=VALUE", nargs="*")
-    parser.add_argument("-o", "--output", metavar="FOLDER")
-    parser.add_argument("--cache", default="50%", help="share of the cache (default: 50%%)")
-    parser.add_argument("--blocks", nargs="+", default=["window{64,4}"], metavar="BLOCK")
-    parser.add_argument("--context", type=int, default=512, help="tokens of a document")
-    parser.add_argument("--cache-context", type=int, default=2048, metavar="N",
-                        help="tokens after which the cache is counted")
-    parser.add_argument("--corpus", default="wikitext-2", help="documents (default: wikitext-2)")
-    parser.add_argument("--text", metavar="FILE", help="documents of your own")
-    parser.add_argument("--selector", default="one_block", help="an algorithm (default: one_block)")
-    parser.add_argument("--replicates", type=int, default=4, help="documents of the search")
-    parser.add_argument("--verdict", type=int, default=16, help="held-out documents")
-    parser.add_argument("--within", default="1%", help="of what a text costs (default: 1%%)")
+    if not {"--help", "-h"}.isdisjoint(words):
+        text_of_help = _HELP + command_line.HELP_END
+        print(command_line.wrapped(text_of_help, command_line.line_width(), True), end="")
+        return
+    if "--version" in words:
+        subprocess.run([command_line.program_file("nas-export"), "--version"], check=True)
+        return
+    parser = argparse.ArgumentParser(prog="nas-convert", allow_abbrev=False, add_help=False)
+    parser.add_argument("model")
+    parser.add_argument("settings", nargs="*")
+    parser.add_argument("-o", "--output")
+    parser.add_argument("--blocks", nargs="+", default=["window{64,4}"])
+    for name, default in (("cache", "50%"), ("corpus", "wikitext-2"), ("text", None),
+                          ("selector", "one_block"), ("within", "1%")):
+        parser.add_argument(f"--{name}", default=default)
+    for name, number_of in (("context", 512), ("cache-context", 2048), ("replicates", 4),
+                            ("verdict", 16)):
+        parser.add_argument(f"--{name}", type=int, default=number_of)
     given = parser.parse_intermixed_args(words)
     given.cache, given.within = _share(given.cache), _share(given.within)
     if not Path(given.model, "config.json").is_file():
