@@ -173,6 +173,14 @@ class Conversions final : public Problem {
     const auto bytes = static_cast<double>(conversion_.cache_bytes(of, cache_context_));
     evaluation.values["cache_bytes"] = bytes;
     evaluation.values["cache_share"] = bytes / full_bytes();
+    const auto wants = [&](const ChosenObjective& one) { return one.name == "decode_ms"; };
+    const auto& [wanted, limits] = *objectives_;
+    if (std::any_of(wanted.begin(), wanted.end(), wants) ||
+        std::any_of(limits.begin(), limits.end(),
+                    [&](const auto& one) { return wants(one.quantity); })) {
+      at::set_num_threads(threads_);
+      evaluation.values["decode_ms"] = assessor_->decode_milliseconds(of, cache_context_);
+    }
     for (const auto& constraint : objectives_->constraints) {
       const auto found = evaluation.values.find(constraint.quantity.name);
       if (found == evaluation.values.end()) continue;
@@ -338,6 +346,7 @@ std::vector<ChosenObjective> measures_of(const Parameters& settings) {
   add("recall", "nat", {0.0, 10.0});
   add("cache_bytes", "B", {0.0, bytes});
   add("cache_share", "1", {0.0, 1.0});
+  add("decode_ms", "ms", {0.0, 1000.0});
   add("text_loss", "nat", {0.0, 1.0});
   add("bits_per_byte", "bit", {0.0, 0.5});
   add("agreement", "1", {1.0, 0.0}, true);

@@ -136,6 +136,24 @@ Assessment Assessor::assess(const Placement& placement, std::int64_t replicate) 
   return found;
 }
 
+double Assessor::decode_milliseconds(const Placement& placement, std::int64_t tokens) {
+  const std::lock_guard lock(timing_);
+  auto model = borrowed();
+  const auto measured = [&](const std::string& form, const auto& measure) {
+    const auto known = times_.find(form);
+    return known != times_.end() ? known->second : times_.emplace(form, measure()).first->second;
+  };
+  double sum = measured("output", [&] { return model->output_milliseconds(); });
+  for (std::size_t i = 0; i < placement.size(); ++i) {
+    const auto layer = static_cast<std::int64_t>(i);
+    sum += measured(conversion_.form(layer, placement[i]),
+                    [&] { return model->step_milliseconds(layer, placement[i], tokens); });
+  }
+  const std::lock_guard lending(lending_);
+  models_.push_back(std::move(model));
+  return sum;
+}
+
 Assessment Assessor::added_up(const Placement& placement, std::int64_t replicate) {
   auto sum = assess(Placement(placement.size(), 0), replicate);
   for (std::size_t i = 0; i < placement.size(); ++i) {

@@ -38,6 +38,9 @@ class Assessor {
            std::function<Samples(std::int64_t replicate)> samples, double room);
 
   [[nodiscard]] Assessment assess(const Placement& placement, std::int64_t replicate);
+  /// Milliseconds that the placement takes for one token of one sequence with so many before it, on this machine: those of
+  /// its layers, each form of which is measured once, and of the output layer.
+  [[nodiscard]] double decode_milliseconds(const Placement& placement, std::int64_t tokens);
   /// The sum over layers of what each block costs where it alone is in the model: what assess() would be if losses
   /// added up. Each of these is assessed once.
   [[nodiscard]] Assessment added_up(const Placement& placement, std::int64_t replicate);
@@ -71,6 +74,8 @@ class Assessor {
   std::list<std::pair<std::int64_t, std::shared_ptr<const Replicate>>>
       kept_;  // the last used first
   std::vector<std::unique_ptr<HybridModel>> models_;
+  std::mutex timing_;
+  std::map<std::string, double> times_;  // by the form of a layer
   std::mutex adding_;
   std::map<std::pair<std::int64_t, Placement>, Assessment> alone_;  // of a replicate and one block
 };

@@ -1,6 +1,7 @@
 #include "convert/hybrid.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "core/words.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/costs.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "ops/embedding.hpp"
 #include "ops/loss.hpp"
 #include "ops/product.hpp"
@@ -63,6 +65,10 @@ std::vector<std::size_t> Conversion::choices(std::int64_t layer) const {
       choices.push_back(b);
   }
   return choices;
+}
+
+std::string Conversion::form(std::int64_t layer, std::size_t block) const {
+  return to_string(this->layer(layer, block));
 }
 
 Architecture Conversion::architecture(const Placement& placement) const {
@@ -197,9 +203,7 @@ torch::Tensor HybridModel::embedded(const torch::Tensor& tokens) {
   return nn::embed(tokens.view({1, 1, -1}), embedding_, (*positions_)(tokens.size(0)), mode_);
 }
 
-torch::Tensor HybridModel::behind(std::int64_t layer, std::size_t block,
-                                  const torch::Tensor& stream) {
-  const at::NoGradGuard no_grad;
+nn::Block& HybridModel::made(std::int64_t layer, std::size_t block) {
   auto& computes = blocks_[static_cast<std::size_t>(layer)][block];
   if (!computes) {
     Placement placement(static_cast<std::size_t>(conversion_.layers()), 0);
@@ -214,7 +218,48 @@ torch::Tensor HybridModel::behind(std::int64_t layer, std::size_t block,
                                         parameter.name.substr(prefix_of(layer).size())));
     }
   }
-  return computes->forward(stream, nn::Pass{});
+  return *computes;
+}
+
+torch::Tensor HybridModel::behind(std::int64_t layer, std::size_t block,
+                                  const torch::Tensor& stream) {
+  const at::NoGradGuard no_grad;
+  return made(layer, block).forward(stream, nn::Pass{});
+}
+
+namespace {
+
+/// The median time of some calls, after one that is not counted.
+template <class Call>
+double milliseconds(const Call& call) {
+  constexpr std::size_t kCalls = 15;
+  call();
+  std::vector<double> times;
+  while (times.size() < kCalls) {
+    const auto begin = std::chrono::steady_clock::now();
+    call();
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    times.push_back(took.count());
+  }
+  std::nth_element(times.begin(), times.begin() + kCalls / 2, times.end());
+  return times[kCalls / 2];
+}
+
+}  // namespace
+
+double HybridModel::step_milliseconds(std::int64_t layer, std::size_t block, std::int64_t tokens) {
+  const at::NoGradGuard no_grad;
+  auto& computes = made(layer, block);
+  const auto state = computes.start(tokens);
+  const auto stream = at::ones({1, 1, 1, conversion_.teacher().width});
+  const auto step = [&] { (void)computes.step(stream, nn::Pass{}, state.get()); };
+  for (std::int64_t t = 0; state && t < tokens; ++t) step();
+  return milliseconds(step);
+}
+
+double HybridModel::output_milliseconds() const {
+  const auto one = at::ones({1, conversion_.teacher().width});
+  return milliseconds([&] { (void)logits(one); });
 }
 
 torch::Tensor HybridModel::features(const torch::Tensor& stream) const {

@@ -33,6 +33,8 @@ class Conversion {
   [[nodiscard]] std::int64_t layers() const { return teacher_.layers; }
   /// Blocks that do something else than those before in a layer: what has another form there, `full` included.
   [[nodiscard]] std::vector<std::size_t> choices(std::int64_t layer) const;
+  /// The name of what a layer is with a block.
+  [[nodiscard]] std::string form(std::int64_t layer, std::size_t block) const;
   /// The model of a placement, in canonical form.
   [[nodiscard]] Architecture architecture(const Placement& placement) const;
   /// Bytes of its cache in float32 after so many tokens of one sequence.
@@ -76,6 +78,12 @@ class HybridModel {
   /// The stream behind a layer in which a block is.
   [[nodiscard]] torch::Tensor behind(std::int64_t layer, std::size_t block,
                                      const torch::Tensor& stream);
+  /// Milliseconds that a layer in which a block is takes for one token of one sequence with so many tokens before it: the
+  /// median of some, on this machine.
+  [[nodiscard]] double step_milliseconds(std::int64_t layer, std::size_t block,
+                                         std::int64_t tokens);
+  /// The same of the output layer.
+  [[nodiscard]] double output_milliseconds() const;
   /// What logits are made of, (T, D).   @param stream  behind the last layer.
   [[nodiscard]] torch::Tensor features(const torch::Tensor& stream) const;
   /// (N, V) of the features of N tokens.
@@ -85,6 +93,8 @@ class HybridModel {
                                   const torch::Tensor& targets) const;
 
  private:
+  nn::Block& made(std::int64_t layer, std::size_t block);
+
   const Conversion& conversion_;
   const Weights& weights_;
   NumericalMode mode_;

@@ -74,6 +74,18 @@ TEST_F(ConvertRunTest, ABudgetRejectsWithoutMeasuring) {
   EXPECT_THAT(canonical_export(path("small")), HasSubstr("cache_share = 1, must be <= 0.5"));
 }
 
+TEST_F(ConvertRunTest, TimesOfDecodingAreAnObjective) {
+  ASSERT_TRUE(
+      ran("nas-run", words("timed", {"objectives=[kl, decode_ms]", "algorithm={name: uniform}",
+                                     "problem.blocks=[drop]"})));
+  std::map<std::string, double> times;
+  for (const auto& one : results_of(path("timed")).at("evaluations"))
+    times[one.at("candidate")] = one.at("values").at("decode_ms");
+  ASSERT_THAT(times, SizeIs(4));
+  EXPECT_LT(times.at("drop 0-2"), times.at("full 0-2"));
+  EXPECT_GT(times.at("drop 0-2"), 0.0);
+}
+
 TEST_F(ConvertRunTest, APlacementIsAModelOfItsOwn) {
   const auto placed = path("placed").string();
   ASSERT_TRUE(ran("nas-model", {"place", model(), "full 1; window{4,2} 0; drop 2", "-o", placed}));
