@@ -308,6 +308,10 @@ class ForeignTraining final : public Problem {
   }
 
   [[nodiscard]] Steps rungs() const override { return training_.rungs; }
+  /// What is trained knows no section `training`.
+  [[nodiscard]] std::shared_ptr<Problem> with_training(const Parameters& /*none*/) const override {
+    return std::make_shared<ForeignTraining>(*this);
+  }
 
   void end_at(Evaluation& evaluation, std::int64_t rung) const override {
     const auto& curve = evaluation.curve;

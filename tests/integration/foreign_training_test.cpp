@@ -115,6 +115,14 @@ TEST_F(ForeignTrainingTest, ARungStopsTheProcess) {
       << "its end, whatever step that was";
 }
 
+TEST_F(ForeignTrainingTest, WhatItFoundIsTrainedAgainOnFreshSeeds) {
+  ASSERT_EQ(search("retest", {"retest={replicates: 3, top: 2}"}), 0) << text();
+  EXPECT_EQ(trainings(), 14U + 6U);
+  const auto retest = results_of(folder_ / "retest").at("retest");
+  ASSERT_EQ(retest.at("candidates").size(), 2U);
+  EXPECT_EQ(retest.at("replicates"), 3);
+}
+
 TEST_F(ForeignTrainingTest, SaysWhyATrainingFailed) {
   struct Row {
     const char *kind, *status, *reason;

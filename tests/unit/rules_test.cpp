@@ -120,9 +120,6 @@ const std::vector<Case>& cases_of_replicates() {
        "a.yaml:1:22: retest.replicates = -1, must be in [0, 10000]\n"
        "a.yaml:1:31: retest.top = 0, must be in [1, 1e+06]\n"
        "a.yaml:1:46: retest.confidence = 1, must be in (0, 1)"},
-      {"problem: stand_in_function\nretest: {replicates: 2}\n",
-       "a.yaml:2:22: retest.replicates = 2, must be 0: the problem stand_in_function trains "
-       "nothing"},
       {"problem: stand_in_function\nmechanisms: 2*mqa\n",
        "a.yaml:2:13: mechanisms: must be left out: the problem stand_in_function trains nothing"},
       {"evaluation: {replicates: 2, racing_replicates: 5, racing_elites: 1}\n" + kAny, ""},

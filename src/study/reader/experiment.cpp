@@ -72,9 +72,9 @@ class Reader {
     }
     experiment_.cluster = read_own("cluster", cluster_settings());
     experiment_.retest = read_own("retest", retest_settings());
-    if (document_.find("retest") == nullptr && !listed()) {
+    if (document_.find("retest") == nullptr && !listed())
       experiment_.retest.set("replicates", Integer{0});
-    }
+    if (!reads("training")) experiment_.retest.set("tune", false);  // there are no rates
     if (reads("data")) {
       experiment_.corpus = read_plugin("data", corpora(), {}, experiment_.data);
     }
