@@ -170,7 +170,7 @@ TEST_F(SpaceFrameGolden, Parts) {
             record, way,
             [&](const ParameterScope& scope) {
               return [norm = std::shared_ptr<Norm>(norms().at("rms").make(
-                          width, scope.child("norm")))](const torch::Tensor& x) {
+                          {width}, scope.child("norm")))](const torch::Tensor& x) {
                 return norm->normalised(x);
               };
             },

@@ -150,7 +150,14 @@ def huggingface_files(folder: Path) -> dict[str, bytes]:
         files.setdefault(path.name, _as_package(path.read_text(encoding="utf-8")).encode())
     if not class_names(config["data"]):
         files["generation_config.json"] = _json(_generation(config))
-    if text is not None:
+    if text == {} and (folder / "tokenizer.json").is_file():  # of an imported model, as it was
+        files["tokenizer.json"] = (folder / "tokenizer.json").read_bytes()
+        files["tokenizer_config.json"] = _json({
+            "tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
+            "model_max_length": config["model"]["context"],
+            "model_input_names": ["input_ids", "attention_mask"]
+        })
+    elif text:
         form = module.Text(str(folder), config)
         # What ends a text: in a published layout a line's end is a blank.
         end = {"eos_token": "\n"} if text["unit"] == "word" and not form.published else {}
