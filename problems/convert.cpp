@@ -245,7 +245,12 @@ class Conversions final : public Problem {
   [[nodiscard]] nlohmann::json facts() const override {
     auto choices = nlohmann::json::array();
     for (const auto& gene : space_.genes()) choices.push_back(gene.options);
+    auto base = std::filesystem::path(settings_.get<std::string>("base")).filename().string() +
+                ", " + std::to_string(conversion_.layers()) + " layers; documents of " +
+                std::to_string(documents_.length) + " tokens of " + corpus_name_;
+    for (const auto& probe : probes_) base += ", " + probe.text();
     return {{"device", "cpu"},
+            {"base", base},
             {"choices", choices},
             {"corpus", corpus_name_},
             {"corpus_hash", corpus_hash_},

@@ -23,8 +23,8 @@ namespace {
 /// problem that trains nothing.
 void training_lines(const Experiment& experiment, const nlohmann::json& facts,
                     const std::function<void(std::string_view, const std::string&)>& line) {
-  if (const auto command = facts.find("command"); command != facts.end()) {
-    return line("command", command->get<std::string>());
+  for (const auto* own : {"command", "base"}) {
+    if (facts.contains(own)) return line(own, facts.at(own).get<std::string>());
   }
   const auto count = [](double value) { return human_count(value); };
   line("corpus", facts.value("corpus_description", facts.value("corpus", "")) + ", " +
