@@ -79,9 +79,10 @@ TEST_F(ConvertRunTest, TimesOfDecodingAreAnObjective) {
       ran("nas-run", words("timed", {"objectives=[kl, decode_ms]", "algorithm={name: uniform}",
                                      "problem.blocks=[drop]"})));
   std::map<std::string, double> times;
-  for (const auto& one : results_of(path("timed")).at("evaluations"))
+  const auto results = results_of(path("timed"));
+  for (const auto& one : results.at("evaluations"))
     times[one.at("candidate")] = one.at("values").at("decode_ms");
-  ASSERT_THAT(times, SizeIs(4));
+  ASSERT_THAT(times, SizeIs(::testing::Ge(4)));
   EXPECT_LT(times.at("drop 0-2"), times.at("full 0-2"));
   EXPECT_GT(times.at("drop 0-2"), 0.0);
 }
