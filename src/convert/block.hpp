@@ -9,11 +9,10 @@
 #include <torch/types.h>
 
 #include "core/registry.hpp"
-#include "core/visibility.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 
-namespace NAS_PUBLIC nas {
+namespace nas {
 
 /// What a layer of attention of a trained model may become without training: other genes, and weights made of the
 /// layer's own. Norms and feed-forward layer stay.

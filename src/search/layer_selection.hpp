@@ -10,11 +10,10 @@
 #include <pagmo/algorithm.hpp>
 #include <pagmo/population.hpp>
 
-#include "core/visibility.hpp"
 #include "search/algorithm.hpp"
 #include "search/variation.hpp"
 
-namespace NAS_PUBLIC nas {
+namespace nas {
 
 /// What selectors of layers are told.
 struct LayerSelectionOptions {

@@ -187,6 +187,12 @@ class ConfigurationTest : public ::testing::Test {
 TEST_F(ConfigurationTest, EveryShippedOneHasAPlan) {
   for (const auto& file : files_) {
     const auto [error, plan] = plan_of(file);
+    if (file == "convert.yaml") {  // of a model that its user has
+      EXPECT_THAT(error,
+                  EndsWith("convert.yaml:7:3: problem.base: is missing, must be text (folder of "
+                           "the model, as nas-model import and nas-export write it)"));
+      continue;
+    }
     EXPECT_EQ(error, "") << file;
     EXPECT_NE(plan.find("plan of "), std::string::npos);
   }

@@ -21,7 +21,8 @@ from pathlib import Path
 from python_tests import ROOT
 
 NAS_RUN = Path(os.environ["NAS_RUN"])
-PROGRAMS = ["analyse", "compare", "data", "export", "model", "run", "train", "watch", "work"]
+PROGRAMS = ["analyse", "compare", "convert", "data", "export", "model", "run", "train",
+            "watch", "work"]
 
 
 def wheel_module():

@@ -67,9 +67,8 @@ class Reader {
     experiment_.training = read_own("training", training_settings());
     experiment_.evaluation = read_own("evaluation", evaluation_settings());
     experiment_.budget = read_own("budget", budget_settings());
-    if (document_.find("fidelity") != nullptr) {
+    if (document_.find("fidelity") != nullptr)
       experiment_.fidelity = read_own("fidelity", fidelity_settings());
-    }
     experiment_.cluster = read_own("cluster", cluster_settings());
     experiment_.retest = read_own("retest", retest_settings());
     if (document_.find("retest") == nullptr && !listed())
@@ -84,9 +83,10 @@ class Reader {
     experiment_.informed = algorithm.get<Texts>("informed");
     experiment_.informed_share = algorithm.get<double>("informed_share");
     noting_mistakes("objectives", [&] {
-      experiment_.objectives =
-          read_objectives(document_.find("objectives"), document_.find("constraints"),
-                          own_objectives(), diagnostics_);
+      const auto own = own_objectives();
+      if (kind_.objectives && mistaken_.contains("problem")) return;  // which they are is not known
+      experiment_.objectives = read_objectives(document_.find("objectives"),
+                                               document_.find("constraints"), own, diagnostics_);
     });
     check_texts();
     if (reads("training")) fit_training();
