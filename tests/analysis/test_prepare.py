@@ -997,7 +997,7 @@ class Folders(Case):
             self.assertIn(said, done.stderr)
             self.assertFalse((self.folder / "other").exists())
         done = subprocess.run([sys.executable, "-m", "attnas", "prepared"], capture_output=True, text=True, check=False)
-        self.assertEqual((done.returncode, done.stderr), (2, "attnas: unknown command 'prepared', known: judge, prepare\n"))
+        self.assertEqual((done.returncode, done.stderr), (2, "attnas: unknown command 'prepared', known: convert-page, expected, judge, prepare\n"))
 
 
 class Unicode(unittest.TestCase):

@@ -277,7 +277,7 @@ class Runs(Stores):
     def test_what_changes_no_result_is_that_of_the_program(self):
         if PROGRAM.is_file():
             schema = json.loads(subprocess.run([PROGRAM, "schema"], check=True, capture_output=True, text=True).stdout)
-            self.assertEqual({*self.without_effect(schema["properties"])}, stores.WITHOUT_EFFECT - {"baseline"})
+            self.assertEqual({*self.without_effect(schema["properties"])}, stores.WITHOUT_EFFECT - {"baseline", "fidelity.audit"})
         one, other = (self.run_store(f"{seed}.json", seed=seed, config={
             "name": f"run {seed}", "evaluation": {"keep_models": seed, "workers": seed}, "plugins": [f"{seed}.so"],
             "baseline": {"mechanism": f"{seed}", "tune": False}}) for seed in (1, 2))
