@@ -10,7 +10,6 @@
 #include "core/words.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/costs.hpp"
-#include "genotype/mechanism_name.hpp"
 #include "ops/embedding.hpp"
 #include "ops/loss.hpp"
 #include "ops/product.hpp"
@@ -68,7 +67,10 @@ std::vector<std::size_t> Conversion::choices(std::int64_t layer) const {
 }
 
 std::string Conversion::form(std::int64_t layer, std::size_t block) const {
-  return to_string(this->layer(layer, block));
+  auto one = teacher_;
+  one.layers = 1;
+  one.stack = {this->layer(layer, block)};
+  return to_string(one);
 }
 
 Architecture Conversion::architecture(const Placement& placement) const {

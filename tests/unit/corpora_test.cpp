@@ -24,7 +24,7 @@ TEST(Corpora, KeysAreFileStemsOrRowsOfTexts) {
     EXPECT_EQ(stem, stem == "texts" ? "texts" : key);
     EXPECT_THAT(stems, Contains(stem));
   }
-  EXPECT_EQ(corpora().keys().size(), 30U);
+  EXPECT_EQ(corpora().keys().size(), 28U);
 }
 
 TEST(Corpora, DescriptionsAreComplete) {

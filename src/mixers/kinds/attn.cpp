@@ -261,7 +261,7 @@ std::vector<Slot> sizes() {
       position("rope", integer("rope_original",
                                "L_0, tokens beside which: those above L_0 / rope_low alone, "
                                "and a part of it down to L_0 / rope_high; 0: all",
-                               0, 0, 0, kUnbounded)),
+                               0, 0, 4, kUnbounded)),
       position("rope", number("rope_low", "of rope_original", 1.0, 0.0)),
       position("rope", number("rope_high", "of rope_original", 4.0, 0.0)),
       position("t5", classes),
