@@ -210,35 +210,27 @@ class Conversions final : public Problem {
             found.text_loss / std::numbers::ln2 / bytes_per_token_;
     };
     const auto reach = [&](Integer step) {
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+      evaluation.measured["train_seconds"] = took.count();
+      if (fidelity != "both") return;  // no rungs
       auto& point = evaluation.curve.emplace_back();
       point.step = step;
-      point.seconds =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      evaluation.measured["train_seconds"] = point.seconds;
+      point.seconds = took.count();
     };
     evaluation.status = Status::ok;
     if (fidelity != "whole") {
       const auto sum = assessor_->added_up(of, task.replicate);
       note(sum, "");
-      if (fidelity == "added_up") {
-        evaluation.measured["train_seconds"] =
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        return require_finite_values(evaluation);
-      }
-      note(sum, "@1");
       reach(kAddedUp);
+      if (fidelity == "added_up") return require_finite_values(evaluation);
+      note(sum, "@1");
       if (task.until == kAddedUp) {
         evaluation.status = Status::paused;
         return;
       }
     }
     note(assessor_->assess(of, task.replicate), "");
-    if (fidelity == "both") {
-      reach(kWhole);
-    } else {
-      evaluation.measured["train_seconds"] =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    }
+    reach(kWhole);
     require_finite_values(evaluation);
   }
 
