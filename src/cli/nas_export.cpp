@@ -37,8 +37,7 @@ constexpr const char* kWords =
     "RUN is a run's folder, or its store.sqlite.\n"
     "\n";
 /// Where the forms of other programs are.
-constexpr const char* kElsewhere =
-    "analysis/export.py writes csv, points, tensorboard, latex, onnx, huggingface";
+constexpr const char* kElsewhere = "analysis/export.py writes csv, latex, huggingface";
 constexpr const char* kFolderWords =
     "NAME is best, baseline, or the name or label of a mechanism that the run has trained; best "
     "is\n"

@@ -8,7 +8,6 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from attnas.analysis import digest
 from attnas.analysis.commands.export import FORMATS, main
 from python_tests import PROGRAMS, ROOT, need
 
@@ -49,15 +48,6 @@ class Exports(unittest.TestCase):
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout if code == 0 else done.stderr
-
-    def results(self, name: str) -> dict:
-        """The run's results.json."""
-        return digest.read(self.folder / name / "results.json").plain()
-
-    def test_points_are_the_front(self) -> None:
-        lines = self.export("--format", "points").splitlines()
-        found = [[float(number) for number in line.split()] for line in lines if line[0] != "#"]
-        self.assertEqual(found, [list(member["values"].values()) for member in self.results("two")["ranking"] if member["on_front"]])
 
     def test_the_digest_of_a_store_is_that_of_the_run(self) -> None:
         for name in SEARCHES:

@@ -173,16 +173,6 @@ class Files(Hostile):
         self.assertIn("'-2+3", second)
         self.assertIn("-0.25", second, "a number")
 
-    def test_no_name_leads_out_of_a_folder(self):
-        made = run(True)
-        made["config"]["name"] = "../../out/" + MARKUP
-        made["config"]["algorithm"]["name"] = "../../" + MARKUP
-        made["facts"]["corpus"] = "../" + MARKUP
-        made["labels"] = {A: "../../../" + MARKUP}
-        for name in exports.tensorboard_files([made]):
-            self.assertFalse(pathlib.PurePosixPath(name).is_absolute())
-            self.assertNotIn("..", pathlib.PurePosixPath(name).parts)
-
     def planted(self, name: str) -> pathlib.Path:
         """A file of somebody's, to which links lead from the names under which another file could be made."""
         victim = self.above / "victim"

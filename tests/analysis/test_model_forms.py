@@ -1,18 +1,13 @@
-"""Exported models in the forms of other programs: ONNX, run by onnxruntime, and Hugging Face's folder, opened by transformers.
-
-Needs torch; what needs onnx, onnxscript, onnxruntime or transformers is skipped without them.
-"""
+"""Exported models as Hugging Face's folder, opened by transformers. Needs torch; without transformers the rest is tested."""
 
 import json
 import os
 import pathlib
 import tempfile
 import unittest
-from unittest import mock
 
 from attnas.analysis import model_forms
 from attnas.analysis.commands import export
-from attnas.analysis.digest import BadInput
 from python_tests import FolderTest, has, said
 
 cache = tempfile.TemporaryDirectory()
@@ -118,9 +113,7 @@ class Files(Folders):
         (damaged / "config.json").write_text("{}")
         for arguments, complaint in (
                 ([model, "--format", "huggingface"], "--format huggingface is a folder: give --output PATH"),
-                ([model, "--format", "onnx"], "--format onnx is a file of bytes: give --output PATH"),
-                ([model, model, "--format", "huggingface", "-o", output], "takes one run, not 2"),
-                ([model, "--format", "csv", "--mechanism", "best"], "belongs to --format onnx and huggingface, not to csv"),
+                ([model, "--format", "csv", "--mechanism", "best"], "belongs to --format huggingface, not to csv"),
                 ([model, "--format", "huggingface", "--mechanism", "best", "-o", output], "is one model, must be a run"),
                 ([damaged, "--format", "huggingface", "-o", output], "must be as nas-export --format pytorch has written it")):
             with self.subTest(complaint):
@@ -128,14 +121,6 @@ class Files(Folders):
                 self.assertEqual(code, 2)
                 self.assertIn(complaint, error)
                 self.assertFalse(output.exists())
-
-    @unittest.skipIf(has("onnx"), "onnx is here")
-    def test_a_package_that_lacks_is_named(self):
-        code, _, error = said(export.main, self.write(None), "--format", "onnx", "-o", self.folder / "out")
-        self.assertEqual(code, 2)
-        self.assertIn("--format onnx: ", error)
-        self.assertIn("has no onnx; install what is missing", error)
-
 
 @unittest.skipUnless(has("transformers", "tokenizers"), "no transformers")
 class Transformers(Folders):
@@ -354,61 +339,3 @@ class Transformers(Folders):
             steps.append(torch.cat([(old - new.detach()).flatten() for old, new in zip(before, loaded.parameters())]))
         self.assertLessEqual((steps[0] - steps[1]).abs().max().item(), 1e-5 * steps[0].abs().max().item())
         self.assertGreater(steps[0].abs().max().item(), 0.0)
-
-
-@unittest.skipUnless(has("onnx", "onnxruntime", "onnxscript"), "no onnx, onnxscript and onnxruntime")
-class Onnx(Folders):
-    def test_a_file_runs_at_any_batch_and_length(self):
-        import onnxruntime
-        folder = self.write(None, {"position": "t5"}, {"position_embedding": "learned"})
-        session = onnxruntime.InferenceSession(self.export("onnx", folder).read_bytes(), providers=["CPUExecutionProvider"])
-        self.assertEqual([[one.name for one in session.get_inputs()], [one.name for one in session.get_outputs()]],
-                         [["tokens"], ["logits"]])
-        self.assertEqual([session.get_inputs()[0].shape, session.get_outputs()[0].shape[:2]], [["batch", "length"]] * 2)
-        model = exported.load(str(folder))
-        for shape in test_traces.RUN:
-            tokens = test_traces.tokens(*shape)
-            with torch.no_grad():
-                expected = model(tokens)
-            found = torch.from_numpy(session.run(None, {"tokens": tokens.numpy()})[0])
-            self.assertLessEqual((found - expected).abs().max().item(), model_forms.TOLERANCE * expected.abs().max().item())
-
-    def test_a_graph_of_other_logits_is_refused(self):
-        folder = self.write(None)
-        model = exported.load(str(folder))
-        config = exported.read_config(str(folder))
-        graph = model_forms.graph_of(torch, model, test_traces.tokens(2, 8))
-        with torch.no_grad():
-            model.final_norm.bias += 0.01
-        with self.assertRaisesRegex(BadInput, "logits of the graph differ from the model's by .* at most 1e-05, at batch 1"):
-            model_forms._compare(torch, model, config, graph, 24)
-
-    def test_a_graph_with_drawn_blocks_goes_up_to_the_context(self):
-        import onnxruntime
-        folder = self.write(None, {"pattern": "bigbird", "pattern_block": 4, "globals": 1})
-        session = onnxruntime.InferenceSession(self.export("onnx", folder).read_bytes(), providers=["CPUExecutionProvider"])
-        tokens = test_traces.tokens(1, 25)  # the context is 24
-        self.assertEqual(session.run(None, {"tokens": tokens[:, :24].numpy()})[0].shape[:2], (1, 24))
-        with self.assertRaises(Exception):
-            session.run(None, {"tokens": tokens.numpy()})
-        model, config = exported.load(str(folder)), exported.read_config(str(folder))
-        with self.assertRaisesRegex(BadInput, "onnxruntime .* cannot run the graph at batch 2 and length 64: "):
-            model_forms._compare(torch, model, config, model_forms.graph_of(torch, exported.load(str(folder)), tokens), 64)
-
-    def test_a_loop_over_tokens_is_refused_by_name(self):
-        code, _, error = said(export.main, self.write(None, {"mixer": "recurrent"}), "--format", "onnx", "-o", self.folder / "out")
-        self.assertEqual((code, (self.folder / "out").exists()), (2, False))
-        self.assertIn("--format onnx: mixer = recurrent, must be another one", error)
-
-    def test_what_torch_cannot_export_is_named(self):
-        class Sorted(torch.nn.Module):
-            positions, context = "none", 24
-
-            def forward(self, tokens):
-                return torch.kthvalue(tokens.double(), 1)[0].unsqueeze(-1)
-
-        folder = self.write(None)
-        with mock.patch.object(model_forms, "load", lambda _: (Sorted(), exported.read_config(str(folder)), exported)):
-            code, _, error = said(export.main, folder, "--format", "onnx", "-o", self.folder / "out")
-        self.assertEqual(code, 2)
-        self.assertIn(f"torch {torch.__version__} cannot export a|b: ", error)

@@ -1,14 +1,9 @@
-"""model.py of exported models as graphs: traced or exported at one batch and length, run at others.
+"""model.py of exported models as graphs: traced at one batch and length, run at others. Needs torch."""
 
-Needs torch; graphs of ONNX, by both exporters of torch, need onnx, onnxscript and onnxruntime, too.
-"""
-
-import io
 import unittest
 import warnings
 
-from attnas.analysis import model_forms
-from python_tests import has, need
+from python_tests import need
 
 need("torch")
 import torch
@@ -16,8 +11,6 @@ from attnas import model as exported
 from attnas import model_attention
 
 torch.set_num_threads(1)
-if has("onnxruntime"):
-    import onnxruntime
 
 TOLERANCE = 1e-6  # of logits in float32, relative to the largest
 TRACED = (2, 8)  # batch and length of the example
@@ -128,30 +121,3 @@ class Traces(unittest.TestCase):
         traced = torch.jit.trace(model, tokens(*TRACED))
         with self.assertRaises((IndexError, RuntimeError)):
             traced(tokens(1, CONTEXT + 1))
-
-    def run_by_onnxruntime(self, graph: bytes):
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        options.intra_op_num_threads = 1
-        session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-        name = session.get_inputs()[0].name
-        return lambda ids: torch.from_numpy(session.run(None, {name: ids.numpy()})[0])
-
-    @unittest.skipUnless(has("torch", "onnxruntime", "onnx"), "no onnx and onnxruntime")
-    def test_graphs_of_the_tracing_exporter(self) -> None:
-        newer = {"dynamo": False} if has("torch.onnx._internal.exporter") else {}
-
-        def graph(model, example):
-            file = io.BytesIO()
-            axes = {0: "batch", 1: "length"}
-            torch.onnx.export(model, example, file, input_names=["tokens"], output_names=["logits"], opset_version=16,
-                              dynamic_axes={"tokens": axes, "logits": axes}, **newer)
-            return self.run_by_onnxruntime(file.getvalue())
-
-        self.each(graph)
-
-    @unittest.skipUnless(has("torch", "onnxruntime", "onnxscript") and has("torch.onnx._internal.exporter"),
-                         "no onnxscript and onnxruntime, or a torch before 2.5")
-    def test_graphs_of_the_other_exporter(self) -> None:
-        """As export.py --format onnx takes it."""
-        self.each(lambda model, example: self.run_by_onnxruntime(model_forms.graph_of(torch, model, example)))

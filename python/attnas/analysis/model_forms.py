@@ -1,16 +1,10 @@
-"""Exported models, as `nas-export --format pytorch` writes them, in other forms: graphs of ONNX,
-folders for transformers.
-"""
+"""Exported models, as `nas-export --format pytorch` writes them, as folders for transformers."""
 
 from __future__ import annotations
 
 import ast
 import importlib
-import io
 import json
-import logging
-import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +12,6 @@ from attnas.analysis import packages
 from attnas.analysis.digest import BadInput
 from attnas.prepare.images import class_names, recipe
 
-TOLERANCE = 1e-5  # of logits of a graph, relative to the largest
 SOURCES = Path(__file__).resolve().parents[1]
 
 
@@ -38,95 +31,6 @@ def load(folder: Path) -> tuple[Any, dict[str, Any], Any]:
         raise BadInput(f"{folder}: must be as nas-export --format pytorch has written it: "
                        f"{reason}") from None
 
-
-# ONNX
-
-def onnx_file(folder: Path) -> bytes:
-    """A graph from `tokens` (batch, length), int64, to `logits` (batch, length, V), of any batch
-    and length; of learned positions, and of pattern bigbird, whose blocks are drawn beforehand, up
-    to the context. Of another batch and lengths than those that it was made with, onnxruntime must
-    compute the model's logits to TOLERANCE of the largest; without onnxruntime, standard error says
-    that nothing was compared.
-
-    @throws BadInput  where the folder holds no model, a package is missing, or torch cannot export
-        the model.
-    """
-    _needs("onnx", "torch", "onnx")
-    import torch
-    if _has_newer_exporter(torch):
-        _needs("onnx", "onnxscript")
-    model, config, _ = load(folder)
-    if any(layer["mixer"] == "recurrent" for layer in config["layers"]):
-        raise BadInput("--format onnx: mixer = recurrent, must be another one: its loop over the "
-                       "tokens has no graph of every length; --format huggingface takes any mixer")
-    bounded = model.positions == "learned" or any(
-        layer.get("pattern") == "bigbird" for layer in config["layers"])
-    longest = config["model"]["context"] if bounded else 64
-    if longest < 2:
-        raise BadInput(f"{folder}: context = {longest} of learned positions or pattern bigbird, "
-                       "must be at least 2: a graph's length could not vary")
-    example = torch.arange(2 * min(longest, 8)).view(2, -1) % config["model"]["vocabulary"]
-    try:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            graph = graph_of(torch, model, example)
-    except Exception as error:  # of any operation that an exporter does not know
-        cause = error.__cause__ or error
-        raise BadInput(f"{folder}: torch {torch.__version__} cannot export {config['mechanism']}: "
-                       f"{type(cause).__name__}: "
-                       f"{(str(cause).strip().splitlines() or [''])[0][:200]}") from error
-    if packages.missing("onnxruntime"):
-        print("note: logits were not compared, since there is no onnxruntime", file=sys.stderr)
-    else:
-        _compare(torch, model, config, graph, longest)
-    return graph
-
-
-def _has_newer_exporter(torch: Any) -> bool:
-    """From PyTorch 2.5 on."""
-    return hasattr(getattr(torch.export, "Dim", None), "DYNAMIC") if hasattr(torch,
-                                                                             "export") else False
-
-
-def graph_of(torch: Any, model: Any, example: Any) -> bytes:
-    """A graph of a model, made at one batch and length."""
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # says which packages it has looked for
-    file = io.BytesIO()
-    names, axes = {"input_names": ["tokens"], "output_names": ["logits"]}, {0: "batch", 1: "length"}
-    if _has_newer_exporter(torch):
-        torch.onnx.export(model, (example, ), dynamo=True, dynamic_shapes=(axes, ), verbose=False,
-                          opset_version=18, **names).save(file)
-    else:
-        torch.onnx.export(model, example, file, opset_version=16,
-                          dynamic_axes={"tokens": axes, "logits": axes}, **names)
-    return file.getvalue()
-
-
-def _compare(torch: Any, model: Any, config: dict[str, Any], graph: bytes, longest: int) -> None:
-    import onnxruntime
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    generator = torch.Generator().manual_seed(1)
-    for batch, length in ((1, 1), (2, longest), (3, (longest + 1) // 2)):
-        tokens = torch.randint(config["model"]["vocabulary"], (batch, length), generator=generator)
-        with torch.no_grad():
-            expected = model(tokens)
-        try:
-            found = torch.from_numpy(session.run(None, {"tokens": tokens.numpy()})[0])
-        except Exception as error:  # of any operation at a length that it does not fit
-            raise BadInput(f"{config['mechanism']}: onnxruntime {onnxruntime.__version__} cannot "
-                           f"run the graph at batch {batch} and length {length}: "
-                           f"{(str(error).strip().splitlines() or [''])[0][:200]}") from error
-        error = ((found - expected).abs().max() /
-                 expected.abs().max()).item() if found.shape == expected.shape else float("nan")
-        if not error <= TOLERANCE:
-            raise BadInput(f"{config['mechanism']}: logits of the graph differ from the model's "
-                           f"by {error:.2g} of the largest, must "
-                           f"be at most {TOLERANCE:g}, at batch {batch} and length {length}")
-
-
-# Hugging Face
 
 _PAD = "<pad>\uffff"  # with what is no character, so that no text has it
 _UNUSED = ("candidate", "mechanism", "data", "text", "sha256")  # by model.py's Transformer

@@ -4,7 +4,7 @@ import importlib.util
 import os
 import sys
 
-_NOT_OF_DEBIAN = {"onnxruntime", "tokenizers", "transformers"}  # 12 and 13
+_NOT_OF_DEBIAN = {"tokenizers", "transformers"}  # 12 and 13
 
 
 def require(description: str, *packages: str) -> None:

@@ -1,25 +1,18 @@
-"""Writes runs for other programs.
+"""Writes a run for other programs.
 
-    analysis/export.py RUN... --format FORMAT [-o PATH] [--force] [--all-points]
-    analysis/export.py MODEL --format onnx|huggingface -o PATH [--mechanism NAME] [--plugin FILE]
+    analysis/export.py RUN --format csv|latex [-o PATH] [--force]
+    analysis/export.py MODEL --format huggingface -o FOLDER [--mechanism NAME] [--plugin FILE]
     [--force]
 
 RUN is a run's folder, its store.sqlite or its results.json. Formats:
 
   csv     CSV, a line per ask
-  points  point sets, for moocore and R's eaf; several runs
   latex   LaTeX, a table (booktabs) of the comparison with the baseline: of listed mechanisms, or
           of a re-test
-  tensorboard
-          TensorBoard's folder of event files, a run per training run; several runs
 
 MODEL is a folder that nas-export --format pytorch has written, or a run, whose model of NAME
-(default: best) nas-export writes first. Formats, which need Python's torch:
-
-  onnx    ONNX, a file: a graph from tokens to logits, of any batch and length, compared with the
-          model where there is onnxruntime; needs onnx, and onnxscript from PyTorch 2.5 on
-  huggingface
-          a folder for AutoModelForCausalLM, with trust_remote_code=True, and AutoTokenizer
+(default: best) nas-export writes first. huggingface, which needs Python's torch, is a folder for
+AutoModelForCausalLM, with trust_remote_code=True, and AutoTokenizer.
 """
 
 from __future__ import annotations
@@ -39,29 +32,16 @@ from attnas.errors import unwritable
 from attnas.analysis.files import write_whole, write_whole_folder
 from attnas.analysis.run import Run
 
-FORMATS = ("csv", "points", "tensorboard", "latex", "onnx", "huggingface")
-MODELS = ("onnx", "huggingface")
-SINGLE = ("csv", "latex", *MODELS)  # of one run
+FORMATS = ("csv", "latex", "huggingface")
 
 
-def subject(run: exports.Digest) -> str:
-    """What runs that are written together must have in common."""
-    goals = ", ".join(goal.title for goal in digest.objectives(run))
-    return f"{goals} on {exports.function(run)}"
-
-
-def read(paths: list[str], form: str) -> list[exports.Digest]:
-    """The digests of runs. Raises BadInput."""
-    runs = [digest.read(path) for path in paths]
-    for path, run in zip(paths, runs):
-        if form == "csv" and not run["asks"]:
-            raise BadInput(f"{path}: nothing was asked for, as where mechanisms are listed, and "
-                           "--format csv writes asks alone; tensorboard, latex and nas-export have "
-                           "training runs")
-        if form == "points" and subject(run) != subject(runs[0]):
-            raise BadInput(f"{path} is a search of {subject(run)}, {paths[0]} of "
-                           f"{subject(runs[0])}; runs that are written together must agree")
-    return runs
+def asks(path: str) -> str:
+    """The asks of a run as CSV. Raises BadInput."""
+    run = digest.read(path)
+    if not run["asks"]:
+        raise BadInput(f"{path}: nothing was asked for, as where mechanisms are listed, and "
+                       "--format csv writes asks alone; latex and nas-export have training runs")
+    return exports.asks_csv(run)
 
 
 def write_folder(folder: Path, files: dict[str, bytes]) -> None:
@@ -79,34 +59,19 @@ def write_folder(folder: Path, files: dict[str, bytes]) -> None:
 def export(options: argparse.Namespace) -> None:
     """Does what the command line says. Raises BadInput, OSError."""
     form, output = options.format, options.output
-    if len(options.runs) > 1 and form in SINGLE:
-        raise BadInput(f"--format {form} takes one run, not {len(options.runs)}")
-    if options.all_points and form != "points":
-        raise BadInput(f"--all-points belongs to --format points, not to {form}")
     for name in ("mechanism", "plugin"):
-        if getattr(options, name) and form not in MODELS:
-            raise BadInput(f"--{name} belongs to --format {' and '.join(MODELS)}, not to {form}")
-    if form in ("tensorboard", *MODELS) and output is None:
-        raise BadInput(f"--format {form} is a {'file of bytes' if form == 'onnx' else 'folder'}: "
-                       "give --output PATH")
+        if getattr(options, name) and form != "huggingface":
+            raise BadInput(f"--{name} belongs to --format huggingface, not to {form}")
+    if form == "huggingface" and output is None:
+        raise BadInput("--format huggingface is a folder: give --output PATH")
     if output is not None and output.exists() and not options.force:
         raise BadInput(f"{output} exists already; --force replaces it")
-    if form in MODELS:
-        with model_folder(Path(options.runs[0]), options.mechanism, options.plugin) as folder:
-            if form == "onnx":
-                write_whole(output, model_forms.onnx_file(folder))
-            else:
-                write_folder(output, model_forms.huggingface_files(folder))
+    if form == "huggingface":
+        with model_folder(Path(options.run), options.mechanism, options.plugin) as folder:
+            write_folder(output, model_forms.huggingface_files(folder))
         return
-    if form == "latex":
-        write_text(output, latex.table(Run(Path(options.runs[0]))))
-        return
-    runs = read(options.runs, form)
-    if form == "tensorboard":
-        write_folder(output, exports.tensorboard_files(runs))
-        return
-    write_text(output, exports.asks_csv(runs[0]) if form == "csv" else
-               exports.point_sets(runs, options.all_points))
+    write_text(output, latex.table(Run(Path(options.run))) if form == "latex" else
+               asks(options.run))
 
 
 def write_text(output: Path | None, text: str) -> None:
@@ -150,17 +115,15 @@ def main(arguments: list[str]) -> None:
     """The program; nothing is written where input is bad."""
     parser = argparse.ArgumentParser(prog="export.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="+", metavar="RUN")
+    parser.add_argument("run", metavar="RUN")
     parser.add_argument("--format", required=True, choices=FORMATS)
     parser.add_argument("-o", "--output", type=Path, metavar="PATH",
                         help="instead of standard output; a folder needs it")
     parser.add_argument("--force", action="store_true", help="replace what is at PATH")
-    parser.add_argument("--mechanism", metavar="NAME", help="onnx, huggingface: of a run, as of "
+    parser.add_argument("--mechanism", metavar="NAME", help="huggingface: of a run, as of "
                                                             "nas-export (default: best)")
     parser.add_argument("--plugin", metavar="FILE", action="append", default=[], help="the same, "
                         "of a run with plug-ins")
-    parser.add_argument("--all-points", action="store_true",
-                        help="points: all candidates, not the non-dominated ones alone")
     try:
         export(parser.parse_args(arguments))
     except OSError as error:
