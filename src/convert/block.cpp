@@ -29,8 +29,11 @@ LayerBlock parse_block(const std::string& text) {
     }
     for (std::size_t i = 0; i < given.size(); ++i) {
       const auto number = number_in(trimmed(given[i]));
-      const Value value = number ? static_cast<std::int64_t>(*number) : std::int64_t{-1};
-      if (const auto wrong = settings[i].violation(value); !number || !wrong.empty()) {
+      const bool word = std::holds_alternative<std::string>(settings[i].default_value);
+      const Value value = word     ? Value(std::string(trimmed(given[i])))
+                          : number ? Value(static_cast<std::int64_t>(*number))
+                                   : Value(std::int64_t{-1});
+      if (const auto wrong = settings[i].violation(value); (!number && !word) || !wrong.empty()) {
         throw InputError("block " + text + ": " + settings[i].name + " = " + std::string(given[i]) +
                          ", must be " + settings[i].allowed());
       }
@@ -40,7 +43,7 @@ LayerBlock parse_block(const std::string& text) {
   auto block = entry.make(sizes);
   block.text = key;
   for (std::size_t i = 0; i < settings.size(); ++i) {
-    block.text += (i == 0 ? "{" : ",") + std::to_string(sizes.get<std::int64_t>(settings[i].name));
+    block.text += (i == 0 ? "{" : ",") + to_text(sizes.at(settings[i].name));
   }
   if (!settings.empty()) block.text += "}";
   return block;

@@ -14,21 +14,30 @@
 
 namespace nas {
 
-/// What a layer of attention of a trained model may become without training: other genes, and weights made of the
-/// layer's own. Norms and feed-forward layer stay.
+/// A parameter of a block, and what it may be made from.
+struct BlockParameter {
+  std::string name;                 ///< within the layer, "attention.k_proj.weight"
+  std::vector<std::int64_t> sizes;  ///< (out, in), or (out), ...
+  AttentionShape shape;             ///< of the layer before
+  /// A parameter of the layer before by its name. @throws std::out_of_range where it has none.
+  std::function<torch::Tensor(const std::string& name)> own;
+};
+
+/// What a layer of attention of a trained model may become: other genes, and weights made of the layer's own. Norms and
+/// feed-forward layer stay.
 struct LayerBlock {
   std::string text{};  ///< "window{64,4}"
-  /// The genes of the layer that takes the place of a layer of attention.
+  /// The genes of the layer that takes the place of a layer of attention. @throws InputError where there is none.
   std::function<Mechanism(Mechanism layer)> layer;
-  /// A parameter of the block from the layer's of the same name, (out, in) or (out). @param name  "attention.k_proj.weight".
-  /// @param shape  of the layer before.   @throws InputError where the layer has none of these.
-  std::function<torch::Tensor(std::string_view name, torch::Tensor own,
-                              const AttentionShape& shape)>
-      weight = [](std::string_view, torch::Tensor own, const AttentionShape&) { return own; };
+  /// What a parameter begins with. Undefined: what it is drawn from in a new model, by its name alone.
+  /// @throws InputError where the layer has none of these.
+  std::function<torch::Tensor(const BlockParameter&)> weight = [](const BlockParameter& of) {
+    return of.own(of.name);
+  };
   bool keeps_nothing = false;  ///< whether its cache is empty whatever its genes say
 };
 
-/// Made from its sizes, which are integers, by their names.
+/// Made from its sizes, integers or words, by their names.
 using LayerBlockRegistry = Registry<LayerBlock(const Parameters&)>;
 LayerBlockRegistry& layer_blocks();
 

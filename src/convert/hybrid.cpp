@@ -152,12 +152,22 @@ Weights weights_of(const nn::Transformer& model) {
 
 namespace {
 
-/// A parameter of a layer in which a block is. @param name  within the layer.
+/// A parameter of a layer in which a block is.
 torch::Tensor weight_of(const Conversion& conversion, const Weights& teacher, std::int64_t layer,
-                        const LayerBlock& block, const std::string& name) {
-  const auto& own = teacher.at(prefix_of(layer) + name);
+                        std::size_t block, const nn::Parameter& parameter) {
   const auto& model = conversion.teacher();
-  return block.weight(name, own, attention_shape(model, model.layer(layer)));
+  const auto prefix = prefix_of(layer);
+  const auto made = conversion.blocks()[block].weight(
+      {.name = parameter.name.substr(prefix.size()),
+       .sizes = parameter.tensor.sizes().slice(1).vec(),
+       .shape = attention_shape(model, model.layer(layer)),
+       .own = [&](const std::string& name) { return teacher.at(prefix + name); }});
+  if (made.defined()) return made;
+  auto drawn = parameter;
+  drawn.tensor = at::empty(parameter.tensor.sizes());
+  std::vector<nn::Parameter> one{drawn};
+  nn::initialise(one, {nn::StartSeed{}});
+  return drawn.tensor.squeeze(0);
 }
 
 }  // namespace
@@ -170,18 +180,18 @@ void share(torch::Tensor parameter, const torch::Tensor& weight) {
 
 Weights weights_of(const Conversion& conversion, const Weights& teacher,
                    const Placement& placement) {
-  const nn::Transformer shapes(conversion.architecture(placement), NumericalMode::exact);
+  nn::Transformer shapes(conversion.architecture(placement), NumericalMode::exact);
   Weights weights;
-  for (const auto& [name, tensor] : shapes.parameters()) {
+  for (const auto& parameter : shapes.array().parameters()) {
+    const auto& name = parameter.name;
     const auto parts = split(name, '.');
     if (parts.front() != "layers") {
       weights.emplace(name, teacher.at(name));
       continue;
     }
     const auto layer = static_cast<std::int64_t>(*number_in(parts[1]));
-    const auto& block = conversion.blocks()[placement[static_cast<std::size_t>(layer)]];
-    weights.emplace(
-        name, weight_of(conversion, teacher, layer, block, name.substr(prefix_of(layer).size())));
+    const auto block = placement[static_cast<std::size_t>(layer)];
+    weights.emplace(name, weight_of(conversion, teacher, layer, block, parameter));
   }
   return weights;
 }
@@ -215,10 +225,8 @@ nn::Block& HybridModel::made(std::int64_t layer, std::size_t block) {
     computes =
         std::make_unique<nn::Block>(std::vector<Architecture>{conversion_.architecture(placement)},
                                     scope.child("layers." + std::to_string(layer)), layer);
-    for (const auto& parameter : own) {
-      share(parameter.tensor, weight_of(conversion_, weights_, layer, conversion_.blocks()[block],
-                                        parameter.name.substr(prefix_of(layer).size())));
-    }
+    for (const auto& parameter : own)
+      share(parameter.tensor, weight_of(conversion_, weights_, layer, block, parameter));
   }
   return *computes;
 }

@@ -3,48 +3,17 @@
 #include "convert/assessment.hpp"
 #include "core/error.hpp"
 #include "data/corpus.hpp"
-#include "genotype/architecture_name.hpp"
 #include "genotype/costs.hpp"
-#include "ops/torch_compat.hpp"
+#include "hybrids.hpp"
 #include "prelude.hpp"
 
 namespace nas {
 namespace {
 
-constexpr const char* kLayer = "attn{kv_heads=2,position=rope,bias=none,dropout=0}+swiglu";
-
-Architecture llama() {
-  Architecture frame{.layers = 4,
-                     .width = 32,
-                     .heads = 4,
-                     .context = 48,
-                     .vocabulary = 97,
-                     .feed_forward = 2,
-                     .dropout = 0.0};
-  std::string name = "model{position_embedding=none,norm=rms}";
-  for (int i = 0; i < 4; ++i) name += "/" + std::string(kLayer);
-  return canonical(parse_model(name, frame));
-}
+using testing::drawn_weights, testing::llama, testing::logits, testing::some_tokens;
 
 Conversion conversion(const Texts& blocks = {"full", "window{6,2}", "drop", "local", "gqa{1}"}) {
-  std::vector<LayerBlock> parsed;
-  for (const auto& text : blocks) parsed.push_back(parse_block(text));
-  return {llama(), std::move(parsed)};
-}
-
-Weights drawn_weights(const Architecture& architecture) {
-  const at::NoGradGuard no_grad;
-  nn::Transformer model(architecture, NumericalMode::exact);
-  const auto generator = nn::make_generator(at::kCPU, 7);
-  for (auto& [name, tensor] : model.parameters()) tensor.normal_(0.0, 0.3, generator);
-  return weights_of(model);
-}
-
-torch::Tensor logits(HybridModel& model, const Placement& placement, const torch::Tensor& tokens) {
-  auto stream = model.embedded(tokens);
-  for (std::size_t i = 0; i < placement.size(); ++i)
-    stream = model.behind(static_cast<Integer>(i), placement[i], stream);
-  return model.logits(model.features(stream));
+  return testing::conversion(blocks);
 }
 
 /// By a whole transformer with weights of its own.
@@ -55,10 +24,6 @@ torch::Tensor logits_of_whole(const Conversion& of, const Weights& teacher,
   const auto weights = weights_of(of, teacher, placement);
   for (auto& [name, tensor] : model.parameters()) tensor.copy_(weights.at(name).unsqueeze(0));
   return model.logits(tokens.unsqueeze(0), nn::Pass{}).squeeze(0);
-}
-
-torch::Tensor some_tokens(Integer count, std::uint64_t seed = 1) {
-  return at::randint(97, {count}, nn::make_generator(at::kCPU, seed), at::TensorOptions(at::kLong));
 }
 
 TEST(Hybrid, EachPlacementIsTheTransformerOfItsArchitecture) {
