@@ -126,8 +126,6 @@ class Tables(PageTest):
         file = self.folder / "t.tex"
         self.assertEqual(said(export.main, self.folder, "--format", "latex", "-o", file), (0, "", ""))
         self.assertEqual(file.read_text(encoding="utf-8"), latex.table(self.run_()))
-        self.assertEqual(said(export.main, self.folder, self.folder, "--format", "latex")[2],
-                         "export.py: --format latex takes one run, not 2\n")
 
     @unittest.skipIf(importlib.util.find_spec("pandas") is None, "no pandas")
     def test_a_frame_has_the_same_rows(self):

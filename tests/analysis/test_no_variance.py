@@ -8,7 +8,7 @@ import unittest
 import numpy as np
 
 from attnas.analysis.commands import components
-from attnas.analysis import differences, factorial, noise, statistics, tables
+from attnas.analysis import factorial, noise, statistics, tables
 from attnas.analysis.digest import limits
 from attnas.analysis.schema import schema
 from fake_tables import cell, functions, write_table
@@ -84,11 +84,6 @@ class Statistics(unittest.TestCase):
     def test_what_cannot_be_tested_is_no_part_of_a_family(self):
         np.testing.assert_array_equal(statistics.holm([0.01, np.nan, 0.02]), [0.02, np.nan, 0.02])
         np.testing.assert_array_equal(statistics.holm([np.nan]), [np.nan])
-
-    def test_a_share_of_no_variance_is_unknown(self):
-        for between in (0.0, 2.0):
-            found = differences.Noise(between, 0.0, 8, 2)
-            self.assertTrue(np.isnan([found.ratio, found.reliability]).all())
 
     def test_bounds_are_what_can_be(self):
         for name, (least, most) in {"accuracy": (0.0, 1.0), "test_accuracy": (0.0, 1.0), "perplexity": (1.0, np.inf)}.items():

@@ -23,7 +23,7 @@ from attnas.analysis.differences import from_baseline
 from attnas.analysis.digest import BadInput
 from attnas.analysis.effects import effects
 from attnas.analysis.run import Run
-from attnas.analysis.sections import components, controls, front, health, progress
+from attnas.analysis.sections import controls, front, progress
 from attnas.analysis.words import number
 
 SCRIPT = ROOT / "analysis" / "report.py"
@@ -41,7 +41,6 @@ class Verdicts(PageTest):
                       "after Holm over 12 options; 14 and 8 mechanisms", words)
         self.assertIn("seeds of a mechanismup to 1evaluations", words)
         self.assertIn("re-test the best on held-out seeds (retest in the configuration).", words)
-        self.assertIn("Unknown: one seed each", words)
 
     def test_few_mechanisms_say_nothing_of_options(self):
         self.fixture(objectives=1, replicates=1, asked=12)
@@ -154,11 +153,6 @@ class Verdicts(PageTest):
         self.assertIn("1 training stopped early", words)
 
     def test_what_was_stopped_early_is_compared_with_nothing(self):
-        def checks(run):
-            """Those that trainings do not change by their number alone."""
-            items = re.findall("<li>.*?</li>", str(health.section(run).body), re.DOTALL)
-            return [item for item in items if not re.search("Failures|Repeated", item)]
-
         for objectives in (1, 2):
             self.folder = self.folder.with_name(f"run{objectives}")
             fixture = self.fixture(objectives=objectives, replicates=1)
@@ -174,14 +168,7 @@ class Verdicts(PageTest):
             self.assertEqual([c.name for c in run.comparable], [c.name for c in before.ranking])
             self.assertGreater(len(effects(run, 0)), 0)
             self.assertEqual(effects(run, 0), effects(before, 0))
-            self.assertEqual(checks(run), checks(before))
-            self.assertEqual(str(components.section(run).body),
-                             str(components.section(before).body))
-            words = self.words()
-            median = re.search("the median perplexity is [0-9.]+; .*? baseline's",
-                               words_of(report(before))).group()
-            self.assertIn("12 of them stopped early and in the table alone: " + median, words)
-            self.assertIn(f"The best of {len(before.ranking)} mechanisms also looks better", words)
+            self.assertIn(f"The best of {len(before.ranking)} mechanisms also looks better", self.words())
 
     def test_survivors_of_stopped_replicates_are_not_compared(self):
         fixture = self.fixture(objectives=1, replicates=3)
@@ -382,8 +369,8 @@ class Pages(PageTest):
             return re.findall(r'<section id="(\w+)"', report(Run(self.folder)))
 
         fixture = self.fixture()
-        without = ["verdict", "front", "progress", "curves", "replicates", "components", "failures",
-                   "distribution", "time", "health", "reproducibility"]
+        without = ["verdict", "front", "progress", "curves", "replicates", "failures", "mechanisms", "time",
+                   "reproducibility"]
         self.assertEqual(keys(), without)
         fixture.retest()
         self.assertEqual(keys(), ["verdict", "retest", *without[1:]], "what fresh seeds say comes first")

@@ -12,11 +12,11 @@ from page_fixture import BASELINE, PageTest, RunFixture, words_of
 
 from attnas.analysis import latex
 from attnas.analysis.commands.report import report
-from attnas.analysis.differences import from_baseline, noise
+from attnas.analysis.differences import from_baseline
 from attnas.analysis.effects import effects
 from attnas.analysis.genes import genes
 from attnas.analysis.run import Run
-from attnas.analysis.sections import components, retest
+from attnas.analysis.sections import retest
 from attnas.analysis.words import number, signed
 
 
@@ -74,12 +74,9 @@ class LongNames(PageTest):
         run = Run(self.folder)
         gene = {gene.name: gene for gene in genes(run)}["slot0.window"]
         self.assertEqual(gene.options, ("4", "8"))
-        groups = components.by_option(run, gene)
-        self.assertEqual(list(groups), ["4", "8"])
         gating = next(own for own in genes(run) if own.name == "gating")
-        self.assertEqual({gating.raw(candidate.label) for group in groups.values() for candidate in group},
+        self.assertEqual({gating.raw(each.label) for each in run.comparable if gene.option(each.label) is not None},
                          {"input_gate", "output_gate"})
-        self.assertIn("slot0.window is not applicable to mechanisms", words_of(report(run)))
 
     def test_pages_name_what_differs_and_hold_the_whole_name(self):
         run = Run(self.folder)
@@ -271,7 +268,6 @@ class AddedObjectives(PageTest):
         fixture.write()
         run = Run(self.folder)
         self.assertEqual(run.noisy, 1)
-        self.assertRegex(words_of(report(run)), r"standard deviations \S+ and \S+ perplexity;")
 
 
 class Measured(PageTest):
@@ -282,22 +278,14 @@ class Measured(PageTest):
         with mock.patch.object(page_fixture, "OBJECTIVES", [measured, page_fixture.OBJECTIVES[0]]):
             return self.fixture(objectives=objectives)
 
-    def test_the_noise_that_counts_is_that_of_what_is_trained(self):
-        self.measured(2)
-        run = Run(self.folder)
-        self.assertEqual(run.noisy, 1)
-        words = words_of(report(run))
-        self.assertRegex(words, r"standard deviations \S+ and \S+ perplexity;")
-        self.assertNotIn("\u221e", words)
-
     def test_alone_it_has_no_p(self):
         made = self.measured(1)
         why = ("Of each mechanism there is one measurement of attention_flops, which its replicates share: how far two measurements "
                "would lie apart is not known, and no p can be given.")
         run = Run(self.folder)
-        self.assertEqual((from_baseline(run, 0), noise(run, 0)), ([], None))
+        self.assertEqual(from_baseline(run, 0), [])
         words = words_of(report(run))
-        self.assertEqual(words.count(why), 3, "of the verdict, the replicates and the health")
+        self.assertEqual(words.count(why), 2, "of the verdict and the replicates")
         for wrong in ("significant", "\u221e", "seed each", "Their differences"):
             self.assertNotIn(wrong, words)
         for evaluation in made.evaluations.values():  # as of a problem that trains nothing

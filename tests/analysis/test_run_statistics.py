@@ -9,7 +9,7 @@ from attnas import frames
 from page_fixture import BASELINE, PageTest
 from scipy import stats
 
-from attnas.analysis.differences import difference, from_baseline, noise
+from attnas.analysis.differences import difference, from_baseline
 from attnas.analysis.effects import effects
 from attnas.analysis.genes import genes
 from attnas.analysis.run import Run
@@ -122,14 +122,6 @@ class Statistics(PageTest):
         self.fixture(objectives=1, replicates=1)
         run = Run(self.folder)
         self.assertEqual(from_baseline(run, 0), [])
-        self.assertIsNone(noise(run, 0))
-
-    def test_noise_is_what_seeds_do_not_share(self):
-        self.fixture(objectives=1, replicates=6, asked=60, noise=2.0, failures=False)
-        found = noise(Run(self.folder), 0)
-        self.assertAlmostEqual(found.within, 4.0, delta=0.8)  # not 4 + the shared 9
-        self.assertGreater(found.between, 20)
-        self.assertLess(found.reliability, 1)
 
 
 class Frames(PageTest):

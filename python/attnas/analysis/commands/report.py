@@ -24,13 +24,13 @@ from attnas.errors import unwritable
 from attnas.analysis.files import write_whole
 from attnas.analysis.page import page
 from attnas.analysis.run import Run
-from attnas.analysis.sections import (components, controls, curves, distribution, effort, failures,
-                                      front, health, progress, replicates, reproducibility,
-                                      retest, rungs, verdict)
+from attnas.analysis.sections import (controls, curves, effort, failures, front, mechanisms,
+                                      progress, replicates, reproducibility, retest, rungs,
+                                      verdict)
 from attnas.analysis.words import counted, listed
 
-SECTIONS = (verdict, retest, controls, front, progress, rungs, curves, replicates, components,
-            failures, distribution, effort, health, reproducibility)
+SECTIONS = (verdict, retest, controls, front, progress, rungs, curves, replicates, failures,
+            mechanisms, effort, reproducibility)
 
 CONVERTER = "rsvg-convert"
 

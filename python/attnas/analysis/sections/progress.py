@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from attnas.analysis.belief import hypervolumes, incumbents
-from attnas.analysis.html import join
+from attnas.analysis.html import Html, join
 from attnas.analysis.indicators import hypervolume
-from attnas.analysis.page import Section, note
+from attnas.analysis.page import Section, note, paragraph
 from attnas.analysis.run import Ask, Run
 from attnas.analysis.svg import Axis, Figure, Frame, Picture, thinned, tip, value_axis
 from attnas.analysis.words import counted, duration, number
@@ -19,7 +19,8 @@ def section(run: Run) -> Section | None:
         return None
     best = _best(run)
     return Section("progress", "Search progress", join(
-        *(each.html() for each in _pictures(run, best).values()), _ended(run, best)))
+        *(each.html() for each in _pictures(run, best).values()), _unseen(run),
+        _ended(run, best)))
 
 
 def pictures(run: Run) -> dict[str, Figure]:
@@ -62,6 +63,17 @@ def _best(run: Run) -> list[tuple[Ask, float]]:
     asked = np.array([numbers.setdefault(ask.candidate, len(numbers)) for ask in run.asks])
     leaders = incumbents(asked, np.array(values))
     return [(ask, values[leader]) for ask, leader in zip(run.asks, leaders.tolist()) if leader >= 0]
+
+
+def _unseen(run: Run) -> Html | None:
+    """The objectives of whose values the hypervolume sees none."""
+    points = [run.scaled(candidate.fitness) for candidate in run.comparable] if run.several else []
+    beyond = [own for i, own in enumerate(run.objectives)
+              if points and min(point[i] for point in points) > 1]
+    return join(*(paragraph(
+        f"Every value of {own.name} is worse than its range, {number(own.best)} to "
+        f"{number(own.worst)}, so that the hypervolume stays near 0 whatever is found: give the "
+        "objective a wider one.") for own in beyond))
 
 
 def _ended(run: Run, found: list[tuple[Ask, float]]) -> object:
