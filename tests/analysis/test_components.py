@@ -555,14 +555,12 @@ class Program(FolderTest):
                          [("slot0.pattern", "full")], "the baseline has no window")
         self.assertAlmostEqual(best.ablations[0].difference.point, 3.0)
         self.assertEqual([step.gene for step in study.path], ["slot0.pattern"])
-        self.assertEqual(self.run_program(file, "--run", file), (0, ""))
+        self.assertEqual(self.run_program(file), (0, ""))
         text = self.written()
         self.assertIn("slot0.temperature and slot0.window are not applicable to mechanisms in which "
                       "other options leave no effect to choose", text)
         self.assertIn("Best mean: differs2 with", text)
         self.assertIn("named by what differs from the baseline softmaxfixed/full.", text)
-        picture = self.written("lineage.svg")
-        self.assertIn("differs2", picture)
 
     def test_functions_of_genes_that_are_not_applicable(self):
         file = self.layers_in_turn(without="relu_norm/full")
@@ -571,22 +569,6 @@ class Program(FolderTest):
         self.assertIn("Of 9 functions that these options make, 1 have not been recorded", text)
         self.assertIn("slot0.temperature and slot0.window are not applicable", text)
         self.assertIn("relu_norm|*|full|*", self.written("components.html"))
-
-    def test_lineage(self):
-        asks = [(0, "dot|softmax|none|fixed|bias|0", 20.0),
-                (0, "cosine|softmax|none|learned|bias|0", 30.0),
-                (0, "cosine|softmax|none|fixed|bias|0", 25.0),
-                (1, "dot|softmax|output_gate|fixed|bias|0", 18.0),
-                (1, "cosine|softmax|none|fixed|no_bias|0", 24.0),
-                (2, "dot|softmax|output_gate|fixed|no_bias|0", 17.0)]
-        write_run(self.folder / "run.json", self.cells(), asks)
-        path = self.table(self.cells())
-        self.assertEqual(self.run_program(path, "--run", self.folder / "run.json"), (0, ""))
-        picture = self.written("lineage.svg")
-        self.assertIn("1. generation 0, 20.0: dot|softmax|none|fixed|bias|0", picture)
-        self.assertIn("2. generation 1, 18.0: gating none -&gt; output_gate", picture)
-        self.assertIn("3. generation 2, 17.0: bias bias -&gt; no_bias", picture)
-        self.assertIn("an inferred lineage", self.written())
 
     def noisy(self, effect, scale=1.0):
         """Seeds that do more to all mechanisms than these differ, whose means differ by less than chance lets them but for one effect."""
@@ -616,15 +598,6 @@ class Program(FolderTest):
         self.assertIn("how much of its variance is the mechanism's is not known", text)
         self.assertNotRegex(text, r"never|nan %|\d{30}")
 
-    def test_a_run_by_rungs_of_which_nothing_ended_is_refused(self):
-        file = self.folder / "run.json"
-        write_run(file, self.cells())
-        own = said_by(file)
-        path = self.table(self.cells())
-        self.assertIn("a run that has asked for nothing yet", self.run_program(path, "--run", file)[1])
-        file.write_text(text_of({**own, "rung_asks": [{"number": 0}]}), encoding="utf-8")
-        self.assertIn("a run of which no candidate was trained to the end yet", self.run_program(path, "--run", file)[1])
-
     def test_refusals(self):
         path = self.table(self.cells())
         for arguments, words in (
@@ -633,7 +606,6 @@ class Program(FolderTest):
                 ([path, "--objective", "accuracy", "--split", "test"],
                  "no accuracy on the test split"),
                 ([path, "--baseline", "x"], "--baseline x: not among the 8 mechanisms"),
-                ([path, "--run", self.folder / "no"], "no such run; give a run's folder"),
                 ([self.folder / "no"], "no such file; give a table")):
             code, error = self.run_program(*arguments)
             self.assertEqual(code, 2, arguments)

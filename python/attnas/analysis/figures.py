@@ -11,7 +11,7 @@ import dataclasses
 import numpy as np
 
 from attnas.analysis.digest import Objective
-from attnas.analysis.svg import HALF, Axis, Figure, Frame, Picture, linear, stepped, wrapped
+from attnas.analysis.svg import HALF, Axis, Figure, Frame, Picture, linear, stepped
 from attnas.analysis.words import digits, shortened
 
 NUM_COLOURS = 5
@@ -540,47 +540,3 @@ def _draw_cell(picture: Picture, x: float, y: float, wide: float, high: float, c
     if with_interval:
         picture.text(x + wide / 2, y + high * 0.82, cell.interval, "tiny label", "middle",
                      pointer_events="none")
-
-
-@dataclasses.dataclass(frozen=True)
-class Ancestor:
-    """A mechanism in a winner's line, with what it changed in its parent."""
-
-    ask: int
-    generation: int
-    value: float  # in the objective's own sense
-    words: str
-
-
-def lineage(title: str, below: str, asks: np.ndarray, values: np.ndarray, y_title: str,
-            line: list[Ancestor]) -> Figure:
-    """All asks of a run as dots; a winner's line through them, numbered, and in words below.
-
-    @param asks, values  (n,) number of an ask, and what it measured; not finite: left out. The
-        outer 5 % at either side may lie on the frame.
-    """
-    there = np.isfinite(values)
-    usual = np.quantile(values[there], [0.05, 0.95])
-
-    def draw(width: float) -> Picture:
-        frame = Frame(58, 30, width - 18, 230)
-        below_it = [words for i, each in enumerate(line) for words in wrapped(
-            f"{i + 1}. generation {each.generation}, {digits(each.value)}: {each.words}",
-            int(width / 6.4))]
-        picture = Picture(width, frame.bottom + 60 + 18 * len(below_it), title)
-        y = linear(np.concatenate([usual, [each.value for each in line]]))
-        x = linear(asks, [float(asks[0])])
-        picture.left_axis(frame, y, y_title)
-        picture.bottom_axis(frame, x, "ask", grid=True)
-        for ask, value in zip(asks[there], values[there]):
-            picture.dot(x(float(ask)), y(float(value)), 2.2, "fill other")
-        points = [(x(each.ask), y(each.value)) for each in line]
-        picture.path(points, "stroke c0", style="stroke-width: 1.8")
-        for i, (each, (across, up)) in enumerate(zip(line, points)):
-            picture.dot(across, up, 4, "fill c0", f"ask {each.ask}: {digits(each.value)}")
-            picture.text(across, up - 8, i + 1, "fill c0 label tiny", "middle")
-        for i, words in enumerate(below_it):
-            picture.text(4, frame.bottom + 60 + 18 * i, words, "small")
-        return picture
-
-    return Figure(draw, below, title, HALF)

@@ -1,11 +1,11 @@
 """Says which components of attention mechanisms matter: a page, a text, a table, pictures.
 
     analysis/components.py TABLE|STORE... [-o FOLDER] [--objective NAME] [--split test|valid]
-                           [--baseline MECHANISM] [--run RUN]
+                           [--baseline MECHANISM]
 
 TABLE is a packed table of trainings; STOREs are runs (folders, their store.sqlite or results.json),
 whose trainings are put together. FOLDER receives components.html, components.md, components.csv and
-the pictures as .svg. RUN is a run whose winner's line of descent is shown.
+the pictures as .svg.
 """
 
 import argparse
@@ -14,9 +14,8 @@ import shlex
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 
-from attnas.analysis import digest, figures, noise, tables
+from attnas.analysis import figures, noise, tables
 from attnas.analysis.ablations import ALPHA, MOST_LISTED, UNEVEN, Study
 from attnas.analysis.arguments import program
 from attnas.analysis.factorial import Term
@@ -25,7 +24,6 @@ from attnas.analysis.objectives import Objective, objective
 from attnas.analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
 from attnas.analysis.schema import place
 from attnas.analysis.svg import Figure
-from attnas.analysis.tables import TableError
 from attnas.analysis.words import digits, joined, p_column
 
 
@@ -479,79 +477,6 @@ def early(study: Study) -> Chapter:
     return Chapter("early", "How early mechanisms can be judged", parts)
 
 
-def descent(path: str, study: Study) -> Chapter:
-    """A winner's inferred line through a run's generations."""
-    own = digest.read(path)
-    asks, batches, names, genotypes, values, parents, goal = _asks(path, own)
-    at = int(np.argmin(values))
-    line = [at]
-    while batches[at] > 0:
-        at = _parent(at, batches, genotypes.to_numpy(), values, parents)
-        line.append(at)
-    line.reverse()
-    ancestors = []
-    for i, ask in enumerate(line):
-        if i == 0:
-            words = _people_say(own, names[ask])
-        else:
-            before, now = (genotypes.iloc[each] for each in (line[i - 1], ask))
-            words = ", ".join(f"{gene} {before[gene]} -> {now[gene]}" for gene in genotypes.columns
-                              if before[gene] != now[gene]) or "the same again"
-        ancestors.append(figures.Ancestor(
-            int(asks[ask]), int(batches[ask]), goal.natural(values[ask]), words))
-    shown = goal.natural(values)
-    picture = figures.lineage(
-        "Inferred line of the winner", f"Dots: all asks. The line: from the best ask back to its "
-        f"nearest genotype among the {parents} best of earlier generations, and so on.", asks,
-        shown, goal.name, ancestors)
-    text = (f"{path}: an inferred lineage. A store does not say who was whose parent; the parent "
-            f"shown is the genotype of smallest Hamming distance among the {parents} best that "
-            "were known before its generation, the better of equals. Genes without effect are "
-            "inherited and count, too. The winner is the best that the run itself saw, noise and "
-            "luck included.")
-    known = {name: i for i, name in enumerate(study.names)}
-    last = names[line[-1]]
-    if last in known and study.goal.name == goal.name:
-        mean = study.goal.natural(study.estimate.mean[known[last]])
-        text += (f" It saw {digits(shown[line[-1]])}; the mean over all replicates here is "
-                 f"{study.goal.title} {digits(mean)}.")
-    return Chapter("lineage", "Where a winner came from", [
-        Pictures({"lineage.svg": picture}), Paragraph(text)])
-
-
-def _people_say(own: dict, candidate: str) -> str:
-    """A candidate's name for people: of names of many genes what differs from the baseline."""
-    brief = (own["models"] or {}).get("differences", {}).get(candidate)
-    return brief or own["labels"].get(candidate, candidate)
-
-
-def _parent(at: int, batches, genes, values, parents: int) -> int:
-    before = np.flatnonzero(batches < batches[at])
-    best = before[np.argsort(values[before], kind="stable")]
-    _, first = np.unique(genes[best].astype(str), axis=0, return_index=True)
-    best = best[np.sort(first)[:parents]]
-    distances = (genes[best] != genes[at]).sum(axis=1)
-    return int(best[np.argmin(distances)])
-
-
-def _asks(path: str, own: dict) -> tuple:
-    """Asks of a run by its first objective, in minimisation form; how many may be parents."""
-    asks, goal = own["asks"], digest.objectives(own)[0]
-    if not asks:
-        raise TableError(f"--run {path}: a run " +
-                         ("of which no candidate was trained to the end yet" if own.
-                          get("rung_asks") else "that has asked for nothing yet"))
-    genes = [gene["name"] for gene in own["genes"]]
-    if not genes:
-        raise TableError(f"--run {path}: its genotypes have no common number of genes")
-    genotypes = pd.DataFrame([ask["genotype"].split("|") for ask in asks], columns=genes)
-    values = [ask["fitness"][0] for ask in asks]
-    values = np.array([np.inf if value is None else value for value in values], dtype=float)
-    parents = max(int(own["config"].get("algorithm", {}).get("population", 12)) // 2, 1)
-    return (np.array([ask["number"] for ask in asks]), np.array([ask["batch"] for ask in asks]),
-            [ask["candidate"] for ask in asks], genotypes, values, parents, goal)
-
-
 def making(study: Study, command: str) -> Chapter:
     """What all this was made from, and how to make it again."""
     table = study.table
@@ -633,13 +558,11 @@ def main(arguments: list[str]) -> None:
                         help="whose values; the test split's where they are recorded, if left out")
     parser.add_argument("--baseline", metavar="MECHANISM",
                         help="what components are replaced by; the vanilla transformer if left out")
-    parser.add_argument("--run", metavar="RUN", help="a run whose winner's descent is shown")
     options = parser.parse_args(arguments)
     table = tables.load(options.tables)
     study = Study(table, objective(table, options.objective, options.split), options.baseline)
-    line = [descent(options.run, study)] if options.run else []
     page = Report(f"Components: {table.facts.get('name') or table.path}", [
-        verdict(study), importance(study), winners(study), *line, noise_section(study),
+        verdict(study), importance(study), winners(study), noise_section(study),
         early(study), making(study, f"analysis/components.py {shlex.join(arguments)}")])
     print(page.write(pathlib.Path(options.output), "components",
                      {"components.csv": summary(study)}))
