@@ -5,6 +5,7 @@
 
 #include "convert/hybrid.hpp"
 #include "genotype/architecture_name.hpp"
+#include "ops/memory.hpp"
 
 namespace nas {
 namespace {
@@ -30,6 +31,7 @@ const Conversion& conversion() {
 
 const Weights& weights() {
   static const auto kWeights = [] {
+    nn::install_cpu_allocator();
     const at::NoGradGuard no_grad;
     nn::Transformer model(conversion().teacher(), NumericalMode::exact);
     model.initialise(1, 0);
@@ -38,10 +40,11 @@ const Weights& weights() {
   return kWeights;
 }
 
-/// @param state  tokens, the block of all layers, whether logits are made.
+/// @param state  tokens, the block of all layers, whether logits are made, whether in mode `fast`.
 void forward(benchmark::State& state) {
   at::set_num_threads(1);
-  HybridModel model(conversion(), weights(), NumericalMode::exact);
+  HybridModel model(conversion(), weights(),
+                    state.range(3) != 0 ? NumericalMode::fast : NumericalMode::exact);
   const auto tokens = at::arange(state.range(0), at::TensorOptions(at::kLong));
   for (auto _ : state) {
     auto stream = model.embedded(tokens);
@@ -57,11 +60,13 @@ void forward(benchmark::State& state) {
                          benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(forward)
-    ->Args({16, 0, 1})
-    ->Args({512, 0, 1})
-    ->Args({512, 1, 1})
-    ->Args({2048, 0, 0})
-    ->Args({2048, 0, 1})
+    ->Args({16, 0, 1, 0})
+    ->Args({512, 0, 1, 0})
+    ->Args({512, 1, 1, 0})
+    ->Args({2048, 0, 0, 0})
+    ->Args({2048, 0, 1, 0})
+    ->Args({512, 0, 1, 1})
+    ->Args({2048, 0, 1, 1})
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -27,30 +27,67 @@ constexpr std::int64_t panels(std::int64_t n) {
   return (n + kPanel<Real> - 1) / kPanel<Real>;
 }
 
+/// Writes B (depth, width) with columns for rows: from[p + j * column] to panel[p * kPanel + j].
+template <class Real>
+void transpose(std::int64_t depth, std::int64_t width, const Real* HWY_RESTRICT from,
+               std::int64_t column, Real* HWY_RESTRICT panel) {
+  std::int64_t j = 0;
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  if constexpr (sizeof(Real) == sizeof(float)) {
+    const hn::FixedTag<Real, 4> d;  // four by four
+    for (; j + 4 <= width; j += 4) {
+      const Real* HWY_RESTRICT of = from + j * column;
+      Real* HWY_RESTRICT to = panel + j;
+      std::int64_t p = 0;
+      for (; p + 4 <= depth; p += 4) {
+        const auto a = hn::LoadU(d, of + p), b = hn::LoadU(d, of + column + p);
+        const auto e = hn::LoadU(d, of + 2 * column + p), f = hn::LoadU(d, of + 3 * column + p);
+        const auto ab = hn::InterleaveLower(d, a, b), ef = hn::InterleaveLower(d, e, f);
+        const auto upper_ab = hn::InterleaveUpper(d, a, b), upper_ef = hn::InterleaveUpper(d, e, f);
+        hn::StoreU(hn::ConcatLowerLower(d, ef, ab), d, to + p * kPanel<Real>);
+        hn::StoreU(hn::ConcatUpperUpper(d, ef, ab), d, to + (p + 1) * kPanel<Real>);
+        hn::StoreU(hn::ConcatLowerLower(d, upper_ef, upper_ab), d, to + (p + 2) * kPanel<Real>);
+        hn::StoreU(hn::ConcatUpperUpper(d, upper_ef, upper_ab), d, to + (p + 3) * kPanel<Real>);
+      }
+      for (; p < depth; ++p) {
+        for (std::int64_t i = 0; i < 4; ++i) to[p * kPanel<Real> + i] = of[p + i * column];
+      }
+    }
+  }
+#endif
+  for (; j < width; ++j) {
+    for (std::int64_t p = 0; p < depth; ++p) panel[p * kPanel<Real> + j] = from[p + j * column];
+  }
+}
+
 template <class Real>
 void pack_all(MatrixView<Real> b, std::int64_t k, std::int64_t n, Real* HWY_RESTRICT packed) {
-  for (std::int64_t begin = 0; begin < k; begin += kDepth) {
-    const std::int64_t depth = std::min(kDepth, k - begin);
-    for (std::int64_t first = 0; first < n; first += kPanel<Real>) {
-      const std::int64_t width = std::min(kPanel<Real>, n - first);
+  const std::int64_t columns = panels<Real>(n) * kPanel<Real>;
+  // A panel's rows of a transposed factor follow each other in memory.
+  for (std::int64_t first = 0; first < n; first += kPanel<Real>) {
+    const std::int64_t width = std::min(kPanel<Real>, n - first);
+    for (std::int64_t begin = 0; begin < k; begin += kDepth) {
+      const std::int64_t depth = std::min(kDepth, k - begin);
+      Real* HWY_RESTRICT panel = packed + begin * columns + first * depth;
       const Real* from = b.data + begin * b.row + first * b.column;
       if (b.column == 1) {
         for (std::int64_t p = 0; p < depth; ++p) {
-          std::copy_n(from + p * b.row, width, packed + p * kPanel<Real>);
+          std::copy_n(from + p * b.row, width, panel + p * kPanel<Real>);
         }
+      } else if (b.row == 1) {
+        transpose(depth, width, from, b.column, panel);
       } else {
         for (std::int64_t j = 0; j < width; ++j) {
           for (std::int64_t p = 0; p < depth; ++p) {
-            packed[p * kPanel<Real> + j] = from[p * b.row + j * b.column];
+            panel[p * kPanel<Real> + j] = from[p * b.row + j * b.column];
           }
         }
       }
       if (width < kPanel<Real>) {
         for (std::int64_t p = 0; p < depth; ++p) {
-          std::fill_n(packed + p * kPanel<Real> + width, kPanel<Real> - width, Real{0});
+          std::fill_n(panel + p * kPanel<Real> + width, kPanel<Real> - width, Real{0});
         }
       }
-      packed += depth * kPanel<Real>;
     }
   }
 }
@@ -81,16 +118,20 @@ void multiply_panel(std::int64_t m, std::int64_t width, std::int64_t depth, Matr
 template <class Real>
 void multiply_all(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<Real> a,
                   const Real* packed, Initial<Real> initial, Real* c, std::int64_t c_row) {
-  for (std::int64_t top = 0; top < m; top += kRowBlock) {
-    const std::int64_t rows = std::min(kRowBlock, m - top);
-    for (std::int64_t begin = 0; begin < k; begin += kDepth) {
-      const std::int64_t depth = std::min(kDepth, k - begin);
-      const Real* block = packed + begin * panels<Real>(n) * kPanel<Real>;
-      for (std::int64_t first = 0; first < n; first += kPanel<Real>) {
-        const std::int64_t width = std::min(kPanel<Real>, n - first);
-        Real* out = c + top * c_row + first;
-        multiply_panel(rows, width, depth, a.at(top, begin), block + first * depth,
-                       begin == 0 ? initial.at(top, first) : Initial<Real>{out, c_row}, out, c_row);
+  const std::int64_t step = a.column == 1 ? kColumnBlock : n;
+  for (std::int64_t left = 0; left < n; left += step) {
+    for (std::int64_t top = 0; top < m; top += kRowBlock) {
+      const std::int64_t rows = std::min(kRowBlock, m - top);
+      for (std::int64_t begin = 0; begin < k; begin += kDepth) {
+        const std::int64_t depth = std::min(kDepth, k - begin);
+        const Real* block = packed + begin * panels<Real>(n) * kPanel<Real>;
+        for (std::int64_t first = left; first < std::min(n, left + step); first += kPanel<Real>) {
+          const std::int64_t width = std::min(kPanel<Real>, n - first);
+          Real* out = c + top * c_row + first;
+          multiply_panel(rows, width, depth, a.at(top, begin), block + first * depth,
+                         begin == 0 ? initial.at(top, first) : Initial<Real>{out, c_row}, out,
+                         c_row);
+        }
       }
     }
   }

@@ -37,9 +37,15 @@ void multiply_on_threads(std::int64_t m, std::int64_t n, std::int64_t k,
     for (std::int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_row, n, Real{0});
     return;
   }
-  const Scratch<Real> packed(kernels::packed_size(k, n));
-  kernels::pack(b, k, n, packed.data());
-  multiply_on_threads<Real>(m, n, k, a, packed.data(), initial, c, c_row);
+  // A transposed factor is read as seldom as possible.
+  const std::int64_t step = a.column == 1 ? std::min(n, kernels::kColumnBlock) : n;
+  const Scratch<Real> packed(kernels::packed_size(k, step));
+  for (std::int64_t first = 0; first < n; first += step) {
+    const std::int64_t columns = std::min(step, n - first);
+    kernels::pack(b.at(0, first), k, columns, packed.data());
+    multiply_on_threads<Real>(m, columns, k, a, packed.data(), initial.at(0, first), c + first,
+                              c_row);
+  }
 }
 
 /// y (rows, out) = x (rows, in) W' + b of one model, x and y contiguous, on LibTorch's threads.
