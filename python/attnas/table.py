@@ -6,10 +6,7 @@ learning curves.
     table.query("dot|softmax|none|fixed|bias|0", seed=0, step=400).perplexity
 
 It stands on Python's own library alone (3.9 or later), so that this file, copied beside a table, is
-all that reading takes. As a program:
-
-    python3 -m attnas.table info FILE                           what is in a table
-    python3 -m attnas.table query FILE MECHANISM SEED [STEP]    a record as JSON
+all that reading takes.
 
 docs/files.md describes the file, attnas.publication publishes it.
 """
@@ -29,7 +26,6 @@ import pathlib
 import re
 import sqlite3
 import struct
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -409,54 +405,3 @@ def _ranges(numbers) -> str:
         else:
             parts.append([number])
     return ", ".join(" to ".join(map(str, part)) for part in parts)
-
-
-def _info(table: Table) -> str:
-    """What is in a table, in lines."""
-    facts, about = table.facts, table.publication
-    counts: dict[str, int] = {}
-    for end in table:
-        counts[end.status] = counts.get(end.status, 0) + 1
-    lines = {
-        "table": f"{table.name}: {len(table.mechanisms)} mechanisms, {len(table)} training runs (" +
-                 ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) + ")",
-        "version": about.get("version"), "licence": about.get("licence"),
-        "corpus": facts.get("corpus_description",
-                            facts.get("corpus")), "its terms": about.get("corpus_licence"),
-        "unknown": ", ".join(f"{100 * share:.2f} % of {split}" for split, share in facts.get(
-            "unknown_shares", {}).items()),
-        "steps": ", ".join(map(str, table.steps)), "SHA-256": table.sha256
-    }
-    lines = [f"{key:10} {value}" for key, value in lines.items() if value]
-    return "\n".join([*lines, *(f"{'limit':10} {limit}" for limit in about.get("limits", []))])
-
-
-def _printable(text: str) -> str:
-    """As a terminal can show it without obeying it."""
-    return re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", "\ufffd", text)
-
-
-def main(words: list[str]) -> int:
-    """The program. @return  its exit code."""
-    usage = (__doc__ or "").strip()
-    if not words or words[0] in ("-h", "--help"):
-        print(usage)
-        return 0 if words else 2
-    try:
-        command, *rest = words
-        if command == "info" and len(rest) == 1:
-            print(_printable(_info(Table(rest[0]))))
-        elif command == "query" and len(rest) in (3, 4):
-            numbers = [int(word) if word.isdecimal() else word for word in rest[2:]]
-            print(json.dumps(dataclasses.asdict(Table(rest[0]).query(rest[1], *numbers)), indent=1))
-        else:
-            raise InputError(f"{' '.join(words)}: must be one of: info FILE, query FILE MECHANISM "
-                             f"SEED [STEP]")
-    except InputError as error:
-        print(_printable(f"attnas.table: {error}"), file=sys.stderr)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""What is computed of one run: differences of its mechanisms, effects of options; and numbers in words."""
+"""What is computed of one run: differences of its mechanisms; and numbers in words."""
 
 import math
 import unittest
@@ -10,28 +10,13 @@ from page_fixture import BASELINE, PageTest
 from scipy import stats
 
 from attnas.analysis.differences import difference, from_baseline
-from attnas.analysis.effects import effects
 from attnas.analysis.genes import genes
 from attnas.analysis.run import Run
 from attnas.analysis.words import count, digits, duration, number, percent
 
 
-class Effects(PageTest):
-    def test_are_found_with_the_coverage_of_their_intervals(self):
-        """The fixture's gating highway lowers perplexity by 12 and softmax by 4."""
-        self.fixture(objectives=1, replicates=1, asked=120, noise=4.0)
-        found = {(each.gene, each.option): each for each in effects(Run(self.folder), 0)}
-        highway, bias = found["gating", "highway"], found["bias", "no_bias"]
-        self.assertLess(highway.low, -12.0)
-        self.assertGreater(highway.high, -12.0)
-        self.assertTrue(highway.significant)
-        self.assertFalse(bias.significant)
-        self.assertLess(bias.low * bias.high, 0.0)
-        sparsemax = found["normalization", "sparsemax"]
-        self.assertTrue(sparsemax.low < 4.0 < sparsemax.high)
-        self.assertEqual(sparsemax.instead_of, "softmax")
-
-    def test_a_number_that_does_not_vary_leaves_the_others(self):
+class Genes(PageTest):
+    def test_a_number_that_does_not_vary_is_none(self):
         """Of the record only those with one dropout; what others have of it is not applicable."""
         self.fixture(objectives=1, replicates=1, asked=120, noise=4.0)
         run = Run(self.folder)
@@ -42,36 +27,6 @@ class Effects(PageTest):
             choices = {label: [*own[:dropout.place], kept] for label, own in dropout.choices.items()}
             with mock.patch("attnas.analysis.genes._choices", return_value=choices):
                 self.assertNotIn("attention_dropout", [gene.name for gene in genes(run)])
-                self.assertGreater(len(effects(run, 0)), 0)
-        # It varies among mechanisms that are left out of the comparison alone.
-        worst = max(run.comparable, key=lambda candidate: candidate.values[0])
-        choices = {label: [*own[:dropout.place], one] for label, own in dropout.choices.items()}
-        choices[worst.label][dropout.place] = "0.123"
-        with mock.patch("attnas.analysis.genes._choices", return_value=choices), \
-                mock.patch("attnas.analysis.effects._without_outliers", return_value=[
-                    own for own in run.comparable if own is not worst]):
-            self.assertIn("attention_dropout", [gene.name for gene in genes(run)])
-            self.assertGreater(len(effects(run, 0)), 0)
-
-    def test_agree_with_plain_least_squares(self):
-        fixture = self.fixture(objectives=1, replicates=1, asked=60)
-        run = Run(self.folder)
-        names = [candidate.label.split("|") for candidate in run.ranking]
-        options = [(place, option) for place in range(5) for option in
-                   sorted({name[place] for name in names} - {BASELINE.split("|")[place]})]
-        # Of mechanisms with relu_norm the temperature has no effect: none of its columns speaks of
-        # them, and where they say something, its three options have mean 0.
-        design = np.array([[1.0, *((name[place] == option) - (1 / 3 if place == 3 else 0)
-                                   if place != 3 or name[1] != "relu_norm" else 0.0
-                                   for place, option in options),
-                            float(name[5])] for name in names])
-        values = np.array([candidate.values[0] for candidate in run.ranking])
-        solved = np.linalg.lstsq(design, values, rcond=None)[0]
-        for each in effects(run, 0):
-            place = options.index((["similarity", "normalization", "gating", "temperature",
-                                    "bias"].index(each.gene), each.option))
-            self.assertAlmostEqual(each.value, solved[1 + place])
-        self.assertEqual(fixture.replicates, 1)
 
 
 class Statistics(PageTest):

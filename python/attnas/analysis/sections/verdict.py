@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from attnas.analysis.differences import Difference, from_baseline, one_measurement
-from attnas.analysis.effects import effects
 from attnas.analysis.html import Html, element, join, mechanism, prose
 from attnas.analysis.latex import one_rate
 from attnas.analysis.page import Section, note, paragraph
@@ -208,8 +207,8 @@ def _certainty(run: Run) -> str:
     if not compared:
         single = max(candidate.n for candidate in run.comparable) < 2
         lacking = "With one seed each" if single else "Without replicates of the baseline too"
-        return (f"{lacking} no two mechanisms can be distinguished. {_options(run, objective)}"
-                f"{draws}: {retest}")
+        return (f"{lacking} no two mechanisms can be distinguished; of options, which many "
+                f"mechanisms share, analysis/components.py says more. {draws}: {retest}")
     better = [d for d in compared if d.significant and
               run.objectives[objective].is_better(d.value, 0.0)]
     over = f"Holm over {counted(len(compared), 'comparison')}"
@@ -218,23 +217,6 @@ def _certainty(run: Run) -> str:
         return (f"{counted(len(better), 'mechanism')} of {len(compared)} differ from the baseline "
                 f"for the better in {name} ({least} each, {over}). {draws}: {retest}")
     return f"{_largest(run, compared, objective)} {draws}: {retest}"
-
-
-def _options(run: Run, objective: int) -> str:
-    """What can be said of options all the same, since many mechanisms share one."""
-    found = effects(run, objective)
-    if not found:
-        return ""
-    clear = [each for each in found if each.significant]
-    first = max(clear, key=lambda each: abs(each.value)) if clear else found[0]
-    change = (f"{first.gene.replace('_', ' ')} {first.option} instead of {first.instead_of} "
-              f"changes {run.objectives[objective].name} by {signed(first.value)} (95 % interval "
-              f"{range_text(first.low, first.high)}, {p_value(first.p_holm)} after Holm over "
-              f"{counted(len(found), 'option')}; {first.n} and {first.n_instead} mechanisms, the "
-              "other genes held by least squares)")
-    if clear:
-        return f"Options can be, over all mechanisms that share them: {change}. "
-    return f"Nor can options be over all mechanisms that share them; the clearest: {change}. "
 
 
 def _largest(run: Run, compared: list[Difference], objective: int) -> str:
