@@ -1,4 +1,4 @@
-// Which layers of a trained transformer must attend: a block for each layer, without training.
+// Which layers of a trained transformer must attend: a block for each layer, without training or after stage 1.
 
 #include <algorithm>
 #include <chrono>
@@ -11,6 +11,7 @@
 #include "convert/assessment.hpp"
 #include "core/error.hpp"
 #include "core/fault.hpp"
+#include "core/hash.hpp"
 #include "core/setting_forms.hpp"
 #include "core/stop.hpp"
 #include "data/corpus.hpp"
@@ -31,6 +32,8 @@ constexpr const char* kGene = "layer_";
 
 /// The fidelities, as steps of an evaluation: what blocks cost one by one, added up; the whole hybrid.
 constexpr Integer kAddedUp = 1, kWhole = 2;
+
+constexpr Integer kHeldOut = 8;  // documents on which losses of stage 1 are measured
 
 Conversion conversion_of(const Parameters& settings) {
   std::vector<LayerBlock> blocks{parse_block("full")};
@@ -63,6 +66,30 @@ SearchSpace space_of(const Parameters& settings) {
                      " becomes another by any of these");
   }
   return space;
+}
+
+/// 0 .. n-1 in an order that a seed says.
+std::vector<Integer> shuffled(Integer n, std::uint64_t seed) {
+  std::vector<Integer> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  RandomEngine random(seed);
+  for (auto i = n; i-- > 1;)
+    std::swap(order[static_cast<std::size_t>(i)],
+              order[static_cast<std::size_t>(random.below(i + 1))]);
+  return order;
+}
+
+/// The inputs of some windows, (B, T), and their targets.
+std::pair<torch::Tensor, torch::Tensor> read(const Windows& windows,
+                                             const std::vector<Integer>& places) {
+  const auto tokens = at::zeros({std::ssize(places), windows.length}, at::kLong);
+  const auto targets = at::zeros_like(tokens);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto first = static_cast<Integer>(i) * windows.length;
+    windows.read(places[i], 0, tokens.data_ptr<Integer>() + first,
+                 targets.data_ptr<Integer>() + first);
+  }
+  return {tokens, targets};
 }
 
 /// A replicate is a document of the corpus and a draw of each probe.
@@ -109,18 +136,15 @@ class Conversions final : public Problem {
       throw InputError("data: no document of " + std::to_string(context) + " tokens in the split " +
                        settings_.get<std::string>("split"));
     }
-    order_.resize(static_cast<std::size_t>(documents_.size()));
-    std::iota(order_.begin(), order_.end(), 0);
-    RandomEngine random(derive_seed(seed_, 0, "documents", 0));
-    for (auto i = std::ssize(order_); i-- > 1;)
-      std::swap(order_[static_cast<std::size_t>(i)],
-                order_[static_cast<std::size_t>(random.below(i + 1))]);
+    order_ = shuffled(documents_.size(), derive_seed(seed_, 0, "documents", 0));
     const auto folder = read_model_folder(settings_.get<std::string>("base"));
     weights_hash_ = folder.config.value("/sha256/model.safetensors"_json_pointer, std::string());
     weights_ = weights_of(folder.model);
+    if (settings_.get<Integer>("stage1_tokens") > 0)
+      learned_ = learned_blocks(corpus, inputs.folder);
     assessor_ = std::make_unique<Assessor>(
         conversion_, weights_, mode_, [this](Integer replicate) { return samples(replicate); },
-        settings_.get<double>("room") * 1024.0 * 1024.0 * 1024.0);
+        room_bytes(), learned_.get());
   }
 
   [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
@@ -142,7 +166,11 @@ class Conversions final : public Problem {
 
   [[nodiscard]] nlohmann::json identity() const override {
     nlohmann::json identity = settings_;
-    for (const auto* name : {"base", "room"}) identity.erase(name);
+    for (const auto* name : {"base", "room", "stage1_folder"}) identity.erase(name);
+    if (!learned_) {
+      for (const auto* name : {"stage1_tokens", "stage1_batch", "stage1_seeds"})
+        identity.erase(name);
+    }
     identity.update({{"problem", "convert"},
                      {"results_version", kResultsVersion},
                      {"weights", weights_hash_},
@@ -218,6 +246,11 @@ class Conversions final : public Problem {
       point.seconds = took.count();
     };
     evaluation.status = Status::ok;
+    if (const auto losses =
+            learned_ ? learned_->losses(of, learned_->seed(task.replicate)) : std::nullopt) {
+      evaluation.values["stage1_before"] = losses->front();
+      evaluation.values["stage1_loss"] = losses->back();
+    }
     if (fidelity != "whole") {
       const auto sum = assessor_->added_up(of, task.replicate);
       note(sum, "");
@@ -262,13 +295,58 @@ class Conversions final : public Problem {
     Placement last;
     for (Integer i = 0; i < conversion_.layers(); ++i)
       last.push_back(conversion_.choices(i).back());
-    (void)assessor_->assess(last, 0);  // makes what is kept
+    (void)assessor_->assess_untrained(last, 0);  // makes what is kept
     const auto begin = std::chrono::steady_clock::now();
-    (void)assessor_->assess(last, 0);
+    (void)assessor_->assess_untrained(last, 0);
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
  private:
+  [[nodiscard]] double room_bytes() const { return settings_.get<double>("room") * 0x1.0p30; }
+
+  /// What blocks learn from: windows of the training split, in an order of each seed.
+  [[nodiscard]] std::unique_ptr<LearnedBlocks> learned_blocks(const Corpus& corpus,
+                                                              std::filesystem::path folder) const {
+    const auto count = settings_.get<Integer>("stage1_batch"), size = corpus.train.size();
+    if (size == 0)
+      throw InputError("data: no document to train on, problem.stage1_tokens needs some");
+    const auto tokens = static_cast<double>(settings_.get<Integer>("stage1_tokens"));
+    Lessons lessons{.steps = static_cast<Integer>(
+                        std::ceil(tokens / static_cast<double>(count * corpus.train.length))),
+                    .seeds = settings_.get<Integer>("stage1_seeds"),
+                    .batch =
+                        [train = corpus.train, count, seed = seed_](Integer of, Integer step) {
+                          std::vector<Integer> places, order;
+                          for (Integer i = step * count; i < (step + 1) * count; ++i) {
+                            if (order.empty() || i % train.size() == 0)
+                              order = shuffled(train.size(),
+                                               derive_seed(seed, of, "stage 1", i / train.size()));
+                            places.push_back(order[static_cast<std::size_t>(i % train.size())]);
+                          }
+                          return read(train, places).first;
+                        },
+                    .room = room_bytes()};
+    const auto held_out = std::min<Integer>(kHeldOut, corpus.valid.size());
+    for (Integer i = 0; i < held_out; ++i)
+      lessons.held_out.push_back(read(corpus.valid, {i * corpus.valid.size() / held_out}).first);
+    const auto& shared = settings_.get<std::string>("stage1_folder");
+    if (!shared.empty()) folder = shared;
+    if (!folder.empty()) {
+      const nlohmann::json of{{"results_version", kResultsVersion},
+                              {"weights", weights_hash_},
+                              {"corpus_hash", corpus_hash_},
+                              {"numerical_mode", to_string(mode_)},
+                              {"threads", threads_},
+                              {"run_seed", seed_},
+                              {"context", corpus.train.length},
+                              {"tokens", settings_.get<Integer>("stage1_tokens")},
+                              {"batch", count}};
+      folder = (shared.empty() ? folder / "stage1" : folder) / sha256(of.dump()).substr(0, 12);
+    }
+    return std::make_unique<LearnedBlocks>(conversion_, weights_, mode_, std::move(lessons),
+                                           folder);
+  }
+
   [[nodiscard]] Placement placement(const Genotype& genotype) const {
     Placement placement;
     for (Integer i = 0; i < conversion_.layers(); ++i) {
@@ -288,12 +366,9 @@ class Conversions final : public Problem {
   }
 
   [[nodiscard]] Samples samples(Integer replicate) const {
-    const auto length = documents_.length;
     const auto place = order_[static_cast<std::size_t>(replicate % std::ssize(order_))];
-    Sample document{at::zeros({length}, at::kLong), at::zeros({length}, at::kLong)};
-    documents_.read(place, 0, document.tokens.data_ptr<Integer>(),
-                    document.targets.data_ptr<Integer>());
-    Samples samples{document};
+    const auto [tokens, targets] = read(documents_, {place});
+    Samples samples{{tokens.flatten(), targets.flatten()}};
     for (const auto& probe : probes_) {
       samples.push_back(probe.draw(derive_seed(seed_, replicate, "probe", probe.text()),
                                    conversion_.teacher().vocabulary));
@@ -316,6 +391,7 @@ class Conversions final : public Problem {
   double bytes_per_token_ = 0.0;
   std::vector<Integer> order_;
   Weights weights_;
+  std::unique_ptr<LearnedBlocks> learned_;
   std::unique_ptr<Assessor> assessor_;
 };
 
@@ -352,8 +428,8 @@ std::vector<ChosenObjective> measures_of(const Parameters& settings) {
 
 NAS_REGISTER_PROBLEM(
     {.key = "convert",
-     .summary = "replaces layers of a trained transformer, without training, and compares what it "
-                "says with what it said",
+     .summary = "replaces layers of a trained transformer, without training or by blocks that have "
+                "learned from it, and compares what it says with what it said",
      .settings =
          {{.name = "base",
            .default_value = std::string(),
@@ -374,9 +450,20 @@ NAS_REGISTER_PROBLEM(
           setting::choice("fidelity", "whole", {"added_up", "whole", "both"},
                           "added_up: the sum of what each block costs alone; both: at rung 1 "
                           "the sum, at rung 2 the whole model"),
+          setting::integer("stage1_tokens", 0, 0, 1e12,
+                           "from which each block learns to add what its layer adds; 0: none does"),
+          setting::integer("stage1_batch", 8, 1, 1e6, "documents of a step of that"),
+          setting::integer("stage1_seeds", 1, 1, 1e6,
+                           "trainings of each block: replicate r has that of r modulo these"),
+          {.name = "stage1_folder",
+           .default_value = std::string(),
+           .help = "where blocks that have learned are kept; empty: in the run's folder",
+           .effect = Effect::execution},
           [] {
-            auto room = setting::number("room", 4.0, 0, 1e6,
-                                        "GiB of what is kept of documents, to be compared with");
+            auto room =
+                setting::number("room", 4.0, 0, 1e6,
+                                "GiB of what is kept of documents, to be compared with, and "
+                                "of what blocks learn in at once");
             room.effect = Effect::execution;
             return room;
           }()},

@@ -8,23 +8,33 @@ namespace nas {
 namespace {
 
 constexpr std::int64_t kRows = 128;  // of logits that are made at once
+constexpr std::int64_t kUntrained = -1;
 
 }  // namespace
 
 Assessor::Assessor(const Conversion& conversion, const Weights& weights, NumericalMode mode,
-                   std::function<Samples(std::int64_t)> samples, double room)
+                   std::function<Samples(std::int64_t)> samples, double room,
+                   LearnedBlocks* learned)
     : conversion_(conversion),
       weights_(weights),
       mode_(mode),
       samples_(std::move(samples)),
-      room_(room) {}
+      room_(room),
+      learned_(learned) {}
 
-std::unique_ptr<HybridModel> Assessor::borrowed() {
-  const std::lock_guard lock(lending_);
-  if (models_.empty()) return std::make_unique<HybridModel>(conversion_, weights_, mode_);
-  auto model = std::move(models_.back());
-  models_.pop_back();
-  return model;
+template <class Call>
+auto Assessor::with_model(std::int64_t seed, const Call& call) {
+  std::unique_lock lock(lending_);
+  auto own = models_.extract(seed);
+  lock.unlock();
+  auto model = own ? std::move(own.mapped())
+                   : std::make_unique<HybridModel>(
+                         conversion_, weights_, mode_,
+                         seed == kUntrained ? TrainedBlocks() : learned_->of_seed(seed));
+  const auto found = call(*model);
+  lock.lock();
+  models_.emplace(seed, std::move(model));
+  return found;
 }
 
 Assessor::Known Assessor::look_at(const Sample& sample, bool document, HybridModel& model) const {
@@ -129,29 +139,30 @@ Assessment Assessor::assess(const Placement& placement, std::int64_t replicate,
 }
 
 Assessment Assessor::assess(const Placement& placement, std::int64_t replicate) {
-  auto model = borrowed();
-  const auto found = assess(placement, replicate, *model);
-  const std::lock_guard lock(lending_);
-  models_.push_back(std::move(model));
-  return found;
+  return with_model(learned_ == nullptr ? kUntrained : learned_->seed(replicate),
+                    [&](HybridModel& model) { return assess(placement, replicate, model); });
+}
+
+Assessment Assessor::assess_untrained(const Placement& placement, std::int64_t replicate) {
+  return with_model(kUntrained,
+                    [&](HybridModel& model) { return assess(placement, replicate, model); });
 }
 
 double Assessor::decode_milliseconds(const Placement& placement, std::int64_t tokens) {
   const std::lock_guard lock(timing_);
-  auto model = borrowed();
   const auto measured = [&](const std::string& form, const auto& measure) {
     const auto known = times_.find(form);
     return known != times_.end() ? known->second : times_.emplace(form, measure()).first->second;
   };
-  double sum = measured("output", [&] { return model->output_milliseconds(); });
-  for (std::size_t i = 0; i < placement.size(); ++i) {
-    const auto layer = static_cast<std::int64_t>(i);
-    sum += measured(conversion_.form(layer, placement[i]),
-                    [&] { return model->step_milliseconds(layer, placement[i], tokens); });
-  }
-  const std::lock_guard lending(lending_);
-  models_.push_back(std::move(model));
-  return sum;
+  return with_model(kUntrained, [&](HybridModel& model) {
+    double sum = measured("output", [&] { return model.output_milliseconds(); });
+    for (std::size_t i = 0; i < placement.size(); ++i) {
+      const auto layer = static_cast<std::int64_t>(i);
+      sum += measured(conversion_.form(layer, placement[i]),
+                      [&] { return model.step_milliseconds(layer, placement[i], tokens); });
+    }
+    return sum;
+  });
 }
 
 Assessment Assessor::added_up(const Placement& placement, std::int64_t replicate) {

@@ -10,6 +10,7 @@
 
 #include "convert/hybrid.hpp"
 #include "convert/probe.hpp"
+#include "convert/stage_one.hpp"
 
 namespace nas {
 
@@ -34,10 +35,14 @@ class Assessor {
  public:
   /// @param samples  those of a replicate; called once each, by one thread at a time.
   /// @param room     bytes that may be kept of documents; one is kept in any case.
+  /// @param learned  what blocks have learned; nullptr: nothing. Outlives it.
   Assessor(const Conversion& conversion, const Weights& weights, NumericalMode mode,
-           std::function<Samples(std::int64_t replicate)> samples, double room);
+           std::function<Samples(std::int64_t replicate)> samples, double room,
+           LearnedBlocks* learned = nullptr);
 
   [[nodiscard]] Assessment assess(const Placement& placement, std::int64_t replicate);
+  /// The same of blocks as they begin.
+  [[nodiscard]] Assessment assess_untrained(const Placement& placement, std::int64_t replicate);
   /// Milliseconds that the placement takes for one token of one sequence with so many before it, on this machine: those of
   /// its layers, each form of which is measured once, and of the output layer.
   [[nodiscard]] double decode_milliseconds(const Placement& placement, std::int64_t tokens);
@@ -61,8 +66,9 @@ class Assessor {
 
   [[nodiscard]] std::shared_ptr<const Replicate> known(std::int64_t replicate, HybridModel& model);
   [[nodiscard]] Known look_at(const Sample& sample, bool document, HybridModel& model) const;
-  /// A model that no other thread computes with.
-  [[nodiscard]] std::unique_ptr<HybridModel> borrowed();
+  /// Calls with a model that no other thread computes with. @param seed  of what its blocks have learned, or kUntrained.
+  template <class Call>
+  auto with_model(std::int64_t seed, const Call& call);
   Assessment assess(const Placement& placement, std::int64_t replicate, HybridModel& model);
 
   const Conversion& conversion_;
@@ -70,10 +76,11 @@ class Assessor {
   NumericalMode mode_;
   std::function<Samples(std::int64_t)> samples_;
   double room_;
+  LearnedBlocks* learned_;
   std::mutex making_, lending_;
   std::list<std::pair<std::int64_t, std::shared_ptr<const Replicate>>>
-      kept_;  // the last used first
-  std::vector<std::unique_ptr<HybridModel>> models_;
+      kept_;                                                          // the last used first
+  std::multimap<std::int64_t, std::unique_ptr<HybridModel>> models_;  // by their seed
   std::mutex timing_;
   std::map<std::string, double> times_;  // by the form of a layer
   std::mutex adding_;

@@ -10,6 +10,7 @@
 #include "core/words.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/costs.hpp"
+#include "genotype/mixer_kind.hpp"
 #include "ops/embedding.hpp"
 #include "ops/loss.hpp"
 #include "ops/product.hpp"
@@ -81,6 +82,11 @@ Architecture Conversion::architecture(const Placement& placement) const {
   return canonical(std::move(model));
 }
 
+std::int64_t Conversion::mixer_parameters(std::int64_t layer, std::size_t block) const {
+  const auto& own = this->layer(layer, block);
+  return mixer_kinds().at(own.word("mixer")).costs(own, attention_shape(teacher_, own)).parameters;
+}
+
 std::int64_t Conversion::cache_bytes(const Placement& placement, std::int64_t tokens) const {
   std::int64_t bytes = 0;
   for (std::int64_t i = 0; i < layers(); ++i) {
@@ -150,24 +156,34 @@ Weights weights_of(const nn::Transformer& model) {
   return weights;
 }
 
-namespace {
-
-/// A parameter of a layer in which a block is.
-torch::Tensor weight_of(const Conversion& conversion, const Weights& teacher, std::int64_t layer,
-                        std::size_t block, const nn::Parameter& parameter) {
+torch::Tensor start_of(const Conversion& conversion, const Weights& teacher, std::int64_t layer,
+                       std::size_t block, const nn::Parameter& parameter) {
   const auto& model = conversion.teacher();
   const auto prefix = prefix_of(layer);
   const auto made = conversion.blocks()[block].weight(
-      {.name = parameter.name.substr(prefix.size()),
+      {.name = parameter.name,
        .sizes = parameter.tensor.sizes().slice(1).vec(),
        .shape = attention_shape(model, model.layer(layer)),
        .own = [&](const std::string& name) { return teacher.at(prefix + name); }});
   if (made.defined()) return made;
-  auto drawn = parameter;
-  drawn.tensor = at::empty(parameter.tensor.sizes());
-  std::vector<nn::Parameter> one{drawn};
-  nn::initialise(one, {nn::StartSeed{}});
-  return drawn.tensor.squeeze(0);
+  std::vector<nn::Parameter> drawn{parameter};
+  drawn.front().name = prefix + parameter.name;
+  drawn.front().tensor = at::empty_like(parameter.tensor.detach().narrow(0, 0, 1));
+  drawn.front().models = {0};
+  nn::initialise(drawn, {nn::StartSeed{}});
+  return drawn.front().tensor.squeeze(0);
+}
+
+namespace {
+
+/// A parameter of a layer in which a block is: learned, or as it begins. @param parameter  by its name in the model.
+torch::Tensor weight_of(const Conversion& conversion, const Weights& teacher, std::int64_t layer,
+                        std::size_t block, nn::Parameter parameter, const TrainedBlocks& trained) {
+  parameter.name.erase(0, prefix_of(layer).size());
+  const auto learned = trained ? trained(layer, block) : nullptr;
+  const auto found = learned ? learned->find(parameter.name) : Weights::const_iterator{};
+  if (learned && found != learned->end()) return found->second;
+  return start_of(conversion, teacher, layer, block, parameter);
 }
 
 }  // namespace
@@ -178,8 +194,8 @@ void share(torch::Tensor parameter, const torch::Tensor& weight) {
   parameter.set_data(shared);
 }
 
-Weights weights_of(const Conversion& conversion, const Weights& teacher,
-                   const Placement& placement) {
+Weights weights_of(const Conversion& conversion, const Weights& teacher, const Placement& placement,
+                   const TrainedBlocks& trained) {
   nn::Transformer shapes(conversion.architecture(placement), NumericalMode::exact);
   Weights weights;
   for (const auto& parameter : shapes.array().parameters()) {
@@ -191,13 +207,14 @@ Weights weights_of(const Conversion& conversion, const Weights& teacher,
     }
     const auto layer = static_cast<std::int64_t>(*number_in(parts[1]));
     const auto block = placement[static_cast<std::size_t>(layer)];
-    weights.emplace(name, weight_of(conversion, teacher, layer, block, parameter));
+    weights.emplace(name, weight_of(conversion, teacher, layer, block, parameter, trained));
   }
   return weights;
 }
 
-HybridModel::HybridModel(const Conversion& conversion, const Weights& weights, NumericalMode mode)
-    : conversion_(conversion), weights_(weights), mode_(mode) {
+HybridModel::HybridModel(const Conversion& conversion, const Weights& weights, NumericalMode mode,
+                         TrainedBlocks trained)
+    : conversion_(conversion), weights_(weights), mode_(mode), trained_(std::move(trained)) {
   const auto& model = conversion.teacher();
   embedding_ = weights.at("embedding.weight").unsqueeze(0);
   output_ = model.genes.word("tied") == "1" ? embedding_ : weights.at("head.weight").unsqueeze(0);
@@ -212,7 +229,8 @@ HybridModel::HybridModel(const Conversion& conversion, const Weights& weights, N
 
 torch::Tensor HybridModel::embedded(const torch::Tensor& tokens) {
   const at::NoGradGuard no_grad;
-  return nn::embed(tokens.view({1, 1, -1}), embedding_, (*positions_)(tokens.size(0)), mode_);
+  return nn::embed(tokens.view({1, tokens.numel() / tokens.size(-1), -1}), embedding_,
+                   (*positions_)(tokens.size(-1)), mode_);
 }
 
 nn::Block& HybridModel::made(std::int64_t layer, std::size_t block) {
@@ -226,15 +244,15 @@ nn::Block& HybridModel::made(std::int64_t layer, std::size_t block) {
         std::make_unique<nn::Block>(std::vector<Architecture>{conversion_.architecture(placement)},
                                     scope.child("layers." + std::to_string(layer)), layer);
     for (const auto& parameter : own)
-      share(parameter.tensor, weight_of(conversion_, weights_, layer, block, parameter));
+      share(parameter.tensor, weight_of(conversion_, weights_, layer, block, parameter, trained_));
   }
   return *computes;
 }
 
 torch::Tensor HybridModel::behind(std::int64_t layer, std::size_t block,
-                                  const torch::Tensor& stream) {
+                                  const torch::Tensor& stream, const nn::Pass& pass) {
   const at::NoGradGuard no_grad;
-  return made(layer, block).forward(stream, nn::Pass{});
+  return made(layer, block).forward(stream, pass);
 }
 
 namespace {

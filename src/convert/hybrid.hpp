@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,6 +36,8 @@ class Conversion {
   [[nodiscard]] std::vector<std::size_t> choices(std::int64_t layer) const;
   /// The name of what a layer is with a block.
   [[nodiscard]] std::string form(std::int64_t layer, std::size_t block) const;
+  /// Numbers that the mixer of a layer with a block learns; 0: there is none.
+  [[nodiscard]] std::int64_t mixer_parameters(std::int64_t layer, std::size_t block) const;
   /// The model of a placement, in canonical form.
   [[nodiscard]] Architecture architecture(const Placement& placement) const;
   /// Bytes of its cache in float32 after so many tokens of one sequence.
@@ -59,9 +62,15 @@ class Conversion {
 using Weights = std::map<std::string, torch::Tensor>;
 /// Of one model, without its leading dimension.
 Weights weights_of(const nn::Transformer& model);
+/// What a block has learned in a layer, by the parameters' names within it; nullptr, and what is not there: as it begins.
+using TrainedBlocks =
+    std::function<std::shared_ptr<const Weights>(std::int64_t layer, std::size_t block)>;
 /// The weights of a placement's model.
-Weights weights_of(const Conversion& conversion, const Weights& teacher,
-                   const Placement& placement);
+Weights weights_of(const Conversion& conversion, const Weights& teacher, const Placement& placement,
+                   const TrainedBlocks& trained = {});
+/// What a parameter of a layer in which a block is begins with. @param parameter  by its name within the layer.
+torch::Tensor start_of(const Conversion& conversion, const Weights& teacher, std::int64_t layer,
+                       std::size_t block, const nn::Parameter& parameter);
 
 /// Makes a parameter of an array of one model share the memory of a weight; every handle to it follows.
 /// @throws std::logic_error where their shapes differ.
@@ -71,13 +80,14 @@ void share(torch::Tensor parameter, const torch::Tensor& weight);
 class HybridModel {
  public:
   /// @param conversion  outlives it.   @param weights  of the teacher.
-  HybridModel(const Conversion& conversion, const Weights& weights, NumericalMode mode);
+  HybridModel(const Conversion& conversion, const Weights& weights, NumericalMode mode,
+              TrainedBlocks trained = {});
 
-  /// @param tokens  (T) int64.   @return the stream before the first layer, (1, 1, T, D).
+  /// @param tokens  (T) or (B, T) int64.   @return the stream before the first layer, (1, B, T, D).
   [[nodiscard]] torch::Tensor embedded(const torch::Tensor& tokens);
   /// The stream behind a layer in which a block is.
   [[nodiscard]] torch::Tensor behind(std::int64_t layer, std::size_t block,
-                                     const torch::Tensor& stream);
+                                     const torch::Tensor& stream, const nn::Pass& pass = {});
   /// Milliseconds that a layer in which a block is takes for one token of one sequence with so many tokens before it: the
   /// median of some, on this machine.
   [[nodiscard]] double step_milliseconds(std::int64_t layer, std::size_t block,
@@ -98,6 +108,7 @@ class HybridModel {
   const Conversion& conversion_;
   const Weights& weights_;
   NumericalMode mode_;
+  TrainedBlocks trained_;
   std::vector<nn::Parameter> parameters_;  // what follows is made of
   torch::Tensor embedding_, output_;
   std::unique_ptr<nn::PositionEmbedding> positions_;

@@ -33,7 +33,27 @@ std::vector<Mechanism> mechanisms_of(const std::vector<Architecture>& architectu
   return mechanisms;
 }
 
+const std::string& scope_name(const Mechanism& layer) {
+  const auto& mixer = layer.word("mixer");
+  const auto& name = mixer_kinds().at(mixer).scope;
+  return name.empty() ? mixer : name;
+}
+
 }  // namespace
+
+std::unique_ptr<Mixer> make_mixer(const std::vector<Architecture>& architectures,
+                                  const ParameterScope& scope, std::int64_t index) {
+  const auto& common = architectures.front();
+  const auto& layer = common.layer(index);
+  const auto own = scope.child(scope_name(layer));
+  auto mixer = mixers()
+                   .at(layer.word("mixer"))
+                   .make({mechanisms_of(architectures, index), attention_shape(common, layer),
+                          common.semantics, index, residual_start(common)},
+                         own);
+  if (layer.integer("smear") == 0) return mixer;
+  return std::make_unique<SmearedMixer>(std::move(mixer), common.width, own.child("smear"));
+}
 
 Block::Block(const std::vector<Architecture>& architectures, const ParameterScope& scope,
              std::int64_t index)
@@ -51,20 +71,9 @@ Block::Block(const std::vector<Architecture>& architectures, const ParameterScop
     throw InputError("block = " + form + ", must be sequential, parallel or parallel_norms");
   }
   if (layer.word("mixer") != "none") {
-    const auto& scope_name = mixer_kinds().at(layer.word("mixer")).scope;
-    const auto& name = scope_name.empty() ? layer.word("mixer") : scope_name;
     reads_values_ = layer.integer("value_embedding") == 1;
-    mixer_norms_ = make_norms(common, scope, name, [&] {
-      mixer_ = mixers()
-                   .at(layer.word("mixer"))
-                   .make({mechanisms_of(architectures, index), attention_shape(common, layer),
-                          common.semantics, index, residual_start(common)},
-                         scope.child(name));
-      if (layer.integer("smear") == 1) {
-        mixer_ = std::make_unique<SmearedMixer>(std::move(mixer_), common.width,
-                                                scope.child(name).child("smear"));
-      }
-    });
+    mixer_norms_ = make_norms(common, scope, scope_name(layer),
+                              [&] { mixer_ = make_mixer(architectures, scope, index); });
   }
   if (layer.word("ffn") != "none") {
     feed_forward_norms_ = make_norms(common, scope, "feed_forward", [&] {
@@ -97,7 +106,9 @@ Block::Norms Block::make_norms(const Architecture& common, const ParameterScope&
 
 torch::Tensor Block::forward(const torch::Tensor& stream, const Pass& pass) {
   return passed(stream, pass, [&](const torch::Tensor& x, const torch::Tensor& residual) {
-    return mixer_->forward(x, residual, pass, first_site_ + kMixerSite);
+    auto increment = mixer_->forward(x, residual, pass, first_site_ + kMixerSite);
+    if (pass.mixed) pass.mixed(x, residual, increment);
+    return increment;
   });
 }
 

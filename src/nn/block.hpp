@@ -20,6 +20,10 @@ namespace nas::nn {
 /// what two models share is dropped alike.
 inline constexpr std::uint64_t kEmbeddingSite = 0;
 
+/// The mixer of layer `index` of each of some models, which are alike there; under its own name in the scope.
+std::unique_ptr<Mixer> make_mixer(const std::vector<Architecture>& architectures,
+                                  const ParameterScope& scope, std::int64_t index);
+
 /// One layer of each model of an array: a mixer M and a feed-forward layer F, of which one may be
 /// missing, with its norms.
 ///

@@ -31,6 +31,8 @@ struct Pass {
   std::int64_t first_sequence = 0;
   /// Where it is set, called with the residual stream (R, B, T, D) behind 0, 1, ... layers.
   std::function<void(std::int64_t, const torch::Tensor&)> watch{};
+  /// Where it is set, called in each layer with what its mixer reads and adds (nn/mixer.hpp): x, h and M(x, h).
+  std::function<void(const torch::Tensor&, const torch::Tensor&, const torch::Tensor&)> mixed{};
 
   /// The same pass for models on a device: its seeds are there, too, where kernels read them.
   [[nodiscard]] Pass on(torch::Device device) const;

@@ -21,8 +21,9 @@ constexpr std::int64_t kPieceSize = std::int64_t{1} << 14U;
 /// Keeps the factor of a gradient of zeros finite.
 constexpr double kSmallestNorm = 1e-6;
 
-kernels::AdamWStep kernel_step(const ModelStep& step) {
+kernels::AdamWStep kernel_step(const ModelStep& step, double beta2) {
   kernels::AdamWStep given{.learning_rate = step.learning_rate, .weight_decay = step.weight_decay};
+  given.beta2 = beta2;
   const auto t = static_cast<double>(step.step);
   given.first_correction = 1.0 - std::pow(given.beta1, t);
   given.second_correction = 1.0 - std::pow(given.beta2, t);
@@ -44,8 +45,8 @@ void assign(const std::string& name, const torch::Tensor& moment, const torch::T
 }  // namespace
 
 Optimizer::Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t models,
-                     const std::function<bool(const nn::Parameter&)>& decays)
-    : models_(models) {
+                     const std::function<bool(const nn::Parameter&)>& decays, double beta2)
+    : models_(models), beta2_(beta2) {
   for (const auto& given : parameters) {
     const auto& tensor = given.tensor;
     const auto slices = static_cast<std::int64_t>(given.models.size());
@@ -71,6 +72,7 @@ Optimizer::Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t 
   if (entries_.empty()) return;
   const auto* device = nn::device_operations(entries_.front().parameter.device());
   if (device == nullptr) return;
+  TORCH_CHECK(beta2 == kernels::AdamWStep{}.beta2, "beta2 = ", beta2, " on a device with kernels");
   std::vector<nn::TrainedParameter> trained;
   for (const auto& entry : entries_) {
     trained.push_back(
@@ -152,7 +154,7 @@ void Optimizer::step_on_cpu(std::span<const ModelStep> steps) {
 
   std::vector<kernels::AdamWStep> of_models;
   for (std::size_t model = 0; model < steps.size(); ++model) {
-    of_models.push_back(kernel_step(steps[model]));
+    of_models.push_back(kernel_step(steps[model], beta2_));
     of_models.back().gradient_factor = clip_factor(steps[model].clip_norm, std::sqrt(total[model]));
   }
   for_each_piece([&](std::size_t i, const Arrays& of_entry) {
@@ -188,7 +190,7 @@ void Optimizer::step_by_operations(std::span<const ModelStep> steps) {
   auto host = at::empty({models_, kColumns}, at::TensorOptions(at::kDouble));
   for (std::int64_t model = 0; model < models_; ++model) {
     const auto& given = steps[static_cast<std::size_t>(model)];
-    const auto step = kernel_step(given);
+    const auto step = kernel_step(given, beta2_);
     auto* row = host.data_ptr<double>() + model * kColumns;
     row[kKept] = 1.0 - given.learning_rate * given.weight_decay;
     row[kRate] = given.learning_rate / step.first_correction;
@@ -210,7 +212,7 @@ void Optimizer::step_by_operations(std::span<const ModelStep> steps) {
                            .clamp_max(1.0)
                            .to(options.dtype());
 
-  const kernels::AdamWStep constants;
+  const kernels::AdamWStep constants{.beta2 = beta2_};
   for (auto& entry : entries_) {
     if (!entry.parameter.grad().defined()) continue;
     std::vector<std::int64_t> sizes(static_cast<std::size_t>(entry.parameter.dim()), 1);

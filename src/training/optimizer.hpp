@@ -28,7 +28,7 @@ struct ModelStep {
   double clip_norm = 1.0;      ///< largest total norm of the model's gradient
 };
 
-/// AdamW (kernels/adamw.hpp; beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8) on the parameters of an
+/// AdamW (kernels/adamw.hpp; beta1 = 0.9, epsilon = 1e-8) on the parameters of an
 /// array of models, after clipping each model's gradient g by its total norm: g is multiplied by
 /// min(1, clip_norm / (|g| + 1e-6)). Waits for no device.
 ///
@@ -40,8 +40,9 @@ class Optimizer {
   /// copied.
   /// @param models      in the array.
   /// @param decays      whether weight decay applies to a parameter.
+  /// @param beta2       must be 0.999 on a device with kernels of its own.
   Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t models,
-            const std::function<bool(const nn::Parameter&)>& decays);
+            const std::function<bool(const nn::Parameter&)>& decays, double beta2 = 0.999);
 
   /// Uses up the parameters' gradients: one step, then there are none. A parameter without gradient
   /// stays as it is, moments included.
@@ -95,6 +96,7 @@ class Optimizer {
   void drop_gradients();
 
   std::int64_t models_;
+  double beta2_;
   std::vector<Entry> entries_;
   std::vector<Piece> pieces_;
   std::unique_ptr<nn::DeviceAdamW> kernels_;  ///< of the parameters' device; null: it has none

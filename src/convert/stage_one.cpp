@@ -1,0 +1,299 @@
+#include "convert/stage_one.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "core/durable_file.hpp"
+#include "core/fault.hpp"
+#include "core/stop.hpp"
+#include "models/safetensors.hpp"
+
+namespace nas {
+
+namespace {
+
+constexpr double kFirstRate = 1e-3, kLastRate = 1e-5, kBeta2 = 0.95;
+constexpr const char* kLosses = "L1";  // of a file: before and after
+/// Of what the passes through blocks of an array keep, which are tensors of (R, B, T, D) in float32.
+constexpr double kArrayBytes = 512e6, kTensors = 32.0;
+
+/// The layers whose mixers one array may compute: of one form, and of one layer where that draws by its number.
+std::string array_key(const Conversion& conversion, std::int64_t layer, std::size_t block) {
+  const auto form = conversion.form(layer, block);
+  const bool draws =
+      form.find("lsh") != std::string::npos || form.find("bigbird") != std::string::npos;
+  return form + (draws ? std::to_string(layer) : "");
+}
+
+/// A pass of the teacher. @param act  called with each array whose layers it has passed.
+template <class Act>
+void pass(HybridModel& teacher, const torch::Tensor& tokens, std::vector<BlockArray>& arrays,
+          const Act& act) {
+  std::int64_t layers = 0;
+  for (const auto& array : arrays) layers = std::max(layers, array.layers().back() + 1);
+  auto stream = teacher.embedded(tokens);
+  for (std::int64_t i = 0; i < layers; ++i) {
+    std::vector<BlockArray*> complete;
+    nn::Pass watching;
+    watching.mixed = [&](const auto& x, const auto& before, const auto& added) {
+      for (auto& array : arrays) {
+        if (array.note(i, x, before, added)) complete.push_back(&array);
+      }
+    };
+    stream = teacher.behind(i, 0, stream, watching);
+    for (auto* array : complete) act(*array);
+  }
+}
+
+/// L1 of each layer of each array on what is held out.
+std::vector<std::vector<double>> held_out_losses(HybridModel& teacher, const Lessons& lessons,
+                                                 std::vector<BlockArray>& arrays) {
+  std::vector<std::vector<std::array<double, 2>>> sums;
+  for (const auto& array : arrays) sums.emplace_back(array.layers().size());
+  for (const auto& tokens : lessons.held_out) {
+    pass(teacher, tokens, arrays, [&](BlockArray& array) {
+      auto& own = sums[static_cast<std::size_t>(&array - arrays.data())];
+      const auto errors = array.errors();
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        own[i][0] += errors[i][0];
+        own[i][1] += errors[i][1];
+      }
+    });
+  }
+  std::vector<std::vector<double>> losses;
+  for (const auto& own : sums) {
+    auto& of_array = losses.emplace_back();
+    for (const auto& [error, square] : own) of_array.push_back(error / square);
+  }
+  return losses;
+}
+
+}  // namespace
+
+double Lessons::rate(std::int64_t step) const {
+  const double done =
+      static_cast<double>(step) / static_cast<double>(std::max<std::int64_t>(steps - 1, 1));
+  return kLastRate + (kFirstRate - kLastRate) * (1.0 + std::cos(std::numbers::pi * done)) / 2.0;
+}
+
+BlockArray::BlockArray(const Conversion& conversion, const Weights& teacher, std::size_t block,
+                       std::vector<std::int64_t> layers, NumericalMode mode)
+    : block_(block), layers_(std::move(layers)) {
+  const at::NoGradGuard no_grad;
+  Placement placement(static_cast<std::size_t>(conversion.layers()), 0);
+  placement[static_cast<std::size_t>(layers_.front())] = block;
+  const nn::ParameterScope scope(parameters_, mode,
+                                 nn::first_models(static_cast<std::int64_t>(layers_.size())));
+  mixer_ =
+      nn::make_mixer({layers_.size(), conversion.architecture(placement)}, scope, layers_.front());
+  for (auto& parameter : parameters_) {
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+      parameter.tensor[static_cast<std::int64_t>(i)].copy_(
+          start_of(conversion, teacher, layers_[i], block, parameter));
+  }
+}
+
+Weights BlockArray::weights(std::size_t model) const {
+  Weights weights;
+  for (const auto& [name, tensor, models, start, decay] : parameters_)
+    weights.emplace(name, tensor.detach()[static_cast<std::int64_t>(model)].clone());
+  return weights;
+}
+
+bool BlockArray::note(std::int64_t layer, const torch::Tensor& x, const torch::Tensor& stream,
+                      const torch::Tensor& added) {
+  if (read_.size() == layers_.size() || layers_[read_.size()] != layer) return false;
+  read_.push_back(x);
+  streams_.push_back(stream);
+  added_.push_back(added);
+  return read_.size() == layers_.size();
+}
+
+torch::Tensor BlockArray::difference() {
+  const auto taken = [](std::vector<torch::Tensor>& parts) {
+    const auto all = parts.size() == 1 ? parts.front() : at::cat(parts);
+    parts.clear();
+    return all;
+  };
+  const auto x = taken(read_), stream = taken(streams_);
+  return mixer_->forward(x, stream, nn::Pass{}, 0) - taken(added_);
+}
+
+void BlockArray::differentiate() {
+  // Each layer's sum by itself: the order in which an array's would be added depends on its size.
+  std::vector<double> factors;
+  for (const auto& added : added_)
+    factors.push_back(2.0 / added.square().sum(at::kDouble).item<double>());
+  const auto difference = this->difference();
+  auto slope = difference.detach().clone();
+  for (std::size_t i = 0; i < factors.size(); ++i)
+    slope[static_cast<std::int64_t>(i)].mul_(factors[i]);
+  difference.backward(slope);
+}
+
+void BlockArray::step(std::int64_t number, double rate) {
+  if (!optimizer_)
+    optimizer_ = std::make_unique<Optimizer>(
+        parameters_, std::ssize(layers_), [](const auto&) { return false; }, kBeta2);
+  const std::vector<ModelStep> steps(layers_.size(),
+                                     {.step = number, .learning_rate = rate, .weight_decay = 0.0});
+  optimizer_->step(steps);
+}
+
+std::vector<std::array<double, 2>> BlockArray::errors() {
+  const at::NoGradGuard no_grad;
+  std::vector<std::array<double, 2>> errors;
+  for (const auto& added : added_)
+    errors.push_back({0.0, added.square().sum(at::kDouble).item<double>()});
+  const auto difference = this->difference();
+  for (std::size_t i = 0; i < errors.size(); ++i)
+    errors[i][0] =
+        difference[static_cast<std::int64_t>(i)].square().sum(at::kDouble).item<double>();
+  return errors;
+}
+
+LearnedBlocks::LearnedBlocks(const Conversion& conversion, const Weights& teacher,
+                             NumericalMode mode, Lessons lessons, std::filesystem::path folder)
+    : conversion_(conversion),
+      teacher_(teacher),
+      mode_(mode),
+      lessons_(std::move(lessons)),
+      folder_(std::move(folder)) {}
+
+std::filesystem::path LearnedBlocks::file(std::int64_t seed, const Place& place) const {
+  return folder_ / std::to_string(seed) /
+         (std::to_string(place.first) + "." + conversion_.blocks()[place.second].text +
+          ".safetensors");
+}
+
+std::shared_ptr<const LearnedBlock> LearnedBlocks::at(std::int64_t layer, std::size_t block,
+                                                      std::int64_t seed) {
+  const std::lock_guard lock(learning_);
+  if (!made_.contains(seed)) learn(seed);
+  const auto& made = made_.at(seed);
+  const auto found = made.find({layer, block});
+  return found == made.end() ? nullptr : found->second;
+}
+
+TrainedBlocks LearnedBlocks::of_seed(std::int64_t seed) {
+  return [this, seed](std::int64_t layer, std::size_t block) {
+    const auto learned = block == 0 ? nullptr : at(layer, block, seed);
+    return learned ? std::shared_ptr<const Weights>(learned, &learned->weights) : nullptr;
+  };
+}
+
+std::optional<std::array<double, 2>> LearnedBlocks::losses(const Placement& placement,
+                                                           std::int64_t seed) {
+  std::array<double, 2> sums{};
+  double layers = 0.0;
+  for (std::size_t i = 0; i < placement.size(); ++i) {
+    const auto learned =
+        placement[i] == 0 ? nullptr : at(static_cast<std::int64_t>(i), placement[i], seed);
+    if (!learned) continue;
+    ++layers;
+    sums[0] += learned->loss_before;
+    sums[1] += learned->loss;
+  }
+  if (layers == 0.0) return std::nullopt;
+  return std::array{sums[0] / layers, sums[1] / layers};
+}
+
+void LearnedBlocks::learn(std::int64_t seed) {
+  std::map<Place, std::shared_ptr<const LearnedBlock>> made;
+  std::vector<Place> left;
+  for (std::size_t block = 1; block < conversion_.blocks().size(); ++block) {
+    for (std::int64_t layer = 0; layer < conversion_.layers(); ++layer) {
+      const auto choices = conversion_.choices(layer);
+      if (std::find(choices.begin(), choices.end(), block) == choices.end() ||
+          conversion_.mixer_parameters(layer, block) == 0)
+        continue;
+      const Place place(layer, block);
+      if (!folder_.empty() && std::filesystem::exists(file(seed, place))) {
+        made[place] = std::make_shared<LearnedBlock>(read_learned_block(file(seed, place)));
+      } else {
+        left.push_back(place);
+      }
+    }
+  }
+  while (!left.empty()) {
+    double bytes = 0.0;
+    std::size_t count = 0;
+    for (; count < left.size(); ++count) {
+      bytes += 16.0 * static_cast<double>(
+                          conversion_.mixer_parameters(left[count].first, left[count].second));
+      if (count > 0 && bytes > lessons_.room) break;
+    }
+    const auto end = left.begin() + static_cast<std::ptrdiff_t>(count);
+    for (auto& [place, learned] : trained(seed, {left.begin(), end})) {
+      if (!folder_.empty()) {
+        std::vector<std::pair<std::string, torch::Tensor>> tensors(learned.weights.begin(),
+                                                                   learned.weights.end());
+        tensors.emplace_back(kLosses, at::tensor({learned.loss_before, learned.loss}));
+        make_folder(file(seed, place).parent_path());
+        (void)write_safetensors(file(seed, place), tensors);
+      }
+      made[place] = std::make_shared<LearnedBlock>(std::move(learned));
+    }
+    left.erase(left.begin(), end);
+  }
+  made_[seed] = std::move(made);
+}
+
+std::map<LearnedBlocks::Place, LearnedBlock> LearnedBlocks::trained(
+    std::int64_t seed, const std::vector<Place>& places) const {
+  const at::AutoGradMode with_gradients(true);
+  const auto numbers =
+      static_cast<double>(lessons_.batch(seed, 0).numel() * conversion_.teacher().width);
+  const auto most =
+      std::max<std::size_t>(1, static_cast<std::size_t>(kArrayBytes / (4.0 * kTensors * numbers)));
+  std::vector<BlockArray> arrays;
+  for (auto first = places.begin(); first != places.end();) {
+    const auto key = [&](const Place& place) {
+      return array_key(conversion_, place.first, place.second);
+    };
+    std::vector<std::int64_t> layers;
+    auto last = first;
+    for (; last != places.end() && layers.size() < most && last->second == first->second &&
+           key(*last) == key(*first);
+         ++last)
+      layers.push_back(last->first);
+    arrays.emplace_back(conversion_, teacher_, first->second, std::move(layers), mode_);
+    first = last;
+  }
+  HybridModel teacher(conversion_, teacher_, mode_);
+  const auto before = held_out_losses(teacher, lessons_, arrays);
+  for (std::int64_t step = 0; step < lessons_.steps; ++step) {
+    if (stop_requested()) throw StopRequested();
+    pass(teacher, lessons_.batch(seed, step), arrays, [&](BlockArray& array) {
+      array.differentiate();
+      array.step(step + 1, lessons_.rate(step));
+    });
+  }
+  const auto after = held_out_losses(teacher, lessons_, arrays);
+  std::map<Place, LearnedBlock> learned;
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
+    for (std::size_t i = 0; i < arrays[a].layers().size(); ++i)
+      learned[{arrays[a].layers()[i], arrays[a].block()}] = {
+          .weights = arrays[a].weights(i),
+          .loss_before = static_cast<float>(before[a][i]),
+          .loss = static_cast<float>(after[a][i])};
+  }
+  return learned;
+}
+
+LearnedBlock read_learned_block(const std::filesystem::path& file) {
+  SafetensorsFile stored(file);
+  LearnedBlock learned;
+  for (const auto& [name, tensor] : stored.tensors()) learned.weights[name] = stored.read(tensor);
+  const auto losses = learned.weights.extract(kLosses);
+  if (losses.empty() || losses.mapped().numel() != 2)
+    throw InputError(file.string() + ": no block that has learned, must have two numbers " +
+                     kLosses);
+  learned.loss_before = losses.mapped()[0].item<float>();
+  learned.loss = losses.mapped()[1].item<float>();
+  return learned;
+}
+
+}  // namespace nas
