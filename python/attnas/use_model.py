@@ -18,6 +18,7 @@ SENTENCE_TOKENS = 128  # the longest sentence whose map can be read
 SPACE = " \t\n\v\f\r"
 LIBRARY_TOKENS = 1024  # of a window of an imported model, whose context may be far longer
 BATCH, BATCH_LOGITS = 16, 2**27
+TEMPERATURE = 0.8  # of what is drawn
 
 
 class Parser(argparse.ArgumentParser):
@@ -80,18 +81,11 @@ def library_text(module: Any) -> type:
 
 
 def choose(logits: Any, options: argparse.Namespace, random: Any) -> int:
-    """A token: the largest logit, or drawn by softmax(logits / T) from the likeliest ones."""
-    if options.temperature == 0.0:
+    """A token: the largest logit, or drawn by softmax(logits / 0.8)."""
+    if options.greedy:
         return int(logits.argmax())
-    kept, order = logits.double().sort(descending=True, stable=True)
-    most = options.top_k if 0 < options.top_k < len(kept) else len(kept)
-    if options.top_p < 1.0:
-        shares = (kept[:most] / options.temperature).softmax(0)
-        before = shares.cumsum(0) - shares
-        most = max(1, int((before < options.top_p).sum()))
-    logits = logits.double().index_fill(0, order[most:], -math.inf)
-    # From the largest down: no quotient overflows, however small the temperature.
-    sums = ((logits - logits.max()) / options.temperature).exp().cumsum(0)
+    logits = logits.double()
+    sums = ((logits - logits.max()) / TEMPERATURE).exp().cumsum(0)
     return int((sums[:-1] <= random.uniform() * sums[-1]).sum())
 
 
@@ -119,20 +113,9 @@ def check(options: argparse.Namespace) -> None:
     """What generate is asked for."""
     if options.tokens < 0:
         refuse(f"--tokens {options.tokens}, must be >= 0")
-    if options.greedy and options.temperature is not None:
-        refuse("give --greedy or --temperature, not both")
-    if options.temperature is None:
-        options.temperature = 0.0 if options.greedy else 0.8
-    if not 0.0 <= options.temperature < math.inf:
-        refuse(f"--temperature {options.temperature:g}, must be finite and >= 0; 0 takes the "
-               "likeliest")
-    if options.seed is not None and options.temperature == 0.0:
-        refuse("--seed draws, must be left out beside --greedy and --temperature 0")
+    if options.seed is not None and options.greedy:
+        refuse("--seed draws, must be left out beside --greedy")
     options.seed = 1 if options.seed is None else options.seed
-    if options.top_k < 0:
-        refuse(f"--top-k {options.top_k}, must be >= 0")
-    if not 0.0 < options.top_p <= 1.0:
-        refuse(f"--top-p {options.top_p:g}, must be in (0, 1]")
     if not 0 <= options.seed < 2**63:
         refuse(f"--seed {options.seed}, must be >= 0")
 
@@ -246,14 +229,6 @@ def body(words: list[str]) -> None:
                        help="of what is written (default: FOLDER-attention)")
     generated.add_argument("--prompt", default="", help="the beginning (default: that of a text)")
     generated.add_argument("--tokens", type=int, default=20, help="how many (default: 20)")
-    generated.add_argument("--temperature", type=float, metavar="T",
-                           help="draw each token from softmax(logits / T) (default: "
-                           "0.8); 0 takes the likeliest")
-    generated.add_argument("--top-k", type=int, default=0, metavar="K",
-                           help="draw from the K likeliest tokens (default: 0, all)")
-    generated.add_argument("--top-p", type=float, default=1.0, metavar="P",
-                           help="draw from the likeliest tokens that have this "
-                           "probability (default: 1)")
     generated.add_argument("--greedy", action="store_true", help="take the likeliest tokens")
     generated.add_argument("--seed", type=int, help="of what is drawn (default: 1)")
     options = parser.parse_args(words)

@@ -192,22 +192,9 @@ class Packing(Case):
         self.assertIn(f"nothing to pack; they have {dropout['candidate']}",
             self.refused("table", "pack", other, "--output", self.file))
 
-    def test_measurements_may_come_from_another_run(self):
-        def change(one):
-            one["identity"]["training"]["steps"] = 1
-            one["measured"]["latency"] = {"value": 77.0}
-        run, quiet = self.store("run"), self.store("quiet", self.changed(change))
-        measured = self.packed(run, measured=quiet)
-        self.assertEqual(measured.measured[NAMES[3]]["latency"]["value"], 77.0)
-        self.assertEqual(measured.facts["sources"][1]["measured"], ["latency"])
-        wider = self.store("wider", self.changed(
-            lambda one: one["identity"].update(model={"width": 999})))
+    def test_what_one_of_two_runs_measured_is_kept(self):
+        run = self.store("run")
         nothing = self.store("nothing", self.changed(lambda one: one["measured"].pop("latency")))
-        for other, said in ((wider, 'wider: model is {"width":999}'),
-                (nothing, "nothing: nothing was measured there")):
-            with self.assertRaisesRegex(InputError, said):
-                packing.pack([run], "small", other)
-        # What one of two runs measured is kept, whichever comes first.
         for runs in ((run, nothing), (nothing, run)):
             self.assertEqual(self.packed(*runs).measured[NAMES[0]]["latency"]["value"], 1.1)
 

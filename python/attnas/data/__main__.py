@@ -26,10 +26,8 @@ Commands:
   gates CONFIG [KEY.PATH=VALUE ...] [--output FOLDER] [--record FILE]
                           whether attention matters on a task: a pilot that trains
                           (nas-train --gates), a verdict and a record; 3 if not
-  table pack STORE|FOLDER ... --output FILE [--name NAME] [--measured STORE|FOLDER]
-             [--gates FILE]
+  table pack STORE|FOLDER ... --output FILE [--name NAME] [--gates FILE]
                           packs the training runs of searches into one table;
-                          --measured: latency from another search;
                           --gates: keeps the record of its task's gates
   table verify FILE [STORE|FOLDER ...]
                           checksum; whether it says what the runs say, and which of
@@ -48,7 +46,7 @@ Options:
   -h [ --help ]           print this text
   --version               print the version
 """
-OPTIONS = ("--plugin", "--from", "--context", "--output", "--name", "--measured", "--gates")
+OPTIONS = ("--plugin", "--from", "--context", "--output", "--name", "--gates")
 COMMANDS = ("gates", "get", "info", "list", "table")
 MOST_LISTED = 20
 
@@ -118,7 +116,7 @@ def pack(words: list[str]) -> int:
         raise InputError("table pack: --output FILE is missing")
     file = pathlib.Path(output)
     name = take_option(words, "--name") or file.stem
-    measured, gates = take_option(words, "--measured") or "", take_option(words, "--gates")
+    gates = take_option(words, "--gates")
     if not words:
         raise InputError("table pack: no store or folder of a run is given")
     for word in words:
@@ -126,7 +124,7 @@ def pack(words: list[str]) -> int:
     if file.is_file() and file.stat().st_size > 0 and not is_table(file):
         raise InputError(f"table pack: --output {file} is there and no table, must be a new file "
                          "or a table, which is replaced")
-    packed = packing.pack(words, name, measured)
+    packed = packing.pack(words, name)
     if own := terms(packed.content.identity.get("corpus", "")):
         packed.content.publication["corpus_licence"] = own
     if gates is not None:

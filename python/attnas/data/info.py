@@ -138,9 +138,8 @@ def _facts(table: Table) -> Iterator[Line]:
     yield "device", (f"{_fact(facts, 'device')}, numerical mode {_fact(facts, 'numerical_mode')}")
     yield "run seed", _fact(facts, "run_seed")
     for source in facts["sources"]:
-        what = (f"{_fact(source, 'measured')}, measured there" if "measured" in source else
-                f"{_fact(source, 'cells')} cells, SHA-256 {_fact(source, 'sha256')}")
-        yield "source", f"{_fact(source, 'name')}: {what}"
+        yield "source", (f"{_fact(source, 'name')}: {_fact(source, 'cells')} cells, SHA-256 "
+                         f"{_fact(source, 'sha256')}")
     yield "SHA-256", table.sha256
     gates = about.get("gates")
     yield "gates", gates["verdict"] if gates else "no gates were recorded"

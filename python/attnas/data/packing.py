@@ -94,21 +94,17 @@ class Packed:
     unfinished: list[str]  # runs whose search has not ended
 
 
-def pack(stores: Sequence[str], name: str, measured: str = "") -> Packed:
+def pack(stores: Sequence[str], name: str) -> Packed:
     """Collects the finished training runs in one or several stores, perhaps of several machines,
     which must agree in everything that determines their results but candidate and replicate. A cell
     that several runs have must be the same in all of them in its comparable part; the first one is
     kept. What a run's tuning and re-test trained is left out.
 
-    @param measured  a run of the same model, from which the measured objectives that it has are
-        taken instead, for every mechanism.
     @throws InputError
     """
     packer = _Packer(name)
     for store in stores:
         packer.take(Run(store))
-    if measured:
-        packer.take_measured(Run(measured))
     return packer.close()
 
 
@@ -144,33 +140,6 @@ class _Packer:
                                       "environments": run.environments()})
         if run.meta("ended_by") is None:
             self._unfinished.append(run.given)
-
-    def take_measured(self, run: Run) -> None:
-        """Replaces what was measured of the mechanisms without training them."""
-        if not self._cells:
-            return  # close() refuses
-        measured: dict[str, dict] = {}  # by mechanism, then by objective
-        for one in run.evaluations:
-            for key in ("model", "semantics"):
-                own, theirs = self._content.identity[key], one.identity.get(key)
-                if own != theirs:
-                    raise InputError(f"{run.given}: {key} is {dumped(theirs)}, must be that of the "
-                                     f"table: {dumped(own)}")
-            found = measured.setdefault(one.candidate, {})
-            for name, value in one.objectives().items():
-                found.setdefault(name, value)
-        names = sorted({name for found in measured.values() for name in found})
-        if not names:
-            raise InputError(f"{run.given}: nothing was measured there, such as latency")
-        # All or none: values of two machines cannot be ranked together.
-        for (candidate, _), (cell, _) in sorted(self._cells.items()):
-            for name in names:
-                if name not in measured.get(candidate, {}):
-                    raise InputError(f"{run.given}: {name} of {candidate} was not measured there, "
-                                     "must be measured of every mechanism")
-                cell.measured[name] = measured[candidate][name]
-        self._content.sources.append({"name": run.name, "measured": names,
-                                      "environments": run.environments()})
 
     def close(self) -> Packed:
         """What was taken. @throws InputError  where it makes no table."""
