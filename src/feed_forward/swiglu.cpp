@@ -1,45 +1,21 @@
 #include "nn/feed_forward.hpp"
-#include "ops/product.hpp"
 
 namespace nas::nn {
 
 namespace {
 
 /// y = W_2 dropout(silu(W_g x) * W_1 x), element by element; silu(x) = x / (1 + e^-x). No biases.
-class SwigluFeedForward final : public FeedForward {
+class SwigluFeedForward final : public GatedFeedForward {
  public:
   SwigluFeedForward(const FeedForwardShape& shape, const ParameterScope& scope)
-      : fused_(scope.mode() != NumericalMode::reference),
-        gate_(Linear::with_biases_of(scope.child("gate"), shape.width, shape.hidden, {})),
-        expand_(Linear::with_biases_of(scope.child("expand"), shape.width, shape.hidden, {})),
-        contract_(Linear::with_biases_of(scope.child("contract"), shape.hidden, shape.width, {},
-                                         shape.output_start)) {}
-
-  [[nodiscard]] torch::Tensor forward(const torch::Tensor& x, const Masks& masks) const override {
-    const auto gate = gate_(x);
-    const auto expanded = expand_(x);
-    if (fused_) return contract_(dropped_swiglu(gate, expanded, masks));
-    // LibTorch rounds elementary functions by a number's place in a tensor.
-    const auto opened =
-        gate.device().is_cpu()
-            ? for_each_model(gate.size(0), [&](auto r) { return at::silu(gate[r]); })
-            : at::silu(gate);
-    return contract_(dropout(opened * expanded, masks));
-  }
-
- private:
-  bool fused_;
-  Linear gate_, expand_, contract_;
+      : GatedFeedForward(shape, scope, /*biased=*/false) {}
 };
 
 NAS_REGISTER_FEED_FORWARD(
     SwigluFeedForward, .key = "swiglu",
     .summary = "W_2 (silu(W_g x) * W_1 x), without biases (Shazeer 2020, arXiv:2002.05202)",
     .parameters = [](const AttentionShape& shape) { return 3 * shape.width * shape.hidden; },
-    .flops =
-        [](const AttentionShape& shape) {
-          return 6.0 * static_cast<double>(shape.context * shape.width * shape.hidden);
-        });
+    .flops = flops_of_three_matrices);
 
 }  // namespace
 

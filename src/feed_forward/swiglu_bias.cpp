@@ -1,34 +1,14 @@
 #include "nn/feed_forward.hpp"
-#include "ops/product.hpp"
 
 namespace nas::nn {
 
 namespace {
 
 /// y = W_2 dropout(silu(W_g x + b_g) * (W_1 x + b_1)) + b_2.
-class BiasedSwigluFeedForward final : public FeedForward {
+class BiasedSwigluFeedForward final : public GatedFeedForward {
  public:
   BiasedSwigluFeedForward(const FeedForwardShape& shape, const ParameterScope& scope)
-      : fused_(scope.mode() != NumericalMode::reference),
-        gate_(scope.child("gate"), shape.width, shape.hidden),
-        expand_(scope.child("expand"), shape.width, shape.hidden),
-        contract_(scope.child("contract"), shape.hidden, shape.width, shape.output_start) {}
-
-  [[nodiscard]] torch::Tensor forward(const torch::Tensor& x, const Masks& masks) const override {
-    const auto gate = gate_(x);
-    const auto expanded = expand_(x);
-    if (fused_) return contract_(dropped_swiglu(gate, expanded, masks));
-    // LibTorch rounds elementary functions by a number's place in a tensor.
-    const auto opened =
-        gate.device().is_cpu()
-            ? for_each_model(gate.size(0), [&](auto r) { return at::silu(gate[r]); })
-            : at::silu(gate);
-    return contract_(dropout(opened * expanded, masks));
-  }
-
- private:
-  bool fused_;
-  Linear gate_, expand_, contract_;
+      : GatedFeedForward(shape, scope, /*biased=*/true) {}
 };
 
 NAS_REGISTER_FEED_FORWARD(
@@ -39,10 +19,7 @@ NAS_REGISTER_FEED_FORWARD(
         [](const AttentionShape& shape) {
           return 3 * shape.width * shape.hidden + 2 * shape.hidden + shape.width;
         },
-    .flops =
-        [](const AttentionShape& shape) {
-          return 6.0 * static_cast<double>(shape.context * shape.width * shape.hidden);
-        });
+    .flops = flops_of_three_matrices);
 
 }  // namespace
 

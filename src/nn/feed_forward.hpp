@@ -37,6 +37,19 @@ class FeedForward {
   }
 };
 
+/// y = W_2 dropout(silu(W_g x) * W_1 x), element by element; silu(x) = x / (1 + e^-x). With biases b_2, b_g and b_1, or none.
+class GatedFeedForward : public FeedForward {
+ public:
+  [[nodiscard]] torch::Tensor forward(const torch::Tensor& x, const Masks& masks) const override;
+
+ protected:
+  GatedFeedForward(const FeedForwardShape& shape, const ParameterScope& scope, bool biased);
+
+ private:
+  bool fused_;
+  Linear gate_, expand_, contract_;
+};
+
 using FeedForwardRegistry =
     Registry<std::unique_ptr<FeedForward>(const FeedForwardShape&, const ParameterScope&)>;
 
@@ -50,6 +63,10 @@ inline std::int64_t parameters_of_two_matrices(const AttentionShape& shape) {
 /// Floating-point operations of its products.
 inline double flops_of_two_matrices(const AttentionShape& shape) {
   return 4.0 * static_cast<double>(shape.context * shape.width * shape.hidden);
+}
+/// The same of three, one of which is a gate.
+inline double flops_of_three_matrices(const AttentionShape& shape) {
+  return 6.0 * static_cast<double>(shape.context * shape.width * shape.hidden);
 }
 
 // NAS_REGISTER_FEED_FORWARD(Class, .key = "swiglu", .summary = ..., .parameters = ...): the
