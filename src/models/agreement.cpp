@@ -64,7 +64,7 @@ class Comparison {
     }
     if ((stored.type == "I64") != integers)
       refuse(name, " is of type " + stored.type + ", must be " + (integers ? "I64" : "F32 or F64"));
-    auto values = file_.read(stored);
+    auto values = read_tensor(file_, stored);
     if (!integers && !values.isfinite().all().item<bool>())
       refuse(name, " has a number that is none");
     return values;

@@ -25,6 +25,8 @@ nlohmann::json parse_record(std::string_view text) {
       --depth;
     }
   }
+  if (text.find('\0') != text.npos)
+    throw InputError("it is no JSON: a byte of 0, at which readers end");
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {
