@@ -378,8 +378,10 @@ def _add_windows(facts: dict, config: dict, where: str) -> None:
     if rule == "upper" and not facts["use_window"]:
         window = None
     kinds = facts.get("layer_types")
+    if rule == "upper" and window and not is_count(facts["first_window"], 2**53):
+        _refuse(where, "max_window_layers", facts["first_window"], "an integer >= 0")
     if kinds is None:
-        kinds = ["sliding_attention" if _slides(rule, facts, i) and window else "full_attention"
+        kinds = ["sliding_attention" if window and _slides(rule, facts, i) else "full_attention"
                  for i in range(layers)]
     if not isinstance(kinds, list) or len(kinds) != layers or not {*map(str, kinds)} <= {
             "full_attention", "sliding_attention"}:

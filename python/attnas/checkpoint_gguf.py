@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import math
 import pathlib
@@ -205,18 +206,15 @@ def _complete(config: dict, own: dict, where: str) -> None:
 
 def _shortest(number: float) -> float:
     """The decimal of fewest digits that is the same in float32, as files hold it."""
-    for digits in range(1, 10):
-        found = float(f"{number:.{digits}g}")
-        if struct.pack("<f", found) == struct.pack("<f", number):
-            return found
-    return number
+    decimals = (float(f"{number:.{digits}g}") for digits in range(1, 10))
+    return next((found for found in decimals if ctypes.c_float(found).value == number), number)
 
 
 def _tokenizer(values: dict, notes: list[str]) -> bytes | None:
     """tokenizer.json, where it is byte pairs of GPT-2's kind; else a note says why not."""
     kind, pre = values.get("tokenizer.ggml.model"), values.get("tokenizer.ggml.pre", "gpt-2")
     tokens, merges = (values.get(f"tokenizer.ggml.{name}") for name in ("tokens", "merges"))
-    if kind != "gpt2" or pre not in CUTS or not isinstance(tokens, list) or not isinstance(
+    if kind != "gpt2" or pre not in [*CUTS] or not isinstance(tokens, list) or not isinstance(
             merges, list):
         notes.append(f"no tokenizer.json: tokenizer.ggml.model = {shown(kind)} with pre = "
                      f"{shown(pre)} is not read, must be gpt2 with {', '.join(CUTS)}")
@@ -224,7 +222,8 @@ def _tokenizer(values: dict, notes: list[str]) -> bytes | None:
     kinds = values.get("tokenizer.ggml.token_type") or [1] * len(tokens)
     vocabulary = {token: i for i, token in enumerate(tokens)}
     pairs = [pair.split(" ") if isinstance(pair, str) else [] for pair in merges]
-    if len(vocabulary) != len(tokens) or len(kinds) != len(tokens) or not all(
+    if not isinstance(kinds, list) or not len(kinds) == len(tokens) == len(
+            vocabulary) or not all(isinstance(token, str) for token in tokens) or not all(
             len(pair) == 2 and {*pair, "".join(pair)} <= vocabulary.keys() for pair in pairs):
         raise InputError("tokenizer.ggml.tokens, merges and token_type do not fit each other")
     normalizer, cuts = CUTS[pre]

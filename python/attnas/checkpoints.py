@@ -181,7 +181,7 @@ def parse_json(data: bytes, where: object) -> Any:
 
 def regular_file(path: pathlib.Path) -> int:
     """The size of a file. @throws InputError  if there is none."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # False for a name that none can have, too
         raise InputError(f"{path}: no such file")
     return path.stat().st_size
 
@@ -283,7 +283,7 @@ def _read_shards(folder: pathlib.Path, index_path: pathlib.Path) -> list[Stored]
     for shard in places.values():
         # no folder but this one
         if not isinstance(shard, str) or os.path.basename(shard) != shard or not shard.endswith(
-                ".safetensors") or not shard.isprintable():
+                ".safetensors") or not shard.isprintable() or len(shard) > 255:
             raise InputError(f"{index_path}: weight_map names {shown(shard)}, must be files of "
                              f"safetensors beside it")
     tensors = []
