@@ -148,7 +148,8 @@ class Conversions final : public Problem {
   }
 
   [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
-    return {.name = conversion_.name(placement(genotype)), .genotype = genotype};
+    const auto of = placement(genotype);
+    return {.name = conversion_.name(of), .genotype = genotype, .refusal = conversion_.refusal(of)};
   }
 
   [[nodiscard]] Candidate parse(const std::string& name) const override {

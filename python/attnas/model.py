@@ -104,9 +104,10 @@ class Block(nn.Module):
         parallel  h + M(n h) + F(n h), wherever norms have their place; parallel_norms: n_1, n_2
     """
 
-    def __init__(self, model, genes, semantics, layer):
+    def __init__(self, model, genes, semantics, layer, shares=False):
+        """@param shares  whether layers of the model share keys."""
         super().__init__()
-        genes = dict(genes)
+        genes, self.shares = dict(genes), shares
         mixer, ffn, hidden = genes.pop("mixer"), genes.pop("ffn"), genes.pop("hidden")
         require_known("mixer", mixer, MIXERS)
         require_known("norm_place", model["norm_place"], NORM_PLACES)
@@ -136,24 +137,32 @@ class Block(nn.Module):
                 if self.place == "sandwich" and self.block == "sequential":
                     setattr(self, part + "_norm_out", norm_of(model))
 
-    def increment(self, part, x, stream, values):
+    def increment(self, part, x, stream, values, shared):
         if part == "attention":
-            return self.attention(x, stream, values=values)
+            return self.attention(x, stream, values=values, shared=shared)
         return self.feed_forward(x) if part == "feed_forward" else getattr(self, part)(x, stream)
 
-    def forward(self, stream, values=None):
+    def forward(self, stream, values=None, *shared):
+        """@param shared  keys and values of an earlier layer, which later ones may read; none yet.
+        @return  the stream, and where layers share keys what the next layer is given.
+        """
+        shared = list(shared) if self.shares else None
+        stream = self.passed(stream, values, shared)
+        return (stream, *shared) if self.shares else stream
+
+    def passed(self, stream, values, shared):
         if self.block != "sequential":
             x = self.norm(stream) if self.block == "parallel" else None
             increments = [
                 self.increment(part, getattr(self, part + "_norm")(stream) if x is None else x,
-                               stream, values) for part in self.parts]
+                               stream, values, shared) for part in self.parts]
             if "feed_forward" in self.parts:
                 increments[-1] = self.dropout(increments[-1])
             return stream + sum(increments)
         for part in self.parts:
             norm = getattr(self, part + "_norm")
             increment = self.increment(part, stream if self.place == "post" else norm(stream),
-                                       stream, values)
+                                       stream, values, shared)
             if self.place == "sandwich":
                 increment = getattr(self, part + "_norm_out")(increment)
             stream = stream + (self.dropout(increment) if part == "feed_forward" else increment)
@@ -194,8 +203,9 @@ class Transformer(nn.Module):
             self.value_embedding = nn.Embedding(model["vocabulary"], model["width"])
             nn.init.normal_(self.value_embedding.weight, std=0.02)
         self.dropout = nn.Dropout(model["dropout"])
-        self.layers = nn.ModuleList(
-            Block(model, genes, semantics, layer) for layer, genes in enumerate(config["layers"]))
+        self.shares = any(layer.get("keys") == "shared" for layer in config["layers"])
+        self.layers = nn.ModuleList(Block(model, genes, semantics, layer, self.shares)
+                                    for layer, genes in enumerate(config["layers"]))
         ends_normalised = model["block"] != "sequential" or model["norm_place"] != "post"
         self.final_norm = norm_of(model) if ends_normalised else nn.Identity()
         self.head = None if model["tied"] else linear(model["width"], model["vocabulary"],
@@ -221,7 +231,7 @@ class Transformer(nn.Module):
         return self.head(features)
 
     def features(self, tokens, call=None):
-        """(B, T, D), of which logits are made. @param call  computes layer(stream, values)."""
+        """(B, T, D), of which logits are made. @param call  computes layer(stream, values, ...)."""
         stream = self.embedding(tokens)
         length = tokens.shape[1]  # an int; where a graph is made of the model, a variable of it
         if self.positions == "learned":
@@ -234,8 +244,11 @@ class Transformer(nn.Module):
                 length, self.embedding.embedding_dim).to(stream)
         stream = self.dropout(stream)
         values = None if self.value_embedding is None else self.value_embedding(tokens)
+        shared = ()
         for layer in self.layers:
-            stream = call(layer, stream, values) if call else layer(stream, values)
+            given = (stream, values, *shared)
+            found = call(layer, *given) if call else layer(*given)
+            stream, *shared = found if self.shares else (found, )
         return self.final_norm(stream)
 
 

@@ -357,12 +357,27 @@ def newest_of_hash(layer, k, distances, places):
     return shown | ((distances == 0) & ~shown.any(-1, keepdim=True))
 
 
+def full_heads(groups, heads, key_heads):
+    """Of each head whether the keys that it reads are among the bits of `groups`; none: None."""
+    if integer("full_groups", groups, 0, 2**53) >> key_heads:
+        raise ValueError(f"full_groups = {groups}, must be below 2^{key_heads}, a bit for each "
+                         f"head of keys and values")
+    bits = int(groups)
+    return [bool(bits >> h * key_heads // heads & 1) for h in range(heads)] if bits else None
+
+
+def in_window(layer, k, distances, places):
+    seen = (distances < layer.window) | (places < layer.globals)
+    if layer.full_heads:  # which see all
+        seen = seen | torch.tensor(layer.full_heads, device=k.device).view(-1, 1, 1)
+    return (distances >= 0) & seen
+
+
 PATTERNS = {
     # j <= i
     "full": lambda layer, k, distances, places: distances >= 0,
-    # i - j < window, or j < globals
-    "window": lambda layer, k, distances, places:
-              (distances >= 0) & ((distances < layer.window) | (places < layer.globals)),
+    # i - j < window, or j < globals; heads that read keys of full_groups see all
+    "window": in_window,
     # i - j < stride, or a multiple of it
     "strided": lambda layer, k, distances, places:
                (distances >= 0) & ((distances < layer.stride) | (distances % layer.stride == 0)),
@@ -478,7 +493,8 @@ class Attention(nn.Module):
         (elementwise_gate, headwise_gate) y = o W_o' + b_o, times g (output_gate);  g (y - h) for
         highway, g y + (1 - g) x for normed_highway
 
-    Beside pattern lsh k = q / |q|. The genes of a layer in config.json are its arguments.
+    Beside pattern lsh k = q / |q|; beside keys shared k and v are an earlier layer's. The genes of
+    a layer in config.json are its arguments.
 
     @param context    L, of which initial values and the temperature of similarity cosine depend.
     @param semantics  published: initial values as in that code; formulas follow from genes alone.
@@ -487,19 +503,20 @@ class Attention(nn.Module):
 
     def __init__(self, width, heads, context, similarity="dot", normalization="softmax",
                  gating="none", temperature="fixed", bias="bias", attention_dropout=0.0, kv_heads=0,
-                 head_width=0, qk_norm="none", qk_eps=1e-5, pattern="full", window=64, globals=0,
-                 stride=16, pattern_block=16, random=1, buckets=4, rounds=1, position="none",
-                 rope_base=10000.0, rope_fraction=1.0, rope_factor=1.0, rope_original=0,
-                 rope_low=1.0, rope_high=4.0, t5_buckets=32, t5_distance=128, decay="none", conv=0,
-                 head_norm="none", value_exclusion=0, soft_cap=0, smear=0, value_embedding=0,
-                 semantics="corrected", layer=0):
+                 head_width=0, keys="own", qk_norm="none", qk_eps=1e-5, pattern="full", window=64,
+                 globals=0, full_groups=0, stride=16, pattern_block=16, random=1, buckets=4,
+                 rounds=1, position="none", rope_base=10000.0, rope_fraction=1.0, rope_factor=1.0,
+                 rope_original=0, rope_low=1.0, rope_high=4.0, t5_buckets=32, t5_distance=128,
+                 decay="none", conv=0, head_norm="none", value_exclusion=0, soft_cap=0, smear=0,
+                 value_embedding=0, semantics="corrected", layer=0):
         super().__init__()
         for name, value, known in (
                 ("similarity", similarity, SIMILARITIES), ("gating", gating, GATES),
                 ("normalization", normalization, NORMALIZATIONS), ("bias", bias, BIASES),
                 ("temperature", temperature, TEMPERATURES), ("qk_norm", qk_norm, NORMS_OF_HEADS),
                 ("pattern", pattern, PATTERNS), ("position", position, POSITIONS),
-                ("decay", decay, DECAYS), ("head_norm", head_norm, NORMS_OF_HEADS)):
+                ("decay", decay, DECAYS), ("head_norm", head_norm, NORMS_OF_HEADS),
+                ("keys", keys, ("own", "shared"))):
             require_known(name, value, known)
         width, context = integer("width", width, 1, 1e6), integer("context", context, 0, 1e9)
         heads, kv_heads = integer("heads", heads, 1, 1e6), integer("kv_heads", kv_heads, 0, 1e6)
@@ -517,6 +534,8 @@ class Attention(nn.Module):
         if position == "t5" and (t5_buckets % 2 or t5_distance <= t5_buckets // 2):
             raise ValueError(f"t5_buckets = {t5_buckets}, must be even, and half of it below "
                              f"t5_distance = {t5_distance}")
+        self.share(keys, full_groups, heads, kv_heads or heads,
+                   (similarity, pattern, decay, conv, value_exclusion, value_embedding))
         if pattern == "lsh" and (kv_heads or conv or
                                  (similarity, qk_norm, position) != ("dot", "none", "none")):
             raise ValueError("pattern = lsh, must have kv_heads = 0, conv = 0, similarity = dot, "
@@ -530,9 +549,10 @@ class Attention(nn.Module):
                             rope_high)
         inner, of_keys, biased = heads * d, self.key_heads * d, bias in ("bias", "qkv")
         self.q_proj = linear(width, inner, biased)
-        if pattern != "lsh":
-            self.k_proj = linear(width, of_keys, biased)
-        self.v_proj = linear(width, of_keys, biased)
+        if not self.shares:
+            if pattern != "lsh":
+                self.k_proj = linear(width, of_keys, biased)
+            self.v_proj = linear(width, of_keys, biased)
         self.out_proj = linear(inner, width, bias in ("bias", "no_bias"))
         published = semantics == "published"
         self.make_similarity(published)
@@ -551,12 +571,26 @@ class Attention(nn.Module):
             setattr(self, name + "_conv", ShortConvolution(channels, conv))
         self.q_norm, self.k_norm, self.head_norm = (
             RmsNorm(d, epsilon) if kind == "rms" else nn.Identity() for kind, epsilon in (
-                (qk_norm, qk_eps), (qk_norm, qk_eps), (head_norm, 1e-5)))
+                (qk_norm, qk_eps), ("none" if self.shares else qk_norm, qk_eps), (head_norm, 1e-5)))
+        # whether later layers may read its keys: they are not its queries, nor its own token alone
+        self.gives = not self.shares and pattern != "lsh" and (pattern, window, globals,
+                                                               full_groups) != ("window", 1, 0, 0)
         if position == "t5":
             self.make_distances(t5_buckets, t5_distance)
         self.forgets = decay == "scalar"
         if self.forgets:
             self.make_forget(width, context)
+
+    def share(self, keys, full_groups, heads, groups, others):
+        """Whose keys are read, and which heads see all of them; `others` are genes beside these."""
+        similarity, pattern, decay, *rest = others
+        self.shares, self.full_heads = keys == "shared", full_heads(full_groups, heads, groups)
+        if self.shares and (pattern == "lsh", decay, *rest) != (False, "none", 0, 0, 0):
+            raise ValueError("keys = shared, must have another pattern than lsh, decay = none, "
+                             "conv = 0, value_exclusion = 0, value_embedding = 0")
+        if self.full_heads and ((pattern, decay) != ("window", "none") or similarity == "bilinear"):
+            raise ValueError(f"full_groups = {full_groups}, must be beside pattern window, decay "
+                             f"none and another similarity than bilinear")
 
     def make_gate(self, gating, width, published):
         if GATES[gating] is not None:
@@ -653,7 +687,25 @@ class Attention(nn.Module):
                 scores.dtype)
         return scores
 
-    def forward(self, x, residual=None, state=None, values=None):
+    def placed(self, vectors, start):
+        return rotated(vectors, self.rope, start) if self.position == "rope" else vectors
+
+    def own_keys(self, x, q, state, values, start):
+        """Keys and values so far, (B, G, S, d). @param q  (B, H, T, d), before its norm."""
+        hashes = self.pattern == "lsh"
+        k, v = None if hashes else self.k_proj(x), self.v_proj(x)
+        if self.convolves:
+            k, v = (self.convolved(n + "_conv", z, state) for n, z in (("k", k), ("v", v)))
+        v = self.by_head(v, self.key_heads)
+        if self.value_shares is not None:
+            if values is None:
+                raise ValueError("values = None, must be the tokens' rows in a table of values")
+            rows = self.by_head(values[..., :self.key_heads * self.head_width], self.key_heads)
+            v = v + self.value_shares.view(-1, 1, 1) * rows
+        k = of_unit_length(q) if hashes else self.by_head(k, self.key_heads)
+        return so_far(state, "k", self.placed(self.k_norm(k), start)), so_far(state, "v", v)
+
+    def forward(self, x, residual=None, state=None, values=None, shared=None):
         """
         @param x         (B, T, D), normalised input.
         @param residual  (B, T, D), the residual stream h that the result is added to, which gating
@@ -663,32 +715,31 @@ class Attention(nn.Module):
             the results are those of the whole sequence.
         @param values    (B, T, D), rows of the tokens in the table of value embeddings; read by a
             layer that has these.
+        @param shared    where layers share keys a list, empty before the first layer: keys and
+            values (B, G, S, d) of the nearest earlier layer with its own, in which layers leave
+            theirs.
         @return  (B, T, D), what is added to the residual stream.
         """
         for option in (self.temperature_kind, self.normalization):
             if state is not None and option in ("sequence_mean", "topk_quarter"):
                 raise ValueError(f"{option} depends on the whole sequence: there is no state")
-        start = state["k"].shape[-2] if state else 0
+        if self.shares and not shared:
+            raise ValueError("keys = shared, must be given those of an earlier layer: shared = []")
+        start = (shared[0].shape[-2] - x.shape[1] if self.shares else
+                 state["k"].shape[-2] if state else 0)
         if self.smears:
             x = self.smear(x, state)
         gate = getattr(self, GATES[self.gating]) if GATES[self.gating] else None
         if self.gating == "input_gate":
             x = x * gate(x).sigmoid()
-        hashes = self.pattern == "lsh"
-        q, k, v = self.q_proj(x), None if hashes else self.k_proj(x), self.v_proj(x)
+        q = self.q_proj(x)
         if self.convolves:
-            q, k, v = (self.convolved(n + "_conv", z, state) for n, z in zip("qkv", (q, k, v)))
-        q, v = self.by_head(q, self.heads), self.by_head(v, self.key_heads)
-        if self.value_shares is not None:
-            if values is None:
-                raise ValueError("values = None, must be the tokens' rows in a table of values")
-            rows = self.by_head(values[..., :self.key_heads * self.head_width], self.key_heads)
-            v = v + self.value_shares.view(-1, 1, 1) * rows
-        k = of_unit_length(q) if hashes else self.by_head(k, self.key_heads)
-        q, k = self.q_norm(q), self.k_norm(k)
-        if self.position == "rope":
-            q, k = (rotated(vectors, self.rope, start) for vectors in (q, k))
-        k, v = so_far(state, "k", k), so_far(state, "v", v)
+            q = self.convolved("q_conv", q, state)
+        q = self.by_head(q, self.heads)
+        k, v = shared if self.shares else self.own_keys(x, q, state, values, start)
+        q = self.placed(self.q_norm(q), start)
+        if self.gives and shared is not None:
+            shared[:] = k, v
         k, v = self.for_each_query_head(k), self.for_each_query_head(v)
 
         places = torch.arange(k.shape[2], device=x.device)

@@ -36,6 +36,7 @@ MASKS = ("sdpa", "eager")  # implementations of attention whose masks are read h
 WORDS = {
     "full": {},
     "window": {"window": (1, 64), "globals": (0, 4), "kv_heads": (1, 0)},
+    "heads": {"groups": (1, 1), "window": (1, 64), "globals": (0, 4)},
     "gqa": {"kv_heads": (1, 1)},
     "local": {},
     "drop": {}
@@ -51,8 +52,10 @@ def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str] | str) -
         "full" what it was; "window{64,4}", which sees the last 64 tokens and the first 4 of those
         that the full layer would, with sizes by name "window+window=64+globals=4" or in short
         "window=64+globals=4"; "gqa{1}", heads of keys and values each the mean of those it
-        replaces, which a window may have, too: "window{64,4}+kv_heads=1"; "local", each token
-        alone; "drop", nothing. These are the names that a conversion gives its blocks.
+        replaces, which a window may have, too: "window{64,4}+kv_heads=1"; "heads{1,64,4}", a
+        window but for the heads of keys and values that the bits of 1 name, whose cache keeps all;
+        "local", each token alone; "drop", nothing. These are names that a conversion gives its
+        blocks, but for those that no layer here can be.
     @return  the model.
     @throws InputError  where a layer, or a word, cannot be; then nothing was replaced.
     """
@@ -108,6 +111,9 @@ def parse(word: str) -> tuple[str, dict[str, int]]:
     kind, *parts = word.split("+")
     short = re.fullmatch(r"(\w+)(?:=(.*)|\{(.*)\})", kind)  # window=64, or window{64,4}
     kind = short[1] if short else kind
+    if kind == "share":
+        raise ValueError("share reads keys of another layer, which no layer here is given: "
+                         "nas-model place writes such a model")
     if kind not in WORDS:
         raise ValueError(f"{kind!r} is no kind of layer, must be one of {', '.join(WORDS)}")
     known = WORDS[kind]
@@ -133,6 +139,8 @@ def _attention(config, teacher: nn.Module, number: int, word: str) -> nn.Module:
         return teacher
     own = config.sliding_window if config.model_type == "mistral" else getattr(
         teacher, "sliding_window", None)
+    if kind == "heads" and own:
+        raise ValueError(f"the layer has a window of {own} already, must have none")
     if kind == "window" and own and (sizes["globals"] or sizes["window"] > own):
         raise ValueError(f"the layer has a window of {own} already and keeps no other token, must "
                          f"have globals = 0, window <= {own}")
@@ -162,23 +170,27 @@ def _take_over(module: nn.Module, config, teacher: nn.Module, number: int) -> No
 class Replaced(model_attention.Attention):
     """attnas's attention where a decoder layer of transformers calls its own."""
 
-    def __init__(self, config, teacher, number, window=0, globals=0, kv_heads=0):
+    def __init__(self, config, teacher, number, window=0, globals=0, kv_heads=0, groups=0):
         d, width = teacher.head_dim, config.hidden_size
-        heads, groups = config.num_attention_heads, config.num_key_value_heads
-        if groups % (kv_heads or groups):
-            raise ValueError(f"kv_heads = {kv_heads}, must divide the {groups} heads of keys and "
-                             f"values")
+        heads, key_heads = config.num_attention_heads, config.num_key_value_heads
+        if key_heads % (kv_heads or key_heads):
+            raise ValueError(f"kv_heads = {kv_heads}, must divide the {key_heads} heads of keys "
+                             f"and values")
+        if groups >> key_heads:
+            raise ValueError(f"groups = {groups}, must be below 2^{key_heads}, a bit for each head "
+                             f"of keys and values")
         if abs(teacher.scaling * d**0.5 - 1) > 1e-6:
             raise ValueError(f"its scores are divided by {1 / teacher.scaling:g}, must be by the "
                              f"root of {d}")
         rotates = bool(getattr(teacher, "use_rope", True))
         with torch.random.fork_rng(devices=[]):  # initial values are not kept
             super().__init__(
-                width, heads, 0, head_width=d, kv_heads=kv_heads or groups, window=window or 1,
-                globals=globals, pattern="window" if window else "full",
-                position="rope" if rotates else "none", attention_dropout=config.attention_dropout)
+                width, heads, 0, head_width=d, kv_heads=kv_heads or key_heads,
+                window=window or 1, globals=globals, full_groups=groups,
+                pattern="window" if window else "full", position="rope" if rotates else "none",
+                attention_dropout=config.attention_dropout)
         del self.out_proj
-        self.groups = groups  # of the teacher
+        self.groups = key_heads  # of the teacher
         _take_over(self, config, teacher, number)
 
     def forward(self, hidden_states, position_embeddings=None, attention_mask=None, cache=None,
@@ -202,7 +214,7 @@ class Replaced(model_attention.Attention):
         kept, start = None, None
         if cache is not None:
             start = _fixed_start(cache, self.layer_idx, k)
-            if start is None and self.pattern == "window":
+            if start is None and self.pattern == "window" and not self.full_heads:
                 kept = _window_keys(cache, self.layer_idx, self.window, self.globals)
             k, v = cache.update(k, v, self.layer_idx, *_places(cache_position))
         k, v = self.for_each_query_head(k), self.for_each_query_head(v)

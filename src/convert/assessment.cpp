@@ -40,9 +40,12 @@ auto Assessor::with_model(std::int64_t seed, const Call& call) {
 Assessor::Known Assessor::look_at(const Sample& sample, bool document, HybridModel& model) const {
   Known known{.sample = sample};
   auto stream = model.embedded(sample.tokens);
+  std::vector<nn::SharedKeys> shared;
+  nn::Pass pass;
+  pass.shared = &shared;
   for (std::int64_t i = 0; i < conversion_.layers(); ++i) {
     known.streams.push_back(stream);
-    stream = model.behind(i, 0, stream);
+    stream = model.behind(i, 0, stream, pass);
   }
   const auto features = model.features(stream);
   known.asked = sample.targets.ge(0).nonzero().flatten();
@@ -95,12 +98,20 @@ Assessment Assessor::assess(const Placement& placement, std::int64_t replicate,
       std::find_if(placement.begin(), placement.end(), [](auto b) { return b != 0; });
   Assessment found{.text_nll = samples->front().nll, .agreement = 1.0};
   if (differs == placement.end()) return found;
-  const auto first = differs - placement.begin();
+  // What shares keys begins with the layer that has them.
+  std::int64_t first = differs - placement.begin();
+  for (auto i = first; i < conversion_.layers(); ++i) {
+    const auto from = conversion_.giver(placement, i);
+    if (from >= 0) first = std::min(first, from);
+  }
   double probes = 0.0;
   for (const auto& sample : *samples) {
     auto stream = sample.streams[static_cast<std::size_t>(first)];
+    std::vector<nn::SharedKeys> shared;
+    nn::Pass pass;
+    pass.shared = &shared;
     for (auto i = first; i < conversion_.layers(); ++i)
-      stream = model.behind(i, placement[static_cast<std::size_t>(i)], stream);
+      stream = model.behind(placement, i, stream, pass);
     const auto features = model.features(stream);
     if (!sample.probabilities.defined()) {
       const auto nll = model.nll(features.index_select(0, sample.asked), sample.targets);
@@ -158,8 +169,10 @@ double Assessor::decode_milliseconds(const Placement& placement, std::int64_t to
     double sum = measured("output", [&] { return model.output_milliseconds(); });
     for (std::size_t i = 0; i < placement.size(); ++i) {
       const auto layer = static_cast<std::int64_t>(i);
-      sum += measured(conversion_.form(layer, placement[i]),
-                      [&] { return model.step_milliseconds(layer, placement[i], tokens); });
+      auto form = conversion_.form(placement, layer);
+      const auto from = conversion_.giver(placement, layer);
+      if (from >= 0) form += " of " + conversion_.form(placement, from);
+      sum += measured(form, [&] { return model.step_milliseconds(placement, layer, tokens); });
     }
     return sum;
   });

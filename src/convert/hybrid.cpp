@@ -10,6 +10,7 @@
 #include "core/words.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/costs.hpp"
+#include "genotype/layer_rules.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "ops/embedding.hpp"
 #include "ops/loss.hpp"
@@ -26,6 +27,19 @@ Architecture with_layer(const Architecture& teacher, std::int64_t i, Mechanism l
   for (std::int64_t j = 0; j < teacher.layers; ++j) model.stack.push_back(teacher.layer(j));
   model.stack[static_cast<std::size_t>(i)] = std::move(layer);
   return model;
+}
+
+/// A layer that shares keys as its giver lets it be.
+Mechanism beside(Mechanism layer, const Mechanism& giver, const Architecture& model) {
+  const auto heads = attention_shape(model, giver).key_heads();
+  layer.set("kv_heads", heads == attention_shape(model, layer).heads ? std::int64_t{0} : heads);
+  if (giver.word("pattern") != "window") return layer;
+  for (const auto* size : {"window", "globals"}) {
+    const auto own = layer.integer(size), kept = giver.integer(size);
+    layer.set(size, layer.word("pattern") == "window" ? std::min(own, kept) : kept);
+  }
+  layer.set("full_groups", giver.integer("full_groups"));
+  return layer.set("pattern", "window");
 }
 
 std::string range_text(std::int64_t first, std::int64_t last) {
@@ -47,7 +61,17 @@ Conversion::Conversion(Architecture teacher, std::vector<LayerBlock> blocks)
         continue;
       }
       try {
-        forms.push_back(canonical(with_layer(teacher_, i, block.layer(own))).layer(i));
+        auto layer = block.layer(own);
+        const auto from = nas::giver(teacher_, i);
+        if (layer.word("keys") == "own") {
+          forms.push_back(canonical(with_layer(teacher_, i, layer)).layer(i));
+          continue;
+        }
+        if (from >= 0) {  // can it be?
+          const auto& kept = teacher_.layer(from);
+          (void)canonical(with_layer(teacher_, i, beside(layer, kept, teacher_)));
+        }
+        forms.push_back(std::move(layer));
       } catch (const InputError& error) {
         throw InputError("block " + block.text + " of layer " + std::to_string(i) + ": " +
                          error.what());
@@ -60,6 +84,7 @@ std::vector<std::size_t> Conversion::choices(std::int64_t layer) const {
   const auto& forms = forms_[static_cast<std::size_t>(layer)];
   std::vector<std::size_t> choices;
   for (std::size_t b = 0; b < forms.size(); ++b) {
+    if (forms[b].word("keys") == "shared" && nas::giver(teacher_, layer) < 0) continue;
     if (std::find(forms.begin(), forms.begin() + static_cast<std::ptrdiff_t>(b), forms[b]) ==
         forms.begin() + static_cast<std::ptrdiff_t>(b))
       choices.push_back(b);
@@ -67,34 +92,60 @@ std::vector<std::size_t> Conversion::choices(std::int64_t layer) const {
   return choices;
 }
 
-std::string Conversion::form(std::int64_t layer, std::size_t block) const {
+Placement Conversion::alone(std::int64_t layer, std::size_t block) const {
+  Placement placement(static_cast<std::size_t>(layers()), 0);
+  placement[static_cast<std::size_t>(layer)] = block;
+  return placement;
+}
+
+std::int64_t Conversion::giver(const Placement& placement, std::int64_t i) const {
+  if (raw(placement, i).word("keys") != "shared") return -1;
+  auto from = i - 1;
+  while (from >= 0 && !gives_keys(raw(placement, from))) --from;
+  if (from >= 0) return from;
+  throw InputError("layer " + std::to_string(i) + " shares keys, and no earlier layer keeps any");
+}
+
+Mechanism Conversion::layer(const Placement& placement, std::int64_t i) const {
+  const auto from = giver(placement, i);
+  return from < 0 ? raw(placement, i) : beside(raw(placement, i), raw(placement, from), teacher_);
+}
+
+std::string Conversion::refusal(const Placement& placement) const {
+  try {
+    for (std::int64_t i = 0; i < layers(); ++i) (void)giver(placement, i);
+    return {};
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+std::string Conversion::form(const Placement& placement, std::int64_t i) const {
   auto one = teacher_;
   one.layers = 1;
-  one.stack = {this->layer(layer, block)};
+  one.stack = {layer(placement, i)};
   return to_string(one);
 }
 
 Architecture Conversion::architecture(const Placement& placement) const {
   auto model = teacher_;
   model.stack.clear();
-  for (std::int64_t i = 0; i < layers(); ++i)
-    model.stack.push_back(layer(i, placement[static_cast<std::size_t>(i)]));
+  for (std::int64_t i = 0; i < layers(); ++i) model.stack.push_back(layer(placement, i));
   return canonical(std::move(model));
 }
 
 std::int64_t Conversion::mixer_parameters(std::int64_t layer, std::size_t block) const {
-  const auto& own = this->layer(layer, block);
+  const auto own = this->layer(alone(layer, block), layer);
   return mixer_kinds().at(own.word("mixer")).costs(own, attention_shape(teacher_, own)).parameters;
 }
 
 std::int64_t Conversion::cache_bytes(const Placement& placement, std::int64_t tokens) const {
   std::int64_t bytes = 0;
   for (std::int64_t i = 0; i < layers(); ++i) {
-    const auto block = placement[static_cast<std::size_t>(i)];
-    if (blocks_[block].keeps_nothing) continue;
+    if (blocks_[placement[static_cast<std::size_t>(i)]].keeps_nothing) continue;
     auto one = teacher_;
     one.layers = 1;
-    one.stack = {layer(i, block)};
+    one.stack = {layer(placement, i)};
     bytes += state_bytes(one, tokens);
   }
   return bytes;
@@ -224,7 +275,7 @@ HybridModel::HybridModel(const Conversion& conversion, const Weights& weights, N
     final_norm_ = nn::make_norm(model, scope.child("final_norm"));
   }
   for (const auto& parameter : parameters_) share(parameter.tensor, weights.at(parameter.name));
-  for (std::int64_t i = 0; i < model.layers; ++i) blocks_.emplace_back(conversion.blocks().size());
+  blocks_.resize(static_cast<std::size_t>(model.layers));
 }
 
 torch::Tensor HybridModel::embedded(const torch::Tensor& tokens) {
@@ -233,26 +284,28 @@ torch::Tensor HybridModel::embedded(const torch::Tensor& tokens) {
                    (*positions_)(tokens.size(-1)), mode_);
 }
 
-nn::Block& HybridModel::made(std::int64_t layer, std::size_t block) {
-  auto& computes = blocks_[static_cast<std::size_t>(layer)][block];
-  if (!computes) {
-    Placement placement(static_cast<std::size_t>(conversion_.layers()), 0);
-    placement[static_cast<std::size_t>(layer)] = block;
-    std::vector<nn::Parameter> own;
-    const nn::ParameterScope scope(own, mode_);
-    computes =
-        std::make_unique<nn::Block>(std::vector<Architecture>{conversion_.architecture(placement)},
-                                    scope.child("layers." + std::to_string(layer)), layer);
-    for (const auto& parameter : own)
-      share(parameter.tensor, weight_of(conversion_, weights_, layer, block, parameter, trained_));
-  }
-  return *computes;
+nn::Block& HybridModel::made(const Placement& placement, std::int64_t layer) {
+  const auto block = placement[static_cast<std::size_t>(layer)];
+  auto form = conversion_.layer(placement, layer);
+  auto& known = blocks_[static_cast<std::size_t>(layer)];
+  const auto found = std::find_if(known.begin(), known.end(), [&](const Made& one) {
+    return one.block == block && one.form == form;
+  });
+  if (found != known.end()) return *found->computes;
+  std::vector<nn::Parameter> own;
+  const nn::ParameterScope scope(own, mode_);
+  auto computes = std::make_unique<nn::Block>(
+      std::vector<Architecture>{with_layer(conversion_.teacher(), layer, form)},
+      scope.child("layers." + std::to_string(layer)), layer);
+  for (const auto& parameter : own)
+    share(parameter.tensor, weight_of(conversion_, weights_, layer, block, parameter, trained_));
+  return *known.emplace_back(Made{block, std::move(form), std::move(computes)}).computes;
 }
 
-torch::Tensor HybridModel::behind(std::int64_t layer, std::size_t block,
+torch::Tensor HybridModel::behind(const Placement& placement, std::int64_t layer,
                                   const torch::Tensor& stream, const nn::Pass& pass) {
   const at::NoGradGuard no_grad;
-  return made(layer, block).forward(stream, pass);
+  return made(placement, layer).forward(stream, pass);
 }
 
 namespace {
@@ -275,13 +328,23 @@ double milliseconds(const Call& call) {
 
 }  // namespace
 
-double HybridModel::step_milliseconds(std::int64_t layer, std::size_t block, std::int64_t tokens) {
+double HybridModel::step_milliseconds(const Placement& placement, std::int64_t layer,
+                                      std::int64_t tokens) {
   const at::NoGradGuard no_grad;
-  auto& computes = made(layer, block);
-  const auto state = computes.start(tokens);
   const auto stream = at::ones({1, 1, 1, conversion_.teacher().width});
-  const auto step = [&] { (void)computes.step(stream, nn::Pass{}, state.get()); };
-  for (std::int64_t t = 0; state && t < tokens; ++t) step();
+  std::vector<nn::SharedKeys> shared;
+  nn::Pass pass;
+  const auto from = conversion_.giver(placement, layer);
+  if (from >= 0) {
+    pass.shared = &shared;
+    auto& gives = made(placement, from);
+    const auto kept = gives.start(tokens);
+    for (std::int64_t t = 0; t < tokens; ++t) (void)gives.step(stream, pass, kept.get());
+  }
+  auto& computes = made(placement, layer);
+  const auto state = computes.start(tokens);
+  const auto step = [&] { (void)computes.step(stream, pass, state.get()); };
+  for (std::int64_t t = 0; state && from < 0 && t < tokens; ++t) step();
   return milliseconds(step);
 }
 

@@ -32,13 +32,23 @@ class Conversion {
   [[nodiscard]] const Architecture& teacher() const { return teacher_; }
   [[nodiscard]] const std::vector<LayerBlock>& blocks() const { return blocks_; }
   [[nodiscard]] std::int64_t layers() const { return teacher_.layers; }
-  /// Blocks that do something else than those before in a layer: what has another form there, `full` included.
+  /// Blocks that do something else than those before in a layer: what has another form there, `full` included. A layer
+  /// without an earlier one of attention shares no keys.
   [[nodiscard]] std::vector<std::size_t> choices(std::int64_t layer) const;
-  /// The name of what a layer is with a block.
-  [[nodiscard]] std::string form(std::int64_t layer, std::size_t block) const;
+  /// A block in one layer, the others as they are.
+  [[nodiscard]] Placement alone(std::int64_t layer, std::size_t block) const;
+  /// The genes of a layer. One that shares keys has as many heads of them as its giver keeps, and sees none but these.
+  /// @throws InputError where it shares keys and no earlier layer keeps any.
+  [[nodiscard]] Mechanism layer(const Placement& placement, std::int64_t i) const;
+  /// Why the placement is no model; empty: it is one.
+  [[nodiscard]] std::string refusal(const Placement& placement) const;
+  /// The layer whose keys a layer reads; -1: its own, or none. @throws InputError as layer().
+  [[nodiscard]] std::int64_t giver(const Placement& placement, std::int64_t i) const;
+  /// The name of what a layer is.
+  [[nodiscard]] std::string form(const Placement& placement, std::int64_t i) const;
   /// Numbers that the mixer of a layer with a block learns; 0: there is none.
   [[nodiscard]] std::int64_t mixer_parameters(std::int64_t layer, std::size_t block) const;
-  /// The model of a placement, in canonical form.
+  /// The model of a placement, in canonical form. @throws InputError as layer().
   [[nodiscard]] Architecture architecture(const Placement& placement) const;
   /// Bytes of its cache in float32 after so many tokens of one sequence.
   [[nodiscard]] std::int64_t cache_bytes(const Placement& placement, std::int64_t tokens) const;
@@ -49,8 +59,10 @@ class Conversion {
   [[nodiscard]] Placement parse(const std::string& name) const;
 
  private:
-  [[nodiscard]] const Mechanism& layer(std::int64_t i, std::size_t block) const {
-    return forms_[static_cast<std::size_t>(i)][block];
+  /// What a block makes of a layer, whatever the others are.
+  [[nodiscard]] const Mechanism& raw(const Placement& placement, std::int64_t i) const {
+    const auto layer = static_cast<std::size_t>(i);
+    return forms_[layer][placement[layer]];
   }
 
   Architecture teacher_;
@@ -85,12 +97,17 @@ class HybridModel {
 
   /// @param tokens  (T) or (B, T) int64.   @return the stream before the first layer, (1, B, T, D).
   [[nodiscard]] torch::Tensor embedded(const torch::Tensor& tokens);
-  /// The stream behind a layer in which a block is.
-  [[nodiscard]] torch::Tensor behind(std::int64_t layer, std::size_t block,
+  /// The stream behind a layer of a placement.
+  [[nodiscard]] torch::Tensor behind(const Placement& placement, std::int64_t layer,
                                      const torch::Tensor& stream, const nn::Pass& pass = {});
-  /// Milliseconds that a layer in which a block is takes for one token of one sequence with so many tokens before it: the
+  /// The same of a block alone.
+  [[nodiscard]] torch::Tensor behind(std::int64_t layer, std::size_t block,
+                                     const torch::Tensor& stream, const nn::Pass& pass = {}) {
+    return behind(conversion_.alone(layer, block), layer, stream, pass);
+  }
+  /// Milliseconds that a layer of a placement takes for one token of one sequence with so many tokens before it: the
   /// median of some, on this machine.
-  [[nodiscard]] double step_milliseconds(std::int64_t layer, std::size_t block,
+  [[nodiscard]] double step_milliseconds(const Placement& placement, std::int64_t layer,
                                          std::int64_t tokens);
   /// The same of the output layer.
   [[nodiscard]] double output_milliseconds() const;
@@ -103,7 +120,13 @@ class HybridModel {
                                   const torch::Tensor& targets) const;
 
  private:
-  nn::Block& made(std::int64_t layer, std::size_t block);
+  /// What a block is in one layer; what it shares depends on those before.
+  struct Made {
+    std::size_t block;
+    Mechanism form;
+    std::unique_ptr<nn::Block> computes;
+  };
+  nn::Block& made(const Placement& placement, std::int64_t layer);
 
   const Conversion& conversion_;
   const Weights& weights_;
@@ -113,7 +136,7 @@ class HybridModel {
   torch::Tensor embedding_, output_;
   std::unique_ptr<nn::PositionEmbedding> positions_;
   std::unique_ptr<nn::Norm> final_norm_;
-  std::vector<std::vector<std::unique_ptr<nn::Block>>> blocks_;  // of each layer, made when needed
+  std::vector<std::vector<Made>> blocks_;  // of each layer, made when needed
 };
 
 }  // namespace nas

@@ -21,7 +21,7 @@ constexpr double kArrayBytes = 512e6, kTensors = 32.0;
 
 /// The layers whose mixers one array may compute: of one form, and of one layer where that draws by its number.
 std::string array_key(const Conversion& conversion, std::int64_t layer, std::size_t block) {
-  const auto form = conversion.form(layer, block);
+  const auto form = conversion.form(conversion.alone(layer, block), layer);
   const bool draws =
       form.find("lsh") != std::string::npos || form.find("bigbird") != std::string::npos;
   return form + (draws ? std::to_string(layer) : "");
@@ -34,12 +34,15 @@ void pass(HybridModel& teacher, const torch::Tensor& tokens, std::vector<BlockAr
   std::int64_t layers = 0;
   for (const auto& array : arrays) layers = std::max(layers, array.layers().back() + 1);
   auto stream = teacher.embedded(tokens);
+  std::vector<nn::SharedKeys> shared;
   for (std::int64_t i = 0; i < layers; ++i) {
     std::vector<BlockArray*> complete;
     nn::Pass watching;
+    watching.shared = &shared;
+    const auto earlier = shared;
     watching.mixed = [&](const auto& x, const auto& before, const auto& added) {
       for (auto& array : arrays) {
-        if (array.note(i, x, before, added)) complete.push_back(&array);
+        if (array.note(i, x, before, added, earlier)) complete.push_back(&array);
       }
     };
     stream = teacher.behind(i, 0, stream, watching);
@@ -80,10 +83,11 @@ double Lessons::rate(std::int64_t step) const {
 
 BlockArray::BlockArray(const Conversion& conversion, const Weights& teacher, std::size_t block,
                        std::vector<std::int64_t> layers, NumericalMode mode)
-    : block_(block), layers_(std::move(layers)) {
+    : block_(block),
+      layers_(std::move(layers)),
+      shares_(conversion.giver(conversion.alone(layers_.front(), block), layers_.front()) >= 0) {
   const at::NoGradGuard no_grad;
-  Placement placement(static_cast<std::size_t>(conversion.layers()), 0);
-  placement[static_cast<std::size_t>(layers_.front())] = block;
+  const auto placement = conversion.alone(layers_.front(), block);
   const nn::ParameterScope scope(parameters_, mode,
                                  nn::first_models(static_cast<std::int64_t>(layers_.size())));
   mixer_ =
@@ -103,11 +107,12 @@ Weights BlockArray::weights(std::size_t model) const {
 }
 
 bool BlockArray::note(std::int64_t layer, const torch::Tensor& x, const torch::Tensor& stream,
-                      const torch::Tensor& added) {
+                      const torch::Tensor& added, const std::vector<nn::SharedKeys>& shared) {
   if (read_.size() == layers_.size() || layers_[read_.size()] != layer) return false;
   read_.push_back(x);
   streams_.push_back(stream);
   added_.push_back(added);
+  if (shares_) keys_.push_back(shared.front().keys), values_.push_back(shared.front().values);
   return read_.size() == layers_.size();
 }
 
@@ -118,7 +123,11 @@ torch::Tensor BlockArray::difference() {
     return all;
   };
   const auto x = taken(read_), stream = taken(streams_);
-  return mixer_->forward(x, stream, nn::Pass{}, 0) - taken(added_);
+  std::vector<nn::SharedKeys> shared;
+  nn::Pass pass;
+  pass.shared = &shared;
+  if (shares_) shared = {{taken(keys_), taken(values_)}};
+  return mixer_->forward(x, stream, pass, 0) - taken(added_);
 }
 
 void BlockArray::differentiate() {

@@ -49,10 +49,11 @@ class BlockArray {
   /// Of one of the layers, by their names within it.
   [[nodiscard]] Weights weights(std::size_t model) const;
 
-  /// Notes what a mixer of the teacher reads and adds, of the layers in their order, (1, B, T, D).
+  /// Notes what a mixer of the teacher reads and adds, of the layers in their order, (1, B, T, D), and of a block that shares
+  /// keys those of the layer before.
   /// @return whether that was the last of them.
   bool note(std::int64_t layer, const torch::Tensor& x, const torch::Tensor& stream,
-            const torch::Tensor& added);
+            const torch::Tensor& added, const std::vector<nn::SharedKeys>& shared = {});
   /// Gradients of the sum of L1 over the layers, of what was noted, which is forgotten.
   void differentiate();
   /// A step by them.
@@ -65,10 +66,11 @@ class BlockArray {
 
   std::size_t block_;
   std::vector<std::int64_t> layers_;
+  bool shares_;
   std::vector<nn::Parameter> parameters_;
   std::unique_ptr<nn::Mixer> mixer_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::vector<torch::Tensor> read_, streams_, added_;
+  std::vector<torch::Tensor> read_, streams_, added_, keys_, values_;
 };
 
 /// A block that has learned in a layer.

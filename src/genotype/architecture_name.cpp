@@ -380,6 +380,7 @@ Architecture checked(Architecture architecture) {
   for (std::size_t i = 0; i < architecture.stack.size(); ++i) {
     try {
       require_valid_layer(architecture, architecture.stack[i]);
+      require_giver(architecture, static_cast<std::int64_t>(i));
     } catch (const InputError& error) {
       if (architecture.stack.size() == 1) throw;
       throw InputError("layer " + std::to_string(i) + ": " + error.what());

@@ -23,6 +23,7 @@ struct AttentionShape {
   double seen = 0.0;           ///< keys that a head scores for a query at most; 0: T
   bool repeats = false;        ///< a key may be scored several times, so that `seen` may exceed T
   std::int64_t cap = 0;        ///< tokens whose keys and values are kept at most; 0: all
+  std::int64_t uncapped = 0;   ///< of the G heads of keys, those of which all are kept and seen
   std::int64_t maps = 1;       ///< maps of weights in a head: 2 for maps difference
   std::int64_t hidden = 0;     ///< F, width of the feed-forward layer; 0: by its ratio
   std::int64_t keys = 0;       ///< d_k of a recurrent layer; 0: d
@@ -37,6 +38,14 @@ struct AttentionShape {
   [[nodiscard]] std::int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
   /// G d, the width of all keys.
   [[nodiscard]] std::int64_t key_width() const { return key_heads() * head_width(); }
+  /// The same of the keys that the layer makes itself.
+  [[nodiscard]] std::int64_t own_key_width() const {
+    return sizes.word("keys") == "shared" ? 0 : key_width();
+  }
+  /// Whether a head of keys is one of full_groups.
+  [[nodiscard]] bool is_full(std::int64_t group) const {
+    return group < 53 && (sizes.integer("full_groups") >> group & 1) == 1;
+  }
   /// d_k and f of a recurrent layer.
   [[nodiscard]] std::int64_t key_entries() const { return keys > 0 ? keys : head_width(); }
   [[nodiscard]] std::int64_t state_rows() const { return features > 0 ? features : key_entries(); }
@@ -55,6 +64,10 @@ struct AttentionShape {
   }
   /// Tokens whose keys and values are kept after T: min(T, cap).
   [[nodiscard]] std::int64_t kept() const { return cap > 0 && cap < context ? cap : context; }
+  /// The same of all heads of keys together.
+  [[nodiscard]] std::int64_t kept_by_heads() const {
+    return key_heads() * kept() + uncapped * (context - kept());
+  }
 };
 
 class LayerRules;

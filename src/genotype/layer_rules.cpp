@@ -10,6 +10,7 @@
 #include "core/format.hpp"
 #include "core/registry.hpp"
 #include "core/words.hpp"
+#include "genotype/costs.hpp"
 #include "genotype/slots.hpp"
 
 namespace nas {
@@ -209,6 +210,44 @@ void require_valid_layer(const Architecture& architecture, const Mechanism& laye
   require(layer.word("mixer") != "none" || layer.word("ffn") != "none", "mixer", "none",
           "have a feed-forward layer beside it: ffn is none, too");
   mixer_kinds().at(layer.word("mixer")).require_valid(architecture, layer);
+}
+
+bool gives_keys(const Mechanism& layer) {
+  if (layer.word("mixer") != "attn" || layer.word("keys") != "own") return false;
+  const bool alone = layer.word("pattern") == "window" && layer.integer("window") == 1 &&
+                     layer.integer("globals") == 0 && layer.integer("full_groups") == 0;
+  return !alone && layer.word("pattern") != "lsh" && layer.integer("kv_rank") == 0;
+}
+
+std::int64_t giver(const Architecture& architecture, std::int64_t i) {
+  do {
+    --i;
+  } while (i >= 0 && !gives_keys(architecture.layer(i)));
+  return i;
+}
+
+void require_giver(const Architecture& architecture, std::int64_t i) {
+  const auto& layer = architecture.layer(i);
+  if (layer.word("keys") != "shared") return;
+  const auto from = giver(architecture, i);
+  require(from >= 0, "keys", "shared", "have an earlier layer of attention with keys of its own");
+  const auto& given = architecture.layer(from);
+  const auto of = " of layer " + std::to_string(from) + ", whose keys it reads";
+  const auto shape = attention_shape(architecture, layer);
+  const auto theirs = attention_shape(architecture, given);
+  const auto equal = [&](const std::string& gene, std::int64_t own, std::int64_t other) {
+    require(own == other, gene, std::to_string(own), "be the " + std::to_string(other) + of);
+  };
+  equal("kv_heads", shape.key_heads(), theirs.key_heads());
+  equal("head_width", shape.head_width(), theirs.head_width());
+  equal("full_groups", layer.integer("full_groups"), given.integer("full_groups"));
+  if (given.word("pattern") != "window") return;
+  require(layer.word("pattern") == "window", "pattern", layer.word("pattern"),
+          "be window as that" + of);
+  for (const auto* size : {"window", "globals"}) {
+    require(layer.integer(size) <= given.integer(size), size, std::to_string(layer.integer(size)),
+            "be at most the " + std::to_string(given.integer(size)) + of);
+  }
 }
 
 namespace {

@@ -90,6 +90,15 @@ std::int64_t require_heads(const Architecture& architecture, const Mechanism& la
 /// @throws InputError naming gene, value and rule if there is no such layer, which is canonical.
 void require_valid_layer(const Architecture& architecture, const Mechanism& layer);
 
+/// Whether later layers may read a layer's keys and values: it is attention with its own, which keeps more than the
+/// query's own token, and they are not its queries.
+bool gives_keys(const Mechanism& layer);
+/// The layer whose keys layer i reads where its own are shared: the nearest earlier one that gives_keys; -1: none.
+std::int64_t giver(const Architecture& architecture, std::int64_t i);
+/// @throws InputError unless layer i, if its keys are shared, can read those of its giver: heads of as many keys and
+/// the same width, and no key that the giver does not keep.
+void require_giver(const Architecture& architecture, std::int64_t i);
+
 /// A gene as names write it, and its value.
 using Written = std::pair<std::string, std::string>;
 

@@ -120,6 +120,10 @@ std::vector<Slot> layer_genes() {
       components_of("mixer", "what mixes positions", {"attn", "recurrent", "conv", "none"}),
       heads,
       count("kv_heads", "heads of keys and values; 0: as many as heads"),
+      words_of("keys",
+               "keys and values that are read: the layer's own, or those of the nearest earlier "
+               "layer of attention that has its own",
+               {"own", "shared"}),
       components_of("qk_norm", "norm of queries and keys", {"none", "rms"}),
       components_of("pattern", "which keys a query sees",
                     {"full", "window", "strided", "bigbird", "lsh"}),

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "genotype/layer_rules.hpp"
 #include "genotype/mechanism_name.hpp"
 #include "nn/parts/hashed_keys.hpp"
 #include "ops/device_copy.hpp"
@@ -83,8 +84,8 @@ void AttentionLayer::make_projections(const std::vector<Mechanism>& mechanisms,
     return Linear::with_biases_of(scope.child(name), shape.width, out, biased);
   };
   q_proj_ = projection("q_proj", shape.inner());
-  if (!reads_keys_) k_proj_ = projection("k_proj", num_key_heads_ * head_width_);
-  v_proj_ = projection("v_proj", num_key_heads_ * head_width_);
+  if (!reads_keys_ && !shares_) k_proj_ = projection("k_proj", num_key_heads_ * head_width_);
+  if (!shares_) v_proj_ = projection("v_proj", num_key_heads_ * head_width_);
   out_proj_ = Linear::with_biases_of(scope.child("out_proj"), shape.inner(), shape.width,
                                      biased_models(mechanisms, scope.models(), {"bias", "no_bias"}),
                                      output_start);
@@ -102,6 +103,8 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
       num_key_heads_(shape.key_heads()),
       head_width_(shape.head_width()),
       mode_(scope.mode()),
+      shares_(mechanisms.front().word("keys") == "shared"),
+      gives_(gives_keys(mechanisms.front())),
       excludes_values_(mechanisms.front().integer("value_exclusion") == 1),
       soft_cap_(static_cast<double>(mechanisms.front().integer("soft_cap"))) {
   const auto forms = mode_ == NumericalMode::reference ? FusedForms{} : common_forms(mechanisms);
@@ -111,6 +114,7 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   sights_.resize(patterns_.size());
   reads_keys_ = patterns_.any(&Pattern::reads_keys);
   if (reads_keys_) num_key_heads_ = num_heads_;
+  make_parts(shape);
   make_projections(mechanisms, shape, scope, output_start);
   make_options(options, reads_keys_ ? 0 : mechanisms.front().integer("conv"), shape, scope, forms);
   for (std::size_t r = 0; r < mechanisms.size(); ++r) {
@@ -141,6 +145,42 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   if (fused_) set_up_kernel();
 }
 
+void AttentionLayer::make_parts(const AttentionShape& shape) {
+  const auto readers = num_heads_ / num_key_heads_;  // of one head of keys
+  std::array<Part, 2> sides{Part{}, Part{.full = true}};
+  for (std::int64_t h = 0; h < num_heads_; ++h) {
+    auto& side = sides.at(shape.sizes.integer("full_groups") > 0 && shape.is_full(h / readers));
+    side.heads.push_back(h);
+    if (h % readers == 0) side.groups.push_back(h / readers);
+  }
+  for (auto& side : sides) {
+    if (!side.heads.empty()) parts_.push_back(std::move(side));
+  }
+  if (parts_.size() == 1) parts_.front() = {.full = parts_.front().full};
+}
+
+torch::Tensor AttentionLayer::of(const std::vector<std::int64_t>& heads,
+                                 const torch::Tensor& tensor, std::int64_t dim) {
+  return heads.empty() || !tensor.defined()
+             ? tensor
+             : tensor.index_select(dim, index_on(tensor.device(), heads));
+}
+
+torch::Tensor AttentionLayer::joined(const std::vector<torch::Tensor>& parts,
+                                     std::int64_t dim) const {
+  if (parts.size() == 1) return parts.front();
+  std::vector<std::int64_t> places(static_cast<std::size_t>(num_heads_));
+  std::int64_t place = 0;
+  for (const auto& part : parts_) {
+    for (const auto h : part.heads) places[static_cast<std::size_t>(h)] = place++;
+  }
+  return of(places, at::cat(parts, dim), dim);
+}
+
+Masks AttentionLayer::masks(const Pass& pass, std::uint64_t site, std::size_t part) const {
+  return dropout_masks(dropouts_, pass, site + (std::uint64_t{part} << 32U));
+}
+
 void AttentionLayer::make_options(const OptionMaker& options, std::int64_t taps,
                                   const AttentionShape& shape, const ParameterScope& scope,
                                   const FusedForms& forms) {
@@ -160,7 +200,7 @@ void AttentionLayer::make_options(const OptionMaker& options, std::int64_t taps,
       options.make(temperatures(), {"temperature", "pattern"}, if_fused(forms.temperature));
   make_convolutions(taps, shape, scope);
   q_norms_ = options.make_if_any(vector_norms(), "qk_norm", scope.child("q_norm"));
-  k_norms_ = options.make_if_any(vector_norms(), "qk_norm", scope.child("k_norm"));
+  if (!shares_) k_norms_ = options.make_if_any(vector_norms(), "qk_norm", scope.child("k_norm"));
   positions_ = options.make_if_any(positions(), "position", scope);
   decays_ = options.make_if_any(decays(), "decay", scope);
   head_norms_ = options.make_if_any(vector_norms(), "head_norm", scope.child("head_norm"));
@@ -175,23 +215,24 @@ void AttentionLayer::make_convolutions(std::int64_t taps, const AttentionShape& 
 }
 
 void AttentionLayer::set_up_kernel() {
-  attention_.resize(static_cast<std::size_t>(num_models_));
+  auto& attention = parts_.front().attention;
+  attention.resize(static_cast<std::size_t>(num_models_));
   // Rows of tensors that some models have are in the order of their groups.
-  const auto take_rows = [this](const Models& models, std::int64_t ModelAttention::*row,
-                                std::int64_t& next) {
-    for (const auto r : models) attention_[static_cast<std::size_t>(r)].*row = next++;
+  const auto take_rows = [&attention](const Models& models, std::int64_t ModelAttention::*row,
+                                      std::int64_t& next) {
+    for (const auto r : models) attention[static_cast<std::size_t>(r)].*row = next++;
   };
   for (std::int64_t r = 0; r < num_models_; ++r) {
     const auto ranges = patterns_.of(r).ranges().value();
-    if (ranges.window == KeyRanges{}.window) continue;
-    auto& model = attention_[static_cast<std::size_t>(r)];
+    if (ranges.window == KeyRanges{}.window || parts_.front().full) continue;
+    auto& model = attention[static_cast<std::size_t>(r)];
     model.window = ranges.window;
     model.globals = ranges.globals;
   }
   std::int64_t num_sinks = 0;
   for (const auto& [models, normalization] : normalizations_) {
     for (const auto r : models) {
-      attention_[static_cast<std::size_t>(r)].normalization = *normalization->fused();
+      attention[static_cast<std::size_t>(r)].normalization = *normalization->fused();
     }
     if (auto sinks = normalization->sinks(); sinks.defined()) {
       take_rows(models, &ModelAttention::sinks, num_sinks);
@@ -211,13 +252,16 @@ void AttentionLayer::set_up_kernel() {
     auto fused = *similarity->fused();
     maps_.push_back({models, std::move(fused.map)});
     for (const auto r : models) {
-      attention_[static_cast<std::size_t>(r)].score = fused.score;
+      attention[static_cast<std::size_t>(r)].score = fused.score;
     }
     if (fused.direction.defined()) {
       take_rows(models, &ModelAttention::direction, num_directions);
       directions_.push_back(std::move(fused.direction));
     }
   }
+  if (parts_.size() == 1) return;
+  parts_.back().attention = attention;
+  for (auto& model : parts_.back().attention) model.window = model.globals = 0;
 }
 
 torch::Tensor AttentionLayer::heads(const torch::Tensor& projected) const {
@@ -278,7 +322,8 @@ torch::Tensor AttentionLayer::seen(const Models& models, const torch::Tensor& ke
   const auto model = models.front();
   auto& known = sights_[patterns_.group_of(model)].seen;
   if (fits(known, keys.size(2), keys.device())) return known;
-  if (const auto ranges = patterns_.of(model).ranges()) {
+  const auto ranges = patterns_.of(model).ranges();
+  if (ranges && parts_.size() == 1 && !parts_.front().full) {
     std::vector<std::int64_t> counts;
     for (std::int64_t i = 0; i < keys.size(2); ++i) counts.push_back(ranges->count(i));
     known = sent(at::tensor(counts, at::TensorOptions(at::kLong)), keys.device());
@@ -341,7 +386,7 @@ torch::Tensor AttentionLayer::factors(
 std::vector<torch::Tensor> AttentionLayer::projections(const torch::Tensor& input) const {
   const bool at_once =
       mode_ != NumericalMode::reference && device_operations(input.device()) != nullptr;
-  if (reads_keys_ || !at_once) return {q_proj_(input)};
+  if (reads_keys_ || shares_ || !at_once) return {q_proj_(input)};
   return Linear::of_one(input, {&q_proj_, &v_proj_, &k_proj_});
 }
 
@@ -361,8 +406,13 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   const bool kernel = has_kernel(q);
   // In this order on every compiler: gradients w.r.t. the input are added in the opposite one.
   auto temperature = divisors(input, q, /*inverse=*/kernel);
-  auto v = at_once ? projected[1] : v_proj_(input);
-  auto k = at_once ? projected[2] : reads_keys_ ? torch::Tensor() : k_proj_(input);
+  if (shares_ && (pass.shared == nullptr || pass.shared->empty()))
+    throw std::logic_error("shared keys: no earlier layer has left any");
+  auto v = at_once ? projected[1] : shares_ ? pass.shared->front().values : v_proj_(input);
+  auto k = at_once       ? projected[2]
+           : shares_     ? pass.shared->front().keys
+           : reads_keys_ ? torch::Tensor()
+                         : k_proj_(input);
   if (!convolutions_.empty()) {
     q = convolutions_[0](q);
     k = convolutions_[1](k);
@@ -370,16 +420,16 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   }
   v = with_rows(v, pass);
   q = placed(q, q_norms_);
-  k = reads_keys_ ? keys_of(q) : placed(k, k_norms_);
+  k = reads_keys_ ? keys_of(q) : shares_ ? k : placed(k, k_norms_);
+  if (gives_ && pass.shared != nullptr) *pass.shared = {{k, v}};
   if (!kernel) {
     k = for_queries(k);
     v = for_queries(v);
   }
   const auto multiples = factors(input, q, [&](const Models& models) { return seen(models, k); });
   if (kernel && multiples.defined()) temperature = temperature * multiples;
-  const auto masks = dropout_masks(dropouts_, pass, site);
-  auto of_heads = kernel ? fused_mixed(q, k, v, input, temperature, masks)
-                         : mixed(q, k, v, input, temperature, multiples, masks);
+  auto of_heads = kernel ? fused_mixed(q, k, v, input, temperature, pass, site)
+                         : mixed(q, k, v, input, temperature, multiples, pass, site);
   of_heads = without_own(of_heads, v);
   if (!head_norms_.empty()) {
     of_heads = head_norms_.apply(normalised, by_head(of_heads)).flatten(3);
@@ -428,7 +478,7 @@ torch::Tensor AttentionLayer::similarities(const Similarity& similarity,
     const auto together = queries.reshape(
         {queries.size(0), queries.size(1), keys.size(2), sharing * queries.size(3), head_width_});
     return similarity.scores(together, keys)
-        .reshape({queries.size(0), queries.size(1), num_heads_, queries.size(3), -1});
+        .reshape({queries.size(0), queries.size(1), queries.size(2), queries.size(3), -1});
   }
   const auto repeated = keys.unsqueeze(3).expand({-1, -1, -1, sharing, -1, -1}).flatten(2, 3);
   return similarity.scores(queries, repeated);
@@ -486,7 +536,7 @@ torch::Tensor AttentionLayer::without_own(const torch::Tensor& mixed,
 torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor& k,
                                     const torch::Tensor& v, const torch::Tensor& input,
                                     const torch::Tensor& divisors, const torch::Tensor& factors,
-                                    const Masks& masks) {
+                                    const Pass& pass, std::uint64_t site) {
   // In one layout in every array, since products depend on it in the last digit.
   const auto all =
       biased(scores(heads(q).contiguous(), heads(k).contiguous(), divisors, factors), input);
@@ -495,7 +545,10 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
         return group.option->weights(part, visible(group.models, k));
       },
       all);
-  return dropout(weights, masks).matmul(heads(v)).transpose(2, 3).flatten(3);
+  std::vector<torch::Tensor> dropped;
+  for (const auto& part : parts_)
+    dropped.push_back(dropout(of(part.heads, weights, 2), masks(pass, site, dropped.size())));
+  return joined(dropped, 2).matmul(heads(v)).transpose(2, 3).flatten(3);
 }
 
 bool AttentionLayer::fuses_gates(const torch::Tensor& x) const {
@@ -533,10 +586,11 @@ torch::Tensor AttentionLayer::sums(const torch::Tensor& input) const {
   return joined_rows(rows);
 }
 
-const torch::Tensor& AttentionLayer::described(const Masks& masks, torch::Device device) {
-  auto& described = described_[masks.any_drops() ? 1 : 0];
+const torch::Tensor& AttentionLayer::described(Part& part, const Masks& masks,
+                                               torch::Device device) {
+  auto& described = part.described[masks.any_drops() ? 1 : 0];
   if (!described.defined() || described.device() != device) {
-    described = device_operations(device)->described(attention_, masks, device);
+    described = device_operations(device)->described(part.attention, masks, device);
   }
   return described;
 }
@@ -544,17 +598,30 @@ const torch::Tensor& AttentionLayer::described(const Masks& masks, torch::Device
 torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::Tensor& k,
                                           const torch::Tensor& v, const torch::Tensor& input,
                                           const torch::Tensor& inverse_temperature,
-                                          const Masks& masks) {
-  auto [mapped_q, mapped_k] = score_vectors(q, k, maps_, head_width_);
-  AttentionTensors tensors{std::move(mapped_q), std::move(mapped_k), v, inverse_temperature};
-  tensors.directions = joined_rows(directions_);
-  tensors.distance_biases = distance_biases(q);
-  tensors.sums = sums(input);
-  tensors.sinks = joined_rows(sinks_);
-  ArrayAttention models{attention_, masks,
-                        mode_ == NumericalMode::tf32 || mode_ == NumericalMode::fast};
-  if (device_operations(q.device()) != nullptr) models.on_device = described(masks, q.device());
-  return fused_attention(std::move(models), tensors);
+                                          const Pass& pass, std::uint64_t site) {
+  const auto mapped = score_vectors(q, k, maps_, head_width_);
+  const auto directions = joined_rows(directions_), sinks = joined_rows(sinks_);
+  const auto biases = distance_biases(q), sums_of_decays = sums(input);
+  const auto vectors = [this](const std::vector<std::int64_t>& heads, const torch::Tensor& all) {
+    return heads.empty() ? all : of(heads, by_head(all), 3).flatten(3);
+  };
+  std::vector<torch::Tensor> results;
+  for (auto& part : parts_) {
+    AttentionTensors tensors{vectors(part.heads, mapped[0]), vectors(part.groups, mapped[1]),
+                             vectors(part.groups, v), of(part.heads, inverse_temperature, 2)};
+    tensors.directions = directions;
+    tensors.distance_biases = of(part.heads, biases, 1);
+    tensors.sums = sums_of_decays;
+    tensors.sinks = of(part.heads, sinks, 1);
+    ArrayAttention models{part.attention, masks(pass, site, results.size()),
+                          mode_ == NumericalMode::tf32 || mode_ == NumericalMode::fast};
+    if (device_operations(q.device()) != nullptr)
+      models.on_device = described(part, models.masks, q.device());
+    results.push_back(fused_attention(std::move(models), tensors));
+  }
+  if (results.size() == 1) return results.front();
+  for (auto& result : results) result = by_head(result);
+  return joined(results, 3).flatten(3);
 }
 
 }  // namespace nas::nn

@@ -57,12 +57,29 @@ class AttentionLayer final : public Mixer {
  private:
   struct KeptState;
 
+  /// Heads that see alike: all of them, but beside full_groups those that see all keys, and those of the window.
+  struct Part {
+    bool full = false;                            ///< they see all keys, whatever the pattern
+    std::vector<std::int64_t> heads{}, groups{};  ///< of queries, and of keys; none where it is all
+    std::vector<ModelAttention> attention{};      ///< in the fused kernel
+    std::array<torch::Tensor, 2> described{};     ///< of the last device, without and with dropout
+  };
+
   /// What is known of a pattern's keys.
   struct Sight {
     torch::Tensor visible{};  ///< of the last (T, device)
     torch::Tensor seen{};     ///< numbers of visible keys, likewise
   };
 
+  void make_parts(const AttentionShape& shape);
+  /// Those of the heads of a part, along a dimension. @param tensor  undefined: stays so.
+  [[nodiscard]] static torch::Tensor of(const std::vector<std::int64_t>& heads,
+                                        const torch::Tensor& tensor, std::int64_t dim);
+  /// All heads in their order, of what parts have.
+  [[nodiscard]] torch::Tensor joined(const std::vector<torch::Tensor>& parts,
+                                     std::int64_t dim) const;
+  /// The dropout of the weights of a part.
+  [[nodiscard]] Masks masks(const Pass& pass, std::uint64_t site, std::size_t part) const;
   void make_projections(const std::vector<Mechanism>& mechanisms, const AttentionShape& shape,
                         const ParameterScope& scope, const Start& output_start);
   /// @param taps  of the convolutions.
@@ -114,11 +131,11 @@ class AttentionLayer final : public Mixer {
   /// @param factors  undefined: none.
   torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                       const torch::Tensor& input, const torch::Tensor& divisors,
-                      const torch::Tensor& factors, const Masks& masks);
+                      const torch::Tensor& factors, const Pass& pass, std::uint64_t site);
   /// The same by the fused kernel. @param k, v  (R, B, T, G d), or H d where they are repeated.
   torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                             const torch::Tensor& input, const torch::Tensor& inverse_temperature,
-                            const Masks& masks);
+                            const Pass& pass, std::uint64_t site);
   /// (N, H, T), biases by distance of the models that have some; undefined: none has.
   [[nodiscard]] torch::Tensor distance_biases(const torch::Tensor& q) const;
   /// (N, B, H, T), sums of the models whose scores decay; undefined: none do.
@@ -135,7 +152,7 @@ class AttentionLayer final : public Mixer {
   /// otherwise queries alone.
   [[nodiscard]] std::vector<torch::Tensor> projections(const torch::Tensor& input) const;
   /// The models as the kernels of a device read them.
-  const torch::Tensor& described(const Masks& masks, torch::Device device);
+  static const torch::Tensor& described(Part& part, const Masks& masks, torch::Device device);
   /// What the queries of models of one pattern see, by their places in the array.
   /// @param keys  (R, B, T, heads d).
   torch::Tensor visible(const Models& models, const torch::Tensor& keys);
@@ -146,14 +163,15 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] torch::Tensor newest_vectors(const torch::Tensor& projected,
                                              const OptionSet<VectorNorm>& norms,
                                              std::int64_t place) const;
-  /// Scores of the kept keys, (1, B, H, 1, n), with the biases of positions and decays.
-  [[nodiscard]] torch::Tensor newest_biased(torch::Tensor scores, const KeptState& state) const;
-  /// Weights of the kept keys, (1, B, H, 1, n). @param shown  which of them the newest token sees.
-  [[nodiscard]] torch::Tensor newest_weights(const torch::Tensor& scores,
-                                             const torch::Tensor& shown,
-                                             const KeptState& state) const;
+  /// What is kept of each part: the layer's own, or what an earlier one has left in the pass.
+  [[nodiscard]] std::vector<SharedKeys> kept(const KeptState& state, const Pass& pass) const;
+  /// Scores of the keys that a part keeps, (1, B, heads, 1, n), with the biases of positions and decays.
+  [[nodiscard]] torch::Tensor newest_biased(const Part& part, torch::Tensor scores,
+                                            const torch::Tensor& places,
+                                            const KeptState& state) const;
   /// Which of the kept keys the newest token sees, (1, n) or (H, 1, n) bool.
-  [[nodiscard]] torch::Tensor newest_shown(const KeptState& state, torch::Device device) const;
+  [[nodiscard]] torch::Tensor newest_shown(const Part& part, const SharedKeys& keys,
+                                           std::int64_t newest) const;
 
   std::int64_t num_models_;
   std::int64_t num_heads_;
@@ -164,6 +182,8 @@ class AttentionLayer final : public Mixer {
   bool gates_input_ = false;      ///< any gating does
   bool gates_heads_ = false;      ///< likewise
   bool reads_keys_ = false;       ///< all patterns do
+  bool shares_ = false;           ///< keys and values are an earlier layer's
+  bool gives_ = false;            ///< later layers may read them
   bool excludes_values_ = false;  ///< all models do
   double soft_cap_ = 0.0;         ///< of all models; 0: none
   bool has_factors_ = false;      ///< any temperature has
@@ -171,7 +191,7 @@ class AttentionLayer final : public Mixer {
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
   torch::Tensor value_shares_;  ///< lambda (R, G) of value embeddings; undefined: none
   OptionSet<Similarity> similarities_;
-  std::vector<ModelAttention> attention_;  ///< in the fused kernel
+  std::vector<Part> parts_;
   std::vector<MappedModels> maps_;         ///< of q and k there
   std::vector<torch::Tensor> directions_;  ///< of similarities that have some
   std::vector<torch::Tensor> sinks_;       ///< of normalizations likewise
@@ -190,7 +210,6 @@ class AttentionLayer final : public Mixer {
   std::optional<FusedTemperatures> fused_temperatures_;  ///< likewise
   std::vector<double> starts_;  ///< what temperatures are multiplied by: T0 of each model, or 1
   torch::Tensor starts_there_;  ///< of the last device and type
-  std::array<torch::Tensor, 2> described_;  ///< of the last device, without and with dropout
 };
 
 }  // namespace nas::nn

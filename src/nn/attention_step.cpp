@@ -77,15 +77,23 @@ class KeptRows {
 }  // namespace
 
 struct AttentionLayer::KeptState final : public Mixer::State {
-  KeptState(const KeyRanges& ranges, std::int64_t room)
-      : keys(ranges, room), values(ranges, room), forgotten(ranges, room) {}
+  /// Of a part of the heads.
+  struct Rows {
+    KeptRows keys, values;
+  };
+
+  /// @param ranges  of each part.
+  KeptState(const std::vector<KeyRanges>& ranges, std::int64_t room)
+      : forgotten(ranges.empty() ? KeyRanges{} : ranges.front(), room) {
+    for (const auto& one : ranges) parts.push_back({{one, room}, {one, room}});
+  }
   KeptState(const KeptState& other)
       : State(other),
         tokens(other.tokens),
-        keys(other.keys.copy()),
-        values(other.values.copy()),
         forgotten(other.forgotten.copy()),
-        latest(other.latest) {}
+        latest(other.latest) {
+    for (const auto& part : other.parts) parts.push_back({part.keys.copy(), part.values.copy()});
+  }
   KeptState& operator=(const KeptState&) = delete;
   ~KeptState() override = default;
 
@@ -93,15 +101,16 @@ struct AttentionLayer::KeptState final : public Mixer::State {
     return std::make_unique<KeptState>(*this);
   }
   [[nodiscard]] std::int64_t numbers() const override {
-    auto sum = keys.numbers() + values.numbers() + forgotten.numbers();
+    auto sum = forgotten.numbers();
+    for (const auto& part : parts) sum += part.keys.numbers() + part.values.numbers();
     for (const auto& inputs : latest) {
       if (inputs.defined()) sum += inputs.size(2) * inputs.size(3);
     }
     return sum;
   }
 
-  std::int64_t tokens = 0;  ///< so far
-  KeptRows keys, values;
+  std::int64_t tokens = 0;    ///< so far
+  std::vector<Rows> parts{};  ///< none where keys are an earlier layer's
   /// c_i - c_j of each head since token j. Sums since a kept token are small where they matter; c
   /// itself is not, and would need double precision.
   KeptRows forgotten;
@@ -109,8 +118,12 @@ struct AttentionLayer::KeptState final : public Mixer::State {
 };
 
 std::unique_ptr<Mixer::State> AttentionLayer::start(std::int64_t room) const {
-  const auto ranges = patterns_.front().ranges();
-  return std::make_unique<KeptState>(ranges.value_or(KeyRanges{}), room);
+  std::vector<KeyRanges> ranges;
+  for (const auto& part : parts_) {
+    if (!shares_)
+      ranges.push_back(part.full ? KeyRanges{} : patterns_.front().ranges().value_or(KeyRanges{}));
+  }
+  return std::make_unique<KeptState>(ranges, room);
 }
 
 torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& residual,
@@ -123,33 +136,73 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
   auto& state = dynamic_cast<KeptState&>(given);
   const auto& gating = gatings_.front();
   const auto input = gating.gated_input(x);
-  std::array<torch::Tensor, 3> projected{
-      q_proj_(input), reads_keys_ ? torch::Tensor() : k_proj_(input), v_proj_(input)};
+  std::array<torch::Tensor, 3> projected{q_proj_(input),
+                                         reads_keys_ || shares_ ? torch::Tensor() : k_proj_(input),
+                                         shares_ ? torch::Tensor() : v_proj_(input)};
   for (std::size_t i = 0; i < convolutions_.size(); ++i) {
     projected.at(i) = convolutions_[i].next(projected.at(i), state.latest.at(i));
   }
   projected[2] = with_rows(projected[2], pass);
   const auto place = state.tokens++;
   const auto q = newest_vectors(projected[0], q_norms_, place);
-  state.keys.put(place, reads_keys_ ? unit_keys(q) : newest_vectors(projected[1], k_norms_, place));
-  state.values.put(place, heads(projected[2]));
+  if (!shares_) {
+    const auto k = reads_keys_ ? unit_keys(q) : newest_vectors(projected[1], k_norms_, place);
+    const auto v = heads(projected[2]);
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      state.parts[p].keys.put(place, of(parts_[p].groups, k, 2));
+      state.parts[p].values.put(place, of(parts_[p].groups, v, 2));
+    }
+  }
   if (!decays_.empty()) {
     const auto growth = decays_.front().cumulative(input).unsqueeze(-1).to(q.scalar_type());
     const auto before = state.forgotten.rows();
     if (before.defined()) before.add_(growth);
     state.forgotten.put(place, at::zeros_like(growth));
   }
-  const auto shown = newest_shown(state, q.device());
+  auto keys = kept(state, pass);
+  if (gives_ && pass.shared != nullptr) *pass.shared = keys;
   const auto divided = divisors(input, q, /*inverse=*/false);
+  // What a part has fewer keys than another is hidden.
+  std::int64_t most = 0;
+  for (const auto& part : keys) most = std::max(most, part.keys.size(3));
+  std::vector<torch::Tensor> seen, scored;
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    auto shown = newest_shown(parts_[p], keys[p], place);
+    if (parts_.size() > 1) {
+      shown = at::constant_pad_nd(shown, {0, most - shown.size(-1)})
+                  .expand({std::ssize(parts_[p].heads), 1, most});
+    }
+    seen.push_back(std::move(shown));
+  }
+  auto shown = joined(seen, 0);
   const auto multiples = factors(input, q, [&](const Models&) { return shown.sum(-1); });
-  const auto all = newest_biased(scores(q, state.keys.rows(), divided, multiples), state);
-  const auto weights = newest_weights(all, shown, state);
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    const auto& part = parts_[p];
+    auto own = newest_biased(part,
+                             scores(of(part.heads, q, 2), keys[p].keys, of(part.heads, divided, 2),
+                                    of(part.heads, multiples, 2)),
+                             keys[p].places, state);
+    if (normalizations_.front().reads_order()) {
+      const auto order = keys[p].places.argsort();
+      own = own.index_select(-1, order);
+      keys[p].values = keys[p].values.index_select(3, order);
+      if (parts_.size() == 1) shown = shown.index_select(-1, order);
+    }
+    scored.push_back(parts_.size() == 1 ? own : at::constant_pad_nd(own, {0, most - own.size(-1)}));
+  }
+  const auto weights = normalizations_.front().weights(joined(scored, 2), shown);
   const auto batch = x.size(1);
-  // Of all query heads that read one key head at once.
-  auto of_heads =
-      weights.reshape({1, batch, num_key_heads_, num_heads_ / num_key_heads_, weights.size(-1)})
-          .matmul(state.values.rows())
-          .reshape({1, batch, 1, num_heads_ * head_width_});
+  std::vector<torch::Tensor> weighted;
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    const auto& values = keys[p].values;
+    const auto own = of(parts_[p].heads, weights, 2).narrow(-1, 0, values.size(3));
+    // Of all query heads that read one key head at once.
+    weighted.push_back(
+        own.reshape({1, batch, values.size(2), num_heads_ / num_key_heads_, values.size(3)})
+            .matmul(values)
+            .reshape({1, batch, -1, head_width_}));
+  }
+  auto of_heads = joined(weighted, 2).reshape({1, batch, 1, num_heads_ * head_width_});
   of_heads = without_own(of_heads, projected[2]);
   if (!head_norms_.empty()) {
     of_heads = head_norms_.front().normalised(by_head(of_heads)).flatten(3);
@@ -167,38 +220,52 @@ torch::Tensor AttentionLayer::newest_vectors(const torch::Tensor& projected,
   return vectors.transpose(2, 3);
 }
 
-torch::Tensor AttentionLayer::newest_biased(torch::Tensor scores, const KeptState& state) const {
+std::vector<SharedKeys> AttentionLayer::kept(const KeptState& state, const Pass& pass) const {
+  if (shares_) {
+    if (pass.shared == nullptr || pass.shared->size() != parts_.size())
+      throw std::logic_error("shared keys: no earlier layer has left any");
+    return *pass.shared;
+  }
+  const bool asks =
+      biases_scores_ || pass.shared != nullptr || normalizations_.front().reads_order();
+  std::vector<SharedKeys> kept;
+  for (const auto& part : state.parts) {
+    kept.push_back({part.keys.rows(), part.values.rows(),
+                    asks ? part.keys.places(state.tokens - 1) : torch::Tensor()});
+  }
+  return kept;
+}
+
+torch::Tensor AttentionLayer::newest_biased(const Part& part, torch::Tensor scores,
+                                            const torch::Tensor& places,
+                                            const KeptState& state) const {
   if (biases_scores_) {
-    const auto newest = state.tokens - 1;
-    const auto distances = newest - state.keys.places(newest);
     // As many as a power of two, so that positions make their tables seldom.
     const auto tokens = std::bit_ceil(static_cast<std::uint64_t>(state.tokens));
     const auto biases =
         positions_.front().distance_biases(static_cast<std::int64_t>(tokens), scores);
-    scores = scores + biases.index_select(2, distances).unsqueeze(1).unsqueeze(3);
+    scores = scores + of(part.heads, biases.index_select(2, state.tokens - 1 - places), 1)
+                          .unsqueeze(1)
+                          .unsqueeze(3);
   }
   if (!decays_.empty()) scores = scores + state.forgotten.rows().transpose(3, 4);
   return scores;
 }
 
-torch::Tensor AttentionLayer::newest_weights(const torch::Tensor& scores,
-                                             const torch::Tensor& shown,
-                                             const KeptState& state) const {
-  const auto& normalization = normalizations_.front();
-  if (!normalization.reads_order()) return normalization.weights(scores, shown);
-  const auto order = state.keys.places(state.tokens - 1).argsort();
-  const auto weights =
-      normalization.weights(scores.index_select(-1, order), shown.index_select(-1, order));
-  return weights.index_select(-1, order.argsort());
-}
-
-torch::Tensor AttentionLayer::newest_shown(const KeptState& state, torch::Device device) const {
+torch::Tensor AttentionLayer::newest_shown(const Part& part, const SharedKeys& keys,
+                                           std::int64_t newest) const {
   const auto& pattern = patterns_.front();
-  // Of ranges, what is not seen is not kept.
-  if (pattern.ranges()) {
-    return at::ones({1, state.keys.rows().size(3)}, at::TensorOptions(at::kBool).device(device));
+  const auto ranges = part.full ? KeyRanges{} : pattern.ranges();
+  if (!ranges) return pattern.visible(keys.keys, newest);
+  // Of a layer's own, what is not seen is not kept.
+  if (!shares_) {
+    const auto bits = at::TensorOptions(at::kBool).device(keys.keys.device());
+    return at::ones({1, keys.keys.size(3)}, bits);
   }
-  return pattern.visible(state.keys.rows(), state.tokens - 1);
+  return (newest - keys.places)
+      .lt(ranges->window)
+      .logical_or(keys.places.lt(ranges->globals))
+      .unsqueeze(0);
 }
 
 }  // namespace nas::nn

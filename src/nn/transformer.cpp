@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/costs.hpp"
+#include "genotype/layer_rules.hpp"
 #include "genotype/mixer_kind.hpp"
 #include "genotype/slots.hpp"
 #include "nn/block.hpp"
@@ -39,14 +40,26 @@ void require_alike(const std::vector<Architecture>& architectures) {
 
 }  // namespace
 
+namespace {
+
+bool shares_keys(const Architecture& architecture) {
+  return std::any_of(architecture.stack.begin(), architecture.stack.end(),
+                     [](const auto& layer) { return layer.word("keys") == "shared"; });
+}
+
+}  // namespace
+
 bool alike(const Architecture& a, const Architecture& b) {
   auto same = a;
   same.stack = b.stack;
   same.genes.set("bias", b.genes.word("bias"));  // what layers say counts
   if (same != b) return false;
+  const bool share = shares_keys(a) || shares_keys(b);  // keys pass between layers that are alike
   for (std::int64_t i = 0; i < a.layers; ++i) {
     const auto& ours = a.layer(i);
     const auto& theirs = b.layer(i);
+    if (share && (ours.word("mixer") != theirs.word("mixer") || giver(a, i) != giver(b, i)))
+      return false;
     if (ours.word("ffn") != theirs.word("ffn") || hidden_width(a, ours) != hidden_width(b, theirs))
       return false;
     const auto& kind = mixer_kinds().at(ours.word("mixer"));
@@ -119,6 +132,7 @@ struct TransformerArray::Impl {
       : architectures(given), mode(given_mode) {
     require_alike(architectures);
     with_values = models_with_values(architectures);
+    shares = shares_keys(architectures.front());
     const auto& common = architectures.front();
     const ParameterScope scope(
         parameters, mode, first_models(static_cast<std::int64_t>(architectures.size())), device);
@@ -158,6 +172,7 @@ struct TransformerArray::Impl {
   std::vector<Parameter> parameters;
   torch::Tensor embedding;
   std::optional<PositionEmbedding> positions;
+  bool shares = false;                   ///< whether layers read keys of earlier ones
   Models with_values;                    ///< models that have value embeddings
   torch::Tensor values;                  ///< the tables of these
   std::vector<OptionSet<Block>> blocks;  ///< of each layer
@@ -181,7 +196,9 @@ void TransformerArray::to(torch::Device device, torch::ScalarType type) {
 }
 
 torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass& given) {
-  const auto pass = given.on(tokens.device());
+  auto pass = given.on(tokens.device());
+  std::vector<SharedKeys> shared;
+  if (impl_->shares) pass.shared = &shared;
   const auto& common = impl_->architectures.front();
   const bool bounded = common.genes.word("position_embedding") == "learned";
   if (tokens.dim() != 3 || tokens.size(0) != num_models() ||
@@ -245,6 +262,8 @@ torch::Tensor TransformerArray::step(const torch::Tensor& tokens, SequenceState&
   auto stream = embed(tokens.unsqueeze(-1), impl_->embedding,
                       impl_->positions->of_place(state.tokens), impl_->mode);
   Pass pass;
+  std::vector<SharedKeys> shared;
+  if (impl_->shares) pass.shared = &shared;
   pass.value_rows = impl_->value_rows(tokens.unsqueeze(-1));
   for (std::size_t i = 0; i < impl_->blocks.size(); ++i) {
     stream = impl_->blocks[i].front().step(stream, pass, state.layers[i].get());
@@ -340,9 +359,12 @@ std::vector<Architecture> small_models(const Architecture& given) {
   const auto architecture = canonical(given);
   std::vector<Architecture> models;
   for (const auto& layer : distinct_layers(architecture)) {
+    const auto own =
+        shrunk(layer, layer.integer("heads") > 0 ? layer.integer("heads") : architecture.heads);
+    auto first = own;
+    if (own.word("keys") == "shared") first.set("keys", "own").set("pattern", "full");
     Architecture small{.genes = architecture.genes,
-                       .stack = {shrunk(layer, layer.integer("heads") > 0 ? layer.integer("heads")
-                                                                          : architecture.heads)},
+                       .stack = {first, own},
                        .semantics = architecture.semantics,
                        .layers = 2,
                        .width = kSmallWidth,

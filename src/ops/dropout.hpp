@@ -13,6 +13,13 @@
 namespace nas {
 namespace NAS_PUBLIC nn {
 
+/// Keys and values that a layer of attention leaves to later ones: of sequences (R, B, T, G d), rotated; of a step what
+/// it keeps, (1, B, heads, n, d), and the n tokens' places in the sequence, for each set of heads that keep the same.
+struct SharedKeys {
+  torch::Tensor keys, values;
+  torch::Tensor places{};  ///< (n) int64, of a step
+};
+
 /// What one forward pass of an array draws its dropout from. Masks depend on (seed, site), never on
 /// a global generator: the trainer gives the seeds of the step, and the pass is a pure function of
 /// parameters, tokens and seeds.
@@ -26,6 +33,9 @@ struct Pass {
   /// The tokens' rows of the table of value embeddings (nn/transformer.cpp), (R, B, T, D), for
   /// layers that read them.
   torch::Tensor value_rows{};
+  /// Where layers share keys: those of the nearest earlier layer with its own, in which layers leave theirs. Whoever
+  /// calls layers one by one gives each the same vector, empty before the first.
+  std::vector<SharedKeys>* shared = nullptr;
   /// Number of the first sequence in the batch that is computed in parts: a part is masked as in the
   /// whole.
   std::int64_t first_sequence = 0;

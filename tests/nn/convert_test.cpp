@@ -39,6 +39,71 @@ TEST(Hybrid, EachPlacementIsTheTransformerOfItsArchitecture) {
   }
 }
 
+TEST(Hybrid, SharesWhatTheNearestLayerKeeps) {
+  const auto of =
+      conversion({"full", "share", "window{6,2}", "gqa{1}", "drop", "local", "heads{2,6,2}"});
+  EXPECT_THAT(of.choices(0), ElementsAre(0, 2, 3, 4, 5, 6));
+  EXPECT_THAT(of.choices(3), ElementsAre(0, 1, 2, 3, 4, 5, 6));
+  auto weights = drawn_weights(of.teacher());
+  HybridModel model(of, weights, NumericalMode::exact);
+  const auto tokens = some_tokens(40);
+  constexpr Integer kToken = 2 * 2 * 8 * 4;  // keys and values of two heads of 8 numbers
+  const Sample document{some_tokens(40, 1), some_tokens(40, 2)};
+  Assessor assessor(
+      of, weights, NumericalMode::exact, [&](Integer) { return Samples{document}; }, 1e9);
+  const auto teacher = logits_of_whole(of, weights, {0, 0, 0, 0}, document.tokens).log_softmax(-1);
+  for (const auto& [placement, giver, tokens_kept] :
+       std::vector<std::tuple<Placement, Integer, Integer>>{{{0, 1, 1, 1}, 0, 40},
+                                                            {{0, 0, 2, 1}, 2, 88},
+                                                            {{0, 3, 1, 1}, 1, 60},
+                                                            {{0, 0, 4, 1}, 1, 80},
+                                                            {{2, 5, 1, 4}, 0, 8},
+                                                            {{0, 6, 1, 1}, 1, 64}}) {
+    SCOPED_TRACE(of.name(placement));
+    const auto shares = placement[3] == 1 ? 3 : 2;
+    EXPECT_EQ(of.giver(placement, shares), giver);
+    EXPECT_EQ(of.refusal(placement), "");
+    EXPECT_EQ(of.cache_bytes(placement, 40), tokens_kept * kToken);
+    EXPECT_TRUE(at::equal(logits(model, placement, tokens),
+                          logits_of_whole(of, weights, placement, tokens)));
+    const auto student = logits_of_whole(of, weights, placement, document.tokens).log_softmax(-1);
+    EXPECT_NEAR(assessor.assess(placement, 0).kl,
+                (teacher.exp() * (teacher - student)).sum(-1).mean().item<double>(), 1e-4);
+    EXPECT_EQ(of.parse(of.name(placement)), placement);
+    EXPECT_GT(assessor.decode_milliseconds(placement, 8), 0.0);
+  }
+  for (const auto& placement : {Placement{1, 0, 0, 0}, {4, 1, 0, 0}, {5, 5, 1, 0}}) {
+    EXPECT_THAT(of.refusal(placement), HasSubstr("shares keys, and no earlier layer keeps any"));
+    EXPECT_THAT(message_of<InputError>([&] { (void)of.architecture(placement); }),
+                HasSubstr("no earlier layer keeps any"));
+  }
+  // Behind a layer that adds nothing, of the same norm and keys, it is as it was.
+  for (const auto* name :
+       {"attention_norm.weight", "attention.k_proj.weight", "attention.v_proj.weight"})
+    weights["layers.2." + std::string(name)] = weights.at("layers.1." + std::string(name));
+  for (const auto* name : {"attention.out_proj.weight", "feed_forward.contract.weight"})
+    weights["layers.1." + std::string(name)].zero_();
+  HybridModel same(of, weights, NumericalMode::exact);
+  EXPECT_TRUE(at::equal(logits(same, {0, 0, 1, 0}, tokens), logits(same, {0, 0, 0, 0}, tokens)));
+}
+
+TEST(Hybrid, HeadsThatStayWholeKeepAll) {
+  const auto of = conversion({"full", "heads{3}", "heads{1,6,2}", "heads{2,6,2}", "window{6,2}"});
+  EXPECT_THAT(of.choices(1), ElementsAre(0, 2, 3, 4));  // heads{3} is all of two
+  const auto weights = drawn_weights(of.teacher());
+  HybridModel model(of, weights, NumericalMode::exact);
+  const auto tokens = some_tokens(40);
+  const Placement placement{2, 0, 3, 4};
+  EXPECT_TRUE(
+      at::equal(logits(model, placement, tokens), logits_of_whole(of, weights, placement, tokens)));
+  EXPECT_EQ(of.name(placement), "full 1; heads{1,6,2} 0; heads{2,6,2} 2; window{6,2} 3");
+  EXPECT_EQ(of.cache_bytes(placement, 40), (2 * (40 + 8) + 2 * 40 + 2 * 8) * 2 * 8 * 4);
+  EXPECT_THAT(message_of<InputError>([] {
+                (void)conversion({"full", "heads{4}"});
+              }),
+              HasSubstr("block heads{4,64,4} of layer 0: full_groups = 4, must be at most 3"));
+}
+
 TEST(Hybrid, ABlockThatSeesAllIsTheLayer) {
   const auto of = conversion({"full", "window{48,0}", "window{4,48}", "gqa{2}", "window{6,2}"});
   EXPECT_THAT(of.choices(0), ElementsAre(0, 4));

@@ -146,6 +146,19 @@ const std::vector<std::string>& combinations() {
       "2*conv", "conv{conv=8,smear=1}/attn{smear=1,conv=3}",
       "attn{value_embedding=1,conv=3}/attn/attn{kv_heads=2,value_embedding=1,value_exclusion=1}",
       "2*attn{pattern=lsh,block=2,buckets=4,value_embedding=1}",
+      // Keys of earlier layers, and windows by head.
+      "attn{kv_heads=2,position=rope}/"
+      "attn{kv_heads=2,keys=shared,qk_norm=rms,position=rope,smear=1}",
+      "attn{pattern=window,window=5,globals=2}/attn{keys=shared,pattern=window,window=3,globals=1,"
+      "position=alibi,normalization=stick_breaking}/attn{keys=shared,pattern=window,window=5}",
+      "attn/recurrent/attn{pattern=window,window=1}/attn{keys=shared,pattern=strided,stride=3}",
+      "2*attn{kv_heads=2,pattern=window,window=4,globals=1,full_groups=2,position=alibi,"
+      "normalization=sink,temperature=log_length,gating=headwise_gate}",
+      "2*attn{pattern=window,window=3,full_groups=5,normalization=stick_breaking,"
+      "value_exclusion=1,position=t5,t5_buckets=8,t5_distance=12,similarity=additive}",
+      "attn{pattern=window,window=4,globals=1,full_groups=6,position=rope}/"
+      "attn{keys=shared,pattern="
+      "window,window=3,globals=1,full_groups=6,position=rope}",
       // Layers of several kinds.
       "attn{pattern=window,window=4,globals=1,position=rope}+swiglu/attn{kv_heads=1,"
       "decay=scalar}+swiglu/attn{heads=2,conv=3,pattern=window,window=2}",

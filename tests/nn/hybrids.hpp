@@ -33,8 +33,11 @@ inline Weights drawn_weights(const Architecture& architecture) {
 inline torch::Tensor logits(HybridModel& model, const Placement& placement,
                             const torch::Tensor& tokens) {
   auto stream = model.embedded(tokens);
-  for (std::size_t i = 0; i < placement.size(); ++i)
-    stream = model.behind(static_cast<std::int64_t>(i), placement[i], stream);
+  std::vector<nn::SharedKeys> shared;
+  nn::Pass pass;
+  pass.shared = &shared;
+  for (std::int64_t i = 0; i < std::ssize(placement); ++i)
+    stream = model.behind(placement, i, stream, pass);
   return model.logits(model.features(stream));
 }
 

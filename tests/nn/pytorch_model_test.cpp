@@ -61,6 +61,7 @@ std::vector<std::string> values_of(const Slot& slot) {
       {"kv_rank", {"4"}},
       {"window", {"3"}},
       {"globals", {"2"}},
+      {"full_groups", {"1"}},
       {"stride", {"3"}},
       {"pattern_block", {"3"}},
       {"random", {"2"}},
@@ -174,6 +175,12 @@ std::map<std::string, Architecture> all_models() {
         "/attn{heads=4,pattern=lsh,block=2,buckets=4,rounds=2,temperature=log_length}",
         "attn{kv_heads=1,value_exclusion=1,soft_cap=3,position=alibi,smear=1,value_embedding=1}/"
         "attn{value_embedding=1,normalization=stick_breaking,pattern=window,window=4,globals=1}",
+        "attn{heads=4,kv_heads=2,pattern=window,window=4,globals=1,full_groups=2,position=alibi,"
+        "normalization=sink,temperature=log_length}/"
+        "attn{heads=4,kv_heads=2,keys=shared,qk_norm=rms,"
+        "pattern=window,window=3,globals=1,full_groups=2,smear=1}",
+        "model{position_embedding=none}/attn{position=rope}/conv/attn{keys=shared,position=rope}/"
+        "attn{keys=shared,pattern=window,window=3,position=rope}",
         "model{norm=rms,norm_place=sandwich}/retnet+swiglu/attn/recurrent{feature=favor}+none"}) {
     all.emplace(name, canonical(parse_model(name, frame)));
   }

@@ -320,6 +320,8 @@ std::string drawn(const Slot& slot, RandomEngine& random) {
   const auto of = [&](const Texts& texts) {
     return texts[static_cast<std::size_t>(random.below(std::ssize(texts)))];
   };
+  if (slot.name == "keys" && random.below(std::int64_t{8}) > 0)
+    return "own";  // shared is rarely one
   if (slot.is_component() || slot.is_word()) return of(slot.choices);
   static const std::map<std::string, Texts> kNumbers{{"attention_dropout", {"0", "0.1", "0.25"}},
                                                      {"heads", {"1", "2", "4", "8", "3"}},
@@ -344,6 +346,7 @@ std::string drawn(const Slot& slot, RandomEngine& random) {
                                                      {"key_width", {"0", "8", "16", "32"}},
                                                      {"neg_eigen", {"0", "1"}},
                                                      {"value_exclusion", {"0", "1"}},
+                                                     {"full_groups", {"0", "0", "1", "2"}},
                                                      {"soft_cap", {"0", "30", "50"}},
                                                      {"smear", {"0", "1"}},
                                                      {"value_embedding", {"0", "1"}},

@@ -95,7 +95,7 @@ NAS_REGISTER_POSITION(
     .flops =
         [](const AttentionShape& shape) {
           return 3.0 * shape.sizes.real("rope_fraction") *
-                 static_cast<double>(shape.context * (shape.inner() + shape.key_width()));
+                 static_cast<double>(shape.context * (shape.inner() + shape.own_key_width()));
         },
     .fused = true);
 

@@ -22,7 +22,7 @@ double real(std::int64_t number) { return static_cast<double>(number); }
 MixerCosts attention_projections(const Mechanism& layer, const AttentionShape& shape) {
   const auto width = shape.width;
   const auto inner = shape.inner();
-  const auto keys = shape.key_width();
+  const auto keys = shape.own_key_width();
   const auto d = shape.head_width();
   const double tokens = real(shape.context);
   const double square = real(width) * real(inner);
@@ -53,7 +53,7 @@ MixerCosts attention_projections(const Mechanism& layer, const AttentionShape& s
   MixerCosts costs{.parameters = 2 * width * inner + 2 * width * keys +
                                  num_biases(layer, inner + 2 * keys, width),
                    .flops = 4.0 * tokens * (square + real(width) * real(keys)),
-                   .state_bytes = 2 * kFloat * keys * shape.kept()};
+                   .state_bytes = keys > 0 ? 2 * kFloat * d * shape.kept_by_heads() : 0};
   add_convolution(layer.integer("conv"), inner + 2 * keys, shape.context, costs);
   return costs;
 }
@@ -103,10 +103,18 @@ void rules_of_scores(LayerRules& rules) {
   }
 }
 
+/// Bits of all heads of keys; more than 53 have no bits.
+std::int64_t all_groups(const Mechanism& layer, std::int64_t heads) {
+  const auto groups = layer.integer("kv_heads") > 0 ? layer.integer("kv_heads") : heads;
+  return (std::int64_t{1} << std::min<std::int64_t>(groups, 53)) - 1;
+}
+
 /// Whether the last query of a context sees all keys.
-bool shows_all(const Mechanism& layer, std::int64_t context) {
-  if (layer.word("pattern") == "window")
-    return layer.integer("window") >= context || layer.integer("globals") >= context;
+bool shows_all(const Mechanism& layer, std::int64_t context, std::int64_t heads) {
+  if (layer.word("pattern") == "window") {
+    return layer.integer("window") >= context || layer.integer("globals") >= context ||
+           layer.integer("full_groups") == all_groups(layer, heads);
+  }
   if (layer.word("pattern") == "strided")
     return layer.integer("stride") == 1 || layer.integer("stride") >= context;
   if (layer.word("pattern") == "lsh") return layer.integer("buckets") < 2;
@@ -119,7 +127,8 @@ bool shows_all(const Mechanism& layer, std::int64_t context) {
 void apply_rules(LayerRules& rules) {
   rules_of_scores(rules);
   auto& layer = rules.layer();
-  if (shows_all(layer, rules.architecture().context)) rules.set_default_by_sizes("pattern");
+  if (shows_all(layer, rules.architecture().context, rules.heads()))
+    rules.set_default_by_sizes("pattern");
   if (layer.integer("kv_heads") == rules.heads()) layer.set("kv_heads", 0);
   const auto width = rules.architecture().width;
   if (width % rules.heads() == 0 && layer.integer("head_width") == width / rules.heads())
@@ -135,6 +144,25 @@ void require_valid(const Architecture& architecture, const Mechanism& layer) {
           "leave heads of 1000000 entries together");
   require(layer.integer("kv_heads") == 0 || heads % layer.integer("kv_heads") == 0, "kv_heads",
           shown(layer.integer("kv_heads")), "divide heads = " + shown(heads));
+  if (const auto full = layer.integer("full_groups"); full > 0) {
+    require(full <= all_groups(layer, heads), "full_groups", shown(full),
+            "be at most " + shown(all_groups(layer, heads)) +
+                ", a bit for each head of keys and values");
+    require(layer.word("decay") == "none", "decay", layer.word("decay"),
+            "be none beside full_groups");
+    require(layer.word("similarity") != "bilinear", "similarity", "bilinear",
+            "be another beside full_groups");
+  }
+  if (layer.word("keys") == "shared") {
+    for (const auto* gene : {"kv_rank", "conv", "value_exclusion", "value_embedding"}) {
+      require(layer.integer(gene) == 0, gene, shown(layer.integer(gene)),
+              "be 0 beside keys = shared");
+    }
+    require(layer.word("decay") == "none", "decay", layer.word("decay"),
+            "be none beside keys = shared, which keeps nothing");
+    require(layer.word("pattern") != "lsh", "pattern", "lsh",
+            "be another beside keys = shared: its keys are queries");
+  }
   require(layer.integer("value_embedding") == 0 || shape.key_width() <= shape.width, "head_width",
           shown(d), "leave the values within the D entries of value embeddings");
   require(layer.word("maps") != "difference" || d % 2 == 0, "maps", layer.word("maps"),
@@ -156,7 +184,8 @@ void require_valid(const Architecture& architecture, const Mechanism& layer) {
 void set_sight(const Mechanism& layer, AttentionShape& shape) {
   if (layer.word("pattern") == "window") {
     shape.cap = layer.integer("window") + layer.integer("globals");
-    shape.seen = real(shape.cap);
+    for (std::int64_t g = 0; g < shape.key_heads(); ++g) shape.uncapped += shape.is_full(g) ? 1 : 0;
+    shape.seen = real(shape.kept_by_heads()) / real(shape.key_heads());
   } else if (layer.word("pattern") == "strided") {
     shape.seen = real(layer.integer("stride") + (shape.context - 1) / layer.integer("stride") + 1);
   } else if (layer.word("pattern") == "bigbird") {
@@ -175,18 +204,22 @@ double least_values(const Architecture& architecture, const Mechanism& layer) {
       real(layer.integer("heads") > 0 ? layer.integer("heads") : architecture.heads);
   const double inner = layer.integer("head_width") > 0 ? heads * real(layer.integer("head_width"))
                                                        : real(architecture.width);
-  const double keys =
-      layer.integer("kv_heads") > 0 ? inner * real(layer.integer("kv_heads")) / heads : inner;
+  const double keys = layer.word("keys") == "shared" ? 0.0
+                      : layer.integer("kv_heads") > 0
+                          ? inner * real(layer.integer("kv_heads")) / heads
+                          : inner;
   return 2.0 * (inner + keys);
 }
 
 std::string shape_key(const Mechanism& layer) {
   // Beside pattern lsh there is no projection of keys.
-  auto key = layer.word("maps") + (layer.word("pattern") == "lsh" ? "|lsh|" : "|");
+  auto key =
+      layer.word("maps") + layer.word("keys") + (layer.word("pattern") == "lsh" ? "|lsh|" : "|");
   for (const auto size :
        {layer.integer("heads"), layer.integer("kv_heads"), layer.integer("head_width"),
         layer.integer("kv_rank"), layer.integer("conv"), layer.integer("value_exclusion"),
-        layer.integer("soft_cap"), layer.integer("smear"), layer.integer("value_embedding")}) {
+        layer.integer("soft_cap"), layer.integer("smear"), layer.integer("value_embedding"),
+        layer.integer("full_groups")}) {
     key += std::to_string(size) + "|";
   }
   const auto forms = fused_forms(layer);
@@ -250,6 +283,10 @@ std::vector<Slot> sizes() {
                                   1, 5, kUnbounded)),
       pattern({"window", "bigbird"},
               integer("globals", "first keys or blocks that it sees besides", 0, 0, 2)),
+      pattern({"window"}, integer("full_groups",
+                                  "bits of the heads of keys and values that see all keys, 1 the "
+                                  "first, 3 the first two; 0: none",
+                                  0, 0, 1, kUnbounded)),
       pattern({"strided"}, integer("stride", "of pattern strided", 16, 1, 3, kUnbounded)),
       pattern({"bigbird", "lsh"}, block),
       pattern({"bigbird"}, integer("random", "random blocks", 1, 0, 1)),
@@ -277,6 +314,7 @@ std::vector<Slot> sizes() {
 NAS_REGISTER_MIXER_KIND(.key = "attn",
                         .genes = {{"heads", {}},
                                   {"kv_heads", {}},
+                                  {"keys", {}},
                                   {"similarity", {}},
                                   {"qk_norm", {}},
                                   {"normalization", {}},

@@ -29,11 +29,11 @@ bool register_vector_norm(Component component, const char* file) {
   of_keys.gene = "qk_norm";
   of_keys.parameters = [one = component.parameters](AttentionShape shape) {
     shape.of_head = shape.score_width();
-    return 2 * one(shape);
+    return (shape.own_key_width() > 0 ? 2 : 1) * one(shape);
   };
   of_keys.flops = [one = component.flops](const AttentionShape& shape) {
     return one(shape) *
-           (1.0 + static_cast<double>(shape.key_heads()) / static_cast<double>(shape.heads));
+           (1.0 + static_cast<double>(shape.own_key_width()) / static_cast<double>(shape.inner()));
   };
   return components().add(std::move(component)) && components().add(std::move(of_keys));
 }
