@@ -204,8 +204,9 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
               "evaluation": {"replicates": given.replicates}}, folder / "search", **settings)
     search = Run(folder / "search")
     choice = chosen(measured(search), given.cache)
-    blocks = [*given.blocks, *(block for block in CONTROLS if block not in given.blocks)]
-    choices = [["full", *blocks] if len(own) > 1 else own for own in search.facts["choices"]]
+    more = [block for block in CONTROLS if block not in given.blocks]
+    blocks = [*given.blocks, *more]
+    choices = [[*own, *more] if len(own) > 1 else own for own in search.facts["choices"]]
     asked = asked_again(search, choice, blocks)
     launched({**config, "name": "held_out",
               "problem": {**problem, "blocks": blocks, "split": "test"},

@@ -37,6 +37,7 @@ def mixers() -> list:
     of_states += [{"position": "rope", "decay": "fixed"}, {"conv": 3}, {"update": "delta", "neg_eigen": 1},
                   {"decay": "channel", "decay_form": "softplus"}]
     return [*((a.Attention, {gene: option}) for gene, options in of_attention.items() for option in options),
+            (a.Attention, {"pattern": "window", "window": 8, "full_groups": 2}),
             *((r.Recurrent, genes) for genes in of_states), (model.GatedConvolution, {})]
 
 

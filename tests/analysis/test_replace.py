@@ -169,7 +169,7 @@ class Cases:
         return torch.cat(parts, 1), cache
 
     def test_wide_windows_change_nothing(self):
-        for word in (f"window={self.TOKENS}", "window=1+globals=99", f"gqa={GROUPS}"):
+        for word in (f"window={self.TOKENS}", "window=1+globals=99", f"gqa={GROUPS}", "heads{3}"):
             with self.subTest(word):
                 attnas.replace(self.model, [word] * LAYERS)
                 self.expect_near(self.logits(self.model, self.ids), self.before)
@@ -182,8 +182,18 @@ class Cases:
         self.expect_near(found, expected)
         self.assertGreater((found - self.before).abs().max(), 1e-2)
 
+    def test_heads_that_stay_whole(self):
+        """Those of either group of keys, where nothing comes from the other."""
+        layer = getattr(self.model, "model", self.model).layers[1]
+        before = layer.self_attn.o_proj.weight.clone()
+        for groups, other, word in ((1, 1, "full"), (1, 0, "window{5,2}"), (2, 1, "window{5,2}")):
+            layer.self_attn.o_proj.weight.copy_(before).chunk(2, 1)[other].zero_()
+            expected = self.logits(attnas.replace(self.model, {1: word}), self.ids)
+            found = self.logits(attnas.replace(self.model, {1: f"heads{{{groups},5,2}}"}), self.ids)
+            self.expect_near(found, expected)
+
     def test_token_by_token(self):
-        for words in (["window{5,2}"] * LAYERS, ["drop", "window{4,0}", "local", "gqa=1"],
+        for words in (["window{5,2}"] * LAYERS, ["heads{1,5,2}"] * LAYERS, ["drop", "window{4,0}", "local", "gqa=1"],
                       ["gqa=1", "full", "window=3+globals=1+kv_heads=1", "window{1,0}"]):
             with self.subTest(words):
                 attnas.replace(self.model, words)
@@ -194,6 +204,7 @@ class Cases:
                         layer.keys.shape[1:3],
                         {"window{5,2}": (GROUPS, 6), "window{4,0}": (GROUPS, 3),
                          "window=3+globals=1+kv_heads=1": (1, 3), "window{1,0}": (GROUPS, 0),
+                         "heads{1,5,2}": (GROUPS, self.TOKENS),
                          "full": (GROUPS, self.TOKENS)}.get(word, (1, self.TOKENS)))
 
     def test_padding(self):
@@ -285,6 +296,7 @@ class Plain(Cases, unittest.TestCase):
                 ("window+window=x", "window = x, must be an integer >= 1"),
                 ("gqa=3", "kv_heads = 3, must divide the 2 heads"),
                 ("window+sink=1", "'sink' is no size of window, known: window, globals, kv_heads"),
+                ("heads=4", "groups = 4, must be below 2\\^2"), ("share", "share reads keys of another"),
                 ("drop=1", "drop has no sizes"), ("window{1,2,3,4}", "window has 3 sizes"),
                 ("window{}", "window = , must be"), ("local+window=3", "known: none")):
             self.expect_refused({0: "drop", 1: word}, why)
@@ -298,6 +310,7 @@ class Plain(Cases, unittest.TestCase):
         windowed = Decoder("mistral", sliding_window=8)
         self.expect_refused({0: "window=4+globals=2"}, "has a window of 8 already", windowed)
         self.expect_refused({0: "window{9,0}"}, "window <= 8", windowed)
+        self.expect_refused({0: "heads{1}"}, "has a window of 8 already, must have none", windowed)
         attnas.replace(windowed, {0: "window{8,0}"})
 
     def test_caches_that_do_not_fit(self):
