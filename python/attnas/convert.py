@@ -197,6 +197,9 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
         data["tokenizer"] = str((model / "tokenizer.json").resolve())
     problem = {"type": "convert", "base": str(model.resolve()), "blocks": given.blocks,
                "context": given.context, "cache_context": given.cache_context}
+    if given.stage1:
+        problem |= {"stage1_tokens": given.stage1,
+                    "stage1_folder": str((folder / "stage1").resolve())}
     settings = dict(word.split("=", 1) for word in given.settings)
     config = {"data": data, "objectives": ["loss", "cache_share"]}
     launched({**config, "name": "search", "problem": problem,
@@ -204,8 +207,9 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
               "evaluation": {"replicates": given.replicates}}, folder / "search", **settings)
     search = Run(folder / "search")
     choice = chosen(measured(search), given.cache)
-    more = [block for block in CONTROLS if block not in given.blocks]
-    blocks = [*given.blocks, *more]
+    named = search.facts["blocks"]  # "gdn{4,1}" where gdn was given
+    more = [block for block in CONTROLS if block not in named]
+    blocks = [*named, *more]
     choices = [[*own, *more] if len(own) > 1 else own for own in search.facts["choices"]]
     asked = asked_again(search, choice, blocks)
     launched({**config, "name": "held_out",
@@ -217,6 +221,8 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
     write_whole(folder / "convert.html", html(said).encode())
     if not (folder / "model").exists():
         place = [command_line.program_file("nas-model"), "place", str(model), choice]
+        if given.stage1:
+            place += ["--trained", str(folder / "stage1" / search.facts["stage1"] / "0")]
         subprocess.run([*place, "--output", str(folder / "model")], check=True)
     return said
 
@@ -235,10 +241,11 @@ Usage: nas-convert MODEL [OPTIONS] [KEY.PATH=VALUE ...]
 
 MODEL is a folder of nas-model import, or one that nas-export --format pytorch has written. What
 each block costs in the place of each layer is measured on documents and probes of recall, without
-training; what is chosen within the budget is measured again, with controls of as many layers, on
-other documents. FOLDER then has search/ and held_out/, the runs of nas-run; convert.json and
-convert.html, what they say; model/, the model of the choice. The same command goes on where it was
-stopped. KEY.PATH=VALUE are settings of both runs, as of nas-run.
+training or, with --stage1, after it has learned from the layer; what is chosen within the budget is
+measured again, with controls of as many layers, on other documents. FOLDER then has search/ and
+held_out/, the runs of nas-run; convert.json and convert.html, what they say; model/, the model of
+the choice. The same command goes on where it was stopped. KEY.PATH=VALUE are settings of both runs,
+as of nas-run.
 
 Examples:
   $ nas-model import SmolLM2-135M -o smollm2
@@ -249,6 +256,8 @@ Options:
   -o [ --output ] arg   FOLDER (default: runs/MODEL-convert)
   --cache arg           share of the cache that may be used (default: 50%)
   --blocks arg...       what a layer may become (default: window{64,4})
+  --stage1 arg          tokens from which each block learns to add what its layer adds
+                        (default: 0, none does)
   --context arg         tokens of a document (default: 512)
   --cache-context arg   tokens after which the cache is counted (default: 2048)
   --corpus arg          documents (default: wikitext-2)
@@ -279,8 +288,8 @@ def run(words: list[str]) -> None:
     for name, default in (("cache", "50%"), ("corpus", "wikitext-2"), ("text", None),
                           ("selector", "one_block"), ("within", "1%")):
         parser.add_argument(f"--{name}", default=default)
-    for name, number_of in (("context", 512), ("cache-context", 2048), ("replicates", 4),
-                            ("verdict", 16)):
+    for name, number_of in (("stage1", 0), ("context", 512), ("cache-context", 2048),
+                            ("replicates", 4), ("verdict", 16)):
         parser.add_argument(f"--{name}", type=int, default=number_of)
     given = parser.parse_intermixed_args(words)
     given.cache, given.within = _share(given.cache), _share(given.within)

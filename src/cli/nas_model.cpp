@@ -61,9 +61,10 @@ constexpr const char* kUsage =
     "      how far its stream, logits and likeliest tokens are from those of another program, in "
     "a\n"
     "      file of safetensors: exit code 1 where they differ by more than 2e-5 of the largest\n"
-    "  place MODEL PLACEMENT -o FOLDER\n"
+    "  place MODEL PLACEMENT [--trained FOLDER] -o FOLDER\n"
     "      the model with blocks in the place of its layers, as a search of them names it:\n"
-    "      \"full 0,17-29; window{64,4} 1-16\"\n"
+    "      \"full 0,17-29; window{64,4} 1-16\"; with what the blocks have learned in a search,\n"
+    "      stage1/.../SEED of its folder\n"
     "  take RUN MECHANISM [KEY.PATH=VALUE ...] -o FOLDER [--sequences N] [--replicate R]\n"
     "       [--keep FOLDER]\n"
     "      the model of a run with sequences that it has not seen, for nas-analyse\n"
@@ -83,7 +84,7 @@ struct Options {
   static constexpr std::int64_t kUnlimited = 1'000'000'000;
 
   std::vector<std::string> text{};
-  std::string split{}, output{}, keep{}, expected{};
+  std::string split{}, output{}, keep{}, expected{}, trained{};
   std::int64_t width = kNotGiven, heads = kNotGiven, context = kUnlimited;
   std::int64_t layers = kNotGiven, vocabulary = 1, hidden = 0;
   std::int64_t sequences = 64, replicate = kNotGiven;
@@ -305,10 +306,11 @@ po::options_description options_of(Options& options) {
       ("hidden", po::value(&options.hidden),
        "genes: width F of feed-forward layers (default: by their ratio)")  //
       ("semantics", po::value(&options.semantics),
-       "genes: corrected or published (default: corrected)")                        //
-      ("expected", po::value(&options.expected), "check: a file of safetensors")    //
-      ("output,o", po::value(&options.output), "take: folder of what is written")   //
-      ("sequences", po::value(&options.sequences), "take: how many (default: 64)")  //
+       "genes: corrected or published (default: corrected)")                                 //
+      ("expected", po::value(&options.expected), "check: a file of safetensors")             //
+      ("trained", po::value(&options.trained), "place: folder of blocks that have learned")  //
+      ("output,o", po::value(&options.output), "take: folder of what is written")            //
+      ("sequences", po::value(&options.sequences), "take: how many (default: 64)")           //
       ("replicate", po::value(&options.replicate),
        "take: number of the training run (default: one whose weights are kept, else the first)")(
           "keep", po::value(&options.keep),
@@ -325,9 +327,10 @@ void require_own(const std::string& command, const po::variables_map& given) {
       {"text", "evaluate"},  {"split", "evaluate"},   {"width", "genes"},    {"heads", "genes"},
       {"context", "genes"},  {"semantics", "genes"},  {"config", "genes"},   {"layers", "genes"},
       {"hidden", "genes"},   {"vocabulary", "genes"}, {"sequences", "take"}, {"output", "take"},
-      {"replicate", "take"}, {"keep", "take"},        {"expected", "check"}};
+      {"replicate", "take"}, {"keep", "take"},        {"expected", "check"}, {"trained", "place"}};
   for (const auto& [option, of] : kCommands) {
-    if (of != command && given.count(option) > 0 && !given[option].defaulted()) {
+    const bool places = command == "place" && option == "output";
+    if (of != command && !places && given.count(option) > 0 && !given[option].defaulted()) {
       refuse("--" + option + " belongs to nas-model " + of);
     }
   }
@@ -358,7 +361,7 @@ int run(int argc, char** argv, std::string& kept) {
     refuse(takes ? "take needs a run and a mechanism"
                  : "give a command and a folder, or a name; nas-model --help lists them");
   }
-  require_own(words.front() == "place" ? "take" : words.front(), given);
+  require_own(words.front(), given);
   nas::load_plugins(options.plugins);
   nas::install_stop_handlers();
   if (words.front() == "evaluate") return evaluate(words.back(), options);
@@ -366,7 +369,7 @@ int run(int argc, char** argv, std::string& kept) {
   if (words.front() == "check") return check(words.back(), options.expected);
   if (words.front() == "place") {
     if (fs::exists(options.output)) refuse("--output " + options.output + " is there already");
-    nas::write_placed(words[1], words[2], options.output);
+    nas::write_placed(words[1], words[2], options.output, options.trained);
     return nas::kDone;
   }
   kept = words[1];
