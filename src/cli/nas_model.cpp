@@ -61,10 +61,10 @@ constexpr const char* kUsage =
     "      how far its stream, logits and likeliest tokens are from those of another program, in "
     "a\n"
     "      file of safetensors: exit code 1 where they differ by more than 2e-5 of the largest\n"
-    "  place MODEL PLACEMENT [--trained FOLDER] -o FOLDER\n"
+    "  place MODEL PLACEMENT -o FOLDER [--original SOURCE]\n"
     "      the model with blocks in the place of its layers, as a search of them names it:\n"
-    "      \"full 0,17-29; window{64,4} 1-16\"; with what the blocks have learned in a search,\n"
-    "      stage1/.../SEED of its folder\n"
+    "      \"full 0,17-29; window{64,4} 1-16\"; of windows without first tokens, and with SOURCE,\n"
+    "      which MODEL was imported from, SOURCE with another config.json, for transformers\n"
     "  take RUN MECHANISM [KEY.PATH=VALUE ...] -o FOLDER [--sequences N] [--replicate R]\n"
     "       [--keep FOLDER]\n"
     "      the model of a run with sequences that it has not seen, for nas-analyse\n"
@@ -84,7 +84,7 @@ struct Options {
   static constexpr std::int64_t kUnlimited = 1'000'000'000;
 
   std::vector<std::string> text{};
-  std::string split{}, output{}, keep{}, expected{}, trained{};
+  std::string split{}, output{}, keep{}, expected{}, original{};
   std::int64_t width = kNotGiven, heads = kNotGiven, context = kUnlimited;
   std::int64_t layers = kNotGiven, vocabulary = 1, hidden = 0;
   std::int64_t sequences = 64, replicate = kNotGiven;
@@ -99,8 +99,8 @@ struct Options {
 
 /// Becomes the command of Python. @throws InputError where no Python has what it needs.
 [[noreturn]] void become_python(std::vector<std::string> words) {
-  const bool imports = words.front() == "import";
-  const std::string needed = imports ? "numpy" : "torch";
+  const bool imports = words.front() == "import", places = words.front() == "place";
+  const std::string needed = imports || places ? "numpy" : "torch";
   const auto python = nas::find_python(
       "import importlib.util; importlib.util.find_spec('" + needed + "').loader", needed);
   if (!python) {
@@ -109,8 +109,10 @@ struct Options {
                           needed + "; elsewhere: pip install " + needed +
                           "); NAS_PYTHON may name one");
   }
-  auto command = nas::module_command(*python, imports ? "attnas.import_model" : "attnas.use_model");
-  command.insert(command.end(), words.begin() + (imports ? 1 : 0), words.end());
+  auto command = nas::module_command(*python, imports  ? "attnas.import_model"
+                                              : places ? "attnas.config_form"
+                                                       : "attnas.use_model");
+  command.insert(command.end(), words.begin() + (imports || places ? 1 : 0), words.end());
   std::vector<char*> arguments;
   for (auto& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -306,11 +308,11 @@ po::options_description options_of(Options& options) {
       ("hidden", po::value(&options.hidden),
        "genes: width F of feed-forward layers (default: by their ratio)")  //
       ("semantics", po::value(&options.semantics),
-       "genes: corrected or published (default: corrected)")                                 //
-      ("expected", po::value(&options.expected), "check: a file of safetensors")             //
-      ("trained", po::value(&options.trained), "place: folder of blocks that have learned")  //
-      ("output,o", po::value(&options.output), "take: folder of what is written")            //
-      ("sequences", po::value(&options.sequences), "take: how many (default: 64)")           //
+       "genes: corrected or published (default: corrected)")                              //
+      ("expected", po::value(&options.expected), "check: a file of safetensors")          //
+      ("original", po::value(&options.original), "place: folder, or file of GGUF")        //
+      ("output,o", po::value(&options.output), "take, place: folder of what is written")  //
+      ("sequences", po::value(&options.sequences), "take: how many (default: 64)")        //
       ("replicate", po::value(&options.replicate),
        "take: number of the training run (default: one whose weights are kept, else the first)")(
           "keep", po::value(&options.keep),
@@ -327,10 +329,10 @@ void require_own(const std::string& command, const po::variables_map& given) {
       {"text", "evaluate"},  {"split", "evaluate"},   {"width", "genes"},    {"heads", "genes"},
       {"context", "genes"},  {"semantics", "genes"},  {"config", "genes"},   {"layers", "genes"},
       {"hidden", "genes"},   {"vocabulary", "genes"}, {"sequences", "take"}, {"output", "take"},
-      {"replicate", "take"}, {"keep", "take"},        {"expected", "check"}, {"trained", "place"}};
+      {"replicate", "take"}, {"keep", "take"},        {"expected", "check"}, {"original", "place"}};
   for (const auto& [option, of] : kCommands) {
-    const bool places = command == "place" && option == "output";
-    if (of != command && !places && given.count(option) > 0 && !given[option].defaulted()) {
+    if (command == "place" && option == "output") continue;
+    if (of != command && given.count(option) > 0 && !given[option].defaulted()) {
       refuse("--" + option + " belongs to nas-model " + of);
     }
   }
@@ -369,7 +371,9 @@ int run(int argc, char** argv, std::string& kept) {
   if (words.front() == "check") return check(words.back(), options.expected);
   if (words.front() == "place") {
     if (fs::exists(options.output)) refuse("--output " + options.output + " is there already");
-    nas::write_placed(words[1], words[2], options.output, options.trained);
+    if (!options.original.empty())
+      become_python({"place", words[1], words[2], options.original, options.output});
+    nas::write_placed(words[1], words[2], options.output);
     return nas::kDone;
   }
   kept = words[1];
