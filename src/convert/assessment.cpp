@@ -50,8 +50,14 @@ Assessor::Known Assessor::look_at(const Sample& sample, bool document, HybridMod
   const auto features = model.features(stream);
   known.asked = sample.targets.ge(0).nonzero().flatten();
   known.targets = sample.targets.index_select(0, known.asked);
-  known.nll = model.nll(features.index_select(0, known.asked), known.targets).mean().item<double>();
-  if (!document) return known;
+  const auto asked = features.index_select(0, known.asked);
+  known.nll = model.nll(asked, known.targets).mean().item<double>();
+  if (!document) {
+    const auto others =
+        known.targets.size(0) > 1 ? known.targets.roll(1) : sample.tokens.narrow(0, 0, 1);
+    known.margin = model.nll(asked, others).mean().item<double>() - known.nll;
+    return known;
+  }
   std::vector<torch::Tensor> logs, likeliest;
   for (std::int64_t t = 0; t < features.size(0); t += kRows) {
     const auto rows = std::min(kRows, features.size(0) - t);
@@ -97,6 +103,8 @@ Assessment Assessor::assess(const Placement& placement, std::int64_t replicate,
   const auto differs =
       std::find_if(placement.begin(), placement.end(), [](auto b) { return b != 0; });
   Assessment found{.text_nll = samples->front().nll, .agreement = 1.0};
+  const auto probes = static_cast<double>(samples->size()) - 1.0;
+  for (const auto& sample : *samples) found.recall_margin += sample.margin / std::max(1.0, probes);
   if (differs == placement.end()) return found;
   // What shares keys begins with the layer that has them.
   std::int64_t first = differs - placement.begin();
@@ -104,7 +112,6 @@ Assessment Assessor::assess(const Placement& placement, std::int64_t replicate,
     const auto from = conversion_.giver(placement, i);
     if (from >= 0) first = std::min(first, from);
   }
-  double probes = 0.0;
   for (const auto& sample : *samples) {
     auto stream = sample.streams[static_cast<std::size_t>(first)];
     std::vector<nn::SharedKeys> shared;
@@ -116,7 +123,6 @@ Assessment Assessor::assess(const Placement& placement, std::int64_t replicate,
     if (!sample.probabilities.defined()) {
       const auto nll = model.nll(features.index_select(0, sample.asked), sample.targets);
       found.recall += nll.mean().item<double>() - sample.nll;
-      ++probes;
       continue;
     }
     // Sums of p (log p - log q), the difference first: sums of p log q alone are some 25 nats, and p adds up to 1 in its

@@ -22,6 +22,8 @@ struct Assessment {
   double agreement = 0.0;  ///< share of its tokens at which both have one likeliest next token
   double recall =
       0.0;  ///< mean over the probes of the mean -log p of the answers, less the teacher's, nats
+  double recall_margin = 0.0;  ///< mean over the probes of by how much likelier an answer is to the
+                               ///< teacher than another answer of the same probe, nats
 };
 
 /// The samples of a replicate: a document first, then probes.
@@ -60,7 +62,7 @@ class Assessor {
     torch::Tensor probabilities{};         ///< of a document, (T, V)
     torch::Tensor log_probabilities{};     ///< of a document, (T, V)
     torch::Tensor likeliest{};             ///< of a document, (T)
-    double nll = 0.0;                      ///< the teacher's
+    double nll = 0.0, margin = 0.0;        ///< the teacher's
   };
   using Replicate = std::vector<Known>;
 
