@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from attnas import command_line
+from attnas import command_line, config_form
 from attnas.analysis.files import write_whole
 from attnas.analysis.run import Run
 from attnas.analysis.statistics import holm
-from attnas.analysis.words import number
+from attnas.analysis.words import number, range_text
 from attnas.errors import InputError
 from attnas.judge.sequential import compare, p_beyond
 from attnas.launch import run as launched
@@ -29,6 +29,9 @@ ALPHA = 0.05
 CONTROLS = ("local", "drop")
 RANDOM = 5  # sets of as many layers
 FRONT = 8  # placements of the front that are measured again, at most
+FIRST = 4  # tokens, of windows that are a control of those without any
+WITHOUT = "without first tokens"
+LEAST_MARGIN = 0.1  # nats, below which a model does not copy
 
 
 def name_of(words: Sequence[str], order: Sequence[str]) -> str:
@@ -62,7 +65,43 @@ def controls_of(words: Sequence[str], seed: int = 0) -> dict[str, list[str]]:
         made[label] = ["full" if layer in full else next(rest) for layer in range(layers)]
     for block in CONTROLS:
         made[block] = ["full" if word == "full" else block for word in words]
+    label, own = first_swapped(words)
+    made[label] = own
     return {label: own for label, own in made.items() if own != list(words)}
+
+
+def first_swapped(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The same windows without first tokens, or with some where none has any: label, placement."""
+    windows = [re.fullmatch(r"window\{(\d+),(\d+)\}", word) for word in words]
+    without = any(window and window[2] != "0" for window in windows)
+    return (WITHOUT if without else f"with {FIRST} first tokens",
+            [f"window{{{window[1]},{0 if without else FIRST}}}" if window else word
+             for word, window in zip(words, windows)])
+
+
+def worth_of_first(choice: dict[str, list[float]], other: dict[str, list[float]], label: str,
+                   mean: float) -> str:
+    """What the windows cost without first tokens beyond what they cost with them. @param mean  of
+    what a text costs by the model."""
+    with_them, without = (choice, other) if label == WITHOUT else (other, choice)
+
+    def more(key: str, unit: float = 1.0) -> str:
+        one = compare(np.array(without[key]) / unit, np.array(with_them[key]) / unit, ALPHA)
+        return f"{number(one.mean)} ({range_text(one.low, one.high)})"
+
+    return (f"Without first tokens these windows cost {more('kl')} more in KL, {more('recall')} in "
+            f"recall and {more('text_nll', mean / 100)} % of a text than with them.")
+
+
+def own_recall(margins: Sequence[float]) -> str:
+    """Whether the model itself finds what it is asked for. @param margins  by how much likelier
+    than another answer one is to it, a number an example."""
+    one = compare(np.array(margins), np.zeros(len(margins)), ALPHA)
+    size = f"{number(one.mean)} nats ({range_text(one.low, one.high)})"
+    if one.low > LEAST_MARGIN:
+        return f"To the model itself an answer to recall is likelier than another one by {size}."
+    return (f"The model itself does not copy: to it an answer is likelier than another one by "
+            f"{size}. Recall says nothing of it.")
 
 
 def digits(words: Sequence[str], choices: Sequence[Sequence[str]]) -> str | None:
@@ -148,12 +187,19 @@ def report(folder: Path, cache: float, within: float, asked: dict[str, str]) -> 
             "cache_bytes": held[name]["cache_bytes"][0],
             "cache_share": held[name]["cache_share"][0]})
     values = {key: own for key, own in said["values"].items() if ":" in key}
+    spoken = verdicts(held, choice, whole, controls, within)
+    for label in (WITHOUT, f"with {FIRST} first tokens"):
+        if label in controls:
+            spoken.append(worth_of_first(held[choice], held[controls[label]], label,
+                                         float(np.mean(held[whole]["text_nll"]))))
+    if margins := held[whole].get("recall_margin"):  # not in runs of earlier versions
+        spoken.append(own_recall(margins))
     sure = {key: said[key] for key in ("kept", "same_set") if key in said}
     for one in candidates:
         one |= intervals({key: held[one["name"]][key] for key in MEASURES})
     return completed({**said, **sure, "candidates": candidates, "values": values,
                       "held_out": len(held[choice]["kl"]),
-                      "verdicts": verdicts(held, choice, whole, controls, within)})
+                      "verdicts": spoken})
 
 
 def intervals(values: dict[str, list[float]]) -> dict[str, float]:
@@ -187,29 +233,58 @@ def points_of(names: Sequence[str], choices: Sequence[Sequence[str]]) -> str:
     return " ".join(filter(None, found))
 
 
+def data_of(given: argparse.Namespace, about: dict[str, Any]) -> dict[str, Any]:
+    """Documents in the model's own tokens. @param about  its config.json.   @throws InputError"""
+    own, tokenizer = about["data"], Path(given.model, "tokenizer.json")
+    imported = own["corpus"] == "imported"
+    corpus = given.corpus or ("wikitext-2" if imported else own["corpus"])
+    data = {"corpus": corpus}
+    if given.text:
+        data = {"corpus": "text_file", "path": os.path.abspath(given.text)}
+    elif corpus == own["corpus"]:
+        data |= own["settings"]
+    if tokenizer.is_file():
+        return {**data, "tokenizer": str(tokenizer.resolve())}
+    unit = (about["text"] or {}).get("unit")
+    if not imported and data["corpus"] != own["corpus"] and unit != "byte":
+        raise InputError(f"{given.model}: its tokens are those of {own['corpus']}, which has made "
+                         f"them: give neither --corpus nor --text")
+    return {**data, "tokenizer": "byte"} if unit == "byte" else data
+
+
+def problem_of(given: argparse.Namespace, about: dict[str, Any]) -> dict[str, Any]:
+    """The problem with sizes that the model has room for."""
+    sizes = about["model"]
+    probed = min(sizes["context"], sizes["vocabulary"] // 2)
+    return {"type": "convert", "base": str(Path(given.model).resolve()), "blocks": given.blocks,
+            "context": given.context or min(512, sizes["context"]),
+            "cache_context": given.cache_context or min(2048, sizes["context"]),
+            "probes": [f"copy{{{min(128, probed // 2)}}}", f"pairs{{{min(32, probed // 4)}}}"]}
+
+
 def convert(given: argparse.Namespace) -> dict[str, Any]:
     """Carries out the command; returns what convert.json says."""
     model, folder = Path(given.model), Path(given.output)
-    data: dict[str, Any] = {"corpus": given.corpus}
-    if given.text:
-        data = {"corpus": "text_file", "path": os.path.abspath(given.text)}
-    if (model / "tokenizer.json").is_file():
-        data["tokenizer"] = str((model / "tokenizer.json").resolve())
-    problem = {"type": "convert", "base": str(model.resolve()), "blocks": given.blocks,
-               "context": given.context, "cache_context": given.cache_context}
-    if given.stage1:
-        problem |= {"stage1_tokens": given.stage1,
-                    "stage1_folder": str((folder / "stage1").resolve())}
+    about = json.loads((model / "config.json").read_bytes())
+    if not isinstance(about.get("model"), dict):
+        raise InputError(f"{model}: no folder of a model of attnas; nas-model import makes one")
+    if given.original:  # is refused before anything is measured
+        layers = len(about["layers"])
+        original = config_form.read_original(Path(given.original), model)
+        original.config((["full", *given.blocks] * layers)[:layers])
+    problem = problem_of(given, about)
     settings = dict(word.split("=", 1) for word in given.settings)
-    config = {"data": data, "objectives": ["loss", "cache_share"]}
+    config = {"data": data_of(given, about), "objectives": ["loss", "cache_share"]}
     launched({**config, "name": "search", "problem": problem,
               "algorithm": {"name": given.selector},
               "evaluation": {"replicates": given.replicates}}, folder / "search", **settings)
     search = Run(folder / "search")
     choice = chosen(measured(search), given.cache)
-    named = search.facts["blocks"]  # "gdn{4,1}" where gdn was given
-    more = [block for block in CONTROLS if block not in named]
-    blocks = [*named, *more]
+    blocks, more = max(search.facts["choices"], key=len)[1:], [*CONTROLS]
+    if all(layer.get("pattern") != "window" for layer in about["layers"]):  # else one may be full
+        more += sorted({*first_swapped(list(placed(choice).values()))[1]} - {"full"})
+    more = [block for block in dict.fromkeys(more) if block not in blocks]
+    blocks = [*blocks, *more]
     choices = [[*own, *more] if len(own) > 1 else own for own in search.facts["choices"]]
     asked = asked_again(search, choice, blocks)
     launched({**config, "name": "held_out",
@@ -219,10 +294,11 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
     said = report(folder, given.cache, given.within, asked)
     write_whole(folder / "convert.json", json.dumps(said, indent=1).encode())
     write_whole(folder / "convert.html", html(said).encode())
+    if given.original and not (folder / "transformers").exists():
+        config_form.write_form(model, choice, Path(given.original), folder / "transformers",
+                               said["verdicts"])
     if not (folder / "model").exists():
         place = [command_line.program_file("nas-model"), "place", str(model), choice]
-        if given.stage1:
-            place += ["--trained", str(folder / "stage1" / search.facts["stage1"] / "0")]
         subprocess.run([*place, "--output", str(folder / "model")], check=True)
     return said
 
@@ -241,11 +317,10 @@ Usage: nas-convert MODEL [OPTIONS] [KEY.PATH=VALUE ...]
 
 MODEL is a folder of nas-model import, or one that nas-export --format pytorch has written. What
 each block costs in the place of each layer is measured on documents and probes of recall, without
-training or, with --stage1, after it has learned from the layer; what is chosen within the budget is
-measured again, with controls of as many layers, on other documents. FOLDER then has search/ and
-held_out/, the runs of nas-run; convert.json and convert.html, what they say; model/, the model of
-the choice. The same command goes on where it was stopped. KEY.PATH=VALUE are settings of both runs,
-as of nas-run.
+training; what is chosen within the budget is measured again, with controls of as many layers, on
+other documents. FOLDER then has search/ and held_out/, the runs of nas-run; convert.json and
+convert.html, what they say; model/, the model of the choice. The same command goes on where it was
+stopped. KEY.PATH=VALUE are settings of both runs, as of nas-run.
 
 Examples:
   $ nas-model import SmolLM2-135M -o smollm2
@@ -256,11 +331,12 @@ Options:
   -o [ --output ] arg   FOLDER (default: runs/MODEL-convert)
   --cache arg           share of the cache that may be used (default: 50%)
   --blocks arg...       what a layer may become (default: window{64,4})
-  --stage1 arg          tokens from which each block learns to add what its layer adds
-                        (default: 0, none does)
-  --context arg         tokens of a document (default: 512)
-  --cache-context arg   tokens after which the cache is counted (default: 2048)
-  --corpus arg          documents (default: wikitext-2)
+  --original arg        what MODEL was imported from: of windows without first tokens,
+                        --blocks 'window{64,0}', FOLDER then has transformers/, which is it
+                        with another config.json
+  --context arg         tokens of a document (default: 512, or the model's context)
+  --cache-context arg   tokens after which the cache is counted (default: 2048, or that)
+  --corpus arg          documents (default: what MODEL was trained on, else wikitext-2)
   --text arg            a file with documents of your own
   --selector arg        what chooses, an algorithm (default: one_block)
   --replicates arg      documents of the search (default: 4)
@@ -285,13 +361,15 @@ def run(words: list[str]) -> None:
     parser.add_argument("settings", nargs="*")
     parser.add_argument("-o", "--output")
     parser.add_argument("--blocks", nargs="+", default=["window{64,4}"])
-    for name, default in (("cache", "50%"), ("corpus", "wikitext-2"), ("text", None),
+    for name, default in (("cache", "50%"), ("corpus", None), ("text", None), ("original", None),
                           ("selector", "one_block"), ("within", "1%")):
         parser.add_argument(f"--{name}", default=default)
-    for name, number_of in (("stage1", 0), ("context", 512), ("cache-context", 2048),
-                            ("replicates", 4), ("verdict", 16)):
+    for name, number_of in (("context", None), ("cache-context", None), ("replicates", 4),
+                            ("verdict", 16)):
         parser.add_argument(f"--{name}", type=int, default=number_of)
     given = parser.parse_intermixed_args(words)
+    if wrong := [word for word in given.settings if "=" not in word]:
+        raise InputError(f"command line: {wrong[0]}, must be KEY.PATH=VALUE")
     given.cache, given.within = _share(given.cache), _share(given.within)
     if not Path(given.model, "config.json").is_file():
         raise InputError(f"{given.model}: no folder of a model; nas-model import makes one")

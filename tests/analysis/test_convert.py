@@ -1,10 +1,11 @@
 """nas-convert: placements, controls and verdicts."""
 
+import argparse
 import unittest
 
 import numpy as np
 
-from attnas.convert import chosen, controls_of, digits, name_of, verdicts
+from attnas.convert import chosen, controls_of, data_of, digits, name_of, own_recall, problem_of, verdicts, worth_of_first
 from attnas.errors import InputError
 from attnas.placement import placed
 
@@ -61,3 +62,28 @@ class ConvertTest(unittest.TestCase):
         dear = held_out({"whole": (0.0, 0.0), "choice": (0.02, 0.1)})
         self.assertIn("within 1 % is not shown",
                       " ".join(verdicts(dear, "choice", "whole", {}, 0.01)))
+
+    def test_first_tokens_go_or_come(self):
+        self.assertEqual(controls_of(["full", "window{64,4}", "drop"])["without first tokens"], ["full", "window{64,0}", "drop"])
+        self.assertEqual(controls_of(["window{64,0}", "full"])["with 4 first tokens"], ["window{64,4}", "full"])
+        costly = {"kl": np.linspace(0.5, 0.65, 16), "recall": np.linspace(8, 9.5, 16), "text_nll": np.linspace(4, 4.15, 16)}
+        cheap = {"kl": np.zeros(16), "recall": np.zeros(16), "text_nll": np.full(16, 2.0)}
+        for said in (worth_of_first(cheap, costly, "without first tokens", 2.0), worth_of_first(costly, cheap, "with 4 first tokens", 2.0)):
+            self.assertRegex(said, r"cost 0.575 \(0.5.* more in KL, 8.75 \(8.* in recall and 103.* % of a text than with them")
+
+    def test_a_model_that_does_not_copy_is_said_to(self):
+        random = np.random.default_rng(1)
+        self.assertIn("likelier than another one by 9.", own_recall(random.normal(9.1, 0.3, 16)))
+        for margins in (random.normal(0.0, 0.2, 16), random.normal(0.05, 0.001, 16)):
+            self.assertRegex(own_recall(margins), "does not copy: .* nats .* Recall says nothing")
+
+    def test_documents_are_in_the_models_own_tokens(self):
+        about = {"model": {"context": 256, "vocabulary": 256}, "text": {"unit": "word"},
+                 "data": {"corpus": "brown", "settings": {"vocabulary": 99}}}
+        given = argparse.Namespace(model="nothing", text=None, corpus=None, blocks=["drop"], context=None, cache_context=None)
+        self.assertEqual(data_of(given, about), {"corpus": "brown", "vocabulary": 99})
+        self.assertEqual(problem_of(given, about)["probes"], ["copy{64}", "pairs{32}"])
+        given.corpus = "gcide"
+        with self.assertRaisesRegex(InputError, "its tokens are those of brown"):
+            data_of(given, about)
+        self.assertEqual(data_of(given, {**about, "text": {"unit": "byte"}}), {"corpus": "gcide", "tokenizer": "byte"})
