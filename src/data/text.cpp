@@ -28,7 +28,7 @@ std::vector<Setting> tokenizer_settings() {
       {.name = "tokenizer_file",
        .default_value = std::string(),
        .help = "of bpe: a published tokenizer in place of a learned one, whatever vocabulary is: "
-               "tokenizer.json, vocab.json with merges.txt beside it, or NAME.tiktoken",
+               "a tokenizer.json",
        .names_file = true},
       setting::at_most(
           1, setting::positive(setting::number(

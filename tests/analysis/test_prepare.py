@@ -1,7 +1,6 @@
 """Texts become ids: tokenizers, refusals, data sets, folders, which have the hashes of records."""
 
 import array
-import base64
 import gzip
 import hashlib
 import importlib.util
@@ -233,20 +232,10 @@ class BytePairs(Case):
     def test_files_of_others(self):
         own = trained("bpe", "low lower lowest low", vocabulary=262)
         model = json.loads(own.file)["model"]
-        vocabulary = {**model["vocab"], "<|endoftext|>": own.size}
-        self.write("merges.txt", "#version: 0.2\n"
-                   + "".join(f"{left} {right}\n" for left, right in model["merges"]))
-        for path in (self.write("vocab.json", json.dumps(vocabulary)),
-                     self.write("tokenizer.json", own.file)):
-            published = byte_pairs.read(str(path))
-            self.assertEqual(published.size, own.size + (path.name == "vocab.json"))
-            self.assertEqual(ids_of(published, "the lowest"), ids_of(own, "the lowest"))
-        byte_lines = b"".join(base64.b64encode(bytes([i])) + b" %d\n" % i for i in range(256))
-        ranks = self.write("small.tiktoken", byte_lines + b"YWI= 256\n")
-        self.assertEqual(ids_of(byte_pairs.read(str(ranks), "cl100k"), "abca"), [256, 99, 97])
-        bad = self.write("r50k_base.tiktoken", "YWI= 7\n")
-        self.refused(f"{bad}: line 'YWI= 7', must be a token in base64, a blank and 0",
-                     byte_pairs.read, str(bad))
+        model["vocab"]["<|endoftext|>"] = own.size
+        published = byte_pairs.read(str(self.write("tokenizer.json", json.dumps({**json.loads(own.file), "model": model}))))
+        self.assertEqual(published.size, own.size + 1)
+        self.assertEqual(ids_of(published, "the lowest"), ids_of(own, "the lowest"))
         self.refused("no.json: cannot be read", byte_pairs.read, str(self.folder / "no.json"))
 
     def read_changed(self, *path, value, package=False):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 import heapq
 import json
 import re
@@ -20,16 +19,6 @@ from .encodings import blocks, first_foreign_byte
 from .files import read_file
 from .tokenizer import Ids, Tokenizer
 
-# What cuts the texts of published ranks (NAME.tiktoken).
-_CUTS = {"gpt2": "gpt2", "r50k_base": "gpt2", "p50k_base": "gpt2", "p50k_edit": "gpt2",
-         "cl100k_base": "cl100k", "o200k_base": "o200k"}
-# Of the package tokenizers: it tells capitals from small letters.
-_O200K = "|".join([
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
-    r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n/]*", r"\s*[\r\n]+", r"\s+(?!\S)", r"\s+"])
 CHARACTERS = byte_characters()
 BYTE_OF = {character: byte for byte, character in CHARACTERS.items()}
 _CUT = re.compile(rb"[!-~](?= )")  # no rule joins what is before a blank to it
@@ -224,9 +213,8 @@ class Pairs:
                     "use_regex": cuts}
         rule = byte_level(True)
         if self.rule != "gpt2":
-            pattern = {**PATTERNS, "o200k": _O200K}[self.rule]
-            split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated",
-                     "invert": False}
+            split = {"type": "Split", "pattern": {"Regex": PATTERNS[self.rule]},
+                     "behavior": "Isolated", "invert": False}
             rule = {"type": "Sequence", "pretokenizers": [split, byte_level(False)]}
         model = {"type": "BPE", "dropout": None, "unk_token": None,
                  "continuing_subword_prefix": None, "end_of_word_suffix": None, "fuse_unk": False,
@@ -320,61 +308,17 @@ def _read_json(text: bytes) -> Pairs:
     return table.pairs(merges, rule)
 
 
-def _read_gpt2(vocabulary: bytes, lines: bytes) -> Pairs:
-    table = _Table()
-    for token, number in json.loads(vocabulary).items():
-        table.add(token, number)
-    return table.pairs([table.line(line) for line in lines.decode().split("\n")
-                        if line and not line.startswith("#version")], "gpt2")
-
-
-def _read_tiktoken(text: bytes, rule: str) -> Pairs:
-    """Ranks alone: any two tokens whose joined bytes are a token are a pair, by its rank."""
-    ids: dict[bytes, int] = {}
-    tokens: list[bytes] = []
-    for line in text.decode(errors="replace").splitlines():
-        token, _, rank = line.partition(" ")
-        if line and rank != str(len(tokens)):
-            raise InputError(f"line '{line[:80]}', must be a token in base64, a blank and "
-                             f"{len(tokens)}")
-        if line:
-            try:
-                tokens.append(base64.b64decode(token, validate=True))
-            except ValueError as error:
-                raise InputError(f"'{token}' is no base64") from error
-            ids.setdefault(tokens[-1], len(ids))
-    return Pairs(tokens, [((ids[token[:cut]], ids[token[cut:]]), rank)
-                          for rank, token in enumerate(tokens) for cut in range(1, len(token))
-                          if token[:cut] in ids and token[cut:] in ids], rule)
-
-
 def read(file: str, cuts: str = "gpt2") -> Tokenizer:
-    """A published tokenizer: tokenizer.json; vocab.json (or NAME-vocab.json), beside which
-    merges.txt (NAME-merges.txt) is; or NAME.tiktoken, ranks in base64. Special tokens are never
-    made from a text.
+    """A published tokenizer.json. Special tokens are never made from a text.
 
-    @param cuts  "cl100k" of ranks whose name says nothing; others have theirs.
+    @param cuts  data.pretokens, which must be its default: the file has its own.
     @throws InputError  naming the file and what is wrong with it; of one that only the package
         tokenizers reads, how to install that.
     """
-    path = Path(file)
-    text = read_file(path)
-    ranks = path.name.endswith(".tiktoken")
-    own = _CUTS.get(path.stem) if ranks else "its own"
+    text = read_file(Path(file))
     try:
-        if own and cuts not in ("gpt2", own):
-            raise InputError(f"data.pretokens = {cuts}, must be left out: it is cut as "
-                             f"{own if ranks else 'it says'}")
-        if ranks and not own and cuts == "gpt2":
-            raise InputError("does not say where a text is cut, must have data.pretokens = cl100k, "
-                             f"or a known name: {', '.join(_CUTS)}")
-        if ranks:
-            made = _read_tiktoken(text, own or cuts)
-            return (_by_package(made.file(), "is cut as o200k does") if own == "o200k" else
-                    made.tokenizer())
-        if path.name.endswith("vocab.json"):
-            merges = path.with_name(path.name.removesuffix("vocab.json") + "merges.txt")
-            return _read_gpt2(text, read_file(merges)).tokenizer()
+        if cuts != "gpt2":
+            raise InputError(f"data.pretokens = {cuts}, must be left out: it is cut as it says")
         try:
             return _read_json(text).tokenizer()
         except _NotUnderstood as error:
