@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <optional>
+#include <tuple>
 
 #include <ATen/Parallel.h>
 
@@ -35,7 +37,7 @@ constexpr Integer kAddedUp = 1, kWhole = 2;
 
 constexpr Integer kHeldOut = 8;  // documents on which losses of stage 1 are measured
 
-Conversion conversion_of(const Parameters& settings) {
+Conversion read_conversion(const Parameters& settings) {
   std::vector<LayerBlock> blocks{parse_block("full")};
   for (const auto& text : settings.get<Texts>("blocks")) {
     auto block = parse_block(text);
@@ -49,6 +51,21 @@ Conversion conversion_of(const Parameters& settings) {
     throw InputError("problem.blocks = [], must name a block: " + join(layer_blocks().keys()));
   const auto& base = settings.get<std::string>("base");
   return {read_model_architecture(base), std::move(blocks)};
+}
+
+/// Read once for the space, the objectives and the problem, of a file that stays as it is.
+Conversion conversion_of(const Parameters& settings) {
+  const auto& base = settings.get<std::string>("base");
+  std::error_code none;
+  const auto written =
+      std::filesystem::last_write_time(std::filesystem::path(base) / "config.json", none);
+  const auto key = std::tuple(base, settings.get<Texts>("blocks"), written);
+  static std::mutex reading;
+  static std::optional<std::pair<std::tuple<std::string, Texts, decltype(written)>, Conversion>>
+      last;
+  const std::lock_guard lock(reading);
+  if (!last || last->first != key) last.emplace(key, read_conversion(settings));
+  return last->second;
 }
 
 std::string gene_name(Integer layer) { return kGene + std::to_string(layer); }
