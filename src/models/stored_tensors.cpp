@@ -99,6 +99,8 @@ std::map<std::string, StoredTensor> entries_of(std::string_view text, std::uint6
   std::map<std::string, StoredTensor> entries;
   std::vector<const std::pair<const std::string, StoredTensor>*> places;
   for (const auto& [name, entry] : header.items()) {
+    if (name.find('\0') != name.npos)  // where messages end
+      refuse(nlohmann::json(name).dump(), "must have a name without bytes of 0");
     places.push_back(&*entries.emplace(name, read_entry(name, entry, data, types)).first);
   }
   std::sort(places.begin(), places.end(), [](const auto* one, const auto* other) {
