@@ -34,22 +34,6 @@ WITHOUT = "without first tokens"
 LEAST_MARGIN = 0.1  # nats, below which a model does not copy
 
 
-def name_of(words: Sequence[str], order: Sequence[str]) -> str:
-    """The name of a placement: layers by block, "full 0,3-5; drop 1-2"."""
-    parts = []
-    for word in order:
-        own = [layer for layer, block in enumerate(words) if block == word]
-        runs: list[list[int]] = []
-        for layer in own:
-            if runs and runs[-1][1] == layer - 1:
-                runs[-1][1] = layer
-            else:
-                runs.append([layer, layer])
-        ranges = ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
-        parts += [f"{word} {ranges}"] if runs else []
-    return "; ".join(parts)
-
-
 def controls_of(words: Sequence[str], seed: int = 0) -> dict[str, list[str]]:
     """By label placements with as many layers as they were, and the same with other blocks."""
     layers, kept = len(words), list(words).count("full")
@@ -165,24 +149,23 @@ def chosen(found: dict[str, dict[str, Any]], cache: float) -> str:
     return min(within, key=lambda name: float(np.mean(found[name]["loss"])))
 
 
-def report(folder: Path, cache: float, within: float, asked: dict[str, str]) -> dict[str, Any]:
-    """What both runs say, as convert.json has it. @param asked  names of placements by their role's
-    label: "choice", "whole", "front", or a control's."""
+def report(folder: Path, cache: float, within: float,
+           asked: dict[tuple[str, ...], str]) -> dict[str, Any]:
+    """What both runs say, as convert.json has it. @param asked  see asked_again()."""
     said = of_study(folder / "search", (), cache)
     held = measured(Run(folder / "held_out"))
-    choice = next(name for name, label in asked.items() if label == "choice")
-    whole = next(name for name, label in asked.items() if label == "whole")
-    controls = {label: name for name, label in asked.items()
-                if label not in ("choice", "whole", "front") and name in held}
+    names = {words_of(name): name for name in held}
+    labels = {names[words]: label for words, label in asked.items() if words in names}
+    choice = next(name for name, label in labels.items() if label == "choice")
+    whole = next(name for name, label in labels.items() if label == "whole")
+    controls = {label: name for name, label in labels.items()
+                if label not in ("choice", "whole", "front")}
     candidates = []
-    for name, label in asked.items():
-        if name not in held:
-            continue
-        words = placed(name)
+    for name, label in labels.items():
         role = {"choice": "choice", "whole": "baseline", "front": "front"}.get(label, "control")
         candidates.append({
             "name": name, "label": label if role == "control" else name, "role": role,
-            "placement": [words[layer] for layer in range(said["layers"])],
+            "placement": [*words_of(name)],
             **{key: float(np.mean(held[name][key])) for key in MEASURES},
             "cache_bytes": held[name]["cache_bytes"][0],
             "cache_share": held[name]["cache_share"][0]})
@@ -211,26 +194,24 @@ def intervals(values: dict[str, list[float]]) -> dict[str, float]:
     return found
 
 
-def asked_again(search: Run, choice: str, blocks: Sequence[str]) -> dict[str, str]:
-    """Placements that are measured on held-out documents, by name their role's label: the choice,
-    the whole model, some of the front, controls."""
-    found, layers = measured(search), search.facts["layers"]
-    words = [placed(choice)[layer] for layer in range(layers)]
-    asked = {choice: "choice", name_of(["full"] * layers, ["full"]): "whole"}
-    front = sorted({one.name for one in search.front} - asked.keys(),
+def words_of(name: str) -> tuple[str, ...]:
+    """The blocks of a placement, layer by layer."""
+    words = placed(name)
+    return tuple(words[layer] for layer in range(len(words)))
+
+
+def asked_again(search: Run, choice: str) -> dict[tuple[str, ...], str]:
+    """Placements that are measured on held-out documents, and what each is: "choice", "whole" (the
+    model as it was), some of the "front", or a control's label."""
+    found, words = measured(search), words_of(choice)
+    asked = {words: "choice", ("full",) * len(words): "whole"}
+    front = sorted((one.name for one in search.front if words_of(one.name) not in asked),
                    key=lambda name: found[name]["cache_share"][0])
     for name in front[::max(1, len(front) // FRONT)]:
-        asked.setdefault(name, "front")
+        asked.setdefault(words_of(name), "front")
     for label, own in controls_of(words).items():
-        asked.setdefault(name_of(own, ["full", *blocks]), label)
+        asked.setdefault(tuple(own), label)
     return asked
-
-
-def points_of(names: Sequence[str], choices: Sequence[Sequence[str]]) -> str:
-    """Placements as algorithm listed reads them; those that cannot be are left out."""
-    layers = range(len(choices))
-    found = [digits([placed(name)[layer] for layer in layers], choices) for name in names]
-    return " ".join(filter(None, found))
 
 
 def data_of(given: argparse.Namespace, about: dict[str, Any]) -> dict[str, Any]:
@@ -286,10 +267,11 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
     more = [block for block in dict.fromkeys(more) if block not in blocks]
     blocks = [*blocks, *more]
     choices = [[*own, *more] if len(own) > 1 else own for own in search.facts["choices"]]
-    asked = asked_again(search, choice, blocks)
+    asked = asked_again(search, choice)
+    points = filter(None, (digits(words, choices) for words in asked))
     launched({**config, "name": "held_out",
               "problem": {**problem, "blocks": blocks, "split": "test"},
-              "algorithm": {"name": "listed", "points": points_of(list(asked), choices)},
+              "algorithm": {"name": "listed", "points": " ".join(points)},
               "evaluation": {"replicates": given.verdict}}, folder / "held_out", **settings)
     said = report(folder, given.cache, given.within, asked)
     write_whole(folder / "convert.json", json.dumps(said, indent=1).encode())

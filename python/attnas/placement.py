@@ -256,7 +256,7 @@ def of_study(path: str | Path, controls: Sequence[str | Path] = (),
     """The same of runs of problem convert. @throws InputError"""
     study = _convert_run(path)
     problem, layers = study.config["problem"], study.facts["layers"]
-    measured, whole = _measured(study), f"full 0-{layers - 1}" if layers > 1 else "full 0"
+    measured = _measured(study)
     roles = {one.name: "front" for one in study.front}
     for each in controls:
         other = _convert_run(each)
@@ -273,15 +273,16 @@ def of_study(path: str | Path, controls: Sequence[str | Path] = (),
             values[name] = {key: own[key] for key in MEASURES}
         means = {key: float(np.mean(own[key])) for key in MEASURES}
         other = {layer: word for layer, word in words.items() if word != "full"}
+        whole = not other
         if len(other) == 1:
             layer, word = other.popitem()
             scores.append({"layer": layer, "block": word, **means,
                            "cache_bytes": own["cache_bytes"]})
             values |= {f"{layer}:{word}": values[name]} if name in values else {}
-        if name in roles or name == whole:
+        if name in roles or whole:
             candidates.append({
                 "name": name, "label": name, **means, "cache_bytes": own["cache_bytes"],
-                "role": "baseline" if name == whole else roles[name],
+                "role": "baseline" if whole else roles[name],
                 "cache_share": own["cache_bytes"] / study.facts["full_cache_bytes"],
                 "placement": [words[layer] for layer in range(layers)]})
     within = [one for one in candidates if one["role"] == "front" and one["cache_share"] <= cache]

@@ -5,9 +5,8 @@ import unittest
 
 import numpy as np
 
-from attnas.convert import chosen, controls_of, data_of, digits, name_of, own_recall, problem_of, verdicts, worth_of_first
+from attnas.convert import chosen, controls_of, data_of, digits, own_recall, problem_of, verdicts, words_of, worth_of_first
 from attnas.errors import InputError
-from attnas.placement import placed
 
 ORDER = ["full", "window{64,4}", "drop"]
 
@@ -22,11 +21,8 @@ def held_out(costs, n=16):
 
 class ConvertTest(unittest.TestCase):
 
-    def test_a_name_is_read_again(self):
-        for words in (["full"] * 5, ["full", "drop", "drop", "full", "window{64,4}"],
-                      ["drop"] * 3, ["window{64,4}", "full", "window{64,4}"]):
-            layers = placed(name_of(words, ORDER))
-            self.assertEqual([layers[i] for i in range(len(words))], words)
+    def test_a_name_says_the_block_of_each_layer(self):
+        self.assertEqual(words_of("full 0,3; window{64,4} 4; drop 1-2"), ("full", "drop", "drop", "full", "window{64,4}"))
 
     def test_controls_have_as_many_layers_as_they_were(self):
         words = ["full" if layer in (3, 4, 9) else "window{64,4}" for layer in range(12)]
