@@ -15,6 +15,7 @@ scores s_ij of query i and key j.
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import math
@@ -295,50 +296,53 @@ def places_of(header, size):
 LARGEST_WEIGHT = 1e15  # squares of more overflow in sums of float32
 
 
-def tensors_of(data):
-    """The tensors of the bytes of a file of safetensors, by name."""
-    size = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or size > len(data) - 8:
-        raise ValueError("must be a file of safetensors")
-    try:
-        header = parse_json(data[8:8 + size])
-        header.pop("__metadata__", None)
-    except (AttributeError, ValueError):
-        raise ValueError("must be a file of safetensors") from None
-    data = bytearray(data[8 + size:])
-    tensors = {}
-    for begin, end, name, shape in places_of(header, len(data)):
-        count = (end - begin) // 4
-        values = torch.frombuffer(data, dtype=torch.float32, count=count,
-                                  offset=begin) if count else torch.empty(0)
-        if not (values.abs() <= LARGEST_WEIGHT).all():
-            raise ValueError(f"{name} has a number that is none, or beyond {LARGEST_WEIGHT:g}")
-        tensors[name] = values.reshape(shape).clone()
-    return tensors
+PIECE = 1 << 18  # numbers that are read at once
 
 
-def read_safetensors(path, check=lambda data: None):
-    """The tensors of a file by name. @param check  is given its bytes."""
-    with open(path, "rb") as file:
-        data = file.read()
+@contextlib.contextmanager
+def damaged(path):
+    """Of a file that is what does not fit."""
     try:
-        check(data)
-        return tensors_of(data)
+        yield
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: is damaged, {error}") from None
 
 
-def expect_digest(config, path, data):
+def places_in(file):
+    """Where the numbers of a file of safetensors begin, and places_of() them."""
+    whole, size = os.fstat(file.fileno()).st_size, int.from_bytes(file.read(8), "little")
+    if whole < 8 or size > whole - 8:
+        raise ValueError("must be a file of safetensors")
+    try:
+        header = parse_json(file.read(size))
+        header.pop("__metadata__", None)
+    except (AttributeError, ValueError):
+        raise ValueError("must be a file of safetensors") from None
+    return 8 + size, places_of(header, whole - 8 - size)
+
+
+@torch.no_grad()
+def read_numbers(file, begin, name, values):
+    """Reads a tensor that begins at a byte of a file into one that is there."""
+    file.seek(begin)
+    for piece in values.view(-1).split(PIECE) if values.numel() else ():
+        piece.copy_(torch.frombuffer(bytearray(file.read(4 * len(piece))), dtype=torch.float32))
+        if not (piece.abs() <= LARGEST_WEIGHT).all():
+            raise ValueError(f"{name} has a number that is none, or beyond {LARGEST_WEIGHT:g}")
+
+
+def expect_digest(config, path, pieces):
     """Refuses a file of another SHA-256 than config.json says. Its own is that of its bytes with 0
-    for each digit of that.
+    for each digit of that. @param pieces  of its bytes.
     """
     digests, name = config.get("sha256"), os.path.basename(path)
     if digests is None:  # a folder of an earlier version
         return
-    expected = digests[name]
-    if name == "config.json":
-        data = data.replace(expected.encode(), b"0" * len(expected))
-    found = hashlib.sha256(data).hexdigest()
+    expected, digest = digests[name], hashlib.sha256()
+    for piece in pieces:
+        own = piece.replace(expected.encode(), b"0" * len(expected))
+        digest.update(own if name == "config.json" else piece)
+    found = digest.hexdigest()
     if found != expected:
         raise ValueError(f"its SHA-256 is {found}, must be {expected} as config.json says: it is "
                          f"damaged, or of another model")
@@ -391,7 +395,7 @@ def read_config(folder):
         config = parse_json(data)
         if not isinstance(config, dict):
             raise ValueError("must be a map")
-        expect_digest(config, path, data)
+        expect_digest(config, path, [data])
         check_sizes(config)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
@@ -399,18 +403,29 @@ def read_config(folder):
 
 
 def load(folder):
-    """The trained model of a folder, in evaluation mode."""
+    """The trained model of a folder, in evaluation mode. Memory: its weights, and pieces."""
     config, path = read_config(folder), os.path.join(folder, "model.safetensors")
-    weights = read_safetensors(path, lambda data: expect_digest(config, path, data))
-    numbers, least = sum(values.numel() for values in weights.values()), least_parameters(config)
-    if numbers < least:
-        raise ValueError(f"{path}: has {numbers} numbers, the model of config.json has more than "
-                         f"{least}")
-    try:
-        model = Transformer(config)
-    except ValueError as error:
-        raise ValueError(f"{os.path.join(folder, 'config.json')}: {error}") from None
-    model.load_state_dict(weights)
+    with open(path, "rb") as file:
+        with damaged(path):
+            expect_digest(config, path, iter(lambda: file.read(4 * PIECE), b""))
+            file.seek(0)
+            first, places = places_in(file)
+        numbers = sum(end - begin for begin, end, _, _ in places) // 4
+        if numbers < (least := least_parameters(config)):
+            raise ValueError(f"{path}: has {numbers} numbers, the model of config.json has more "
+                             f"than {least}")
+        try:
+            model = Transformer(config)
+        except ValueError as error:
+            raise ValueError(f"{os.path.join(folder, 'config.json')}: {error}") from None
+        state, found = model.state_dict(), {name: shape for _, _, name, shape in places}
+        for name in {**state, **found}:
+            wanted = [*state[name].shape] if name in state else None
+            if found.get(name) != wanted:
+                raise ValueError(f"{path}: {name} has shape {found.get(name)}, must have {wanted}")
+        with damaged(path):
+            for begin, _, name, _ in places:
+                read_numbers(file, first + begin, name, state[name])
     return model.eval()
 
 
@@ -425,7 +440,7 @@ def read_tokens(path, config):
     with open(path, "rb") as file:
         data = file.read()
     try:
-        expect_digest(config, path, data)
+        expect_digest(config, path, [data])
         return Tokens(data)
     except (AttributeError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
@@ -475,7 +490,7 @@ class Text:
         with open(path, "rb") as file:
             lines = file.read()
         try:
-            expect_digest(config, path, lines)
+            expect_digest(config, path, [lines])
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         *self.words, rest = lines.split(b"\n")

@@ -60,7 +60,7 @@ def library_text(module: Any) -> type:
             if not file.is_file():
                 raise InputError(f"{folder}: the model has no tokenizer.json: it takes ids")
             data = file.read_bytes()
-            module.expect_digest(config, str(file), data)
+            module.expect_digest(config, str(file), [data])
             try:
                 self.tokens = tokenizers.Tokenizer.from_str(data.decode())
             except Exception as error:  # the library has no class of its own

@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import struct
+import subprocess
 import sys
 import time
 import unittest
@@ -280,6 +281,16 @@ class Computed(Written):
             places |= dict.fromkeys(some, f"{i}.safetensors")
         (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}), encoding="utf-8")
         self.assert_near(self.logits(folder, self.IDS), reference("llama", LLAMA, tensors, self.IDS), 1e-6)
+
+    def test_a_model_takes_little_more_than_its_weights(self):
+        many, output = 1500000, self.folder / "large"
+        import_model.import_model(self.write({**LLAMA, "vocab_size": many}, {**drawn(LLAMA), "model.embed_tokens.weight": np.ones((many, D), "<f4")}),
+                                  output)
+        script = ("import sys, re; sys.path.insert(0, sys.argv[1]); import model\n"
+                  "of = lambda key: int(re.search(key + r':\\s+(\\d+)', open('/proc/self/status').read())[1])\n"
+                  "before = of('VmRSS'); open('/proc/self/clear_refs', 'w').write('5'); model.load(sys.argv[1]); print(of('VmHWM') - before)")
+        peak = int(subprocess.run([sys.executable, "-c", script, output], capture_output=True, text=True, check=True).stdout)
+        self.assertLess(1024 * peak, 1.3 * (output / "model.safetensors").stat().st_size)
 
     def test_equal_output_matrix_is_tied_and_buffers_are_none(self):
         tensors = drawn(LLAMA)
