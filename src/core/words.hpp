@@ -28,4 +28,11 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
   return parts;
 }
 
+/// How a text begins that may be a stranger's, and long: whole characters of UTF-8, "..." for more.
+inline std::string beginning(std::string_view text, std::size_t most = 80) {
+  if (text.size() <= most) return std::string(text);
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
+  return std::string(text.substr(0, most)) + "...";
+}
+
 }  // namespace nas

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/words.hpp"
 #include "nn/decoder.hpp"
 
 namespace nas {
@@ -48,7 +49,7 @@ class Comparison {
   static std::string stream_name(std::int64_t behind) { return "hidden." + std::to_string(behind); }
 
   [[noreturn]] static void refuse(const std::string& name, const std::string& what) {
-    throw InputError("tensor " + name + what);
+    throw InputError("tensor " + beginning(name) + what);
   }
 
   /// @param sizes  -1: any above 0.

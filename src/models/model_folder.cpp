@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/plugin.hpp"
+#include "core/words.hpp"
 #include "data/text.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/costs.hpp"
@@ -314,7 +315,7 @@ void take_weights(SafetensorsFile& file, const nn::Transformer& model) {
   for (const auto& [name, tensor] : file.tensors()) {
     const auto is = [&name = name](const auto& parameter) { return parameter.first == name; };
     if (std::none_of(parameters.begin(), parameters.end(), is))
-      throw InputError("tensor " + name + " is none of the model of config.json");
+      throw InputError("tensor " + beginning(name) + " is none of the model of config.json");
   }
 }
 

@@ -28,7 +28,7 @@ std::uint64_t bytes_of(std::string_view name) {
 }
 
 [[noreturn]] void refuse(const std::string& name, const std::string& what) {
-  throw InputError("tensor " + name + ": " + what);
+  throw InputError("tensor " + beginning(name) + ": " + what);
 }
 
 /// @param most  no number of a file is greater than that of its bytes.
@@ -36,7 +36,7 @@ std::uint64_t size_of(const std::string& name, const nlohmann::json& number, std
   if (number.is_number_unsigned() && number.get<std::uint64_t>() <= most) {
     return number.get<std::uint64_t>();
   }
-  refuse(name, "size or offset " + number.dump() + ", must be an integer in [0, " +
+  refuse(name, "size or offset " + beginning(number.dump()) + ", must be an integer in [0, " +
                    std::to_string(most) + "]");
 }
 
@@ -51,26 +51,27 @@ StoredTensor read_entry(const std::string& name, const nlohmann::json& entry, st
   };
   const auto& type = member("dtype");
   if (std::find(types.begin(), types.end(), type) == types.end()) {
-    refuse(name, "is of type " + type.dump() + ", must be " +
+    refuse(name, "is of type " + beginning(type.dump()) + ", must be " +
                      (types.size() == 1 ? nlohmann::json(types.front()).dump()
                                         : "one of " + join(types)));
   }
   const auto& shape = member("shape");
   const auto& offsets = member("data_offsets");
   if (!shape.is_array() || shape.size() > kMostSizes) {
-    refuse(name,
-           "shape " + shape.dump() + ", must be a list of at most " + std::to_string(kMostSizes));
+    refuse(name, "shape " + beginning(shape.dump()) + ", must be a list of at most " +
+                     std::to_string(kMostSizes));
   }
   if (!offsets.is_array() || offsets.size() != 2) {
-    refuse(name, "data_offsets " + offsets.dump() + ", must be two");
+    refuse(name, "data_offsets " + beginning(offsets.dump()) + ", must be two");
   }
   StoredTensor place{type};
   std::uint64_t bytes = bytes_of(place.type);
   for (const auto& size : shape) {
     const auto entries = size_of(name, size, data);
     if (entries > 0 && bytes > data / entries) {
-      refuse(name, "shape " + shape.dump() + " is larger than the file, must be at most " +
-                       std::to_string(data) + " bytes");
+      refuse(name, "shape " + beginning(shape.dump()) +
+                       " is larger than the file, must be at most " + std::to_string(data) +
+                       " bytes");
     }
     bytes *= entries;
     place.shape.push_back(static_cast<std::int64_t>(entries));
@@ -78,8 +79,8 @@ StoredTensor read_entry(const std::string& name, const nlohmann::json& entry, st
   place.begin = size_of(name, offsets[0], data);
   place.end = size_of(name, offsets[1], data);
   if (place.end < place.begin || place.end - place.begin != bytes) {
-    refuse(name, "data_offsets " + offsets.dump() + ", must be " + std::to_string(bytes) +
-                     " bytes for shape " + shape.dump());
+    refuse(name, "data_offsets " + beginning(offsets.dump()) + ", must be " +
+                     std::to_string(bytes) + " bytes for shape " + beginning(shape.dump()));
   }
   return place;
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/words.hpp"
 
 namespace nas {
 
@@ -30,7 +31,7 @@ nlohmann::json parse_record(std::string_view text) {
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {
-    throw InputError(std::string("it is no JSON: ") + error.what());
+    throw InputError("it is no JSON: " + beginning(error.what(), 200));
   }
 }
 

@@ -121,6 +121,7 @@ TEST(Safetensors, RefusesDamagedFiles) {
       {file_of(R"({"a":{"dtype":)" + nested() + "}}", 0),
        "the header must be a JSON object: its JSON is nested more than 100 deep"},
       {file_of(R"({"a":3})", 0), "tensor a: has no dtype"},
+      {file_of("{\"" + std::string(999, 'a') + "\":3}", 0), std::string(80, 'a') + "...: has no"},
       {file_of(R"({"a\u0000":3})", 0), R"(tensor "a\u0000": must have a name without)"},
       {file_of(R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", 4),
        R"(tensor a: is of type "F16", must be "F32")"},
