@@ -311,12 +311,17 @@ class Errors(Case):
     def test_the_run_stops_where_its_caller_is_killed(self):
         script = ("import attnas, sys; attnas.run(sys.argv[1], sys.argv[2], progress=False, "
                   "**{'algorithm.generations': 2000})")
+        ended, held = os.pipe()
         caller = subprocess.Popen([sys.executable, "-c", script, CONFIGS / "smoke.yaml",
-                                   self.folder / "run"])
-        wait_for((self.folder / "run" / "store.sqlite").exists)
+                                   self.folder / "run"], pass_fds=[held])
+        os.close(held)  # nas-run has it, too, until it ends
+        store = self.folder / "run" / "store.sqlite"
+        wait_for(lambda: store.exists() or caller.poll() is not None)
         caller.kill()
         caller.wait()
-        wait_for((self.folder / "run" / "results.json").exists)  # which it writes where it stops
+        with open(ended, "rb") as pipe:
+            self.assertEqual(pipe.read(), b"")
+        self.assertTrue(store.with_name("results.json").exists())  # written where it stops
 
 
 class Lines(unittest.TestCase):
