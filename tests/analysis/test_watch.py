@@ -217,27 +217,15 @@ class States(Watched):
         self.assertEqual(found["best"][0]["value"], best["values"]["perplexity"])
         self.assertEqual(len(found["front"]), len(own["front"]))
 
-    def test_a_row_has_the_best_so_far_by_what_the_budget_counts(self):
-        trace = [{"asked": asked, "value": value} for asked, value in ((1, .5), (2, .5), (3, .75))]
-        self.run_.say(hypervolume={"trace": trace})
-        found = state.RunWatch(self.run_.folder).overview()
-        self.assertEqual(found["so_far"], {"title": "hypervolume", "by": "ask",
-                                           "points": [[1, .5], [3, .75]], "last": 3})
-        self.run_.say(config={"budget": {"train_steps": 30}})
-        found = state.RunWatch(self.run_.folder).overview()
-        self.assertEqual(found["so_far"]["points"], [[60, .5], [180, .75]])
-
     def test_a_row_of_one_objective_has_its_best_values_and_those_of_listed_mechanisms(self):
         run = FakeRun(self.folder / "one", asked=8, objectives=1)
         found = state.RunWatch(run.folder).overview()
         own = run.say()
         best = own["ranking"][0]
-        self.assertEqual(found["so_far"]["points"][-1], [best["first_ask"] + 1, best["values"]["perplexity"]])
         self.assertEqual(found["best"]["value"], best["values"]["perplexity"])
         listed = [one["candidate"] for one in own["ranking"]]
         run.say(config={"baseline": {"mechanism": BASELINE}, "mechanisms": listed}, baseline=None)
         found = state.RunWatch(run.folder).overview()
-        self.assertNotIn("so_far", found)
         self.assertEqual(found["best"]["name"], best["candidate"])
         self.assertIsNotNone(found["baseline"], "also before it is recorded")
 
@@ -444,7 +432,6 @@ class Program(unittest.TestCase):
         row, = json.loads(self.get("/runs.json").text)["runs"]
         goal = self.results["objectives"][0]["name"]
         self.assertEqual(row["baseline"], self.results["baseline"]["values"][goal])
-        self.assertEqual(row["so_far"]["points"][-1][1], row["best"]["value"])
         for target in ("/", "/runs.json", "/run/0/", "/run/0/state.json", "/run/9/"):
             self.assertEqual(self.get(target, token=False).status, 403, target)
         for target in ("/state.json", "/run/9/", "/run/", "/run/0", "/run/x/", "/run/-1/", "/run/0/store.sqlite", "/run/a/",

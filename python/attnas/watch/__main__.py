@@ -23,8 +23,8 @@ who knows the address can read it. Reads the run and changes nothing of it. Ctrl
 signal to stop, ends it with exit code 0.
 
 Of a FOLDER that holds runs, at most three folders deep, or of several runs, the page lists
-them, those that begin meanwhile included: how far each is, its best mechanism beside the
-baseline, and a picture of their best values so far. A row leads to the page of its run.
+them, those that begin meanwhile included: how far each is, and its best mechanism beside
+the baseline. A row leads to the page of its run.
 
 Examples:
   $ nas-watch runs/quickstart

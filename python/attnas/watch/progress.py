@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import calendar
-import math
 import time
 from collections.abc import Iterable, Sequence
 
-from attnas.analysis.run import Run, finite_or
+from attnas.analysis.run import Run
 
 _RECENT = 20  # training runs whose pace counts
 
@@ -68,35 +67,6 @@ def num_asking(run: Run) -> int:
         return 0
     known = run.by_id.keys() | {one["id"] for one in run.digest.get("paused", ())}
     return sum(not known.issuperset(ask["evaluations"]) for ask in asking["asks"])
-
-
-def best_so_far(run: Run) -> dict:
-    """The best value so far, of several objectives the hypervolume, by the run's asks or, where the
-    budget counts them, steps of training: the points where it becomes better, and the last ask."""
-    by_steps = run.config.get("budget", {}).get("train_steps", 0) > 0
-    if run.several:  # by asks: to be minimised, and shown
-        reached = {one.asked - 1: (-one.value, one.value) for one in run.indicators}
-    else:
-        reached = {
-            one.first_ask: (one.fitness[0], one.values[0])
-            for one in run.comparable
-            if one.first_ask >= 0
-        }
-    coming, trained = sorted(reached.items(), reverse=True), set()
-    points, best, last, steps = [], math.inf, 0, 0
-    for ask in run.asks:
-        for one in filter(None, map(run.by_id.get, ask.evaluations)):
-            if one.id not in trained:
-                trained.add(one.id)
-                steps += one.curve[-1]["step"] if one.curve else 0
-        last = steps if by_steps else ask.number + 1
-        while coming and coming[-1][0] <= ask.number:
-            fitness, value = coming.pop()[1]
-            if fitness < best:
-                best = fitness
-                points.append([last, finite_or(value, None)])
-    return {"title": "hypervolume" if run.several else run.objectives[0].title,
-            "by": "training step" if by_steps else "ask", "points": points, "last": last}
 
 
 def _seconds_left(run: Run) -> float | None:

@@ -318,15 +318,12 @@ class RunWatch:
 
     def overview(self) -> dict:
         """The row of the run in a list: how far it is, its best mechanism and its baseline by the
-        first objective, and its best value so far over what its budget counts. See
-        docs/how-to/watch-a-run.md."""
+        first objective. See docs/how-to/watch-a-run.md."""
         run, head = self._run, self._head
-        config, goal = run.config, run.objectives[0]
         row = {
             "phase": self._phase,
             "listed": run.listed,
             "objective": head["objectives"][0],
-            "several": run.several,
             "baseline": finite_or(run.baseline.values[0], None) if run.baseline else None,
             "best": None,
             "title": head["name"],
@@ -335,14 +332,10 @@ class RunWatch:
                 key: head[key]
                 for key in ("ended_by", "started", "elapsed_seconds", "progress", "left")
             },
-            # Values are comparable where the data are.
-            "data": config.get("data", {}).get("corpus", config.get("problem", {}).get("type", "")),
-            "scale": [goal.best, goal.worst],
         }
         if run.listed:
             self._describe_listed(row)
             return row
-        row["so_far"] = progress.best_so_far(run)
         if run.ranking:
             best = run.ranking[0]
             row["best"] = {

@@ -229,7 +229,6 @@ function placeTip(event, {title, text}) {
 
 /// Lines of up to 20 things that are told apart by colour and, every five, by dashes: colour-blind readers tell them apart, too.
 const DASHES = [[], [7, 3], [2, 2.5], [9, 3, 2, 3]];
-const STYLES = 5 * DASHES.length;
 const lineStyle = (i) => ({ink: colour(`c${i % 5}`), dashes: DASHES[Math.floor(i / 5) % DASHES.length]});
 
 /// A line of a legend with its dashes.
