@@ -295,7 +295,8 @@ std::map<LearnedBlocks::Place, LearnedBlock> LearnedBlocks::trained(
 LearnedBlock read_learned_block(const std::filesystem::path& file) {
   SafetensorsFile stored(file);
   LearnedBlock learned;
-  for (const auto& [name, tensor] : stored.tensors()) learned.weights[name] = stored.read(tensor);
+  for (const auto& [name, tensor] : stored.tensors())
+    learned.weights[name] = read_tensor(stored, tensor);
   const auto losses = learned.weights.extract(kLosses);
   if (losses.empty() || losses.mapped().numel() != 2)
     throw InputError(file.string() + ": no block that has learned, must have two numbers " +
