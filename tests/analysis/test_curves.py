@@ -1,16 +1,15 @@
-"""Learning curves of a run, and when its ranks were those of the end."""
+"""Learning curves of a run."""
 
 import math
 import re
 from unittest import mock
 
 import numpy as np
-from attnas.analysis.curves import agreement, curves, measure
+from attnas.analysis.curves import curves, measure
 from attnas.analysis.html import plain
 from attnas.analysis.run import Run
 from attnas.analysis.sections import curves as section
 from page_fixture import BASELINE, RunFixture
-from scipy import stats
 from python_tests import FolderTest
 
 
@@ -68,9 +67,6 @@ class CurvesTest(FolderTest):
         self.assertEqual(measure(run).name, "perplexity")
         run.digest["objectives"][0]["key"] = "accuracy"
         self.assertEqual(measure(run).name, "accuracy")
-        ends = [curve.end for curve in curves(run) if curve.rank >= 0]
-        found = agreement(run, curves(run))
-        self.assertEqual([curve.end for curve in found.curves], sorted(ends, reverse=True))
 
     def test_what_is_not_finite_is_left_out(self):
         made = self.fixture()
@@ -82,41 +78,6 @@ class CurvesTest(FolderTest):
         known = {curve.label: curve for curve in curves(Run(self.folder))}
         self.assertNotIn(made.asks[0]["candidate"], known)
         self.assertEqual(list(known[made.asks[1]["candidate"]].points), [40, 60])
-
-    def test_agreement_counts_ranks(self):
-        # Ranks at the end are 1 to 16; at step 20 the best four had the ranks 2, 1, 6 and 9.
-        early = [2, 1, 6, 9, 3, 4, 5, 7, 8, 10, 11, 12, 13, 14, 15, 16]
-        run = self.run_of([[99, 99, 99]] + [[50 + rank, 40 + end, 20 + end]
-                                            for end, rank in enumerate(early, 1)])
-        found = agreement(run, curves(run))
-        self.assertEqual((len(found.curves), found.end, found.top, found.by_chance), (16, 60, 4, 1))
-        first, second = found.checkpoints
-        self.assertEqual((first.step, first.kept, first.needed), (20, 2, 9))
-        self.assertAlmostEqual(first.tau.point, stats.kendalltau(early, range(16)).statistic)
-        self.assertTrue(first.tau.low < first.tau.point < first.tau.high < 1)
-        self.assertEqual((second.kept, second.needed, second.tau.point), (4, 4, 1.0))
-        self.assertEqual(found.places[20].tolist(), early)
-        words = self.words(run)
-        self.assertIn("Of the final top 4 of 16 mechanisms, 2 at step 20 and 4 at step 40 of 60 were in "
-                      "the top 4 already (1.0 by chance). At step 40 the best 4 held all 4: to train "
-                      "only these to the end would have saved 25 % of the steps and lost none.", words)
-        self.assertIn("with one seed each a part of the final order is luck", words)
-        self.assertIn("in colour, of the baseline dashed, of all 11 others pale; one seed each.", words)
-
-    def test_equals_may_be_stopped_no_earlier_than_the_last_of_them(self):
-        run = self.run_of([[99, 99]] + [[50, 20 + end] for end in range(16)], steps=(10, 20))
-        first, = agreement(run, curves(run)).checkpoints
-        self.assertEqual((first.kept, first.needed), (0, 16))
-        self.assertNotIn("would have saved", self.words(run))
-
-    def test_no_early_stop_where_the_best_were_among_the_worst(self):
-        run = self.run_of([[99, 99]] + [[50 - end, 20 + end] for end in range(8)], steps=(10, 20))
-        self.assertIn("At no checkpoint did the better half hold all 2", self.words(run))
-
-    def test_few_mechanisms_have_curves_alone(self):
-        run = self.run_of([[99, 99]] + [[50 + end, 20 + end] for end in range(7)], steps=(10, 20))
-        self.assertEqual(list(section.pictures(run)), ["curves"])
-        self.assertNotIn("final top", self.words(run))
 
     def test_one_validation_names_the_setting(self):
         run = self.run_of([[99], [98]], steps=(60,))
@@ -131,13 +92,10 @@ class CurvesTest(FolderTest):
         made.write()
         self.assertIsNone(section.section(Run(self.folder)))
 
-    def test_stopped_ones_are_drawn_and_not_ranked(self):
+    def test_stopped_ones_are_drawn(self):
         made = self.fixture()
         made.stop(made.asks[0]["evaluations"])
         run = Run(self.folder)
-        found = agreement(run, curves(run))
-        self.assertEqual(len(found.curves), len(run.ranking) - 1)
-        self.assertIn("The 1 that were stopped early are not among them", self.words(run))
         picture = section.pictures(run)["curves"].draw(860)
         self.assertEqual(sum("<title>" in part for part in picture.parts),
                          3 * len(curves(run)) - 2)

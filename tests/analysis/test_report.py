@@ -453,8 +453,7 @@ class Program(PageTest):
         pictures = self.folder / "new" / "pictures"
         self.assertEqual(self.run_script(self.folder, "--svg", pictures).returncode, 0)
         self.assertEqual(sorted(file.name for file in pictures.iterdir()), [
-            "curves.svg", "front.svg", "hypervolume.svg", "progress.svg", "progress_by_time.svg",
-            "ranks.svg"])
+            "curves.svg", "front.svg", "hypervolume.svg", "progress.svg"])
         for file in pictures.iterdir():
             xml.etree.ElementTree.parse(file)
         front = Run(self.folder).front
@@ -470,8 +469,7 @@ class Program(PageTest):
         pictures = self.folder / "pdf"
         self.assertEqual(self.run_script(self.folder, "--pdf", pictures).returncode, 0)
         files = sorted(pictures.iterdir())
-        self.assertEqual([file.name for file in files], ["curves.pdf", "front.pdf", "hypervolume.pdf", "progress.pdf",
-                                                         "progress_by_time.pdf", "ranks.pdf"])
+        self.assertEqual([file.name for file in files], ["curves.pdf", "front.pdf", "hypervolume.pdf", "progress.pdf"])
         for file in files:
             self.assertTrue(file.read_bytes().startswith(b"%PDF-") and len(file.read_bytes()) > 2000)
 

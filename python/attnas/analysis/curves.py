@@ -1,4 +1,4 @@
-"""Learning curves of a run's mechanisms, and what ranks at checkpoints say about the end."""
+"""Learning curves of a run's mechanisms."""
 
 from __future__ import annotations
 
@@ -6,14 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from attnas.analysis.digest import perplexity
 from attnas.analysis.run import Evaluation, Run
-from attnas.analysis.statistics import Interval, kendall
-
-FEWEST = 8  # mechanisms whose ranks are compared
-MOST_TOP = 8
 
 
 @dataclass(frozen=True)
@@ -80,53 +74,3 @@ def _mean(quantity: Measure, evaluations: list[Evaluation]) -> tuple[dict[int, f
     shared = sorted(set.intersection(*map(set, each))) if each else []
     means = {step: sum(own[step] for own in each) / len(each) for step in shared}
     return {step: value for step, value in means.items() if math.isfinite(value)}, len(each)
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """What the ranks at a step say about those at the end."""
-
-    step: int
-    tau: Interval  # Kendall's rank correlation with the end
-    kept: int  # of the final top, so many are as far up here
-    needed: int  # so many of the best here hold all of the final top
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Checkpoints of mechanisms that were trained to the end, the baseline left out where the
-    search did not ask for it."""
-
-    curves: list[Curve]  # best at the end first
-    end: int  # last step
-    top: int  # how many at the end are called its top
-    checkpoints: list[Checkpoint]  # before the end
-    places: dict[int, np.ndarray]  # by step, the end included: of each curve its rank from 1
-
-    @property
-    def by_chance(self) -> float:
-        """Expected Checkpoint.kept where ranks say nothing."""
-        return self.top**2 / len(self.curves)
-
-
-def agreement(run: Run, known: list[Curve]) -> Agreement | None:
-    """None with fewer mechanisms than FEWEST, or without a step before the end."""
-    end = max((max(curve.points) for curve in known), default=0)
-    sign = -1.0 if measure(run).maximise else 1.0
-    whole = sorted((curve for curve in known if end in curve.points and curve.rank >= 0),
-                   key=lambda curve: sign * curve.points[end])
-    if len(whole) < FEWEST:
-        return None
-    steps = sorted(set.intersection(*(set(curve.points) for curve in whole)))
-    if len(steps) < 2:
-        return None
-    top = min(MOST_TOP, len(whole) // 4)
-    values = {step: np.array([sign * curve.points[step] for curve in whole]) for step in steps}
-    # Before the end, equals share the worst of their places: nothing tells the later winner from
-    # them.
-    places = {step: (own[None, :] <= own[:, None]).sum(axis=1) for step, own in values.items()}
-    places[end] = np.arange(len(whole)) + 1
-    return Agreement(whole, end, top, [
-        Checkpoint(step, kendall(values[step], values[end]),
-                   int((places[step][:top] <= top).sum()), int(places[step][:top].max()))
-        for step in steps[:-1]], places)

@@ -1,24 +1,22 @@
-"""Learning curves, and how early ranks were those of the end."""
+"""Learning curves."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from attnas.analysis.curves import Agreement, Checkpoint, Curve, Measure, agreement, curves, measure
+from attnas.analysis.curves import Curve, Measure, curves, measure
 from attnas.analysis.figures import NUM_COLOURS, apart
-from attnas.analysis.html import Html, join, prose
-from attnas.analysis.page import Cell, Section, note, paragraph, table
+from attnas.analysis.html import prose
+from attnas.analysis.page import Section, paragraph
 from attnas.analysis.run import Run
 from attnas.analysis.svg import MOST_DOTS, Axis, Figure, Frame, Picture, thinned, tip
-from attnas.analysis.words import MINUS, NOTHING, counted, listed, number, percent, shortened
+from attnas.analysis.words import number, shortened
 
 KEY_ROW = 19.0
-FEW = 3  # checkpoints that a sentence names
 
 
 def section(run: Run) -> Section | None:
-    """Curves, ranks by checkpoint, and when the search could have stopped."""
+    """A line for each mechanism."""
     known = curves(run)
     if not known:
         return None
@@ -29,23 +27,20 @@ def section(run: Run) -> Section | None:
             "Every training was validated at its end alone. "
             + (f"`training.checkpoints: {earlier}` validates at these steps, too, and shows here "
                "how mechanisms learned." if earlier else ""))))
-    found = agreement(run, known)
-    return Section("curves", "Learning curves", join(
-        *(each.html() for each in _figures(run, known, found).values()),
-        _reading(run, found) if found else None))
+    return Section("curves", "Learning curves", _figure(run, known).html())
 
 
 def pictures(run: Run) -> dict[str, Figure]:
     """The pictures, by the names of their files."""
     known = curves(run)
-    return _figures(run, known, agreement(run, known)) if _has_course(known) else {}
+    return {"curves": _figure(run, known)} if _has_course(known) else {}
 
 
 def _has_course(known: list[Curve]) -> bool:
     return max((len(curve.points) for curve in known), default=0) > 1
 
 
-def _figures(run: Run, known: list[Curve], found: Agreement | None) -> dict[str, Figure]:
+def _figure(run: Run, known: list[Curve]) -> Figure:
     quantity, shown = measure(run), _highlighted(run, known)
     others = [curve for curve in known if curve not in shown]
     drawn = thinned(others, MOST_DOTS // max(len(curve.points) for curve in known) or 1)
@@ -56,14 +51,7 @@ def _figures(run: Run, known: list[Curve], found: Agreement | None) -> dict[str,
              + (", of the baseline dashed" if any(curve.is_baseline for curve in shown) else "")
              + (f", of {_which(len(drawn), len(others))} pale" if others else "")
              + f"; {_seeds(known)}.")
-    figures = {"curves": Figure(lambda width: _curves(quantity, shown, drawn, width), words)}
-    if found:
-        figures["ranks"] = Figure(
-            lambda width: _ranks(found, shown, width),
-            f"Ranks by {quantity.name} of the same among {len(found.curves)} mechanisms trained to "
-            f"the end, and pale of the others of the final top {found.top}: where lines cross, "
-            "mechanisms changed places.")
-    return figures
+    return Figure(lambda width: _curves(quantity, shown, drawn, width), words)
 
 
 def _highlighted(run: Run, known: list[Curve]) -> list[Curve]:
@@ -173,67 +161,3 @@ def _curves(quantity: Measure, shown: list[Curve], others: list[Curve], width: f
     _ends(picture, frame, shown, [(curve, y(curve.end)) for curve in shown])
     _key(picture, shown, frame.bottom + 60, [number(curve.end) for curve in shown])
     return picture
-
-
-def _ranks(found: Agreement, shown: list[Curve], width: float) -> Picture:
-    frame = Frame(52, 30, width - 32, 270)
-    picture = Picture(width, frame.bottom + 46, "ranks by checkpoint")
-    x = _steps(frame, found.curves)
-    y = Axis(1.0, float(len(found.curves)), frame.top, frame.bottom - 8, logarithmic=True)
-    for place, words in y.ticks():
-        picture.line(frame.left, y(place), frame.right, y(place), "grid")
-        picture.text(frame.left - 7, y(place) + 4, words, "tick", "end")
-    picture.text(4, frame.top - 12, "rank, 1 = best (log scale)", "name")
-    picture.bottom_axis(frame, x, "step")
-    ranked = [(curve, {step: int(places[i]) for step, places in found.places.items()})
-              for i, curve in enumerate(found.curves) if i < found.top or curve in shown]
-    for curve, places in sorted(ranked[::-1], key=lambda own: own[0] in shown):
-        _line(picture, [(x(step), y(place)) for step, place in places.items()],
-              _style(shown, curve), curve,
-              [tip(curve.label, f"rank {place} of {len(found.curves)} at step {step:,}")
-               for step, place in places.items()])
-    _ends(picture, frame, shown, [(curve, y(places[found.end])) for curve, places in ranked
-                                  if curve in shown])
-    return picture
-
-
-def _reading(run: Run, found: Agreement) -> Html:
-    """What stopping at a checkpoint would have cost."""
-    n, top = len(found.curves), found.top
-    steps = [f"{own.kept} at step {own.step:,}" for own in thinned(found.checkpoints, FEW)]
-    words = (f"Of the final top {top} of {counted(n, 'mechanism')}, {listed(steps)} of "
-             f"{found.end:,} were in the top {top} already ({found.by_chance:.1f} by chance). ")
-    early = next((own for own in found.checkpoints if own.needed <= n / 2), None)
-    if early:
-        words += (f"At step {early.step:,} the best {early.needed} held all {top}: to train only "
-                  f"these to the end would have saved {percent(_saved(found, early))} of the steps "
-                  "and lost none.")
-    else:
-        words += (f"At no checkpoint did the better half hold all {top}: to stop the other half "
-                  "there would have lost some.")
-    stopped = sum(candidate.stopped_at is not None for candidate in run.ranking)
-    seeds = max(curve.replicates for curve in found.curves)
-    return join(
-        paragraph(words),
-        table(["step", f"in top {top}", f"hold all {top}", "saved", "\u03c4", "95 % interval"],
-              [[Cell(f"{own.step:,}", left=True), Cell(own.kept), Cell(f"{own.needed} of {n}"),
-                Cell(percent(_saved(found, own))), Cell(_tau(own.tau.point)),
-                Cell(f"{_tau(own.tau.low)} to {_tau(own.tau.high)}")]
-               for own in found.checkpoints]),
-        note(f"By step: how many of the final top {top} were in the top {top}; how many of the "
-             f"best held all {top}, and the steps saved had the others been stopped there; "
-             "Kendall's rank correlation \u03c4 with the end, its interval for other mechanisms "
-             "drawn as these were. Hindsight: a search that had stopped some would have asked for "
-             "others"
-             + ("." if seeds > 1 else
-                ", and with one seed each a part of the final order is luck.")
-             + (f" The {stopped} that were stopped early are not among them." if stopped else "")))
-
-
-def _saved(found: Agreement, own: Checkpoint) -> float:
-    """Share of the steps that is left out where only what must go on does."""
-    return (1 - own.needed / len(found.curves)) * (1 - own.step / found.end)
-
-
-def _tau(value: float) -> str:
-    return NOTHING if math.isnan(value) else f"{value:.2f}".replace("-", MINUS)

@@ -40,16 +40,12 @@ def _pictures(run: Run, best: list[tuple[Ask, float]]) -> dict[str, Figure]:
     beliefs = [value for _, value in best]
     risen = any(after > before for before, after in zip(beliefs, beliefs[1:]))
     found["progress"] = Figure(
-        lambda width: _values(run, best, width, by_time=False),
+        lambda width: _values(run, best, width),
         f"Every answer to the algorithm, by {kind} spent. Green: the best so far"
         + (", as the search believed by then, where further trainings of a candidate replace its "
            "value" if risen else "")
         + ". Hollow: answered by an earlier evaluation. \u00d7: failed or rejected by constraints; "
         "arrows: beyond the axis.")
-    if run.asks[-1].seconds > 0:
-        found["progress_by_time"] = Figure(
-            lambda width: _values(run, best, width, by_time=True),
-            "The same by training time, summed over all trainings.")
     return found
 
 
@@ -92,14 +88,6 @@ def _ended(run: Run, found: list[tuple[Ask, float]]) -> object:
 
 def _trainings_axis(run: Run) -> Axis:
     return Axis(0.0, run.asks[-1].trained * 1.02 + 0.5, whole=True)
-
-
-def _time_axis(run: Run) -> tuple[Axis, str]:
-    end = run.asks[-1].seconds
-    for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if end >= 3 * size:
-            return Axis(0.0, end / size * 1.02), unit
-    return Axis(0.0, end * 1.02), "seconds"
 
 
 def _batch_bands(picture: Picture, frame: Frame, run: Run, x: Axis) -> None:
@@ -166,7 +154,7 @@ def _hypervolume(run: Run, trace: list[tuple[Ask, float]], width: float) -> Pict
     return picture
 
 
-def _values(run: Run, best: list[tuple[Ask, float]], width: float, by_time: bool) -> Picture:
+def _values(run: Run, best: list[tuple[Ask, float]], width: float) -> Picture:
     objective = run.objectives[0]
     picture = Picture(width, 330, f"{objective.name} of every evaluation")
     frame = Frame(52, 30, width - 14, 284)
@@ -174,21 +162,11 @@ def _values(run: Run, best: list[tuple[Ask, float]], width: float, by_time: bool
     usable = [ask for ask in run.asks if ask.usable]
     natural = [objective.natural(ask.fitness[0]) for ask in usable]
     y = value_axis(natural, objective.maximise, [run.baseline.values[0]] if run.baseline else [])
-    if by_time:
-        x, unit = _time_axis(run)
-        name = f"training time ({unit})"
-        factor = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}[unit]
-    else:
-        x, factor = _trainings_axis(run), 1.0
-        name = "trainings" if run.trained else "evaluations"
+    x = _trainings_axis(run)
     x.start, x.end = frame.left, frame.right
-    if not by_time:
-        _batch_bands(picture, frame, run, x)
+    _batch_bands(picture, frame, run, x)
     picture.left_axis(frame, y, objective.title)
-    picture.bottom_axis(frame, x, name)
-
-    def place(ask: Ask) -> float:
-        return x(ask.seconds / factor if by_time else ask.trained)
+    picture.bottom_axis(frame, x, "trainings" if run.trained else "evaluations")
 
     if run.baseline:
         level = y(run.baseline.values[0])
@@ -202,19 +180,19 @@ def _values(run: Run, best: list[tuple[Ask, float]], width: float, by_time: bool
         if not ask.usable:
             words = ("rejected by constraints" if ask.status == "rejected"
                      else "failed: " + ask.status.replace("_", " "))
-            picture.sign(place(ask), frame.top + 4, "\u00d7", "baseline-text",
+            picture.sign(x(ask.trained), frame.top + 4, "\u00d7", "baseline-text",
                          tip(run.label(name), words, *lines), rank)
             continue
         value = objective.natural(ask.fitness[0])
         stopped = "stopped early" if ask.status == "stopped_early" else ""
         words = tip(run.label(name), f"{objective.name} {number(value)}", stopped, *lines)
         if y.holds(value):
-            picture.dot(place(ask), y(value), 4, "hollow" if ask.reused else "point",
+            picture.dot(x(ask.trained), y(value), 4, "hollow" if ask.reused else "point",
                         words, rank)
         else:
-            picture.sign(place(ask), y(value), "\u2191" if value > y.high else "\u2193",
+            picture.sign(x(ask.trained), y(value), "\u2191" if value > y.high else "\u2193",
                          "edge-text", words, rank)
-    steps = [(place(ask), y(objective.natural(value)))
+    steps = [(x(ask.trained), y(objective.natural(value)))
              for ask, value in [*thinned(best), (run.asks[-1], best[-1][1])]]
     picture.steps(steps, "line")
     if run.baseline:
