@@ -201,8 +201,10 @@ class Forward {
     const HeadPlace<Real> place(attention_, index);
     score_.start(place.inputs(attention_), /*clear=*/true);
     biases_.start(index);
-    pack_rows(attention_.v.head(place.sequence, place.key_head), attention_.tokens,
-              attention_.width, values_);
+    const auto values = attention_.v.head(place.sequence, place.key_head);
+    if (std::exchange(packed_, values.data) != values.data) {
+      pack_rows(values, attention_.tokens, attention_.width, values_);
+    }
     Real* kept = attention_.weights == nullptr ? nullptr : attention_.weights + index * kept_size_;
     for (std::int64_t first = 0; first < attention_.tokens; first += kQueryRows) {
       const auto block = Block::of(attention_, first);
@@ -259,6 +261,7 @@ class Forward {
   Real* mixed_;
   Real* weights_;
   Biases<Real> biases_;
+  const Real* packed_ = nullptr;  // what values_ has
 };
 
 /// Whether a query's factor u leaves too little of u dL/ds to divide by it. The raw scores of the
@@ -278,7 +281,7 @@ class Backward {
         gradients_(gradients),
         workspace_(memory),
         score_(attention.tokens, attention.width, /*backward=*/true, workspace_),
-        values_(workspace_.take(attention.width * padded(attention.tokens))),
+        values_(workspace_.take(attention.width * column_step(attention.tokens))),
         outputs_(workspace_.take(attention.tokens * row_)),
         dv_(workspace_.take(attention.tokens * row_)),
         dq_(workspace_.take(kQueryRows * row_)),
@@ -335,8 +338,8 @@ class Backward {
     const Real* outputs = outputs_ + block.begin * row_;
     block.for_keys([&](const Run& run) {
       multiply_rows<Real>(block.rows(), padded(run.size()), attention_.width, {outputs, row_, 1},
-                          values_ + run.key, padded(attention_.tokens), {}, gradient_ + run.begin,
-                          columns);
+                          values_ + run.key, column_step(attention_.tokens), {},
+                          gradient_ + run.begin, columns);
     });
     const Real* used = weights;
     if (attention_.dropout.drops()) {
@@ -453,7 +456,7 @@ HWY_EXPORT(backward);
 
 std::int64_t attention_workspace(std::int64_t tokens, std::int64_t width, bool with_biases) {
   // The larger pass: seven arrays of all vectors, three blocks of rows, some vectors; see take().
-  const std::int64_t plain = 7 * padded(tokens) * padded(width) +
+  const std::int64_t plain = 7 * (padded(tokens) + kPadding) * padded(width) +
                              3 * (kQueryRows + 1) * padded(tokens) +
                              4 * kQueryRows * padded(width) + 16 * kPadding;
   // Seven arrays of a number for each token.

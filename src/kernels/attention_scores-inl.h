@@ -70,15 +70,16 @@ void pack_rows(HeadVectors<const Real> vectors, std::int64_t tokens, std::int64_
   }
 }
 
-/// A head's vectors as columns: `width` rows of padded(tokens) elements, zeros behind.
+/// Elements from one row of a head's columns to the next: an odd number of cache lines, since rows
+/// that are a power of two apart crowd the cache.
+constexpr std::int64_t column_step(std::int64_t tokens) { return padded(tokens) | kPadding; }
+
+/// A head's vectors as columns: `width` rows of column_step(tokens) elements, zeros behind.
 template <class Real>
 void pack_columns(HeadVectors<const Real> vectors, std::int64_t tokens, std::int64_t width,
                   Real* HWY_RESTRICT columns) {
-  const std::int64_t size = padded(tokens);
-  for (std::int64_t t = 0; t < tokens; ++t) {
-    const Real* vector = vectors[t];
-    for (std::int64_t e = 0; e < width; ++e) columns[e * size + t] = vector[e];
-  }
+  const std::int64_t size = column_step(tokens);
+  transpose(width, tokens, vectors[0], vectors.token_step, columns, size);
   for (std::int64_t e = 0; e < width; ++e) {
     std::fill_n(columns + e * size + tokens, size - tokens, Real{0});
   }
@@ -178,7 +179,7 @@ template <class Real, class Map>
 class ProductScore {
  public:
   ProductScore(std::int64_t tokens, std::int64_t width, bool backward, Workspace<Real>& workspace)
-      : keys_(workspace.take(width * padded(tokens))) {
+      : keys_(workspace.take(width * column_step(tokens))) {
     if constexpr (Map::kTakesNorms) key_norms_ = workspace.take(tokens);
     if (!backward) return;
     key_rows_ = workspace.take(tokens * padded(width));
@@ -189,9 +190,12 @@ class ProductScore {
   }
 
   void start(const Head<Real>& head, bool clear) {
+    const bool known = head_.k.data == head.k.data;  // heads of a group have the same keys
     head_ = head;
-    pack_columns(head.k, head.tokens, head.width, keys_);
-    if constexpr (Map::kTakesNorms) find_norms();
+    if (!known) {
+      pack_columns(head.k, head.tokens, head.width, keys_);
+      if constexpr (Map::kTakesNorms) find_norms();
+    }
     if (key_rows_ == nullptr) return;
     pack_rows(head.k, head.tokens, head.width, key_rows_);
     pack_rows(head.q, head.tokens, head.width, query_rows_);
@@ -265,14 +269,14 @@ class ProductScore {
     block.for_keys([&](const Run& run) {
       multiply_rows<Real>(block.rows(), padded(run.size()), head_.width,
                           {head_.q[block.begin], head_.q.token_step, 1}, keys_ + run.key,
-                          padded(head_.tokens), {}, out + run.begin, block.columns());
+                          column_step(head_.tokens), {}, out + run.begin, block.columns());
     });
   }
 
   /// |k|^2 / 2 of all keys.
   void find_norms() {
-    const std::int64_t size = padded(head_.tokens);
-    for_vectors<Real>(size, [&](auto d, std::int64_t t) {
+    const std::int64_t size = column_step(head_.tokens);
+    for_vectors<Real>(padded(head_.tokens), [&](auto d, std::int64_t t) {
       auto sum = hn::Zero(d);
       for (std::int64_t e = 0; e < head_.width; ++e) {
         const auto k = hn::LoadU(d, keys_ + e * size + t);
@@ -329,7 +333,7 @@ class ProductScore {
   }
 
   Head<Real> head_{};
-  Real* keys_;                // (width, padded tokens)
+  Real* keys_;                // (width, column_step(tokens))
   Real* key_rows_ = nullptr;  // (tokens, padded width), as the following ones
   Real* query_rows_ = nullptr;
   Real* dk_ = nullptr;
@@ -372,9 +376,9 @@ template <class Real>
 class AdditiveScore {
  public:
   AdditiveScore(std::int64_t tokens, std::int64_t width, bool backward, Workspace<Real>& workspace)
-      : keys_(workspace.take(width * padded(tokens))), query_(workspace.take(width)) {
+      : keys_(workspace.take(width * column_step(tokens))), query_(workspace.take(width)) {
     if (!backward) return;
-    dk_ = workspace.take(width * padded(tokens));
+    dk_ = workspace.take(width * column_step(tokens));
     ddirection_ = workspace.take(width);
   }
 
@@ -382,7 +386,7 @@ class AdditiveScore {
     const Wide<Real> d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     head_ = head;
-    const std::int64_t size = head.width * padded(head.tokens);
+    const std::int64_t size = head.width * column_step(head.tokens);
     pack_columns(head.k, head.tokens, head.width, keys_);
     Real largest_query = 0;
     for (std::int64_t t = 0; t < head.tokens; ++t) {
@@ -422,7 +426,7 @@ class AdditiveScore {
   }
 
   void finish(HeadVectors<Real> dk) {
-    const std::int64_t size = padded(head_.tokens);
+    const std::int64_t size = column_step(head_.tokens);
     for (std::int64_t t = 0; t < head_.tokens; ++t) {
       for (std::int64_t e = 0; e < head_.width; ++e) dk[t][e] = dk_[e * size + t];
     }
@@ -454,7 +458,7 @@ class AdditiveScore {
   void forward_rows(const Block& block, Real* HWY_RESTRICT scores) {
     const Wide<Real> d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    const std::int64_t size = padded(head_.tokens);
+    const std::int64_t size = column_step(head_.tokens);
     const auto total = hn::Set(d, direction_sum_);
     const auto minus_two = hn::Set(d, Real{-2});
     for (std::int64_t i = block.begin; i < block.end; ++i) {
@@ -501,7 +505,7 @@ class AdditiveScore {
                      Real* HWY_RESTRICT dots) {
     const Wide<Real> d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    const std::int64_t size = padded(head_.tokens);
+    const std::int64_t size = column_step(head_.tokens);
     for (std::int64_t i = block.begin; i < block.end; ++i) {
       load_query<kFactored>(i);
       const Real* row = gradient + (i - block.begin) * block.columns();
@@ -544,7 +548,7 @@ class AdditiveScore {
   Head<Real> head_{};
   bool factored_ = true;
   Real direction_sum_ = 0;
-  Real* keys_;   // (width, padded tokens): k, or e^(2 k)
+  Real* keys_;   // (width, column_step(tokens)): k, or e^(2 k)
   Real* query_;  // (width)
   Real* dk_ = nullptr;
   Real* ddirection_ = nullptr;

@@ -90,6 +90,38 @@ void multiply_rows(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<Re
   if (j < n) multiply_columns<1>(m, k, a, b + j, b_row, initial.at(0, j), c + j, c_row);
 }
 
+/// Writes a matrix of which columns are contiguous by rows: from[p + j * column] to to[p * row + j].
+template <class Real>
+void transpose(std::int64_t depth, std::int64_t width, const Real* HWY_RESTRICT from,
+               std::int64_t column, Real* HWY_RESTRICT to, std::int64_t row) {
+  std::int64_t j = 0;
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  if constexpr (sizeof(Real) == sizeof(float)) {
+    const hn::FixedTag<Real, 4> d;  // four by four
+    for (; j + 4 <= width; j += 4) {
+      const Real* HWY_RESTRICT of = from + j * column;
+      std::int64_t p = 0;
+      for (; p + 4 <= depth; p += 4) {
+        const auto a = hn::LoadU(d, of + p), b = hn::LoadU(d, of + column + p);
+        const auto e = hn::LoadU(d, of + 2 * column + p), f = hn::LoadU(d, of + 3 * column + p);
+        const auto ab = hn::InterleaveLower(d, a, b), ef = hn::InterleaveLower(d, e, f);
+        const auto upper_ab = hn::InterleaveUpper(d, a, b), upper_ef = hn::InterleaveUpper(d, e, f);
+        hn::StoreU(hn::ConcatLowerLower(d, ef, ab), d, to + p * row + j);
+        hn::StoreU(hn::ConcatUpperUpper(d, ef, ab), d, to + (p + 1) * row + j);
+        hn::StoreU(hn::ConcatLowerLower(d, upper_ef, upper_ab), d, to + (p + 2) * row + j);
+        hn::StoreU(hn::ConcatUpperUpper(d, upper_ef, upper_ab), d, to + (p + 3) * row + j);
+      }
+      for (; p < depth; ++p) {
+        for (std::int64_t i = 0; i < 4; ++i) to[p * row + j + i] = of[p + i * column];
+      }
+    }
+  }
+#endif
+  for (; j < width; ++j) {
+    for (std::int64_t p = 0; p < depth; ++p) to[p * row + j] = from[p + j * column];
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace nas::kernels
 HWY_AFTER_NAMESPACE();

@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 // row: what the innermost loop reads of B lies side by side and stays in the first-level cache.
 constexpr std::int64_t kDepth = 128;
 // Rows of C at a time, so that they and their rows of A stay in the second-level cache.
-constexpr std::int64_t kRowBlock = 64;
+constexpr std::int64_t kRowBlock = 128;
 
 template <class Real>
 inline constexpr auto kPanel = static_cast<std::int64_t>(2 * hn::MaxLanes(Wide<Real>()));
@@ -25,39 +25,6 @@ inline constexpr auto kPanel = static_cast<std::int64_t>(2 * hn::MaxLanes(Wide<R
 template <class Real>
 constexpr std::int64_t panels(std::int64_t n) {
   return (n + kPanel<Real> - 1) / kPanel<Real>;
-}
-
-/// Writes B (depth, width) with columns for rows: from[p + j * column] to panel[p * kPanel + j].
-template <class Real>
-void transpose(std::int64_t depth, std::int64_t width, const Real* HWY_RESTRICT from,
-               std::int64_t column, Real* HWY_RESTRICT panel) {
-  std::int64_t j = 0;
-#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-  if constexpr (sizeof(Real) == sizeof(float)) {
-    const hn::FixedTag<Real, 4> d;  // four by four
-    for (; j + 4 <= width; j += 4) {
-      const Real* HWY_RESTRICT of = from + j * column;
-      Real* HWY_RESTRICT to = panel + j;
-      std::int64_t p = 0;
-      for (; p + 4 <= depth; p += 4) {
-        const auto a = hn::LoadU(d, of + p), b = hn::LoadU(d, of + column + p);
-        const auto e = hn::LoadU(d, of + 2 * column + p), f = hn::LoadU(d, of + 3 * column + p);
-        const auto ab = hn::InterleaveLower(d, a, b), ef = hn::InterleaveLower(d, e, f);
-        const auto upper_ab = hn::InterleaveUpper(d, a, b), upper_ef = hn::InterleaveUpper(d, e, f);
-        hn::StoreU(hn::ConcatLowerLower(d, ef, ab), d, to + p * kPanel<Real>);
-        hn::StoreU(hn::ConcatUpperUpper(d, ef, ab), d, to + (p + 1) * kPanel<Real>);
-        hn::StoreU(hn::ConcatLowerLower(d, upper_ef, upper_ab), d, to + (p + 2) * kPanel<Real>);
-        hn::StoreU(hn::ConcatUpperUpper(d, upper_ef, upper_ab), d, to + (p + 3) * kPanel<Real>);
-      }
-      for (; p < depth; ++p) {
-        for (std::int64_t i = 0; i < 4; ++i) to[p * kPanel<Real> + i] = of[p + i * column];
-      }
-    }
-  }
-#endif
-  for (; j < width; ++j) {
-    for (std::int64_t p = 0; p < depth; ++p) panel[p * kPanel<Real> + j] = from[p + j * column];
-  }
 }
 
 template <class Real>
@@ -75,7 +42,7 @@ void pack_all(MatrixView<Real> b, std::int64_t k, std::int64_t n, Real* HWY_REST
           std::copy_n(from + p * b.row, width, panel + p * kPanel<Real>);
         }
       } else if (b.row == 1) {
-        transpose(depth, width, from, b.column, panel);
+        transpose(depth, width, from, b.column, panel, kPanel<Real>);
       } else {
         for (std::int64_t j = 0; j < width; ++j) {
           for (std::int64_t p = 0; p < depth; ++p) {

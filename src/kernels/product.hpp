@@ -26,7 +26,7 @@ struct MatrixView {
 
 /// Columns of C at a time, so that they and their columns of B stay in the second-level cache for all
 /// rows: B is packed by as many where it is used once.
-inline constexpr std::int64_t kColumnBlock = 512;
+inline constexpr std::int64_t kColumnBlock = 256;
 
 /// @return elements of a packed (k, n) matrix.
 std::int64_t packed_size(std::int64_t k, std::int64_t n);

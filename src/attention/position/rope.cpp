@@ -3,6 +3,8 @@
 #include <numbers>
 #include <vector>
 
+#include <ATen/Dispatch.h>
+
 #include "nn/attention.hpp"
 #include "ops/device_copy.hpp"
 
@@ -45,6 +47,13 @@ class Rope final : public Position {
   torch::Tensor mapped(const torch::Tensor& vectors, std::int64_t first_place) const override {
     if (half_ == 0) return vectors;
     turn_to(first_place, vectors);
+    if (vectors.device().is_cpu() && !(at::GradMode::is_enabled() && vectors.requires_grad())) {
+      auto turned = at::empty(vectors.sizes(), vectors.options());
+      AT_DISPATCH_FLOATING_TYPES(vectors.scalar_type(), "rope", [&] {
+        turn<scalar_t>(vectors.contiguous(), first_place, turned.data_ptr<scalar_t>());
+      });
+      return turned;
+    }
     const auto cosines = cosines_.narrow(0, first_place, vectors.size(2));
     const auto sines = sines_.narrow(0, first_place, vectors.size(2));
     const auto first = vectors.narrow(-1, 0, half_);
@@ -55,6 +64,23 @@ class Rope final : public Position {
   }
 
  private:
+  /// The same numbers in one pass. @param vectors  (..., T, H, d), contiguous.
+  template <class Real>
+  void turn(const torch::Tensor& vectors, std::int64_t first_place, Real* to) const {
+    const auto tokens = vectors.size(2), heads = vectors.size(3), width = vectors.size(4);
+    const auto* from = vectors.data_ptr<Real>();
+    for (std::int64_t i = 0; i < vectors.numel() / width; ++i, from += width, to += width) {
+      const auto row = (first_place + i / heads % tokens) * half_;
+      const auto* cosine = cosines_.data_ptr<Real>() + row;
+      const auto* sine = sines_.data_ptr<Real>() + row;
+      for (std::int64_t m = 0; m < half_; ++m) {
+        to[m] = from[m] * cosine[m] - from[half_ + m] * sine[m];
+        to[half_ + m] = from[half_ + m] * cosine[m] + from[m] * sine[m];
+      }
+      std::copy(from + 2 * half_, from + width, to + 2 * half_);
+    }
+  }
+
   /// Makes the tables (places, 1, R/2) for these vectors, in double and rounded once, unless they
   /// are there. For vectors from a later place they are made longer than needed, since decoding goes
   /// on from there.
