@@ -293,15 +293,17 @@ class Conversions final : public Problem {
                 ", " + std::to_string(conversion_.layers()) + " layers; documents of " +
                 std::to_string(documents_.length) + " tokens of " + corpus_name_;
     for (const auto& probe : probes_) base += ", " + probe.text();
-    return {{"device", "cpu"},
-            {"base", base},
-            {"choices", choices},
-            {"corpus", corpus_name_},
-            {"corpus_hash", corpus_hash_},
-            {"weights", weights_hash_},
-            {"layers", conversion_.layers()},
-            {"full_cache_bytes", full_bytes()},
-            {"documents", documents_.size()}};
+    nlohmann::json facts{{"device", "cpu"},
+                         {"base", base},
+                         {"choices", choices},
+                         {"corpus", corpus_name_},
+                         {"corpus_hash", corpus_hash_},
+                         {"weights", weights_hash_},
+                         {"layers", conversion_.layers()},
+                         {"full_cache_bytes", full_bytes()},
+                         {"documents", documents_.size()}};
+    if (learned_) facts["stage1"] = stage1_;
+    return facts;
   }
 
   [[nodiscard]] int num_workers() const override {
@@ -325,7 +327,7 @@ class Conversions final : public Problem {
 
   /// What blocks learn from: windows of the training split, in an order of each seed.
   [[nodiscard]] std::unique_ptr<LearnedBlocks> learned_blocks(const Corpus& corpus,
-                                                              std::filesystem::path folder) const {
+                                                              std::filesystem::path folder) {
     const auto count = settings_.get<Integer>("stage1_batch"), size = corpus.train.size();
     if (size == 0)
       throw InputError("data: no document to train on, problem.stage1_tokens needs some");
@@ -348,20 +350,19 @@ class Conversions final : public Problem {
     const auto held_out = std::min<Integer>(kHeldOut, corpus.valid.size());
     for (Integer i = 0; i < held_out; ++i)
       lessons.held_out.push_back(read(corpus.valid, {i * corpus.valid.size() / held_out}).first);
+    const nlohmann::json of{{"results_version", kResultsVersion},
+                            {"weights", weights_hash_},
+                            {"corpus_hash", corpus_hash_},
+                            {"numerical_mode", to_string(mode_)},
+                            {"threads", threads_},
+                            {"run_seed", seed_},
+                            {"context", corpus.train.length},
+                            {"tokens", settings_.get<Integer>("stage1_tokens")},
+                            {"batch", count}};
+    stage1_ = sha256(of.dump()).substr(0, 12);
     const auto& shared = settings_.get<std::string>("stage1_folder");
-    if (!shared.empty()) folder = shared;
-    if (!folder.empty()) {
-      const nlohmann::json of{{"results_version", kResultsVersion},
-                              {"weights", weights_hash_},
-                              {"corpus_hash", corpus_hash_},
-                              {"numerical_mode", to_string(mode_)},
-                              {"threads", threads_},
-                              {"run_seed", seed_},
-                              {"context", corpus.train.length},
-                              {"tokens", settings_.get<Integer>("stage1_tokens")},
-                              {"batch", count}};
-      folder = (shared.empty() ? folder / "stage1" : folder) / sha256(of.dump()).substr(0, 12);
-    }
+    if (!folder.empty())
+      folder = (shared.empty() ? folder / "stage1" : std::filesystem::path(shared)) / stage1_;
     return std::make_unique<LearnedBlocks>(conversion_, weights_, mode_, std::move(lessons),
                                            folder);
   }
@@ -406,7 +407,7 @@ class Conversions final : public Problem {
   SearchSpace space_;
   std::vector<Probe> probes_;
   Windows documents_;
-  std::string corpus_hash_, corpus_name_, weights_hash_;
+  std::string corpus_hash_, corpus_name_, weights_hash_, stage1_;
   double bytes_per_token_ = 0.0;
   std::vector<Integer> order_;
   Weights weights_;

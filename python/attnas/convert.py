@@ -254,6 +254,9 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
         original = config_form.read_original(Path(given.original), model)
         original.config((["full", *given.blocks] * layers)[:layers])
     problem = problem_of(given, about)
+    if given.stage1:
+        problem |= {"stage1_tokens": given.stage1,
+                    "stage1_folder": str((folder / "stage1").resolve())}
     settings = dict(word.split("=", 1) for word in given.settings)
     config = {"data": data_of(given, about), "objectives": ["loss", "cache_share"]}
     launched({**config, "name": "search", "problem": problem,
@@ -281,6 +284,8 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
                                said["verdicts"])
     if not (folder / "model").exists():
         place = [command_line.program_file("nas-model"), "place", str(model), choice]
+        if given.stage1:
+            place += ["--trained", str(folder / "stage1" / search.facts["stage1"] / "0")]
         subprocess.run([*place, "--output", str(folder / "model")], check=True)
     return said
 
@@ -299,10 +304,11 @@ Usage: nas-convert MODEL [OPTIONS] [KEY.PATH=VALUE ...]
 
 MODEL is a folder of nas-model import, or one that nas-export --format pytorch has written. What
 each block costs in the place of each layer is measured on documents and probes of recall, without
-training; what is chosen within the budget is measured again, with controls of as many layers, on
-other documents. FOLDER then has search/ and held_out/, the runs of nas-run; convert.json and
-convert.html, what they say; model/, the model of the choice. The same command goes on where it was
-stopped. KEY.PATH=VALUE are settings of both runs, as of nas-run.
+training or, with --stage1, after it has learned from the layer; what is chosen within the budget is
+measured again, with controls of as many layers, on other documents. FOLDER then has search/ and
+held_out/, the runs of nas-run; convert.json and convert.html, what they say; model/, the model of
+the choice. The same command goes on where it was stopped. KEY.PATH=VALUE are settings of both runs,
+as of nas-run.
 
 Examples:
   $ nas-model import SmolLM2-135M -o smollm2
@@ -316,6 +322,8 @@ Options:
   --original arg        what MODEL was imported from: of windows without first tokens,
                         --blocks 'window{64,0}', FOLDER then has transformers/, which is it
                         with another config.json
+  --stage1 arg          tokens from which each block learns to add what its layer adds
+                        (default: 0, none does)
   --context arg         tokens of a document (default: 512, or the model's context)
   --cache-context arg   tokens after which the cache is counted (default: 2048, or that)
   --corpus arg          documents (default: what MODEL was trained on, else wikitext-2)
@@ -346,8 +354,8 @@ def run(words: list[str]) -> None:
     for name, default in (("cache", "50%"), ("corpus", None), ("text", None), ("original", None),
                           ("selector", "one_block"), ("within", "1%")):
         parser.add_argument(f"--{name}", default=default)
-    for name, number_of in (("context", None), ("cache-context", None), ("replicates", 4),
-                            ("verdict", 16)):
+    for name, number_of in (("stage1", 0), ("context", None), ("cache-context", None),
+                            ("replicates", 4), ("verdict", 16)):
         parser.add_argument(f"--{name}", type=int, default=number_of)
     given = parser.parse_intermixed_args(words)
     if wrong := [word for word in given.settings if "=" not in word]:

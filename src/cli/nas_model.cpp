@@ -61,10 +61,11 @@ constexpr const char* kUsage =
     "      how far its stream, logits and likeliest tokens are from those of another program, in "
     "a\n"
     "      file of safetensors: exit code 1 where they differ by more than 2e-5 of the largest\n"
-    "  place MODEL PLACEMENT -o FOLDER [--original SOURCE]\n"
+    "  place MODEL PLACEMENT -o FOLDER [--original SOURCE | --trained BLOCKS]\n"
     "      the model with blocks in the place of its layers, as a search of them names it:\n"
     "      \"full 0,17-29; window{64,4} 1-16\"; of windows without first tokens, and with SOURCE,\n"
-    "      which MODEL was imported from, SOURCE with another config.json, for transformers\n"
+    "      which MODEL was imported from, SOURCE with another config.json, for transformers; with\n"
+    "      BLOCKS, stage1/.../SEED of a search's folder, what they have learned\n"
     "  take RUN MECHANISM [KEY.PATH=VALUE ...] -o FOLDER [--sequences N] [--replicate R]\n"
     "       [--keep FOLDER]\n"
     "      the model of a run with sequences that it has not seen, for nas-analyse\n"
@@ -84,7 +85,7 @@ struct Options {
   static constexpr std::int64_t kUnlimited = 1'000'000'000;
 
   std::vector<std::string> text{};
-  std::string split{}, output{}, keep{}, expected{}, original{};
+  std::string split{}, output{}, keep{}, expected{}, original{}, trained{};
   std::int64_t width = kNotGiven, heads = kNotGiven, context = kUnlimited;
   std::int64_t layers = kNotGiven, vocabulary = 1, hidden = 0;
   std::int64_t sequences = 64, replicate = kNotGiven;
@@ -308,11 +309,12 @@ po::options_description options_of(Options& options) {
       ("hidden", po::value(&options.hidden),
        "genes: width F of feed-forward layers (default: by their ratio)")  //
       ("semantics", po::value(&options.semantics),
-       "genes: corrected or published (default: corrected)")                              //
-      ("expected", po::value(&options.expected), "check: a file of safetensors")          //
-      ("original", po::value(&options.original), "place: folder, or file of GGUF")        //
-      ("output,o", po::value(&options.output), "take, place: folder of what is written")  //
-      ("sequences", po::value(&options.sequences), "take: how many (default: 64)")        //
+       "genes: corrected or published (default: corrected)")                                 //
+      ("expected", po::value(&options.expected), "check: a file of safetensors")             //
+      ("original", po::value(&options.original), "place: folder, or file of GGUF")           //
+      ("trained", po::value(&options.trained), "place: folder of blocks that have learned")  //
+      ("output,o", po::value(&options.output), "take, place: folder of what is written")     //
+      ("sequences", po::value(&options.sequences), "take: how many (default: 64)")           //
       ("replicate", po::value(&options.replicate),
        "take: number of the training run (default: one whose weights are kept, else the first)")(
           "keep", po::value(&options.keep),
@@ -329,7 +331,8 @@ void require_own(const std::string& command, const po::variables_map& given) {
       {"text", "evaluate"},  {"split", "evaluate"},   {"width", "genes"},    {"heads", "genes"},
       {"context", "genes"},  {"semantics", "genes"},  {"config", "genes"},   {"layers", "genes"},
       {"hidden", "genes"},   {"vocabulary", "genes"}, {"sequences", "take"}, {"output", "take"},
-      {"replicate", "take"}, {"keep", "take"},        {"expected", "check"}, {"original", "place"}};
+      {"replicate", "take"}, {"keep", "take"},        {"expected", "check"}, {"original", "place"},
+      {"trained", "place"}};
   for (const auto& [option, of] : kCommands) {
     if (command == "place" && option == "output") continue;
     if (of != command && given.count(option) > 0 && !given[option].defaulted()) {
@@ -373,7 +376,7 @@ int run(int argc, char** argv, std::string& kept) {
     if (fs::exists(options.output)) refuse("--output " + options.output + " is there already");
     if (!options.original.empty())
       become_python({"place", words[1], words[2], options.original, options.output});
-    nas::write_placed(words[1], words[2], options.output);
+    nas::write_placed(words[1], words[2], options.output, options.trained);
     return nas::kDone;
   }
   kept = words[1];

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "convert/hybrid.hpp"
+#include "convert/stage_one.hpp"
 #include "core/durable_file.hpp"
 #include "core/words.hpp"
 #include "models/model_folder.hpp"
@@ -12,7 +12,7 @@
 namespace nas {
 
 void write_placed(const std::filesystem::path& base, const std::string& placement,
-                  const std::filesystem::path& folder) {
+                  const std::filesystem::path& folder, const std::filesystem::path& trained) {
   std::vector<LayerBlock> blocks{parse_block("full")};
   for (const auto part : split(placement, ';')) {
     auto block = parse_block(std::string(part.substr(0, part.find(' '))));
@@ -22,7 +22,9 @@ void write_placed(const std::filesystem::path& base, const std::string& placemen
   const Conversion conversion(read_model_architecture(base), std::move(blocks));
   const auto chosen = conversion.parse(placement);
   const auto source = read_model_folder(base);
-  const auto weights = weights_of(conversion, weights_of(source.model), chosen);
+  const auto weights =
+      weights_of(conversion, weights_of(source.model), chosen,
+                 trained.empty() ? TrainedBlocks() : learned_blocks_of(conversion, trained));
   const auto architecture = conversion.architecture(chosen);
   const nn::Transformer model(architecture, NumericalMode::exact);
   for (const auto& [name, tensor] : model.parameters()) share(tensor, weights.at(name));

@@ -27,6 +27,25 @@ std::string array_key(const Conversion& conversion, std::int64_t layer, std::siz
   return form + (draws ? std::to_string(layer) : "");
 }
 
+std::filesystem::path file_of(const Conversion& conversion, const std::filesystem::path& folder,
+                              std::int64_t layer, std::size_t block) {
+  return folder / (std::to_string(layer) + "." + conversion.blocks()[block].text + ".safetensors");
+}
+
+LearnedBlock read_learned_block(const std::filesystem::path& file) {
+  SafetensorsFile stored(file);
+  LearnedBlock learned;
+  for (const auto& [name, tensor] : stored.tensors())
+    learned.weights[name] = read_tensor(stored, tensor);
+  const auto losses = learned.weights.extract(kLosses);
+  if (losses.empty() || losses.mapped().numel() != 2)
+    throw InputError(file.string() + ": no block that has learned, must have two numbers " +
+                     kLosses);
+  learned.loss_before = losses.mapped()[0].item<float>();
+  learned.loss = losses.mapped()[1].item<float>();
+  return learned;
+}
+
 /// A pass of the teacher. @param act  called with each array whose layers it has passed.
 template <class Act>
 void pass(HybridModel& teacher, const torch::Tensor& tokens, std::vector<BlockArray>& arrays,
@@ -172,9 +191,7 @@ LearnedBlocks::LearnedBlocks(const Conversion& conversion, const Weights& teache
       folder_(std::move(folder)) {}
 
 std::filesystem::path LearnedBlocks::file(std::int64_t seed, const Place& place) const {
-  return folder_ / std::to_string(seed) /
-         (std::to_string(place.first) + "." + conversion_.blocks()[place.second].text +
-          ".safetensors");
+  return file_of(conversion_, folder_ / std::to_string(seed), place.first, place.second);
 }
 
 std::shared_ptr<const LearnedBlock> LearnedBlocks::at(std::int64_t layer, std::size_t block,
@@ -292,18 +309,17 @@ std::map<LearnedBlocks::Place, LearnedBlock> LearnedBlocks::trained(
   return learned;
 }
 
-LearnedBlock read_learned_block(const std::filesystem::path& file) {
-  SafetensorsFile stored(file);
-  LearnedBlock learned;
-  for (const auto& [name, tensor] : stored.tensors())
-    learned.weights[name] = read_tensor(stored, tensor);
-  const auto losses = learned.weights.extract(kLosses);
-  if (losses.empty() || losses.mapped().numel() != 2)
-    throw InputError(file.string() + ": no block that has learned, must have two numbers " +
-                     kLosses);
-  learned.loss_before = losses.mapped()[0].item<float>();
-  learned.loss = losses.mapped()[1].item<float>();
-  return learned;
+TrainedBlocks learned_blocks_of(const Conversion& conversion, const std::filesystem::path& folder) {
+  auto read = std::make_shared<std::map<std::filesystem::path, std::shared_ptr<const Weights>>>();
+  return [&conversion, folder, read](std::int64_t layer, std::size_t block) {
+    if (block == 0 || conversion.mixer_parameters(layer, block) == 0)
+      return std::shared_ptr<const Weights>();
+    auto& own = (*read)[file_of(conversion, folder, layer, block)];
+    if (!own)
+      own = std::make_shared<Weights>(
+          read_learned_block(file_of(conversion, folder, layer, block)).weights);
+    return own;
+  };
 }
 
 }  // namespace nas

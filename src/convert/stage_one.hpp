@@ -119,7 +119,8 @@ class LearnedBlocks {
   std::map<std::int64_t, std::map<Place, std::shared_ptr<const LearnedBlock>>> made_;  // by seed
 };
 
-/// The weights of such a file's block. @throws InputError as SafetensorsFile.
-LearnedBlock read_learned_block(const std::filesystem::path& file);
+/// What the files of a seed hold, each read when it is asked for. @param conversion  outlives it.
+/// @throws InputError, when called, where a block that learns has no file; as SafetensorsFile.
+TrainedBlocks learned_blocks_of(const Conversion& conversion, const std::filesystem::path& folder);
 
 }  // namespace nas

@@ -87,6 +87,36 @@ TEST_F(ConvertRunTest, TimesOfDecodingAreAnObjective) {
   EXPECT_GT(times.at("drop 0-2"), 0.0);
 }
 
+TEST_F(ConvertRunTest, BlocksLearnAlikeHoweverTheyAreRun) {
+  const Texts learning{"problem.blocks=[gdn, 'window{2,0}', drop]", "problem.stage1_tokens=3200",
+                       "problem.stage1_batch=2", "problem.stage1_seeds=2"};
+  ASSERT_TRUE(ran("nas-run", words("one", learning)));
+  const auto whole = canonical_export(path("one"));
+  const auto results = results_of(path("one"));
+  for (const auto& one : results.at("evaluations")) {
+    const auto& values = one.at("values");
+    if (!one.at("candidate").get<std::string>().starts_with("gdn{4,1} 0-2")) continue;
+    EXPECT_LT(values.at("stage1_loss"), 0.9 * values.at("stage1_before").get<double>());
+  }
+  auto two = learning;
+  two.push_back("evaluation.workers=2");
+  ASSERT_TRUE(ran("nas-run", words("two", two)));
+  EXPECT_EQ(canonical_export(path("two")), whole);
+  kill_at_random_moments("nas-run", words("killed", learning), path("killed"));
+  ASSERT_TRUE(ran("nas-run", words("killed", learning)));
+  EXPECT_EQ(canonical_export(path("killed")), whole);
+  const auto trained = fs::directory_iterator(path("one") / "stage1")->path() / "1";
+  ASSERT_TRUE(ran("nas-model", {"place", model(), "full 1; gdn{4,1} 0; window{2,0} 2", "--trained",
+                                trained.string(), "-o", path("placed").string()}));
+  EXPECT_THAT(read_file(path("placed") / "model.safetensors"),
+              HasSubstr("layers.0.recurrent.q_proj"));
+  expect_refusal("nas-model",
+                 {"place", model(), "full 0-1; gdn{2,1} 2", "--trained", trained.string(), "-o",
+                  path("no").string()},
+                 "2.gdn{2,1}.safetensors");
+  EXPECT_FALSE(fs::exists(path("no")));
+}
+
 TEST_F(ConvertRunTest, APlacementIsAModelOfItsOwn) {
   const auto placed = path("placed").string();
   ASSERT_TRUE(ran("nas-model", {"place", model(), "full 1; window{4,2} 0; drop 2", "-o", placed}));

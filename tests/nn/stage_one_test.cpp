@@ -141,6 +141,20 @@ TEST(StageOne, EachBlockOfEachLayerLearns) {
       at::allclose(logits(model, placement, tokens), logits(untrained, placement, tokens)));
 }
 
+TEST(StageOne, WhatSharesKeysLearnsWithThoseOfTheLayerBefore) {
+  const auto of = conversion({"full", "share", "heads{1,6,2}"});
+  const auto weights = drawn_weights(of.teacher());
+  auto little = lessons(40);
+  LearnedBlocks together(of, weights, NumericalMode::exact, little, {});
+  little.room = 1.0;
+  LearnedBlocks alone(of, weights, NumericalMode::exact, little, {});
+  EXPECT_FALSE(together.at(0, 1, 0));
+  for (Integer layer = 1; layer < 4; ++layer) {
+    EXPECT_LT(together.at(layer, 1, 0)->loss, 0.95F * together.at(layer, 1, 0)->loss_before);
+    expect_equal(*alone.at(layer, 1, 0), *together.at(layer, 1, 0));
+  }
+}
+
 TEST(StageOne, IsAlikeAloneInArraysAndFromFiles) {
   const auto of = conversion({"full", "gdn", "kda"});
   const auto weights = drawn_weights(of.teacher());
