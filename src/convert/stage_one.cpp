@@ -1,21 +1,26 @@
 #include "convert/stage_one.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numbers>
 #include <utility>
+
+#include <torch/serialize.h>
 
 #include "core/durable_file.hpp"
 #include "core/fault.hpp"
 #include "core/stop.hpp"
 #include "models/safetensors.hpp"
+#include "training/checkpoint.hpp"
 
 namespace nas {
 
 namespace {
 
 constexpr double kFirstRate = 1e-3, kLastRate = 1e-5, kBeta2 = 0.95;
-constexpr const char* kLosses = "L1";  // of a file: before and after
+constexpr const char* kTraining = "stage1";  // of a checkpoint, whose folder says the rest
+constexpr const char* kLosses = "L1";        // of a file: before and after
 /// Of what the passes through blocks of an array keep, which are tensors of (R, B, T, D) in float32.
 constexpr double kArrayBytes = 512e6, kTensors = 32.0;
 
@@ -44,6 +49,35 @@ LearnedBlock read_learned_block(const std::filesystem::path& file) {
   learned.loss_before = losses.mapped()[0].item<float>();
   learned.loss = losses.mapped()[1].item<float>();
   return learned;
+}
+
+/// The step with which an unfinished pass goes on, its arrays as they were; 0: from the start.
+std::int64_t resumed(const std::filesystem::path& file, std::vector<BlockArray>& arrays) {
+  if (file.empty() || !std::filesystem::exists(file)) return 0;
+  try {
+    auto archive = read_checkpoint(file, kTraining);
+    for (const auto& array : arrays) {
+      for (const auto& key : array.keys()) {
+        if (torch::serialize::InputArchive own; !archive.try_read(key, own)) return 0;
+      }
+    }
+    for (auto& array : arrays) array.load(archive);
+    torch::Tensor step;
+    archive.read("step", step);
+    return step.item<std::int64_t>();
+  } catch (const UnreadableCheckpoint&) {
+    return 0;
+  }
+}
+
+void keep(const std::filesystem::path& file, const std::vector<BlockArray>& arrays,
+          std::int64_t step) {
+  if (file.empty()) return;
+  torch::serialize::OutputArchive archive;
+  archive.write("step", at::scalar_tensor(step, at::TensorOptions(at::kLong)));
+  for (const auto& array : arrays) array.save(archive);
+  make_folder(file.parent_path());
+  write_checkpoint(file, kTraining, archive);
 }
 
 /// A pass of the teacher. @param act  called with each array whose layers it has passed.
@@ -103,6 +137,7 @@ double Lessons::rate(std::int64_t step) const {
 BlockArray::BlockArray(const Conversion& conversion, const Weights& teacher, std::size_t block,
                        std::vector<std::int64_t> layers, NumericalMode mode)
     : block_(block),
+      text_(conversion.blocks()[block].text),
       layers_(std::move(layers)),
       shares_(conversion.giver(conversion.alone(layers_.front(), block), layers_.front()) >= 0) {
   const at::NoGradGuard no_grad;
@@ -115,6 +150,40 @@ BlockArray::BlockArray(const Conversion& conversion, const Weights& teacher, std
     for (std::size_t i = 0; i < layers_.size(); ++i)
       parameter.tensor[static_cast<std::int64_t>(i)].copy_(
           start_of(conversion, teacher, layers_[i], block, parameter));
+  }
+  optimizer_ = std::make_unique<Optimizer>(
+      parameters_, std::ssize(layers_), [](const auto&) { return false; }, kBeta2);
+}
+
+std::vector<std::string> BlockArray::keys() const {
+  std::vector<std::string> keys;
+  for (const auto layer : layers_) keys.push_back(std::to_string(layer) + "." + text_);
+  return keys;
+}
+
+void BlockArray::save(torch::serialize::OutputArchive& archive) const {
+  const auto keys = this->keys();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    torch::serialize::OutputArchive own;
+    optimizer_->save(own, static_cast<std::int64_t>(i));
+    for (const auto& [name, tensor] : weights(i)) own.write(name, tensor);
+    archive.write(keys[i], own);
+  }
+}
+
+void BlockArray::load(torch::serialize::InputArchive& archive) {
+  const at::NoGradGuard no_grad;
+  const auto keys = this->keys();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    torch::serialize::InputArchive own;
+    archive.read(keys[i], own);
+    const auto model = static_cast<std::int64_t>(i);
+    optimizer_->load(own, model);
+    for (auto& parameter : parameters_) {
+      torch::Tensor saved;
+      own.read(parameter.name, saved);
+      parameter.tensor[model].copy_(saved);
+    }
   }
 }
 
@@ -162,9 +231,6 @@ void BlockArray::differentiate() {
 }
 
 void BlockArray::step(std::int64_t number, double rate) {
-  if (!optimizer_)
-    optimizer_ = std::make_unique<Optimizer>(
-        parameters_, std::ssize(layers_), [](const auto&) { return false; }, kBeta2);
   const std::vector<ModelStep> steps(layers_.size(),
                                      {.step = number, .learning_rate = rate, .weight_decay = 0.0});
   optimizer_->step(steps);
@@ -192,6 +258,10 @@ LearnedBlocks::LearnedBlocks(const Conversion& conversion, const Weights& teache
 
 std::filesystem::path LearnedBlocks::file(std::int64_t seed, const Place& place) const {
   return file_of(conversion_, folder_ / std::to_string(seed), place.first, place.second);
+}
+
+std::filesystem::path LearnedBlocks::unfinished(std::int64_t seed) const {
+  return folder_.empty() ? folder_ : folder_ / std::to_string(seed) / "unfinished.pt";
 }
 
 std::shared_ptr<const LearnedBlock> LearnedBlocks::at(std::int64_t layer, std::size_t block,
@@ -263,6 +333,7 @@ void LearnedBlocks::learn(std::int64_t seed) {
       made[place] = std::make_shared<LearnedBlock>(std::move(learned));
     }
     left.erase(left.begin(), end);
+    if (!folder_.empty()) std::filesystem::remove(unfinished(seed));
   }
   made_[seed] = std::move(made);
 }
@@ -290,8 +361,15 @@ std::map<LearnedBlocks::Place, LearnedBlock> LearnedBlocks::trained(
   }
   HybridModel teacher(conversion_, teacher_, mode_);
   const auto before = held_out_losses(teacher, lessons_, arrays);
-  for (std::int64_t step = 0; step < lessons_.steps; ++step) {
-    if (stop_requested()) throw StopRequested();
+  auto kept = std::chrono::steady_clock::now();
+  for (auto step = resumed(unfinished(seed), arrays); step < lessons_.steps; ++step) {
+    const auto now = std::chrono::steady_clock::now();
+    const bool stops = stop_requested();
+    if (stops || std::chrono::duration<double>(now - kept).count() > lessons_.checkpoint_seconds) {
+      keep(unfinished(seed), arrays, step);
+      kept = now;
+    }
+    if (stops) throw StopRequested();
     pass(teacher, lessons_.batch(seed, step), arrays, [&](BlockArray& array) {
       array.differentiate();
       array.step(step + 1, lessons_.rate(step));

@@ -30,6 +30,7 @@ struct Lessons {
   /// The sequences of a step 0, 1, ..., (B, T) int64.
   std::function<torch::Tensor(std::int64_t seed, std::int64_t step)> batch{};
   std::vector<torch::Tensor> held_out{};  ///< likewise, of which nothing is learned
+  double checkpoint_seconds = 600.0;      ///< after which an unfinished pass is kept
   double room = 4e9;                      ///< bytes of weights, gradients and moments at once
 
   /// The learning rate of a step.
@@ -58,6 +59,10 @@ class BlockArray {
   void differentiate();
   /// A step by them.
   void step(std::int64_t number, double rate);
+  /// The names of its layers' states in archives, which hold weights and moments.
+  [[nodiscard]] std::vector<std::string> keys() const;
+  void save(torch::serialize::OutputArchive& archive) const;
+  void load(torch::serialize::InputArchive& archive);
   /// The numerator and the denominator of each layer's L1, of what was noted, which is forgotten.
   std::vector<std::array<double, 2>> errors();
 
@@ -65,6 +70,7 @@ class BlockArray {
   [[nodiscard]] torch::Tensor difference();
 
   std::size_t block_;
+  std::string text_;
   std::vector<std::int64_t> layers_;
   bool shares_;
   std::vector<nn::Parameter> parameters_;
@@ -81,6 +87,8 @@ struct LearnedBlock {
 
 /// Blocks that have learned, of each layer, block and seed: those of a seed are made when one is first asked for, by one
 /// pass of the teacher for as many at once as there is room for, and kept in files. Called by several threads.
+///
+/// A pass that is stopped goes on from its last checkpoint, and comes to the same.
 ///
 /// Cost: a step is the teacher's forward pass, and of each block in each layer one forward and one backward pass. Memory:
 /// four times the blocks' weights; of a step, what a few layers need.
@@ -109,6 +117,8 @@ class LearnedBlocks {
   [[nodiscard]] std::map<Place, LearnedBlock> trained(std::int64_t seed,
                                                       const std::vector<Place>& places) const;
   [[nodiscard]] std::filesystem::path file(std::int64_t seed, const Place& place) const;
+  /// Of an unfinished pass; empty: it is not kept.
+  [[nodiscard]] std::filesystem::path unfinished(std::int64_t seed) const;
 
   const Conversion& conversion_;
   const Weights& teacher_;
