@@ -4,12 +4,6 @@ import contextlib
 import copy
 import errno
 import io
-import json
-import math
-import os
-import pathlib
-import tempfile
-import time
 import unittest
 from unittest import mock
 
@@ -32,54 +26,24 @@ GENES = [{"name": "similarity", "options": ["cosine", "dot"]},
          {"name": "attention_dropout", "min": 0.0, "max": 0.3}]
 
 
-def evaluation(name: str, started: str, seconds: float, perplexity: float) -> dict:
-    curve = [{"step": 5, "train_nll": 2.5, "seconds": 0.5, "valid": {
-        "tokens": 4, "correct": 1, "nll": 4 * math.log(perplexity)}}] if perplexity else []
-    return {"id": name, "candidate": {"a": A, "b": B, "c": C}[name], "replicate": 0,
-            "usable": bool(perplexity), "curve": curve,
-            "measured": {"started": started, "train_seconds": seconds}}
-
-
-def run(several: bool, seed: int = 7, rejected: bool = False) -> dict:
-    """A small search of attention mechanisms: a and b are usable, c diverged, or was rejected by a
-    constraint, and the third ask was answered by the evaluation of a.
-
-    @param several  perplexity and accuracy, else accuracy alone.
-    """
-    def ask(number, batch, candidate, name, perplexity, accuracy, trained, seconds, **own):
-        fitness = [perplexity, -accuracy] if several else [-accuracy]
+def run() -> dict:
+    """A small search of attention mechanisms: a and b are usable, c diverged, and the third ask was answered by the evaluation of a."""
+    def ask(number, batch, candidate, name, fitness, trained, seconds, **own):
         return {"number": number, "batch": batch, "genotype": candidate, "candidate": candidate,
                 "evaluations": [name], "reused": False, "fitness": fitness, "status": "ok",
-                "usable": True, "reason": "", "trained": trained, "seconds": seconds, **own}
+                "usable": True, "trained": trained, "seconds": seconds, **own}
 
-    def ranked(candidate, perplexity, accuracy):
-        values = {"perplexity": perplexity, "accuracy": accuracy}
-        return {"candidate": candidate, "values": values if several else {"accuracy": accuracy}}
-
-    failure = {"status": "diverged", "usable": False, "reason": "not finite"}
-    if rejected:
-        failure.update(status="rejected", reason="flops = 5e+06, must be <= 4e+06")
-    ranking = [ranked(B, 32.0, 0.25), ranked(A, 64.0, 0.5)]
     return {
-        "objectives": [PERPLEXITY, ACCURACY] if several else [ACCURACY],
-        "config": {"name": "small", "seed": seed, "problem": {"type": "attention_search"},
-                   "algorithm": {"name": "nsga2", "population": 2},
-                   "constraints": ["flops <= 4e+06"] if rejected else []},
-        "facts": {"corpus": "brown"}, "labels": {A: 'the "usual", a'}, "genes": GENES,
-        "counts": {"evaluated": 3}, "baseline": {"candidate": B, "evaluations": []}, "models": None,
-        "ranking": ranking if several else ranking[::-1],
-        "front": [0, 1] if several else [0],
-        "evaluations": [evaluation("a", "2026-01-31T23:59:59Z", 1.25, 64.0),
-                        evaluation("b", "2026-02-01T00:00:10Z", 2.0, 32.0),
-                        evaluation("c", "2026-02-01T00:00:20Z", 0.5, 0.0)],
-        "asks": [ask(0, 0, A, "a", 64.0, 0.5, 1, 1.25), ask(1, 0, B, "b", 32.0, 0.25, 2, 3.25),
-                 ask(2, 1, A, "a", 64.0, 0.5, 2, 3.25, reused=True),
-                 ask(3, 1, C, "c", 1e9, -4.0, 3, 3.75, **failure)]}
+        "objectives": [PERPLEXITY, ACCURACY], "config": {"name": "small"}, "labels": {A: 'the "usual", a'}, "genes": copy.deepcopy(GENES),
+        "evaluations": [{"id": own, "candidate": name, "replicate": 0} for own, name in zip("abc", (A, B, C))],
+        "asks": [ask(0, 0, A, "a", [64.0, -0.5], 1, 1.25), ask(1, 0, B, "b", [32.0, -0.25], 2, 3.25),
+                 ask(2, 1, A, "a", [64.0, -0.5], 2, 3.25, reused=True),
+                 ask(3, 1, C, "c", [1e9, 4.0], 3, 3.75, status="diverged", usable=False)]}
 
 
 class Csv(unittest.TestCase):
     def test_has_a_line_per_ask(self):
-        self.assertEqual(exports.asks_csv(run(True)), (
+        self.assertEqual(exports.asks_csv(run()), (
             "number,batch,candidate,label,similarity,normalization,gating,temperature,bias,"
             "attention_dropout,replicates,status,perplexity,accuracy,fitness_perplexity,"
             "fitness_accuracy,trained,train_seconds,reused\r\n"
@@ -92,7 +56,7 @@ class Csv(unittest.TestCase):
             "false\r\n"))
 
     def test_options_have_the_names_that_are_stored(self):
-        old = run(True)
+        old = run()
         old["genes"] = [{**GENES[0], "options": ["cosine", "multiplicative"]}, *GENES[1:]]
         old["record_schema"] = {"genes": [{"name": "similarity", "options": [{"key": "silu_dot", "label": "multiplicative"}]}]}
         old["asks"] = [{**ask, "genotype": ask["genotype"].replace("dot", "multiplicative")} for ask in old["asks"]]
@@ -102,7 +66,7 @@ class Csv(unittest.TestCase):
 class Program(FolderTest):
     def setUp(self):
         super().setUp()
-        (self.folder / "two.json").write_text(text_of(run(True)), encoding="utf-8")
+        (self.folder / "two.json").write_text(text_of(run()), encoding="utf-8")
 
     def export(self, *arguments, names=("two",)) -> tuple[int, str]:
         """Its exit code, and what it complained about."""
@@ -110,7 +74,7 @@ class Program(FolderTest):
         return code, err
 
     def test_what_has_no_asks_is_refused(self):
-        (self.folder / "list\x9b.json").write_text(text_of({**run(True), "asks": []}), encoding="utf-8")
+        (self.folder / "list\x9b.json").write_text(text_of({**run(), "asks": []}), encoding="utf-8")
         code, error = self.export("--format", "csv", "-o", self.folder / "x", names=("list\x9b",))
         self.assertEqual(code, 2)
         self.assertIn("list\ufffd.json: nothing was asked for, as where mechanisms are listed", error)

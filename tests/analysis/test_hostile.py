@@ -161,7 +161,7 @@ class Programs(Hostile):
 
 class Files(Hostile):
     def test_csv_has_no_formulas(self):
-        made = run(True)
+        made = run()
         made["labels"] = {A: '=HYPERLINK("http://x")'}
         made["asks"][1]["status"] = "-2+3"
         made["genes"][5]["name"] = "@dropout"

@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         help="ideas one after the other on one budget of error, against the best so far")
     add("--error", choices=("fwer", "fdr"), help="of a campaign: a false keep at all (default), "
         "or their share")
-    for name in ("json", "latex", "page"):
+    for name in ("json", "page"):
         add(f"--{name}", metavar="FILE", help="- is standard output")
     return parser
 
@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
 def _require_ranges(given: argparse.Namespace) -> None:
     alone = not given.campaign
     folder = given.output or given.campaign
-    away = [one for one in (given.json, given.latex, given.page) if one and not
+    away = [one for one in (given.json, given.page) if one and not
             Path(one).parent.is_dir()]
     for wrong, said in (
             (folder and folder.exists() and not folder.is_dir(), f"{folder}: is no folder"),
@@ -119,7 +119,7 @@ def _judge(words: list[str]) -> int:
     within = bound(given.within) if given.within else (None, True)
     rules = Rules(*within, given.most or (60 if given.campaign else 20))
     way = session.Way(given.jobs, seconds(given.timeout) if given.timeout else math.inf,
-                      given.shell, "-" in (given.json, given.latex, given.page))
+                      given.shell, "-" in (given.json, given.page))
     if given.campaign:
         return _ideas(given, metrics, rules, way)
     key = json.dumps([given.baseline, given.candidate, given.metrics]).encode()
@@ -154,7 +154,7 @@ def _ideas(given: argparse.Namespace, metrics: list, rules, way) -> int:
 def _write(given: argparse.Namespace, trial, words: list[str]) -> None:
     from attnas.judge import report
     command = shlex.join(["attnas", "judge", *words])
-    for file, make in ((given.json, report.json_text), (given.latex, report.latex_text),
+    for file, make in ((given.json, report.json_text),
                        (given.page, lambda one: report.page_text(one, command))):
         if file == "-":
             sys.stdout.write(make(trial))

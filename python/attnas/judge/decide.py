@@ -33,10 +33,6 @@ class Decided:
 
     __repr__ = __str__
 
-    def to_latex(self) -> str:
-        """A table (booktabs)."""
-        return report.latex_text(self._trial)
-
     def to_html(self) -> str:
         """A page."""
         return report.page_text(self._trial, f"attnas.decide, {', '.join(self._trial.names)}")

@@ -1,4 +1,4 @@
-"""What a judgement says: sentences, JSON, LaTeX and a page."""
+"""What a judgement says: sentences, JSON and a page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import math
 from typing import Any
 
-from attnas.analysis import latex
 from attnas.analysis.statistics import share_interval
 from attnas.analysis.words import (
     MINUS, NOTHING, counted, duration, number, p_column, p_value, percent)
@@ -129,22 +128,6 @@ def _cells(trial: Trial, state: State) -> list[str]:
 
 def _heads(trial: Trial) -> list[str]:
     return ["candidate", *(one.name for one in trial.metrics), "p", "n", "failed", "verdict"]
-
-
-def latex_text(trial: Trial) -> str:
-    """A table (booktabs)."""
-    lines = [" & ".join(map(latex.escaped, _cells(trial, state))) for state in trial.states]
-    heads = " & ".join(map(latex.escaped, _heads(trial)))
-    columns = "l" + "r" * (len(trial.metrics) + 3) + "l"
-    return "\n".join([
-        r"% \usepackage[T1]{fontenc} \usepackage{textcomp,booktabs}", r"\begin{table}",
-        r"  \centering \footnotesize",
-        "  \\caption{Candidates against the baseline: how much better, with 95\\,\\% intervals "
-        "that hold at all numbers of pairs at once (Lai, 1976). $p$: anytime-valid $t$-test of "
-        f"{latex.escaped(trial.metrics[0].name)}, $n$ pairs of equal seeds, corrected by Holm.}}",
-        f"  \\begin{{tabular}}{{{columns}}}", r"    \toprule", f"    {heads} \\\\",
-        r"    \midrule", *(f"    {one} \\\\" for one in lines), r"    \bottomrule",
-        r"  \end{tabular}", r"\end{table}", ""])
 
 
 def page_text(trial: Trial, command: str) -> str:
