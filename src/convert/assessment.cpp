@@ -7,7 +7,7 @@ namespace nas {
 
 namespace {
 
-constexpr std::int64_t kRows = 128;  // of logits that are made at once
+constexpr std::int64_t kRows = 512;  // of logits that are made at once
 constexpr std::int64_t kUntrained = -1;
 
 }  // namespace
@@ -65,7 +65,6 @@ Assessor::Known Assessor::look_at(const Sample& sample, bool document, HybridMod
     likeliest.push_back(logs.back().argmax(-1));
   }
   known.log_probabilities = at::cat(logs);
-  known.probabilities = known.log_probabilities.exp();
   known.likeliest = at::cat(likeliest);
   return known;
 }
@@ -87,8 +86,9 @@ std::shared_ptr<const Assessor::Replicate> Assessor::known(std::int64_t replicat
   double bytes = 0.0;
   for (auto one = kept_.begin(); one != kept_.end();) {
     for (const auto& sample : *one->second) {
-      bytes +=
-          sample.probabilities.defined() ? static_cast<double>(sample.probabilities.nbytes()) : 0.0;
+      bytes += sample.log_probabilities.defined()
+                   ? static_cast<double>(sample.log_probabilities.nbytes())
+                   : 0.0;
       for (const auto& stream : sample.streams) bytes += static_cast<double>(stream.nbytes());
     }
     one = one != kept_.begin() && bytes > room_ ? kept_.erase(one) : std::next(one);
@@ -120,34 +120,16 @@ Assessment Assessor::assess(const Placement& placement, std::int64_t replicate,
     for (auto i = first; i < conversion_.layers(); ++i)
       stream = model.behind(placement, i, stream, pass);
     const auto features = model.features(stream);
-    if (!sample.probabilities.defined()) {
+    if (!sample.log_probabilities.defined()) {
       const auto nll = model.nll(features.index_select(0, sample.asked), sample.targets);
       found.recall += nll.mean().item<double>() - sample.nll;
       continue;
     }
-    // Sums of p (log p - log q), the difference first: sums of p log q alone are some 25 nats, and p adds up to 1 in its
-    // sixth digit.
-    double sum = 0.0, nll = 0.0;
-    std::int64_t same = 0;
-    const auto tokens = features.size(0);
-    const auto targets = sample.sample.targets;
-    for (std::int64_t t = 0; t < tokens; t += kRows) {
-      const auto rows = std::min(kRows, tokens - t);
-      const auto z = model.logits(features.narrow(0, t, rows));
-      const auto total = z.logsumexp(-1).to(at::kDouble);
-      const auto differences = (sample.log_probabilities.narrow(0, t, rows) - z)
-                                   .add_(total.to(z.scalar_type()).unsqueeze(1));
-      sum += at::bmm(sample.probabilities.narrow(0, t, rows).unsqueeze(1), differences.unsqueeze(2))
-                 .sum(at::kDouble)
-                 .item<double>();
-      same += z.argmax(-1).eq(sample.likeliest.narrow(0, t, rows)).sum().item<std::int64_t>();
-      const auto of_rows = targets.narrow(0, t, rows);
-      const auto asked = of_rows.ge(0);
-      const auto own = z.gather(1, of_rows.clamp_min(0).unsqueeze(1)).flatten().to(at::kDouble);
-      nll += ((total - own) * asked.to(at::kDouble)).sum().item<double>();
-    }
-    found.kl = std::max(0.0, sum / static_cast<double>(tokens));
-    found.agreement = static_cast<double>(same) / static_cast<double>(tokens);
+    const auto beside = model.divergences(features, sample.log_probabilities, sample.likeliest,
+                                          sample.sample.targets);
+    found.kl = std::max(0.0, beside.nats.mean().item<double>());
+    found.agreement = beside.likeliest.eq(sample.likeliest).to(at::kDouble).mean().item<double>();
+    const auto nll = beside.nll.sum().item<double>();
     found.text_loss = nll / static_cast<double>(sample.asked.size(0)) - sample.nll;
     found.text_nll = sample.nll + found.text_loss;
   }

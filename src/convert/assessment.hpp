@@ -59,7 +59,6 @@ class Assessor {
     std::vector<torch::Tensor> streams{};  ///< before each layer
     torch::Tensor asked{};                 ///< places that have a target
     torch::Tensor targets{};               ///< of these
-    torch::Tensor probabilities{};         ///< of a document, (T, V)
     torch::Tensor log_probabilities{};     ///< of a document, (T, V)
     torch::Tensor likeliest{};             ///< of a document, (T)
     double nll = 0.0, margin = 0.0;        ///< the teacher's

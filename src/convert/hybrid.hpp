@@ -16,6 +16,7 @@
 #include "nn/norm.hpp"
 #include "nn/position_embedding.hpp"
 #include "nn/transformer.hpp"
+#include "ops/loss.hpp"
 
 namespace nas {
 
@@ -118,6 +119,12 @@ class HybridModel {
   /// -log softmax(logits)[target] of N tokens, float64.
   [[nodiscard]] torch::Tensor nll(const torch::Tensor& features,
                                   const torch::Tensor& targets) const;
+
+  /// What the logits of N tokens say beside another model's: nn::divergences().
+  [[nodiscard]] nn::Divergences divergences(const torch::Tensor& features,
+                                            const torch::Tensor& log_p,
+                                            const torch::Tensor& likeliest,
+                                            const torch::Tensor& targets) const;
 
  private:
   /// What a block is in one layer; what it shares depends on those before.

@@ -163,6 +163,34 @@ double gradient(Stored* HWY_RESTRICT x, std::int64_t size, std::int64_t target, 
   return nll_of(sum, top, of_target);
 }
 
+void read_divergence(const float* HWY_RESTRICT z, const float* HWY_RESTRICT log_p,
+                     std::int64_t first, std::int64_t size, float shift, Divergence& sums) {
+  const Wide<float> d;
+  const float top = largest(z, size);
+  if (!(top <= sums.top)) {
+    sums.exponentials *= std::exp(sums.top - static_cast<double>(top));
+    sums.top = top;
+    sums.likeliest = first + (std::find(z, z + size, top) - z);
+  }
+  const auto shifted = hn::Set(d, shift);
+  auto product = hn::Zero(d), mass = hn::Zero(d);
+  const auto end = for_each_vector<float>(size, [&](std::int64_t i) {
+    const auto log = hn::LoadU(d, log_p + i);
+    const auto p = exponential(d, log);
+    mass = hn::Add(mass, p);
+    product = hn::MulAdd(p, hn::Sub(log, hn::Sub(hn::LoadU(d, z + i), shifted)), product);
+  });
+  sums.mass += static_cast<double>(sum_of(d, mass));
+  sums.product += static_cast<double>(sum_of(d, product));
+  for (std::int64_t i = end; i < size; ++i) {
+    const double p = std::exp(static_cast<double>(log_p[i]));
+    sums.mass += p;
+    sums.product += p * static_cast<double>(log_p[i] - (z[i] - shift));
+  }
+  sums.exponentials +=
+      static_cast<double>(sum_of_exponentials(z, size, static_cast<float>(sums.top)));
+}
+
 static auto scores() { return std::tuple(&score<float>, &score<double>, &score<Bfloat16>); }
 static auto gradients() {
   return std::tuple(&gradient<float>, &gradient<double>, &gradient<Bfloat16>);
@@ -177,6 +205,12 @@ namespace nas::kernels {
 
 HWY_EXPORT(scores);
 HWY_EXPORT(gradients);
+HWY_EXPORT(read_divergence);
+
+void add_divergence(const float* z, const float* log_p, std::int64_t first, std::int64_t size,
+                    float shift, Divergence& sums) {
+  HWY_DYNAMIC_DISPATCH(read_divergence)(z, log_p, first, size, shift, sums);
+}
 
 template <class Stored>
 CrossEntropy cross_entropy(const Stored* logits, std::int64_t size, std::int64_t target) {

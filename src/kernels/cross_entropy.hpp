@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace nas::kernels {
 
@@ -22,5 +24,23 @@ CrossEntropy cross_entropy(const Stored* logits, std::int64_t size, std::int64_t
 template <class Stored>
 double cross_entropy_gradient(Stored* logits, std::int64_t size, std::int64_t target,
                               double weight);
+
+/// What is known of a row of logits z beside the log-probabilities log p of another model, as they are read piece by piece.
+/// Sums of p log q alone are some 25 nats: a shift near log sum e^z makes differences small.
+struct Divergence {
+  double top = -std::numeric_limits<double>::infinity();  ///< the largest z
+  double exponentials = 0.0;                              ///< sum e^(z - top)
+  double product = 0.0;                                   ///< sum p (log p - (z - shift))
+  double mass = 0.0;                                      ///< sum p
+  std::int64_t likeliest = -1;                            ///< the first of the largest z
+
+  [[nodiscard]] double log_sum() const { return std::log(exponentials) + top; }
+  /// KL(p || softmax(z)), nats.
+  [[nodiscard]] double nats(double shift) const { return product + (log_sum() - shift) * mass; }
+};
+
+/// Reads z and log p of tokens [first, first + size).
+void add_divergence(const float* z, const float* log_p, std::int64_t first, std::int64_t size,
+                    float shift, Divergence& sums);
 
 }  // namespace nas::kernels

@@ -329,4 +329,49 @@ TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& emb
   return scores;
 }
 
+Divergences divergences(const torch::Tensor& features, const torch::Tensor& embedding,
+                        const torch::Tensor& log_p, const torch::Tensor& likeliest,
+                        const torch::Tensor& targets, NumericalMode mode) {
+  TORCH_CHECK(features.scalar_type() == at::kFloat && features.device().is_cpu() &&
+                  log_p.is_contiguous() && log_p.size(0) == features.size(0) &&
+                  log_p.size(1) == embedding.size(1),
+              "divergences: features ", features.sizes(), " and log-probabilities ", log_p.sizes(),
+              " of a vocabulary of ", embedding.size(1));
+  const at::NoGradGuard no_grad;
+  const auto tokens = features.size(0), vocabulary = embedding.size(1);
+  require_targets_below(vocabulary, targets);
+  // Their logits less their log-probabilities: log sum e^z, were the models one.
+  const auto shifts = (features * embedding[0].index_select(0, likeliest)).sum(-1) -
+                      log_p.gather(1, likeliest.unsqueeze(1)).squeeze(1);
+  const auto options = features.options().dtype(at::kDouble);
+  Divergences found{at::empty({tokens}, options), at::zeros({tokens}, options),
+                    at::empty({tokens}, options.dtype(at::kLong))};
+  const auto* shift = shifts.data_ptr<float>();
+  const auto* target = targets.data_ptr<std::int64_t>();
+  auto* nll = found.nll.data_ptr<double>();
+  std::vector<kernels::Divergence> sums(static_cast<std::size_t>(tokens));
+  // As many that they stay in the last-level cache, and the products are large enough.
+  const auto step = std::clamp<std::int64_t>((std::int64_t{1} << 20U) / tokens / 256, 1, 16) * 256;
+  for (std::int64_t first = 0; first < vocabulary; first += step) {
+    const auto size = std::min(step, vocabulary - first);
+    const auto logits = linear(features.unsqueeze(0), embedding.narrow(1, first, size), {}, mode);
+    at::parallel_for(0, tokens, 8, [&](std::int64_t begin, std::int64_t end) {
+      for (auto t = begin; t < end; ++t) {
+        const auto* z = logits.data_ptr<float>() + t * size;
+        const auto own = target[t] - first;
+        if (own >= 0 && own < size && target[t] >= 0) nll[t] = -static_cast<double>(z[own]);
+        kernels::add_divergence(z, log_p.data_ptr<float>() + t * vocabulary + first, first, size,
+                                shift[t], sums[static_cast<std::size_t>(t)]);
+      }
+    });
+  }
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    const auto& of = sums[static_cast<std::size_t>(t)];
+    found.nats.data_ptr<double>()[t] = of.nats(static_cast<double>(shift[t]));
+    if (target[t] >= 0) nll[t] += of.log_sum();
+    found.likeliest.data_ptr<std::int64_t>()[t] = of.likeliest;
+  }
+  return found;
+}
+
 }  // namespace nas::nn

@@ -52,4 +52,19 @@ struct TokenScores {
 TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& embedding,
                          const torch::Tensor& targets, NumericalMode mode);
 
+/// What the logits of N tokens say beside another model's, without gradients.
+struct Divergences {
+  torch::Tensor nats;       ///< (N) float64: KL(p || softmax(logits))
+  torch::Tensor nll;        ///< (N) float64: of the targets, 0 where nothing is asked
+  torch::Tensor likeliest;  ///< (N) int64: the first of the largest logits
+};
+
+/// Logits are made for a few words of the vocabulary at a time and read where they lie: the (N, V) matrix never exists.
+///
+/// @param features   (N, D) float32 on the CPU.        @param embedding  (1, V, D).   @param targets  (N).
+/// @param log_p      (N, V), the other model's log-probabilities.   @param likeliest  (N), its own.
+Divergences divergences(const torch::Tensor& features, const torch::Tensor& embedding,
+                        const torch::Tensor& log_p, const torch::Tensor& likeliest,
+                        const torch::Tensor& targets, NumericalMode mode);
+
 }  // namespace nas::nn
