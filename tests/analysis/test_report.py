@@ -3,19 +3,15 @@
 import html
 import json
 import math
-import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
-import unittest
 import xml.etree.ElementTree
-from unittest import mock
 
 import page_fixture
 from digest_file import said_by
-from page_fixture import BASELINE, PageTest, words_of
+from page_fixture import BASELINE, PageTest
 
 from attnas.analysis.commands.report import report
 from python_tests import ROOT
@@ -462,24 +458,6 @@ class Program(PageTest):
         done = self.run_script(self.folder, "--svg", self.folder / "report.html")
         self.assertEqual(done.returncode, 2)
         self.assertIn("report.html: cannot be written: File exists", done.stderr)
-
-    @unittest.skipUnless(shutil.which("rsvg-convert"), "no rsvg-convert")
-    def test_pictures_are_pdf_where_that_is_wanted(self):
-        self.fixture(asked=30)
-        pictures = self.folder / "pdf"
-        self.assertEqual(self.run_script(self.folder, "--pdf", pictures).returncode, 0)
-        files = sorted(pictures.iterdir())
-        self.assertEqual([file.name for file in files], ["curves.pdf", "front.pdf", "hypervolume.pdf", "progress.pdf"])
-        for file in files:
-            self.assertTrue(file.read_bytes().startswith(b"%PDF-") and len(file.read_bytes()) > 2000)
-
-    def test_pdf_without_its_program_is_refused(self):
-        self.fixture(asked=10)
-        with mock.patch.dict(os.environ, {"PATH": "/nowhere"}):
-            done = self.run_script(self.folder, "--pdf", self.folder / "pdf")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("needs rsvg-convert, which is not on PATH", done.stderr)
-        self.assertFalse((self.folder / "pdf").exists() or (self.folder / "report.html").exists())
 
     def test_bad_input_exits_with_2_and_writes_nothing(self):
         done = self.run_script(self.folder)

@@ -19,7 +19,6 @@ from attnas import command_line
 from attnas.data import __main__ as program
 from attnas.data import info, packing
 from attnas.data.records import dumped
-from attnas.errors import InputError
 from attnas.table import Table
 from python_tests import FolderTest, PROGRAMS, ROOT
 

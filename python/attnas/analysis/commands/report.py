@@ -1,10 +1,9 @@
 """Writes one self-contained page about a run.
 
-    report.py RUN [-o report.html] [--svg FOLDER] [--pdf FOLDER]
+    report.py RUN [-o report.html] [--svg FOLDER]
 
 RUN is a run's folder, its store.sqlite or its results.json. FOLDER receives the pictures of its
-re-test, its progress, its front and its learning curves, each as a file; PDF is made by
-rsvg-convert (Debian: apt-get install librsvg2-bin).
+re-test, its progress, its front and its learning curves, each as a file.
 
 Needs numpy and scipy. Exit code 2 where the run cannot be read or the page not written.
 """
@@ -13,13 +12,10 @@ from __future__ import annotations
 
 import argparse
 import gc
-import shutil
-import subprocess
 from pathlib import Path
 
 from attnas.analysis import digest
 from attnas.analysis.arguments import program
-from attnas.analysis.digest import BadInput
 from attnas.errors import unwritable
 from attnas.analysis.files import write_whole
 from attnas.analysis.page import page
@@ -31,9 +27,6 @@ from attnas.analysis.words import counted, listed
 
 SECTIONS = (verdict, retest, controls, front, progress, rungs, curves, replicates, failures,
             mechanisms, effort, reproducibility)
-
-CONVERTER = "rsvg-convert"
-
 
 def report(run: Run) -> str:
     """The page of a run."""
@@ -58,10 +51,8 @@ def write(path: Path, content: bytes) -> None:
         raise unwritable(path, error) from error
 
 
-def write_pictures(folder: Path, run: Run, kind: str) -> None:
+def write_pictures(folder: Path, run: Run) -> None:
     """Writes the pictures of re-test, progress, front and curves, each as a file. Raises BadInput.
-
-    @param kind  svg or pdf.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -72,17 +63,7 @@ def write_pictures(folder: Path, run: Run, kind: str) -> None:
         **curves.pictures(run)
     }
     for name, each in drawn.items():
-        content = each.file(run.name).encode()
-        write(folder / f"{name}.{kind}", pdf_of(content) if kind == "pdf" else content)
-
-
-def pdf_of(svg: bytes) -> bytes:
-    """A picture as PDF. Raises BadInput."""
-    done = subprocess.run([CONVERTER, "--format", "pdf"], input=svg, capture_output=True,
-                          check=False)
-    if done.returncode != 0:
-        raise BadInput(f"{CONVERTER}: {done.stderr.decode(errors='replace').strip()}")
-    return done.stdout
+        write(folder / f"{name}.svg", each.file(run.name).encode())
 
 
 @program
@@ -94,18 +75,12 @@ def main(words: list[str]) -> None:
                         help="the page (default: report.html beside these)")
     parser.add_argument("--svg", type=Path, metavar="FOLDER",
                         help="write the pictures of re-test, progress, front and curves there, too")
-    parser.add_argument("--pdf", type=Path, metavar="FOLDER", help="the same as PDF, by "
-                                                                   "rsvg-convert")
     arguments = parser.parse_args(words)
-    if arguments.pdf and not shutil.which(CONVERTER):
-        raise BadInput(f"--pdf {arguments.pdf}: needs {CONVERTER}, which is not on PATH (Debian: "
-                       f"apt-get install librsvg2-bin)")
     folder = arguments.run if arguments.run.is_dir() else arguments.run.parent
     output = arguments.output or folder / "report.html"
     gc.disable()  # which takes half of the time of a large run, and finds nothing
     run = Run(arguments.run)
     write(output, report(run).encode())
-    for kind in ("svg", "pdf"):
-        if folder := getattr(arguments, kind):
-            write_pictures(folder, run, kind)
+    if arguments.svg:
+        write_pictures(arguments.svg, run)
     print(f"written to {output}")
