@@ -53,8 +53,9 @@ Assessor::Known Assessor::look_at(const Sample& sample, bool document, HybridMod
   const auto asked = features.index_select(0, known.asked);
   known.nll = model.nll(asked, known.targets).mean().item<double>();
   if (!document) {
-    const auto others =
-        known.targets.size(0) > 1 ? known.targets.roll(1) : sample.tokens.narrow(0, 0, 1);
+    // Those next to an answer are near what is read, which a model may repeat.
+    const auto half = known.targets.size(0) / 2;
+    const auto others = half > 0 ? known.targets.roll(half) : sample.tokens.narrow(0, 0, 1);
     known.margin = model.nll(asked, others).mean().item<double>() - known.nll;
     return known;
   }
