@@ -31,6 +31,7 @@ RANDOM = 5  # sets of as many layers
 FRONT = 8  # placements of the front that are measured again, at most
 FIRST = 4  # tokens, of windows that are a control of those without any
 WITHOUT = "without first tokens"
+MADE_BY = ("vocabulary", "unit", "pretokens", "tokenizer_file")  # ids of a text
 LEAST_MARGIN = 0.1  # nats, below which a model does not copy
 
 
@@ -224,8 +225,9 @@ def data_of(given: argparse.Namespace, about: dict[str, Any]) -> dict[str, Any]:
         data = {"corpus": "text_file", "path": os.path.abspath(given.text)}
     elif corpus == own["corpus"]:
         data |= own["settings"]
-    if tokenizer.is_file():
-        return {**data, "tokenizer": str(tokenizer.resolve())}
+    if tokenizer.is_file():  # whose ids need none of what has made them
+        return {**{key: value for key, value in data.items() if key not in MADE_BY},
+                "tokenizer": str(tokenizer.resolve())}
     unit = (about["text"] or {}).get("unit")
     if not imported and data["corpus"] != own["corpus"] and unit != "byte":
         raise InputError(f"{given.model}: its tokens are those of {own['corpus']}, which has made "
