@@ -38,10 +38,14 @@ std::filesystem::path file_of(const Conversion& conversion, const std::filesyste
 }
 
 LearnedBlock read_learned_block(const std::filesystem::path& file) {
-  SafetensorsFile stored(file);
   LearnedBlock learned;
-  for (const auto& [name, tensor] : stored.tensors())
-    learned.weights[name] = read_tensor(stored, tensor);
+  try {
+    SafetensorsFile stored(file);
+    for (const auto& [name, tensor] : stored.tensors())
+      learned.weights[name] = read_tensor(stored, tensor);
+  } catch (const InputError& error) {
+    throw InputError(file.string() + ": " + error.what());
+  }
   const auto losses = learned.weights.extract(kLosses);
   if (losses.empty() || losses.mapped().numel() != 2)
     throw InputError(file.string() + ": no block that has learned, must have two numbers " +
