@@ -50,9 +50,9 @@ Assessor::Known Assessor::look_at(const Sample& sample, bool document, HybridMod
   const auto features = model.features(stream);
   known.asked = sample.targets.ge(0).nonzero().flatten();
   known.targets = sample.targets.index_select(0, known.asked);
-  const auto asked = features.index_select(0, known.asked);
-  known.nll = model.nll(asked, known.targets).mean().item<double>();
   if (!document) {
+    const auto asked = features.index_select(0, known.asked);
+    known.nll = model.nll(asked, known.targets).mean().item<double>();
     // Those next to an answer are near what is read, which a model may repeat.
     const auto half = known.targets.size(0) / 2;
     const auto others = half > 0 ? known.targets.roll(half) : sample.tokens.narrow(0, 0, 1);
@@ -67,6 +67,10 @@ Assessor::Known Assessor::look_at(const Sample& sample, bool document, HybridMod
   }
   known.log_probabilities = at::cat(logs);
   known.likeliest = at::cat(likeliest);
+  known.nll = -known.log_probabilities.index_select(0, known.asked)
+                   .gather(1, known.targets.unsqueeze(1))
+                   .mean(at::kDouble)
+                   .item<double>();
   return known;
 }
 

@@ -267,8 +267,9 @@ HybridModel::HybridModel(const Conversion& conversion, const Weights& weights, N
                          TrainedBlocks trained)
     : conversion_(conversion), weights_(weights), mode_(mode), trained_(std::move(trained)) {
   const auto& model = conversion.teacher();
-  embedding_ = weights.at("embedding.weight").unsqueeze(0);
-  output_ = model.genes.word("tied") == "1" ? embedding_ : weights.at("head.weight").unsqueeze(0);
+  embedding_ = weights.at("embedding.weight").detach().unsqueeze(0);
+  output_ = model.genes.word("tied") == "1" ? embedding_
+                                            : weights.at("head.weight").detach().unsqueeze(0);
   const nn::ParameterScope scope(parameters_, mode);
   positions_ = std::make_unique<nn::PositionEmbedding>(model, scope);
   if (weights.contains("final_norm.weight")) {
@@ -297,8 +298,10 @@ nn::Block& HybridModel::made(const Placement& placement, std::int64_t layer) {
   auto computes = std::make_unique<nn::Block>(
       std::vector<Architecture>{with_layer(conversion_.teacher(), layer, form)},
       scope.child("layers." + std::to_string(layer)), layer);
-  for (const auto& parameter : own)
+  for (const auto& parameter : own) {
     share(parameter.tensor, weight_of(conversion_, weights_, layer, block, parameter, trained_));
+    parameter.tensor.requires_grad_(false);
+  }
   return *known.emplace_back(Made{block, std::move(form), std::move(computes)}).computes;
 }
 

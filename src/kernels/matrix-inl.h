@@ -25,8 +25,16 @@ namespace HWY_NAMESPACE {
 template <class Real>
 inline constexpr std::size_t kTileRows = sizeof(Vector<Wide<Real>>) == 64 ? 8 : 6;
 
+/// sum + a b.
+struct Numbers {
+  template <class D>
+  static HWY_INLINE Vector<D> add(D /*d*/, Vector<D> a, Vector<D> b, Vector<D> sum) {
+    return hn::MulAdd(a, b, sum);
+  }
+};
+
 /// kRows x (kVectors vectors) of C = initial + A B, held in registers over all of k.
-template <std::size_t kRows, std::size_t kVectors, class Real>
+template <std::size_t kRows, std::size_t kVectors, class Op, class Real>
 HWY_INLINE void multiply_tile(std::int64_t k, MatrixView<Real> a, const Real* HWY_RESTRICT b,
                               std::int64_t b_row, Initial<Real> initial, Real* c,
                               std::int64_t c_row) {
@@ -50,7 +58,7 @@ HWY_INLINE void multiply_tile(std::int64_t k, MatrixView<Real> a, const Real* HW
     for (std::size_t i = 0; i < kRows; ++i) {
       const auto factor = hn::Set(d, a.data[static_cast<std::int64_t>(i) * a.row + p * a.column]);
       for (std::size_t j = 0; j < kVectors; ++j) {
-        sums[i][j] = hn::MulAdd(factor, row[j], sums[i][j]);
+        sums[i][j] = Op::add(d, factor, row[j], sums[i][j]);
       }
     }
   }
@@ -61,7 +69,7 @@ HWY_INLINE void multiply_tile(std::int64_t k, MatrixView<Real> a, const Real* HW
   }
 }
 
-template <std::size_t kVectors, class Real>
+template <std::size_t kVectors, class Op = Numbers, class Real>
 HWY_NOINLINE void multiply_columns(std::int64_t m, std::int64_t k, MatrixView<Real> a,
                                    const Real* HWY_RESTRICT b, std::int64_t b_row,
                                    Initial<Real> initial, Real* c, std::int64_t c_row) {
@@ -69,10 +77,11 @@ HWY_NOINLINE void multiply_columns(std::int64_t m, std::int64_t k, MatrixView<Re
   std::int64_t i = 0;
   constexpr auto kStep = static_cast<std::int64_t>(kRows);
   for (; i + kStep <= m; i += kStep) {
-    multiply_tile<kRows, kVectors>(k, a.at(i, 0), b, b_row, initial.at(i, 0), c + i * c_row, c_row);
+    multiply_tile<kRows, kVectors, Op>(k, a.at(i, 0), b, b_row, initial.at(i, 0), c + i * c_row,
+                                       c_row);
   }
   for (; i < m; ++i) {
-    multiply_tile<1, kVectors>(k, a.at(i, 0), b, b_row, initial.at(i, 0), c + i * c_row, c_row);
+    multiply_tile<1, kVectors, Op>(k, a.at(i, 0), b, b_row, initial.at(i, 0), c + i * c_row, c_row);
   }
 }
 
@@ -92,8 +101,8 @@ void multiply_rows(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<Re
 
 /// Writes a matrix of which columns are contiguous by rows: from[p + j * column] to to[p * row + j].
 template <class Real>
-void transpose(std::int64_t depth, std::int64_t width, const Real* HWY_RESTRICT from,
-               std::int64_t column, Real* HWY_RESTRICT to, std::int64_t row) {
+HWY_NOINLINE void transpose(std::int64_t depth, std::int64_t width, const Real* HWY_RESTRICT from,
+                            std::int64_t column, Real* HWY_RESTRICT to, std::int64_t row) {
   std::int64_t j = 0;
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   if constexpr (sizeof(Real) == sizeof(float)) {

@@ -53,5 +53,24 @@ template <class Real>
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<Real> a,
               const Real* packed, Initial<Real> initial, Real* c, std::int64_t c_row);
 
+// Products whose factors are rounded to bfloat16 (8 bits of significand, to the nearest, ties to even), two of which lie
+// side by side where a float32 would: pair p of a row is elements 2 p and 2 p + 1, the last one 0 where k is odd. A sum is
+// float32, pair after pair, in a pair the second product first.
+
+/// Whether the processor adds the products of a pair at once, and the kernels use it.
+bool has_pair_products();
+
+/// x (m, k) as pairs (m, (k + 1) / 2).
+void round_pairs(std::int64_t m, std::int64_t k, const float* x, float* pairs);
+
+/// Packs W' of W (n, k), the rows of which are `row` apart: packed_size((k + 1) / 2, n).
+void pack_pairs(const float* w, std::int64_t row, std::int64_t k, std::int64_t n, float* packed);
+
+/// C (m, n) of pairs a (m, pairs) and packed ones.
+/// @param at_once  by the processor's own instruction: the same bits, but for numbers below 2^-126,
+/// which it takes for 0.
+void multiply_pairs(std::int64_t m, std::int64_t n, std::int64_t pairs, const float* a,
+                    const float* packed, float* c, std::int64_t c_row, bool at_once);
+
 }  // namespace kernels
 }  // namespace nas

@@ -1,6 +1,7 @@
 #include "ops/product.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <numeric>
@@ -234,6 +235,64 @@ struct DeviceLinear {
   }
 };
 
+/// Whether products of pairs (kernels/product.hpp) are the fastest of rounded factors on this processor: not where LibTorch's
+/// go by tiles, and not where the instruction is as slow as products of float32, which is measured once, in 2 ms.
+bool takes_pairs() {
+  static const bool takes = [] {
+    if (!kernels::has_pair_products()) return false;
+    constexpr std::int64_t kSize = 256;
+    const auto size = static_cast<std::size_t>(kernels::packed_size(kSize, kSize));
+    std::vector<float> a(size), b(size), c(size);
+    const auto best = [](const auto& product) {
+      auto least = std::chrono::steady_clock::duration::max();
+      for (int i = 0; i < 7; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        product();
+        least = std::min(least, std::chrono::steady_clock::now() - begin);
+      }
+      return least;
+    };
+    const auto in_pairs = best([&] {
+      kernels::multiply_pairs(kSize, kSize, kSize / 2, a.data(), b.data(), c.data(), kSize, true);
+    });
+    const auto in_float32 = best([&] {
+      kernels::multiply<float>(kSize, kSize, kSize, {a.data(), kSize, 1}, b.data(), {}, c.data(),
+                               kSize);
+    });
+    return in_pairs < in_float32 * 3 / 4;
+  }();
+  return takes;
+}
+
+/// y_r = x_r W_r' of rounded factors by pairs; y is not rounded.
+torch::Tensor linear_by_pairs(const torch::Tensor& given, const torch::Tensor& weight) {
+  const auto x = given.contiguous();
+  const auto in = weight.size(2), out = weight.size(1), pairs = (in + 1) / 2;
+  const auto rows = x.numel() / (x.size(0) * in);
+  auto y = at::empty(with_last(x, out), x.options());
+  const Scratch<float> left(rows * pairs);
+  const Scratch<float> packed(kernels::packed_size(pairs, kernels::kColumnBlock));
+  constexpr std::int64_t kGrain = 64;
+  for (std::int64_t r = 0; r < x.size(0); ++r) {
+    at::parallel_for(0, rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+      kernels::round_pairs(end - begin, in, row_of<float>(x, r) + begin * in,
+                           left.data() + begin * pairs);
+    });
+    for (std::int64_t first = 0; first < out; first += kernels::kColumnBlock) {
+      const auto columns = std::min(kernels::kColumnBlock, out - first);
+      kernels::pack_pairs(
+          weight.data_ptr<float>() + r * weight.stride(0) + first * weight.stride(1),
+          weight.stride(1), in, columns, packed.data());
+      at::parallel_for(0, rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+        kernels::multiply_pairs(end - begin, columns, pairs, left.data() + begin * pairs,
+                                packed.data(), row_of<float>(y, r) + begin * out + first, out,
+                                /*at_once=*/true);
+      });
+    }
+  }
+  return y;
+}
+
 bool has_device_form(const torch::Tensor& x, NumericalMode mode) {
   return mode != NumericalMode::reference && device_operations(x.device()) != nullptr;
 }
@@ -329,6 +388,13 @@ torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const 
   require_fitting(x, weight);
   if (has_device_form(x, mode)) return linears_of(x, {{weight, bias}}, mode)[0];
   if (mode == NumericalMode::fast) {
+    // Of weights that are not trained: trainings round what products give, and their evaluations likewise.
+    const bool frozen =
+        !weight.requires_grad() && !(at::GradMode::is_enabled() && x.requires_grad());
+    if (frozen && x.device().is_cpu() && x.scalar_type() == at::kFloat && weight.stride(2) == 1 &&
+        takes_pairs()) {
+      return add_biases(linear_by_pairs(x, weight), bias);
+    }
     return add_biases(array_op(RoundedLinear(), {x, weight})[0], bias);
   }
   if (mode == NumericalMode::exact && x.device().is_cpu()) {
