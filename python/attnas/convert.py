@@ -90,10 +90,11 @@ def own_recall(margins: Sequence[float]) -> str:
 
 
 def digits(words: Sequence[str], choices: Sequence[Sequence[str]]) -> str | None:
-    """A placement as algorithm listed reads it; None: a layer has no such block."""
+    """A placement as algorithm listed reads it, of layers that have a choice; None: a layer has no
+    such block."""
     if any(word not in own for word, own in zip(words, choices)):
         return None
-    return "".join(str(own.index(word)) for word, own in zip(words, choices))
+    return "".join(str(own.index(word)) for word, own in zip(words, choices) if len(own) > 1)
 
 
 def verdicts(held: dict[str, dict[str, list[float]]], choice: str, whole: str,
@@ -271,7 +272,8 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
         more += sorted({*first_swapped(list(placed(choice).values()))[1]} - {"full"})
     more = [block for block in dict.fromkeys(more) if block not in blocks]
     blocks = [*blocks, *more]
-    choices = [[*own, *more] if len(own) > 1 else own for own in search.facts["choices"]]
+    choices = [[*own, *more] if layer["mixer"] == "attn" else own
+               for own, layer in zip(search.facts["choices"], about["layers"])]
     asked = asked_again(search, choice)
     points = filter(None, (digits(words, choices) for words in asked))
     launched({**config, "name": "held_out",

@@ -35,7 +35,7 @@ class ConvertTest(unittest.TestCase):
 
     def test_digits_are_places_among_a_layers_choices(self):
         choices = [ORDER, ["full", "drop"], ["full"]]
-        self.assertEqual(digits(["drop", "drop", "full"], choices), "210")
+        self.assertEqual(digits(["drop", "drop", "full"], choices), "21")
         self.assertIsNone(digits(["full", "window{64,4}", "full"], choices))
 
     def test_the_choice_keeps_the_budget(self):
