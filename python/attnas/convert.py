@@ -183,8 +183,7 @@ def report(folder: Path, cache: float, within: float,
     for one in candidates:
         one |= intervals({key: held[one["name"]][key] for key in MEASURES})
     return completed({**said, **sure, "candidates": candidates, "values": values,
-                      "held_out": len(held[choice]["kl"]),
-                      "verdicts": spoken})
+                      "held_out": len(held[choice]["kl"]), "verdicts": spoken})
 
 
 def intervals(values: dict[str, list[float]]) -> dict[str, float]:
