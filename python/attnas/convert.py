@@ -259,7 +259,7 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
     if given.stage1:
         problem |= {"stage1_tokens": given.stage1,
                     "stage1_folder": str((folder / "stage1").resolve())}
-    settings = dict(word.split("=", 1) for word in given.settings)
+    settings = {word.split("=", 1)[0]: _value(word.split("=", 1)[1]) for word in given.settings}
     config = {"data": data_of(given, about), "objectives": ["loss", "cache_share"]}
     launched({**config, "name": "search", "problem": problem,
               "algorithm": {"name": given.selector},
@@ -291,6 +291,14 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
             place += ["--trained", str(folder / "stage1" / search.facts["stage1"] / "0")]
         subprocess.run([*place, "--output", str(folder / "model")], check=True)
     return said
+
+
+def _value(word: str) -> Any:
+    """What a setting is on a command line: as JSON, a number, say, or a text."""
+    try:
+        return json.loads(word)
+    except ValueError:
+        return word
 
 
 def _share(word: str) -> float:

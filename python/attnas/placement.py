@@ -290,7 +290,9 @@ def of_study(path: str | Path, controls: Sequence[str | Path] = (),
         min(within, key=lambda one: sum(one[key] for key in MEASURES))["role"] = "choice"
     return completed({
         "model": Path(problem["base"]).name, "layers": layers, "context": problem["context"],
-        "budget": {"cache": cache}, "blocks": ["full", *problem["blocks"]], "scores": scores,
+        "budget": {"cache": cache}, "scores": scores,
+        "blocks": max(study.facts.get("choices", ()), key=len,
+                      default=["full", *problem["blocks"]]),
         "candidates": candidates, "values": values, "replicates": most})
 
 
