@@ -44,11 +44,16 @@ def difference_of_states(layer):
     """A mixer of a whole sequence beside that of its parts, one after the other."""
     x, residual, values = torch.randn(3, 2, 11, layer.out_proj.out_features, dtype=torch.double)
     attends = isinstance(layer, exported.Attention)
+    keys = torch.randn(2, 2, layer.key_heads, 11, layer.head_width, dtype=torch.double) if attends else None
+
+    def rows_of(begin, end):
+        return {"values": values[:, begin:end], "shared": [*keys[..., :end, :]]} if attends else {}
+
     with torch.no_grad():
-        whole = layer(x, residual, **({"values": values} if attends else {}))
+        whole = layer(x, residual, **rows_of(0, 11))
         state, parts = {}, []
         for begin, end in ((0, 1), (1, 6), (6, 7), (7, 11)):
-            rows = {"values": values[:, begin:end]} if attends else {}
+            rows = rows_of(begin, end)
             parts.append(layer(x[:, begin:end], residual[:, begin:end], state=state, **rows))
     return ((torch.cat(parts, 1) - whole).abs().max() / whole.abs().max()).item()
 

@@ -91,8 +91,9 @@ TEST(Shorthand, NothingIsKnownThatNoModuleComputes) {
       why = error.what();
     }
     // It can be built, or belongs to another mixer, which is said.
-    EXPECT_THAT(why, ::testing::AnyOf("", HasSubstr("it belongs to mixer"),
-                                      HasSubstr("must rotate"), HasSubstr("must divide")))
+    EXPECT_THAT(why,
+                ::testing::AnyOf("", HasSubstr("it belongs to mixer"), HasSubstr("must rotate"),
+                                 HasSubstr("must divide"), HasSubstr("must have an earlier layer")))
         << word;
     ++count;
   }
