@@ -251,6 +251,8 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
     about = json.loads((model / "config.json").read_bytes())
     if not isinstance(about.get("model"), dict):
         raise InputError(f"{model}: no folder of a model of attnas; nas-model import makes one")
+    if given.original and given.stage1:
+        raise InputError("command line: --original keeps the weights, and --stage1 changes them")
     if given.original:  # is refused before anything is measured
         layers = len(about["layers"])
         original = config_form.read_original(Path(given.original), model)

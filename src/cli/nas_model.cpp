@@ -374,6 +374,8 @@ int run(int argc, char** argv, std::string& kept) {
   if (words.front() == "check") return check(words.back(), options.expected);
   if (words.front() == "place") {
     if (fs::exists(options.output)) refuse("--output " + options.output + " is there already");
+    if (!options.original.empty() && !options.trained.empty())
+      refuse("give --original or --trained, not both");
     if (!options.original.empty())
       become_python({"place", words[1], words[2], options.original, options.output});
     nas::write_placed(words[1], words[2], options.output, options.trained);
