@@ -3,6 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "convert/assessment.hpp"
 #include "convert/hybrid.hpp"
 #include "genotype/architecture_name.hpp"
 #include "ops/memory.hpp"
@@ -55,7 +56,9 @@ void forward(benchmark::State& state) {
     benchmark::DoNotOptimize(out);
   };
   pass();  // makes the layers
+  const nn::MemoryScope memory;
   for (auto _ : state) pass();
+  state.counters["MB beside the weights"] = static_cast<double>(memory.peak_bytes()) * 1e-6;
   const double per_token = 2.0 * 106.2e6 + (state.range(2) != 0 ? 2.0 * 576 * 49152 : 0.0);
   state.counters["GFLOP/s of products"] =
       benchmark::Counter(per_token * static_cast<double>(state.range(0)) * 1e-9,
@@ -69,6 +72,36 @@ BENCHMARK(forward)
     ->Args({2048, 0, 1, 0})
     ->Args({512, 0, 1, 1})
     ->Args({2048, 0, 1, 1})
+    ->Unit(benchmark::kMillisecond);
+
+/// What an evaluation of one document costs, from the layer on that is replaced, or of all such placements one after another.
+/// @param state  tokens, the layer; kLayers: all.
+void evaluation(benchmark::State& state) {
+  at::set_num_threads(1);
+  const auto tokens = at::arange(state.range(0), at::TensorOptions(at::kLong));
+  Assessor assessor(
+      conversion(), weights(), NumericalMode::exact,
+      [&](std::int64_t) {
+        return Samples{{tokens, tokens}};
+      },
+      0.0);
+  const auto assess = [&](std::int64_t layer) {
+    Placement placement(kLayers, 0);
+    placement[static_cast<std::size_t>(layer)] = 1;
+    benchmark::DoNotOptimize(assessor.assess(placement, 0));
+  };
+  const auto pass = [&] {
+    if (state.range(1) < kLayers) return assess(state.range(1));
+    for (std::int64_t i = 0; i < kLayers; ++i) assess(i);
+  };
+  pass();
+  for (auto _ : state) pass();
+}
+BENCHMARK(evaluation)
+    ->Args({16, 0})
+    ->Args({512, 0})
+    ->Args({512, 15})
+    ->Args({512, kLayers})
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace
