@@ -24,6 +24,7 @@
 
 #include "core/error.hpp"
 #include "kernels/instruction_set.hpp"
+#include "kernels/product.hpp"
 
 namespace nas::nn {
 
@@ -97,6 +98,7 @@ Environment environment() {
   if (environment.instruction_set.starts_with("AVX3")) {  // Highway's name
     environment.instruction_set.replace(0, 4, "AVX-512");
   }
+  environment.bfloat16 = kernels::pairs_are_faster() ? "pairs" : "LibTorch";
   // Debian's reference implementation lies in .../blas/libblas.so.3; every other one names itself
   // in its path. A LibTorch with MKL inside exports no sgemm_ of another library, and is not slow.
   environment.slow_blas = environment.blas_library.find("/blas/libblas.so") != std::string::npos;
@@ -117,6 +119,7 @@ nlohmann::json to_json(const Environment& environment) {
           {"libc", environment.libc},
           {"processor", environment.processor},
           {"instruction_set", environment.instruction_set},
+          {"bfloat16", environment.bfloat16},
           {"variables", environment.variables}};
 }
 

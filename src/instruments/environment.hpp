@@ -21,6 +21,8 @@ struct Environment {
   std::string processor;     ///< model name
   std::string
       instruction_set;     ///< of the kernels: "AVX-512", "AVX2", ... (kernels/instruction_set.hpp)
+  /// What multiplies rounded factors of weights that are not trained: "pairs", its own, or "LibTorch".
+  std::string bfloat16;
   bool slow_blas = false;  ///< the reference BLAS: about 11 times slower than an OpenBLAS
   /// Those that are set of the environment's variables that numerical libraries read, but for how
   /// threads wait and where they run.
@@ -29,7 +31,7 @@ struct Environment {
 Environment environment();
 
 /// As runs record it: "torch", "torch_capability", "blas", "blas_kernels", "libc", "processor",
-/// "instruction_set", "variables".
+/// "instruction_set", "bfloat16", "variables".
 nlohmann::json to_json(const Environment& environment);
 
 /// Takes the memory that products of so many threads at once need, once and for all, where the

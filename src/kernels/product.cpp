@@ -4,6 +4,12 @@
 #define HWY_TARGET_INCLUDE "kernels/product.cpp"
 #include <algorithm>
 #include <bit>
+#include <chrono>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include <hwy/foreach_target.h>
 
@@ -233,6 +239,42 @@ bool has_pair_products() {
 #else
   return false;
 #endif
+}
+
+static bool has_tiles() {
+#if defined(__x86_64__)
+  constexpr unsigned kFeatures = 7, kBfloat16Tiles = 1U << 22U;  // of edx
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(kFeatures, 0, &a, &b, &c, &d) != 0 && (d & kBfloat16Tiles) != 0;
+#else
+  return false;
+#endif
+}
+
+bool pairs_are_faster() {
+  static const bool faster = [] {
+    if (!has_pair_products() || has_tiles()) return false;
+    constexpr std::int64_t kSize = 256;
+    const auto size = static_cast<std::size_t>(packed_size(kSize, kSize));
+    std::vector<float> a(size), b(size), c(size);
+    const auto best = [](const auto& product) {
+      auto least = std::chrono::steady_clock::duration::max();
+      for (int i = 0; i < 7; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        product();
+        least = std::min(least, std::chrono::steady_clock::now() - begin);
+      }
+      return least;
+    };
+    const auto in_pairs = best([&] {
+      multiply_pairs(kSize, kSize, kSize / 2, a.data(), b.data(), c.data(), kSize, true);
+    });
+    const auto in_float32 = best([&] {
+      multiply<float>(kSize, kSize, kSize, {a.data(), kSize, 1}, b.data(), {}, c.data(), kSize);
+    });
+    return in_pairs < in_float32 * 3 / 4;
+  }();
+  return faster;
 }
 
 void round_pairs(std::int64_t m, std::int64_t k, const float* x, float* pairs) {

@@ -1,7 +1,6 @@
 #include "ops/product.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <mutex>
 #include <numeric>
@@ -235,35 +234,6 @@ struct DeviceLinear {
   }
 };
 
-/// Whether products of pairs (kernels/product.hpp) are the fastest of rounded factors on this processor: not where LibTorch's
-/// go by tiles, and not where the instruction is as slow as products of float32, which is measured once, in 2 ms.
-bool takes_pairs() {
-  static const bool takes = [] {
-    if (!kernels::has_pair_products()) return false;
-    constexpr std::int64_t kSize = 256;
-    const auto size = static_cast<std::size_t>(kernels::packed_size(kSize, kSize));
-    std::vector<float> a(size), b(size), c(size);
-    const auto best = [](const auto& product) {
-      auto least = std::chrono::steady_clock::duration::max();
-      for (int i = 0; i < 7; ++i) {
-        const auto begin = std::chrono::steady_clock::now();
-        product();
-        least = std::min(least, std::chrono::steady_clock::now() - begin);
-      }
-      return least;
-    };
-    const auto in_pairs = best([&] {
-      kernels::multiply_pairs(kSize, kSize, kSize / 2, a.data(), b.data(), c.data(), kSize, true);
-    });
-    const auto in_float32 = best([&] {
-      kernels::multiply<float>(kSize, kSize, kSize, {a.data(), kSize, 1}, b.data(), {}, c.data(),
-                               kSize);
-    });
-    return in_pairs < in_float32 * 3 / 4;
-  }();
-  return takes;
-}
-
 /// y_r = x_r W_r' of rounded factors by pairs; y is not rounded.
 torch::Tensor linear_by_pairs(const torch::Tensor& given, const torch::Tensor& weight) {
   const auto x = given.contiguous();
@@ -392,7 +362,7 @@ torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const 
     const bool frozen =
         !weight.requires_grad() && !(at::GradMode::is_enabled() && x.requires_grad());
     if (frozen && x.device().is_cpu() && x.scalar_type() == at::kFloat && weight.stride(2) == 1 &&
-        takes_pairs()) {
+        kernels::pairs_are_faster()) {
       return add_biases(linear_by_pairs(x, weight), bias);
     }
     return add_biases(array_op(RoundedLinear(), {x, weight})[0], bias);

@@ -231,13 +231,14 @@ void check_continuation(const Store& store, const Experiment& experiment,
 
 std::vector<std::string> environment_changes(const nlohmann::json& before,
                                              const nlohmann::json& now) {
-  constexpr std::array<std::pair<const char*, const char*>, 6> kParts{
+  constexpr std::array<std::pair<const char*, const char*>, 7> kParts{
       {{"torch", "LibTorch"},
        {"torch_capability", "LibTorch's instruction set"},
        {"blas", "BLAS"},
        {"blas_kernels", "BLAS kernels"},
        {"libc", "libc"},
-       {"instruction_set", "instruction set"}}};
+       {"instruction_set", "instruction set"},
+       {"bfloat16", "products in bfloat16"}}};
   std::vector<std::string> changes;
   const auto compare = [&changes](const std::string& what, const std::string& there,
                                   const std::string& here) {
