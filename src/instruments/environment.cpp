@@ -98,7 +98,7 @@ Environment environment() {
   if (environment.instruction_set.starts_with("AVX3")) {  // Highway's name
     environment.instruction_set.replace(0, 4, "AVX-512");
   }
-  environment.bfloat16 = kernels::pairs_are_faster() ? "pairs" : "LibTorch";
+  environment.bfloat16 = kernels::pairs_are_faster() ? "bfloat16 pairs" : "LibTorch's bfloat16";
   // Debian's reference implementation lies in .../blas/libblas.so.3; every other one names itself
   // in its path. A LibTorch with MKL inside exports no sgemm_ of another library, and is not slow.
   environment.slow_blas = environment.blas_library.find("/blas/libblas.so") != std::string::npos;

@@ -20,8 +20,8 @@ struct Environment {
   std::string libc;          ///< "2.36", whose functions the kernels' doubles come from
   std::string processor;     ///< model name
   std::string
-      instruction_set;     ///< of the kernels: "AVX-512", "AVX2", ... (kernels/instruction_set.hpp)
-  /// What multiplies rounded factors of weights that are not trained: "pairs", its own, or "LibTorch".
+      instruction_set;  ///< of the kernels: "AVX-512", "AVX2", ... (kernels/instruction_set.hpp)
+  /// What multiplies rounded factors of weights that are not trained: "bfloat16 pairs" or "LibTorch's bfloat16".
   std::string bfloat16;
   bool slow_blas = false;  ///< the reference BLAS: about 11 times slower than an OpenBLAS
   /// Those that are set of the environment's variables that numerical libraries read, but for how
