@@ -52,7 +52,7 @@ class ConvertTest(unittest.TestCase):
                          "near": (0.002, 0.101), "best": (0.0, 0.01)})
         said = " ".join(verdicts(held, "choice", "whole",
                                  {name: name for name in ("uniform", "near", "best")}, 0.01))
-        for words in ("On 16 held-out documents", "within 1 %.", "better than uniform: by 3.8",
+        for words in ("On 16 held-out documents", "within 1 %.", "better than uniform: 3.8",
                       "not shown to be better than near", "worse than best"):
             self.assertIn(words, said)
         dear = held_out({"whole": (0.0, 0.0), "choice": (0.02, 0.1)})
