@@ -125,10 +125,9 @@ def verdicts(held: dict[str, dict[str, list[float]]], choice: str, whole: str,
             least = min(labels, key=lambda label: abs(paired[label].mean))
             one = paired[least]
             low, high = (-one.high, -one.low) if one.mean < 0 else (one.low, one.high)
-            than = "less" if one.mean < 0 else "more"
             said.append(f"In KL and recall the choice is {words} {', '.join(labels)}: "
                         f"{number(abs(one.mean))} nats ({number(low)} to {number(high)}) "
-                        f"{than} than {least}.")
+                        f"{'less' if one.mean < 0 else 'more'} than {least}.")
     return said
 
 

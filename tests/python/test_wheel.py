@@ -121,7 +121,8 @@ class Wheel(unittest.TestCase):
     def test_scripts_run_the_programs_without_importing_torch(self):
         ours = self.run_script("nas-run", "--version")
         self.assertEqual((ours.returncode, ours.stderr), (0, ""))
-        self.assertEqual(ours.stdout, subprocess.run([NAS_RUN, "--version"], capture_output=True, text=True).stdout)
+        bare = {"PATH": "/usr/bin:/bin"}  # scripts are run without variables that numerical libraries read
+        self.assertEqual(ours.stdout, subprocess.run([NAS_RUN, "--version"], capture_output=True, text=True, env=bare).stdout)
         for program in PROGRAMS:
             said = self.run_script(f"nas-{program}", "--help")
             self.assertEqual((said.returncode, said.stderr), (0, ""), program)
