@@ -101,7 +101,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--cache", default="50%")
     parser.add_argument("--documents", type=int, default=16)
     parser.add_argument("-o", "--output", required=True)
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
     given.settings = [word for word in given.words if "=" in word]
     given.runs = [word for word in given.words if "=" not in word]
     said, rows, dots = study(given)
