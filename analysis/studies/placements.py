@@ -27,22 +27,19 @@ from attnas.analysis.statistics import holm
 from attnas.analysis.words import number
 from attnas.judge.sequential import ALPHA, Paired, compare
 from attnas.launch import run as launched
-from attnas.placement import placed
 
 HEAD = ["selector", "measured", "full", "cache", "KL", "recall", "KL and recall",
         "more than the first", "p (Holm)"]
 
 
-def chosen_by(runs: dict[str, Run], cache: float) -> dict[str, str]:
+def chosen_by(runs: dict[str, Run], cache: float) -> dict[str, tuple[str, ...]]:
     """By label the placement that each run chose, and those that nobody searched for, with as many
     full layers as the choice of the first run has."""
-    made = {label: convert.chosen(convert.measured(run), cache) for label, run in runs.items()}
-    first = placed(next(iter(made.values())))
-    words = [first[layer] for layer in range(len(first))]
-    order = ["full", *dict.fromkeys(word for word in words if word != "full")]
-    plain = convert.controls_of(words)
-    return made | {label: convert.name_of(own, order) for label, own in plain.items()
-                   if label not in convert.CONTROLS}
+    made = {label: convert.words_of(convert.chosen(convert.measured(run), cache))
+            for label, run in runs.items()}
+    plain = convert.controls_of(next(iter(made.values())))
+    return made | {label: tuple(own) for label, own in plain.items()
+                   if label not in convert.CONTROLS and "first tokens" not in label}
 
 
 def said_of(one: Paired) -> str:
@@ -55,25 +52,27 @@ def study(given: argparse.Namespace) -> tuple[list[str], list[list[str]], list[f
     runs = {Path(folder).name: Run(folder) for folder in given.runs}
     asked = chosen_by(runs, convert._share(given.cache))
     config = next(iter(runs.values())).config
-    blocks = list(dict.fromkeys(word for name in asked.values() for word in placed(name).values()))
-    blocks = ["full", *(word for word in blocks if word != "full")]
+    blocks = list(dict.fromkeys(word for words in asked.values() for word in ("full", *words)))
     facts = next(iter(runs.values())).facts
     choices = [blocks if len(own) > 1 else own for own in facts["choices"]]
-    points = convert.points_of(dict.fromkeys(asked.values()), choices)
+    points = " ".join(filter(None, (convert.digits(words, choices)
+                                    for words in dict.fromkeys(asked.values()))))
     launched({"name": "held_out", "data": config["data"], "objectives": ["loss", "cache_share"],
               "problem": {**config["problem"], "blocks": blocks[1:], "split": "test"},
               "algorithm": {"name": "listed", "points": points},
               "evaluation": {"replicates": given.documents}}, Path(given.output, "held_out"),
-             **dict(word.split("=", 1) for word in given.settings))
-    held = convert.measured(Run(Path(given.output, "held_out")))
-    loss = {label: np.array(held[name]["loss"]) for label, name in asked.items()}
+             **{word.split("=", 1)[0]: convert._value(word.split("=", 1)[1])
+                for word in given.settings})
+    found = convert.measured(Run(Path(given.output, "held_out")))
+    held = {convert.words_of(name): own for name, own in found.items()}
+    loss = {label: np.array(held[words]["loss"]) for label, words in asked.items()}
     order = sorted(loss, key=lambda label: loss[label].mean())
     first, zero = next(iter(runs)), np.zeros(given.documents)
     behind = {label: compare(loss[label], loss[first]) for label in order if label != first}
     p = dict(zip(behind, holm([one.p for one in behind.values()])))
     rows, dots = [], []
     for label in order:
-        own, full = held[asked[label]], [*placed(asked[label]).values()].count("full")
+        own, full = held[asked[label]], asked[label].count("full")
         means = [compare(np.array(own[key]), zero) for key in ("kl", "recall", "loss")]
         spent = str(sum(one.usable for one in runs[label].evaluations)) if label in runs else ""
         rows.append([label, spent, str(full), f"{100 * own['cache_share'][0]:.0f} %",
