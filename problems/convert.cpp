@@ -15,6 +15,7 @@
 #include "core/fault.hpp"
 #include "core/hash.hpp"
 #include "core/setting_forms.hpp"
+#include "core/shuffle.hpp"
 #include "core/stop.hpp"
 #include "data/corpus.hpp"
 #include "models/model_folder.hpp"
@@ -90,9 +91,7 @@ std::vector<Integer> shuffled(Integer n, std::uint64_t seed) {
   std::vector<Integer> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), 0);
   RandomEngine random(seed);
-  for (auto i = n; i-- > 1;)
-    std::swap(order[static_cast<std::size_t>(i)],
-              order[static_cast<std::size_t>(random.below(i + 1))]);
+  shuffle(order, random);
   return order;
 }
 

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/seed.hpp"
+#include "core/shuffle.hpp"
 #include "core/words.hpp"
 #include "data/corpus.hpp"
 
@@ -72,10 +73,7 @@ Sample Probe::draw(std::uint64_t seed, std::int64_t vocabulary) const {
         append(key, false);
         append(value, time == 1);
       }
-      for (auto i = size_; i-- > 1;) {
-        std::swap(pairs[static_cast<std::size_t>(i)],
-                  pairs[static_cast<std::size_t>(random.below(i + 1))]);
-      }
+      shuffle(pairs, random);
     }
   } else {
     auto all = drawn(n + 2, vocabulary, random);

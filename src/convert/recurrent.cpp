@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/setting_forms.hpp"
 
 namespace nas {
 
@@ -67,5 +68,11 @@ LayerBlock recurrent_block(std::vector<std::pair<std::string, SlotValue>> genes,
                        const Mechanism& before) { return layer_of(before, genes); },
           .weight = [gated](const BlockParameter& of) { return weight_of(of, gated); }};
 }
+
+Setting block_taps() {
+  return setting::integer("conv", 4, 0, 8, "taps of short convolutions; 0: none");
+}
+
+Setting block_gate() { return setting::integer("gate", 1, 0, 1, "1: gates its outputs"); }
 
 }  // namespace nas

@@ -19,4 +19,8 @@ namespace nas {
 LayerBlock recurrent_block(std::vector<std::pair<std::string, SlotValue>> genes,
                            const Parameters& sizes = {});
 
+/// Sizes that such blocks have alike.
+Setting block_taps();
+Setting block_gate();
+
 }  // namespace nas

@@ -38,10 +38,6 @@ void require_alike(const std::vector<Architecture>& architectures) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 bool shares_keys(const Architecture& architecture) {
   return std::any_of(architecture.stack.begin(), architecture.stack.end(),
                      [](const auto& layer) { return layer.word("keys") == "shared"; });

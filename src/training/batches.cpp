@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/seed.hpp"
+#include "core/shuffle.hpp"
 
 namespace nas {
 
@@ -40,10 +41,7 @@ const TrainingOrder::Epoch& TrainingOrder::epoch(std::int64_t number) {
   std::iota(epoch.permutation.begin(), epoch.permutation.end(), std::int64_t{0});
   if (!shuffled_) return epoch;
   RandomEngine random(derive_seed(run_seed_, replicate_, "shuffle", number));
-  for (std::int64_t i = windows_->size() - 1; i > 0; --i) {
-    std::swap(epoch.permutation[static_cast<std::size_t>(i)],
-              epoch.permutation[static_cast<std::size_t>(random.below(i + 1))]);
-  }
+  shuffle(epoch.permutation, random);
   epoch.offset =
       RandomEngine(derive_seed(run_seed_, replicate_, "offset", number)).below(windows_->shift);
   return epoch;

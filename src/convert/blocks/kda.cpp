@@ -1,5 +1,4 @@
 #include "convert/recurrent.hpp"
-#include "core/setting_forms.hpp"
 
 namespace nas {
 namespace {
@@ -8,8 +7,7 @@ NAS_REGISTER_BLOCK(
     {.key = "kda",
      .summary = "a state that erases, each channel of which decays (Kimi Delta Attention, "
                 "arXiv:2510.26692)",
-     .settings = {setting::integer("conv", 4, 0, 8, "taps of short convolutions; 0: none"),
-                  setting::integer("gate", 1, 0, 1, "1: gates its outputs")},
+     .settings = {block_taps(), block_gate()},
      .file = __FILE__},
     [](const Parameters& sizes) {
       return recurrent_block(

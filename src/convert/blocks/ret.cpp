@@ -1,5 +1,4 @@
 #include "convert/recurrent.hpp"
-#include "core/setting_forms.hpp"
 
 namespace nas {
 namespace {
@@ -7,7 +6,7 @@ namespace {
 NAS_REGISTER_BLOCK({.key = "ret",
                     .summary = "a state that decays at a fixed rate in each head (RetNet, Sun et "
                                "al. 2023, arXiv:2307.08621)",
-                    .settings = {setting::integer("gate", 1, 0, 1, "1: gates its outputs")},
+                    .settings = {block_gate()},
                     .file = __FILE__},
                    [](const Parameters& sizes) {
                      return recurrent_block({{"decay", "fixed"}}, sizes);

@@ -1,5 +1,4 @@
 #include "convert/recurrent.hpp"
-#include "core/setting_forms.hpp"
 
 namespace nas {
 namespace {
@@ -8,7 +7,7 @@ NAS_REGISTER_BLOCK(
     {.key = "ssd",
      .summary =
          "a state that decays as each token says (Mamba-2, Dao and Gu 2024, arXiv:2405.21060)",
-     .settings = {setting::integer("gate", 1, 0, 1, "1: gates its outputs")},
+     .settings = {block_gate()},
      .file = __FILE__},
     [](const Parameters& sizes) {
       return recurrent_block({{"decay", "scalar"}}, sizes);
