@@ -26,7 +26,6 @@ from attnas.analysis.run import Run
 from attnas.analysis.statistics import holm
 from attnas.analysis.words import number
 from attnas.judge.sequential import ALPHA, Paired, compare
-from attnas.launch import run as launched
 
 HEAD = ["selector", "measured", "full", "cache", "KL", "recall", "KL and recall",
         "more than the first", "p (Holm)"]
@@ -50,19 +49,16 @@ def said_of(one: Paired) -> str:
 def study(given: argparse.Namespace) -> tuple[list[str], list[list[str]], list[figures.Row]]:
     """Sentences, rows of the table and of the picture."""
     runs = {Path(folder).name: Run(folder) for folder in given.runs}
-    asked = chosen_by(runs, convert._share(given.cache))
+    asked = chosen_by(runs, convert.share_of(given.cache))
     config = next(iter(runs.values())).config
     blocks = list(dict.fromkeys(word for words in asked.values() for word in ("full", *words)))
     facts = next(iter(runs.values())).facts
     choices = [blocks if len(own) > 1 else own for own in facts["choices"]]
-    points = " ".join(filter(None, (convert.digits(words, choices)
-                                    for words in dict.fromkeys(asked.values()))))
-    launched({"name": "held_out", "data": config["data"], "objectives": ["loss", "cache_share"],
-              "problem": {**config["problem"], "blocks": blocks[1:], "split": "test"},
-              "algorithm": {"name": "listed", "points": points},
-              "evaluation": {"replicates": given.documents}}, Path(given.output, "held_out"),
-             **{word.split("=", 1)[0]: convert._value(word.split("=", 1)[1])
-                for word in given.settings})
+    convert.measure_again(
+        {"data": config["data"], "objectives": ["loss", "cache_share"],
+         "problem": {**config["problem"], "blocks": blocks[1:]}}, choices,
+        dict.fromkeys(asked.values()), given.documents, Path(given.output, "held_out"),
+        convert.settings_of(given.settings))
     found = convert.measured(Run(Path(given.output, "held_out")))
     held = {convert.words_of(name): own for name, own in found.items()}
     loss = {label: np.array(held[words]["loss"]) for label, words in asked.items()}

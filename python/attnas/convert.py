@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +215,17 @@ def asked_again(search: Run, choice: str) -> dict[tuple[str, ...], str]:
     return asked
 
 
+def measure_again(config: dict[str, Any], choices: Sequence[Sequence[str]],
+                  asked: Iterable[Sequence[str]], documents: int, folder: Path,
+                  settings: dict[str, Any]) -> None:
+    """Measures placements on documents that no search has read; those with a block that its layer
+    does not have are left out. @param choices  of each layer."""
+    points = filter(None, (digits(words, choices) for words in asked))
+    launched({**config, "name": "held_out", "problem": {**config["problem"], "split": "test"},
+              "algorithm": {"name": "listed", "points": " ".join(points)},
+              "evaluation": {"replicates": documents}}, folder, **settings)
+
+
 def data_of(given: argparse.Namespace, about: dict[str, Any]) -> dict[str, Any]:
     """Documents in the model's own tokens. @param about  its config.json.   @throws InputError"""
     own, tokenizer = about["data"], Path(given.model, "tokenizer.json")
@@ -261,7 +272,7 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
     if given.stage1:
         problem |= {"stage1_tokens": given.stage1,
                     "stage1_folder": str((folder / "stage1").resolve())}
-    settings = {word.split("=", 1)[0]: _value(word.split("=", 1)[1]) for word in given.settings}
+    settings = settings_of(given.settings)
     config = {"data": data_of(given, about), "objectives": ["loss", "cache_share"]}
     launched({**config, "name": "search", "problem": problem,
               "algorithm": {"name": given.selector},
@@ -276,11 +287,8 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
     choices = [[*own, *more] if layer["mixer"] == "attn" else own
                for own, layer in zip(search.facts["choices"], about["layers"])]
     asked = asked_again(search, choice)
-    points = filter(None, (digits(words, choices) for words in asked))
-    launched({**config, "name": "held_out",
-              "problem": {**problem, "blocks": blocks, "split": "test"},
-              "algorithm": {"name": "listed", "points": " ".join(points)},
-              "evaluation": {"replicates": given.verdict}}, folder / "held_out", **settings)
+    measure_again({**config, "problem": {**problem, "blocks": blocks}}, choices, asked,
+                  given.verdict, folder / "held_out", settings)
     said = report(folder, given.cache, given.within, asked)
     write_whole(folder / "convert.json", json.dumps(said, indent=1).encode())
     write_whole(folder / "convert.html", html(said).encode())
@@ -295,6 +303,11 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
     return said
 
 
+def settings_of(words: Sequence[str]) -> dict[str, Any]:
+    """Settings by key of words KEY.PATH=VALUE."""
+    return {word.split("=", 1)[0]: _value(word.split("=", 1)[1]) for word in words}
+
+
 def _value(word: str) -> Any:
     """What a setting is on a command line: as JSON, a number, say, or a text."""
     try:
@@ -303,7 +316,7 @@ def _value(word: str) -> Any:
         return word
 
 
-def _share(word: str) -> float:
+def share_of(word: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)%", word)
     if not match or not 0 < float(match[1]) <= 100:
         raise InputError(f"{word}, must be a share in (0%, 100%]")
@@ -373,7 +386,7 @@ def run(words: list[str]) -> None:
     given = parser.parse_intermixed_args(words)
     if wrong := [word for word in given.settings if "=" not in word]:
         raise InputError(f"command line: {wrong[0]}, must be KEY.PATH=VALUE")
-    given.cache, given.within = _share(given.cache), _share(given.within)
+    given.cache, given.within = share_of(given.cache), share_of(given.within)
     if not Path(given.model, "config.json").is_file():
         raise InputError(f"{given.model}: no folder of a model; nas-model import makes one")
     given.output = given.output or f"runs/{Path(given.model).resolve().name}-convert"

@@ -48,7 +48,7 @@ class Placements(unittest.TestCase):
         given = argparse.Namespace(runs=["search/good", "search/bad"], cache="50%", documents=16, output="out",
                                    settings=["evaluation.threads=1"])
         with mock.patch.object(placements, "Run", lambda path: folders[str(path)]), \
-                mock.patch.object(placements, "launched", launched):
+                mock.patch.object(placements.convert, "launched", launched):
             said, rows, dots = placements.study(given)
         self.assertEqual([asked[0][0][:2], asked[0][2]], [["1010", "0101"], {"evaluation.threads": 1}])
         self.assertEqual([asked[0][1]["split"], asked[0][1]["blocks"]], ["test", ["window{4,1}"]])
