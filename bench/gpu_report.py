@@ -14,7 +14,6 @@ from harness import MAX_LOSS_DIFFERENCE, bootstrap_interval, cell, departure, is
 # key -> (name in tables, colour in light, colour in dark). The order is that of runs, tables and pictures.
 COMPETITORS = {
     "loop": ("ordinary loop", "#8a94a0", "#8a94a0"),
-    "published": ("published code", "#b3bcc6", "#5f6a76"),
     "eager": ("eager, fused AdamW", "#c9a66b", "#8c6f3a"),
     "compiled": ("torch.compile, max-autotune", "#d98b3f", "#d98b3f"),
     "compiled-no-graphs": ("the same without CUDA graphs", "#e0a96d", "#a8743c"),

@@ -1,4 +1,4 @@
-"""What the comparisons side by side share: errors, command line, processes, files, statistics and drawing.
+"""What the comparison side by side stands on: errors, command line, processes, files, statistics and drawing.
 
 Standard library only.
 """

@@ -118,8 +118,8 @@ class Smoke(unittest.TestCase):
                 (("--smoke", "--output", os.path.join(HERE, "results")), "its numbers mean nothing, must be another folder"),
                 (("--device", "tpu"), "--device tpu: must be cuda or cuda:N"),
                 (("--smoke", "--competitors", "eager"), "must hold loop, the base of the ratios"),
-                (("--smoke", "--competitors", "loop,slow"), "--competitors 'slow': must be of loop, published"),
-                (("--smoke", "--again", "slow"), "--again 'slow': must be all, or of loop, published"),
+                (("--smoke", "--competitors", "loop,slow"), "--competitors 'slow': must be of loop, eager"),
+                (("--smoke", "--again", "slow"), "--again 'slow': must be all, or of loop, eager"),
                 (("--smoke", "--minutes", "0"), "--minutes 0.0: must be in [0.1, 600]"),
                 (("--device", "cuda:99", "--output", nowhere), "--device cuda:99: the peaks could not be measured"),
         ):
