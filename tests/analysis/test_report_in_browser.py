@@ -117,9 +117,9 @@ class Browser(unittest.TestCase):
     def test_findings_on_a_phone(self):
         """Long names neither widen the page nor become a column of letters."""
         name = "model{position_embedding=none}/2*attn{dropout=0,position=rope,normalization=sparsemax}"
-        heat = figures.heat(f"Change against {name}, %", "", [name], ["english"], [[figures.Cell(1.0, "+1.0", "0 to 2", True)]], 1)
+        drawn = figures.intervals(f"Change against {name}, %", "", "%", [figures.Row(name, "c0", 1.0, 0.0, 2.0)])
         page = Report.of_findings("Findings", [name], [
-            Chapter("heat", "Heat", [Pictures({"heat.svg": heat})]),
+            Chapter("drawn", "Drawn", [Pictures({"drawn.svg": drawn})]),
             Chapter("numbers", "Numbers", [Columns([""] + ["language"] * 6, [[name] + ["+10.2 [+8.6 to +11.9]"] * 6])])], "made")
         with tempfile.TemporaryDirectory() as folder:
             page.write(Path(folder), "findings", {})
