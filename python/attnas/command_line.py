@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import decimal
 import math
 import os
@@ -48,7 +49,9 @@ def run_main(program: str, body: Callable[[], int | None]) -> int:
     """Runs a program's body. What it throws becomes a sentence on standard error, headed by the
     program's name, and an exit code, as docs/reliability.md has them. @return  the exit code."""
     def tell(what: object, code: int) -> int:
-        print(f"{program}: {printable(str(what))}", file=sys.stderr)
+        shown = sys.stderr.isatty() and sys.stdout.isatty()
+        width = line_width() if shown else ANY_WIDTH
+        print(wrapped(f"{program}: {printable(str(what))}", width).rstrip("\n"), file=sys.stderr)
         return code
 
     _listen_to_signals()
@@ -132,6 +135,18 @@ def require_options(words: Sequence[str], known: Sequence[str]) -> None:
         if word.startswith("--") and name not in known:
             hint = did_you_mean(name, known) or f", known: {', '.join(known)}"
             raise InputError(f"unrecognised option '{name}'{hint}")
+
+
+class Parser(argparse.ArgumentParser):
+    """Whose message on an unknown option names the nearest one."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(self.hinted(message))
+
+    def hinted(self, message: str) -> str:
+        """A message with what an unknown option was meant as."""
+        found = re.search(r"unrecognized arguments: .*?(--[\w-]+)", message)
+        return message + (did_you_mean(found[1], [*self._option_string_actions]) if found else "")
 
 
 def did_you_mean(word: str, candidates: Sequence[str]) -> str:

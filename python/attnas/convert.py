@@ -372,7 +372,7 @@ def run(words: list[str]) -> None:
     if "--version" in words:
         subprocess.run([command_line.program_file("nas-export"), "--version"], check=True)
         return
-    parser = argparse.ArgumentParser(prog="nas-convert", allow_abbrev=False, add_help=False)
+    parser = command_line.Parser(prog="nas-convert", allow_abbrev=False, add_help=False)
     parser.add_argument("model")
     parser.add_argument("settings", nargs="*")
     parser.add_argument("-o", "--output")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import pathlib
 import sys
 
 import numpy
 
 from attnas.checkpoints import header_of
-from attnas.command_line import run_main
+from attnas.command_line import Parser, run_main
 from attnas.errors import InputError
 from attnas.prepare.files import write_file
 
@@ -65,7 +64,7 @@ def computed(folder: pathlib.Path, tokens: int, seed: int) -> dict[str, numpy.nd
 
 def main(words: list[str], program: str = "attnas expected") -> int:
     """Carries out a command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=program, description="Computes by transformers, in float64, what a checkpoint of "
         "Hugging Face's layout answers to random ids: nas-model check compares a model with it.")
     parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")

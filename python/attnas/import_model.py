@@ -6,7 +6,6 @@ is executed.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import itertools
 import json
@@ -20,7 +19,7 @@ from collections import Counter
 
 from attnas import checkpoint_families, checkpoint_gguf, checkpoints
 from attnas.checkpoints import Checkpoint, shown
-from attnas.command_line import program_file, run_main
+from attnas.command_line import Parser, program_file, run_main
 from attnas.errors import InputError, MachineError
 from attnas.prepare.files import io_failure, publish, staging, write_file
 
@@ -168,7 +167,7 @@ def window_lines(facts: dict, config: dict) -> list[str]:
 
 def main(words: list[str], program: str = "nas-model import") -> int:
     """Carries out a command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=program, description="A trained transformer of Hugging Face's layout (llama, mistral, "
         "qwen2, qwen3, smollm3, gpt2, gpt_neox), or a file of GGUF, as a model folder of attnas.")
     parser.add_argument("source", type=pathlib.Path, metavar="FOLDER|FILE.gguf")

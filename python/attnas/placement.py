@@ -33,6 +33,7 @@ from attnas.analysis.run import Run
 from attnas.analysis.page import Cell, Section, note, page, paragraph, table
 from attnas.analysis.svg import HALF, Axis, Figure, Frame, Picture, linear, tip, value_axis
 from attnas.analysis.words import count, counted, joined, number, percent, range_text
+from attnas.command_line import Parser
 from attnas.errors import InputError
 
 MEASURES = {"kl": "KL to the original, nats a token", "recall": "recall lost, nats a token"}
@@ -629,7 +630,7 @@ def _table(run: Mapping[str, Any]) -> Html:
 @program
 def main(arguments: list[str]) -> None:
     """Writes the page of a run and prints its text."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="attnas convert-page", allow_abbrev=False, description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", metavar="RUN")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from attnas import command_line
 from attnas.analysis import packages
 from attnas.command_line import run_main
 from attnas.errors import InputError
@@ -21,11 +22,11 @@ BATCH, BATCH_LOGITS = 16, 2**27
 TEMPERATURE = 0.8  # of what is drawn
 
 
-class Parser(argparse.ArgumentParser):
+class Parser(command_line.Parser):
     """Of a command line whose errors are sentences."""
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"command line: {message}")
+        raise InputError(f"command line: {self.hinted(message)}")
 
 
 def refuse(message: str) -> NoReturn:

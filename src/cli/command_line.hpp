@@ -9,6 +9,7 @@
 
 #include <boost/program_options.hpp>
 
+#include "cli/describe.hpp"
 #include "cli/program.hpp"
 #include "cli/versions.hpp"
 #include "core/error.hpp"
@@ -27,6 +28,22 @@ inline const char* wanted(const boost::program_options::options_description& vis
   return dynamic_cast<const po::typed_value<double>*>(value) != nullptr ? "a number" : "an integer";
 }
 
+/// What an unknown option was meant as: one that there is, else a setting of that name; empty: nothing is near.
+inline std::string option_hint(const std::string& given,
+                               const boost::program_options::options_description& visible) {
+  auto name = given.substr(given.find_first_not_of('-'));
+  std::vector<std::string> known;
+  for (const auto& option : visible.options()) known.push_back("--" + option->long_name());
+  auto hint = did_you_mean("--" + name, known);
+  std::replace(name.begin(), name.end(), '-', '_');
+  for (const auto& setting : setting_names()) {
+    if (!hint.empty() || !setting.ends_with("." + name)) continue;
+    const bool top = setting.starts_with("experiment.");
+    hint = "; settings are written without dashes: " + (top ? name : setting) + "=VALUE";
+  }
+  return hint;
+}
+
 /// Reads the command line of a program whose words, a configuration and overrides, stand between
 /// its options.
 /// @param visible  the options, bound to where their values go.
@@ -43,7 +60,12 @@ inline boost::program_options::variables_map parse_command_line(
   positional.add("words", -1);
   try {
     po::variables_map values;
-    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).run(),
+    namespace style = po::command_line_style;
+    po::store(po::command_line_parser(argc, argv)
+                  .options(all)
+                  .positional(positional)
+                  .style(style::unix_style & ~style::allow_guessing)
+                  .run(),
               values);
     for (const auto& [name, value] : values) {
       const auto* text = boost::any_cast<std::string>(&value.value());
@@ -55,6 +77,10 @@ inline boost::program_options::variables_map parse_command_line(
   } catch (const po::invalid_option_value& error) {
     throw InputError(std::string("command line: ") + error.what() + ", must be " +
                      wanted(visible, error.get_option_name()));
+  } catch (const po::unknown_option& error) {
+    throw InputError(std::string("command line: ") + error.what() +
+                     option_hint(error.get_option_name(), visible) + "; " + program +
+                     " --help lists the options");
   } catch (const po::error& error) {
     throw InputError(std::string("command line: ") + error.what() + "; " + program +
                      " --help lists the options");

@@ -57,8 +57,7 @@ Parameters read_settings(const std::vector<Setting>& settings, const Words& word
     if (setting == settings.end()) {
       Words known;
       for (const auto& s : settings) known.push_back(s.name);
-      throw InputError("unknown setting '" + name + "', known: " + join(known) +
-                       did_you_mean(name, known));
+      throw InputError("unknown setting '" + name + "'" + known_text(name, known));
     }
     Value value = parse_value(*setting, word.substr(equals + 1));
     const std::string violation = setting->violation(value);

@@ -20,6 +20,7 @@
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
 #include "genotype/costs.hpp"
+#include "genotype/field_words.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/mixer_kind.hpp"
@@ -380,8 +381,7 @@ std::string list_text(const std::string& kind) {
     known.push_back(name);
   }
   if (kind.empty()) return all;
-  throw InputError("list: unknown kind '" + kind + "', known: " + join(known) +
-                   did_you_mean(kind, known));
+  throw InputError("list: unknown kind '" + kind + "'" + known_text(kind, known));
 }
 
 namespace {
@@ -418,7 +418,8 @@ std::string settings_named(const std::string& name) {
   return "settings\n" + table(rows) + conditions_text(found);
 }
 
-/// Names and paths of all settings, for what is mistyped.
+}  // namespace
+
 Texts setting_names() {
   Texts names;
   const auto add = [&names](const std::string& path, const std::vector<Setting>& settings) {
@@ -433,6 +434,8 @@ Texts setting_names() {
   }
   return names;
 }
+
+namespace {
 
 /// Something that has names, and what is said of it.
 struct Entry {
@@ -533,6 +536,7 @@ std::string describe_text(const std::string& name) {
     if (auto text = read(name); !text.empty()) found.push_back(std::move(text));
   }
   if (!found.empty()) return join(found, "\n");
+  if (const auto text = field_word(name); !text.empty()) return text + "\n";
   if (name.ends_with(".so")) {
     throw InputError("describe: " + name + " is a file of plug-ins; with --plugin " + name +
                      " list names what it registers, and describe KEY describes it");

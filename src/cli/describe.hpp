@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace nas {
 
@@ -12,10 +13,13 @@ namespace nas {
 std::string list_text(const std::string& kind);
 
 /// Everything that bears the name: plug-ins with their settings; components, by key or by the
-/// paper's label, with formula, cost and labels; sections of a configuration with their settings;
-/// settings that bear it or begin with it, with their section or plug-in.
+/// paper's label, with formula, cost and labels; sections of a configuration with their settings; words of the field
+/// (field_words.hpp); settings that bear it or begin with it, with their section or plug-in.
 ///
 /// @throws InputError naming the nearest name if nothing bears it.
 std::string describe_text(const std::string& name);
+
+/// Names and paths of all settings, for what is mistyped: "steps", "training.steps".
+std::vector<std::string> setting_names();
 
 }  // namespace nas

@@ -355,8 +355,7 @@ int run(int argc, char** argv, std::string& kept) {
   const std::vector<std::string> known{"evaluate", "generate", "attention", "genes",
                                        "import",   "check",    "place",     "take"};
   if (!words.empty() && std::find(known.begin(), known.end(), words.front()) == known.end()) {
-    refuse("unknown command '" + words.front() + "', known: " + nas::join(known) +
-           nas::did_you_mean(words.front(), known));
+    refuse("unknown command '" + words.front() + "'" + nas::known_text(words.front(), known));
   }
   const bool takes = !words.empty() && words.front() == "take";
   if (!words.empty() && words.front() == "place" && (words.size() != 3 || options.output.empty()))

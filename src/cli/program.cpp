@@ -1,5 +1,6 @@
 #include "cli/program.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <exception>
@@ -17,7 +18,9 @@
 #include "core/installed.hpp"
 #include "core/plugin.hpp"
 #include "core/registry.hpp"
+#include "core/terminal.hpp"
 #include "core/version.hpp"
+#include "report/text.hpp"
 
 namespace nas {
 
@@ -100,7 +103,9 @@ std::string words_of(const std::filesystem::filesystem_error& error) {
 int run_main(const std::string& program, const std::function<int()>& body,
              const std::string& kept) {
   const auto tell = [&](const std::string& what, ExitCode code) {
-    std::cerr << program << ": " << printable(what) << '\n';
+    const bool shown = isatty(STDERR_FILENO) == 1;
+    const auto width = static_cast<std::size_t>(std::max(20, terminal_width()));
+    std::cerr << wrapped(program + ": " + printable(what) + '\n', shown ? width : kAnyWidth);
     if (code != kBadInput && has_store(kept)) {
       std::cerr << "Everything finished is kept in " << kept
                 << (code == kDefect ? ".\n" : "; the same command continues.\n");

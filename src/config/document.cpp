@@ -546,8 +546,7 @@ void check_keys(const std::string& path, const DocumentNode& node,
   for (const auto& entry : node.entries) {
     const auto name = path.empty() ? entry.key : path + "." + entry.key;
     if (std::find(known.begin(), known.end(), entry.key) == known.end()) {
-      diagnostics.add(entry.origin, name + ": unknown key, known: " + join(known) +
-                                        did_you_mean(entry.key, known));
+      diagnostics.add(entry.origin, name + ": unknown key" + known_text(entry.key, known));
     } else if (!seen.insert(entry.key).second) {
       diagnostics.add(entry.origin, name + ": given twice");
     }

@@ -74,6 +74,11 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return guess.empty() ? std::string() : "; did you mean " + guess + "?";
 }
 
+std::string known_text(std::string_view word, const std::vector<std::string>& known) {
+  const auto guess = did_you_mean(word, known);
+  return (guess.empty() ? ", known: " : guess + " Known: ") + join(known);
+}
+
 bool is_utf8(const std::string& text) {
   try {
     (void)nlohmann::json(text).dump();

@@ -48,6 +48,9 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 /// @return "; did you mean X?", for the end of a message, X the nearest; empty if nothing is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
+/// How the message on an unknown word ends: "; did you mean X? Known: W, X, Y", or ", known: W, X, Y" where nothing is near.
+std::string known_text(std::string_view word, const std::vector<std::string>& known);
+
 /// Whether a text is UTF-8, as all that JSON holds must be: records, and lines of workers.
 bool is_utf8(const std::string& text);
 

@@ -73,10 +73,9 @@ class Registry<Product(Args...)> {
     return found->second;
   }
 
-  /// @return "unknown KIND 'KEY', known: ...; did you mean ...?"
+  /// @return "unknown KIND 'KEY'" and known_text()
   [[nodiscard]] std::string unknown(std::string_view key) const {
-    return "unknown " + kind_ + " '" + std::string(key) + "', known: " + join(keys()) +
-           did_you_mean(key, keys());
+    return "unknown " + kind_ + " '" + std::string(key) + "'" + known_text(key, keys());
   }
 
   /// @return all keys, sorted.

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/words.hpp"
 #include "genotype/costs.hpp"
+#include "genotype/field_words.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
@@ -33,6 +34,20 @@ std::string place_of_option(std::string_view word) {
            (slot->name == "ffn" ? "attn+" + option : "attn{" + slot->written + "=" + option + "}");
   }
   return "";
+}
+
+/// "; did you mean sparsemax+mqa?" of a text in which blanks or commas stand between parts; empty: it is none.
+std::string with_plus(std::string_view text) {
+  std::string joined;
+  if (text.find_first_of(", ") == std::string_view::npos ||
+      text.find_first_of("{|/*") != std::string_view::npos) {
+    return {};
+  }
+  for (const char c : text) {
+    const bool between = c == ' ' || c == ',' || c == '+';
+    if (!between || (!joined.empty() && joined.back() != '+')) joined += between ? '+' : c;
+  }
+  return "; did you mean " + joined + "?";
 }
 
 bool is_head(const Slot& slot) {
@@ -186,8 +201,7 @@ class NameReader {
   }
   [[noreturn]] void fail_unknown(std::string_view word, const std::string& kind,
                                  const Words& known) {
-    fail_at(word, "unknown " + kind + " '" + std::string(word) + "', known: " + join(known) +
-                      did_you_mean(word, known));
+    fail_at(word, "unknown " + kind + " '" + std::string(word) + "'" + lead(word, known));
   }
 
   [[noreturn]] void fail_unknown_mixer(std::string_view word) {
@@ -199,8 +213,9 @@ class NameReader {
       if (is_built(alias)) known.push_back(alias.name);
     }
     auto place = place_of_option(word);
-    if (place.empty()) place = did_you_mean(word, known);
-    fail_at(word, "unknown mixer '" + std::string(word) + "', known: " + join(known) + place);
+    if (place.empty()) place = with_plus(name_);
+    if (place.empty()) place = lead(word, known);
+    fail_at(word, "unknown mixer '" + std::string(word) + "'" + place);
   }
 
   bool take(char character) {

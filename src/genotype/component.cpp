@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/registry.hpp"
 #include "core/words.hpp"
+#include "genotype/field_words.hpp"
 
 namespace nas {
 
@@ -40,8 +41,8 @@ const Component* ComponentRegistry::find(std::string_view gene, std::string_view
 const Component& ComponentRegistry::at(std::string_view gene, std::string_view key,
                                        std::string_view mixer) const {
   if (const auto* found = find(gene, key, mixer)) return *found;
-  throw InputError("unknown " + std::string(gene) + " '" + std::string(key) +
-                   "', known: " + join(keys(gene)) + did_you_mean(key, keys(gene)));
+  throw InputError("unknown " + std::string(gene) + " '" + std::string(key) + "'" +
+                   lead(key, keys(gene)));
 }
 
 std::vector<std::string> ComponentRegistry::keys(std::string_view gene,

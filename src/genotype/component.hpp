@@ -131,7 +131,7 @@ class ComponentRegistry {
   /// The mixer's own option under a key, else that of no mixer, else another mixer's; null: none.
   [[nodiscard]] const Component* find(std::string_view gene, std::string_view key,
                                       std::string_view mixer = {}) const;
-  /// The same. @throws InputError "unknown similarity 'x', known: ...; did you mean ...?"
+  /// The same. @throws InputError "unknown similarity 'x'; did you mean ...? Known: ..."
   [[nodiscard]] const Component& at(std::string_view gene, std::string_view key,
                                     std::string_view mixer = {}) const;
   [[nodiscard]] bool contains(std::string_view gene, std::string_view key) const {

@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "core/registry.hpp"
 #include "core/words.hpp"
+#include "genotype/field_words.hpp"
 
 namespace nas {
 
@@ -18,8 +19,7 @@ bool MixerKinds::add(MixerKind kind) {
 const MixerKind& MixerKinds::at(std::string_view key) const {
   const auto found = kinds_.find(key);
   if (found != kinds_.end()) return found->second;
-  throw InputError("unknown mixer '" + std::string(key) + "', known: " + join(keys()) +
-                   did_you_mean(key, keys()));
+  throw InputError("unknown mixer '" + std::string(key) + "'" + lead(key, keys()));
 }
 
 std::vector<std::string> MixerKinds::keys() const {

@@ -82,7 +82,7 @@ class MixerKinds {
   /// See note_registration(). @return whether the key was free.
   bool add(MixerKind kind);
   [[nodiscard]] bool contains(std::string_view key) const { return kinds_.contains(key); }
-  /// @throws InputError "unknown mixer 'x', known: ...; did you mean ...?"
+  /// @throws InputError "unknown mixer 'x'; did you mean ...? Known: ..."
   [[nodiscard]] const MixerKind& at(std::string_view key) const;
   /// @return all keys: those that the space names in its order, then others, sorted.
   [[nodiscard]] std::vector<std::string> keys() const;

@@ -12,6 +12,7 @@
 #include "core/plugin.hpp"
 #include "core/words.hpp"
 #include "genotype/architecture_name.hpp"
+#include "genotype/field_words.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/slots.hpp"
 
@@ -186,10 +187,10 @@ class ShorthandReader {
     const auto found = meanings(word);
     const std::string name(word);
     if (found.empty()) {
-      const auto known = known_words();
-      fail(word, "nothing is called '" + name + "', known: " + join(known) +
-                     ", gene=value, a name of six fields, one layer by layer, and FILE.so" +
-                     did_you_mean(word, known));
+      auto known = known_words();
+      known.insert(known.end(),
+                   {"gene=value", "FILE.so", "names of six fields, or layer by layer"});
+      fail(word, "nothing is called '" + name + "'" + lead(word, known));
     }
     Words texts;
     for (const auto& meaning : found) texts.push_back(meaning.text());
@@ -214,8 +215,7 @@ class ShorthandReader {
     if (found == nullptr) {
       Words known;
       for (const auto& slot : slots()) known.push_back(slot.name);
-      fail(word, "unknown gene '" + std::string(gene) + "', known: " + join(known) +
-                     did_you_mean(gene, known));
+      fail(word, "unknown gene '" + std::string(gene) + "'" + lead(gene, known));
     }
     if (found->name == "mixer" && !mixer_kinds().contains(value)) {
       const auto* alias = alias_named(value);

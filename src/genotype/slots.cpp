@@ -11,6 +11,7 @@
 #include "core/registry.hpp"
 #include "core/words.hpp"
 #include "genotype/component.hpp"
+#include "genotype/field_words.hpp"
 
 namespace nas {
 
@@ -157,7 +158,7 @@ bool declare_genes() {
 [[noreturn]] void refuse(const Slot& slot, std::string_view text, const std::string& allowed,
                          const Words& words = {}) {
   throw InputError(slot.name + " = " + std::string(text) + ", must be " + allowed +
-                   did_you_mean(text, words));
+                   lead(text, words, /*listed=*/true));
 }
 
 /// The words that a choice may be, of a component also the keys that are registered.

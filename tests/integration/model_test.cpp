@@ -296,6 +296,10 @@ TEST_F(ModelTest, SaysWhatIsWrong) {
   EXPECT_THAT(refused({"generate", "x", "--tokens", "-1"}), HasSubstr("--tokens -1, must be >= 0"));
   EXPECT_THAT(refused({"evaluate", "x", "--tokens", "3"}),
               HasSubstr("unrecognised option '--tokens'; nas-model --help lists"));
+  EXPECT_THAT(refused({"evaluate", "x", "--replicat", "3"}),
+              HasSubstr("'--replicat'; did you mean --replicate?; nas-model --help lists"));
+  EXPECT_THAT(refused({"evaluate", "x", "--seed", "3"}),
+              HasSubstr("'--seed'; settings are written without dashes: seed=VALUE"));
   EXPECT_THAT(refused({"evaluate", "x", "--width", "3"}),
               HasSubstr("--width belongs to nas-model genes"));
   EXPECT_THAT(refused({"evaluat", "x"}), HasSubstr("did you mean evaluate?"));

@@ -328,8 +328,8 @@ TEST(AttentionLayer, UnknownKeyNamesTheKnownOnes) {
               const LoneLayer layer(mechanism, {8, 2, 6}, Semantics::corrected,
                                     ParameterScope(parameters));
             }),
-            "unknown gating 'output_gat', known: elementwise_gate, headwise_gate, highway, "
-            "input_gate, none, normed_highway, output_gate; did you mean output_gate?");
+            "unknown gating 'output_gat'; did you mean output_gate? Known: elementwise_gate, "
+            "headwise_gate, highway, input_gate, none, normed_highway, output_gate");
 }
 
 std::map<std::string, torch::Tensor> started(const Mechanism& mechanism, Semantics semantics) {

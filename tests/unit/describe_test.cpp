@@ -60,8 +60,8 @@ TEST(ListText, ListsEnginesByWhatTheirFilesSay) {
 
 TEST(ListText, AnUnknownKindNamesTheNearest) {
   EXPECT_EQ(message_of<InputError>([] { (void)list_text("component"); }),
-            "list: unknown kind 'component', known: algorithms, problems, objectives, components, "
-            "data, tasks, sections, engines, configurations; did you mean components?");
+            "list: unknown kind 'component'; did you mean components? Known: algorithms, problems, "
+            "objectives, components, data, tasks, sections, engines, configurations");
 }
 
 TEST(DescribeText, APlugInHasATableOfSettings) {
@@ -220,7 +220,7 @@ TEST(DescribeText, AMechanismIsGivenItsName) {
   EXPECT_EQ(describe_text("dot|softmax|none|fixed|bias|0.10"),
             "mechanism dot|softmax|none|fixed|bias|0.10: dot|softmax|none|fixed|bias|0.1\n");
   EXPECT_THAT(message_of<InputError>([] { (void)describe_text("rope+sofmax"); }),
-              HasSubstr("nothing is called 'sofmax', known: "));
+              HasSubstr("nothing is called 'sofmax'; did you mean softmax? Known: "));
 }
 
 TEST(DescribeText, AnUnknownNameNamesTheNearest) {
@@ -228,6 +228,8 @@ TEST(DescribeText, AnUnknownNameNamesTheNearest) {
             "describe: nothing is called 'trainig'; did you mean training?");
   EXPECT_EQ(message_of<InputError>([] { (void)describe_text("multiplicativ"); }),
             "describe: nothing is called 'multiplicativ'; did you mean multiplicative?");
+  EXPECT_EQ(describe_text("RMS-norm"),
+            "RMS-norm is written norm=rms: norms of the residual stream\n");
   EXPECT_EQ(message_of<InputError>([] { (void)describe_text("mine.so"); }),
             "describe: mine.so is a file of plug-ins; with --plugin mine.so list names what it "
             "registers, and describe KEY describes it");

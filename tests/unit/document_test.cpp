@@ -189,8 +189,8 @@ TEST_F(DocumentTest, RangesAreChecked) {
 
 TEST_F(DocumentTest, UnknownKeysNameTheNearest) {
   EXPECT_EQ(mistakes("s:\n  stepps: 5\n"),
-            "a.yaml:2:3: s.stepps: unknown key, known: steps, rate, flag, word, at, tags; "
-            "did you mean steps?");
+            "a.yaml:2:3: s.stepps: unknown key; did you mean steps? Known: steps, rate, flag, "
+            "word, at, tags");
   EXPECT_EQ(mistakes("s:\n  temperature: 5\n"),
             "a.yaml:2:3: s.temperature: unknown key, known: steps, rate, flag, word, at, tags");
 }
@@ -219,8 +219,8 @@ TEST_F(DocumentTest, RequiredSettingsMustBeGiven) {
 TEST_F(DocumentTest, AllMistakesAreReportedInTheOrderOfTheFile) {
   EXPECT_EQ(mistakes("s:\n  word: [a]\n  stepps: 5\n  rate: 7\n"),
             "a.yaml:2:9: s.word = [a], must be text, got a list\n"
-            "a.yaml:3:3: s.stepps: unknown key, known: steps, rate, flag, word, at, tags; "
-            "did you mean steps?\n"
+            "a.yaml:3:3: s.stepps: unknown key; did you mean steps? Known: steps, rate, flag, "
+            "word, at, tags\n"
             "a.yaml:4:9: s.rate = 7, must be in [0, 1)");
 }
 
@@ -457,8 +457,8 @@ TEST_F(DocumentTest, MistakesOfOverrides) {
             "a.yaml:2:9: s.rate = 5, must be in [0, 1)\n"
             "command line: s.steps = 0, must be >= 1");
   EXPECT_EQ(mistakes("", settings(), {"s.stepps=3"}),
-            "command line: s.stepps: unknown key, known: steps, rate, flag, word, at, tags; "
-            "did you mean steps?");
+            "command line: s.stepps: unknown key; did you mean steps? Known: steps, rate, flag, "
+            "word, at, tags");
   EXPECT_EQ(mistakes("", settings(), {"s={steps: {a: 1}}"}),
             "command line: s.steps = {a: 1}, must be an integer, got a map");
   EXPECT_EQ(mistakes("", settings(), {"s.steps="}),

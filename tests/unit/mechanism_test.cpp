@@ -148,9 +148,10 @@ TEST(ParseMechanism, SaysWhichFieldIsWrong) {
   EXPECT_EQ(parse_error("dot|softmax|none|fixed|bias"),
             "mechanism 'dot|softmax|none|fixed|bias': 5 fields, must be 6: "
             "similarity|normalization|gating|temperature|bias|attention_dropout");
-  EXPECT_EQ(parse_error("dot|softmax|nome|fixed|bias|0.1"),
-            "mechanism 'dot|softmax|nome|fixed|bias|0.1': unknown gating 'nome', known: highway, "
-            "input_gate, none, normed_highway, output_gate; did you mean none?");
+  EXPECT_EQ(
+      parse_error("dot|softmax|nome|fixed|bias|0.1"),
+      "mechanism 'dot|softmax|nome|fixed|bias|0.1': unknown gating 'nome'; did you mean none? "
+      "Known: highway, input_gate, none, normed_highway, output_gate");
   EXPECT_EQ(parse_error("dot|softmax|none|fixed|true|0.1"),
             "mechanism 'dot|softmax|none|fixed|true|0.1': bias = true, must be one of bias, "
             "no_bias");
@@ -225,8 +226,8 @@ TEST(VanillaMechanism, IsTheTransformer) {
 
 TEST(Components, AnUnknownKeyNamesTheNearest) {
   EXPECT_EQ(message_of<InputError>([&] { (void)components().at("temperature", "lerned"); }),
-            "unknown temperature 'lerned', known: fixed, learned, per_query, sequence_mean, "
-            "shifted_abs, sqrt_d; did you mean learned?");
+            "unknown temperature 'lerned'; did you mean learned? Known: fixed, learned, per_query, "
+            "sequence_mean, shifted_abs, sqrt_d");
 }
 
 TEST(ComponentsDeathTest, ADuplicateEndsTheProgram) {

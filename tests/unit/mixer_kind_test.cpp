@@ -41,8 +41,7 @@ Mechanism with_other(const Slot& gene, Mechanism layer) {
 TEST(MixerKinds, AreThoseThatTheSpaceNames) {
   EXPECT_EQ(mixer_kinds().keys(), slot("mixer").choices);
   EXPECT_EQ(message_of<InputError>([] { (void)mixer_kinds().at("recurent"); }),
-            "unknown mixer 'recurent', known: attn, recurrent, conv, none; did you mean "
-            "recurrent?");
+            "unknown mixer 'recurent'; did you mean recurrent? Known: attn, recurrent, conv, none");
   for (const auto& key : mixer_kinds().keys()) {
     for (const auto& [gene, options] : mixer_kinds().at(key).genes) {
       for (const auto& option : options) {

@@ -20,8 +20,8 @@ TEST_F(ExperimentTest, ObjectivesAreKnownOnes) {
             "a.yaml:1:14: objectives = [flops], every item must be a name or a map with a");
   EXPECT_EQ(mistakes("objectives: [{context: 5}]\n").substr(0, 36),
             "a.yaml:1:14: objectives = {context: ");
-  EXPECT_EQ(mistakes("objectives: [{name: flops, contxt: 5}]\n").substr(0, 63),
-            "a.yaml:1:28: objectives.flops.contxt: unknown key, known: name,");
+  EXPECT_EQ(mistakes("objectives: [{name: flops, contxt: 5}]\n").substr(0, 72),
+            "a.yaml:1:28: objectives.flops.contxt: unknown key; did you mean context?");
 }
 
 TEST_F(ExperimentTest, ObjectivesHaveSettingsGoalsAndRanges) {

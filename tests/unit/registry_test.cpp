@@ -30,7 +30,7 @@ TEST(Registry, SortsItsKeys) { EXPECT_EQ(numbers().keys(), (Texts{"square", "twi
 TEST(Registry, NamesKnownKeysAndTheNearest) {
   const auto registry = numbers();
   EXPECT_EQ(message_of<InputError>([&] { (void)registry.at("twise"); }),
-            "unknown number 'twise', known: square, twice; did you mean twice?");
+            "unknown number 'twise'; did you mean twice? Known: square, twice");
   EXPECT_EQ(registry.unknown("logarithm"), "unknown number 'logarithm', known: square, twice");
 }
 

@@ -106,10 +106,11 @@ TEST_F(ExperimentTest, TwoNamesOfOneComponentAreRefused) {
 TEST_F(ExperimentTest, MistakesOfTheSpace) {
   EXPECT_EQ(mistakes("space: 5\n"), "a.yaml:1:8: space = 5, must be a map of genes");
   const auto unknown = mistakes("space:\n  similarities: [dot]\n");
-  EXPECT_THAT(unknown, StartsWith("a.yaml:2:3: space.similarities: unknown key, known: "
-                                  "similarity, normalization, gating, temperature, bias, "
-                                  "attention_dropout, "));
-  EXPECT_THAT(unknown, EndsWith(", stack, period, match_parameters; did you mean similarity?"));
+  EXPECT_THAT(unknown,
+              StartsWith("a.yaml:2:3: space.similarities: unknown key; did you mean "
+                         "similarity? Known: similarity, normalization, gating, temperature, bias, "
+                         "attention_dropout, "));
+  EXPECT_THAT(unknown, EndsWith(", stack, period, match_parameters"));
   EXPECT_EQ(mistakes("space:\n  gating: []\n"),
             "a.yaml:2:11: space.gating = [], must be a list of at least one option");
   EXPECT_EQ(mistakes("space:\n  gating: [[none]]\n").substr(0, 46),

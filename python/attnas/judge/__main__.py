@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from attnas.analysis.files import write_whole
-from attnas.command_line import printable, run_main
+from attnas.command_line import Parser, printable, run_main
 from attnas.errors import InputError
 
 CODES = {"better": 0, "within": 4, "worse": 5, "undecided": 6}
@@ -54,7 +54,7 @@ def seconds(text: str) -> float:
     return float(given[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[given[2]]
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
 
     def format_help(self) -> str:
         return HELP + super().format_help().replace("usage:", "Usage:", 1)

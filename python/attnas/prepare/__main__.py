@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from attnas.command_line import printable, run_main
+from attnas.command_line import Parser, printable, run_main
 from attnas.errors import InputError
 
 from . import data_sets, folders, texts
@@ -16,7 +16,7 @@ from .units import UNITS
 
 def _arguments(words: list[str], program: str) -> argparse.Namespace:
     of_programs = words[:1] == ["corpus"]
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"{program} corpus" if of_programs else program,
         description="Prepares a known corpus, or text_file, once, and prints its folder."
         if of_programs else

@@ -61,8 +61,7 @@ Engine find_engine(const std::string& key) {
     if (engine.key == key) return engine;
     known.push_back(engine.key);
   }
-  throw InputError("unknown engine '" + key + "', known: " + join(known) +
-                   did_you_mean(key, known));
+  throw InputError("unknown engine '" + key + "'" + known_text(key, known));
 }
 
 bool has_cluster(const Experiment& experiment) {

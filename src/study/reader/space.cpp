@@ -13,6 +13,7 @@
 #include "core/words.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
+#include "genotype/field_words.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/slots.hpp"
 #include "search/gene_place.hpp"
@@ -137,7 +138,7 @@ class SpaceReader {
       diagnostics_.add(item.origin, path + " = " + item.summary() + ": no module computes it");
       return false;
     }
-    refuse(item, path, "must be one of " + join(valid) + did_you_mean(item.text, valid));
+    refuse(item, path, "must be one of " + join(valid) + lead(item.text, valid, /*listed=*/true));
     return false;
   }
 
