@@ -49,7 +49,7 @@ from attnas.command_line import (
 from attnas.errors import InputError
 
 SCHEMA = 1  # of attention.json
-TOKEN_SEED = 1  # the same for every model, so that two analyses can be compared pair by pair
+TOKEN_SEED = 1  # the same for every model
 CONFIDENCE = 0.95
 SENTENCES, SENTENCE_TOKENS = 4, 32  # of held-out text that are shown
 SHOWN = ("entropy_ratio", "row_mass", "sink_mass", "mean_distance", "previous_token", "induction",

@@ -137,11 +137,10 @@ class Pages(Hostile):
         self.check(self.folder / "out" / "transfer.html", MARKUP)
 
     def test_attention(self):
-        for name in ("a", "b"):
-            (self.folder / name).mkdir()
-            what = analysis(label=f"{name} {MARKUP}", run=MARKUP, corpus=MARKUP, weights=LABEL, split=LABEL)
-            (self.folder / name / "attention.json").write_text(json.dumps(what), encoding="utf-8")
-        self.run_main(attention.main, self.folder / "a", self.folder / "b", "-o", self.folder / "out")
+        (self.folder / "a").mkdir()
+        what = analysis(label=f"a {MARKUP}", run=MARKUP, corpus=MARKUP, weights=LABEL, split=LABEL)
+        (self.folder / "a" / "attention.json").write_text(json.dumps(what), encoding="utf-8")
+        self.run_main(attention.main, self.folder / "a", "-o", self.folder / "out")
         self.check(self.folder / "out" / "attention.html", f"a {MARKUP}")
 
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from attnas.analysis.attention import Analysis, Difference, Gate, Statistic
-from attnas.analysis.figures import Row, apart, intervals
+from attnas.analysis.attention import Analysis, Gate, Layer, Statistic
 from attnas.analysis.svg import HALF, Axis, Figure, Frame, Picture, linear
-from attnas.analysis.words import digits, shortened
+from attnas.analysis.words import digits
 
 # The least sizes of weights that are drawn in one depth of colour, and how deep: half a power of
 # ten each.
 LEVELS = [(10.0 ** (-3 + step / 2), 0.14 + 0.86 * step / 5) for step in range(6)]
 MOST_CELLS = 64  # of a map's side; larger maps are drawn by the largest weight of a block
-STYLES = ("c0", "c1")  # of the two models
-MOST_ROWS = 24  # of differences that are drawn
 
 
 def blocks(weights: np.ndarray, most: int = MOST_CELLS) -> np.ndarray:
@@ -107,14 +103,12 @@ def _head_words(statistics: dict[str, Statistic], layer: int, head: int) -> str:
     return "\n".join(lines)
 
 
-def profiles(analyses: Sequence[Analysis], index: int) -> Figure:
+def profiles(layer: Layer) -> Figure:
     """Mean weight by distance of one layer, both axes logarithmic: thin lines are heads."""
-    title = f"Weight by distance, layer {index}"
-    found = [(style, analysis, layer) for style, analysis in zip(STYLES, analyses)
-             for layer in analysis.attention if layer.index == index and layer.profile.size]
-    values = np.concatenate([layer.profile[:, 1:].ravel() for _, _, layer in found])
+    title = f"Weight by distance, layer {layer.index}"
+    values = layer.profile[:, 1:]
     values = values[np.isfinite(values) & (values > 0)]
-    farthest = max(layer.profile.shape[1] for _, _, layer in found) - 1
+    farthest = layer.profile.shape[1] - 1
     high = float(values.max()) if len(values) else 1.0
     low = max(float(values.min()), 1e-6 * high) if len(values) else 1e-3
 
@@ -125,70 +119,52 @@ def profiles(analyses: Sequence[Analysis], index: int) -> Figure:
         x = Axis(1.0, float(max(farthest, 2)), logarithmic=True)
         picture.left_axis(frame, y, "mean |weight|")
         picture.bottom_axis(frame, x, "distance in tokens", grid=True)
-        for style, _, layer in found:
-            for h, head in enumerate(layer.profile):
-                _curve(picture, x, y, head, style, f"layer {index}, head {h}", 0.8)
-        ends = []
-        for style, analysis, layer in found:
-            mean = layer.profile.mean(axis=0)
-            _curve(picture, x, y, mean, style, analysis.label, 2.6)
-            there = np.flatnonzero(np.isfinite(mean) & (mean > 0))
-            ends.append(y(float(mean[there[len(there) // 2]])) if len(there) else frame.top)
-        if len(found) > 1:
-            for (style, analysis, _), place in zip(
-                    found, apart([frame.top + 12.0] * len(found), 16, frame.top + 8, frame.bottom)):
-                picture.text(frame.right, place, shortened(analysis.label, int(width / 9)),
-                             f"fill {style} label small", "end")
+        for h, head in enumerate(layer.profile):
+            _curve(picture, x, y, head, f"layer {layer.index}, head {h}", 0.8)
+        _curve(picture, x, y, layer.profile.mean(axis=0), "mean over heads", 2.6)
         return picture
 
     return Figure(draw, "Thick: mean over heads. Weights below a millionth of the largest lie on "
                   "the frame.", title, HALF)
 
 
-def _curve(picture: Picture, x: Axis, y: Axis, values: np.ndarray, style: str, name: str,
+def _curve(picture: Picture, x: Axis, y: Axis, values: np.ndarray, name: str,
            thick: float) -> None:
     points = [(x(float(n)), y(float(value))) for n, value in enumerate(values)
               if n > 0 and math.isfinite(value) and value > 0]
     if points:
-        picture.path(points, f"stroke {style}", name,
+        picture.path(points, "stroke c0", name,
                      style=f"stroke-width: {thick}" + ("; opacity: 0.55" if thick < 1 else ""))
 
 
-def by_layer(analyses: Sequence[Analysis], name: str, title: str, below: str,
+def by_layer(analysis: Analysis, name: str, title: str, below: str,
              ends: tuple[float, float] | None = None) -> Figure:
     """A statistic of every layer: bars are 95 % intervals of the mean over heads, small dots the
     heads."""
-    rows = [(style, analysis, layer.index, layer.statistics[name])
-            for style, analysis in zip(STYLES, analyses) for layer in analysis.attention
+    rows = [(layer.index, layer.statistics[name]) for layer in analysis.attention
             if name in layer.statistics]
-    numbers = sorted({index for _, _, index, _ in rows})
-    values = [value for _, _, _, each in rows for value in
+    values = [value for _, each in rows for value in
               (each.layer.low, each.layer.high, *(head.mean for head in each.heads))]
 
     def draw(width: float) -> Picture:
-        frame = Frame(58, 46 if len(analyses) > 1 else 30, width - 16, 240)
+        frame = Frame(58, 30, width - 16, 240)
         picture = Picture(width, frame.bottom + 46, title)
         y = Axis(*ends) if ends else linear(values)
-        x = Axis(-0.5, max(numbers, default=0) + 0.5, whole=True)
+        x = Axis(-0.5, max((index for index, _ in rows), default=0) + 0.5, whole=True)
         picture.left_axis(frame, y, "")
         picture.bottom_axis(frame, x, "layer")
-        for style, analysis, index, each in rows:
-            across = x(float(index)) + (0 if len(analyses) < 2 else
-                                        -7 if style == STYLES[0] else 7)
+        for index, each in rows:
+            across = x(float(index))
             for h, head in enumerate(each.heads):
                 if math.isfinite(head.mean):
-                    picture.dot(across + 5, y(head.mean), 2.0, f"fill {style}",
+                    picture.dot(across + 5, y(head.mean), 2.0, "fill c0",
                                 f"layer {index}, head {h}: {digits(head.mean)}")
             if math.isfinite(each.layer.low):
                 picture.line(across, y(each.layer.low), across, y(each.layer.high),
-                             f"stroke {style}", style="stroke-width: 3")
+                             "stroke c0", style="stroke-width: 3")
             if math.isfinite(each.layer.mean):
-                picture.dot(across, y(each.layer.mean), 4, f"fill {style}",
-                            f"{analysis.label}, layer {index}: {digits(each.layer.mean)}")
-        if len(analyses) > 1:
-            for i, (style, analysis) in enumerate(zip(STYLES, analyses)):
-                picture.text(4, 12 + 15 * i, shortened(analysis.label, int(width / 7)),
-                             f"fill {style} small")
+                picture.dot(across, y(each.layer.mean), 4, "fill c0",
+                            f"layer {index}: {digits(each.layer.mean)}")
         return picture
 
     return Figure(draw, below, title, HALF)
@@ -215,20 +191,3 @@ def gate_histogram(analysis: Analysis, layer: int, gate: Gate) -> Figure:
         return picture
 
     return Figure(draw, "", title, HALF)
-
-
-def sizes(found: Sequence[Difference], names: tuple[str, str]) -> Figure:
-    """Significant differences in standard deviations, the largest first."""
-    shown = sorted((each for each in found if each.significant and math.isfinite(each.size)),
-                   key=lambda each: -abs(each.size))[:MOST_ROWS]
-    rows = []
-    for each in shown:
-        scale = each.size / each.value
-        where = "" if each.layer is None else f"L{each.layer} "
-        rows.append(Row(where + each.name.replace("_", " "),
-                        STYLES[0] if each.value > 0 else STYLES[1], each.size,
-                        *sorted((each.low * scale, each.high * scale))))
-    return intervals("Significant differences", f"In standard deviations over sequences; right of "
-                     f"0: larger in {names[0]}, left: in {names[1]}. L0 is layer "
-                     f"0.", "difference", rows,
-                     [(0.0, "")])

@@ -1,9 +1,9 @@
-"""Says what the attention of a trained model does, or how that of two models differs.
+"""Says what the attention of a trained model does.
 
-    analysis/attention.py ANALYSIS [ANALYSIS] [-o FOLDER]
+    analysis/attention.py ANALYSIS [-o FOLDER]
 
 ANALYSIS is an attention.json, or the folder where nas-analyse has written it. FOLDER receives
-attention.html, attention.md and the pictures as .svg; it is that of the first ANALYSIS if left out.
+attention.html, attention.md and the pictures as .svg; it is that of ANALYSIS if left out.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from dataclasses import dataclass
 
 from attnas.analysis import attention_figures as figures
 from attnas.analysis.arguments import program
-from attnas.analysis.attention import (
-    Analysis, Difference, Estimate, Head, Sentence, Statistic, differences, read)
-from attnas.analysis.digest import BadInput, seed_number
+from attnas.analysis.attention import Analysis, Estimate, Head, Sentence, Statistic, read
+from attnas.analysis.digest import seed_number
 from attnas.analysis.html import Html, element
 from attnas.analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Part, Pictures, Report
-from attnas.analysis.words import counted, digits, listed, p_value, signed
+from attnas.analysis.words import counted, digits, listed
 
 SINK = 0.3  # of a row, on the first token: a sink (Gu et al. 2024)
 CLEAR = 0.4  # of the weight, from which on a head is named after what it looks at
@@ -160,48 +159,21 @@ def findings(analysis: Analysis) -> list[str]:
     return items
 
 
-def verdict(analyses: list[Analysis], found: list[Difference]) -> Chapter:
-    """The findings in sentences."""
-    if not any(each.attention for each in analyses):  # sentences alone
-        return Chapter("verdict", "Verdict", [])
-    if len(analyses) == 1:
-        return Chapter("verdict", "Verdict", [Bullets(findings(analyses[0]))])
-    a, b = analyses
-    clear = sorted((each for each in found if each.significant), key=lambda each: -abs(each.size))
-    items = [f"{len(clear)} of {counted(len(found), 'statistic')} differ significantly between "
-             f"{a.label} and {b.label} (Holm over all of them, 5 %)."]
-    items += [f"{_where(each)}: {digits(each.a)} against {digits(each.b)}, a difference of "
-              f"{signed(each.value)}." for each in clear[:6]]
-    items.append("What is compared are two trained models on "
-                 + ("the same sequences" if found and found[0].paired else "different sequences")
-                 + ": what another seed would have learned is not in these intervals.")
-    parts = [Bullets(items)]
-    for each in analyses:
-        parts += [Paragraph(f"{each.label}:"), Bullets(findings(each))]
-    return Chapter("verdict", "Verdict", parts)
+def verdict(analysis: Analysis) -> Chapter:
+    """The findings in sentences; none of sentences alone."""
+    return Chapter("verdict", "Verdict",
+                   [Bullets(findings(analysis))] if analysis.attention else [])
 
 
-def _where(each: Difference) -> str:
-    name = _words(each.name)
-    return f"{name} of the model" if each.layer is None else f"{name} of layer {each.layer}"
-
-
-def _letters(number: int) -> str:
-    return "ab"[number]
-
-
-def pictures_of_maps(analyses: list[Analysis]) -> Chapter:
+def pictures_of_maps(analysis: Analysis) -> Chapter:
     """Maps of one sequence."""
     below = "One held-out sequence; rows are queries, columns keys, both from the first token."
-    if any(layer.recurrent for each in analyses for layer in each.attention):
+    if any(layer.recurrent for layer in analysis.attention):
         below += (" Of recurrent layers: what they do to values, written as weights, which need "
                   "not sum to 1 and may be negative, as shares of the largest of the head.")
-    drawn = {}
-    for i, each in enumerate(analyses):
-        if any(layer.maps.size for layer in each.attention):
-            name = f"maps_{_letters(i)}.svg" if len(analyses) > 1 else "maps.svg"
-            drawn[name] = figures.maps(each, below)
-    return Chapter("maps", "Maps", [Pictures(drawn)] if drawn else [])
+    there = any(layer.maps.size for layer in analysis.attention)
+    return Chapter("maps", "Maps",
+                   [Pictures({"maps.svg": figures.maps(analysis, below)})] if there else [])
 
 
 @dataclass(frozen=True)
@@ -260,69 +232,41 @@ def _strongest_link(sentence: Sentence, head: Head) -> list[str]:
     return [f"{words[query]} at {words[key]}", digits(weight)]
 
 
-def pictures_of_sentences(analyses: list[Analysis]) -> Chapter:
-    """What heads look at in sentences, of each analysis."""
+def pictures_of_sentences(analysis: Analysis) -> Chapter:
+    """What heads look at in sentences."""
     parts: list[Part] = []
-    for each in analyses:
-        if each.sentences:
-            if len(analyses) > 1:
-                parts.append(Paragraph(f"{each.label}:"))
-            parts.append(Sentences(each.sentences))
-    if parts:
+    if analysis.sentences:
         words = ("A row is a token that looks, a column one that is looked at; the stronger the "
                  "colour of a square, the larger the weight. Orange: below 0.")
-        if any(head.relative for each in analyses for one in each.sentences for head in one.heads):
+        if any(head.relative for one in analysis.sentences for head in one.heads):
             words += " Of recurrent layers: as shares of the largest weight of the head."
-        parts.insert(0, Paragraph(words))
+        parts = [Paragraph(words), Sentences(analysis.sentences)]
     return Chapter("sentences", "Sentences", parts)
 
 
-def pictures_of_distances(analyses: list[Analysis]) -> Chapter:
+def pictures_of_distances(analysis: Analysis) -> Chapter:
     """Weight by distance, a picture a layer."""
-    layers = sorted({layer.index for each in analyses for layer in each.attention
-                     if layer.profile.size})
-    drawn = {f"distance_{index}.svg": figures.profiles(analyses, index) for index in layers}
+    drawn = {f"distance_{layer.index}.svg": figures.profiles(layer)
+             for layer in analysis.attention if layer.profile.size}
     return Chapter("distances", "Distances", [Pictures(drawn)] if drawn else [])
 
 
-def pictures_by_layer(analyses: list[Analysis]) -> Chapter:
+def pictures_by_layer(analysis: Analysis) -> Chapter:
     """Statistics of every layer."""
     drawn = {}
     for name, ends in DRAWN.items():
-        if any(name in layer.statistics for each in analyses for layer in each.attention):
+        if any(name in layer.statistics for layer in analysis.attention):
             drawn[f"{name}.svg"] = figures.by_layer(
-                analyses, name, _words(name), MEANINGS[name] + ".", ends)
+                analysis, name, _words(name), MEANINGS[name] + ".", ends)
     words = "Bars: 95 % intervals over sequences of the mean over heads; small dots: heads."
     return Chapter("layers", "By layer", [Paragraph(words), Pictures(drawn)] if drawn else [])
 
 
-def pictures_of_gates(analyses: list[Analysis]) -> Chapter:
+def pictures_of_gates(analysis: Analysis) -> Chapter:
     """Histograms of gates."""
-    drawn = {}
-    for i, each in enumerate(analyses):
-        for layer in each.attention:
-            for gate in layer.gates:
-                suffix = f"_{_letters(i)}" if len(analyses) > 1 else ""
-                drawn[f"{gate.name}_{layer.index}{suffix}.svg"] = figures.gate_histogram(
-                    each, layer.index, gate)
+    drawn = {f"{gate.name}_{layer.index}.svg": figures.gate_histogram(analysis, layer.index, gate)
+             for layer in analysis.attention for gate in layer.gates}
     return Chapter("gates", "Gates", [Pictures(drawn)] if drawn else [])
-
-
-def comparison(analyses: list[Analysis], found: list[Difference]) -> Chapter:
-    """All differences, the significant ones as a picture."""
-    if len(analyses) < 2:
-        return Chapter("differences", "Differences", [])
-    rows = [[_where(each), digits(each.a), digits(each.b),
-             f"{signed(each.value)} [{digits(each.low)}, {digits(each.high)}]",
-             p_value(each.p_holm), str(each.n)]
-            for each in sorted(found, key=lambda each: (each.p_holm, -abs(each.size)))]
-    parts = []
-    names = tuple(each.label for each in analyses)
-    if any(each.significant and math.isfinite(each.size) for each in found):
-        parts.append(Pictures({"differences.svg": figures.sizes(found, names)}))
-    parts.append(Columns(["statistic", "first", "second", "difference [95 %]", "Holm", "sequences"],
-                         rows))
-    return Chapter("differences", "Differences", parts)
 
 
 def _table(statistics: dict[str, Statistic]) -> Columns:
@@ -333,52 +277,39 @@ def _table(statistics: dict[str, Statistic]) -> Columns:
                     for name, each in sorted(statistics.items())])
 
 
-def numbers(analyses: list[Analysis]) -> Chapter:
+def numbers(analysis: Analysis) -> Chapter:
     """Every statistic of every head."""
     parts = []
-    for each in analyses:
-        for layer in each.attention:
-            parts += [Paragraph(f"{each.label}, layer {layer.index}:"), _table(layer.statistics)]
-            for gate in layer.gates:
-                parts += [Paragraph(f"{_words(gate.name)}:"), _table(gate.statistics)]
-    names = sorted({name for each in analyses for layer in each.attention
+    for layer in analysis.attention:
+        parts += [Paragraph(f"{analysis.label}, layer {layer.index}:"), _table(layer.statistics)]
+        for gate in layer.gates:
+            parts += [Paragraph(f"{_words(gate.name)}:"), _table(gate.statistics)]
+    names = sorted({name for layer in analysis.attention
                     for found in (layer.statistics, *(gate.statistics for gate in layer.gates))
                     for name in found})
     known = [f"{_words(name)}: {MEANINGS[name]}" for name in names if name in MEANINGS]
     return Chapter("numbers", "Numbers", [*parts, Bullets(known)] if parts else [])
 
 
-def making(analyses: list[Analysis], command: str) -> Chapter:
+def making(analysis: Analysis, command: str) -> Chapter:
     """Where it comes from."""
-    items = []
-    for each in analyses:
-        facts = each.facts
-        if not each.attention:
-            items.append(f"{each.label}: weights {facts.get('weights')}.")
-            continue
-        items.append(
-            f"{each.label}: seed {seed_number(facts['replicate'])} of run {facts.get('run')}, "
+    facts = analysis.facts
+    words = f"{analysis.label}: weights {facts.get('weights')}."
+    if analysis.attention:
+        words = (
+            f"{analysis.label}: seed {seed_number(facts['replicate'])} of run {facts.get('run')}, "
             f"weights {facts.get('weights')}, {facts.get('sequences')} sequences of "
             f"{facts.get('length')} tokens of the {facts.get('split')} split of "
             f"{facts.get('corpus')}; the first {facts.get('first_query')} queries are left out.")
-    return Chapter("making", "How this was made", [Bullets(items), Code(command)])
+    return Chapter("making", "How this was made", [Bullets([words]), Code(command)])
 
 
-def report(analyses: list[Analysis], command: str) -> Report:
-    """The page of one analysis, or of two side by side."""
-    found = differences(*analyses) if len(analyses) == 2 else []
-    title = " and ".join(each.label for each in analyses)
-    return Report(f"Attention: {title}", [
-        verdict(analyses, found),
-        pictures_of_sentences(analyses),
-        pictures_of_maps(analyses),
-        pictures_of_distances(analyses),
-        pictures_by_layer(analyses),
-        pictures_of_gates(analyses),
-        comparison(analyses, found),
-        numbers(analyses),
-        making(analyses, command)
-    ])
+def report(analysis: Analysis, command: str) -> Report:
+    """The page of an analysis."""
+    parts = (pictures_of_sentences, pictures_of_maps, pictures_of_distances, pictures_by_layer,
+             pictures_of_gates, numbers)
+    return Report(f"Attention: {analysis.label}", [
+        verdict(analysis), *(part(analysis) for part in parts), making(analysis, command)])
 
 
 @program
@@ -386,13 +317,10 @@ def main(arguments: list[str]) -> None:
     """The program; nothing is written where input is bad."""
     parser = argparse.ArgumentParser(prog="attention.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("analyses", nargs="+", metavar="ANALYSIS")
+    parser.add_argument("analysis", metavar="ANALYSIS")
     parser.add_argument("-o", "--output", metavar="FOLDER")
     options = parser.parse_args(arguments)
-    if len(options.analyses) > 2:
-        raise BadInput(f"{len(options.analyses)} analyses, must be one or two")
-    page = report([read(each) for each in options.analyses],
-                  f"analysis/attention.py {shlex.join(arguments)}")
-    first = pathlib.Path(options.analyses[0])
+    page = report(read(options.analysis), f"analysis/attention.py {shlex.join(arguments)}")
+    first = pathlib.Path(options.analysis)
     folder = pathlib.Path(options.output or (first if first.is_dir() else first.parent))
     print(page.write(folder, "attention"))
