@@ -410,6 +410,7 @@ class AttentionSearch final : public Problem {
     }
     // Only where it is on, as identities were before there was such a setting.
     if (training_.micro_batch == 0) identity_training_.erase("micro_batch");
+    if (training_.optimizer == "adamw") identity_training_.erase("optimizer");
   }
 
   /// The model that a candidate is. @throws InputError if there is no such model.

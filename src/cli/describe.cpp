@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/installed.hpp"
+#include "core/optimizers.hpp"
 #include "core/words.hpp"
 #include "data/corpus.hpp"
 #include "evaluation/settings.hpp"
@@ -89,7 +90,7 @@ PluginKind search_kind(std::string many, const AnyRegistry& registry) {
 std::vector<PluginKind> plugin_kinds() {
   return {search_kind("algorithms", algorithms()), plugin_kind("problems", problems()),
           search_kind("objectives", objectives()), plugin_kind("data", corpora()),
-          plugin_kind("tasks", tasks())};
+          plugin_kind("tasks", tasks()),           plugin_kind("optimizers", optimizers())};
 }
 
 std::string plugin_list(const PluginKind& kind) {

@@ -1,5 +1,6 @@
 #include "evaluation/settings.hpp"
 
+#include "core/optimizers.hpp"
 #include "core/setting_forms.hpp"
 #include "genotype/architecture.hpp"
 #include "genotype/architecture_name.hpp"
@@ -132,10 +133,13 @@ std::vector<Setting> training_settings() {
           "micro_batch", 0, 0,
           "sequences of a step that are computed at once, for less memory: gradients of a batch "
           "are summed over such parts of it; 0 = the whole batch"),
-      positive(number("learning_rate", 3e-4, 0.0, "peak learning rate of AdamW")),
-      choice("schedule", "constant", {"constant", "cosine"}, "learning rate after the warm-up"),
+      choice("optimizer", "adamw", optimizers().keys(),
+             "what changes weights by their gradients; muon and soap take matrices of layers"),
+      positive(number("learning_rate", 3e-4, 0.0, "peak learning rate")),
+      choice("schedule", "constant", {"constant", "cosine", "linear", "wsd"},
+             "learning rate after the warm-up; wsd: constant, falling in the last fifth"),
       integer("warmup_steps", 0, 0, "steps over which the learning rate grows linearly from 0"),
-      number("weight_decay", 0.01, 0.0, "decoupled weight decay of AdamW"),
+      number("weight_decay", 0.01, 0.0, "decoupled weight decay"),
       number("clip_norm", 1.0, 0.0, "largest total norm of the gradient; 0 = any"),
       at_least(1, any("checkpoints", Integers{},
                       "steps at which the validation split is scored; the last step always is")),

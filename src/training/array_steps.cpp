@@ -4,7 +4,6 @@
 
 #include "core/seed.hpp"
 #include "ops/device_copy.hpp"
-#include "ops/device_operations.hpp"
 #include "training/device_fed_steps.hpp"
 
 namespace nas {
@@ -58,8 +57,7 @@ std::uint64_t dropout_seed(const Course& course, std::int64_t step) {
 std::unique_ptr<ArraySteps> array_steps(nn::TransformerArray& models, Optimizer& optimizer,
                                         const Windows& windows, const StepPlan& plan,
                                         torch::Tensor losses, bool record) {
-  const bool has_kernels = nn::device_operations(losses.device()) != nullptr;
-  if (has_kernels && plan.batch <= windows.size()) {
+  if (optimizer.has_kernels() && plan.batch <= windows.size()) {
     return std::make_unique<DeviceFedSteps>(models, optimizer, windows, plan, std::move(losses),
                                             record);
   }

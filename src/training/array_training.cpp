@@ -250,7 +250,8 @@ void ArrayTraining::build_models() {
   const auto& models = *models_;
   optimizer_.emplace(
       models.parameters(), models.num_models(),
-      [&models](const nn::Parameter& parameter) { return models.decays(parameter); });
+      [&models](const nn::Parameter& parameter) { return models.decays(parameter); }, 0.999,
+      optimizers().at(common_.optimizer).make());
   loss_sums_ = torch::zeros({models.num_models()},
                             torch::TensorOptions(torch::kFloat64).device(context_.device));
   steps_ = array_steps(*models_, *optimizer_, corpus_.train,

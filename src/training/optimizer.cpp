@@ -36,17 +36,18 @@ double clip_factor(double clip_norm, double norm) {
 }
 
 /// Sizes are compared, since copy_() would repeat a smaller tensor.
-void assign(const std::string& name, const torch::Tensor& moment, const torch::Tensor& values) {
-  TORCH_CHECK(values.sizes() == moment.sizes(), "moments of ", name, " have sizes ", values.sizes(),
-              ", must be ", moment.sizes());
-  moment.copy_(values);
+void assign(const std::string& name, const torch::Tensor& state, const torch::Tensor& values) {
+  TORCH_CHECK(values.sizes() == state.sizes(), name, " has sizes ", values.sizes(), ", must be ",
+              state.sizes());
+  state.copy_(values);
 }
 
 }  // namespace
 
 Optimizer::Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t models,
-                     const std::function<bool(const nn::Parameter&)>& decays, double beta2)
-    : models_(models), beta2_(beta2) {
+                     const std::function<bool(const nn::Parameter&)>& decays, double beta2,
+                     std::shared_ptr<const UpdateRule> rule)
+    : models_(models), beta2_(beta2), rule_(std::move(rule)) {
   for (const auto& given : parameters) {
     const auto& tensor = given.tensor;
     const auto slices = static_cast<std::int64_t>(given.models.size());
@@ -66,17 +67,33 @@ Optimizer::Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t 
       }
     }
     const auto index = at::tensor(given.models, at::TensorOptions(at::kLong));
-    entries_.push_back({given.name, tensor, at::zeros_like(tensor), at::zeros_like(tensor),
-                        given.models, index.to(tensor.device()), decays(given)});
+    auto& entry = entries_.emplace_back(Entry{given.name,
+                                              tensor,
+                                              {"first_moment", "second_moment"},
+                                              {},
+                                              given.models,
+                                              index.to(tensor.device()),
+                                              decays(given),
+                                              false});
+    entry.by_rule = rule_ != nullptr && rule_->takes(given, entry.decays);
+    if (!entry.by_rule) {
+      entry.states = {at::zeros_like(tensor), at::zeros_like(tensor)};
+      continue;
+    }
+    entry.names.clear();
+    for (auto& [name, state] : rule_->states(tensor.detach())) {
+      entry.names.push_back(name);
+      entry.states.push_back(std::move(state));
+    }
   }
-  if (entries_.empty()) return;
+  if (entries_.empty() || rule_ != nullptr) return;
   const auto* device = nn::device_operations(entries_.front().parameter.device());
   if (device == nullptr) return;
   TORCH_CHECK(beta2 == kernels::AdamWStep{}.beta2, "beta2 = ", beta2, " on a device with kernels");
   std::vector<nn::TrainedParameter> trained;
   for (const auto& entry : entries_) {
     trained.push_back(
-        {entry.parameter, entry.first_moment, entry.second_moment, entry.models, entry.decays});
+        {entry.parameter, entry.states[0], entry.states[1], entry.models, entry.decays});
   }
   kernels_ = device->adamw(std::move(trained), models);
 }
@@ -132,7 +149,7 @@ void Optimizer::step_on_cpu(std::span<const ModelStep> steps) {
     gradients.push_back(gradient.defined() ? gradient.contiguous() : gradient);
     arrays.push_back({entry.parameter.data_ptr<Real>(),
                       gradient.defined() ? gradients.back().data_ptr<Real>() : nullptr,
-                      entry.first_moment.data_ptr<Real>(), entry.second_moment.data_ptr<Real>()});
+                      entry.states.front().data_ptr<Real>(), entry.states.back().data_ptr<Real>()});
   }
   const auto for_each_piece = [&](const auto& run) {
     at::parallel_for(
@@ -160,11 +177,33 @@ void Optimizer::step_on_cpu(std::span<const ModelStep> steps) {
   for_each_piece([&](std::size_t i, const Arrays& of_entry) {
     const auto& piece = pieces_[i];
     auto step = of_models[piece.model];
+    if (entries_[piece.entry].by_rule) return;
     if (!entries_[piece.entry].decays) step.weight_decay = 0.0;
     kernels::adamw(of_entry.parameter + piece.begin, of_entry.gradient + piece.begin,
                    of_entry.first_moment + piece.begin, of_entry.second_moment + piece.begin,
                    piece.size, step);
   });
+  for (std::size_t e = 0; e < entries_.size(); ++e) {
+    auto& entry = entries_[e];
+    if (!entry.by_rule || !gradients[e].defined()) continue;
+    auto clipped = at::empty_like(gradients[e]);
+    for (std::size_t i = 0; i < entry.models.size(); ++i) {
+      const auto slice = static_cast<std::int64_t>(i);
+      const auto factor = of_models[static_cast<std::size_t>(entry.models[i])].gradient_factor;
+      clipped[slice].copy_(gradients[e][slice].mul(factor));
+    }
+    step_by_rule(entry, clipped, steps);
+  }
+}
+
+void Optimizer::step_by_rule(Entry& entry, const torch::Tensor& gradient,
+                             std::span<const ModelStep> steps) {
+  std::vector<ModelStep> own;
+  for (const auto model : entry.models) {
+    own.push_back(steps[static_cast<std::size_t>(model)]);
+    if (!entry.decays) own.back().weight_decay = 0.0;
+  }
+  rule_->step(entry.parameter.detach(), gradient, entry.states, own);
 }
 
 void Optimizer::step_by_kernels(std::span<const ModelStep> steps) {
@@ -221,54 +260,57 @@ void Optimizer::step_by_operations(std::span<const ModelStep> steps) {
       return numbers.index_select(0, entry.model_index).view(sizes);
     };
     const auto gradient = entry.parameter.grad() * of_models(factors);
-    entry.first_moment.mul_(constants.beta1).add_(gradient, 1.0 - constants.beta1);
-    entry.second_moment.mul_(constants.beta2).addcmul_(gradient, gradient, 1.0 - constants.beta2);
-    const auto root = entry.second_moment.sqrt()
-                          .mul_(of_models(columns.select(1, kRootFactor)))
-                          .add_(constants.epsilon);
+    if (entry.by_rule) {
+      step_by_rule(entry, gradient, steps);
+      continue;
+    }
+    auto &first = entry.states[0], &second = entry.states[1];
+    first.mul_(constants.beta1).add_(gradient, 1.0 - constants.beta1);
+    second.mul_(constants.beta2).addcmul_(gradient, gradient, 1.0 - constants.beta2);
+    const auto root =
+        second.sqrt().mul_(of_models(columns.select(1, kRootFactor))).add_(constants.epsilon);
     if (entry.decays) entry.parameter.mul_(of_models(columns.select(1, kKept)));
-    entry.parameter.sub_(entry.first_moment.div(root).mul_(of_models(columns.select(1, kRate))));
+    entry.parameter.sub_(first.div(root).mul_(of_models(columns.select(1, kRate))));
   }
 }
 
-std::map<std::string, Optimizer::Moments> Optimizer::moments_of(std::int64_t model) const {
-  std::map<std::string, Moments> by_name;
+std::map<std::string, torch::Tensor> Optimizer::states_of(std::int64_t model) const {
+  std::map<std::string, torch::Tensor> by_name;
   for (const auto& entry : entries_) {
     const auto found = std::find(entry.models.begin(), entry.models.end(), model);
     if (found == entry.models.end()) continue;
-    const auto slice = found - entry.models.begin();
-    by_name[entry.name] = {entry.first_moment[slice], entry.second_moment[slice]};
+    for (std::size_t i = 0; i < entry.names.size(); ++i)
+      by_name[entry.name + "." + entry.names[i]] = entry.states[i][found - entry.models.begin()];
   }
   return by_name;
 }
 
 void Optimizer::save(torch::serialize::OutputArchive& archive, std::int64_t model) const {
-  for (const auto& [name, moments] : moments_of(model)) {
-    // Copies: a slice would be written with the whole array.
-    archive.write(name + ".first_moment", moments.first.clone());
-    archive.write(name + ".second_moment", moments.second.clone());
-  }
+  // Copies: a slice would be written with the whole array.
+  for (const auto& [name, state] : states_of(model)) archive.write(name, state.clone());
 }
 
 void Optimizer::load(torch::serialize::InputArchive& archive, std::int64_t model) {
-  for (const auto& [name, moments] : moments_of(model)) {
+  for (const auto& [name, state] : states_of(model)) {
     torch::Tensor saved;
-    archive.read(name + ".first_moment", saved);
-    assign(name, moments.first, saved);
-    archive.read(name + ".second_moment", saved);
-    assign(name, moments.second, saved);
+    archive.read(name, saved);
+    assign(name, state, saved);
   }
 }
 
 void Optimizer::take(const Optimizer& other, std::int64_t from, std::int64_t to) {
-  const auto given = other.moments_of(from);
-  for (const auto& [name, moments] : moments_of(to)) {
+  const auto given = other.states_of(from);
+  for (const auto& [name, state] : states_of(to)) {
     const auto found = given.find(name);
-    TORCH_CHECK(found != given.end(), "model ", from, " has no parameter ", name, " that model ",
-                to, " could take moments from");
-    assign(name, moments.first, found->second.first);
-    assign(name, moments.second, found->second.second);
+    TORCH_CHECK(found != given.end(), "model ", from, " has no ", name, " that model ", to,
+                " could take");
+    assign(name, state, found->second);
   }
+}
+
+bool maps_hidden_vectors(const nn::Parameter& parameter, bool decays) {
+  return decays && parameter.tensor.dim() == 3 && parameter.name.starts_with("layers.") &&
+         parameter.name.find("_conv.") == std::string::npos;
 }
 
 }  // namespace nas

@@ -12,6 +12,7 @@
 
 #include "ops/device_adamw.hpp"
 #include "ops/parameter.hpp"
+#include "training/update_rule.hpp"
 
 namespace torch::serialize {
 class InputArchive;
@@ -20,15 +21,7 @@ class OutputArchive;
 
 namespace nas {
 
-/// A step of one model of an array.
-struct ModelStep {
-  std::int64_t step = 1;  ///< its number: 1, 2, ...; models may stand at different steps
-  double learning_rate = 3e-4;
-  double weight_decay = 0.01;  ///< of the parameters that decay
-  double clip_norm = 1.0;      ///< largest total norm of the model's gradient
-};
-
-/// AdamW (kernels/adamw.hpp; beta1 = 0.9, epsilon = 1e-8) on the parameters of an
+/// AdamW (kernels/adamw.hpp; beta1 = 0.9, epsilon = 1e-8), or another rule on those that it takes, on the parameters of an
 /// array of models, after clipping each model's gradient g by its total norm: g is multiplied by
 /// min(1, clip_norm / (|g| + 1e-6)). Waits for no device.
 ///
@@ -40,9 +33,14 @@ class Optimizer {
   /// copied.
   /// @param models      in the array.
   /// @param decays      whether weight decay applies to a parameter.
-  /// @param beta2       must be 0.999 on a device with kernels of its own.
+  /// @param beta2       of AdamW; must be 0.999 on a device with kernels of its own.
+  /// @param rule        of optimizers(); nullptr: AdamW.
   Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t models,
-            const std::function<bool(const nn::Parameter&)>& decays, double beta2 = 0.999);
+            const std::function<bool(const nn::Parameter&)>& decays, double beta2 = 0.999,
+            std::shared_ptr<const UpdateRule> rule = nullptr);
+
+  /// Whether steps are taken by kernels of the parameters' device, which can be captured.
+  [[nodiscard]] bool has_kernels() const { return kernels_ != nullptr; }
 
   /// Uses up the parameters' gradients: one step, then there are none. A parameter without gradient
   /// stays as it is, moments included.
@@ -58,27 +56,26 @@ class Optimizer {
   /// captured, and what was tried is forgotten.
   void end_recording(bool succeeded);
 
-  /// Writes the moments of one model by its parameters' names, as if it were alone.
+  /// Writes what is kept of one model by its parameters' names, as if it were alone.
   void save(torch::serialize::OutputArchive& archive, std::int64_t model) const;
   /// @throws c10::Error if the archive lacks one of the model's parameters, or has it in other
   /// sizes.
   void load(torch::serialize::InputArchive& archive, std::int64_t model);
-  /// Copies the moments of model `from` of another optimiser to model `to`, by name.
+  /// Copies what is kept of model `from` of another optimiser to model `to`, by name.
   ///
   /// @throws c10::Error as load().
   void take(const Optimizer& other, std::int64_t from, std::int64_t to);
 
  private:
-  /// A parameter with its moments, all of one shape.
+  /// A parameter with what is kept of it.
   struct Entry {
     std::string name;
-    torch::Tensor parameter, first_moment, second_moment;
+    torch::Tensor parameter;
+    std::vector<std::string> names;     ///< of the states
+    std::vector<torch::Tensor> states;  ///< of AdamW the two moments
     std::vector<std::int64_t> models;
     torch::Tensor model_index;  ///< `models` on the parameter's device
-    bool decays;
-  };
-  struct Moments {
-    torch::Tensor first, second;
+    bool decays, by_rule;
   };
   /// What one thread does at once: some elements of one model's slice of an entry.
   struct Piece {
@@ -88,15 +85,19 @@ class Optimizer {
     std::int64_t size;
   };
 
-  [[nodiscard]] std::map<std::string, Moments> moments_of(std::int64_t model) const;
+  /// By "PARAMETER.STATE".
+  [[nodiscard]] std::map<std::string, torch::Tensor> states_of(std::int64_t model) const;
   template <class Real>
   void step_on_cpu(std::span<const ModelStep> steps);
   void step_by_kernels(std::span<const ModelStep> steps);
   void step_by_operations(std::span<const ModelStep> steps);
+  /// @param gradient  clipped.
+  void step_by_rule(Entry& entry, const torch::Tensor& gradient, std::span<const ModelStep> steps);
   void drop_gradients();
 
   std::int64_t models_;
   double beta2_;
+  std::shared_ptr<const UpdateRule> rule_;
   std::vector<Entry> entries_;
   std::vector<Piece> pieces_;
   std::unique_ptr<nn::DeviceAdamW> kernels_;  ///< of the parameters' device; null: it has none

@@ -22,6 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr double kDecaying = 0.2;  // the share of steps after the stable ones
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -64,8 +66,9 @@ TrainingSettings::TrainingSettings(const Parameters& parameters)
     : steps(parameters.get<std::int64_t>("steps")),
       batch_size(parameters.get<std::int64_t>("batch_size")),
       micro_batch(parameters.get<std::int64_t>("micro_batch")),
+      optimizer(parameters.get<std::string>("optimizer")),
       learning_rate(parameters.get<double>("learning_rate")),
-      cosine(parameters.get<std::string>("schedule") == "cosine"),
+      schedule(parameters.get<std::string>("schedule")),
       warmup_steps(parameters.get<std::int64_t>("warmup_steps")),
       weight_decay(parameters.get<double>("weight_decay")),
       clip_norm(parameters.get<double>("clip_norm") > 0.0
@@ -89,15 +92,18 @@ double TrainingSettings::rate(std::int64_t step) const {
   const auto s = static_cast<double>(step);
   const auto warmup = static_cast<double>(warmup_steps);
   if (step <= warmup_steps) return learning_rate * s / warmup;
-  if (!cosine) return learning_rate;
   const double progress = (s - 1.0 - warmup) / (static_cast<double>(steps) - warmup);
-  return learning_rate * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
+  if (schedule == "cosine")
+    return learning_rate * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
+  if (schedule == "linear") return learning_rate * (1.0 - progress);
+  if (schedule == "wsd") return learning_rate * std::min(1.0, (1.0 - progress) / kDecaying);
+  return learning_rate;
 }
 
 bool fit_together(const TrainingJob& a, const TrainingJob& b) {
   const auto sizes = [](const TrainingSettings& settings) {
     return std::tuple(settings.batch_size, settings.micro_batch, settings.evaluation_batch_size,
-                      settings.validation_windows, settings.score_test);
+                      settings.validation_windows, settings.score_test, settings.optimizer);
   };
   return nn::alike(a.architecture, b.architecture) && sizes(a.settings) == sizes(b.settings);
 }

@@ -23,8 +23,9 @@ struct TrainingSettings {
   std::int64_t steps;
   std::int64_t batch_size;
   std::int64_t micro_batch;  ///< sequences of a step that are computed at once; 0 = all
+  std::string optimizer;     ///< of optimizers()
   double learning_rate;
-  bool cosine;  ///< after the warm-up, instead of a constant rate (Loshchilov & Hutter 2017)
+  std::string schedule;  ///< of the rate after the warm-up
   std::int64_t warmup_steps;
   double weight_decay;
   double clip_norm;                       ///< infinite for 0, which clips nothing
@@ -37,10 +38,11 @@ struct TrainingSettings {
   /// Of a step: a batch, or the largest part of it whose gradients are computed at once.
   [[nodiscard]] std::int64_t sequences_at_once() const;
 
-  /// Learning rate of step s = 1 .. S: linear warm-up of W steps, then constant or a cosine that
-  /// begins at the full rate and ends above 0, as PyTorch's CosineAnnealingLR does.
+  /// Learning rate of step s = 1 .. S: linear warm-up of W steps, then f (constant; or what begins at the full rate and ends
+  /// above 0: cosine, as PyTorch's CosineAnnealingLR, Loshchilov & Hutter 2017; linear; wsd, constant until the last fifth).
   ///
-  ///   rate(s) = r s / W for s <= W,  else r (1 + cos(pi (s - 1 - W) / (S - W))) / 2
+  ///   rate(s) = r s / W for s <= W,  else r f(p),  p = (s - 1 - W) / (S - W)
+  ///   f(p) = 1;  (1 + cos(pi p)) / 2;  1 - p;  min(1, 5 (1 - p))
   [[nodiscard]] double rate(std::int64_t step) const;
 };
 

@@ -379,17 +379,24 @@ TEST_F(TrainingTest, RateFollowsTheSchedule) {
   EXPECT_NEAR(cosine.rate(110), 1.2336e-4, 1e-8);
 }
 
-TEST_F(TrainingTest, EveryStepOfACosineHasARate) {
+TEST_F(TrainingTest, EveryStepOfAScheduleHasARate) {
   Parameters parameters(training_settings());
-  parameters.set("schedule", std::string("cosine"));
   parameters.set("learning_rate", 0.5);
   parameters.set("warmup_steps", std::int64_t{0});
-  for (const std::int64_t steps : {1, 2, 3, 50}) {
-    parameters.set("steps", steps);
-    const TrainingSettings cosine(parameters);
-    EXPECT_DOUBLE_EQ(cosine.rate(1), 0.5) << steps;
-    EXPECT_GT(cosine.rate(steps), 0.0) << steps;
+  for (const auto* schedule : {"constant", "cosine", "linear", "wsd"}) {
+    parameters.set("schedule", std::string(schedule));
+    for (const std::int64_t steps : {1, 2, 3, 50}) {
+      parameters.set("steps", steps);
+      const TrainingSettings settings(parameters);
+      EXPECT_DOUBLE_EQ(settings.rate(1), 0.5) << schedule << steps;
+      EXPECT_GT(settings.rate(steps), 0.0) << schedule << steps;
+    }
   }
+  parameters.set("steps", std::int64_t{100});
+  EXPECT_DOUBLE_EQ(TrainingSettings(parameters).rate(81), 0.5);
+  EXPECT_NEAR(TrainingSettings(parameters).rate(91), 0.25, 1e-12);
+  parameters.set("schedule", std::string("linear"));
+  EXPECT_NEAR(TrainingSettings(parameters).rate(61), 0.2, 1e-12);
 }
 
 TEST_F(TrainingTest, BatchesKnowTheReplicateAndNotWhatIsTrained) {
