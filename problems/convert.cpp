@@ -1,6 +1,8 @@
-// Which layers of a trained transformer must attend: a block for each layer, without training or after stage 1.
+// Which layers of a trained transformer must attend: a block for each layer, without training, after stage 1 or after
+// stage 2.
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <numbers>
@@ -11,6 +13,7 @@
 #include <ATen/Parallel.h>
 
 #include "convert/assessment.hpp"
+#include "convert/stage_two.hpp"
 #include "core/error.hpp"
 #include "core/fault.hpp"
 #include "core/hash.hpp"
@@ -33,8 +36,16 @@ constexpr int kResultsVersion = 2;
 
 constexpr const char* kGene = "layer_";
 
-/// The fidelities, as steps of an evaluation: what blocks cost one by one, added up; the whole hybrid.
-constexpr Integer kAddedUp = 1, kWhole = 2;
+/// Settings that say what stage 2 comes to.
+constexpr std::array kStage2{"stage2_tokens",    "stage2_short",   "stage2_batch",    "stage2_rate",
+                             "stage2_rate_rest", "stage2_weights", "stage2_documents"};
+
+/// The fidelities, as steps of an evaluation: what blocks cost one by one, added up; the whole hybrid; the same after some
+/// of stage 2, and after all of it.
+constexpr Integer kAddedUp = 1, kWhole = 2, kShort = 3, kTrained = 4;
+
+constexpr std::array kMeasures{"kl",     "text_nll", "text_loss",    "agreement",
+                               "recall", "loss",     "bits_per_byte"};
 
 constexpr Integer kHeldOut = 8;  // documents on which losses of stage 1 are measured
 
@@ -161,6 +172,7 @@ class Conversions final : public Problem {
     assessor_ = std::make_unique<Assessor>(
         conversion_, weights_, mode_, [this](Integer replicate) { return samples(replicate); },
         room_bytes(), learned_.get());
+    if (trains()) distiller_ = distiller(corpus, inputs.folder);
   }
 
   [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
@@ -183,7 +195,11 @@ class Conversions final : public Problem {
 
   [[nodiscard]] nlohmann::json identity() const override {
     nlohmann::json identity = settings_;
-    for (const auto* name : {"base", "room", "stage1_folder"}) identity.erase(name);
+    for (const auto* name : {"base", "room", "stage1_folder", "stage2_folder"})
+      identity.erase(name);
+    if (!distiller_) {
+      for (const auto* name : kStage2) identity.erase(name);
+    }
     if (!learned_) {
       for (const auto* name : {"stage1_tokens", "stage1_batch", "stage1_seeds"})
         identity.erase(name);
@@ -201,16 +217,30 @@ class Conversions final : public Problem {
   }
 
   [[nodiscard]] std::vector<Integer> rungs() const override {
-    return settings_.get<std::string>("fidelity") == "both" ? std::vector{kAddedUp, kWhole}
-                                                            : std::vector<Integer>{};
+    if (fidelity() == "both") return {kAddedUp, kWhole};
+    if (fidelity() == "all") return {kAddedUp, kWhole, kShort, kTrained};
+    return {};
   }
 
   void end_at(Evaluation& evaluation, Integer rung) const override {
-    if (rung != kAddedUp || !is_usable(evaluation)) return;
+    const auto all = rungs();
+    if (!is_usable(evaluation) || all.empty() || rung >= all.back() || evaluation.curve.empty() ||
+        evaluation.curve.back().step <= rung)
+      return;
     evaluation.status = Status::paused;
-    for (const auto* name : {"kl", "text_nll", "text_loss", "agreement", "recall", "loss"})
-      evaluation.values[name] = evaluation.values.at(std::string(name) + "@1");
-    evaluation.curve.resize(1);
+    auto& values = evaluation.values;
+    for (const auto* name : kMeasures) {
+      const auto own = values.find(name + at(rung));
+      if (own != values.end()) values[name] = own->second;
+      for (auto later = rung + 1; later < all.back(); ++later) values.erase(name + at(later));
+    }
+    evaluation.curve.resize(static_cast<std::size_t>(rung));
+    evaluation.measured["train_seconds"] = evaluation.curve.back().seconds;
+  }
+
+  void recorded(const Evaluation& evaluation) override {
+    if (distiller_ && evaluation.status != Status::paused)
+      distiller_->forget(conversion_.parse(evaluation.candidate), evaluation.replicate);
   }
 
   void screen(const Task& task, Evaluation& evaluation) override {
@@ -241,47 +271,67 @@ class Conversions final : public Problem {
     if (stop_requested()) throw StopRequested();
     const auto begin = std::chrono::steady_clock::now();
     const auto of = conversion_.parse(task.candidate.name);
-    const auto fidelity = settings_.get<std::string>("fidelity");
     evaluation.curve.clear();
-    const auto note = [&](const Assessment& found, const std::string& suffix) {
-      evaluation.values["kl" + suffix] = found.kl;
-      evaluation.values["text_nll" + suffix] = found.text_nll;
-      evaluation.values["text_loss" + suffix] = found.text_loss;
-      evaluation.values["agreement" + suffix] = found.agreement;
-      evaluation.values["recall" + suffix] = found.recall;
-      evaluation.values["loss" + suffix] = found.kl + found.recall;
-      evaluation.values["recall_margin"] = found.recall_margin;
-      if (bytes_per_token_ > 0.0)
-        evaluation.values["bits_per_byte" + suffix] =
-            found.text_loss / std::numbers::ln2 / bytes_per_token_;
-    };
-    const auto reach = [&](Integer step) {
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-      evaluation.measured["train_seconds"] = took.count();
-      if (fidelity != "both") return;  // no rungs
-      auto& point = evaluation.curve.emplace_back();
-      point.step = step;
-      point.seconds = took.count();
-    };
     evaluation.status = Status::ok;
     if (const auto losses =
             learned_ ? learned_->losses(of, learned_->seed(task.replicate)) : std::nullopt) {
       evaluation.values["stage1_before"] = losses->front();
       evaluation.values["stage1_loss"] = losses->back();
     }
-    if (fidelity != "whole") {
-      const auto sum = assessor_->added_up(of, task.replicate);
-      note(sum, "");
-      reach(kAddedUp);
-      if (fidelity == "added_up") return require_finite_values(evaluation);
-      note(sum, "@1");
-      if (task.until == kAddedUp) {
-        evaluation.status = Status::paused;
-        return;
+    const auto note = [&](const Assessment& found, const std::string& suffix) {
+      const std::array<double, kMeasures.size()> numbers{
+          found.kl,
+          found.text_nll,
+          found.text_loss,
+          found.agreement,
+          found.recall,
+          found.kl + found.recall,
+          found.text_loss / std::numbers::ln2 / bytes_per_token_};
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (i + 1 < numbers.size() || bytes_per_token_ > 0.0)
+          evaluation.values[kMeasures[i] + suffix] = numbers[i];
       }
+      evaluation.values["recall_margin"] = found.recall_margin;
+    };
+    const auto all = rungs();
+    /// Whether it pauses there.
+    const auto reach = [&](Integer step, const Assessment& found) {
+      note(found, "");
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+      evaluation.measured["train_seconds"] = took.count();
+      if (all.empty()) return false;
+      if (step < all.back()) note(found, at(step));
+      auto& point = evaluation.curve.emplace_back();
+      point.step = step;
+      point.seconds = took.count();
+      if (task.until != step || step == all.back()) return false;
+      require_finite_values(evaluation);
+      if (is_usable(evaluation)) evaluation.status = Status::paused;
+      return true;
+    };
+    const auto mean = [&](const auto& assess) {
+      return mean_over_documents(task.replicate, assess);
+    };
+    const auto wants = [&](const auto&... names) { return ((fidelity() == names) || ...); };
+    if (wants("added_up", "both", "all") && reach(kAddedUp, mean([&](Integer document) {
+                                                    return assessor_->added_up(of, document,
+                                                                               task.replicate);
+                                                  })))
+      return;
+    if (wants("whole", "both", "all") && reach(kWhole, mean([&](Integer document) {
+                                                 return assessor_->assess(of, document,
+                                                                          task.replicate);
+                                               })))
+      return;
+    if (distiller_) {
+      const bool pauses = task.until == kShort;
+      const auto found = distiller_->train(
+          of, task.replicate, all.empty() || pauses ? 1 : 2, [&](nn::TransformerArray& hybrid) {
+            return mean([&](Integer document) { return assessor_->assess(hybrid, document); });
+          });
+      if (!all.empty() && reach(kShort, found.front())) return;
+      (void)reach(kTrained, found.back());
     }
-    note(assessor_->assess(of, task.replicate), "");
-    reach(kWhole);
     require_finite_values(evaluation);
   }
 
@@ -302,6 +352,7 @@ class Conversions final : public Problem {
                          {"full_cache_bytes", full_bytes()},
                          {"documents", documents_.size()}};
     if (learned_) facts["stage1"] = stage1_;
+    if (distiller_) facts["stage2"] = stage2_;
     return facts;
   }
 
@@ -322,42 +373,121 @@ class Conversions final : public Problem {
   }
 
  private:
+  [[nodiscard]] std::string fidelity() const { return settings_.get<std::string>("fidelity"); }
+  [[nodiscard]] bool trains() const { return fidelity() == "trained" || fidelity() == "all"; }
+  /// Of values at a rung before the end.
+  [[nodiscard]] static std::string at(Integer rung) { return "@" + std::to_string(rung); }
+
+  /// The mean of what is found of each of a replicate's documents and the probes beside it.
+  template <class Assess>
+  [[nodiscard]] Assessment mean_over_documents(Integer replicate, const Assess& assess) const {
+    if (!distiller_) return assess(replicate);
+    const auto count = settings_.get<Integer>("stage2_documents");
+    Assessment sum;
+    for (Integer i = 0; i < count; ++i) {
+      const auto one = assess(replicate * count + i);
+      for (const auto member :
+           {&Assessment::kl, &Assessment::text_nll, &Assessment::text_loss, &Assessment::agreement,
+            &Assessment::recall, &Assessment::recall_margin})
+        sum.*member += one.*member / static_cast<double>(count);
+    }
+    return sum;
+  }
+
+  /// Windows of the training split, in an order of each number. @param what  they are for.
+  [[nodiscard]] std::function<torch::Tensor(Integer, Integer)> batches(
+      const Windows& train, Integer count, const std::string& what) const {
+    if (train.size() == 0)
+      throw InputError("data: no document to train on, problem.stage" + what.substr(6) +
+                       "_tokens needs some");
+    return [train, count, what, seed = seed_](Integer of, Integer step) {
+      std::vector<Integer> places, order;
+      for (Integer i = step * count; i < (step + 1) * count; ++i) {
+        if (order.empty() || i % train.size() == 0)
+          order = shuffled(train.size(), derive_seed(seed, of, what, i / train.size()));
+        places.push_back(order[static_cast<std::size_t>(i % train.size())]);
+      }
+      return read(train, places).first;
+    };
+  }
+
+  /// What the weights of a hybrid depend on besides its placement.
+  [[nodiscard]] nlohmann::json origin(const Corpus& corpus) const {
+    return {{"results_version", kResultsVersion},
+            {"weights", weights_hash_},
+            {"corpus_hash", corpus_hash_},
+            {"numerical_mode", to_string(mode_)},
+            {"threads", threads_},
+            {"run_seed", seed_},
+            {"context", corpus.train.length}};
+  }
+
+  /// Steps that a setting's tokens are.
+  [[nodiscard]] Integer steps(const Corpus& corpus, const std::string& tokens,
+                              const std::string& batch) const {
+    return static_cast<Integer>(
+        std::ceil(static_cast<double>(settings_.get<Integer>(tokens)) /
+                  static_cast<double>(settings_.get<Integer>(batch) * corpus.train.length)));
+  }
+
+  [[nodiscard]] std::unique_ptr<Distiller> distiller(const Corpus& corpus,
+                                                     std::filesystem::path folder) {
+    const auto documents = settings_.get<Integer>("stage2_documents");
+    if (documents > documents_.size())
+      throw InputError("problem.stage2_documents = " + std::to_string(documents) +
+                       ", must be at most " + std::to_string(documents_.size()) +
+                       ", all that there are");
+    Distillation plan{
+        .steps = steps(corpus, "stage2_tokens", "stage2_batch"),
+        .batch = batches(corpus.train, settings_.get<Integer>("stage2_batch"), "stage 2"),
+        .mixer_rate = settings_.get<double>("stage2_rate"),
+        .other_rate = settings_.get<std::string>("stage2_weights") == "mixers"
+                          ? 0.0
+                          : settings_.get<double>("stage2_rate_rest"),
+        .room = room_bytes()};
+    if (plan.steps == 0)
+      throw InputError("problem.stage2_tokens = 0, must be more where problem.fidelity = " +
+                       fidelity());
+    if (fidelity() == "all") {
+      const auto early = settings_.get<Integer>("stage2_short") > 0
+                             ? steps(corpus, "stage2_short", "stage2_batch")
+                             : (plan.steps + 9) / 10;
+      if (early >= plan.steps)
+        throw InputError("problem.stage2_short is " + std::to_string(early) +
+                         " steps, must be fewer than the " + std::to_string(plan.steps) +
+                         " of problem.stage2_tokens");
+      plan.marks.push_back(early);
+    }
+    plan.marks.push_back(plan.steps);
+    auto of = origin(corpus);
+    const nlohmann::json settings = settings_;
+    for (const auto* name : kStage2) of[name] = settings.at(name);
+    of["stage1"] = stage1_, of["fidelity"] = fidelity(), of["split"] = settings.at("split");
+    of["probes"] = settings.at("probes");
+    stage2_ = sha256(of.dump()).substr(0, 12);
+    std::filesystem::path kept = settings_.get<std::string>("stage2_folder");
+    if (!kept.empty()) kept /= stage2_;
+    if (!folder.empty()) folder = folder / "stage2" / stage2_;
+    return std::make_unique<Distiller>(conversion_, weights_, mode_, std::move(plan),
+                                       learned_.get(), folder, kept);
+  }
+
   [[nodiscard]] double room_bytes() const { return settings_.get<double>("room") * 0x1.0p30; }
 
   /// What blocks learn from: windows of the training split, in an order of each seed.
   [[nodiscard]] std::unique_ptr<LearnedBlocks> learned_blocks(const Corpus& corpus,
                                                               std::filesystem::path folder) {
-    const auto count = settings_.get<Integer>("stage1_batch"), size = corpus.train.size();
-    if (size == 0)
-      throw InputError("data: no document to train on, problem.stage1_tokens needs some");
-    const auto tokens = static_cast<double>(settings_.get<Integer>("stage1_tokens"));
-    Lessons lessons{.steps = static_cast<Integer>(
-                        std::ceil(tokens / static_cast<double>(count * corpus.train.length))),
+    const auto count = settings_.get<Integer>("stage1_batch");
+    Lessons lessons{.steps = steps(corpus, "stage1_tokens", "stage1_batch"),
                     .seeds = settings_.get<Integer>("stage1_seeds"),
-                    .batch =
-                        [train = corpus.train, count, seed = seed_](Integer of, Integer step) {
-                          std::vector<Integer> places, order;
-                          for (Integer i = step * count; i < (step + 1) * count; ++i) {
-                            if (order.empty() || i % train.size() == 0)
-                              order = shuffled(train.size(),
-                                               derive_seed(seed, of, "stage 1", i / train.size()));
-                            places.push_back(order[static_cast<std::size_t>(i % train.size())]);
-                          }
-                          return read(train, places).first;
-                        },
+                    .batch = batches(corpus.train, count, "stage 1"),
                     .room = room_bytes()};
     const auto held_out = std::min<Integer>(kHeldOut, corpus.valid.size());
     for (Integer i = 0; i < held_out; ++i)
       lessons.held_out.push_back(read(corpus.valid, {i * corpus.valid.size() / held_out}).first);
-    const nlohmann::json of{{"results_version", kResultsVersion},
-                            {"weights", weights_hash_},
-                            {"corpus_hash", corpus_hash_},
-                            {"numerical_mode", to_string(mode_)},
-                            {"threads", threads_},
-                            {"run_seed", seed_},
-                            {"context", corpus.train.length},
-                            {"tokens", settings_.get<Integer>("stage1_tokens")},
-                            {"batch", count}};
+    auto of = origin(corpus);
+    of["tokens"] = settings_.get<Integer>("stage1_tokens");
+    of["batch"] = count;
     stage1_ = sha256(of.dump()).substr(0, 12);
     const auto& shared = settings_.get<std::string>("stage1_folder");
     if (!folder.empty())
@@ -406,12 +536,13 @@ class Conversions final : public Problem {
   SearchSpace space_;
   std::vector<Probe> probes_;
   Windows documents_;
-  std::string corpus_hash_, corpus_name_, weights_hash_, stage1_;
+  std::string corpus_hash_, corpus_name_, weights_hash_, stage1_, stage2_;
   double bytes_per_token_ = 0.0;
   std::vector<Integer> order_;
   Weights weights_;
   std::unique_ptr<LearnedBlocks> learned_;
   std::unique_ptr<Assessor> assessor_;
+  std::unique_ptr<Distiller> distiller_;
 };
 
 std::vector<ChosenObjective> measures_of(const Parameters& settings) {
@@ -466,9 +597,11 @@ NAS_REGISTER_PROBLEM(
            .help = "what can be answered only from tokens far before: copy{n}, pairs{n}, "
                    "needle{n}"},
           setting::choice("split", "valid", {"valid", "test"}, "which documents are read"),
-          setting::choice("fidelity", "whole", {"added_up", "whole", "both"},
+          setting::choice("fidelity", "whole", {"added_up", "whole", "both", "trained", "all"},
                           "added_up: the sum of what each block costs alone; both: at rung 1 "
-                          "the sum, at rung 2 the whole model"),
+                          "the sum, at rung 2 the whole model; trained: the whole model after "
+                          "stage 2; all: as both, at rung 3 after stage2_short tokens of stage "
+                          "2, at rung 4 after all"),
           setting::integer("stage1_tokens", 0, 0, 1e12,
                            "from which each block learns to add what its layer adds; 0: none does"),
           setting::integer("stage1_batch", 8, 1, 1e6, "documents of a step of that"),
@@ -477,6 +610,23 @@ NAS_REGISTER_PROBLEM(
           {.name = "stage1_folder",
            .default_value = std::string(),
            .help = "where blocks that have learned are kept; empty: in the run's folder",
+           .effect = Effect::execution},
+          setting::integer("stage2_tokens", 0, 0, 1e12,
+                           "of fidelity trained and all: from which each hybrid learns as a whole "
+                           "to say what the model says"),
+          setting::integer("stage2_short", 0, 0, 1e12,
+                           "tokens after which fidelity all looks at rung 3; 0: a tenth of all"),
+          setting::integer("stage2_batch", 8, 1, 1e6, "documents of a step of that"),
+          setting::number("stage2_rate", 1e-4, 0, 1,
+                          "learning rate of attention and of what takes its place"),
+          setting::number("stage2_rate_rest", 1e-5, 0, 1, "that of all else; 0: it stays"),
+          setting::choice("stage2_weights", "all", {"all", "mixers"},
+                          "what learns; mixers: attention and what takes its place"),
+          setting::integer("stage2_documents", 8, 1, 1e6,
+                           "documents of each replicate that a trained hybrid is assessed on"),
+          {.name = "stage2_folder",
+           .default_value = std::string(),
+           .help = "where the weights of trained hybrids are kept; empty: nowhere",
            .effect = Effect::execution},
           [] {
             auto room =

@@ -101,37 +101,21 @@ std::shared_ptr<const Assessor::Replicate> Assessor::known(std::int64_t replicat
   return kept_.front().second;
 }
 
-Assessment Assessor::assess(const Placement& placement, std::int64_t replicate,
-                            HybridModel& model) {
-  const at::NoGradGuard no_grad;
-  const auto samples = known(replicate, model);
-  const auto differs =
-      std::find_if(placement.begin(), placement.end(), [](auto b) { return b != 0; });
-  Assessment found{.text_nll = samples->front().nll, .agreement = 1.0};
-  const auto probes = static_cast<double>(samples->size()) - 1.0;
-  for (const auto& sample : *samples) found.recall_margin += sample.margin / std::max(1.0, probes);
-  if (differs == placement.end()) return found;
-  // What shares keys begins with the layer that has them.
-  std::int64_t first = differs - placement.begin();
-  for (auto i = first; i < conversion_.layers(); ++i) {
-    const auto from = conversion_.giver(placement, i);
-    if (from >= 0) first = std::min(first, from);
-  }
-  for (const auto& sample : *samples) {
-    auto stream = sample.streams[static_cast<std::size_t>(first)];
-    std::vector<nn::SharedKeys> shared;
-    nn::Pass pass;
-    pass.shared = &shared;
-    for (auto i = first; i < conversion_.layers(); ++i)
-      stream = model.behind(placement, i, stream, pass);
-    const auto features = model.features(stream);
+Assessment Assessor::compared(const Replicate& samples, const torch::Tensor& output,
+                              const std::function<torch::Tensor(const Known&)>& features) const {
+  Assessment found{.text_nll = samples.front().nll, .agreement = 1.0};
+  const auto probes = static_cast<double>(samples.size()) - 1.0;
+  for (const auto& sample : samples) {
+    found.recall_margin += sample.margin / std::max(1.0, probes);
+    const auto said = features(sample);
     if (!sample.log_probabilities.defined()) {
-      const auto nll = model.nll(features.index_select(0, sample.asked), sample.targets);
+      const auto asked = said.index_select(0, sample.asked).unsqueeze(0);
+      const auto nll = nn::score_tokens(asked, output, sample.targets.unsqueeze(0), mode_).nll;
       found.recall += nll.mean().item<double>() - sample.nll;
       continue;
     }
-    const auto beside = model.divergences(features, sample.log_probabilities, sample.likeliest,
-                                          sample.sample.targets);
+    const auto beside = nn::divergences(said, output, sample.log_probabilities, sample.likeliest,
+                                        sample.sample.targets, mode_);
     found.kl = std::max(0.0, beside.nats.mean().item<double>());
     found.agreement = beside.likeliest.eq(sample.likeliest).to(at::kDouble).mean().item<double>();
     const auto nll = beside.nll.sum().item<double>();
@@ -142,9 +126,52 @@ Assessment Assessor::assess(const Placement& placement, std::int64_t replicate,
   return found;
 }
 
-Assessment Assessor::assess(const Placement& placement, std::int64_t replicate) {
-  return with_model(learned_ == nullptr ? kUntrained : learned_->seed(replicate),
-                    [&](HybridModel& model) { return assess(placement, replicate, model); });
+Assessment Assessor::assess(const Placement& placement, std::int64_t replicate,
+                            HybridModel& model) {
+  const at::NoGradGuard no_grad;
+  const auto samples = known(replicate, model);
+  const auto differs =
+      std::find_if(placement.begin(), placement.end(), [](auto b) { return b != 0; });
+  if (differs == placement.end()) {
+    Assessment own{.text_nll = samples->front().nll, .agreement = 1.0};
+    for (const auto& sample : *samples)
+      own.recall_margin +=
+          sample.margin / std::max(1.0, static_cast<double>(samples->size()) - 1.0);
+    return own;
+  }
+  // What shares keys begins with the layer that has them.
+  std::int64_t first = differs - placement.begin();
+  for (auto i = first; i < conversion_.layers(); ++i) {
+    const auto from = conversion_.giver(placement, i);
+    if (from >= 0) first = std::min(first, from);
+  }
+  return compared(*samples, model.output(), [&](const Known& sample) {
+    auto stream = sample.streams[static_cast<std::size_t>(first)];
+    std::vector<nn::SharedKeys> shared;
+    nn::Pass pass;
+    pass.shared = &shared;
+    for (auto i = first; i < conversion_.layers(); ++i)
+      stream = model.behind(placement, i, stream, pass);
+    return model.features(stream);
+  });
+}
+
+Assessment Assessor::assess(const Placement& placement, std::int64_t replicate,
+                            std::int64_t learns) {
+  return with_model(
+      learned_ == nullptr ? kUntrained : learned_->seed(learns < 0 ? replicate : learns),
+      [&](HybridModel& model) { return assess(placement, replicate, model); });
+}
+
+Assessment Assessor::assess(nn::TransformerArray& hybrid, std::int64_t replicate) {
+  const at::NoGradGuard no_grad;
+  const auto samples =
+      with_model(kUntrained, [&](HybridModel& model) { return known(replicate, model); });
+  const auto hidden = [&](const Known& sample) {
+    return hybrid.hidden(sample.sample.tokens.view({1, 1, -1}), nn::Pass{});
+  };
+  return compared(*samples, hidden(samples->front()).output,
+                  [&](const Known& sample) { return hidden(sample).features.flatten(0, 2); });
 }
 
 Assessment Assessor::assess_untrained(const Placement& placement, std::int64_t replicate) {
@@ -171,18 +198,19 @@ double Assessor::decode_milliseconds(const Placement& placement, std::int64_t to
   });
 }
 
-Assessment Assessor::added_up(const Placement& placement, std::int64_t replicate) {
-  auto sum = assess(Placement(placement.size(), 0), replicate);
+Assessment Assessor::added_up(const Placement& placement, std::int64_t replicate,
+                              std::int64_t learns) {
+  auto sum = assess(Placement(placement.size(), 0), replicate, learns);
   for (std::size_t i = 0; i < placement.size(); ++i) {
     if (placement[i] == 0) continue;
     Placement alone(placement.size(), 0);
     alone[i] = placement[i];
-    const std::pair key(replicate, alone);
+    const std::tuple key(replicate, learns, alone);
     std::unique_lock lock(adding_);
     auto found = alone_.find(key);
     if (found == alone_.end()) {
       lock.unlock();
-      const auto assessed = assess(alone, replicate);
+      const auto assessed = assess(alone, replicate, learns);
       lock.lock();
       found = alone_.insert_or_assign(key, assessed).first;
     }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <vector>
 
 #include "convert/hybrid.hpp"
@@ -42,7 +43,11 @@ class Assessor {
            std::function<Samples(std::int64_t replicate)> samples, double room,
            LearnedBlocks* learned = nullptr);
 
-  [[nodiscard]] Assessment assess(const Placement& placement, std::int64_t replicate);
+  /// @param learns  the replicate whose blocks have learned, where it is another one; -1: that of the samples.
+  [[nodiscard]] Assessment assess(const Placement& placement, std::int64_t replicate,
+                                  std::int64_t learns = -1);
+  /// The same of a model with weights of its own, computed by the caller alone.
+  [[nodiscard]] Assessment assess(nn::TransformerArray& hybrid, std::int64_t replicate);
   /// The same of blocks as they begin.
   [[nodiscard]] Assessment assess_untrained(const Placement& placement, std::int64_t replicate);
   /// Milliseconds that the placement takes for one token of one sequence with so many before it, on this machine: those of
@@ -50,7 +55,8 @@ class Assessor {
   [[nodiscard]] double decode_milliseconds(const Placement& placement, std::int64_t tokens);
   /// The sum over layers of what each block costs where it alone is in the model: what assess() would be if losses
   /// added up. Each of these is assessed once.
-  [[nodiscard]] Assessment added_up(const Placement& placement, std::int64_t replicate);
+  [[nodiscard]] Assessment added_up(const Placement& placement, std::int64_t replicate,
+                                    std::int64_t learns = -1);
 
  private:
   /// What is kept of a sample.
@@ -71,6 +77,10 @@ class Assessor {
   template <class Call>
   auto with_model(std::int64_t seed, const Call& call);
   Assessment assess(const Placement& placement, std::int64_t replicate, HybridModel& model);
+  /// The means over samples of what features say of each, (N, D). @param output  what makes logits of them, (1, V, D).
+  [[nodiscard]] Assessment compared(
+      const Replicate& samples, const torch::Tensor& output,
+      const std::function<torch::Tensor(const Known&)>& features) const;
 
   const Conversion& conversion_;
   const Weights& weights_;
@@ -85,7 +95,8 @@ class Assessor {
   std::mutex timing_;
   std::map<std::string, double> times_;  // by the form of a layer
   std::mutex adding_;
-  std::map<std::pair<std::int64_t, Placement>, Assessment> alone_;  // of a replicate and one block
+  std::map<std::tuple<std::int64_t, std::int64_t, Placement>, Assessment>
+      alone_;  // of a replicate, whose blocks have learned, and one block
 };
 
 }  // namespace nas

@@ -371,10 +371,4 @@ torch::Tensor HybridModel::nll(const torch::Tensor& features, const torch::Tenso
       .nll.squeeze(0);
 }
 
-nn::Divergences HybridModel::divergences(const torch::Tensor& features, const torch::Tensor& log_p,
-                                         const torch::Tensor& likeliest,
-                                         const torch::Tensor& targets) const {
-  return nn::divergences(features, output_, log_p, likeliest, targets, mode_);
-}
-
 }  // namespace nas

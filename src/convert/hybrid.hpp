@@ -119,12 +119,8 @@ class HybridModel {
   /// -log softmax(logits)[target] of N tokens, float64.
   [[nodiscard]] torch::Tensor nll(const torch::Tensor& features,
                                   const torch::Tensor& targets) const;
-
-  /// What the logits of N tokens say beside another model's: nn::divergences().
-  [[nodiscard]] nn::Divergences divergences(const torch::Tensor& features,
-                                            const torch::Tensor& log_p,
-                                            const torch::Tensor& likeliest,
-                                            const torch::Tensor& targets) const;
+  /// What makes logits of features, (1, V, D).
+  [[nodiscard]] const torch::Tensor& output() const { return output_; }
 
  private:
   /// What a block is in one layer; what it shares depends on those before.

@@ -163,6 +163,38 @@ double gradient(Stored* HWY_RESTRICT x, std::int64_t size, std::int64_t target, 
   return nll_of(sum, top, of_target);
 }
 
+template <class Stored>
+double towards(Stored* HWY_RESTRICT z, const Stored* HWY_RESTRICT told, std::int64_t size,
+               double weight) {
+  using Real = typename Format<Stored>::Real;
+  const Wide<Real> d;
+  const auto top = largest(z, size), told_top = largest(told, size);
+  const auto sum = sum_of_exponentials(z, size, top);
+  const auto told_sum = sum_of_exponentials(told, size, told_top);
+  // Of equal rows the ratio is 1, and their difference nothing.
+  const Real factor = static_cast<Real>(weight) / sum, ratio = sum / told_sum;
+  const auto shift = hn::Set(d, top), told_shift = hn::Set(d, told_top);
+  const auto factors = hn::Set(d, factor), ratios = hn::Set(d, ratio);
+  auto products = hn::Zero(d);
+  const auto end = for_each_vector<Real>(size, [&](std::int64_t i) {
+    const auto x = hn::Sub(Format<Stored>::load(z + i), shift);
+    const auto y = hn::Sub(Format<Stored>::load(told + i), told_shift);
+    const auto p = exponential(d, y);
+    products = hn::MulAdd(p, hn::Sub(y, x), products);
+    Format<Stored>::store(hn::Mul(factors, hn::NegMulAdd(ratios, p, exponential(d, x))), z + i);
+  });
+  auto product = static_cast<double>(sum_of(d, products));
+  for (std::int64_t i = end; i < size; ++i) {
+    const Real x = Format<Stored>::load_one(z + i) - top;
+    const Real y = Format<Stored>::load_one(told + i) - told_top;
+    const Real p = std::exp(y);
+    product += static_cast<double>(p * (y - x));
+    Format<Stored>::store_one(factor * (std::exp(x) - ratio * p), z + i);
+  }
+  return product / static_cast<double>(told_sum) +
+         std::log(static_cast<double>(sum) / static_cast<double>(told_sum));
+}
+
 void read_divergence(const float* HWY_RESTRICT z, const float* HWY_RESTRICT log_p,
                      std::int64_t first, std::int64_t size, float shift, Divergence& sums) {
   const Wide<float> d;
@@ -195,6 +227,9 @@ static auto scores() { return std::tuple(&score<float>, &score<double>, &score<B
 static auto gradients() {
   return std::tuple(&gradient<float>, &gradient<double>, &gradient<Bfloat16>);
 }
+static auto divergence_gradients() {
+  return std::tuple(&towards<float>, &towards<double>, &towards<Bfloat16>);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace nas::kernels
@@ -205,6 +240,7 @@ namespace nas::kernels {
 
 HWY_EXPORT(scores);
 HWY_EXPORT(gradients);
+HWY_EXPORT(divergence_gradients);
 HWY_EXPORT(read_divergence);
 
 void add_divergence(const float* z, const float* log_p, std::int64_t first, std::int64_t size,
@@ -223,10 +259,17 @@ double cross_entropy_gradient(Stored* logits, std::int64_t size, std::int64_t ta
   return NAS_CALL(gradients, cross_entropy_gradient<Stored>)(logits, size, target, weight);
 }
 
+template <class Stored>
+double divergence_gradient(Stored* logits, const Stored* told, std::int64_t size, double weight) {
+  return NAS_CALL(divergence_gradients, divergence_gradient<Stored>)(logits, told, size, weight);
+}
+
 NAS_INSTANTIATE(cross_entropy)
 NAS_INSTANTIATE(cross_entropy_gradient)
+NAS_INSTANTIATE(divergence_gradient)
 template decltype(cross_entropy<Bfloat16>) cross_entropy<Bfloat16>;
 template decltype(cross_entropy_gradient<Bfloat16>) cross_entropy_gradient<Bfloat16>;
+template decltype(divergence_gradient<Bfloat16>) divergence_gradient<Bfloat16>;
 
 }  // namespace nas::kernels
 #endif

@@ -25,6 +25,11 @@ template <class Stored>
 double cross_entropy_gradient(Stored* logits, std::int64_t size, std::int64_t target,
                               double weight);
 
+/// KL(softmax(told) || softmax(logits)), nats; logits <- weight dKL/dlogits = weight (softmax(logits) - softmax(told)).
+/// Both are exactly 0 where the rows are equal.
+template <class Stored>
+double divergence_gradient(Stored* logits, const Stored* told, std::int64_t size, double weight);
+
 /// What is known of a row of logits z beside the log-probabilities log p of another model, as they are read piece by piece.
 /// Sums of p log q alone are some 25 nats: a shift near log sum e^z makes differences small.
 struct Divergence {

@@ -11,6 +11,7 @@
 #include "kernels/cross_entropy.hpp"
 #include "ops/array_op.hpp"
 #include "ops/device_operations.hpp"
+#include "ops/divergence_loss.hpp"
 #include "ops/product.hpp"
 #include "ops/scratch.hpp"
 
@@ -230,22 +231,8 @@ torch::Tensor with_gradients(const OutputLayer& layer, const torch::Tensor& targ
   return losses;
 }
 
-/// Of features, embedding, targets, and those that are counted where they are others.
-struct LinearCrossEntropy {
-  NumericalMode mode;
-
-  Tensors forward(const Tensors& in, Tensors& saved) const {
-    const auto* device = device_operations(in[0].device());
-    const OutputLayer layer{
-        as_rows(in[0]), in[1], as_rows(unwritten(in[0])),
-        device == nullptr ? at::zeros(in[1].sizes(), in[1].options()) : unwritten(in[1])};
-    saved = {layer.by_features.view(in[0].sizes()), layer.by_embedding};
-    const auto& counted = in[3].defined() ? in[3] : in[2];
-    return {device == nullptr
-                ? with_gradients(layer, in[2], counted, mode)
-                : device->linear_cross_entropy(layer, in[2].flatten(1), counted.flatten(1), mode)};
-  }
-
+/// An operation whose gradients by the first two of four tensors are made with its losses.
+struct MadeForward {
   static Tensors backward(const Tensors& saved, const Tensors& by_out) {
     const auto& factors = by_out[0];
     // All 1 in every training run: then nothing is to be done.
@@ -262,6 +249,85 @@ struct LinearCrossEntropy {
     }
     by.resize(4);
     return by;
+  }
+};
+
+/// Of features, embedding, targets, and those that are counted where they are others.
+struct LinearCrossEntropy : MadeForward {
+  NumericalMode mode;
+
+  explicit LinearCrossEntropy(NumericalMode chosen) : mode(chosen) {}
+
+  Tensors forward(const Tensors& in, Tensors& saved) const {
+    const auto* device = device_operations(in[0].device());
+    const OutputLayer layer{
+        as_rows(in[0]), in[1], as_rows(unwritten(in[0])),
+        device == nullptr ? at::zeros(in[1].sizes(), in[1].options()) : unwritten(in[1])};
+    saved = {layer.by_features.view(in[0].sizes()), layer.by_embedding};
+    const auto& counted = in[3].defined() ? in[3] : in[2];
+    return {device == nullptr
+                ? with_gradients(layer, in[2], counted, mode)
+                : device->linear_cross_entropy(layer, in[2].flatten(1), counted.flatten(1), mode)};
+  }
+};
+
+/// The products of two models' logits of the same tokens, for for_tokens(); those of the second are read.
+template <class Products>
+struct BothProducts {
+  Products own, told;
+  std::int64_t first = 0;
+  typename Products::Logit* told_logits = nullptr;
+
+  void take(std::int64_t model) {
+    own.take(model);
+    told.take(model);
+  }
+  auto* logits(std::int64_t begin, std::int64_t rows) {
+    first = begin;
+    told_logits = told.logits(begin, rows);
+    return own.logits(begin, rows);
+  }
+  [[nodiscard]] const auto* told_row(std::int64_t token) const {
+    return told_logits + (token - first) * told.row_size();
+  }
+  [[nodiscard]] std::int64_t row_size() const { return own.row_size(); }
+};
+
+/// Of features, embedding, and nothing else.
+struct LinearDivergence : MadeForward {
+  OutputLayer told;
+  NumericalMode mode;
+  std::int64_t counted;
+
+  LinearDivergence(OutputLayer other, NumericalMode chosen, std::int64_t tokens)
+      : told(std::move(other)), mode(chosen), counted(tokens) {}
+
+  Tensors forward(const Tensors& in, Tensors& saved) const {
+    const OutputLayer layer{as_rows(in[0]), in[1], as_rows(unwritten(in[0])),
+                            at::zeros(in[1].sizes(), in[1].options())};
+    saved = {layer.by_features.view(in[0].sizes()), layer.by_embedding};
+    const auto weight = 1.0 / static_cast<double>(counted);
+    std::vector<double> nats(static_cast<std::size_t>(layer.models() * layer.tokens()));
+    with_products(layer, mode, [&](auto&& products) {
+      using Products = std::decay_t<decltype(products)>;
+      const auto most = std::min(rows_at_once(layer.features, layer.embedding), layer.tokens());
+      BothProducts<Products> both{std::move(products), Products(told, most)};
+      for_tokens(
+          layer, both,
+          [&](std::int64_t model, std::int64_t token, auto* logits) {
+            nats[static_cast<std::size_t>(model * layer.tokens() + token)] =
+                kernels::divergence_gradient(logits, both.told_row(token), layer.vocabulary(),
+                                             weight);
+          },
+          [&](std::int64_t first, std::int64_t rows) { both.own.backward(first, rows); });
+    });
+    auto losses = at::empty({layer.models()}, at::TensorOptions(at::kDouble));
+    for (std::int64_t model = 0; model < layer.models(); ++model) {
+      const auto first = nats.begin() + model * layer.tokens();
+      losses.data_ptr<double>()[model] =
+          std::accumulate(first, first + layer.tokens(), 0.0) * weight;
+    }
+    return {losses.to(layer.features.scalar_type())};
   }
 };
 
@@ -286,6 +352,23 @@ torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::T
   const auto wanted = targets.flatten(1);
   return nll_by_operations(logits, wanted).sum(1) /
          (counted.defined() ? counted.flatten(1) : wanted).ge(0).sum(1);
+}
+
+torch::Tensor linear_divergence(const torch::Tensor& features, const torch::Tensor& embedding,
+                                const OutputLayer& told, NumericalMode mode, std::int64_t counted) {
+  const auto rows = features.flatten(1, -2);
+  TORCH_CHECK(told.models() == rows.size(0) && told.tokens() == rows.size(1) &&
+                  told.vocabulary() == embedding.size(1) &&
+                  told.features.scalar_type() == features.scalar_type(),
+              "linear_divergence: features ", rows.sizes(), " of a vocabulary of ",
+              embedding.size(1), " beside ", told.features.sizes(), " of one of ",
+              told.vocabulary());
+  if (counted == 0) counted = rows.size(1);
+  if (mode != NumericalMode::reference && features.device().is_cpu())
+    return array_op(LinearDivergence(told, mode, counted), {features, embedding, {}, {}})[0];
+  const auto p = linear(told.features, told.embedding, {}, mode).log_softmax(-1);
+  const auto q = linear(rows, embedding, {}, mode).log_softmax(-1);
+  return (p.exp() * (p - q)).sum({1, 2}) / counted;
 }
 
 TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& embedding,

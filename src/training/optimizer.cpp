@@ -46,7 +46,8 @@ void assign(const std::string& name, const torch::Tensor& state, const torch::Te
 
 Optimizer::Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t models,
                      const std::function<bool(const nn::Parameter&)>& decays, double beta2,
-                     std::shared_ptr<const UpdateRule> rule)
+                     std::shared_ptr<const UpdateRule> rule,
+                     const std::function<double(const nn::Parameter&)>& rates)
     : models_(models), beta2_(beta2), rule_(std::move(rule)) {
   for (const auto& given : parameters) {
     const auto& tensor = given.tensor;
@@ -75,6 +76,7 @@ Optimizer::Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t 
                                               index.to(tensor.device()),
                                               decays(given),
                                               false});
+    if (rates) entry.rate = rates(given);
     entry.by_rule = rule_ != nullptr && rule_->takes(given, entry.decays);
     if (!entry.by_rule) {
       entry.states = {at::zeros_like(tensor), at::zeros_like(tensor)};
@@ -87,6 +89,7 @@ Optimizer::Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t 
     }
   }
   if (entries_.empty() || rule_ != nullptr) return;
+  TORCH_CHECK(!rates || entries_.front().parameter.device().is_cpu(), "rates of their own");
   const auto* device = nn::device_operations(entries_.front().parameter.device());
   if (device == nullptr) return;
   TORCH_CHECK(beta2 == kernels::AdamWStep{}.beta2, "beta2 = ", beta2, " on a device with kernels");
@@ -179,6 +182,7 @@ void Optimizer::step_on_cpu(std::span<const ModelStep> steps) {
     auto step = of_models[piece.model];
     if (entries_[piece.entry].by_rule) return;
     if (!entries_[piece.entry].decays) step.weight_decay = 0.0;
+    step.learning_rate *= entries_[piece.entry].rate;
     kernels::adamw(of_entry.parameter + piece.begin, of_entry.gradient + piece.begin,
                    of_entry.first_moment + piece.begin, of_entry.second_moment + piece.begin,
                    piece.size, step);

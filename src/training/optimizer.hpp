@@ -35,9 +35,11 @@ class Optimizer {
   /// @param decays      whether weight decay applies to a parameter.
   /// @param beta2       of AdamW; must be 0.999 on a device with kernels of its own.
   /// @param rule        of optimizers(); nullptr: AdamW.
+  /// @param rates       by what AdamW's learning rate of a parameter is multiplied, on the CPU; empty: 1.
   Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t models,
             const std::function<bool(const nn::Parameter&)>& decays, double beta2 = 0.999,
-            std::shared_ptr<const UpdateRule> rule = nullptr);
+            std::shared_ptr<const UpdateRule> rule = nullptr,
+            const std::function<double(const nn::Parameter&)>& rates = {});
 
   /// Whether steps are taken by kernels of the parameters' device, which can be captured.
   [[nodiscard]] bool has_kernels() const { return kernels_ != nullptr; }
@@ -76,6 +78,7 @@ class Optimizer {
     std::vector<std::int64_t> models;
     torch::Tensor model_index;  ///< `models` on the parameter's device
     bool decays, by_rule;
+    double rate = 1.0;
   };
   /// What one thread does at once: some elements of one model's slice of an entry.
   struct Piece {

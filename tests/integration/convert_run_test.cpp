@@ -117,6 +117,38 @@ TEST_F(ConvertRunTest, BlocksLearnAlikeHoweverTheyAreRun) {
   EXPECT_FALSE(fs::exists(path("no")));
 }
 
+TEST_F(ConvertRunTest, HybridsLearnAsAWholeAlikeHoweverTheyAreRun) {
+  const Texts learning{"problem.blocks=[gdn, drop]",
+                       "problem.stage1_tokens=1600",
+                       "problem.stage1_batch=2",
+                       "problem.stage1_seeds=2",
+                       "problem.fidelity=all",
+                       "problem.stage2_tokens=2560",
+                       "problem.stage2_batch=2",
+                       "problem.stage2_rate=1e-3",
+                       "problem.stage2_documents=2",
+                       "fidelity={rungs: [1, 3]}",
+                       "algorithm={name: nsga2_async, population: 6, evaluations: 14}"};
+  ASSERT_TRUE(ran("nas-run", words("one", learning)));
+  const auto whole = canonical_export(path("one"));
+  int ends = 0;
+  for (const auto& one : results_of(path("one")).at("evaluations")) {
+    const auto& values = one.at("values");
+    if (one.at("status") != "ok" || one.at("candidate") == "full 0-2") continue;
+    ++ends;
+    EXPECT_LT(values.at("kl"), values.at("kl@2")) << one.at("candidate");
+    EXPECT_LE(values.at("kl"), values.at("kl@3")) << one.at("candidate");
+  }
+  EXPECT_GT(ends, 0);
+  auto two = learning;
+  two.push_back("evaluation.workers=2");
+  ASSERT_TRUE(ran("nas-run", words("two", two)));
+  EXPECT_EQ(canonical_export(path("two")), whole);
+  kill_at_random_moments("nas-run", words("killed", learning), path("killed"));
+  ASSERT_TRUE(ran("nas-run", words("killed", learning)));
+  EXPECT_EQ(canonical_export(path("killed")), whole);
+}
+
 TEST_F(ConvertRunTest, APlacementIsAModelOfItsOwn) {
   const auto placed = path("placed").string();
   ASSERT_TRUE(ran("nas-model", {"place", model(), "full 1; window{4,2} 0; drop 2", "-o", placed}));
@@ -146,6 +178,7 @@ TEST_F(ConvertRunTest, RefusesWhatCannotBe) {
            {"problem.probes=['copy{5000}']", "more tokens than the vocabulary"},
            {"problem.context=64", "must have at most the model's 32"},
            {"problem.base=" + path("nothing").string(), "nothing"},
+           {"problem.fidelity=trained", "stage2_tokens = 0, must be more"},
            {"data={corpus: mqar}", "data"},
            {"algorithm={name: listed, points: '012 3'}",
             "must have a digit for each of 3 layers"}}) {
