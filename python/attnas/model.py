@@ -138,32 +138,34 @@ class Block(nn.Module):
                 if self.place == "sandwich" and self.block == "sequential":
                     setattr(self, part + "_norm_out", norm_of(model))
 
-    def increment(self, part, x, stream, values, shared):
+    def increment(self, part, x, stream, values, shared, state):
         if part == "attention":
-            return self.attention(x, stream, values=values, shared=shared)
-        return self.feed_forward(x) if part == "feed_forward" else getattr(self, part)(x, stream)
+            return self.attention(x, stream, state, values, shared)
+        return self.feed_forward(x) if part == "feed_forward" else getattr(self, part)(
+            x, stream, state)
 
-    def forward(self, stream, values=None, *shared):
+    def forward(self, stream, values=None, *shared, state=None):
         """@param shared  keys and values of an earlier layer, which later ones may read; none yet.
+        @param state  as of Attention.
         @return  the stream, and where layers share keys what the next layer is given.
         """
         shared = list(shared) if self.shares else None
-        stream = self.passed(stream, values, shared)
+        stream = self.passed(stream, values, shared, state)
         return (stream, *shared) if self.shares else stream
 
-    def passed(self, stream, values, shared):
+    def passed(self, stream, values, shared, state):
         if self.block != "sequential":
             x = self.norm(stream) if self.block == "parallel" else None
             increments = [
                 self.increment(part, getattr(self, part + "_norm")(stream) if x is None else x,
-                               stream, values, shared) for part in self.parts]
+                               stream, values, shared, state) for part in self.parts]
             if "feed_forward" in self.parts:
                 increments[-1] = self.dropout(increments[-1])
             return stream + sum(increments)
         for part in self.parts:
             norm = getattr(self, part + "_norm")
             increment = self.increment(part, stream if self.place == "post" else norm(stream),
-                                       stream, values, shared)
+                                       stream, values, shared, state)
             if self.place == "sandwich":
                 increment = getattr(self, part + "_norm_out")(increment)
             stream = stream + (self.dropout(increment) if part == "feed_forward" else increment)
@@ -231,24 +233,33 @@ class Transformer(nn.Module):
             return F.linear(features, self.embedding.weight)
         return self.head(features)
 
-    def features(self, tokens, call=None):
-        """(B, T, D), of which logits are made. @param call  computes layer(stream, values, ...)."""
+    def features(self, tokens, call=None, states=None):
+        """(B, T, D), of which logits are made. @param call  computes layer(stream, values, ...).
+        @param states  a list, empty before the first token: what layers keep of tokens so far, of
+            which there are states[-1]["tokens"]. `tokens` go on behind them, and are added.
+        """
         stream = self.embedding(tokens)
         length = tokens.shape[1]  # an int; where a graph is made of the model, a variable of it
+        start = 0
+        if states is not None:
+            states.extend({} for _ in range(len(self.layers) + 1 - len(states)))
+            start = states[-1].get("tokens", 0)
+            states[-1]["tokens"] = length = start + length
         if self.positions == "learned":
             if isinstance(length, int) and length > self.context:
                 raise ValueError(f"{length} tokens, must be at most {self.context}: positions are "
                                  f"learned")
-            stream = stream + self.position(torch.arange(length, device=tokens.device))
+            stream = stream + self.position(torch.arange(start, length, device=tokens.device))
         elif self.positions == "sinusoidal":
             stream = stream + self.position_scale * sinusoids(
-                length, self.embedding.embedding_dim).to(stream)
+                length, self.embedding.embedding_dim)[start:].to(stream)
         stream = self.dropout(stream)
         values = None if self.value_embedding is None else self.value_embedding(tokens)
         shared = ()
-        for layer in self.layers:
+        for i, layer in enumerate(self.layers):
             given = (stream, values, *shared)
-            found = call(layer, *given) if call else layer(*given)
+            found = call(layer, *given) if call else layer(
+                *given, **({} if states is None else {"state": states[i]}))
             stream, *shared = found if self.shares else (found, )
         return self.final_norm(stream)
 

@@ -459,7 +459,7 @@ def so_far(state, name, new, keep=None):
     if state is None:
         return new
     whole = torch.cat([state[name], new], -2) if name in state else new
-    state[name] = whole if keep is None else whole[..., -keep:, :]
+    state[name] = whole if keep is None else whole[..., max(0, whole.shape[-2] - keep):, :]
     return whole
 
 

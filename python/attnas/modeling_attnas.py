@@ -4,6 +4,8 @@
     AutoModelForCausalLM.from_pretrained("FOLDER", trust_remote_code=True)
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch.nn import functional as F
 from transformers import GenerationMixin, PreTrainedConfig, PreTrainedModel
@@ -13,7 +15,32 @@ from transformers.modeling_outputs import (BaseModelOutput, CausalLMOutput,
 from .model import Transformer
 
 # What forward() of other models takes, and this one would ignore.
-UNREAD = ("cache", "past_key_values", "inputs_embeds", "output_attentions", "output_hidden_states")
+UNREAD = ("past_key_values", "inputs_embeds", "output_attentions", "output_hidden_states")
+WHOLE = ("sequence_mean", "topk_quarter")  # options that see the whole sequence
+
+
+class Kept:
+    """What layers keep of the tokens of B sequences so far: keys and values, states."""
+
+    is_compileable = is_croppable = False
+
+    def __init__(self):
+        self.states = []
+
+    def get_seq_length(self, *_):
+        return self.states[-1]["tokens"] if self.states else 0
+
+    def reorder_cache(self, beam_idx):
+        """Sequences that go on, by their numbers."""
+        self.states = [{name: each[beam_idx] if isinstance(each, torch.Tensor) else each
+                        for name, each in state.items()} for state in self.states]
+
+
+@dataclass
+class WithKept(CausalLMOutput):
+    """Also what was given as `cache`."""
+
+    cache: Kept | None = None
 
 
 class AttnasConfig(PreTrainedConfig):
@@ -27,9 +54,7 @@ class AttnasConfig(PreTrainedConfig):
 
 
 class AttnasModel(PreTrainedModel):
-    """The normalised outputs of the last layer. No state is kept from token to token: each is
-    computed from all before it.
-    """
+    """The normalised outputs of the last layer."""
 
     config_class = AttnasConfig
     main_input_name = "input_ids"
@@ -60,32 +85,43 @@ class AttnasModel(PreTrainedModel):
         self.config.attnas["model"]["vocabulary"] = rows
         return resized
 
-    def features(self, input_ids, attention_mask=None, position_ids=None, **others):
+    def new_cache(self):
+        """An empty one, to be given as `cache`; None: an option depends on the whole sequence."""
+        options = {each for layer in self.config.attnas["layers"] for each in layer.values()}
+        return None if options.intersection(WHOLE) else Kept()
+
+    def features(self, input_ids, attention_mask=None, position_ids=None, cache=None, **others):
         """
         @param input_ids       (B, T); the vocabulary's size is padding.
         @param attention_mask  (B, T), 1 everywhere, or 0 behind a sequence: nothing is hidden,
             since nobody sees later tokens.
         @param position_ids    (B, T), not read, but that they begin once in a row: packed texts
             would see each other.
+        @param cache         new_cache(), or one that earlier tokens have filled, to which input_ids
+            are added.
         @return  (B, T, D), and which tokens are no padding, (B, T).
         """
-        for name in UNREAD:
+        if not isinstance(cache, Kept):
+            others["cache"] = cache
+        for name in ("cache", *UNREAD):
             if others.get(name) is not None and others[name] is not False:
                 raise ValueError(f"{name} is given, must be left out: each token is computed from "
-                                 f"the ids of all before it, and logits are all that is returned")
+                                 f"the ids of all before it, or new_cache(), and logits are all "
+                                 f"that is returned")
         seen = input_ids != self.config.vocab_size
         if attention_mask is not None:
-            seen = seen & attention_mask.bool()
+            seen = seen & attention_mask.bool()[:, -seen.shape[1]:]
         self.require_padding_behind(seen)
         if position_ids is not None and (position_ids[:, 1:] < position_ids[:, :-1]).any():
             raise ValueError("position_ids begin again within a row, must not: texts in one row "
                              "see those before them; give each text a row")
         call = self._gradient_checkpointing_func if (self.gradient_checkpointing
                                                      and self.training) else None
-        return self.transformer.features(input_ids.masked_fill(~seen, 0), call), seen
+        return self.transformer.features(input_ids.masked_fill(~seen, 0), call, *(
+            [cache.states] if isinstance(cache, Kept) else [])), seen
 
     def require_padding_behind(self, seen):
-        whole = sorted({"sequence_mean", "topk_quarter"}.intersection(
+        whole = sorted(set(WHOLE).intersection(
             option for layer in self.config.attnas["layers"] for option in layer.values()))
         if whole and not seen.all():
             raise ValueError(f"attention_mask hides tokens, must be 1: {whole[0]} sees the whole "
@@ -124,6 +160,11 @@ class AttnasForCausalLM(AttnasModel, GenerationMixin):
     def set_output_embeddings(self, head):
         self.transformer.head = head
 
+    @classmethod
+    def _supports_default_dynamic_cache(cls):
+        """Not: prepare_inputs_for_generation() makes a cache."""
+        return False
+
     def forward(self, input_ids, attention_mask=None, labels=None, num_items_in_batch=None,
                 return_dict=None, **others):
         """@param labels  (B, T), -100 is not scored: the loss is the mean over label t + 1 given
@@ -133,17 +174,24 @@ class AttnasForCausalLM(AttnasModel, GenerationMixin):
         logits = self.transformer.logits(features)
         loss = None if labels is None else self.mean_loss(
             logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), num_items_in_batch)
-        return self.output(CausalLMOutput(loss=loss, logits=logits), return_dict)
+        return self.output(WithKept(loss=loss, logits=logits, cache=others.get("cache")),
+                           return_dict)
 
-    def prepare_inputs_for_generation(self, input_ids, attention_mask=None, **kwargs):
-        """A model of learned positions sees the last L tokens, any other one all."""
+    def prepare_inputs_for_generation(self, input_ids, attention_mask=None, cache=None,
+                                      use_cache=True, **kwargs):
+        """A model of learned positions sees the last L tokens, any other one all, of which layers
+        keep what they need."""
         if attention_mask is not None and not attention_mask.all():
             raise ValueError("attention_mask hides tokens, must be 1 to generate, since what "
                              "follows would stand behind padding: give prompts of equal length, "
                              "or one at a time")
         context = self.transformer.context if self.transformer.positions == "learned" else 0
         ended = input_ids == self.config.vocab_size  # rows that wait for others
-        return {"input_ids": input_ids.masked_fill(ended, 0)[:, -context:]}
+        input_ids = input_ids.masked_fill(ended, 0)
+        if context or not use_cache or (cache is None and self.new_cache() is None):
+            return {"input_ids": input_ids[:, -context:]}
+        cache = cache or self.new_cache()
+        return {"input_ids": input_ids[:, cache.get_seq_length():], "cache": cache}
 
 
 class AttnasForSequenceClassification(AttnasModel):

@@ -4,9 +4,9 @@
     attnas.replace(model, {3: "window{64,4}", 5: "drop", 18: "full"})
     model.generate(...)                      # as before, with its masks and its cache
 
-Nothing is copied: a replaced layer has the parameters of the one that it stands for, under the same
-names, so that a checkpoint has what it had, and "full" puts the layer back. docs/python.md has the
-words.
+A replaced layer has the parameters of the one that it stands for, under the same names, so that a
+checkpoint has what it had, and "full" puts the layer back. Recurrent layers, and what has learned,
+have parameters of their own. docs/python.md has the words.
 
 Letters: B batch, T tokens, S keys, D width, H heads, G heads of keys and values, d their width.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 
@@ -27,23 +28,31 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnas import model_attention
+from attnas import model_attention, replaced_states
 from attnas.errors import InputError
 
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "smollm3")
 MASKS = ("sdpa", "eager")  # implementations of attention whose masks are read here
-# What a layer may become, and its sizes: least value, and that of one that is not given.
+_OF_STATES = {"conv": (0, 4), "gate": (0, 1)}
+# What a layer may become, and its sizes: least value, or all, and that of one that is not given.
 WORDS = {
     "full": {},
     "window": {"window": (1, 64), "globals": (0, 4), "kv_heads": (1, 0)},
     "heads": {"groups": (1, 1), "window": (1, 64), "globals": (0, 4)},
     "gqa": {"kv_heads": (1, 1)},
     "local": {},
-    "drop": {}
+    "drop": {},
+    "ret": {"gate": (0, 1)},
+    "ssd": {"gate": (0, 1)},
+    "gdn": _OF_STATES,
+    "gdn2": _OF_STATES,
+    "kda": _OF_STATES,
+    "lin": {"feature": (("hedgehog", "taylor2"), "hedgehog")}
 }
 
 
-def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str] | str) -> nn.Module:
+def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str] | str,
+            trained: str | os.PathLike | None = None) -> nn.Module:
     """Replaces the attention of some layers, in place.
 
     @param model   of transformers, of one of FAMILIES, or what it holds under `model`.
@@ -54,8 +63,12 @@ def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str] | str) -
         "window=64+globals=4"; "gqa{1}", heads of keys and values each the mean of those it
         replaces, which a window may have, too: "window{64,4}+kv_heads=1"; "heads{1,64,4}", a
         window but for the heads of keys and values that the bits of 1 name, whose cache keeps all;
-        "local", each token alone; "drop", nothing. These are names that a conversion gives its
-        blocks, but for those that no layer here can be.
+        "local", each token alone; "drop", nothing; "gdn{4,1}", "gdn2", "kda", "ssd{1}", "ret",
+        "lin{hedgehog}", recurrent layers. These are names that a conversion gives its blocks, but
+        for those that no layer here can be.
+    @param trained  a folder of what all its blocks but "full" and "drop" have learned: that of a
+        seed in a run of nas-convert, runs/x/stage1/HASH/0, or a model that nas-model place wrote;
+        None: they begin with the weights of the layer.
     @return  the model.
     @throws InputError  where a layer, or a word, cannot be; then nothing was replaced.
     """
@@ -68,6 +81,7 @@ def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str] | str) -
         base = base.model
     if not isinstance(getattr(base, "layers", None), nn.ModuleList):
         raise InputError(f"{type(model).__name__} has no layers, must be a decoder of transformers")
+    learned = None if trained is None else replaced_states.learned(trained)
     made = []
     for number, word in _by_layer(layers, len(base.layers)).items():
         if isinstance(number, bool) or not isinstance(number, int) or not (
@@ -79,6 +93,9 @@ def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str] | str) -
             if not isinstance(word, str):
                 raise ValueError("must be a word")
             made.append((layer, _attention(config, teacher, number, word)))
+            if learned and made[-1][1] is not teacher and not isinstance(made[-1][1], Dropped):
+                replaced_states.take(made[-1][1], learned(number, name_of(*parse(word))),
+                                     layer.input_layernorm.weight)
         except ValueError as error:
             raise InputError(f"layer {number}: {word}: {error}") from None
     for layer, attention in made:
@@ -127,10 +144,22 @@ def parse(word: str) -> tuple[str, dict[str, int]]:
         name, _, digits = part.partition("=")
         if name not in known:
             raise ValueError(f"{name!r} is no size of {kind}, known: {', '.join(known) or 'none'}")
-        if not digits.strip().isdecimal() or int(digits) < known[name][0]:
-            raise ValueError(f"{name} = {digits}, must be an integer >= {known[name][0]}")
+        least = known[name][0]
+        if isinstance(least, tuple):
+            model_attention.require_known(name, digits.strip(), least)
+            sizes[name] = digits.strip()
+            continue
+        if not digits.strip().isdecimal() or int(digits) < least:
+            raise ValueError(f"{name} = {digits}, must be an integer >= {least}")
         sizes[name] = int(digits)
     return kind, sizes
+
+
+def name_of(kind: str, sizes: dict) -> str:
+    """As a conversion names a block: "gdn{4,1}"."""
+    given = ",".join(str(size) for name, size in sizes.items()
+                     if name != "kv_heads" or kind == "gqa" or size)
+    return f"{kind}{{{given}}}" if given else kind
 
 
 def _attention(config, teacher: nn.Module, number: int, word: str) -> nn.Module:
@@ -144,7 +173,9 @@ def _attention(config, teacher: nn.Module, number: int, word: str) -> nn.Module:
     if kind == "window" and own and (sizes["globals"] or sizes["window"] > own):
         raise ValueError(f"the layer has a window of {own} already and keeps no other token, must "
                          f"have globals = 0, window <= {own}")
-    class_ = {"local": Local, "drop": Dropped}.get(kind, Replaced)
+    if kind in replaced_states.BLOCKS:
+        sizes["kind"] = kind
+    class_ = {"local": Local, "drop": Dropped}.get(kind, Recurrent if "kind" in sizes else Replaced)
     made = class_(config, teacher, number, **sizes)
     made.__class__ = _of(class_, type(teacher))
     return made
@@ -161,6 +192,10 @@ def _take_over(module: nn.Module, config, teacher: nn.Module, number: int) -> No
     parameters are, under their names."""
     for name, part in teacher.named_children():
         setattr(module, name, part)
+    _stand_for(module, config, teacher, number)
+
+
+def _stand_for(module: nn.Module, config, teacher: nn.Module, number: int) -> None:
     module.__dict__.update(teacher=teacher, config=config, layer_idx=number,
                            head_dim=teacher.head_dim, scaling=teacher.scaling, is_causal=True)
     module.__dict__.update((name, hooks) for name, hooks in teacher.__dict__.items()
@@ -391,6 +426,41 @@ def _window_keys(cache, number: int, window: int, globals: int):
     return held
 
 
+class States(WindowKeys):
+    """What a recurrent layer keeps of all tokens, in float32 at least."""
+
+    def __init__(self):
+        super().__init__(1, 0)
+
+    def reset(self):
+        super().reset()
+        self.state = {}
+
+    def take_up(self, state, tokens: int) -> None:
+        self.state = {name: each for name, each in state.items() if name != "tokens"}
+        self.seen += tokens
+
+    def _choose(self, choose):
+        self.state = {name: choose(each) for name, each in self.state.items()}
+
+
+def _states(cache, number: int):
+    """The layer of a cache that keeps states; None: there is no cache."""
+    if cache is None:
+        return None
+    layers, kind = getattr(cache, "layers", ()), getattr(cache, "layer_class_to_replicate", None)
+    while kind is not None and len(layers) <= number:
+        layers.append(kind())
+    held = layers[number] if number < len(layers) else None
+    growing = next((each for each in type(held).__mro__ if each.__name__ == "DynamicLayer"), None)
+    if growing and not isinstance(held, WindowKeys) and not held.get_seq_length():
+        layers[number] = held = _of(States, growing)()
+    if not isinstance(held, States):
+        raise InputError(f"layer {number}: cache is a {type(held).__name__} there, must be a new "
+                         f"DynamicCache")
+    return held
+
+
 def _places(cache_position):
     """What earlier versions of transformers tell a cache."""
     return () if cache_position is None else ({"cache_position": cache_position}, )
@@ -433,3 +503,21 @@ class Dropped(nn.Module):
         """As of Replaced; there are no weights."""
         _count_tokens(self.layer_idx, hidden_states, **others)
         return torch.zeros_like(hidden_states), None
+
+
+class Recurrent(nn.Module):
+    """A recurrent layer of attnas, whose parameters are its own."""
+
+    def __init__(self, config, teacher, number, **sizes):
+        super().__init__()
+        self.recurrent = replaced_states.Recurs(config, teacher, **sizes)
+        _stand_for(self, config, teacher, number)
+
+    def forward(self, hidden_states, position_embeddings=None, attention_mask=None, cache=None,
+                past_key_values=None, **_):
+        """As of Replaced; there are no weights."""
+        _require_masks(self.config)
+        held = _states(past_key_values if cache is None else cache, self.layer_idx)
+        seen = _read(attention_mask, None)[0]
+        seen = None if seen is None else seen[:, 0]
+        return self.recurrent.passed(hidden_states, seen, held), None

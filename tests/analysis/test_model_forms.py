@@ -89,7 +89,7 @@ class Files(Folders):
         self.assertEqual((config["model_type"], config["vocab_size"], config["max_position_embeddings"]), ("attnas", 7, 24))
         self.assertEqual(set(config["attnas"]), {"semantics", "model", "layers"})
         generation = json.loads((output / "generation_config.json").read_text(encoding="utf-8"))
-        self.assertEqual(generation, {"use_cache": False, "suppress_tokens": [0], "eos_token_id": 1, "pad_token_id": 7})
+        self.assertEqual(generation, {"use_cache": True, "suppress_tokens": [0], "eos_token_id": 1, "pad_token_id": 7})
 
     def test_the_card_begins_with_what_the_hub_reads(self):
         card = (self.export("huggingface", self.write(None)) / "README.md").read_text(encoding="utf-8")
@@ -213,6 +213,25 @@ class Transformers(Folders):
                 loaded.save_pretrained(self.folder / "again")
                 again = type(loaded).from_pretrained(self.folder / "again")
                 self.compare(again, ours, tokens)
+
+    def test_token_by_token(self):
+        """With what layers keep: of a sequence, in generation, by beams; not of options that see the whole."""
+        for layer, model in (({"position": "rope", "kv_heads": 1}, {"position_embedding": "sinusoidal"}),
+                             ({"mixer": "recurrent", "update": "delta", "decay": "scalar", "conv": 4}, {"position_embedding": "none"}),
+                             ({"decay": "scalar", "smear": 1, "value_embedding": 1}, {})):
+            with self.subTest(layer), torch.no_grad():
+                self.setUp()
+                loaded, ours, *_ = self.opened(None, layer, model)
+                tokens = test_traces.tokens(2, 20)
+                kept, expected = loaded.new_cache(), ours(tokens)
+                found = torch.cat([loaded(part, cache=kept).logits for part in tokens.split([7, 1, 1, 3, 8], 1)], 1)
+                self.assertLessEqual((found - expected).abs().max().item(), 1e-5 * expected.abs().max().item())
+                self.assertEqual(kept.get_seq_length(), 20)
+                for how in ({"do_sample": False}, {"num_beams": 3, "do_sample": False}):
+                    whole, steps = (loaded.generate(tokens, max_new_tokens=9, use_cache=uses, **how) for uses in (False, True))
+                    self.assertTrue(whole.equal(steps))
+        self.setUp()
+        self.assertIsNone(self.opened(None, {"normalization": "topk_quarter"})[0].new_cache())
 
     def test_learned_positions_see_the_last_tokens(self):
         loaded, ours, *_ = self.opened(None, {}, {"position_embedding": "learned"})

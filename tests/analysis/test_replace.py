@@ -94,7 +94,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.config = types.SimpleNamespace(**{
             "model_type": model_type, "hidden_size": WIDTH, "num_attention_heads": HEADS,
-            "num_key_value_heads": GROUPS, "head_dim": 12, "attention_dropout": 0.0,
+            "num_key_value_heads": GROUPS, "head_dim": 12, "attention_dropout": 0.0, "rope_theta": 100.0,
             "_attn_implementation": "eager", **further})
         self.embed_tokens = nn.Embedding(VOCABULARY, WIDTH)
         self.layers = nn.ModuleList(Layer(self.config, i) for i in range(LAYERS))
@@ -140,6 +140,9 @@ def naive(model, windows):
 
 
 BASE = {Decoder: "layers"}
+
+
+STATES = (["gdn{3,1}", "kda", "lin{taylor2}", "ret"], ["gdn2{0,0}", "ssd{0}", "window{5,2}", "lin"], ["full", "ret{0}", "gdn{1,0}", "ssd"])
 
 
 class Cases:
@@ -208,7 +211,9 @@ class Cases:
                          "full": (GROUPS, self.TOKENS)}.get(word, (1, self.TOKENS)))
 
     def test_padding(self):
-        words = ["window=4+globals=2", "full", "window=3+globals=1", "gqa=1"]
+        self.expect_padding_is_unseen(["window=4+globals=2", "full", "window=3+globals=1", "gqa=1"])
+
+    def expect_padding_is_unseen(self, words):
         attnas.replace(self.model, words)
         lengths = (9, self.TOKENS)
         for left in (True, False):
@@ -229,6 +234,35 @@ class Cases:
                     steps.append(self.logits(self.model, ids[:, i:i + 1], mask[:, :i + 1], cache))
                 for row, place in enumerate(places):
                     self.expect_near(torch.cat(steps, 1)[row, place], found[row, place])
+
+    def test_states(self):
+        """Token by token; in rows of several lengths; of texts of any length as many numbers."""
+        for words in STATES:
+            with self.subTest(words):
+                self.model = self.made(head_dim=WIDTH // HEADS).eval()
+                self.expect_padding_is_unseen(words)
+                found, cache = self.by_steps(self.model, self.ids)
+                self.expect_near(found, self.logits(self.model, self.ids))
+                _, less = self.by_steps(self.model, self.ids[:, :3], 2)
+                for word, long, short in zip(words, cache.layers, less.layers):
+                    if not word.startswith(("window", "full")):
+                        self.assertEqual([(each.shape, each.dtype) for each in long.state.values()],
+                                         [(each.shape, torch.float32) for each in short.state.values()])
+                        self.assertEqual(long.get_seq_length(), self.TOKENS)
+
+    def test_recurrent_layers_train_and_are_put_back(self):
+        self.model = self.made(head_dim=WIDTH // HEADS).eval()
+        before = self.logits(self.model, self.ids)
+        attnas.replace(self.model, ["gdn", "gdn2", "kda", "ssd"])
+        torch.set_grad_enabled(True)
+        self.logits(self.model.train(), self.ids).square().mean().backward()
+        for layer in getattr(self.model, "model", self.model).layers:
+            for name, each in layer.self_attn.named_parameters():
+                if "down" not in name:  # behind a matrix that begins as 0
+                    self.assertGreater(each.grad.abs().max(), 0, name)
+        torch.set_grad_enabled(False)
+        attnas.replace(self.model.eval(), ["full"] * LAYERS)
+        self.expect_near(self.logits(self.model, self.ids), before, 0)
 
     def test_put_back(self):
         layers = self.model.get_submodule(BASE.get(type(self.model), "model.layers"))
@@ -272,7 +306,7 @@ class Cases:
 class Plain(Cases, unittest.TestCase):
     """The decoder above."""
 
-    made = staticmethod(Decoder)
+    made = Decoder
 
     @staticmethod
     def logits(model, ids, mask=None, cache=None):
@@ -297,6 +331,8 @@ class Plain(Cases, unittest.TestCase):
                 ("gqa=3", "kv_heads = 3, must divide the 2 heads"),
                 ("window+sink=1", "'sink' is no size of window, known: window, globals, kv_heads"),
                 ("heads=4", "groups = 4, must be below 2\\^2"), ("share", "share reads keys of another"),
+                ("gdn", "head_dim = 12, must be 8, the width over the heads"), ("lin{relu}", "feature = relu"),
+                ("ret{1,2}", "ret has 1 sizes"),
                 ("drop=1", "drop has no sizes"), ("window{1,2,3,4}", "window has 3 sizes"),
                 ("window{}", "window = , must be"), ("local+window=3", "known: none")):
             self.expect_refused({0: "drop", 1: word}, why)
@@ -355,8 +391,8 @@ class Normed(Plain):
     """With norms of queries and keys."""
 
     @staticmethod
-    def made():
-        return Decoder("qwen3")
+    def made(**further):
+        return Decoder("qwen3", **further)
 
 
 @unittest.skipUnless(has("transformers"), "this Python has no transformers")
@@ -365,13 +401,13 @@ class Llama(Cases, unittest.TestCase):
 
     KIND, FURTHER = "Llama", {}
 
-    def made(self, attention="eager"):
+    def made(self, attention="eager", **further):
         import transformers
         config = getattr(transformers, self.KIND + "Config")(**{
             "vocab_size": VOCABULARY, "hidden_size": WIDTH, "intermediate_size": 48,
             "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "pad_token_id": 0,
             "num_key_value_heads": GROUPS, "max_position_embeddings": 64, "eos_token_id": 1,
-            "bos_token_id": 2, "initializer_range": 0.3, **self.FURTHER})
+            "bos_token_id": 2, "initializer_range": 0.3, **self.FURTHER, **further})
         model = getattr(transformers, self.KIND + "ForCausalLM")(config).eval()
         model.set_attn_implementation(attention)
         return model
@@ -397,13 +433,19 @@ class Llama(Cases, unittest.TestCase):
 
     def test_generates(self):
         """As without a cache; in rows with padding as alone; by beams; in a cache of fixed size."""
-        for attention in ("eager", "sdpa"):
+        self.model = self.made(head_dim=WIDTH // HEADS)
+        for attention, words in (("eager", ["local", "window{5,2}", "full", "gqa=1"]), ("sdpa", ["local", "window{5,2}", "full", "gqa=1"]),
+                                 ("sdpa", ["gdn", "window{5,2}", "ssd", "full"])):
             self.model.set_attn_implementation(attention)
-            attnas.replace(self.model, ["local", "window{5,2}", "full", "gqa=1"])
+            attnas.replace(self.model, words)
             found = self.generated(self.ids, do_sample=False)
             self.assertTrue(found.equal(self.generated(self.ids, do_sample=False, use_cache=False)))
-            self.assertTrue(found.equal(self.generated(self.ids, do_sample=False,
-                                                       cache_implementation="static")))
+            if "gdn" not in words:
+                self.assertTrue(found.equal(self.generated(self.ids, do_sample=False,
+                                                           cache_implementation="static")))
+            else:
+                with self.assertRaisesRegex(attnas.InputError, "StaticLayer there, must be a new DynamicCache"):
+                    self.generated(self.ids, cache_implementation="static")
             beams = {"num_beams": 3, "do_sample": False}
             self.assertTrue(self.generated(self.ids, **beams).equal(
                 self.generated(self.ids, use_cache=False, **beams)))
@@ -417,11 +459,13 @@ class Llama(Cases, unittest.TestCase):
 
     def test_texts_in_one_row(self):
         """Each sees itself alone, its own first tokens, too."""
-        attnas.replace(self.model, ["window{5,2}", "full", "window{3,1}", "gqa=1"])
-        places = torch.cat([torch.arange(10), torch.arange(14)])[None]
-        found = self.model(self.ids[:1], position_ids=places, use_cache=False).logits
-        self.expect_near(found[:, :10], self.logits(self.model, self.ids[:1, :10]))
-        self.expect_near(found[:, 10:], self.logits(self.model, self.ids[:1, 10:]))
+        self.model = self.made(head_dim=WIDTH // HEADS)
+        for words in (["window{5,2}", "full", "window{3,1}", "gqa=1"], *STATES):
+            attnas.replace(self.model, words)
+            places = torch.cat([torch.arange(10), torch.arange(14)])[None]
+            found = self.model(self.ids[:1], position_ids=places, use_cache=False).logits
+            self.expect_near(found[:, :10], self.logits(self.model, self.ids[:1, :10]))
+            self.expect_near(found[:, 10:], self.logits(self.model, self.ids[:1, 10:]))
 
     def test_implementations(self):
         attnas.replace(self.model, {0: "window{5,2}"})

@@ -98,7 +98,7 @@ def _hub_config(config: dict[str, Any]) -> dict[str, Any]:
         "num_hidden_layers": len(config["layers"]),
         "num_attention_heads": own["heads"],
         "max_position_embeddings": own["context"],
-        "use_cache": False,
+        "use_cache": True,
         # one matrix where they are tied, so that there is nothing to tie
         "tie_word_embeddings": False,
         "dtype": "float32",
@@ -118,7 +118,7 @@ def _generation(config: dict[str, Any]) -> dict[str, Any]:
                                                                               "end_of_sentence")
             and i >= 0}
     end = form.pop("end_of_sentence", None)
-    return {"use_cache": False, "pad_token_id": form.get("pad", config["model"]["vocabulary"]),
+    return {"use_cache": True, "pad_token_id": form.get("pad", config["model"]["vocabulary"]),
             **({"suppress_tokens": list(form.values())} if form else {}),
             **({} if end is None else {"eos_token_id": end})}
 
@@ -225,8 +225,8 @@ model = AutoModelFor{kind}.from_pretrained(".", trust_remote_code=True)
 `config.json`, `model.py` and `modeling_attnas.py` are all that the model is. Sequences of a batch
 have equal lengths, or padding behind them, {pad}. {generate}
 """
-_GENERATE = """With `generate`, prompts have equal lengths, and each token is computed from all
-before it, as many as the context ({context}) where positions are learned."""
+_GENERATE = """With `generate`, prompts have equal lengths, and each token goes on from what layers
+keep; where positions are learned it is computed from those before it, at most {context}."""
 _EXAMPLE = """tokenizer = AutoTokenizer.from_pretrained(".", trust_remote_code=True)
 ids = model.generate(**tokenizer("a prompt", return_tensors="pt"), max_new_tokens=20)
 print(tokenizer.decode(ids[0]))
