@@ -102,7 +102,7 @@ TEST_F(ConvertRunTest, BlocksLearnAlikeHoweverTheyAreRun) {
   two.push_back("evaluation.workers=2");
   ASSERT_TRUE(ran("nas-run", words("two", two)));
   EXPECT_EQ(canonical_export(path("two")), whole);
-  kill_at_random_moments("nas-run", words("killed", learning), path("killed"));
+  kill_at_random_moments("nas-run", words("killed", learning), path("killed"), 5);
   ASSERT_TRUE(ran("nas-run", words("killed", learning)));
   EXPECT_EQ(canonical_export(path("killed")), whole);
   const auto trained = fs::directory_iterator(path("one") / "stage1")->path() / "1";
