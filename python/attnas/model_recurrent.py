@@ -22,7 +22,7 @@ else:  # in the folder of this file
 
 UPDATES = ("add", "delta", "delta2")
 DECAYS_OF_STATES = ("none", "fixed", "scalar", "channel")
-DECAY_FORMS = ("gla", "softplus")
+DECAY_FORMS = ("gla", "softplus", "bounded")
 GATES_OF_STATES = ("none", "swish_gate", "elementwise_gate", "sigmoid_gate")
 FEATURES = ("identity", "elu1", "relu", "favor", "taylor2", "hedgehog")
 LEAST_LOG_DECAY = -5.0  # of a channel and token
@@ -64,6 +64,13 @@ def drawn_steps(count):
     """b of which softplus(b) is in [0.001, 0.1], with a uniform logarithm."""
     return nn.Parameter(
         torch.empty(count).uniform_(math.log(0.001), math.log(0.1)).exp().expm1().log())
+
+
+def bounded_steps(heads, features):
+    """b of form bounded, where -log alpha begins at 0.001 to 0.1 in equal ratios within a head."""
+    shares = torch.linspace(0, 1, features, dtype=torch.double) if features > 1 else torch.full(
+        (1, ), 0.5, dtype=torch.double)
+    return nn.Parameter(-(5.0 / (0.001 * 100.0 ** shares) - 1.0).log().float().repeat(heads))
 
 
 class HeadMap(nn.Module):
@@ -166,16 +173,18 @@ class Recurrent(nn.Module):
 
     def make_decay(self, width, rank):
         of_states = self.heads * self.features
-        steps = self.decay_kind == "scalar" or self.decay_form == "softplus"
+        bounded = self.decay_kind == "channel" and self.decay_form == "bounded"
+        steps = self.decay_kind == "scalar" or self.decay_form != "gla"
         if self.decay_kind == "scalar":
             self.decay = linear(width, self.heads, bias=False)
         elif self.decay_kind == "channel":
             self.decay_down, self.decay_up = linear(width, rank, bias=False), linear(
                 rank, of_states, bias=not steps)
         if self.decay_kind in ("scalar", "channel") and steps:
-            self.decay_log_rate = drawn_rates(self.heads)
-            self.decay_step_bias = drawn_steps(self.heads if self.decay_kind ==
-                                               "scalar" else of_states)
+            self.decay_log_rate = nn.Parameter(torch.zeros(self.heads)) if bounded else drawn_rates(
+                self.heads)
+            self.decay_step_bias = bounded_steps(self.heads, self.features) if bounded else (
+                drawn_steps(self.heads if self.decay_kind == "scalar" else of_states))
 
     def by_head(self, vectors):
         """(B, T, H n) as (B, H, T, n), in which a state is computed."""
@@ -192,8 +201,11 @@ class Recurrent(nn.Module):
         logits = wide(self.decay(x) if scalar else self.decay_up(self.decay_down(x)))
         if not scalar and self.decay_form == "gla":
             return self.by_head(F.logsigmoid(logits) / self.decay_tau).clamp_min(LEAST_LOG_DECAY)
-        logs = -wide(self.decay_log_rate).exp().view(-1, 1, 1) * self.by_head(
-            softplus(logits + self.decay_step_bias))
+        rates = wide(self.decay_log_rate).exp().view(-1, 1, 1)
+        if not scalar and self.decay_form == "bounded":
+            return LEAST_LOG_DECAY * (
+                rates * self.by_head(logits + self.decay_step_bias)).sigmoid()
+        logs = -rates * self.by_head(softplus(logits + self.decay_step_bias))
         return logs if scalar else logs.clamp_min(LEAST_LOG_DECAY)
 
     def mapped(self, u, keys):

@@ -52,6 +52,7 @@ std::vector<std::string> layers() {
         "recurrent{conv=3,heads=2}", "recurrent{gating=sigmoid_gate,bias=none}",
         "recurrent{gating=elementwise_gate,bias=no_bias,position=rope,key_width=4}",
         "recurrent{decay=channel,decay_form=softplus,decay_rank=2,update=delta}",
+        "recurrent{decay=channel,decay_form=bounded,decay_rank=2,update=delta,neg_eigen=1}",
         "recurrent{feature=favor,favor_features=7}"}) {
     all.emplace_back(name);
   }

@@ -85,7 +85,7 @@ inline bool register_paper_components() {
                  {.name = "decay_form",
                   .default_value = "gla",
                   .help = "form",
-                  .choices = {"gla", "softplus"}}},
+                  .choices = {"gla", "softplus", "bounded"}}},
        .apply_rules = [](LayerRules& rules) {
          if (rules.layer().word("decay_form") != "gla") rules.clear({"decay_tau"});
        }});
