@@ -216,7 +216,8 @@ bool gives_keys(const Mechanism& layer) {
   if (layer.word("mixer") != "attn" || layer.word("keys") != "own") return false;
   const bool alone = layer.word("pattern") == "window" && layer.integer("window") == 1 &&
                      layer.integer("globals") == 0 && layer.integer("full_groups") == 0;
-  return !alone && layer.word("pattern") != "lsh" && layer.integer("kv_rank") == 0;
+  const bool changed = layer.word("position") == "path" || layer.word("decay") == "channel";
+  return !alone && !changed && layer.word("pattern") != "lsh" && layer.integer("kv_rank") == 0;
 }
 
 std::int64_t giver(const Architecture& architecture, std::int64_t i) {

@@ -91,7 +91,7 @@ std::int64_t require_heads(const Architecture& architecture, const Mechanism& la
 void require_valid_layer(const Architecture& architecture, const Mechanism& layer);
 
 /// Whether later layers may read a layer's keys and values: it is attention with its own, which keeps more than the
-/// query's own token, and they are not its queries.
+/// query's own token, and they are neither its queries nor changed by later tokens.
 bool gives_keys(const Mechanism& layer);
 /// The layer whose keys layer i reads where its own are shared: the nearest earlier one that gives_keys; -1: none.
 std::int64_t giver(const Architecture& architecture, std::int64_t i);

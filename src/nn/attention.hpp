@@ -49,6 +49,10 @@ class Similarity {
   /// @return  scores (M, B, H, T, T); those of hidden keys may hold any finite value.
   [[nodiscard]] virtual torch::Tensor scores(const torch::Tensor& q,
                                              const torch::Tensor& k) const = 0;
+  /// The same of products q.k, (M, B, H, T, T); undefined: scores are no function of these alone.
+  [[nodiscard]] virtual torch::Tensor of_products(const torch::Tensor& /*products*/) const {
+    return {};
+  }
   /// The same in the fused kernel, for as long as the module lives; nothing: it has no such form.
   [[nodiscard]] virtual std::optional<FusedSimilarity> fused() const { return std::nullopt; }
   /// Whether queries of several heads may be scored as several queries of the key head that they
@@ -110,11 +114,32 @@ class Temperature {
 // The options below have no fused() of their own: their descriptions say .fused = true where the
 // fused kernel computes what they ask for, or where they ask nothing of it.
 
-/// Lets scores know where keys are: maps queries and keys by their place, or adds to the scores a
-/// number that depends on the distance of key and query.
-class Position {
+/// What tokens do to earlier keys: query i sees key j as A_i A_{i-1} ... A_{j+1} k_j, A_t a map of the
+/// entries of each head that x_t makes. Models that have such are in arrays of their own.
+class Passage {
  public:
-  virtual ~Position() = default;
+  virtual ~Passage() = default;
+  /// Whether they do anything.
+  [[nodiscard]] virtual bool changes_keys() const { return false; }
+  /// @param keys  (M, B, H, n, d), as the token before sees them.   @param x  (M, B, 1, D), of token t.
+  /// @return A_t keys.
+  [[nodiscard]] virtual torch::Tensor passed(const torch::Tensor& keys,
+                                             const torch::Tensor& /*x*/) const {
+    return keys;
+  }
+  /// Products of whole sequences. @param q, k  (M, B, H, T, d).   @param x  (M, B, T, D), what they
+  /// are projected from.
+  /// @return q_i.(A_i ... A_{j+1} k_j), (M, B, H, T, T); of later keys any finite value.
+  [[nodiscard]] virtual torch::Tensor products(const torch::Tensor& q, const torch::Tensor& k,
+                                               const torch::Tensor& /*x*/) const {
+    return q.matmul(k.transpose(-2, -1));
+  }
+};
+
+/// Lets scores know where keys are: maps queries and keys by their place, adds to the scores a
+/// number that depends on the distance of key and query or on what is between them, or changes keys.
+class Position : public Passage {
+ public:
   /// Whether mapped() changes anything.
   [[nodiscard]] virtual bool maps() const { return false; }
   /// @param vectors  queries or keys, (M, B, T, heads, d), of H or of G heads.
@@ -132,6 +157,15 @@ class Position {
   [[nodiscard]] virtual torch::Tensor distance_biases(std::int64_t /*tokens*/,
                                                       const torch::Tensor& /*like*/) const {
     return {};
+  }
+  /// Whether what is added depends on the scores.
+  [[nodiscard]] virtual bool reads_scores() const { return false; }
+  /// @param scores   (M, B, H, n, n'), after the temperature, keys in the order of the sequence.
+  /// @param q        (M, B, H, n, d).   @param visible  bool, expands to the scores.
+  /// @return what is added to them; to those of hidden keys any finite value.
+  [[nodiscard]] virtual torch::Tensor added(const torch::Tensor& scores, const torch::Tensor& /*q*/,
+                                            const torch::Tensor& /*visible*/) const {
+    return at::zeros_like(scores);
   }
 };
 
@@ -166,10 +200,9 @@ class Pattern {
   [[nodiscard]] virtual std::optional<KeyRanges> ranges() const { return std::nullopt; }
 };
 
-/// Lowers scores by what lies between key and query.
-class ScoreDecay {
+/// Lowers scores by what lies between key and query, or fades keys.
+class ScoreDecay : public Passage {
  public:
-  virtual ~ScoreDecay() = default;
   /// Whether it lowers any.
   [[nodiscard]] virtual bool decays_scores() const { return false; }
   /// @param x  (M, B, T, D), what q, k and v are projected from.

@@ -59,21 +59,6 @@ torch::Tensor joined_rows(const std::vector<torch::Tensor>& rows) {
   return rows.size() == 1 ? rows.front() : at::cat(rows);
 }
 
-/// Scores (M, B, H, T, T) with biases b by distance, (M, H, T).
-torch::Tensor biased_by_distance(const torch::Tensor& scores, const torch::Tensor& biases) {
-  const auto tokens = scores.size(-1);
-  // Row i of the matrix b(i - j) is a window into b backwards and then zeros, for later keys.
-  const auto backwards =
-      at::cat({biases.flip(-1), at::zeros_like(biases).narrow(-1, 0, tokens - 1)}, -1);
-  return scores + backwards.unfold(-1, tokens, 1).flip(-2).unsqueeze(1);
-}
-
-/// Scores (M, B, H, T, T) with c_i - c_j, c (M, B, H, T) in double.
-torch::Tensor decayed(const torch::Tensor& scores, const torch::Tensor& cumulative) {
-  const auto differences = cumulative.unsqueeze(-1) - cumulative.unsqueeze(-2);
-  return scores + differences.to(scores.scalar_type());
-}
-
 }  // namespace
 
 void AttentionLayer::make_projections(const std::vector<Mechanism>& mechanisms,
@@ -130,6 +115,11 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   has_factors_ = temperatures_.any(&Temperature::has_factors);
   maps_places_ = positions_.any(&Position::maps);
   biases_scores_ = positions_.any(&Position::biases_scores);
+  reads_scores_ = positions_.any(&Position::reads_scores);
+  changes_keys_ = positions_.any(&Position::changes_keys) || decays_.any(&ScoreDecay::changes_keys);
+  scores_products_ = std::all_of(similarities_.begin(), similarities_.end(), [](const auto& group) {
+    return group.option->of_products(at::empty({0})).defined();
+  });
   if (forms.gating) {
     std::vector<FusedGates::Group> gates;
     for (const auto& [models, gating] : gatings_) gates.push_back({models, *gating->fused()});
@@ -448,64 +438,6 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
       attended, input, residual);
 }
 
-torch::Tensor AttentionLayer::biased(torch::Tensor scores, const torch::Tensor& input) const {
-  if (biases_scores_) {
-    scores = positions_.apply(
-        [](const Position& position, const torch::Tensor& part) {
-          if (!position.biases_scores()) return part;
-          return model_by_model(biased_by_distance, part,
-                                position.distance_biases(part.size(-1), part));
-        },
-        scores);
-  }
-  if (!decays_.empty()) {
-    scores = decays_.apply(
-        [](const ScoreDecay& decay, const torch::Tensor& part, const torch::Tensor& read) {
-          return decay.decays_scores() ? model_by_model(decayed, part, decay.cumulative(read))
-                                       : part;
-        },
-        scores, input);
-  }
-  return scores;
-}
-
-torch::Tensor AttentionLayer::similarities(const Similarity& similarity,
-                                           const torch::Tensor& queries,
-                                           const torch::Tensor& keys) const {
-  const auto sharing = queries.size(2) / keys.size(2);
-  if (sharing == 1) return similarity.scores(queries, keys);
-  if (similarity.treats_heads_alike()) {  // of all query heads that read one key head at once
-    const auto together = queries.reshape(
-        {queries.size(0), queries.size(1), keys.size(2), sharing * queries.size(3), head_width_});
-    return similarity.scores(together, keys)
-        .reshape({queries.size(0), queries.size(1), queries.size(2), queries.size(3), -1});
-  }
-  const auto repeated = keys.unsqueeze(3).expand({-1, -1, -1, sharing, -1, -1}).flatten(2, 3);
-  return similarity.scores(queries, repeated);
-}
-
-torch::Tensor AttentionLayer::scores(const torch::Tensor& queries, const torch::Tensor& keys,
-                                     const torch::Tensor& divisors,
-                                     const torch::Tensor& factors) const {
-  const auto raw =
-      similarities_.apply([this](const Similarity& similarity, const torch::Tensor& q,
-                                 const torch::Tensor& k) { return similarities(similarity, q, k); },
-                          queries, keys);
-  if (!factors.defined()) return capped(raw / divisors);
-  return capped(temperatures_.apply(
-      [](const Temperature& temperature, const torch::Tensor& part, const torch::Tensor& divided,
-         const torch::Tensor& multiplied) {
-        return temperature.has_factors() ? part * (multiplied / divided) : part / divided;
-      },
-      raw, divisors, factors));
-}
-
-torch::Tensor AttentionLayer::capped(const torch::Tensor& scores) const {
-  if (soft_cap_ == 0.0) return scores;
-  return model_by_model(
-      [this](const torch::Tensor& part) { return (part / soft_cap_).tanh() * soft_cap_; }, scores);
-}
-
 torch::Tensor AttentionLayer::with_rows(const torch::Tensor& v, const Pass& pass) const {
   if (!value_shares_.defined()) return v;
   if (!pass.value_rows.defined()) throw std::logic_error("value embeddings: a pass without rows");
@@ -538,8 +470,10 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
                                     const torch::Tensor& divisors, const torch::Tensor& factors,
                                     const Pass& pass, std::uint64_t site) {
   // In one layout in every array, since products depend on it in the last digit.
-  const auto all =
-      biased(scores(heads(q).contiguous(), heads(k).contiguous(), divisors, factors), input);
+  const auto queries = heads(q).contiguous();
+  const auto all = biased(
+      contextual(scores(queries, heads(k).contiguous(), divisors, factors, input), queries, k),
+      input);
   const auto weights = normalizations_.apply_to_groups(
       [&](const auto& group, const torch::Tensor& part) {
         return group.option->weights(part, visible(group.models, k));

@@ -109,9 +109,13 @@ class AttentionLayer final : public Mixer {
   /// Scores of queries and keys (R, B, heads, n, d), divided by the temperature, (R, B, H, n, n').
   /// @param keys     of H or of G heads.
   /// @param factors  undefined: none.
+  /// @param input    (R, B, T, D) of whole sequences, whose keys may change; undefined: they have.
   [[nodiscard]] torch::Tensor scores(const torch::Tensor& queries, const torch::Tensor& keys,
-                                     const torch::Tensor& divisors,
-                                     const torch::Tensor& factors) const;
+                                     const torch::Tensor& divisors, const torch::Tensor& factors,
+                                     const torch::Tensor& input = {}) const;
+  /// What similarities give of queries and keys.
+  [[nodiscard]] torch::Tensor raw_scores(const torch::Tensor& queries,
+                                         const torch::Tensor& keys) const;
   /// Those of a soft cap, as they are without one.
   [[nodiscard]] torch::Tensor capped(const torch::Tensor& scores) const;
   /// Values (R, B, T, G d) with their heads' shares of the pass's rows, where models have such:
@@ -124,6 +128,18 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] torch::Tensor similarities(const Similarity& similarity,
                                            const torch::Tensor& queries,
                                            const torch::Tensor& keys) const;
+  /// apply(passage, parts of inputs...) of what changes keys in the models.
+  template <class Apply, class... Inputs>
+  [[nodiscard]] torch::Tensor passing(const Apply& apply, const Inputs&... inputs) const {
+    return positions_.any(&Position::changes_keys) ? positions_.apply(apply, inputs...)
+                                                   : decays_.apply(apply, inputs...);
+  }
+  /// What similarities give of whole sequences where keys are changed.
+  [[nodiscard]] torch::Tensor changed_scores(const torch::Tensor& queries,
+                                             const torch::Tensor& keys,
+                                             const torch::Tensor& input) const;
+  /// Earlier keys (R, B, H, n, d) as one more token sees them.
+  [[nodiscard]] torch::Tensor passed(const torch::Tensor& keys, const torch::Tensor& x) const;
   /// starts_ as (R, 1, 1, 1, 1), of another tensor's device and type.
   const torch::Tensor& starts(const torch::Tensor& like);
   /// (R, B, T, D), the weighted values of all heads; q, k, v likewise.
@@ -142,6 +158,9 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] torch::Tensor sums(const torch::Tensor& input) const;
   /// Scores with the biases of positions and decays.
   [[nodiscard]] torch::Tensor biased(torch::Tensor scores, const torch::Tensor& input) const;
+  /// Scores with what positions add that read them. @param q  (R, B, H, T, d).   @param k  of visible().
+  [[nodiscard]] torch::Tensor contextual(const torch::Tensor& scores, const torch::Tensor& q,
+                                         const torch::Tensor& k);
   /// Reads what the fused kernel does for each model off the modules.
   void set_up_kernel();
   /// Whether gates are computed for all models together where x is.
@@ -156,6 +175,8 @@ class AttentionLayer final : public Mixer {
   /// What the queries of models of one pattern see, by their places in the array.
   /// @param keys  (R, B, T, heads d).
   torch::Tensor visible(const Models& models, const torch::Tensor& keys);
+  /// The same of models of any patterns, (M, 1 or B, H or 1, T, T).
+  torch::Tensor visible_to_each(const Models& models, const torch::Tensor& keys);
   /// How many keys that is.
   torch::Tensor seen(const Models& models, const torch::Tensor& keys);
   // In attention_step.cpp, of the newest token of one model.
@@ -166,9 +187,11 @@ class AttentionLayer final : public Mixer {
   /// What is kept of each part: the layer's own, or what an earlier one has left in the pass.
   [[nodiscard]] std::vector<SharedKeys> kept(const KeptState& state, const Pass& pass) const;
   /// Scores of the keys that a part keeps, (1, B, heads, 1, n), with the biases of positions and decays.
+  /// @param q, shown  the query and which of them it sees.
   [[nodiscard]] torch::Tensor newest_biased(const Part& part, torch::Tensor scores,
-                                            const torch::Tensor& places,
-                                            const KeptState& state) const;
+                                            const torch::Tensor& places, const KeptState& state,
+                                            const torch::Tensor& q,
+                                            const torch::Tensor& shown) const;
   /// Which of the kept keys the newest token sees, (1, n) or (H, 1, n) bool.
   [[nodiscard]] torch::Tensor newest_shown(const Part& part, const SharedKeys& keys,
                                            std::int64_t newest) const;
@@ -201,8 +224,11 @@ class AttentionLayer final : public Mixer {
   std::vector<ShortConvolution> convolutions_;  ///< of q, k and v; or none
   OptionSet<VectorNorm> q_norms_, k_norms_, head_norms_;
   OptionSet<Position> positions_;
-  bool maps_places_ = false;    ///< any position does
-  bool biases_scores_ = false;  ///< likewise
+  bool maps_places_ = false;      ///< any position does
+  bool biases_scores_ = false;    ///< likewise
+  bool reads_scores_ = false;     ///< likewise
+  bool changes_keys_ = false;     ///< a position or a decay of each model does
+  bool scores_products_ = false;  ///< similarities are of products of queries and keys alone
   OptionSet<ScoreDecay> decays_;
   OptionSet<Pattern> patterns_;
   std::vector<Sight> sights_;                            ///< of each group of patterns

@@ -23,6 +23,8 @@ class KeptRows {
   KeptRows(const KeyRanges& ranges, std::int64_t room)
       : ranges_(ranges), capacity_(ranges.count(std::max<std::int64_t>(room, 1) - 1)) {}
 
+  /// Puts others in place of the rows.
+  void replace(const torch::Tensor& changed) { rows().copy_(changed); }
   /// Writes the row of the token at the next place. @param row  (1, B, heads, 1, width).
   void put(std::int64_t place, const torch::Tensor& row) {
     const auto slot = slot_of(place);
@@ -146,14 +148,19 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
   const auto place = state.tokens++;
   const auto q = newest_vectors(projected[0], q_norms_, place);
   if (!shares_) {
-    const auto k = reads_keys_ ? unit_keys(q) : newest_vectors(projected[1], k_norms_, place);
+    auto k = reads_keys_ ? unit_keys(q) : newest_vectors(projected[1], k_norms_, place);
+    if (changes_keys_) {  // each head sees them otherwise
+      k = k.repeat_interleave(num_heads_ / num_key_heads_, 2);
+      auto& kept = state.parts.front().keys;
+      if (place > 0) kept.replace(passed(kept.rows(), input));
+    }
     const auto v = heads(projected[2]);
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       state.parts[p].keys.put(place, of(parts_[p].groups, k, 2));
       state.parts[p].values.put(place, of(parts_[p].groups, v, 2));
     }
   }
-  if (!decays_.empty()) {
+  if (decays_.any(&ScoreDecay::decays_scores)) {
     const auto growth = decays_.front().cumulative(input).unsqueeze(-1).to(q.scalar_type());
     const auto before = state.forgotten.rows();
     if (before.defined()) before.add_(growth);
@@ -181,7 +188,7 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
     auto own = newest_biased(part,
                              scores(of(part.heads, q, 2), keys[p].keys, of(part.heads, divided, 2),
                                     of(part.heads, multiples, 2)),
-                             keys[p].places, state);
+                             keys[p].places, state, of(part.heads, q, 2), seen[p]);
     if (normalizations_.front().reads_order()) {
       const auto order = keys[p].places.argsort();
       own = own.index_select(-1, order);
@@ -226,8 +233,8 @@ std::vector<SharedKeys> AttentionLayer::kept(const KeptState& state, const Pass&
       throw std::logic_error("shared keys: no earlier layer has left any");
     return *pass.shared;
   }
-  const bool asks =
-      biases_scores_ || pass.shared != nullptr || normalizations_.front().reads_order();
+  const bool asks = biases_scores_ || reads_scores_ || pass.shared != nullptr ||
+                    normalizations_.front().reads_order();
   std::vector<SharedKeys> kept;
   for (const auto& part : state.parts) {
     kept.push_back({part.keys.rows(), part.values.rows(),
@@ -237,8 +244,16 @@ std::vector<SharedKeys> AttentionLayer::kept(const KeptState& state, const Pass&
 }
 
 torch::Tensor AttentionLayer::newest_biased(const Part& part, torch::Tensor scores,
-                                            const torch::Tensor& places,
-                                            const KeptState& state) const {
+                                            const torch::Tensor& places, const KeptState& state,
+                                            const torch::Tensor& q,
+                                            const torch::Tensor& shown) const {
+  if (reads_scores_) {
+    const auto order = places.argsort();
+    const auto n = order.size(0);
+    const auto added = positions_.front().added(scores.index_select(-1, order), q,
+                                                shown.narrow(-1, 0, n).index_select(-1, order));
+    scores = scores + added.index_select(-1, order.argsort());
+  }
   if (biases_scores_) {
     // As many as a power of two, so that positions make their tables seldom.
     const auto tokens = std::bit_ceil(static_cast<std::uint64_t>(state.tokens));
@@ -248,7 +263,8 @@ torch::Tensor AttentionLayer::newest_biased(const Part& part, torch::Tensor scor
                           .unsqueeze(1)
                           .unsqueeze(3);
   }
-  if (!decays_.empty()) scores = scores + state.forgotten.rows().transpose(3, 4);
+  if (decays_.any(&ScoreDecay::decays_scores))
+    scores = scores + state.forgotten.rows().transpose(3, 4);
   return scores;
 }
 

@@ -8,6 +8,7 @@ class Dot final : public Similarity {
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
     return q.matmul(k.transpose(-2, -1));
   }
+  torch::Tensor of_products(const torch::Tensor& products) const override { return products; }
   std::optional<FusedSimilarity> fused() const override {
     return FusedSimilarity{kernels::Score::product};
   }

@@ -8,6 +8,9 @@ class SiluDot final : public Similarity {
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
     return at::silu(q.matmul(k.transpose(-2, -1)));
   }
+  torch::Tensor of_products(const torch::Tensor& products) const override {
+    return at::silu(products);
+  }
   std::optional<FusedSimilarity> fused() const override {
     return FusedSimilarity{kernels::Score::silu_product};
   }

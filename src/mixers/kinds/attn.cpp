@@ -152,6 +152,7 @@ void require_valid(const Architecture& architecture, const Mechanism& layer) {
             "be none beside full_groups");
     require(layer.word("similarity") != "bilinear", "similarity", "bilinear",
             "be another beside full_groups");
+    require(layer.word("position") != "path", "position", "path", "be another beside full_groups");
   }
   if (layer.word("keys") == "shared") {
     for (const auto* gene : {"kv_rank", "conv", "value_exclusion", "value_embedding"}) {
@@ -162,6 +163,8 @@ void require_valid(const Architecture& architecture, const Mechanism& layer) {
             "be none beside keys = shared, which keeps nothing");
     require(layer.word("pattern") != "lsh", "pattern", "lsh",
             "be another beside keys = shared: its keys are queries");
+    require(layer.word("position") != "path", "position", "path",
+            "be another beside keys = shared, which keeps nothing");
   }
   require(layer.integer("value_embedding") == 0 || shape.key_width() <= shape.width, "head_width",
           shown(d), "leave the values within the D entries of value embeddings");
@@ -221,6 +224,14 @@ std::string shape_key(const Mechanism& layer) {
         layer.integer("soft_cap"), layer.integer("smear"), layer.integer("value_embedding"),
         layer.integer("full_groups")}) {
     key += std::to_string(size) + "|";
+  }
+  // What changes keys or reads scores has no form in the kernel, and arrays of its own.
+  const auto is_fused = [&](const char* gene) {
+    return components().at(gene, layer.word(gene)).fused;
+  };
+  if (!is_fused("position") || !is_fused("decay")) {
+    key +=
+        layer.word("position") + "|" + layer.word("decay") + "|" + layer.word("similarity") + "|";
   }
   const auto forms = fused_forms(layer);
   for (const bool has : {forms.attention, forms.gating, forms.temperature}) key += has ? "1" : "0";
