@@ -5,25 +5,22 @@ Letters: B batch, T tokens, D width, H heads of width d, G heads of keys and val
 scores s_ij of query i and key j.
 """
 
-import contextlib
 import math
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-
-def wide(x):
-    """Half precisions as float32, whose digits sums over many tokens and small divisors need."""
-    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
-
-
-def no_autocast(x):
-    """Products as precise as what they are of, where autocast is on."""
-    try:
-        return torch.autocast(x.device.type, enabled=False)
-    except RuntimeError:  # of a device that has none
-        return contextlib.nullcontext()
+if __package__:
+    from .model_positions import (DECAY_FORMS, PASSAGES, POSITIONS, integer, linear,
+                                  make_channel_decay, make_position, no_autocast, of_gates,
+                                  passed_scores, require_in_range, require_known, rope_of, rotated,
+                                  wide)
+else:  # in the folder of this file
+    from model_positions import (DECAY_FORMS, PASSAGES, POSITIONS, integer, linear,
+                                 make_channel_decay, make_position, no_autocast, of_gates,
+                                 passed_scores, require_in_range, require_known, rope_of, rotated,
+                                 wide)
 
 
 # Similarities: q (B, H, T, d), k (B, H, S, d) to scores (B, H, T, S); S = T but where a state holds
@@ -201,81 +198,6 @@ NORMALIZATIONS = {
 }
 
 
-# Positions: rope maps queries and keys, the others give what is added to the score of a key n = 0,
-# 1, ... tokens back, (H, S).
-
-def rotated(vectors, rope, start):
-    """Entries m and m + R/2 of the first R turn by t f_m, f_m = base^(-2m/R) / factor; beside
-    original tokens fully below `low` turns in them, not above `high` (Llama 3). vectors: (B, heads,
-    T, d) from t = start on."""
-    half, base, factor, original, low, high = rope
-    places = start + torch.arange(vectors.shape[-2], dtype=torch.double).unsqueeze(1)
-    f = torch.pow(base, -torch.arange(half, dtype=torch.double) / max(half, 1))
-    kept = ((original * f / (2 * math.pi) - low) / (high - low)).clamp(0, 1) if original else 0.0
-    angles = places * (f * (kept + (1 - kept) / factor))
-    cosines, sines = angles.cos().to(vectors), angles.sin().to(vectors)
-    first, second, rest = vectors[..., :half], vectors[..., half:2 * half], vectors[..., 2 * half:]
-    return torch.cat([first * cosines - second * sines, second * cosines + first * sines, rest], -1)
-
-
-def rope_of(head_width, fraction, *sizes):
-    """What rotated() takes, of a layer's genes."""
-    for name, value, least in zip(("base", "factor", "original", "low", "high"), sizes,
-                                  (1, 1, 0, 0, sizes[3])):
-        require_in_range("rope_" + name, value, least, 2**53)
-    require_in_range("rope_fraction", fraction, 0, 1)
-    return (math.floor(fraction * head_width + 0.5) // 2, *sizes)
-
-
-def alibi_slopes(heads):
-    """2^(-8 (h + 1) / H) for H a power of two; else those of the power below, then every other one
-    of twice that.
-    """
-    power = 2 ** int(math.log2(heads))
-    eighths = [(h + 1) / power if h < power else (2 * (h - power) + 1) / (2 * power)
-               for h in range(heads)]
-    return [2.0 ** (-8.0 * eighth) for eighth in eighths]
-
-
-def first_distances(buckets, furthest):
-    """The first distance of each bucket of t5: half of the buckets have one distance each, the
-    others share by its logarithm, and from `furthest` on all distances are in the last."""
-    exact = buckets // 2
-    shared = buckets - exact
-    prime = 2**127 - 1  # powers are compared modulo it: they may have many digits
-
-    def bucket(n):
-        if n >= furthest:
-            return buckets - 1
-        place = shared * math.log(n / exact) / math.log(furthest / exact)
-        edge = round(place)  # a bucket's first distance may be whole: logarithms are rounded
-        on_edge = abs(place - edge) < 1e-9 and (
-            pow(n, shared, prime) * pow(exact, edge, prime) -
-            pow(furthest, edge, prime) * pow(exact, shared, prime)) % prime == 0
-        return exact + (edge if on_edge else int(place))
-
-    first = list(range(exact + 1))
-    while len(first) < buckets:
-        low, high = first[-1], furthest
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if bucket(middle) >= len(first) else (middle + 1, high)
-        first.append(low)
-    return first
-
-
-POSITIONS = {
-    "none": None,
-    "rope": None,
-    # -m_h n
-    "alibi": lambda layer, n: torch.stack(
-        [-slope * n.double() for slope in alibi_slopes(layer.heads)]),
-    # b[bucket(n), h]
-    "t5": lambda layer, n: layer.relative_bias(
-        (n.unsqueeze(1) >= layer.t5_first.to(n)).sum(1) - 1).transpose(0, 1)
-}
-
-
 # Patterns: which keys a query sees, (T, S), (H, T, S) or (B, H, T, S) for T queries and S keys k
 # (B, H, S, d). What they draw is no buffer, which a cast would round, or a loader leave empty.
 
@@ -390,27 +312,9 @@ GATES = {
     "none": None, "input_gate": "gate", "output_gate": "out_gate", "highway": "highway_gate",
     "normed_highway": "highway_gate", "elementwise_gate": "head_gate", "headwise_gate": "head_gate"
 }
-DECAYS = ("none", "scalar")
+DECAYS = ("none", "scalar", "channel")
 NORMS_OF_HEADS = ("none", "rms")
 BIASES = ("bias", "no_bias", "none", "qkv")
-
-
-def require_known(name, value, known):
-    if value not in known:
-        raise ValueError(f"{name} = {value}, must be one of {', '.join(map(str, known))}")
-
-
-def require_in_range(name, value, least, most):
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise ValueError(f"{name} = {value!r}, must be a number in [{least:g}, {most:g}]")
-
-
-def integer(name, value, least, most):
-    """A size, which JSON may hold as 2.0."""
-    require_in_range(name, value, least, most)
-    if value != int(value):
-        raise ValueError(f"{name} = {value!r}, must be an integer")
-    return int(value)
 
 
 class RmsNorm(nn.Module):
@@ -437,15 +341,6 @@ class ShortConvolution(nn.Module):
     def forward(self, z):
         padded = F.pad(z.transpose(1, 2), (self.taps - 1, 0))
         return F.conv1d(padded, self.weight.unsqueeze(1), groups=self.channels).transpose(1, 2)
-
-
-def linear(inputs, outputs, bias=True, start=0.0, deviation=0.02):
-    """A linear layer: its matrix from N(0, deviation^2), its bias from `start`."""
-    layer = nn.Linear(inputs, outputs, bias=bias)
-    nn.init.normal_(layer.weight, std=deviation)
-    if bias:
-        nn.init.constant_(layer.bias, start)
-    return layer
 
 
 def of_unit_length(u):
@@ -507,7 +402,8 @@ class Attention(nn.Module):
                  globals=0, full_groups=0, stride=16, pattern_block=16, random=1, buckets=4,
                  rounds=1, position="none", rope_base=10000.0, rope_fraction=1.0, rope_factor=1.0,
                  rope_original=0, rope_low=1.0, rope_high=4.0, t5_buckets=32, t5_distance=128,
-                 decay="none", conv=0, head_norm="none", value_exclusion=0, soft_cap=0, smear=0,
+                 cope_positions=64, decay="none", decay_rank=16, decay_tau=16.0, decay_form="gla",
+                 conv=0, head_norm="none", value_exclusion=0, soft_cap=0, smear=0,
                  value_embedding=0, semantics="corrected", layer=0):
         super().__init__()
         for name, value, known in (
@@ -516,7 +412,7 @@ class Attention(nn.Module):
                 ("temperature", temperature, TEMPERATURES), ("qk_norm", qk_norm, NORMS_OF_HEADS),
                 ("pattern", pattern, PATTERNS), ("position", position, POSITIONS),
                 ("decay", decay, DECAYS), ("head_norm", head_norm, NORMS_OF_HEADS),
-                ("keys", keys, ("own", "shared"))):
+                ("keys", keys, ("own", "shared")), ("decay_form", decay_form, DECAY_FORMS)):
             require_known(name, value, known)
         width, context = integer("width", width, 1, 1e6), integer("context", context, 0, 1e9)
         heads, kv_heads = integer("heads", heads, 1, 1e6), integer("kv_heads", kv_heads, 0, 1e6)
@@ -572,12 +468,17 @@ class Attention(nn.Module):
         self.q_norm, self.k_norm, self.head_norm = (
             RmsNorm(d, epsilon) if kind == "rms" else nn.Identity() for kind, epsilon in (
                 (qk_norm, qk_eps), ("none" if self.shares else qk_norm, qk_eps), (head_norm, 1e-5)))
+        # what changes keys: path or channel, of PASSAGES
+        self.passage = next((option for option in (position, decay) if option in PASSAGES), None)
         # whether later layers may read its keys: they are not its queries, nor its own token alone
-        self.gives = not self.shares and pattern != "lsh" and (pattern, window, globals,
+        self.gives = not self.shares and self.passage is None and pattern != "lsh" and (pattern, window, globals,
                                                                full_groups) != ("window", 1, 0, 0)
-        if position == "t5":
-            self.make_distances(t5_buckets, t5_distance)
-        self.forgets = decay == "scalar"
+        make_position(self, width, t5_buckets, t5_distance,
+                      integer("cope_positions", cope_positions, 1, 65536))
+        self.forgets, self.decay_form, self.decay_tau = decay == "scalar", decay_form, decay_tau
+        if decay == "channel":
+            require_in_range("decay_tau", decay_tau, 1, 2**53)
+            make_channel_decay(self, width, integer("decay_rank", decay_rank, 1, 65536), d)
         if self.forgets:
             self.make_forget(width, context)
 
@@ -608,11 +509,6 @@ class Attention(nn.Module):
         elif self.similarity == "bilinear":
             matrices = [nn.init.xavier_uniform_(torch.empty(d, d)) for _ in range(self.heads)]
             self.bilinear = nn.ParameterDict({"weight": nn.Parameter(torch.stack(matrices))})
-
-    def make_distances(self, buckets, distance):
-        self.relative_bias = nn.Embedding(buckets, self.heads)
-        nn.init.normal_(self.relative_bias.weight, std=0.02)
-        self.t5_first = torch.tensor(first_distances(buckets, distance), device="cpu")
 
     def make_temperature(self, temperature, width, context):
         if temperature == "learned":
@@ -662,7 +558,7 @@ class Attention(nn.Module):
 
     def for_each_query_head(self, vectors):
         """(B, G, T, d) as (B, H, T, d): query head h reads key head floor(h G / H)."""
-        if self.key_heads == self.heads:
+        if vectors.shape[1] == self.heads:
             return vectors
         return vectors.unsqueeze(2).expand(-1, -1, self.heads // self.key_heads, -1,
                                            -1).flatten(1, 2)
@@ -672,10 +568,14 @@ class Attention(nn.Module):
         return convolution(so_far(state, name, z, convolution.taps - 1))[:, -z.shape[1]:]
 
     def scores(self, q, k, x, places, distances, visible, state):
-        scores = wide(SIMILARITIES[self.similarity](self, q, k))
+        score = SIMILARITIES[self.similarity]
+        scores = wide(passed_scores(self, score, q, k, x, state) if self.passage else
+                      score(self, q, k))
         scores = scores / TEMPERATURES[self.temperature_kind](self, x, visible.sum(-1))
         if self.soft_cap:
             scores = self.soft_cap * torch.tanh(scores / self.soft_cap)
+        if self.position == "cope":
+            scores = scores + of_gates(self, scores, q, visible)
         bias = POSITIONS[self.position]
         if bias is not None:
             scores = scores + bias(self, places).to(scores)[:, distances.clamp_min(0)]
@@ -703,7 +603,10 @@ class Attention(nn.Module):
             rows = self.by_head(values[..., :self.key_heads * self.head_width], self.key_heads)
             v = v + self.value_shares.view(-1, 1, 1) * rows
         k = of_unit_length(q) if hashes else self.by_head(k, self.key_heads)
-        return so_far(state, "k", self.placed(self.k_norm(k), start)), so_far(state, "v", v)
+        k = self.placed(self.k_norm(k), start)
+        if self.passage:  # each head sees them otherwise
+            k = self.for_each_query_head(k)
+        return so_far(state, "k", k), so_far(state, "v", v)
 
     def forward(self, x, residual=None, state=None, values=None, shared=None):
         """

@@ -12,20 +12,22 @@ from torch import nn
 from torch.nn import functional as F
 
 if __package__:
-    from .model_attention import (BIASES, RmsNorm, ShortConvolution, integer, linear, mixed_bits,
-                                  no_autocast, normals, of_unit_length, random_bits,
-                                  require_in_range, require_known, rotated, so_far, wide)
+    from .model_attention import (BIASES, RmsNorm, ShortConvolution, mixed_bits, normals,
+                                  of_unit_length, random_bits, so_far)
+    from .model_positions import (DECAY_FORMS, channel_log_decays, drawn_rates, drawn_steps,
+                                  integer, linear, make_channel_decay, no_autocast,
+                                  require_in_range, require_known, rotated, softplus, wide)
 else:  # in the folder of this file
-    from model_attention import (BIASES, RmsNorm, ShortConvolution, integer, linear, mixed_bits,
-                                 no_autocast, normals, of_unit_length, random_bits,
-                                 require_in_range, require_known, rotated, so_far, wide)
+    from model_attention import (BIASES, RmsNorm, ShortConvolution, mixed_bits, normals,
+                                 of_unit_length, random_bits, so_far)
+    from model_positions import (DECAY_FORMS, channel_log_decays, drawn_rates, drawn_steps, integer,
+                                 linear, make_channel_decay, no_autocast, require_in_range,
+                                 require_known, rotated, softplus, wide)
 
 UPDATES = ("add", "delta", "delta2")
 DECAYS_OF_STATES = ("none", "fixed", "scalar", "channel")
-DECAY_FORMS = ("gla", "softplus", "bounded")
 GATES_OF_STATES = ("none", "swish_gate", "elementwise_gate", "sigmoid_gate")
 FEATURES = ("identity", "elu1", "relu", "favor", "taylor2", "hedgehog")
-LEAST_LOG_DECAY = -5.0  # of a channel and token
 
 
 def row_of(numbers, width):
@@ -49,28 +51,6 @@ def random_features(features, width, layer):
         for row in block[:features - len(rows)]:
             rows.append(row * row_of(numbers, width).norm())
     return torch.stack(rows)
-
-
-def softplus(x):
-    return F.softplus(x, threshold=40.0)
-
-
-def drawn_rates(heads):
-    """log A, A from U(1, 16)."""
-    return nn.Parameter(torch.empty(heads).uniform_(1.0, 16.0).log())
-
-
-def drawn_steps(count):
-    """b of which softplus(b) is in [0.001, 0.1], with a uniform logarithm."""
-    return nn.Parameter(
-        torch.empty(count).uniform_(math.log(0.001), math.log(0.1)).exp().expm1().log())
-
-
-def bounded_steps(heads, features):
-    """b of form bounded, where -log alpha begins at 0.001 to 0.1 in equal ratios within a head."""
-    shares = torch.linspace(0, 1, features, dtype=torch.double) if features > 1 else torch.full(
-        (1, ), 0.5, dtype=torch.double)
-    return nn.Parameter(-(5.0 / (0.001 * 100.0 ** shares) - 1.0).log().float().repeat(heads))
 
 
 class HeadMap(nn.Module):
@@ -172,19 +152,12 @@ class Recurrent(nn.Module):
             self.q_map, self.k_map = HeadMap(self.heads, d_k), HeadMap(self.heads, d_k)
 
     def make_decay(self, width, rank):
-        of_states = self.heads * self.features
-        bounded = self.decay_kind == "channel" and self.decay_form == "bounded"
-        steps = self.decay_kind == "scalar" or self.decay_form != "gla"
         if self.decay_kind == "scalar":
             self.decay = linear(width, self.heads, bias=False)
+            self.decay_log_rate = drawn_rates(self.heads)
+            self.decay_step_bias = drawn_steps(self.heads)
         elif self.decay_kind == "channel":
-            self.decay_down, self.decay_up = linear(width, rank, bias=False), linear(
-                rank, of_states, bias=not steps)
-        if self.decay_kind in ("scalar", "channel") and steps:
-            self.decay_log_rate = nn.Parameter(torch.zeros(self.heads)) if bounded else drawn_rates(
-                self.heads)
-            self.decay_step_bias = bounded_steps(self.heads, self.features) if bounded else (
-                drawn_steps(self.heads if self.decay_kind == "scalar" else of_states))
+            make_channel_decay(self, width, rank, self.features)
 
     def by_head(self, vectors):
         """(B, T, H n) as (B, H, T, n), in which a state is computed."""
@@ -197,16 +170,10 @@ class Recurrent(nn.Module):
         if self.decay_kind == "fixed":
             logs = wide(x).new_tensor([math.log1p(-2.0**(-5 - h)) for h in range(self.heads)])
             return logs.view(1, -1, 1, 1).expand(x.shape[0], -1, x.shape[1], 1)
-        scalar = self.decay_kind == "scalar"
-        logits = wide(self.decay(x) if scalar else self.decay_up(self.decay_down(x)))
-        if not scalar and self.decay_form == "gla":
-            return self.by_head(F.logsigmoid(logits) / self.decay_tau).clamp_min(LEAST_LOG_DECAY)
+        if self.decay_kind == "channel":
+            return channel_log_decays(self, x)
         rates = wide(self.decay_log_rate).exp().view(-1, 1, 1)
-        if not scalar and self.decay_form == "bounded":
-            return LEAST_LOG_DECAY * (
-                rates * self.by_head(logits + self.decay_step_bias)).sigmoid()
-        logs = -rates * self.by_head(softplus(logits + self.decay_step_bias))
-        return logs if scalar else logs.clamp_min(LEAST_LOG_DECAY)
+        return -rates * self.by_head(softplus(wide(self.decay(x)) + self.decay_step_bias))
 
     def mapped(self, u, keys):
         """phi of queries or keys, (B, H, T, d_k) to (B, H, T, f)."""

@@ -35,7 +35,7 @@ struct SourceFile {
 };
 
 /// The model in PyTorch.
-constexpr std::array<SourceFile, 3> kSourceFiles{{
+constexpr std::array<SourceFile, 4> kSourceFiles{{
     {
         "model.py",
 #include "model_py.hpp"
@@ -43,6 +43,10 @@ constexpr std::array<SourceFile, 3> kSourceFiles{{
     {
         "model_attention.py",
 #include "model_attention_py.hpp"
+    },
+    {
+        "model_positions.py",
+#include "model_positions_py.hpp"
     },
     {
         "model_recurrent.py",

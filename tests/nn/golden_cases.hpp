@@ -36,14 +36,11 @@ inline std::istringstream lines_of(const std::string& path) {
   return std::istringstream(text);
 }
 
-/// The cases of the wide space of a kind, in order of the file NAS_GOLDEN_SPACE, then those of
-/// space_additions.jsonl beside it.
-inline std::vector<Json> space_cases(const std::string& kind) {
+/// The cases of a kind in some files that are there.
+inline std::vector<Json> cases_of(const std::string& kind,
+                                  const std::vector<std::filesystem::path>& files) {
   std::vector<Json> cases;
-  const char* given = std::getenv("NAS_GOLDEN_SPACE");
-  if (given == nullptr) return cases;
-  const std::filesystem::path path(given);
-  for (const auto& file : {path, path.parent_path() / "space_additions.jsonl"}) {
+  for (const auto& file : files) {
     if (!std::filesystem::exists(file)) continue;
     auto lines = lines_of(file);
     for (std::string line; std::getline(lines, line);) {
@@ -51,8 +48,17 @@ inline std::vector<Json> space_cases(const std::string& kind) {
       if (record.at("kind") == kind) cases.push_back(std::move(record));
     }
   }
-  EXPECT_FALSE(cases.empty()) << path << " has no cases of kind " << kind;
+  EXPECT_FALSE(cases.empty()) << files.front() << " has no cases of kind " << kind;
   return cases;
+}
+
+/// The cases of the wide space of a kind, in order of the file NAS_GOLDEN_SPACE, then those of
+/// space_additions.jsonl beside it.
+inline std::vector<Json> space_cases(const std::string& kind) {
+  const char* given = std::getenv("NAS_GOLDEN_SPACE");
+  if (given == nullptr) return {};
+  const std::filesystem::path path(given);
+  return cases_of(kind, {path, path.parent_path() / "space_additions.jsonl"});
 }
 
 /// The cases of the wide space are not part of the repository.

@@ -141,7 +141,8 @@ std::vector<std::string> recurrent_layers() {
   for (const auto* layer :
        {"retnet{rope_base=50}", "gla{decay_rank=3,decay_tau=4}", "gdn{neg_eigen=1}",
         "kda{key_width=4}", "gdn2{neg_eigen=1,gate_rank=3,decay_form=softplus}",
-        "recurrent{conv=3,heads=4}", "recurrent{gating=sigmoid_gate,bias=none}",
+        "kda{decay_form=bounded,decay_rank=16}", "recurrent{conv=3,heads=4}",
+        "recurrent{gating=sigmoid_gate,bias=none}",
         "recurrent{gating=elementwise_gate,bias=no_bias}",
         "recurrent{feature=favor,favor_features=6}"}) {
     layers.emplace_back(layer);
@@ -170,6 +171,10 @@ std::map<std::string, Architecture> all_models() {
         "temperature=log_length,gating=headwise_gate,pattern=window,window=5,globals=1,position="
         "t5}",
         "2*attn{position=t5,t5_buckets=10,t5_distance=160}",
+        "attn{heads=4,kv_heads=2,position=path,similarity=l2,decay=scalar,pattern=window,window=5}/"
+        "attn{heads=4,kv_heads=2,position=cope,cope_positions=4,pattern=window,window=6,globals=1}",
+        "attn{decay=channel,decay_form=bounded,position=rope,qk_norm=rms,normalization=sink}/"
+        "attn{decay=channel,decay_form=softplus,similarity=silu_dot,pattern=window,window=4}",
         "attn{pattern=bigbird,block=2,globals=1,random=2,temperature=log_length}/"
         "conv{conv=4,smear=1}"
         "/attn{heads=4,pattern=lsh,block=2,buckets=4,rounds=2,temperature=log_length}",
@@ -290,7 +295,8 @@ TEST(PytorchModel, FolderHoldsAllThatItNeeds) {
   model.initialise(1, 0);
   write_model_folder(folder, model_config(architecture, text_of_words(), {}), text_of_words(),
                      model);
-  for (const auto* name : {"model.py", "model_attention.py", "model_recurrent.py"}) {
+  for (const auto* name :
+       {"model.py", "model_attention.py", "model_positions.py", "model_recurrent.py"}) {
     EXPECT_EQ(read_bytes(folder / name),
               read_bytes(fs::path(source_folder()) / "python/attnas" / name));
   }

@@ -2,6 +2,7 @@
 // cases are not part of the repository: NAS_GOLDEN_SPACE names their file.
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 
 #include "golden_cases.hpp"
 #include "nn/mixers.hpp"
+#include "nn/parts/block_pattern.hpp"
 #include "nn/parts/hashed_keys.hpp"
 #include "nn/recurrent_layer.hpp"
 
@@ -24,9 +26,8 @@ using test::Way;
 
 /// Cases of options that no module computes yet.
 const std::set<std::string>& later_options() {
-  static const std::set<std::string> later{
-      "difference", "difference_rope_sink", "cope",       "path", "mla",
-      "mla_rope",   "pair_softmax_elu1",    "lambda_init"};
+  static const std::set<std::string> later{"difference", "difference_rope_sink", "mla",
+                                           "mla_rope",   "pair_softmax_elu1",    "lambda_init"};
   return later;
 }
 
@@ -50,6 +51,24 @@ class GivenRotations final : public HashedKeys {
 torch::Tensor GivenRotations::given;
 NAS_REGISTER_PATTERN(GivenRotations, .key = "given_rotations", .summary = "lsh");
 
+/// Pattern bigbird with the random blocks of a case, of each head and own block.
+class GivenBlocks final : public BlockPattern {
+ public:
+  GivenBlocks(const LayerContext& context, const ParameterScope& /*scope*/)
+      : BlockPattern(context.shape) {}
+  static Json given;
+
+ private:
+  [[nodiscard]] std::vector<std::int64_t> drawn(std::int64_t head,
+                                                std::int64_t own) const override {
+    return given.at(static_cast<std::size_t>(head))
+        .at(static_cast<std::size_t>(own))
+        .get<std::vector<std::int64_t>>();
+  }
+};
+Json GivenBlocks::given;
+NAS_REGISTER_PATTERN(GivenBlocks, .key = "given_blocks", .summary = "bigbird");
+
 Mechanism layer_of(const Json& record) {
   Mechanism layer;
   layer.set("attention_dropout", 0.0);
@@ -58,6 +77,7 @@ Mechanism layer_of(const Json& record) {
   const auto& hyper = record.at("hyper");
   layer.set("t5_buckets", hyper.at("t5_buckets").get<std::int64_t>());
   layer.set("t5_distance", hyper.at("t5_distance").get<std::int64_t>());
+  layer.set("cope_positions", hyper.at("cope_positions").get<std::int64_t>());
   layer.set("decay_rank", hyper.at("decay_rank").get<std::int64_t>());
   layer.set("decay_tau", hyper.at("decay_tau").get<double>());
   layer.set("favor_features", hyper.at("favor_features").get<std::int64_t>());
@@ -67,6 +87,10 @@ Mechanism layer_of(const Json& record) {
     GivenRotations::given = tensor_of(
         record.at("constants").at("rotations"),
         {layer.integer("rounds"), width / layer.integer("heads"), layer.integer("buckets") / 2});
+  }
+  if (layer.word("pattern") == "bigbird") {
+    layer.set("pattern", "given_blocks");
+    GivenBlocks::given = record.at("constants").at("random_blocks");
   }
   return layer;
 }
@@ -173,9 +197,10 @@ void expect_recurrence(const Json& record, const Way& way, std::int64_t chunk) {
 
 using SpaceGolden = test::SpaceCases;
 
-TEST_F(SpaceGolden, LayersEqualNaiveLoopsInValuesAndGradients) {
+/// @return how many were compared.
+int expect_mixers(const std::vector<Json>& cases) {
   int compared = 0;
-  for (const auto& record : test::space_cases("mixer")) {
+  for (const auto& record : cases) {
     if (is_later(record)) continue;
     ++compared;
     for (const auto& way : test::ways()) {
@@ -187,7 +212,19 @@ TEST_F(SpaceGolden, LayersEqualNaiveLoopsInValuesAndGradients) {
       for (const std::int64_t chunk : {0, 1, 3, 4}) expect_recurrence(record, way, chunk);
     }
   }
-  EXPECT_GE(compared, 71);
+  return compared;
+}
+
+TEST_F(SpaceGolden, LayersEqualNaiveLoopsInValuesAndGradients) {
+  EXPECT_GE(expect_mixers(test::space_cases("mixer")), 73);
+}
+
+TEST(Space2026Golden, LayersEqualNaiveLoopsInValuesAndGradients) {
+  const char* file = std::getenv("NAS_GOLDEN_2026");
+  if (file == nullptr) {
+    GTEST_SKIP() << "NAS_GOLDEN_2026 does not name a file of golden cases of 2026";
+  }
+  EXPECT_GE(expect_mixers(test::cases_of("mixer", {file})), 9);
 }
 
 LayerContext context_of(std::int64_t heads, const Mechanism& sizes) {

@@ -1,0 +1,167 @@
+// What stands between key and query: cope, path, decays of channels. Properties, causality, arrays, and
+// chunks against one token at a time.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include "attention_layers.hpp"
+
+namespace nas::nn::test {
+namespace {
+
+Mechanism of(const std::map<std::string, std::string>& words,
+             const std::map<std::string, std::int64_t>& sizes = {}) {
+  auto mechanism = vanilla();
+  mechanism.set("cope_positions", 4).set("decay_rank", 3);
+  for (const auto& [gene, word] : words) mechanism.set(gene, word);
+  for (const auto& [gene, size] : sizes) mechanism.set(gene, size);
+  return mechanism;
+}
+
+std::map<std::string, Mechanism> options() {
+  const std::map<std::string, std::int64_t> window{{"window", 4}, {"globals", 1}};
+  return {
+      {"cope", of({{"position", "cope"}})},
+      {"cope in a window", of({{"position", "cope"},
+                               {"pattern", "window"},
+                               {"similarity", "l2"},
+                               {"temperature", "log_length"},
+                               {"normalization", "sink"}},
+                              window)},
+      {"cope of shared keys", of({{"position", "cope"}, {"decay", "scalar"}}, {{"kv_heads", 2}})},
+      {"path", of({{"position", "path"}})},
+      {"path of products",
+       of({{"position", "path"}, {"similarity", "silu_dot"}, {"normalization", "stick_breaking"}})},
+      {"path of distances", of({{"position", "path"}, {"similarity", "l2"}, {"qk_norm", "rms"}})},
+      {"path in a window", of({{"position", "path"}, {"pattern", "window"}, {"decay", "scalar"}},
+                              {{"window", 4}, {"globals", 1}, {"kv_heads", 2}})},
+      {"channel", of({{"decay", "channel"}})},
+      {"channel bounded", of({{"decay", "channel"}, {"decay_form", "bounded"}})},
+      {"channel, rotated", of({{"decay", "channel"},
+                               {"decay_form", "softplus"},
+                               {"position", "rope"},
+                               {"temperature", "per_query"},
+                               {"pattern", "window"}},
+                              window)},
+  };
+}
+
+TEST(AttentionContext, IsCausalAndPrefixConsistent) {
+  for (const auto& [name, mechanism] : options()) {
+    SCOPED_TRACE(name);
+    expect_causal_and_prefix_consistent(mechanism);
+  }
+}
+
+TEST(AttentionContext, ChangesWhatIsComputedAndIsTheSameInEveryMode) {
+  for (const auto& [name, mechanism] : options()) {
+    SCOPED_TRACE(name);
+    Layer reference(mechanism), exact(mechanism, NumericalMode::exact), without(vanilla());
+    expect_different(reference, without);
+    expect_equal(reference, exact);
+    EXPECT_FALSE(fused_forms(mechanism).attention);
+  }
+}
+
+TEST(AttentionContext, InAnArrayIsWhatEachComputesAlone) {
+  for (const auto& [name, mechanism] : options()) {
+    SCOPED_TRACE(name);
+    auto other = mechanism;
+    other.set("cope_positions", 7).set("decay_rank", 2).set("window", 3);
+    other.set("attention_dropout", 0.2).set("gating", "headwise_gate");
+    ASSERT_TRUE(same_shapes(mechanism, other));
+    expect_same_alone({mechanism, other, mechanism}, NumericalMode::reference);
+    expect_same_alone({other, mechanism, other}, NumericalMode::exact, 70);
+  }
+  EXPECT_FALSE(same_shapes(options().at("path"), options().at("cope")));
+}
+
+TEST(AttentionContext, OfNothingIsAttention) {
+  Layer none(vanilla());
+  Layer cope(options().at("cope"));
+  cope.fill("cope.weight", 0.0);
+  expect_equal(cope, none, 0.0);
+  Layer path(options().at("path"));
+  path.fill("path_w.weight", 0.0);
+  expect_equal(path, none);
+  for (const auto* form : {"gla", "bounded"}) {  // nothing fades
+    Layer channel(of({{"decay", "channel"}, {"decay_form", form}}));
+    channel.fill("decay_up.weight", 0.0);
+    channel.fill(form == std::string("gla") ? "decay_up.bias" : "decay_step_bias",
+                 form == std::string("gla") ? 1e3 : -1e3);
+    expect_equal(channel, none);
+  }
+  Layer alone(of({{"decay", "channel"}, {"pattern", "window"}}, {{"window", 1}}));
+  Layer own(of({{"pattern", "window"}}, {{"window", 1}}));
+  expect_equal(alone, own);
+}
+
+// Queries and keys that are all 1 have products d alpha^(i - j).
+TEST(AttentionContext, OneDecayOfAllEntriesMultipliesProducts) {
+  LayerContext context;
+  context.shape = Layer::shape_of(vanilla(), 4);
+  context.shape.sizes = of({{"decay", "channel"}});
+  std::vector<Parameter> parameters;
+  const auto decay = decays().at("channel").make(context, ParameterScope(parameters));
+  move_to(parameters, at::kCPU, at::kDouble);
+  const at::NoGradGuard no_grad;
+  for (auto& parameter : parameters) parameter.tensor.zero_();  // alpha = 1/2^(1/16)
+  const auto ones = at::ones({1, 1, 4, 90, 4}, kDouble);
+  const auto products = decay->products(ones, ones, at::zeros({1, 1, 90, 16}, kDouble));
+  const auto places = at::arange(90, kDouble);
+  const auto expected =
+      at::exp2((places - places.unsqueeze(1)) / 16.0).mul(4.0).tril().expand({1, 1, 4, 90, 90});
+  EXPECT_TRUE(products.tril().allclose(expected, 1e-12, 1e-14));
+}
+
+/// A position or a decay of a context, with parameters far from their start.
+template <class Option>
+void expect_steps(const OptionRegistry<Option>& registry, const std::string& key,
+                  const Mechanism& sizes, double size, at::ScalarType type, double tolerance) {
+  LayerContext context;
+  context.shape = Layer::shape_of(vanilla(), 4);
+  context.shape.sizes = sizes;
+  std::vector<Parameter> parameters;
+  const auto option = registry.at(key).make(context, ParameterScope(parameters));
+  move_to(parameters, at::kCPU, type);
+  const at::NoGradGuard no_grad;
+  for (auto& parameter : parameters) {
+    parameter.tensor.copy_(noise(parameter.tensor.sizes(), 3).mul(size));
+  }
+  const auto of_type = [&](at::IntArrayRef sizes, std::uint64_t seed) {
+    return noise(sizes, seed).to(type);
+  };
+  const auto q = of_type({1, 2, 4, 150, 4}, 4), k = of_type(q.sizes(), 5);
+  const auto x = of_type({1, 2, 150, 16}, 6);
+  const auto products = option->products(q, k, x);
+  EXPECT_TRUE(products.isfinite().all().template item<bool>());
+  auto seen = k.narrow(3, 0, 0);
+  for (std::int64_t t = 0; t < 150; ++t) {
+    if (t > 0) seen = option->passed(seen, x.narrow(2, t, 1));
+    seen = at::cat({seen, k.narrow(3, t, 1)}, 3);
+    const auto row = q.narrow(3, t, 1).matmul(seen.transpose(-2, -1)).squeeze(3);
+    const auto ours = products.select(3, t).narrow(-1, 0, t + 1);
+    ASSERT_LE((ours - row).abs().max().template item<double>(), tolerance) << key << " " << t;
+  }
+}
+
+TEST(AttentionContext, ByChunksIsWhatTokensDoOneAfterTheOther) {
+  for (const auto* form : {"gla", "bounded"}) {
+    const auto sizes = of({{"decay_form", form}});
+    // Also where a chunk fades by far more than float has exponents for.
+    for (const double size : {0.5, 20.0}) {
+      expect_steps(decays(), "channel", sizes, size, at::kDouble, 1e-12);
+      expect_steps(decays(), "channel", sizes, size, at::kFloat, 2e-5);
+    }
+  }
+  expect_steps(positions(), "path", {}, 0.5, at::kDouble, 1e-11);
+  expect_steps(positions(), "path", {}, 0.5, at::kFloat, 2e-4);
+}
+
+}  // namespace
+}  // namespace nas::nn::test
