@@ -133,8 +133,8 @@ void expect_steps(const OptionRegistry<Option>& registry, const std::string& key
   for (auto& parameter : parameters) {
     parameter.tensor.copy_(noise(parameter.tensor.sizes(), 3).mul(size));
   }
-  const auto of_type = [&](at::IntArrayRef sizes, std::uint64_t seed) {
-    return noise(sizes, seed).to(type);
+  const auto of_type = [&](at::IntArrayRef shape, std::uint64_t seed) {
+    return noise(shape, seed).to(type);
   };
   const auto q = of_type({1, 2, 4, 150, 4}, 4), k = of_type(q.sizes(), 5);
   const auto x = of_type({1, 2, 150, 16}, 6);
