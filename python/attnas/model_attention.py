@@ -412,7 +412,8 @@ class Attention(nn.Module):
                 ("temperature", temperature, TEMPERATURES), ("qk_norm", qk_norm, NORMS_OF_HEADS),
                 ("pattern", pattern, PATTERNS), ("position", position, POSITIONS),
                 ("decay", decay, DECAYS), ("head_norm", head_norm, NORMS_OF_HEADS),
-                ("keys", keys, ("own", "shared")), ("decay_form", decay_form, DECAY_FORMS)):
+                ("keys", keys, ("own", "shared")),
+                ("decay_form", decay_form, DECAY_FORMS)):
             require_known(name, value, known)
         width, context = integer("width", width, 1, 1e6), integer("context", context, 0, 1e9)
         heads, kv_heads = integer("heads", heads, 1, 1e6), integer("kv_heads", kv_heads, 0, 1e6)
