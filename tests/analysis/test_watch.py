@@ -160,6 +160,32 @@ class States(Watched):
         self.assertTrue(later.state(watch.version)["whole"])
         self.assertGreater(later.version, watch.version)
 
+    def test_a_page_has_its_rows_in_order_and_of_a_large_run_nothing_that_it_does_not_show(self):
+        run = FakeRun(self.folder / "large", asked=40)
+        watch = state.RunWatch(run.folder)
+        asks = sorted((one["ask"] for one in watch.state(-1)["evaluations"] if not one["baseline"]), reverse=True)
+        for large in (1000, 20):
+            with mock.patch.multiple(state, _LARGE=large, _POINTS=10, _CURVES=4):
+                found = watch.state(-1, state.Page(offset=3, rows=5))
+                records = {one["id"]: one for one in found["evaluations"]}
+                self.assertEqual([records[id_]["ask"] for id_ in found["rows"]], asks[3:8])
+                self.assertEqual(found["of"]["evaluations"], len(asks) + 1, "the baseline's, too")
+                self.assertEqual(len(records) == len(asks) + 1, large == 1000)
+                self.assertLessEqual(len(records), large)
+                known = {one["c"] for one in found["candidates"]}
+                self.assertLessEqual({*found["front"], *found["top"], found["baseline"]["c"],
+                                      *(one["c"] for one in records.values())}, known)
+                self.assertEqual(len(known) < 20, large == 20)
+                for sort, down in (("0", False), ("1", True), ("seconds", True)):
+                    told = watch.state(-1, state.Page(0, sort, down))
+                    values = [one["seconds"] if sort == "seconds" else one["values"][int(sort)]
+                              for id_ in told["rows"] for one in told["evaluations"] if one["id"] == id_]
+                    self.assertEqual(values, sorted(values, reverse=down))
+                    self.assertEqual(len(values), 30)
+        last = watch.state(-1, state.Page(1000, "99"))
+        self.assertEqual(last["rows"], [])
+        self.assertEqual(len(watch.state(found["version"])["evaluations"]), 0, "told in whole before")
+
     def test_what_can_not_be_read_any_more_is_said_and_what_was_read_stays(self):
         watch = state.RunWatch(self.run_.folder)
         self.run_.store.rename(self.folder / "elsewhere")
@@ -423,6 +449,9 @@ class Program(unittest.TestCase):
         tag = self.get("/state.json").headers["ETag"]
         again = self.get("/state.json", headers={"If-None-Match": tag})
         self.assertEqual((again.status, again.text), (304, ""))
+        self.token += "&page=1&sort=0&down=0"
+        page = json.loads(self.get("/state.json", headers={"If-None-Match": tag}).text)
+        self.assertEqual(len(page["rows"]), len(page["evaluations"]) - 1, "another answer, from the second row on")
         self.ends(program, signal.SIGTERM)
 
     def test_runs_of_a_list_are_known_by_their_numbers_alone(self):

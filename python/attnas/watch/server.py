@@ -21,7 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from attnas.analysis.digest import BadInput
 
 from .listing import WatchList
-from .state import RunWatch
+from .state import Page, RunWatch
 
 _PATIENCE = 60  # s, with a connection, for each request
 _MOST = 200  # connections
@@ -31,6 +31,8 @@ _STYLES = (
     _HERE.parent / "analysis" / "page.css",
     _HERE / "watch.css",
 )
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_ORDER = re.compile(r"newest|mechanism|ask|seed|status|seconds|[0-9]{1,3}")
 _RUN_OF_LIST = re.compile(r"/run/(\d{1,18})/(state\.json)?")
 
 
@@ -46,10 +48,11 @@ def _page(name: str, nonce: str) -> str:
 
 class App:
     """GET and HEAD of / (the page) and of /state.json (what the page shows; `since=VERSION` leaves
-    out records that have not changed, an ETag says whether anything has). Of a list of runs / is
-    the page of the list and /runs.json what that shows; run number N of it has its page and state
-    at /run/N/ and /run/N/state.json. 403 without the token, 404 for other paths, 405 for other
-    methods. Requests are answered one after the other."""
+    out records that have not changed, `page=OFFSET` with `sort=` and `down=` adds a page of
+    evaluations and of a large run leaves out all others, an ETag says whether anything has). Of a
+    list of runs / is the page of the list and /runs.json what that shows; run number N of it has
+    its page and state at /run/N/ and /run/N/state.json. 403 without the token, 404 for other paths,
+    405 for other methods. Requests are answered one after the other."""
 
     def __init__(self):
         self.watched: RunWatch | WatchList | None = None
@@ -85,8 +88,14 @@ class App:
             return self._page(
                 "watch_list" if isinstance(self.watched, WatchList) and run is None else "watch"
             )
-        since = request.query_params.get("since", "")
-        return self._state(request, run, int(since) if re.fullmatch(r"[0-9]{1,18}", since) else -1)
+        given = {key: request.query_params.get(key, "")
+                 for key in ("since", "page", "sort", "down")}
+        page = None
+        if _NUMBER.fullmatch(given["page"]):
+            sort = given["sort"] if _ORDER.fullmatch(given["sort"]) else "newest"
+            page = Page(int(given["page"]), sort, given["down"] != "0")
+        since = int(given["since"]) if _NUMBER.fullmatch(given["since"]) else -1
+        return self._state(request, run, since, page)
 
     def _place(self, path: str) -> tuple[bool, int | None] | None:
         """Whether a path is a page, and of which run of the list; None where there is nothing. A
@@ -107,17 +116,19 @@ class App:
         )
         return Response(self._pages[name], 200, {"Content-Security-Policy": policy}, "text/html")
 
-    def _state(self, request: Request, run: int | None, since: int) -> Response:
+    def _state(self, request: Request, run: int | None, since: int, page: Page | None) -> Response:
         if run is not None:
             watched = self.watched.open(run)
         else:
             watched = self.watched
             watched.look()
         # With a part of the nonce: another process numbers its versions from the beginning.
-        headers = {"ETag": f'"{self._nonce[:8]}-{watched.version}"'}
+        shown = f"-{page.offset}-{page.sort}-{page.down}" if page else ""
+        headers = {"ETag": f'"{self._nonce[:8]}-{watched.version}{shown}"'}
         if request.headers.get("If-None-Match") == headers["ETag"]:
             return Response(None, 304, headers)
-        state = watched.state() if isinstance(watched, WatchList) else watched.state(since)
+        listed = isinstance(watched, WatchList)
+        state = watched.state() if listed else watched.state(since, page)
         # Names of files may be no UTF-8.
         text = json.dumps(state, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
         return Response(text, 200, headers, "application/json")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import struct
 import time
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from attnas.analysis.digest import BadInput
@@ -18,6 +21,9 @@ _SHARE = 10  # of the time of one core
 _SILENT = 300.0  # s without a word from the writer: something is wrong, or a step takes long
 _UNLOCKED = 60.0  # s, likewise where the file system has no locks: nobody writes any more
 _TOP = 3
+_LARGE = 2000  # evaluations: of more a page has some
+_POINTS, _CURVES, _FAILED = 1000, 200, 30  # of those, at most
+_HELD_OUT = 1_000_000  # the first replicate of a re-test
 _TABLE = 0x6e617374  # what files of tables say they are
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -76,6 +82,21 @@ def store_named(word: Path) -> Path:
     return file
 
 
+@dataclass(frozen=True)
+class Page:
+    """Which evaluations a table shows."""
+
+    offset: int = 0
+    sort: str = "newest"  # or mechanism, ask, seed, status, seconds, the number of an objective
+    down: bool = True
+    rows: int = 30
+
+
+def thinned(items: list, most: int) -> list:
+    """At most so many, at equal distances."""
+    return items[::-(-len(items) // most)] if len(items) > most else items
+
+
 class _Changing:
     """Records by key, each with the version of the whole in which it changed last."""
 
@@ -111,6 +132,9 @@ class RunWatch:
         self._looked = self._took = 0.0
         self._head: dict = {}  # all but the records
         self._evaluations, self._candidates = _Changing(), _Changing()
+        self._recorded: Run | None = None  # of which these are
+        self._asks: dict[str, int] = {}  # of evaluations
+        self._order: dict[tuple[str, bool], list[Evaluation]] = {}
         self._numbers: dict[str, int] = {}  # of candidates
         self._read()
 
@@ -142,6 +166,7 @@ class RunWatch:
         if stamp != self._stamp or ended:
             before, whole, self._stamp = self._run, self._stamp is not None, None
             self._run = Run(self._store, live=writer)
+            self._order = {}
             self.version += 1
             # Another run that has taken its place may have as many sessions, but not the same ones.
             if not whole or before.sessions != self._run.sessions:
@@ -172,9 +197,11 @@ class RunWatch:
         return self._numbers.setdefault(candidate, len(self._numbers))
 
     def _describe(self, stamp: Stamp) -> None:
-        run = self._run
-        self._describe_candidates()
-        self._describe_evaluations()
+        run, self._asks = self._run, {}
+        for numbers, lists in run.digest["asks"].columns("number", "evaluations"):
+            for number, ids in zip(numbers, lists):
+                for id_ in ids:
+                    self._asks.setdefault(id_, number)
         own = progress.progress(run, self._phase_at(stamp) == "finished")
         beside = run.baseline and run.baseline.name
         top = [one.name for one in run.ranking if one.name != beside][:_TOP]
@@ -242,18 +269,22 @@ class RunWatch:
                 "batch": asking.get("batch") if work["stage"] == "search" else None,
                 "asking": progress.num_asking(run), "arrays": arrays}
 
-    def _describe_candidates(self) -> None:
-        """Names and values of all candidates that have been evaluated or are at work."""
+    def _named(self) -> set[str]:
+        """Candidates that are listed or at work."""
+        arrays = (self._run.at_work or {"arrays": ()})["arrays"]
+        return {*progress.listed_mechanisms(self._run),
+                *(one["candidate"] for array in arrays for one in array["trainings"])}
+
+    def _describe_records(self) -> None:
+        """All candidates that have been evaluated or are at work, and all evaluations."""
         run = self._run
-        names = {*progress.listed_mechanisms(run), *(one.candidate for one in run.evaluations)}
-        names |= {
-            one["candidate"]
-            for array in (run.at_work or {"arrays": ()})["arrays"]
-            for one in array["trainings"]
-        }
+        names = self._named() | {one.candidate for one in run.evaluations}
         ranked = {one.name: one for one in run.ranking}
         for name in sorted(names):
             self._candidates.set(name, self._candidate(name, ranked.get(name)), self.version)
+        for one in run.evaluations:
+            self._evaluations.set(one.id, self._evaluation(one), self.version)
+        self._recorded = run
 
     def _candidate(self, name: str, ranked: Candidate | None) -> dict:
         record = {"c": self._number_of(name), "name": self._name_of(name)}
@@ -268,32 +299,71 @@ class RunWatch:
         """For people, where there is little room."""
         return self._run.models.get("differences", {}).get(candidate) or self._run.label(candidate)
 
-    def _describe_evaluations(self) -> None:
-        run, asks = self._run, {}
-        for ask in run.asks:
-            for id_ in ask.evaluations:
-                asks.setdefault(id_, ask.number)
-        of_baseline = {one.id for one in run.baseline.evaluations} if run.baseline else set()
-        for one in run.evaluations:
-            self._evaluations.set(
-                one.id,
-                {
-                    "id": one.id,
-                    "c": self._number_of(one.candidate),
-                    "replicate": one.replicate,
-                    "status": one.status,
-                    "usable": one.usable,
-                    "reason": one.reason,
-                    "values": _numbers(one.objectives)
-                    if one.usable
-                    else [None] * len(run.objectives),
-                    "seconds": one.seconds,
-                    "ask": asks.get(one.id),
-                    "baseline": one.id in of_baseline,
-                    "curve": _curve(one),
-                },
-                self.version,
-            )
+    def _evaluation(self, one: Evaluation) -> dict:
+        baseline = self._run.baseline
+        return {
+            "id": one.id,
+            "c": self._number_of(one.candidate),
+            "replicate": one.replicate,
+            "status": one.status,
+            "usable": one.usable,
+            "reason": one.reason,
+            "values": _numbers(one.objectives) if one.usable else [None] * len(one.objectives),
+            "seconds": one.seconds,
+            "ask": self._asks.get(one.id),
+            "baseline": baseline is not None and one.candidate == baseline.name
+            and any(one is own for own in baseline.evaluations),
+            "curve": _curve(one),
+        }
+
+    def _sorted(self, by: str, down: bool) -> list[Evaluation]:
+        """All evaluations in an order; what has no value comes last."""
+        def newest(one: Evaluation) -> tuple:  # the baseline comes before a search, a re-test after
+            last = math.inf if one.replicate >= _HELD_OUT else -1
+            return self._asks.get(one.id, last), one.replicate
+
+        keys = {"newest": newest, "ask": newest, "status": lambda one: one.status,
+                "mechanism": lambda one: self._name_of(one.candidate),
+                "seed": lambda one: one.replicate, "seconds": lambda one: one.seconds}
+        if (by, down) not in self._order:
+            rows = self._run.evaluations
+            if by in keys:
+                self._order[by, down] = sorted(rows, key=keys[by], reverse=down)
+            else:
+                i = min(int(by), len(self._run.objectives) - 1)
+                values = {one.id: finite_or(one.objectives[i], None) for one in rows if one.usable}
+                known = [one for one in rows if values.get(one.id) is not None]
+                self._order[by, down] = sorted(
+                    known, key=lambda one: values[one.id], reverse=down) + [
+                    one for one in rows if values.get(one.id) is None]
+        return self._order[by, down]
+
+    def _improving(self) -> Iterable[Candidate]:
+        """Each candidate that was better than all before it, by the first objective."""
+        best = math.inf
+        for one in sorted(self._run.ranking, key=lambda one: one.first_ask):
+            if one.stopped_at is None and one.fitness[0] < best:
+                best = one.fitness[0]
+                yield one
+
+    def _some(self, shown: list[Evaluation], failures: list[Evaluation]) -> dict:
+        """Records of a large run for its page: what its tables show, the front, the best ones, and
+        some of the others for the pictures."""
+        run, head = self._run, self._head
+        ranked = {one.name: one for one in run.ranking}
+        styled = {*head["top"], *(head["listed"] or ()), head["baseline"] and head["baseline"]["c"]}
+        curved = [one for one in run.evaluations if one.curve]
+        own = [one for one in curved if self._numbers.get(one.candidate) in styled]
+        evaluations = {one.id: one for one in (*shown, *failures, *thinned(own, _CURVES),
+                                               *thinned(curved, _CURVES))}
+        numbered = {*styled, *(one["c"] for one in head["best"])}
+        names = {*self._named(), *(name for name, c in self._numbers.items() if c in numbered),
+                 *(one.candidate for one in evaluations.values()),
+                 *(one.name for one in (*thinned(run.front, _POINTS), *self._improving(),
+                                        *thinned(run.ranking, _POINTS)))}
+        return {"whole": True,
+                "candidates": [self._candidate(name, ranked.get(name)) for name in sorted(names)],
+                "evaluations": [self._evaluation(one) for one in evaluations.values()]}
 
     def _describe_listed(self, row: dict) -> None:
         """Of listed mechanisms the one with the best mean, of those with the most seeds, and the
@@ -345,17 +415,31 @@ class RunWatch:
             }
         return row
 
-    def state(self, since: int) -> dict:
+    def state(self, since: int, page: Page | None = None) -> dict:
         """The state, without the records of evaluations and candidates that have not changed since
         a version; all of them where the version is not one of this object. See
-        docs/how-to/watch-a-run.md."""
+        docs/how-to/watch-a-run.md.
+
+        @param page  adds which evaluations its table shows; of a large run the records are those
+            that a page needs. """
+        state = {**self._head, "error": self._error, "version": self.version, "phase": self._phase}
+        run = self._run
+        if page:
+            rows = self._sorted(page.sort, page.down)
+            shown = rows[page.offset:page.offset + page.rows]
+            failed = [one for one in self._sorted("newest", True) if one.failed]
+            state["rows"] = [one.id for one in shown]
+            state["failed"] = [one.id for one in failed[:_FAILED]]
+            state["of"] = {"evaluations": len(rows), "failures": len(failed),
+                           "candidates": len(run.ranking), "front": len(run.front)}
+            if len(rows) > _LARGE:
+                state["front"] = state["front"][::-(-len(run.front) // _POINTS) or 1]
+                return state | self._some(shown, failed[:_FAILED])
+        if self._recorded is not run:
+            self._describe_records()
         known = self._oldest <= since <= self.version
         after = since if known else -1
-        return {
-            **self._head,
-            "error": self._error,
-            "version": self.version,
-            "phase": self._phase,
+        return state | {
             "whole": not known,
             "candidates": self._candidates.since(after),
             "evaluations": self._evaluations.since(after),

@@ -8,10 +8,9 @@ const seedText = (replicate) =>
   `${seedOf(replicate)}${replicate >= HELD_OUT && !state.listed ? " of the re-test" : ""}`;
 
 let state = null;
-let all = false;
+const page = {offset: 0, sort: "newest", down: true};  // of the table of evaluations
 const candidates = new Map();
 const evaluations = new Map();
-let order = 0;
 
 // --- Words ---
 
@@ -121,17 +120,32 @@ function showWork() {
 
 // --- Tables ---
 
-const newest = () => [...evaluations.values()].sort((a, b) => b.order - a.order);
+/// Asks for another page of the table.
+function turn(changes) {
+  Object.assign(page, changes);
+  askNow();
+}
+
+/// The head of a column, which sorts by it; a second time the other way, and then by age again.
+function sortable([text, left, key]) {
+  const own = page.sort === key;
+  const button = element("button", {class: "sort"}, own ? `${text} ${page.down ? "↓" : "↑"}` : text);
+  button.addEventListener("click", () => turn(own && page.down ? {offset: 0, sort: "newest", down: true}
+                                                               : {offset: 0, sort: key, down: own}));
+  return element("th", {class: left ? "left" : null, "aria-sort": own ? (page.down ? "descending" : "ascending") : null}, button);
+}
 
 function showTables() {
-  const rows = newest();
-  byId("latest").hidden = rows.length === 0;
-  const asked = rows.some((row) => row.ask !== null);  // not of listed mechanisms
-  const heads = [["mechanism", true], ...(asked ? [["ask"]] : []), ["seed"], ["status", true],
-                 ...state.objectives.map(({title}) => [title]), ["seconds"]];
+  const {of} = state, rows = state.rows.map((id) => evaluations.get(id));
+  byId("latest").hidden = of.evaluations === 0;
+  byId("latest").firstElementChild.textContent = page.sort === "newest" ? "Latest evaluations" : "Evaluations";
+  const asked = !state.listed;
+  const heads = [["mechanism", true, "mechanism"], ...(asked ? [["ask", false, "ask"]] : []), ["seed", false, "seed"],
+                 ["status", true, "status"], ...state.objectives.map(({title}, i) => [title, false, String(i)]),
+                 ["seconds", false, "seconds"]];
   const table = byId("latest").querySelector("table");
-  table.tHead.replaceChildren(headRow(heads));
-  table.tBodies[0].replaceChildren(...rows.slice(0, all ? rows.length : SHOWN).map((row) => {
+  table.tHead.replaceChildren(element("tr", {}, ...heads.map(sortable)));
+  table.tBodies[0].replaceChildren(...rows.map((row) => {
     const status = row.baseline ? `${row.status}, baseline` : row.status;
     const made = element("tr", {}, element("td", {class: "left"}, mechanism(row.c)),
       ...(asked ? [cell(row.ask === null ? "" : String(row.ask + 1))] : []), cell(seedText(row.replicate)),
@@ -140,13 +154,15 @@ function showTables() {
     if (!row.usable) made.cells[asked ? 3 : 2].className = "left warn";
     return made;
   }));
-  byId("more").hidden = rows.length <= SHOWN;
-  byId("more").textContent = all ? `the latest ${SHOWN}` : `all ${rows.length.toLocaleString("en")}`;
-  const allFailures = rows.filter((row) => !row.usable && row.status !== "rejected");
-  const failures = allFailures.slice(0, SHOWN);
+  byId("pager").hidden = of.evaluations <= SHOWN;
+  byId("before").disabled = page.offset === 0;
+  byId("next").disabled = page.offset + rows.length >= of.evaluations;
+  byId("which").textContent = `${(page.offset + 1).toLocaleString("en")} to ${
+    (page.offset + rows.length).toLocaleString("en")} of ${of.evaluations.toLocaleString("en")}`;
+  const failures = state.failed.map((id) => evaluations.get(id));
   byId("failed").hidden = failures.length === 0;
-  byId("failed-shown").hidden = failures.length === allFailures.length;
-  byId("failed-shown").textContent = `the latest ${failures.length} of ${allFailures.length.toLocaleString("en")}`;
+  byId("failed-shown").hidden = failures.length === of.failures;
+  byId("failed-shown").textContent = `the latest ${failures.length} of ${of.failures.toLocaleString("en")}`;
   const failed = byId("failed").querySelector("table");
   failed.tHead.replaceChildren(headRow([["mechanism", true], ["status", true], ["reason", true]]));
   failed.tBodies[0].replaceChildren(...failures.map((row) => element("tr", {},
@@ -172,6 +188,8 @@ function chosenAxes() {
   return [Number(byId("across").value), Number(byId("up").value)];
 }
 
+const others = (shown) => shown.length < state.of.candidates - state.of.front ? "some of the others" : "others";
+
 function drawFront(points) {
   const [i, j] = chosenAxes();
   const at = (values) => [values[i], values[j]];
@@ -194,8 +212,8 @@ function drawFront(points) {
             text: `${text(one.values)}\n${plural(one.n, "seed")}${front.has(one.c) ? ", on the front" : ""}`};
   }).concat(baseline ? [{x: chart.across(at(baseline)[0]), y: chart.up(at(baseline)[1]),
                          title: nameOf(state.baseline.c), text: `${text(baseline)}\nbaseline`}] : []));
-  byId("search-title").textContent = `Front: ${plural(on.length, "mechanism")} of ${points.length.toLocaleString("en")}`;
-  legend("found-legend", [["round c-best", "on the front"], ["round c-pale", "others"],
+  byId("search-title").textContent = `Front: ${plural(state.of.front, "mechanism")} of ${state.of.candidates.toLocaleString("en")}`;
+  legend("found-legend", [["round c-best", "on the front"], ["round c-pale", others(off)],
                           ...(baseline ? [["ring", "baseline"]] : [])]);
 }
 
@@ -224,7 +242,7 @@ function drawProgress(points) {
   marks.set("found", sorted.map((one) => ({x: chart.across(one.ask + 1), y: chart.up(one.values[0]), title: one.name,
     text: `${objective.title}: ${number(one.values[0])}\nask ${one.ask + 1}, ${plural(one.n, "seed")}`})));
   byId("search-title").textContent = "Best so far";
-  legend("found-legend", [["c-best", "best so far"], ["round c-pale", "mechanisms"],
+  legend("found-legend", [["c-best", "best so far"], ["round c-pale", points.length < state.of.candidates ? "some of the mechanisms" : "mechanisms"],
                           ...(baseline !== undefined ? [["dashed c-baseline", "baseline"]] : [])]);
 }
 
@@ -325,26 +343,17 @@ function take(news) {
     evaluations.clear();
   }
   for (const one of news.candidates) candidates.set(one.c, one);
-  // The baseline comes before the search, a re-test after it.
-  const turn = ({ask, replicate}) => ask ?? (replicate >= HELD_OUT ? Infinity : -1);
-  news.evaluations.sort((a, b) => turn(a) === turn(b) ? a.replicate - b.replicate : turn(a) - turn(b));
-  for (const one of news.evaluations) {
-    one.order = evaluations.get(one.id)?.order ?? ++order;
-    evaluations.set(one.id, one);
-  }
-  const changed = news.whole || news.candidates.length + news.evaluations.length > 0;
+  for (const one of news.evaluations) evaluations.set(one.id, one);
   state = news;
   showHead();
   showWork();
-  if (changed) showTables();
+  showTables();
   draw();
   return state.phase === "running" || state.phase === "silent" ? 2 : 5;
 }
 
-byId("more").addEventListener("click", () => {
-  all = !all;
-  showTables();
-});
+byId("before").addEventListener("click", () => turn({offset: Math.max(0, page.offset - SHOWN)}));
+byId("next").addEventListener("click", () => turn({offset: page.offset + SHOWN}));
 for (const id of ["across", "up"]) byId(id).addEventListener("change", draw);
 for (const id of ["found", "curves"]) {
   byId(id).addEventListener("pointermove", showTip);
@@ -362,7 +371,7 @@ if (/\/run\/\d+\/$/.test(location.pathname)) {
   byId("back").hidden = false;
   byId("back").firstElementChild.href = `../../${location.search}`;
 }
-follow(() => `state.json${location.search}${state ? `&since=${state.version}` : ""}`, take, () => {
+const askNow = follow(() => `state.json${location.search}&page=${page.offset}&sort=${page.sort}&down=${Number(page.down)}${state ? `&since=${state.version}` : ""}`, take, () => {
   if (state) showHead();
   else byId("state").textContent = lost ? "nas-watch does not answer" : "reading ...";
 });

@@ -249,27 +249,35 @@ function sample({ink, dashes}) {
 /// @param target   what to ask for, made anew each time.
 /// @param take     takes it; what it returns are the seconds until it is asked for again.
 /// @param changed  after it became known whether anybody answers.
+/// @return what asks at once.
 function follow(target, take, changed) {
-  let tag = null, pause = 2;
+  let tag = null, pause = 2, timer = null, asked = 0;
   const ask = async () => {
+    const turn = ++asked;  // an earlier answer that comes later is dropped
+    clearTimeout(timer);
     try {
       const answer = await fetch(target(), {cache: "no-store", headers: tag ? {"If-None-Match": tag} : {}});
       if (!answer.ok && answer.status !== 304) throw new Error(`status ${answer.status}`);
+      if (turn !== asked) return;
       const date = Date.parse(answer.headers.get("Date") ?? "");
       if (!Number.isNaN(date)) skew = Math.abs(date - Date.now()) > 2 * SECOND ? date - Date.now() : 0;
       const was = lost;
       lost = false;
       if (answer.status !== 304) {
         tag = answer.headers.get("ETag");
-        pause = take(await answer.json());
+        const news = await answer.json();
+        if (turn !== asked) return;
+        pause = take(news);
       } else if (was) {
         changed();
       }
     } catch (error) {
+      if (turn !== asked) return;
       lost = true;
       changed();
     }
-    setTimeout(ask, (document.hidden ? 10 : pause) * SECOND);
+    timer = setTimeout(ask, (document.hidden ? 10 : pause) * SECOND);
   };
   ask();
+  return ask;
 }
