@@ -177,7 +177,7 @@ TEST_F(FaultsOfATextTest, FromWhichNothingCanBeLearnedIsSaid) {
   };
   EXPECT_THAT(said(path, "a few words and another\n", 300), Not(HasSubstr("warning")));
   EXPECT_THAT(said(path, "a caf\xe9 and another\n", 300, 2),
-              is_refused(" is no UTF-8 (byte 0xE9 in line 1), but probably LATIN1; must be UTF-8"));
+              is_refused(" is no UTF-8 (byte 0xE9 in line 1); must be UTF-8: iconv"));
   EXPECT_THAT(said(path, std::string("a\0b and another\n", 16), 300, 2),
               is_refused(" has 300 NUL bytes"));
   EXPECT_THAT(said(path, "two words\n", 60),

@@ -1,4 +1,4 @@
-"""Texts that are no UTF-8, or whose words are no words: refused, with what they probably are."""
+"""Texts that are no UTF-8, or whose words are no words: refused, with what to do about it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ _SPACE = b" \t\n\v\f\r"
 _BLOCK = 1 << 22
 _END = re.compile(rb"[ \n]")
 _CONTROL = bytes([*range(0x09), *range(0x0E, 0x1B)])
-_HAN = bytes([*range(0x4E, 0xA0), *range(0xAC, 0xD8), 0x30, 0x00, 0xFF])
-_PAIR = re.compile(rb"([\x81-\xff])([\x40-\x7e\x80-\xfe])|[\x81-\xff](?=.)", re.DOTALL)
 
 # Scripts without blanks: syllables (marks of Han, kana, Han), and letters (Thai, Lao, Tibetan,
 # Myanmar, Khmer), with how many of them a word has at most on average where they are separated.
@@ -65,76 +63,29 @@ def _number(text: bytes, kinds: bytes) -> int:
 
 
 def _by_control_bytes(quarter: float, control: list[int]) -> str:
-    """UTF-16 or UTF-32 by how many control bytes are in each place of four."""
+    """UTF-16 or UTF-32, or nothing, by how many control bytes are in each place of four."""
     def mostly(*places: int) -> bool:
         return quarter >= 1 and all(control[place] > 0.9 * quarter for place in places)
     if mostly(2, 3) or mostly(0, 1):
         return "UTF-32LE" if mostly(2, 3) else "UTF-32BE"
     even, odd, half = control[0] + control[2], control[1] + control[3], 2 * quarter
+    if half < 1:
+        return ""
     if odd > 0.3 * half and odd > 4 * even:
         return "UTF-16LE"
     return "UTF-16BE" if even > 0.3 * half and even > 4 * odd else ""
 
 
 def wide_encoding(text: bytes) -> str:
-    """UTF-16 or UTF-32 by byte-order mark, or by the control bytes, or those that begin Han and
-    hangul, that such a text has in every second or fourth place; empty for others."""
+    """UTF-16 or UTF-32 by byte-order mark, or by the control bytes that such a text has in every
+    second or fourth place; empty for others."""
     marks = ((b"\xff\xfe\0\0", "UTF-32LE"), (b"\0\0\xfe\xff", "UTF-32BE"),
              (b"\xff\xfe", "UTF-16LE"), (b"\xfe\xff", "UTF-16BE"))
     for mark, name in marks:
         if text.startswith(mark):
             return name
     looked = text[:_LOOKED]
-    quarter = len(looked) / 4
-    if quarter < 0.5:
-        return ""
-    if found := _by_control_bytes(quarter, [_number(looked[i::4], _CONTROL) for i in range(4)]):
-        return found
-    if first_foreign_byte(text) is None:
-        return ""
-    han = [_number(looked[i::4], _HAN) for i in range(4)]
-    even, odd, half = han[0] + han[2], han[1] + han[3], 2 * quarter
-    if odd > 0.9 * half and odd - even > 0.1 * half:
-        return "UTF-16LE"
-    return "UTF-16BE" if even > 0.9 * half and even - odd > 0.1 * half else ""
-
-
-def _pair_encoding(text: bytes) -> str:
-    """An encoding of East Asia by its pairs of bytes; empty for none."""
-    found = _PAIR.findall(text)
-    pairs = [(first[0], second[0]) for first, second in found if first]
-    high = [first for first, second in pairs if second >= 0xA1]
-    n = len(pairs)
-    if not n or len(found) - n > 0.05 * n:
-        return ""
-
-    def share(firsts: list[int], low: int, most: int) -> float:
-        return sum(low <= first <= most for first in firsts) / n
-    low_second = sum(second < 0x7F for _, second in pairs) / n
-    tests = (("SHIFT-JIS", share([f for f, _ in pairs], 0x82, 0x83) > 0.15),
-             ("BIG5", low_second > 0.15 and share([f for f, _ in pairs], 0xA4, 0xC6) > 0.5),
-             ("EUC-JP", share(high, 0xA4, 0xA5) > 0.15), ("EUC-KR", share(high, 0xB0, 0xC8) > 0.85),
-             ("GBK", share(high, 0xB0, 0xD7) > 0.4))
-    return next((name for name, fits in tests if fits), "")
-
-
-def probable_encoding(text: bytes) -> str:
-    """What a text that is no UTF-8 probably is, as iconv calls it."""
-    if wide := wide_encoding(text):
-        return wide
-    text = text[:_LOOKED]
-
-    def number(low: int, high: int) -> int:
-        return _number(text, bytes(range(low, high + 1)))
-    high = number(0x80, 0xFF)
-    letters = number(0x41, 0x5A) + number(0x61, 0x7A)
-    if high < 0.3 * (high + letters):  # letters with accents
-        return "WINDOWS-1252" if number(0x80, 0x9F) else "LATIN1"
-    if pairs := _pair_encoding(text):
-        return pairs
-    if number(0xA0, 0xAF) > 0.25 * high:
-        return "CP866"
-    return "KOI8-R" if number(0xC0, 0xDF) > number(0xE0, 0xFF) else "WINDOWS-1251"
+    return _by_control_bytes(len(looked) / 4, [_number(looked[i::4], _CONTROL) for i in range(4)])
 
 
 def _place(text: bytes, position: int) -> str:
@@ -144,18 +95,16 @@ def _place(text: bytes, position: int) -> str:
 def require_encoding(what: str, text: bytes, as_bytes: bool, warnings: list[str]) -> None:
     """Refuses UTF-16 and UTF-32, and what is no UTF-8, which of a text taken as bytes is a warning.
 
-    @throws InputError  with the probable encoding.
+    @throws InputError
     """
     if wide := wide_encoding(text):
         raise InputError(f"{what} is {wide}{_conversion(wide)}")
     foreign = first_foreign_byte(text)
     if foreign is None:
         return
-    probable = probable_encoding(text)
-    told = (f"{what} is no UTF-8 (byte 0x{text[foreign]:02X} in {_place(text, foreign)}), "
-            f"but probably {probable}")
+    told = f"{what} is no UTF-8 (byte 0x{text[foreign]:02X} in {_place(text, foreign)})"
     if not as_bytes:
-        raise InputError(told + _conversion(probable))
+        raise InputError(told + _conversion("ENCODING") + ", which `file -i` names")
     warnings.append(told + ": its bytes are taken as they are")
 
 
