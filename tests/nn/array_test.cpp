@@ -323,7 +323,7 @@ TEST_F(TrainingInArrays, DifferentMechanismsSeedsAndRates) {
   auto decaying = settings(40, {10, 20});
   decaying.weight_decay = 0.3;
   decaying.clip_norm = 0.1;
-  decaying.cosine = true;
+  decaying.schedule = "cosine";
   expect_as_alone({job("dot|softmax|none|fixed|bias|0.1", settings(40, {10, 20})),
                    job("dot|softmax|none|fixed|bias|0.1", settings(40, {10, 20}), 5, 1),
                    job("additive|sparsemax|highway|learned|no_bias|0", slow, 6),
