@@ -21,6 +21,7 @@
 #include "genotype/slots.hpp"
 #include "prelude.hpp"
 #include "search/search.hpp"
+#include "unit/asked_batches.hpp"
 #include "unit/data_fixture.hpp"
 #include "unit/forked_search.hpp"
 #include "unit/paper_components.hpp"
@@ -198,12 +199,17 @@ struct Recorder {
   void serialize(Archive& /*archive*/, unsigned /*version*/) {}
 };
 
-TEST_P(AlgorithmContract, AsksOnlyForWholeCandidatesInsideTheSpace) {
+TEST_P(AlgorithmContract, AsksOnlyForWholeCandidatesInsideTheSpaceAndSurvivesArchives) {
   Recorder recorder{.space = space_for(GetParam())};
   const Fitted fitted(GetParam(), recorder.space, num_objectives());
   ASSERT_TRUE(fitted.misfits.empty()) << fitted.misfits.front().message;
   recorder.encoding = fitted.algorithm.encoding;
   recorder.objectives = num_objectives();
+  const pagmo::population begin(pagmo::problem(recorder),
+                                static_cast<std::size_t>(fitted.population), 1);
+  const auto made = fitted.make(1);
+  EXPECT_EQ(archived(made).evolve(begin).get_x(), made.evolve(begin).get_x());
+  recorder.asked->clear();
   const auto [lower, upper] = recorder.get_bounds();
   const std::size_t first_integer = lower.size() - recorder.get_nix();
   for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {

@@ -248,16 +248,6 @@ TEST(EvoGa, RanksNanLastAndTiesByAge) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(end.get_x()[i], population.get_x()[4 + i]);
 }
 
-TEST(EvoGa, WorksOnAnyProblemOfPagmoAndSurvivesArchives) {
-  pagmo::algorithm algorithm{EvoGa(options(60), 4)};
-  const auto begin = pagmo::population(pagmo::problem(pagmo::ackley(3)), 20, 4);
-  const auto loaded = archived(algorithm);
-  const auto end = algorithm.evolve(begin);
-  EXPECT_LT(end.champion_f().front(), 0.5 * begin.champion_f().front());
-  EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());
-  EXPECT_THAT(algorithm.get_extra_info(), HasSubstr("crossover: 0.7"));
-}
-
 TEST(EvoGa, RegistryBuildsItFromSettings) {
   const auto& entry = algorithms().at("evo_ga");
   Parameters parameters(entry.description.settings);

@@ -385,12 +385,6 @@ TEST(Motpe, BatchesAreOfTheirSize) {
   EXPECT_THAT(sizes, ElementsAre(8, 8, 8, 8, 6));
 }
 
-TEST(Motpe, StartupIsFitted) {
-  const auto landscape = categories();
-  Motpe(options(60), 1).evolve(start(landscape, 2, 1));
-  EXPECT_EQ(landscape.batches->front().size(), 10U) << "twice 6 genes";
-}
-
 TEST(Motpe, ReturnsTheBestThatWasSeen) {
   const auto landscape = categories();
   const auto begin = start(landscape, 12, 4);
@@ -456,17 +450,8 @@ TEST(Motpe, RefusesWhatItCannotDo) {
   const auto evolving = [](const pagmo::problem& problem, std::size_t size) {
     return message_of([&] { Motpe(options(20), 1).evolve(pagmo::population(problem, size, 1)); });
   };
-  EXPECT_EQ(evolving(pagmo::problem(pagmo::ackley(2)), 0),
-            "motpe: the population is empty, must have an individual");
   EXPECT_EQ(evolving(pagmo::problem(pagmo::ackley(2)), 21),
             "motpe: evaluations = 20, must be at least the population, 21");
-  struct Constrained {
-    [[nodiscard]] std::size_t get_nec() const { return 1; }
-    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {{0}, {1}}; }
-    [[nodiscard]] Vector fitness(const Vector&) const { return {0, 0}; }
-  };
-  EXPECT_EQ(evolving(pagmo::problem(Constrained{}), 12),
-            "motpe: constraints of the problem = 1, must be 0");
   struct Stochastic {
     [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {{0}, {1}}; }
     [[nodiscard]] Vector fitness(const Vector&) const { return {0}; }
@@ -474,16 +459,6 @@ TEST(Motpe, RefusesWhatItCannotDo) {
   };
   EXPECT_EQ(evolving(pagmo::problem(Stochastic{}), 12),
             "motpe: the problem is stochastic, must be deterministic");
-}
-
-TEST(Motpe, WorksOnAnyProblemOfPagmoAndSurvivesArchives) {
-  const pagmo::algorithm algorithm{Motpe(options(60), 4)};
-  const pagmo::population begin(pagmo::problem(pagmo::zdt(1, 5)), 12, 4);
-  const auto loaded = archived(algorithm);
-  const auto end = algorithm.evolve(begin);
-  EXPECT_EQ(end.get_problem().get_fevals(), 60U);
-  EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());
-  EXPECT_THAT(loaded.get_extra_info(), HasSubstr("gamma: 0.1"));
 }
 
 TEST(Motpe, SamplesMostWhereTheHypervolumeIs) {

@@ -111,32 +111,6 @@ TEST(Nsga2, KeepsTheBestByRankAndCrowdingDistance) {
   EXPECT_EQ(std::multiset<Vector>(kept.begin(), kept.end()), best);
 }
 
-/// The same with an objective that is equal everywhere.
-struct WithAConstant : Landscape {
-  [[nodiscard]] std::size_t get_nobj() const { return 3; }
-  [[nodiscard]] Vector fitness(const Vector& x) const {
-    auto values = Landscape::fitness(x);
-    values.push_back(7);
-    return values;
-  }
-  [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
-    return answer(*batches, joined, kLength, [&](const Vector& x) { return fitness(x); });
-  }
-};
-
-TEST(Nsga2, AConstantObjectiveChangesNothing) {
-  const Landscape landscape;
-  for (const bool active : {true, false}) {
-    auto all = options(30);
-    all.active = active;
-    landscape.batches->clear();
-    const auto end = Nsga2(all, 2).evolve(pagmo::population(landscape, 12, 2));
-    const WithAConstant constant{};
-    EXPECT_EQ(Nsga2(all, 2).evolve(pagmo::population(constant, 12, 2)).get_x(), end.get_x());
-    EXPECT_EQ(*constant.batches, *landscape.batches);
-  }
-}
-
 TEST(CrowdedRanking, CrowdingIsOfTheObjectivesInWhichAFrontDiffers) {
   const CrowdedRanking ranking(
       {{0, 10, 3}, {10, 0, 3}, {5, 5, 3}, {1, 9, 3}, {1.5, 8.5, 3}, {20, 20, 4}});
@@ -218,16 +192,6 @@ TEST(Nsga2, RefusesWhatItCannotDo) {
             "nsga2: objectives of the problem = 1, must be >= 2");
   const pagmo::problem zdt{pagmo::zdt(1, 30)};
   EXPECT_EQ(evolving(zdt, 10), "nsga2: population = 10, must be a multiple of 4");
-  EXPECT_EQ(evolving(zdt, 0), "nsga2: the population is empty, must have an individual");
-}
-
-TEST(Nsga2, SurvivesArchives) {
-  const pagmo::algorithm algorithm{Nsga2(options(10), 4)};
-  const auto begin = pagmo::population(pagmo::problem(pagmo::zdt(1, 5)), 20, 4);
-  const auto loaded = archived(algorithm);
-  const auto end = algorithm.evolve(begin);
-  EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());
-  EXPECT_THAT(loaded.get_extra_info(), HasSubstr("eta_c: 10"));
 }
 
 class Nsga2Registry : public ::testing::Test {

@@ -167,53 +167,6 @@ TEST(Nsga3, SpreadsOverTheFrontAndKeepsTheExtremes) {
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], 0.1 * double(i), 0.03) << i;
 }
 
-TEST(Nsga3, AsksOnlyForWhatIsInBoundsAndIntegral) {
-  const Landscape landscape;
-  const auto [lower, upper] = landscape.get_bounds();
-  const auto end = Nsga3(options(30), 2).evolve(pagmo::population(landscape, 13, 2));
-  ASSERT_EQ(landscape.batches->size(), 29U);
-  std::vector<std::set<double>> values(Landscape::kLength);
-  for (const auto& batch : *landscape.batches) {
-    EXPECT_EQ(batch.size(), 13U);
-    for (const auto& x : batch) {
-      for (std::size_t gene = 0; gene < x.size(); ++gene) {
-        EXPECT_GE(x[gene], lower[gene]);
-        EXPECT_LE(x[gene], upper[gene]);
-        EXPECT_TRUE(gene < 2 || x[gene] == std::round(x[gene]));
-        values[gene].insert(x[gene]);
-      }
-    }
-  }
-  EXPECT_GT(values[0].size(), 100U);
-  EXPECT_EQ(values[1], std::set<double>{2});
-  EXPECT_EQ(values[4], (std::set<double>{-1, 0, 1, 2, 3}));
-  EXPECT_EQ(end.size(), 13U);
-}
-
-TEST(Nsga3, WithoutVariationOfItsOwnAChildStillIsNew) {
-  // Neither crossed nor mutated, every child is a copy: each must be changed, none asked twice.
-  auto how = options(10);
-  how.crossover = 0;
-  how.mutation = 1e-300;
-  struct Bits {
-    [[nodiscard]] std::size_t get_nobj() const { return 2; }
-    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
-      return {Vector(20, 0), Vector(20, 1)};
-    }
-    [[nodiscard]] std::size_t get_nix() const { return 20; }
-    [[nodiscard]] Vector fitness(const Vector& x) const {
-      asked->push_back(x);
-      return {std::accumulate(x.begin(), x.begin() + 10, 0.0),
-              std::accumulate(x.begin() + 10, x.end(), 0.0)};
-    }
-    std::shared_ptr<std::vector<Vector>> asked = std::make_shared<std::vector<Vector>>();
-  };
-  const Bits bits;
-  Nsga3(how, 1).evolve(pagmo::population(bits, 12, 1));
-  EXPECT_EQ(bits.asked->size(), 120U);
-  EXPECT_EQ(std::set<Vector>(bits.asked->begin(), bits.asked->end()).size(), 120U);
-}
-
 TEST(Nsga3, FindsAllOfASmallSpaceAndGoesOn) {
   // 6 points and 12 individuals: the distinct ones come first, the best of them ahead.
   struct Small {
@@ -240,24 +193,6 @@ TEST(Nsga3, KeepsTheFirstFrontOfWhatWasAskedWhereItFits) {
   const auto& front = std::get<0>(sorted).front();
   ASSERT_LT(front.size(), 40U);
   for (const auto i : front) EXPECT_EQ(kept.count(all[i]), 1U);
-}
-
-TEST(Nsga3, ConstantObjectivesDoNoHarm) {
-  for (const auto value : {Landscape::Value{[](const Vector& x) {
-                             return Vector{1, x[0], 3};
-                           }},
-                           Landscape::Value{[](const Vector&) {
-                             return Vector{1, 2, 3};
-                           }}}) {
-    Landscape landscape;
-    landscape.value = value;
-    const Nsga3 nsga3(options(20), 1);
-    const auto end = nsga3.evolve(pagmo::population(landscape, 12, 1));
-    for (const auto& batch : *landscape.batches) {
-      for (const auto& x : batch) EXPECT_TRUE(x[0] >= -0.5 && x[0] <= 0.5);
-    }
-    EXPECT_EQ(end.get_f().front()[0], 1);
-  }
 }
 
 TEST(Nsga3, WhatIsNotFiniteRanksLast) {
@@ -296,7 +231,6 @@ TEST(Nsga3, RefusesWhatItCannotDo) {
   EXPECT_EQ(evolving(pagmo::problem(pagmo::ackley(2)), 12),
             "nsga3: objectives of the problem = 1, must be >= 2");
   EXPECT_EQ(evolving(dtlz, 3), "nsga3: population = 3, must be >= 4");
-  EXPECT_EQ(evolving(dtlz, 0), "nsga3: the population is empty, must have an individual");
   EXPECT_EQ(evolving(pagmo::problem(pagmo::dtlz(2, 12, 5)), 4),
             "nsga3: population = 4, must be at least the number of objectives, 5");
   auto how = options(3);
@@ -306,31 +240,6 @@ TEST(Nsga3, RefusesWhatItCannotDo) {
             "population of 90");
   EXPECT_EQ(evolving(dtlz, 91, how), "nothing was thrown");
 
-  struct Constrained {
-    [[nodiscard]] std::size_t get_nobj() const { return 2; }
-    [[nodiscard]] std::size_t get_nic() const { return 1; }
-    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {{0}, {1}}; }
-    [[nodiscard]] Vector fitness(const Vector&) const { return {0, 0, 0}; }
-  };
-  EXPECT_EQ(evolving(pagmo::problem(Constrained{}), 12),
-            "nsga3: constraints of the problem = 1, must be 0");
-  struct Stochastic {
-    [[nodiscard]] std::size_t get_nobj() const { return 2; }
-    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {{0}, {1}}; }
-    [[nodiscard]] Vector fitness(const Vector&) const { return {0, 0}; }
-    void set_seed(unsigned) {}
-  };
-  EXPECT_EQ(evolving(pagmo::problem(Stochastic{}), 12),
-            "nsga3: the problem is stochastic, must be deterministic");
-}
-
-TEST(Nsga3, SurvivesArchives) {
-  const pagmo::algorithm algorithm{Nsga3(options(10), 4)};
-  const auto begin = pagmo::population(pagmo::problem(pagmo::dtlz(1, 7, 3)), 20, 4);
-  const auto loaded = archived(algorithm);
-  const auto end = algorithm.evolve(begin);
-  EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());
-  EXPECT_THAT(loaded.get_extra_info(), HasSubstr("eta_c: 30"));
 }
 
 class Nsga3Registry : public ::testing::Test {
@@ -358,15 +267,6 @@ TEST_F(Nsga3Registry, FitsWhatIsLeftOpenAndBuildsIt) {
   EXPECT_EQ(algorithm.objectives, Algorithm::Objectives::several);
   EXPECT_EQ(algorithm.min_population, 4);
   EXPECT_TRUE(algorithm.batches);
-}
-
-TEST_F(Nsga3Registry, KeepsWhatTheUserChose) {
-  parameters.set("mutation", 0.4);
-  parameters.set("divisions", std::int64_t{3});
-  EXPECT_TRUE(algorithm.fit(parameters, facts).empty());
-  const auto made = algorithm.make(parameters, facts, 3);
-  EXPECT_EQ(made.extract<Nsga3>()->options().mutation, 0.4);
-  EXPECT_EQ(made.extract<Nsga3>()->options().divisions, 3U);
 }
 
 TEST_F(Nsga3Registry, SaysWhatDoesNotFit) {

@@ -194,12 +194,6 @@ TEST(RandomSearch, AsksExactlyAsOftenAsItsSettingSays) {
   }
 }
 
-TEST(RandomSearch, TakesSeveralObjectives) {
-  const auto end = RandomSearch({.evaluations = 200}, 1)
-                       .evolve(pagmo::population(pagmo::problem(pagmo::zdt(1, 3)), 10, 1));
-  EXPECT_EQ(end.size(), 10U);
-}
-
 // Exhaustive.
 
 TEST(Exhaustive, AsksForEveryPointExactlyOnce) {
@@ -369,17 +363,6 @@ TEST(SimpleSearches, UnsuitableProblemsAreRefused) {
               Exhaustive().evolve(pagmo::population(pagmo::problem(Constrained()), 2, 1));
             }),
             "exhaustive: constraints of the problem = 1, must be 0");
-}
-
-TEST(SimpleSearches, StateSurvivesSaving) {
-  for (const auto& algorithm : {pagmo::algorithm(RandomSearch({.evaluations = 9}, 3)),
-                                pagmo::algorithm(LocalSearch({.evaluations = 40}, 7))}) {
-    const auto first = grid();
-    const auto second = grid();
-    archived(algorithm).evolve(start(first, 2));
-    algorithm.evolve(start(second, 2));
-    EXPECT_EQ(first.asked(), second.asked());
-  }
 }
 
 TEST(SimpleSearches, TheRegistryBuildsThemFromSettings) {
