@@ -92,11 +92,6 @@ TEST_F(DocumentTest, IntegersMayBeWrittenAsIntegralNumbers) {
             "a.yaml:1:12: s.steps = 1e300, must be an integer, got a number");
 }
 
-TEST_F(DocumentTest, NumbersMayBeIntegers) {
-  EXPECT_EQ(parameters("s: {rate: 0}").get<double>("rate"), 0.0);
-  EXPECT_EQ(parameters("s: {rate: 3e-4}").get<double>("rate"), 3e-4);
-}
-
 TEST_F(DocumentTest, ValuesAreThoseOfTheCoreSchemaOfYaml12) {
   for (const std::string text : {"true", "True", "TRUE"}) {
     EXPECT_TRUE(parameters("s: {flag: " + text + "}").get<bool>("flag")) << text;
@@ -181,12 +176,6 @@ TEST_F(DocumentTest, WrongTypesSayWhatIsWantedAndGiven) {
   EXPECT_EQ(mistakes("s: 5\n"), "a.yaml:1:4: s = 5, must be a map of settings");
 }
 
-TEST_F(DocumentTest, RangesAreChecked) {
-  EXPECT_EQ(mistakes("s:\n  rate: 1\n  steps: 0\n"),
-            "a.yaml:2:9: s.rate = 1, must be in [0, 1)\n"
-            "a.yaml:3:10: s.steps = 0, must be >= 1");
-}
-
 TEST_F(DocumentTest, UnknownKeysNameTheNearest) {
   EXPECT_EQ(mistakes("s:\n  stepps: 5\n"),
             "a.yaml:2:3: s.stepps: unknown key; did you mean steps? Known: steps, rate, flag, "
@@ -198,48 +187,6 @@ TEST_F(DocumentTest, UnknownKeysNameTheNearest) {
 TEST_F(DocumentTest, RepeatedKeysAreMistakes) {
   EXPECT_EQ(mistakes("s:\n  steps: 5\n  rate: 0\n  steps: 6\n"),
             "a.yaml:4:3: s.steps: given twice");
-}
-
-TEST_F(DocumentTest, RepeatedKeysOfAnExtendingFileAreMistakes) {
-  write("base.yaml", "s: {steps: 4}\n");
-  EXPECT_EQ(mistakes("extends: base.yaml\ns:\n  steps: 5\n  steps: 6\n"),
-            "a.yaml:4:3: s.steps: given twice");
-}
-
-TEST_F(DocumentTest, RequiredSettingsMustBeGiven) {
-  const std::vector<Setting> required{{.name = "path",
-                                       .default_value = std::string(),
-                                       .help = "folder of the text",
-                                       .required = true}};
-  EXPECT_EQ(mistakes("s:\n  path: x\n", required), "");
-  EXPECT_EQ(mistakes("q: 1\ns: {}\n", required),
-            "a.yaml:2:4: s.path: is missing, must be text (folder of the text)");
-}
-
-TEST_F(DocumentTest, AllMistakesAreReportedInTheOrderOfTheFile) {
-  EXPECT_EQ(mistakes("s:\n  word: [a]\n  stepps: 5\n  rate: 7\n"),
-            "a.yaml:2:9: s.word = [a], must be text, got a list\n"
-            "a.yaml:3:3: s.stepps: unknown key; did you mean steps? Known: steps, rate, flag, "
-            "word, at, tags\n"
-            "a.yaml:4:9: s.rate = 7, must be in [0, 1)");
-}
-
-TEST_F(DocumentTest, AWrongValueLeavesTheDefault) {
-  write("a.yaml", "s: {steps: x, rate: 0.25}\n");
-  Diagnostics diagnostics;
-  const auto document = load("a.yaml");
-  const auto given = read_section("s", document.find("s"), settings(), diagnostics);
-  EXPECT_EQ(diagnostics.size(), 1U);
-  EXPECT_EQ(given.get<Integer>("steps"), 10);
-  EXPECT_EQ(given.get<double>("rate"), 0.25);
-}
-
-TEST_F(DocumentTest, IgnoredKeysAreReadElsewhere) {
-  write("a.yaml", "s: {corpus: wiki}\n");
-  Diagnostics diagnostics;
-  const auto document = load("a.yaml");
-  (void)read_section("s", document.find("s"), settings(), diagnostics, {"corpus"});
-  EXPECT_EQ(diagnostics.size(), 0U);
 }
 
 // Files.
@@ -293,19 +240,9 @@ TEST_F(DocumentTest, MissingFilesAreNamed) {
   EXPECT_EQ(error_of([&] { (void)load("folder"); }), "folder: is a folder, must be a YAML file");
 }
 
-TEST_F(DocumentTest, AnchorsAndAliases) {
-  const auto given = parameters("t: &t {steps: 3}\ns: *t\n");
-  EXPECT_EQ(given.get<Integer>("steps"), 3);
-  EXPECT_EQ(mistakes("t: &t {steps: 0}\ns: *t\n"), "a.yaml:1:15: s.steps = 0, must be >= 1");
-}
-
 TEST_F(DocumentTest, AnAnchorWithinItselfIsRefused) {
   EXPECT_EQ(mistakes("s: &s [1, *s]\n"),
             "a.yaml:1:8: nested too deeply, or an anchor within itself");
-}
-
-TEST_F(DocumentTest, QuotedKeysAndJson) {
-  EXPECT_EQ(parameters(R"({"s":{"steps":3,"tags":["x"]}})").get<Integer>("steps"), 3);
 }
 
 // Layers.
@@ -516,16 +453,6 @@ TEST_F(PluginSectionTest, OverridesAreForThePlugInThatIsChosenInTheEnd) {
             "{seed: 7, pairs: 2, corpus: mqar}");
   EXPECT_EQ(data("", {"data={corpus: wiki, layout: x}", "data.corpus=mqar", "data.pairs=2"}),
             "{seed: 7, corpus: mqar, pairs: 2}");
-}
-
-TEST_F(DocumentTest, NodesKnowTheirOrigin) {
-  write("a.yaml", "# comment\ns:\n  steps: 3\n");
-  const auto document = load("a.yaml", {"s.rate=0"});
-  const auto* section = document.find("s");
-  EXPECT_EQ(section->find("steps")->origin.text(), path("a.yaml") + ":3:10");
-  EXPECT_EQ(section->entries.front().origin.text(), path("a.yaml") + ":3:3");
-  EXPECT_EQ(section->find("rate")->origin.text(), "command line");
-  EXPECT_EQ(section->find("flag"), nullptr);
 }
 
 }  // namespace

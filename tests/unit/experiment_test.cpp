@@ -175,17 +175,6 @@ TEST_F(ExperimentTest, AnotherAlgorithmKeepsThePopulation) {
   EXPECT_FALSE(experiment.algorithm_settings.contains("generations"));
 }
 
-TEST_F(ExperimentTest, AnotherCorpusInheritsNothing) {
-  write("base.yaml", "data: {corpus: wikitext-2, vocabulary: 77}\n");
-  const auto experiment = load("extends: base.yaml\ndata: {corpus: brown}\n");
-  EXPECT_EQ(experiment.data.get<Integer>("vocabulary"), 10000);
-}
-
-TEST_F(ExperimentTest, CheckpointsAfterTheEndAreDropped) {
-  const auto experiment = load("training: {checkpoints: [50, 100, 200]}", {"training.steps=100"});
-  EXPECT_EQ(experiment.training.get<Integers>("checkpoints"), (Integers{50, 100}));
-}
-
 TEST_F(ExperimentTest, EveryMistakeIsReportedWithItsPlace) {
   EXPECT_EQ(
       mistakes("seed: -1\nsemantic: corrected\nmodel:\n  widht: 64\n  heads: 0\n"
@@ -515,13 +504,6 @@ TEST_F(ExperimentTest, MoreMechanismsMayBeListedAndNoneLeftOut) {
               Contains("mechanisms: [\"2*attn{kv_heads=1}\"] -> absent"));
 }
 
-TEST_F(ExperimentTest, AnInformedShareNeedsMechanisms) {
-  const auto experiment =
-      load("algorithm: {informed_share: 0.5, informed: dot|softmax|none|fixed|bias|0.1}\n");
-  EXPECT_EQ(experiment.informed, Texts{"dot|softmax|none|fixed|bias|0.1"});
-  EXPECT_EQ(experiment.informed_share, 0.5);
-}
-
 TEST_F(ExperimentTest, ResolvedIsCompleteAndTyped) {
   const auto resolved = load("training: {weight_decay: 1}\nspace: {bias: [false]}\n").resolved;
   EXPECT_EQ(resolved["algorithm"]["name"], "evo_ga");
@@ -610,18 +592,12 @@ TEST_F(ExperimentTest, WhereAFileLiesIsNoDifference) {
 
 // The configurations of the project.
 
-class Configuration : public ConfigTest, public ::testing::WithParamInterface<const char*> {
+class Configuration : public ConfigTest {
  protected:
-  static Experiment load(const std::string& name, const Texts& overrides = {}) {
-    return load_experiment(fs::path(source_folder()) / "configs" / (name + ".yaml"), overrides);
+  static Experiment load(const std::string& name) {
+    return load_experiment(fs::path(source_folder()) / "configs" / (name + ".yaml"), {});
   }
 };
-
-INSTANTIATE_TEST_SUITE_P(, Configuration,
-                         ::testing::Values("ga_baseline", "ga_published", "quickstart", "smoke"),
-                         [](const auto& name) { return std::string(name.param); });
-
-TEST_P(Configuration, Loads) { EXPECT_EQ(load(GetParam()).name, GetParam()); }
 
 TEST_F(Configuration, BaselineWritesTheDefaultsDown) {
   const auto defaults = load_experiment(write("empty.yaml", ""), {});
@@ -639,11 +615,6 @@ TEST_F(Configuration, PublishedDiffersOnlyInWhatThePublishedCodeDoes) {
           R"([{"as":"published_perplexity","goal":"minimise","name":"published_perplexity","range":[]}])",
           "semantics: \"corrected\" -> \"published\"",
           "space.attention_dropout.decimals: 2 -> -1"}));
-}
-
-TEST_F(Configuration, AShorterTrainingRunIsOneOverride) {
-  const auto experiment = load("ga_baseline", {"training.steps=500", "algorithm.generations=4"});
-  EXPECT_EQ(experiment.training.get<Integers>("checkpoints"), (Integers{50, 100, 200, 350}));
 }
 
 }  // namespace

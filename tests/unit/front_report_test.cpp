@@ -184,14 +184,6 @@ TEST_F(FrontReportTest, CsvHasAColumnForEachFurtherObjective) {
                 ",1600000,,2,d\r\n"});
 }
 
-TEST_F(FrontReportTest, CanaryShowsHowSteadyTheMachineWas) {
-  const auto store = make(2);
-  store->set_meta("objectives",
-                  {objective("latency", "ms", 0, 10), objective("flops", "FLOP", 0, 1e7)});
-  EXPECT_THAT(closing_table(RunSummary(*store)),
-              HasSubstr("latency canary of latency: p50 between 1.01 and 1.09 ms (drift x1.08)\n"));
-}
-
 TEST_F(FrontReportTest, LongFrontIsShownInPart) {
   std::vector<Evaluation> evaluations;
   std::vector<Point> points;
@@ -204,15 +196,6 @@ TEST_F(FrontReportTest, LongFrontIsShownInPart) {
   EXPECT_EQ(count_of(text, "  candidate e"), 20U);
   EXPECT_EQ(count_of(text, "knee\n"), 1U);
   EXPECT_THAT(text, HasSubstr("candidate e49"));
-}
-
-TEST_F(FrontReportTest, OfAPointOfManyNumbersTheFirstOnesAreShown) {
-  std::string point = "0.25";
-  for (int i = 0; i < 40; ++i) point += "|2.2759794666149524e-06";
-  std::istringstream text(
-      closing_table(run_of_points({evaluation("e1", 50, point)}, {{1.0, 2.0}})));
-  for (std::string line; std::getline(text, line);) EXPECT_LE(width_of(line), 130U) << line;
-  EXPECT_THAT(text.str(), HasSubstr("0.25|2.2759794666149524e-06|2.2759794666149524e-06|"));
 }
 
 TEST_F(FrontReportTest, FrontOfFailuresIsEmpty) {

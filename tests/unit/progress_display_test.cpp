@@ -19,7 +19,7 @@ class DisplayTest : public ::testing::Test {
             .label = [](const std::string& candidate) { return "label of " + candidate; },
             .now = [this] { return now_; }};
   }
-  void play(ProgressDisplay& display) {
+  void play(ProgressDisplay& display, std::optional<double> seconds_left = std::nullopt) {
     Evaluation good;
     good.id = "1";
     good.candidate = "x";
@@ -33,6 +33,7 @@ class DisplayTest : public ::testing::Test {
     using Kind = Progress::Kind;
     Progress progress{
         .kind = Kind::batch_started, .batch = 0, .asked = 4, .trained = 0, .reused = 0};
+    if (seconds_left) progress.seconds_left = *seconds_left;
     display.update(progress);
     const std::pair<Kind, Evaluation*> events[] = {{Kind::evaluation_started, &good},
                                                    {Kind::evaluation_started, &bad},
@@ -73,6 +74,7 @@ class DisplayTest : public ::testing::Test {
   }
   double now_ = 100;
   int width_ = 80;
+  std::ostringstream out_;
 };
 
 /// An array of trainings in progress, of ids 1, 2, ...
@@ -177,29 +179,10 @@ TEST_F(DisplayTest, UnknownLengthHasNoTimeLeft) {
 }
 
 TEST_F(DisplayTest, TimeLeftIsThatOfTheBudgetWhereItEndsTheSearchFirst) {
-  const auto shown = [this](double seconds_left) {
-    std::ostringstream out;
-    {
-      ProgressDisplay display(out, options(false));
-      Evaluation good;
-      good.id = "1";
-      good.candidate = "x";
-      good.status = Status::ok;
-      good.values["perplexity"] = 81.2;
-      using Kind = Progress::Kind;
-      Progress progress{.kind = Kind::batch_started, .asked = 4, .seconds_left = seconds_left};
-      for (const auto kind : {Kind::batch_started, Kind::evaluation_started,
-                              Kind::evaluation_finished, Kind::batch_finished}) {
-        progress.kind = kind;
-        progress.evaluation = kind == Kind::batch_started ? nullptr : &good;
-        if (kind == Kind::evaluation_finished) now_ += 10;
-        display.update(progress);
-      }
-    }
-    return out.str();
-  };
-  EXPECT_THAT(shown(12), HasSubstr("done: 4 asked, 6 s left"));
-  EXPECT_THAT(shown(1e6), HasSubstr("done: 4/10 asked, "));
+  ProgressDisplay display(out_, options(false));
+  for (const double seconds_left : {1e6, 12.0}) play(display, seconds_left);
+  EXPECT_THAT(out_.str(), HasSubstr("done: 4/10 asked, "));
+  EXPECT_THAT(out_.str(), HasSubstr("done: 4 asked, 6 s left"));
 }
 
 TEST(TimeLeftByBudget, WhatBeganGoesOnToItsEnd) {
@@ -213,52 +196,20 @@ TEST(TimeLeftByBudget, WhatBeganGoesOnToItsEnd) {
   EXPECT_EQ(text(time_left_by_budget(asks, 0, 10, TimeRange{4, 14}, 2)), "4 to 14 s left");
 }
 
-TEST_F(DisplayTest, BestIsTheLargestWhereMaximisedAndNeverNaN) {
-  std::ostringstream out;
-  {
-    auto maximised = options(false);
-    maximised.maximise = true;
-    ProgressDisplay display(out, maximised);
-    Evaluation earlier;
-    earlier.status = Status::ok;
-    for (const double value : {std::nan(""), 90.0, std::nan(""), 85.0}) {
-      earlier.candidate = "of " + std::to_string(value);
-      earlier.values["perplexity"] = value;
-      display.count(earlier);
-    }
-    play(display);
-  }
-  EXPECT_THAT(out.str(), HasSubstr("best 90.00 label of of 90"));
-  EXPECT_THAT(out.str(), Not(HasSubstr("nan")));
-}
-
-TEST_F(DisplayTest, BestIsNothingThatWasStoppedOrBreaksAConstraint) {
-  std::ostringstream out;
-  {
-    auto constrained = options(false);
-    constrained.feasible = [](const Evaluation& e) { return e.values.at("perplexity") > 50; };
-    ProgressDisplay display(out, constrained);
-    Evaluation earlier;
-    earlier.candidate = "y";
-    earlier.status = Status::ok;
-    earlier.values["perplexity"] = 40;
+TEST_F(DisplayTest, BestIsTheLargestWhereMaximisedAndNothingThatBreaksAConstraint) {
+  auto maximised = options(false);
+  maximised.maximise = true;
+  maximised.feasible = [](const Evaluation& e) { return e.values.at("perplexity") < 95; };
+  ProgressDisplay display(out_, maximised);
+  Evaluation earlier;
+  for (const double value : {std::nan(""), 90.0, 99.0, 85.0, 94.0}) {
+    earlier.candidate = "of " + std::to_string(value);
+    earlier.status = value == 94.0 ? Status::stopped_early : Status::ok;
+    earlier.values["perplexity"] = value;
     display.count(earlier);
-    earlier.status = Status::stopped_early;
-    earlier.values["perplexity"] = 60;
-    display.count(earlier);
-    play(display);
   }
-  EXPECT_THAT(out.str(), HasSubstr("best 81.23 label of x"));
-}
-
-TEST_F(DisplayTest, ScreenedCandidatesAreShown) {
-  std::ostringstream out;
-  {
-    ProgressDisplay display(out, options(true));
-    display.update(
-        {.kind = Progress::Kind::candidate_screening, .screening = 3, .batch_size = 384});
-  }
-  EXPECT_EQ(shown(out.str()).at(1), "looking at candidate 3/384");
+  play(display);
+  EXPECT_THAT(out_.str(), HasSubstr("best 90.00 label of of 90"));
 }
 
 TEST_F(DisplayTest, RejectedCandidatesHaveNoTime) {
@@ -302,10 +253,6 @@ TEST_F(DisplayTest, CountsAndTimeLeftComeFirstInEveryWidth) {
       {130,
        {counts + ", 6 known, gen 5/10, " + elapsed,
         "best 99.00 label of earlier | label of a_rather_long_name|of|a|mechanism|1 + 11 more: " +
-            state}},
-      {110,
-       {counts + ", 6 known, gen 5/10, " + elapsed,
-        "best 99.00 label of earlier | label of a_rather_lo\u2026me|of|a|mechanism|1 + 11 more: " +
             state}},
       {80,
        {counts + ", 6 known, gen 5/10, " + elapsed,
@@ -356,79 +303,6 @@ TEST_F(DisplayTest, WhoWorksElsewhereIsSaidAndCounts) {
   EXPECT_EQ(lines.str(), "2 workers, 8 slots\n");
 }
 
-TEST_F(DisplayTest, NamesOfTheBestAndOfWhatTrainsShareTheLine) {
-  auto named = options(true);
-  named.label = [](const std::string& candidate) { return candidate; };
-  Evaluation best;
-  best.candidate = "cosine|sparsemax|highway|learned|no_bias|0.25";
-  best.status = Status::ok;
-  best.values["perplexity"] = 76.5;
-  Evaluation trains;
-  trains.id = "1";
-  trains.candidate = "additive|softmax|input_gate|adaptive|bias|0.1";
-  std::ostringstream out;
-  ProgressDisplay display(out, named);
-  display.count(best);
-  display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &trains});
-  const std::vector<std::pair<int, std::string>> expected{
-      {140,
-       "best 76.50 " + best.candidate + " | " + trains.candidate + ": step 120/600, loss 4.31"},
-      {80,
-       "best 76.50 cosine|s\u2026as|0.25 | additive|sof\u2026ve|bias|0.1: step 120/600, loss 4.31"},
-      {60, "best 76.50 | additive|s\u2026e|bias|0.1: step 120/600, loss 4.31"},
-      {50, "best 76.50 cosine\u2026|0.25 | step 120/600, loss 4.31"},
-      {35, "step 120/600, loss 4.31"}};
-  for (const auto& [width, line] : expected) {
-    width_ = width;
-    display.update({.kind = Progress::Kind::evaluation_advanced,
-                    .evaluation = &trains,
-                    .last = &trains,
-                    .advance = {.step = 120, .steps = 600, .loss = 4.31}});
-    EXPECT_EQ(shown(out.str()).at(1), line) << width;
-    EXPECT_LT(width_of(shown(out.str()).at(1)), static_cast<std::size_t>(width));
-  }
-}
-
-TEST_F(DisplayTest, RejectedAndFailedComeBeforeWhatIsKnown) {
-  std::ostringstream out;
-  width_ = 77;
-  ProgressDisplay display(out, options(true));
-  Evaluation evaluation;
-  for (const auto status : {Status::rejected, Status::rejected, Status::diverged}) {
-    evaluation.status = status;
-    display.count(evaluation);
-  }
-  display.update({.kind = Progress::Kind::batch_started, .asked = 4, .reused = 1});
-  EXPECT_EQ(shown(out.str()).at(0),
-            "4/10 asked, time left unknown, 0 trained, 2 rejected, 1 failed, 0 s elapsed");
-}
-
-TEST_F(DisplayTest, SeveralArraysAreShownAsFarAsThereIsRoom) {
-  std::ostringstream out;
-  ProgressDisplay display(out, options(true));
-  std::vector<Evaluation> members(4);
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    members[i].id = std::to_string(i);
-    members[i].candidate = "x";
-    display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &members[i]});
-  }
-  EXPECT_EQ(shown(out.str()).at(1), "label of x + 3 more: training");
-  for (const std::size_t i : {std::size_t{2}, std::size_t{0}}) {
-    display.update({.kind = Progress::Kind::evaluation_advanced,
-                    .evaluation = &members[i],
-                    .last = &members[i + 1],
-                    .advance = {.step = 10, .steps = 20, .loss = std::nan("")}});
-  }
-  const std::string array = "label of x + 1 more: step 10/20";
-  EXPECT_EQ(shown(out.str()).at(1), array + "; " + array);
-  width_ = 50;
-  display.update({.kind = Progress::Kind::batch_started});
-  EXPECT_EQ(shown(out.str()).at(1), array + "; ...");
-  width_ = 30;
-  display.update({.kind = Progress::Kind::batch_started});
-  EXPECT_EQ(shown(out.str()).at(1), "step 10/20");
-}
-
 /// Training runs beside a search.
 class StageTest : public DisplayTest {
  protected:
@@ -459,7 +333,6 @@ class StageTest : public DisplayTest {
                     .evaluation = &one});
   }
   Evaluation ok_, failed_;
-  std::ostringstream out_;
 };
 
 TEST_F(StageTest, WritesALineForEachFinishedTrainingRun) {

@@ -496,17 +496,6 @@ TEST_F(ReportTest, AnAskSaysWhatItAskedForAndWhatTheSearchHadSpentByThen) {
   EXPECT_EQ(run.find("candidate c"), nullptr) << "it failed";
 }
 
-TEST_F(ReportTest, FileOfADigestHasALineABlock) {
-  const RunSummary run(*store_);
-  std::ostringstream out;
-  write_digest(run, out);
-  const auto text = out.str();
-  expect_rows(text,
-              {"\n\"schema\": 1,\n", "\n\"asks\": \\[\n.\"columns\":.\"batch\":[^\n]*}\n\\],\n"});
-  EXPECT_LT(text.find("\"schema\""), text.find("\"asks\"")) << "short ones first";
-  EXPECT_THAT(text, EndsWith("\n\"rejected\": []\n}\n"));
-}
-
 TEST_F(ReportTest, IdentitiesAreHeldWithoutNamesAndExportedWithThem) {
   const RunSummary run(*store_);
   EXPECT_TRUE(run.evaluations.front().identity.at("candidate").is_null());
@@ -532,17 +521,6 @@ TEST_F(ReportTest, WhereNothingIsOutAtOnceTheCanonicalExportSaysNothingOfIt) {
   };
   expect_no_words(config_with(1), {"in_flight", "virtual"});
   EXPECT_THAT(config_with(2), HasSubstr("in_flight"));
-}
-
-TEST_F(ReportTest, AnOrderOfAnAlgorithmsOwnIsPartOfTheCanonicalExport) {
-  algorithms().add({.key = "sorted_search",
-                    .summary = "has an order, and nothing out at once",
-                    .settings = {choice_setting("order", {"up", "down"}, "of its candidates")},
-                    .file = __FILE__},
-                   [] { return Algorithm(); });
-  const auto run =
-      run_with("config", {{"algorithm", {{"name", "sorted_search"}, {"order", "down"}}}});
-  EXPECT_THAT(canonical_export(run), HasSubstr(R"("order":"down")"));
 }
 
 TEST_F(ReportTest, NoResultDependsOnWhatIsWithoutEffect) {

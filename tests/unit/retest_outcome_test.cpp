@@ -537,18 +537,6 @@ TEST(RetestOutcome, WhatBreaksAConstraintCompetesWithNothing) {
   EXPECT_EQ(outcome.candidates[1].non_dominated_probability, 0.0);
 }
 
-TEST(RetestOutcome, LongListsAreCounted) {
-  std::vector<Retested> all{retested(Role::baseline, "plain", {100}, kBaseline)};
-  for (int i = 0; i < 5; ++i) {
-    all.push_back(retested(Role::front, "good" + std::to_string(i), {94},
-                           times(0.9 + 0.01 * i, kBaseline, 0.001)));
-  }
-  const auto text = verdict(judge(all, objectives(), 0.95));
-  EXPECT_THAT(text, HasSubstr("the good2 is better"));
-  EXPECT_THAT(text, Not(HasSubstr("the good3 is better")));
-  EXPECT_THAT(text, HasSubstr("So 2 others are."));
-}
-
 TEST(RetestOutcome, RecordHoldsWhatReportsRead) {
   const auto record =
       to_record(judge({retested(Role::top, "good", {94}, times(0.95, kBaseline, 0.01)),

@@ -84,10 +84,6 @@ TEST_F(ExperimentTest, UnknownOptionsNameTheNearestLabelOrKey) {
   EXPECT_EQ(mistakes("space:\n  normalization: [softmax, sparsmax]\n"),
             "a.yaml:2:28: space.normalization = sparsmax, must be one of softmax, sparsemax, "
             "relu_norm, sigmoid, sigmoid_norm, topk_quarter; did you mean sparsemax?");
-  EXPECT_EQ(mistakes("space:\n  gating:\n    - none\n    - normd_highway\n"),
-            "a.yaml:4:7: space.gating = normd_highway, must be one of none, input_gate, "
-            "output_gate, highway, normed_highway, elementwise_gate, sigmoid_gate, swish_gate; "
-            "did you mean normed_highway?");
 }
 
 TEST_F(ExperimentTest, TwoNamesOfOneComponentAreRefused) {
@@ -376,9 +372,6 @@ TEST_F(ExperimentTest, InformedMechanismsLieInTheSpace) {
   EXPECT_EQ(informed("dot|softmax|output_gate|fixed|bias|0.1"),
             "a.yaml:5:7: algorithm.informed = dot|softmax|output_gate|fixed|bias|0.1, gating must "
             "be one of none, highway, as the space is");
-  EXPECT_EQ(informed("dot|softmax|none|fixed|no_bias|0.1"),
-            "a.yaml:5:7: algorithm.informed = dot|softmax|none|fixed|no_bias|0.1, bias must be one "
-            "of bias, as the space is");
   EXPECT_EQ(informed("dot|softmax|none|fixed|bias|0.3"),
             "a.yaml:5:7: algorithm.informed = dot|softmax|none|fixed|bias|0.3, attention_dropout "
             "must be in [0, 0.2], as the space is");
