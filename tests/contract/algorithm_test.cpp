@@ -9,7 +9,6 @@
 
 #include <pagmo/population.hpp>
 #include <pagmo/problem.hpp>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "config/document.hpp"
@@ -23,6 +22,7 @@
 #include "search/search.hpp"
 #include "unit/asked_batches.hpp"
 #include "unit/data_fixture.hpp"
+#include "unit/forked.hpp"
 #include "unit/forked_search.hpp"
 #include "unit/paper_components.hpp"
 
@@ -286,8 +286,7 @@ TEST_P(AlgorithmContract, KilledAndResumedItEndsLikeAnUninterruptedRun) {
   RandomEngine random(derive_seed(3, 0, "kills", name_of(GetParam())));
   for (int kill_number = 0; kill_number < 3; ++kill_number) {
     const int last = 1 + static_cast<int>(random.below(25));
-    const pid_t child = fork();
-    if (child == 0) {
+    in_child([&] {
       SearchRun run(GetParam(), num_objectives(), killed, 5, Store::Mode::write);
       run.training->on_measure_ = [&](int number) {
         if (number != last) return;
@@ -296,10 +295,8 @@ TEST_P(AlgorithmContract, KilledAndResumedItEndsLikeAnUninterruptedRun) {
         kill(getpid(), SIGKILL);
       };
       run.search();
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
+      return 0;
+    });
   }
   SearchRun whole(GetParam(), num_objectives(), folder.path() / "whole.sqlite");
   whole.search();

@@ -2,11 +2,11 @@
 
 #include <csignal>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "prelude.hpp"
 #include "unit/evaluator_fixture.hpp"
+#include "unit/forked.hpp"
 #include "unit/forked_search.hpp"
 #include "unit/shuffled_executor.hpp"
 
@@ -133,18 +133,15 @@ TEST_F(AtWorkTest, WritesNoOftenerThanReadersNeed) {
 
 TEST_F(AtWorkTest, WhatAKilledProcessLeftChangesNoResult) {
   const auto file = folder_ / "killed.sqlite";
-  const pid_t child = fork();
-  if (child == 0) {
-    const Run run(file);
-    run.fake->on_measure_ = [](int number, const Task&) {
-      if (number == 3) raise(SIGKILL);
-    };
-    run.search();
-    _exit(1);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(in_child([&] {
+              const Run run(file);
+              run.fake->on_measure_ = [](int number, const Task&) {
+                if (number == 3) raise(SIGKILL);
+              };
+              run.search();
+              return 1;
+            }),
+            128 + SIGKILL);
   {
     const Store store(file, Store::Mode::read_only);
     EXPECT_TRUE(store.meta("asking")->is_object());

@@ -63,14 +63,6 @@ TEST_F(CommandExecutorTest, WhatKillsThreeWorkersHasFailedAndItsNeighboursHaveNo
   EXPECT_EQ(failed.reason, "its workers died 3 times: killed by signal 9");
 }
 
-TEST_F(CommandExecutorTest, HowManyWorkersATaskMayKillIsSaid) {
-  auto chosen = settings(1, "deadly");
-  chosen.retries = 0;
-  CommandExecutor executor(measurement_, chosen);
-  submit(executor, "d");
-  EXPECT_EQ(rest(executor).at("d|a|a|0.5").reason, "its workers died 1 times: killed by signal 9");
-}
-
 TEST_F(CommandExecutorTest, ABrokenMachineIsNoFaultOfAMechanism) {
   Texts warnings;
   const WarningListener listener([&](const std::string& text) { warnings.push_back(text); });
@@ -120,17 +112,6 @@ TEST_F(CommandExecutorTest, TheFirstWorkerSaysHowWideArraysAre) {
   EXPECT_EQ(widest("abcdefghijkl", 0), 3U);
   EXPECT_EQ(widest("abcdefghi", 0), 3U);
   EXPECT_EQ(widest("abcd", 0), 1U) << "no slot idles beside a wide array";
-}
-
-TEST_F(CommandExecutorTest, TellsWhoWorks) {
-  Workforce told;
-  auto chosen = settings(1);
-  chosen.on_workforce = [&](const Workforce& workforce) { told = workforce; };
-  CommandExecutor executor(measurement_, chosen);
-  submit(executor, "a");
-  rest(executor);
-  EXPECT_EQ(told.workers, 2);
-  EXPECT_EQ(told.slots, 4);
 }
 
 TEST_F(CommandExecutorTest, AnEngineThatEndsOrWritesGarbageEndsTheWork) {

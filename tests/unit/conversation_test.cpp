@@ -9,7 +9,6 @@
 
 #include <pagmo/problem.hpp>
 #include <pagmo/problems/zdt.hpp>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/stop.hpp"
@@ -21,6 +20,7 @@
 #include "search/variation.hpp"
 #include "unit/asynchronous_search.hpp"
 #include "unit/fake_measurement.hpp"
+#include "unit/forked.hpp"
 #include "unit/forked_search.hpp"
 #include "unit/shuffled_executor.hpp"
 #include "unit/simulated_executor.hpp"
@@ -211,19 +211,17 @@ TEST_P(AsynchronousSearch, KilledItGoesOnAsIfNothingHadHappened) {
   whole.run();
   const auto killed = file("killed");
   for (int kill_number = 0; kill_number < 3; ++kill_number) {
-    const pid_t child = fork();
-    if (child == 0) {
-      Search search(GetParam(), killed, shuffled(3, static_cast<std::uint64_t>(kill_number)),
-                    std::make_shared<FakeMeasurement>(), Store::Mode::write);
-      search.fake->on_measure_ = [kill_number](int number, const Task&) {
-        if (number == 11 + kill_number) kill(getpid(), SIGKILL);
-      };
-      search.run();
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(in_child([&] {
+                Search search(GetParam(), killed,
+                              shuffled(3, static_cast<std::uint64_t>(kill_number)),
+                              std::make_shared<FakeMeasurement>(), Store::Mode::write);
+                search.fake->on_measure_ = [kill_number](int number, const Task&) {
+                  if (number == 11 + kill_number) kill(getpid(), SIGKILL);
+                };
+                search.run();
+                return 0;
+              }),
+              128 + SIGKILL);
   }
   Search resumed(GetParam(), killed, {.workers = 2});
   resumed.run();
@@ -369,18 +367,15 @@ TEST_P(AsynchronousSearch, AKilledSearchByArrivalGoesOnWithWhatItWasTold) {
   auto searcher = GetParam();
   searcher.order = "arrival";
   const auto killed = file("killed");
-  const pid_t child = fork();
-  if (child == 0) {
+  in_child([&] {
     Search search(searcher, killed, shuffled(4, 5), std::make_shared<FakeMeasurement>(),
                   Store::Mode::write);
     search.fake->on_measure_ = [](int number, const Task&) {
       if (number == 25) kill(getpid(), SIGKILL);
     };
     search.run();
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
+    return 0;
+  });
   Search resumed(searcher, killed, shuffled(4, 6));
   const auto told = resumed.store.tells();
   const auto known = resumed.store.evaluations().size();

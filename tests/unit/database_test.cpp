@@ -3,7 +3,6 @@
 #include <cerrno>
 
 #include <sqlite3.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
@@ -261,23 +260,17 @@ TEST_F(DatabaseTest, AFinishedFileIsReadWhereNothingCanBeWritten) {
   add("a");
   fs::remove(folder_ / "store.sqlite.lock");
   const auto read_in_child = [this](Mode mode) {
-    const pid_t child = fork();
-    if (child == 0) {
+    return in_child([&] {
       constexpr uid_t kNobody = 65534;  // permissions do not bind root
-      if (geteuid() == 0 && setuid(kNobody) != 0) _exit(99);
-      int result = 98;
+      if (geteuid() == 0 && setuid(kNobody) != 0) return 99;
       try {
-        result = count(open(mode));
+        return static_cast<int>(count(open(mode)));
       } catch (const InputError& error) {
-        result = std::string(error.what()).find("left a journal") != std::string::npos ? 50 : 97;
+        return std::string(error.what()).find("left a journal") != std::string::npos ? 50 : 97;
       } catch (const std::exception&) {
-        result = 96;
+        return 96;
       }
-      _exit(result);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    });
   };
   fs::permissions(temporary_.path(), fs::perms(0755));
   fs::permissions(folder_, fs::perms(0555));

@@ -239,7 +239,6 @@ TEST(Nsga3, RefusesWhatItCannotDo) {
             "nsga3: divisions = 12, must be at most 11, which gives 78 reference points for a "
             "population of 90");
   EXPECT_EQ(evolving(dtlz, 91, how), "nothing was thrown");
-
 }
 
 class Nsga3Registry : public ::testing::Test {

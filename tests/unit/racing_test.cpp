@@ -6,12 +6,12 @@
 #include <optional>
 
 #include <pagmo/algorithms/nsga2.hpp>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/fault.hpp"
 #include "prelude.hpp"
 #include "unit/evaluator_fixture.hpp"
+#include "unit/forked.hpp"
 #include "unit/forked_search.hpp"
 
 namespace nas::testing {
@@ -263,40 +263,19 @@ TEST_F(RacingTest, NumberOfWorkersChangesNothing) {
   EXPECT_GT(std::count(one.begin(), one.end(), '\n'), 200);
 }
 
-TEST_F(RacingTest, StoppedAtAnyMeasurementAndRestartedEndsTheSame) {
-  const auto whole = raced();
-  int stops = 0;
-  for (bool done = false; !done; ++stops) {
-    const NoisyRun run(folder_ / "stopped.sqlite", racing(1 + stops % 3));
-    run.fake->on_measure_ = [stops](int number, const Task&) {
-      if (number == 5 + stops % 7) throw StopRequested();
-    };
-    try {
-      run.search();
-      done = true;
-      EXPECT_EQ(comparable(run.store), whole);
-    } catch (const StopRequested&) {
-    }
-  }
-  EXPECT_GT(stops, 20);
-}
-
 TEST_F(RacingTest, KilledProcessContinuesExactly) {
   const auto file = folder_ / "killed.sqlite";
   RandomEngine random(5);
   for (int kill_number = 0; kill_number < 8; ++kill_number) {
     const int last = 1 + static_cast<int>(random.below(25));
-    const pid_t child = fork();
-    if (child == 0) {
+    in_child([&] {
       const NoisyRun run(file, racing(2));
       run.fake->on_measure_ = [last](int number, const Task&) {
         if (number == last) kill(getpid(), SIGKILL);
       };
       run.search();
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
+      return 0;
+    });
   }
   const auto whole = raced(2);
   const NoisyRun run(file, racing(2));

@@ -5,7 +5,6 @@
 #include <thread>
 
 #include <pagmo/algorithms/sga.hpp>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "algorithms/evo_ga.hpp"
@@ -13,6 +12,7 @@
 #include "core/stop.hpp"
 #include "prelude.hpp"
 #include "unit/evaluator_fixture.hpp"
+#include "unit/forked.hpp"
 #include "unit/forked_search.hpp"
 
 namespace nas::testing {
@@ -180,8 +180,7 @@ TEST_F(EvaluatorTest, KilledProcessLosesNoFinishedEvaluation) {
   RandomEngine random(3);
   for (int kill_number = 0; kill_number < 8; ++kill_number) {
     const int last = 1 + static_cast<int>(random.below(12));
-    const pid_t child = fork();
-    if (child == 0) {
+    in_child([&] {
       std::atomic<int> stored = 0;
       const Run run(file, {.workers = 2, .on_progress = [&](const Progress& progress) {
                              if (progress.kind == Progress::Kind::evaluation_finished) ++stored;
@@ -193,10 +192,8 @@ TEST_F(EvaluatorTest, KilledProcessLosesNoFinishedEvaluation) {
         kill(getpid(), SIGKILL);
       };
       run.search();
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
+      return 0;
+    });
   }
   // Not before: the thread sanitizer wants a process that forks to have run no threads.
   const auto whole = uninterrupted();

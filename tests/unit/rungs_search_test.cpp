@@ -7,7 +7,6 @@
 
 #include <pagmo/problem.hpp>
 #include <pagmo/problems/zdt.hpp>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/stop.hpp"
@@ -20,6 +19,7 @@
 #include "search/variation.hpp"
 #include "unit/asynchronous_search.hpp"
 #include "unit/fake_measurement.hpp"
+#include "unit/forked.hpp"
 #include "unit/forked_search.hpp"
 #include "unit/shuffled_executor.hpp"
 #include "unit/simulated_executor.hpp"
@@ -274,19 +274,16 @@ TEST_P(SearchByRungs, KilledItGoesOnAsIfNothingHadHappened) {
   RandomEngine random(derive_seed(7, 0, "kills", GetParam().key));
   for (int kills = 0; kills < 4; ++kills) {
     const int last = 8 + static_cast<int>(random.below(12));
-    const pid_t child = fork();
-    if (child == 0) {
-      Search search(GetParam(), killed, shuffled(3, static_cast<std::uint64_t>(kills)), stepping(),
-                    Store::Mode::write);
-      search.fake->on_measure_ = [last](int number, const Task&) {
-        if (number == last) kill(getpid(), SIGKILL);
-      };
-      search.run(settings());
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(in_child([&] {
+                Search search(GetParam(), killed, shuffled(3, static_cast<std::uint64_t>(kills)),
+                              stepping(), Store::Mode::write);
+                search.fake->on_measure_ = [last](int number, const Task&) {
+                  if (number == last) kill(getpid(), SIGKILL);
+                };
+                search.run(settings());
+                return 0;
+              }),
+              128 + SIGKILL);
   }
   Search resumed(GetParam(), killed, {.workers = 2}, stepping());
   resumed.run(settings());

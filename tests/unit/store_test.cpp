@@ -3,7 +3,6 @@
 #include <regex>
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
@@ -337,15 +336,13 @@ TEST_F(StoreTest, SecondWriterIsRefusedByNameAndReadersAreNot) {
 }
 
 TEST_F(StoreTest, KilledWriterLeavesItsCommitsAndNoLock) {
-  const pid_t child = fork();
-  if (child == 0) {
-    auto* store = new Store(file_);
-    store->add({example()});
-    kill(getpid(), SIGKILL);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(testing::in_child([&] {
+              auto* store = new Store(file_);
+              store->add({example()});
+              kill(getpid(), SIGKILL);
+              return 0;
+            }),
+            128 + SIGKILL);
   Store store(file_);
   EXPECT_TRUE(store.find("e1").has_value());
 }

@@ -51,6 +51,18 @@ class TableEvaluatorTest : public ::testing::Test {
              .problem = std::make_shared<Measurement>(table, ReplayMode::noisy, kSeed)}};
   }
 
+  /// The recording evaluator of the same study.
+  template <class Measurement>
+  static std::shared_ptr<RecordingEvaluator> recorded_by(const StudyTable& study,
+                                                         const TableEvaluator::Options& options,
+                                                         Store& store) {
+    return std::make_shared<RecordingEvaluator>(
+        std::make_shared<Measurement>(study.table(), study.mode(), kSeed), store,
+        [&study](Objective::Evaluations e) { return study.objectives().judge(e); },
+        RecordingEvaluator::Options{.repeated = options.repeated,
+                                    .replicates = options.replicates,
+                                    .budget = options.budget});
+  }
   /// Both evaluators end the same search alike.
   template <class Measurement = TableMeasurement>
   static void expect_equal(const StudyTable& study, const TableEvaluator::Options& options,
@@ -62,12 +74,7 @@ class TableEvaluatorTest : public ::testing::Test {
 
     const TemporaryFolder folder;
     Store store(folder.path() / "store.sqlite", Store::Mode::write_cheap);
-    const auto recording = std::make_shared<RecordingEvaluator>(
-        std::make_shared<Measurement>(study.table(), study.mode(), kSeed), store,
-        [&study](Objective::Evaluations e) { return study.objectives().judge(e); },
-        RecordingEvaluator::Options{.repeated = options.repeated,
-                                    .replicates = options.replicates,
-                                    .budget = options.budget});
+    const auto recording = recorded_by<Measurement>(study, options, store);
     if (options.baseline)
       recording->evaluate(Candidate{study.table().mechanism(*options.baseline)});
     const auto expected = search(study, recording);
@@ -165,12 +172,7 @@ TEST_F(TableEvaluatorTest, AnswersAlikeWithSeveralAsksOut) {
       const auto found = search(study, lean, 5);
       const TemporaryFolder folder;
       Store store(folder.path() / "store.sqlite", Store::Mode::write_cheap);
-      const auto recording = std::make_shared<RecordingEvaluator>(
-          std::make_shared<TableMeasurement>(study.table(), study.mode(), kSeed), store,
-          [&study](Objective::Evaluations e) { return study.objectives().judge(e); },
-          RecordingEvaluator::Options{.repeated = options.repeated,
-                                      .replicates = options.replicates,
-                                      .budget = options.budget});
+      const auto recording = recorded_by<TableMeasurement>(study, options, store);
       const auto expected = search(study, recording, 5);
       EXPECT_EQ(found.ended_by, expected.ended_by);
       EXPECT_EQ(found.archive.front(), expected.archive.front());
@@ -214,10 +216,7 @@ TEST_F(TableEvaluatorTest, AnswersAlikeByRungs) {
       const auto found = search(study, lean, in_flight, fidelity);
       const TemporaryFolder folder;
       Store store(folder.path() / "store.sqlite", Store::Mode::write_cheap);
-      const auto recording = std::make_shared<RecordingEvaluator>(
-          std::make_shared<TableMeasurement>(table, ReplayMode::paired, kSeed), store,
-          [&study](Objective::Evaluations e) { return study.objectives().judge(e); },
-          RecordingEvaluator::Options{.replicates = options.replicates, .budget = options.budget});
+      const auto recording = recorded_by<TableMeasurement>(study, options, store);
       const auto expected = search(study, recording, in_flight, fidelity);
       EXPECT_EQ(found.ended_by, expected.ended_by);
       EXPECT_EQ(found.archive.front(), expected.archive.front());

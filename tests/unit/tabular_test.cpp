@@ -194,18 +194,6 @@ TEST_F(TabularTest, RungsAreAnsweredFromTheCurves) {
   }
 }
 
-TEST_F(TabularTest, TheMeanHasNoNoise) {
-  const auto problem = make("mean");
-  const auto first = ask(*problem, kDot, 0);
-  EXPECT_EQ(canonical_json(first), canonical_json(ask(*problem, kDot, 1)));
-  const Table table(file_);
-  double perplexity = 0.0;
-  for (const auto& recorded : recorded_replicates(table, *table.find(kDot))) {
-    perplexity += recorded.curve.back().valid.perplexity() / 3.0;
-  }
-  EXPECT_DOUBLE_EQ(first.values.at("perplexity"), perplexity);
-}
-
 /// What the mode `mean` answers, what several replicates answer together, and what ground truth is
 /// made of: one mean.
 TEST_F(TabularTest, TheMeanOfAnObjectiveIsOneEverywhere) {
@@ -355,40 +343,6 @@ TEST_F(TabularTest, ConstraintsReject) {
   EXPECT_EQ(answer.status, Status::rejected);
   EXPECT_THAT(answer.reason, HasSubstr("must be <= 1"));
   EXPECT_EQ(make()->truth().values.at(kDot).at(0), objectives_.failure().front());
-}
-
-TEST_F(TabularTest, AConstraintOnTrainingIsNotPassedByALuckySeed) {
-  // Accuracies of the small table are noise: many a mechanism has one good replicate of three.
-  auto accuracy = chosen("accuracy");
-  accuracy.maximise = true;
-  objectives_.constraints.push_back({.quantity = accuracy, .at_most = false, .bound = 0.5});
-  Store store(folder_.path() / "store.sqlite", Store::Mode::write_cheap);
-  RecordingEvaluator evaluator(
-      make("paired"), store,
-      [this](Objective::Evaluations evaluations) { return objectives_.judge(evaluations); },
-      {.replicates = 3});
-  const auto space = this->space();
-  std::vector<Genotype> all;
-  RandomEngine random(1);
-  for (int i = 0; i < 300; ++i) all.push_back(space.draw(random));
-  int lucky = 0;
-  std::set<std::string> passed;
-  for (const auto& answer : evaluator.ask(all)) {
-    double sum = 0.0;
-    double best = 0.0;
-    for (Integer r = 0; r < 3; ++r) {
-      const double one =
-          testing::small_evaluation(answer.candidate, r).curve.back().valid.accuracy();
-      sum += one;
-      best = std::max(best, one);
-    }
-    EXPECT_EQ(answer.status, sum / 3 >= 0.5 ? Status::ok : Status::rejected) << answer.candidate;
-    if (answer.status == Status::ok) passed.insert(answer.candidate);
-    lucky += sum / 3 < 0.5 && best >= 0.5 ? 1 : 0;
-  }
-  EXPECT_GT(lucky, 0) << "or nothing was tested";
-  EXPECT_FALSE(passed.empty());
-  EXPECT_EQ(evaluator.num_evaluated(), 36) << "each training was charged";
 }
 
 TEST_F(TabularTest, TruthIsTheMeanOnTheTestSplit) {
@@ -563,18 +517,6 @@ TEST_F(TabularSearchTest, SeveralAlgorithmsFindWhatIsBest) {
     for (const auto& evaluation : outcome.evaluations) {
       EXPECT_EQ(evaluation.status, Status::ok) << evaluation.reason;
     }
-  }
-}
-
-TEST_F(TabularSearchTest, SeveralObjectives) {
-  for (const std::string algorithm : {"nsga2", "moead"}) {
-    const auto outcome = search(
-        "objectives: [perplexity, non_embedding_parameters, latency]\n"
-        "algorithm: " +
-            algorithm + "\n",
-        {.budget = {.asks = 40}});
-    EXPECT_EQ(outcome.asks.size(), 40U) << algorithm;
-    EXPECT_EQ(outcome.asks.front().fitness.size(), 3U);
   }
 }
 
