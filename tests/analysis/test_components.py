@@ -392,11 +392,6 @@ class Program(FolderTest):
         self.assertEqual({kind: self.rows(kind) for kind in base}, base)
         self.assertIn("are of the 3 seeds that nearly all mechanisms have", self.written())
 
-    def test_pairing_shortens_intervals(self):
-        self.assertEqual(self.run_program(self.table(self.cells())), (0, ""))
-        row = next(row for name, row in self.rows("ablation").items() if "gating" in name)
-        self.assertLess(float(row["high"]) - float(row["low"]), 1.5)
-
     def test_other_objectives_and_splits(self):
         path = self.table(self.cells())
         self.assertEqual(self.run_program(path, "--split", "valid")[0], 0)
@@ -477,12 +472,6 @@ class Program(FolderTest):
         self.assertIn("Cells without a value: 1 of 24", self.written())
         self.assertIn(f"{first[0]}, replicate 0: diverged", self.written("components.html"))
         self.assertEqual(len(self.rows("share")), 7)
-
-    def test_the_best_training_is_said(self):
-        cells = self.cells()
-        least = min(own["values"]["test_nll"] for own in cells.values())
-        self.assertEqual(self.run_program(self.table(cells), "--objective", "nll")[0], 0)
-        self.assertIn(f"| the best single training | {least:.3f} |", self.written())
 
     def test_one_replicate_tests_nothing(self):
         self.assertEqual(self.run_program(self.table(self.cells(seeds=1))), (0, ""))

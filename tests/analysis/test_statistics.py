@@ -376,11 +376,6 @@ class CriticalDifference(unittest.TestCase):
                 found = critical_difference(k, 7, alpha) / np.sqrt(k * (k + 1) / (6 * 7))
                 self.assertAlmostEqual(found, quantile, delta=0.0011)
 
-    def test_published_example(self):
-        """Demsar (2006), section 3.2.4: 4 classifiers on 14 data sets."""
-        self.assertAlmostEqual(critical_difference(4, 14), 1.25, delta=0.005)
-        self.assertAlmostEqual(critical_difference(4, 14, 0.10), 1.12, delta=0.005)
-
     def test_cliques_are_neighbours_of_which_no_pair_is_told_apart(self):
         # In the order of ranks 2, 0, 3, 1: alike are 2-0, 0-3, 2-3 and 3-1.
         p = np.full((4, 4), 0.001)

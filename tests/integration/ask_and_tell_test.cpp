@@ -67,21 +67,6 @@ TEST_F(AskAndTellTest, WhatWasToldIsKeptAndTheStudyGoesOn) {
   EXPECT_EQ(nas::canonical_export(study("asked").run()), alone());
 }
 
-TEST_F(AskAndTellTest, WhatIsPutBackIsAskedForAgain) {
-  const auto asked = study("asked");
-  Worker worker(asked.experiment());
-  AskAndTell loop(asked);
-  const auto first = loop.ask();
-  ASSERT_TRUE(first);
-  loop.put_back(first->task.id);
-  const auto again = loop.ask();
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->task.id, first->task.id);
-  loop.tell(worker.measure(order_json(*again)));
-  while (!loop.ended()) tell_backwards(loop, worker);
-  EXPECT_EQ(nas::canonical_export(loop.result()), alone());
-}
-
 std::string refusal(AskAndTell& study, const Evaluation& evaluation) {
   return message_of<InputError>([&] { study.tell(evaluation); });
 }

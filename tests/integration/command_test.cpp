@@ -14,14 +14,7 @@ namespace {
 
 using ::testing::Test;
 
-class CommandTest : public ProgramTest {
- protected:
-  fs::path write_config(const std::string& text) {
-    const auto file = folder_ / "mine.yaml";
-    std::ofstream(file) << text;
-    return file;
-  }
-};
+using CommandTest = ProgramTest;
 
 TEST_F(CommandTest, SmokeSearchLeavesItsResults) {
   const auto out = folder_ / "run";
@@ -57,26 +50,6 @@ TEST_F(CommandTest, MemoryOfAnAskThatCostsLittleIsSmall) {
   EXPECT_LT(peak_kib("60") - few, 5000 * 8) << "KiB for 5,000 asks";
 }
 
-TEST_F(CommandTest, EveryMistakeIsReportedAtOnceAndNothingIsWritten) {
-  const auto file = write_config("extends: " + config("smoke.yaml") +
-                                 "\n"
-                                 "training:\n"
-                                 "  stepz: 5\n"
-                                 "  batch_size: many\n"
-                                 "space:\n"
-                                 "  normalization: [softmax, sparsmax]\n"
-                                 "model:\n"
-                                 "  dropout: 1.5\n");
-  const auto out = folder_ / "run";
-  expect_refusal("nas-run", {file.string(), "--output", out.string()}, "mine.yaml:3:");
-  expect_text("did you mean steps?");
-  expect_text("mine.yaml:4:");
-  expect_text("mine.yaml:6:");
-  expect_text("sparsemax");
-  expect_text("mine.yaml:8:");
-  EXPECT_FALSE(fs::exists(out));
-}
-
 TEST_F(CommandTest, BadInputExitsWith2NamesTheKeyAndWritesNothing) {
   const std::pair<const char*, const char*> mistakes[] = {
       {"seed=-1", "seed = -1, must be >= 0"},
@@ -103,6 +76,7 @@ TEST_F(CommandTest, BadInputExitsWith2NamesTheKeyAndWritesNothing) {
       {"algorithm.name=nsga2", "minimises two objectives or more"},
       {"algorithm.elite=9", "must be at most algorithm.population = 4"},
       {"algorithm.mutation=1.5", "must be in [0, 1]"},
+      {"budget.train_steps=4", "must be at least 5, which one training run takes"},
   };
   const auto out = folder_ / "run";
   for (const auto& [mistake, message] : mistakes) {
@@ -120,16 +94,6 @@ TEST_F(CommandTest, WhereNothingIsTrainedNoTrainingIsBudgeted) {
     EXPECT_EQ(run("nas-run", {config("cmaes_sphere.yaml"), "--dry-run", budget}), 2) << budget;
     expect_text("must be 0 for the problem sphere: it takes none");
   }
-}
-
-TEST_F(CommandTest, ABudgetThatNoTrainingRunFitsInIsRefused) {
-  expect_refusal("nas-run", {config("smoke.yaml"), "--dry-run", "budget.train_steps=4"},
-                 "budget.train_steps = 4, must be at least 5, which one training run takes");
-}
-
-TEST_F(CommandTest, WhatIsNoFileIsNoConfiguration) {
-  EXPECT_EQ(run("nas-run", {"/dev/zero", "--dry-run"}), 2) << "it has no end";
-  expect_text("/dev/zero: is a device, must be a YAML file");
 }
 
 TEST_F(CommandTest, SearchesOfSeveralObjectivesLeaveAFront) {
@@ -168,21 +132,8 @@ TEST_F(CommandTest, AClipNormOfZeroClipsNothing) {
 TEST_F(CommandTest, TheHomeFolderIsMeantInPaths) {
   const std::string before = getenv("HOME") != nullptr ? getenv("HOME") : "";
   setenv("HOME", folder_.c_str(), 1);
-  std::ofstream(folder_ / "words.txt") << [] {
-    std::string text;
-    for (int i = 0; i < 3000; ++i) text += "the dog and the cat\n";
-    return text;
-  }();
   EXPECT_TRUE(ran("nas-run", {config("cmaes_sphere.yaml"), "--output", "~/run", "--no-report"}));
   EXPECT_TRUE(fs::exists(folder_ / "run" / "store.sqlite"));
-  for (const auto* home : {"~", "$HOME"}) {
-    const auto file = write_config("extends: " + std::string(home) + "/base.yaml\n");
-    std::ofstream(folder_ / "base.yaml")
-        << "extends: " << config("smoke.yaml") << "\ndata: {corpus: text_file, path: " << home
-        << "/words.txt}\n";
-    EXPECT_TRUE(ran("nas-run", {file.string(), "--dry-run", "--settings"}));
-    expect_text((folder_ / "words.txt").string());
-  }
   setenv("HOME", before.c_str(), 1);
 }
 
@@ -483,23 +434,6 @@ TEST_F(CommandTest, AnExportReplacesNeitherAStoreNorAPipe) {
   refused(folder, "is a folder, must be a regular file");
   EXPECT_TRUE(fs::is_fifo(pipe));
   EXPECT_EQ(canonical_export(folder), expected);
-}
-
-TEST_F(CommandTest, AComparisonAndASearchNameEachOthersProgram) {
-  expect_refusal(
-      "nas-run", {config("compare_recall.yaml"), "--dry-run"},
-      "algorithms: a search has one, under the key algorithm; nas-compare compares several");
-  expect_refusal("nas-compare", {config("smoke.yaml")},
-                 "smoke.yaml:3:1: algorithms: is missing, must be a list of algorithms; nas-run");
-}
-
-TEST_F(CommandTest, AnOverrideOfTheStepsShortensTheWarmUpWithANote) {
-  const auto file = folder_ / "long.yaml";
-  std::ofstream(file) << "extends: " << config("smoke.yaml")
-                      << "\ntraining: {steps: 40, warmup_steps: 30}\n";
-  ASSERT_TRUE(ran("nas-run", {file.string(), "training.steps=20", "--dry-run", "--output",
-                              (folder_ / "run").string()}));
-  expect_text("note: training.warmup_steps = 30 is shortened to 2, a tenth of training.steps = 20");
 }
 
 TEST_F(CommandTest, ThreadsOfATrainingRunWaitPassivelyUnlessTheUserSaysOtherwise) {

@@ -2,7 +2,6 @@
 // command comes to afterwards.
 
 #include <cstdlib>
-#include <iomanip>
 #include <list>
 #include <numeric>
 #include <optional>
@@ -29,67 +28,8 @@ struct Fault {
   std::string way;        ///< an error of errno; "kill"; "hang"
 };
 
-/// What became of a fault where the same command then finds what an undisturbed run finds.
-constexpr const char* kSame = "the same result";
-
-/// Ended without coming to its fault: how often a run looks at a clock or writes what it is at
-/// depends on how fast it is.
-constexpr int kNotMet = -1;
-
 // Stated are 4.5 s; the rest is for a machine that has other work.
 constexpr auto kMostToStop = 7s;
-
-/// The outcomes of all faults as one table.
-class Outcomes {
- public:
-  /// @param what  fails: an operation, or a training run.
-  /// @param way   in which it fails.
-  /// @param code  of the process: its exit code, 128 + the signal that killed it, or kNotMet.
-  /// @param then  what the same command came to.
-  void add(const std::string& what, const std::string& way, int code, const std::string& then) {
-    auto& [codes, ends] = rows_[{what, way}];
-    ++codes[code];
-    ++ends[then];
-  }
-  void print() const {
-    line("what fails", "how", "faults", "ended with (times)", "the same command then (times)");
-    for (const auto& [fault, row] : rows_) {
-      int faults = 0;
-      for (const auto& [code, times] : row.codes) faults += times;
-      line(fault.first, fault.second, std::to_string(faults), text(row.codes), text(row.ends));
-    }
-  }
-
- private:
-  struct Row {
-    std::map<int, int> codes{};
-    std::map<std::string, int> ends{};
-  };
-
-  static void line(const std::string& what, const std::string& way, const std::string& faults,
-                   const std::string& ended, const std::string& then) {
-    std::cout << "  " << std::left << std::setw(24) << what << std::setw(16) << way << std::right
-              << std::setw(6) << faults << "  " << std::left << std::setw(36) << ended << then
-              << '\n';
-  }
-  static std::string words(int code) {
-    constexpr int kStopped = 130;  // the one exit code beyond 128 that nas-run has
-    if (code == kNotMet) return "not met";
-    return code > 128 && code != kStopped ? "signal " + std::to_string(code - 128)
-                                          : "code " + std::to_string(code);
-  }
-  static const std::string& words(const std::string& end) { return end; }
-  template <class Key>
-  static std::string text(const std::map<Key, int>& counts) {
-    std::string text;
-    for (const auto& [key, times] : counts) {
-      text += (text.empty() ? "" : ", ") + words(key) + " (" + std::to_string(times) + ")";
-    }
-    return text;
-  }
-
-  std::map<std::pair<std::string, std::string>, Row> rows_{};
-};
 
 /// The ways in which operations of a kind fail.
 const std::map<std::string, Texts>& ways() {
@@ -141,7 +81,6 @@ class InjectionTest : public ProgramTest {
  protected:
   /// A process that meets faults.
   struct Disturbed {
-    std::string label{};  ///< after an operation's name, in the table of outcomes
     std::function<Texts(const fs::path& folder)> command{};  ///< of nas-run
     fs::path begun{};  ///< the run's folder as another process has left it; empty: none was there
     bool errors_alone = false;        ///< no operation kills or hangs
@@ -176,8 +115,7 @@ class InjectionTest : public ProgramTest {
   }
   /// One in which nothing is trained: its evaluations are committed together.
   static Disturbed function_search() {
-    return {.label = ", of a function",
-            .command =
+    return {.command =
                 [](const fs::path& folder) {
                   return Texts{config("nsga2_zdt.yaml"), "--output",
                                folder.string(),          "--no-report",
@@ -207,7 +145,7 @@ class InjectionTest : public ProgramTest {
   /// A run that meets a fault, then the same command without it.
   struct Meeting;
   std::unique_ptr<Meeting> begin(const Fault& fault, const Disturbed& disturbed);
-  /// @return whether both have ended; their outcome is then among all.
+  /// @return whether both have ended.
   bool is_over(Meeting& meeting, const Disturbed& disturbed, const std::string& expected);
   /// Checks how the process ended that met a fault.
   static void check_end(const Meeting& meeting);
@@ -222,13 +160,6 @@ class InjectionTest : public ProgramTest {
   /// @param numbers  of the training runs that fail so, from 1, by how many there are.
   void fail_training_runs(
       const std::function<std::vector<int>(const std::string& way, int count)>& numbers);
-  /// Printed when all tests are over.
-  static Outcomes& outcomes() {
-    static Outcomes outcomes;
-    return outcomes;
-  }
-  static void TearDownTestSuite() { outcomes().print(); }
-
   /// As nas-export --canonical prints it.
   static std::string canonical_export(const fs::path& folder) {
     return nas::canonical_export(
@@ -253,12 +184,6 @@ class InjectionTest : public ProgramTest {
       if (record.contains("status")) ++statuses[record.at("status")];
     }
     return statuses;
-  }
-  /// Adds to all outcomes that of a training run whose mechanism is recorded for how it failed.
-  void add_recorded(const std::string& way, int code, const fs::path& folder,
-                    const std::string& status) {
-    const bool recorded = statuses(folder)[status] > 0;
-    outcomes().add("training run", way, code, recorded ? "recorded: " + status : "NOT RECORDED");
   }
 };
 
@@ -347,12 +272,7 @@ bool InjectionTest::is_over(Meeting& meeting, const Disturbed& disturbed,
     return false;
   }
   EXPECT_EQ(code, 0) << meeting.name() << ": " << read_file(meeting.output);
-  const auto then = code != 0                                      ? "DOES NOT GO ON"
-                    : canonical_export(meeting.folder) == expected ? kSame
-                                                                   : "ANOTHER RESULT";
-  EXPECT_STREQ(then, kSame) << meeting.name();
-  outcomes().add(meeting.fault.operation + disturbed.label, meeting.fault.way,
-                 meeting.met() ? *meeting.code : kNotMet, then);
+  EXPECT_EQ(canonical_export(meeting.folder), expected) << meeting.name();
   fs::remove_all(meeting.folder);
   return true;
 }
@@ -420,7 +340,6 @@ void InjectionTest::fail_continued(const Texts& settings, bool errors_alone,
             128 + SIGKILL)
       << text();
   ASSERT_FALSE(recorded(killed).empty()) << "there is nothing to continue";
-  search.label = ", continued";
   search.begun = killed;
   search.errors_alone = errors_alone;
   search.more_than = 0;
@@ -512,13 +431,10 @@ void InjectionTest::fail_training_runs(
       EXPECT_EQ(ended, code) << fault << ": " << text();
       if (way == "input") {  // what a mechanism throws is its result
         EXPECT_EQ(statuses(folder)["failed"], 1) << fault;
-        add_recorded(way, ended, folder, "failed");
         continue;
       }
       EXPECT_EQ(run("nas-run", small_search(folder, more)), 0) << fault << ": " << text();
-      const bool equal = canonical_export(folder) == expected;
-      EXPECT_TRUE(equal) << fault;
-      outcomes().add("training run", way, ended, equal ? kSame : "ANOTHER RESULT");
+      EXPECT_EQ(canonical_export(folder), expected) << fault;
     }
   }
 }
@@ -570,7 +486,6 @@ TEST_F(InjectionTest, AMechanismThatEndsTheProcessTwiceHasCrashed) {
     }
     EXPECT_TRUE(ran("nas-run", small_search(folder, more), failing(guilty + " abort")));
     EXPECT_EQ(statuses(folder)["crashed"], 1) << "those beside it are innocent";
-    add_recorded("abort, twice", 128 + SIGABRT, folder, "crashed");
     EXPECT_THAT(canonical_export(folder), HasSubstr("it ended the process 2 times, by SIGABRT"));
     auto again = small_search(folder, more);
     again.insert(again.end(), {"--retry", "failed"});
@@ -596,7 +511,6 @@ TEST_F(InjectionTest, ACrashOfAThreadAtNothingIsLaidToWhatIsAtWorkAlone) {
   EXPECT_EQ(deaths, 3) << "beside others, and twice alone";
   EXPECT_EQ(statuses(folder)["crashed"], 1);
   EXPECT_EQ(statuses(folder)["ok"], statuses(undisturbed)["ok"] - 1);
-  add_recorded("abort of thread", 128 + SIGABRT, folder, "crashed");
 }
 
 TEST_F(InjectionTest, AMechanismThatTakesTooLongIsTimedOut) {
@@ -606,7 +520,6 @@ TEST_F(InjectionTest, AMechanismThatTakesTooLongIsTimedOut) {
   const auto all = statuses(folder);
   EXPECT_EQ(all.size(), 1U);
   EXPECT_GT(all.at("timed_out"), 0);
-  add_recorded("too slow", 0, folder, "timed_out");
   EXPECT_THAT(canonical_export(folder), HasSubstr("are more than evaluation.time_limit = 1e-06 s"));
 }
 
@@ -651,7 +564,6 @@ TEST_F(InjectionTest, DISABLED_AMechanismThatHangsEndsTheProcessAndIsTimedOut) {
   EXPECT_THAT(text(), HasSubstr("what is at work does not end"));
   EXPECT_TRUE(ran("nas-run", small_search(folder, more), failing(guilty + " hang")));
   EXPECT_EQ(statuses(folder)["timed_out"], 1);
-  add_recorded("hang, twice", 75, folder, "timed_out");
 }
 
 }  // namespace

@@ -183,6 +183,19 @@ class ProgramTest : public ::testing::Test {
     }
   }
 
+  /// Kills a program once its output has a word.
+  void kill_at(const std::string& word, const std::string& name, const Texts& arguments) {
+    const auto output = folder_ / "killed.txt";
+    fs::remove(output);
+    Program program(name, arguments, output);
+    int code = -1;
+    while (read_file(output).find(word) == std::string::npos) {
+      ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code)) << read_file(output);
+    }
+    program.kill(SIGKILL);
+    program.wait();
+  }
+
   /// A run of configs/smoke.yaml. @return its folder.
   std::string small_run(Texts overrides = {}) {
     const auto folder = (folder_ / "run").string();

@@ -99,15 +99,7 @@ TEST_F(RetestTest, KilledInBothStagesEndsLikeAnUninterruptedRunOfOneWorker) {
   ASSERT_TRUE(ran("nas-run", one_worker));
   const auto killed = folder_ / "killed";
   for (const std::string moment : {"learning rates 4/", "re-test 2/", "re-test 8/"}) {
-    const auto output = folder_ / "killed.txt";
-    fs::remove(output);
-    Program program("nas-run", small_search(killed, kSteps), output);
-    int code = -1;
-    while (read_file(output).find(moment) == std::string::npos) {
-      ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code)) << read_file(output);
-    }
-    program.kill(SIGKILL);
-    program.wait();
+    kill_at(moment, "nas-run", small_search(killed, kSteps));
     EXPECT_FALSE(fs::exists(killed / "results.json")) << "killed too late";
   }
   ASSERT_TRUE(ran("nas-run", small_search(killed, kSteps)));
@@ -149,16 +141,7 @@ TEST_F(RetestTest, WhatIsThereStaysWhileMoreOfItIsMadeAndWhereNothingIsAskedFor)
   const auto before = results_of(out);
   ASSERT_FALSE(before["retest"].is_null());
   search[6] = "retest={replicates: 20, top: 2}";
-  {
-    Program program("nas-run", search, folder_ / "killed.txt");
-    int code = -1;
-    while (read_file(folder_ / "killed.txt").find("/60,") == std::string::npos) {
-      ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code))
-          << read_file(folder_ / "killed.txt");
-    }
-    program.kill(SIGKILL);
-    program.wait();
-  }
+  { kill_at("/60,", "nas-run", search); }
   search[6] = "retest={replicates: 0}";
   ASSERT_TRUE(ran("nas-run", search));
   EXPECT_EQ(results_of(out)["retest"], before["retest"]);

@@ -124,14 +124,6 @@ TEST_F(TabularRunTest, GroundTruthIsRecordedForEveryMechanism) {
   EXPECT_EQ(store.meta("baseline")->at("fitness").size(), 3U);
 }
 
-TEST_F(TabularRunTest, AKilledRunContinues) {
-  const Texts longer{"algorithm.generations=500", "evaluation.repeated=retrain"};
-  ASSERT_TRUE(ran("nas-run", search("whole", longer)));
-  kill_at_random_moments("nas-run", search("killed", longer), folder_ / "killed");
-  ASSERT_TRUE(ran("nas-run", search("killed", longer)));
-  EXPECT_EQ(canonical_export(folder_ / "killed"), canonical_export(folder_ / "whole"));
-}
-
 TEST_F(TabularRunTest, MoreReplicatesThanItHoldsAreRefused) {
   const auto refused = [this](const Texts& more, const std::string& why) {
     expect_refusal("nas-run", search("refused", more), why);

@@ -124,15 +124,7 @@ TEST_F(TrainTest, KilledAndContinuedByItsFolderEndsLikeAnUninterruptedRun) {
   const auto killed = folder_ / "killed";
   auto words = command(killed, "2");
   for (const std::string moment : {"training 2/9", "training 5/9"}) {
-    const auto output = folder_ / "killed.txt";
-    fs::remove(output);
-    Program program("nas-train", words, output);
-    int code = -1;
-    while (read_file(output).find(moment) == std::string::npos) {
-      ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code)) << read_file(output);
-    }
-    program.kill(SIGKILL);
-    program.wait();
+    kill_at(moment, "nas-train", words);
     EXPECT_FALSE(fs::exists(killed / "results.json")) << "killed too late";
     words = {killed.string(), "--no-report"};
   }
@@ -170,14 +162,7 @@ TEST_F(TrainTest, SeedsUntilADecisionAreThoseOfAnyWorkersAndOfAContinuedRun) {
   EXPECT_GE(std::max(seeds(0), seeds(1)), 4U);
   EXPECT_EQ(seeds(2), std::max(seeds(0), seeds(1))) << "the baseline has all";
   const auto killed = folder_ / "killed";
-  const auto output = folder_ / "killed.txt";
-  Program program("nas-train", command(killed, "2"), output);
-  int code = -1;
-  while (read_file(output).find(" after 4 seeds, ") == std::string::npos) {
-    ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code)) << read_file(output);
-  }
-  program.kill(SIGKILL);
-  program.wait();
+  kill_at(" after 4 seeds, ", "nas-train", command(killed, "2"));
   EXPECT_FALSE(fs::exists(killed / "results.json")) << "killed too late";
   const auto so_far = Store(killed / "store.sqlite", Store::Mode::read_only).meta("retest").value();
   EXPECT_GE(so_far["replicates"], 4) << "those of the last whole group";
@@ -227,14 +212,7 @@ TEST_F(TrainTest, SeedsStayWhereWhatComesToThemIsKilled) {
   ASSERT_TRUE(ran("nas-train", words));
   words[6] = "1";
   words.insert(words.begin(), kShared);
-  const auto output = folder_ / "killed.txt";
-  Program program("nas-train", words, output);
-  int code = -1;
-  while (read_file(output).find("training 5/6") == std::string::npos) {
-    ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code)) << read_file(output);
-  }
-  program.kill(SIGKILL);
-  program.wait();
+  kill_at("training 5/6", "nas-train", words);
   ASSERT_TRUE(Store(out / "store.sqlite").meta("retest")->is_null()) << "killed too late";
   ASSERT_TRUE(ran("nas-train", words));
   EXPECT_EQ(results_of(out)["retest"]["replicates"], 2);
@@ -288,35 +266,6 @@ TEST_F(TrainTest, ModelsThatMatchInParametersDoSoInEveryProcess) {
   EXPECT_TRUE(ran("nas-model", {"take", out.string(), kShared, "-o", taken}));
 }
 
-TEST_F(TrainTest, AGateIsPaidForByANarrowerFeedForwardLayer) {
-  const std::string vanilla = "dot|softmax|none|fixed|bias|0.1";
-  const Texts gates{"dot|softmax|input_gate|fixed|bias|0.1",
-                    "dot|softmax|output_gate|fixed|bias|0.1", "dot|softmax|highway|fixed|bias|0.1"};
-  const auto parameters = [&](const std::string& matched) {
-    const auto out = folder_ / matched;
-    EXPECT_TRUE(ran("nas-train",
-                    {gates[0], gates[1], gates[2], config("smoke.yaml"), "retest.tune=false", "-o",
-                     out.string(), "--seeds", "1", "--no-report",
-                     "objectives=[perplexity, parameters]", "space.match_parameters=" + matched}));
-    const auto digest = results_of(out);
-    std::map<std::string, double> found;
-    for (const auto& evaluation : digest["evaluations"]) {
-      found[evaluation["candidate"]] = evaluation["values"]["parameters"];
-    }
-    return found;
-  };
-  const auto own = parameters("false");
-  const auto matched = parameters("true");
-  constexpr int kWidth = 16;
-  constexpr int kStep = 8 * (2 * kWidth + 1);  // of the hidden width by 8
-  EXPECT_EQ(matched.at(vanilla), own.at(vanilla))
-      << "the baseline is what the others are matched to";
-  for (const auto& gate : gates) {
-    EXPECT_EQ(own.at(gate), own.at(vanilla) + kWidth * kWidth + kWidth) << gate;
-    EXPECT_NEAR(matched.at(gate), matched.at(vanilla), kStep / 2) << gate;
-  }
-}
-
 TEST_F(TrainTest, RangesOfTheBaselineStandWhereAContinuedRunIsKilled) {
   const auto out = folder_ / "run";
   const auto ranges = [&] {
@@ -327,14 +276,7 @@ TEST_F(TrainTest, RangesOfTheBaselineStandWhereAContinuedRunIsKilled) {
                                 "evaluation.workers=1", "objectives=[perplexity, flops]"}));
   const auto before = ranges();
   ASSERT_TRUE(before[1]["worst"].is_number());
-  const auto output = folder_ / "killed.txt";
-  Program program("nas-train", {kShared, out.string(), "--seeds", "3", "--no-report"}, output);
-  int code = -1;
-  while (read_file(output).find("/9") == std::string::npos) {
-    ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code)) << read_file(output);
-  }
-  program.kill(SIGKILL);
-  program.wait();
+  kill_at("/9", "nas-train", {kShared, out.string(), "--seeds", "3", "--no-report"});
   EXPECT_EQ(ranges(), before);
 }
 

@@ -541,47 +541,6 @@ TYPED_TEST(AttentionKernel, DoesNotDependOnTheDivisionAmongCalls) {
   }
 }
 
-TYPED_TEST(AttentionKernel, AWindowOfAllKeysIsNone) {
-  for (const auto score : {Score::product, Score::silu_product, Score::additive, Score::distance}) {
-    Case<TypeParam> given({.tokens = 70, .score = score, .dropout = 0.1});
-    const auto expected = by_kernels(given, 8);
-    for (const std::int64_t window : {70, 71, 1000}) {
-      given.form.window = window;
-      given.form.globals = 3;
-      expect_equal(by_kernels(given, 8), expected, described(given.form));
-    }
-    given.form.window = 5;
-    given.form.globals = 70;
-    expect_equal(by_kernels(given, 8), expected, described(given.form));
-  }
-}
-
-TYPED_TEST(AttentionKernel, BiasesOfZeroAreNone) {
-  Case<TypeParam> given({.tokens = 70});
-  const auto expected = by_kernels(given, 8);
-  given.form.distance_biases = given.form.sums = true;
-  std::fill(given.inputs.biases.begin(), given.inputs.biases.end(), TypeParam{0});
-  std::fill(given.inputs.sums.begin(), given.inputs.sums.end(), -1000.0);
-  const auto ours = by_kernels(given, 8);
-  EXPECT_EQ(ours.output, expected.output);
-  EXPECT_EQ(ours.gradients.q, expected.gradients.q);
-  EXPECT_EQ(ours.gradients.k, expected.gradients.k);
-  EXPECT_EQ(ours.gradients.v, expected.gradients.v);
-}
-
-TYPED_TEST(AttentionKernel, SinksOfNoScoreAreSoftmaxAndOfZeroSoftmax1) {
-  const double tolerance = sizeof(TypeParam) == sizeof(float) ? 1e-6 : 1e-14;
-  Case<TypeParam> given({.tokens = 33, .normalization = sink()});
-  auto other = given;
-  std::fill(given.inputs.sinks.begin(), given.inputs.sinks.end(),
-            -std::numeric_limits<TypeParam>::infinity());
-  other.form.normalization = softmax();
-  expect_equal(by_kernels(given, 8), by_kernels(other, 8), "no sink");
-  std::fill(given.inputs.sinks.begin(), given.inputs.sinks.end(), TypeParam{0});
-  other.form.normalization = softmax1();
-  expect_close(by_kernels(given, 8).output, by_kernels(other, 8).output, tolerance, "sink 0");
-}
-
 /// A forget gate that forgets a lot at once: neighbours before and after are as near as without.
 TEST(AttentionKernel, LargeSumsLoseNothingInFloat) {
   Case<float> given({.tokens = 129, .sums = true});

@@ -78,15 +78,5 @@ TEST(EmbeddingKernels, GiveAModelTheSameInAnyArray) {
                                 together.begin() + 2 * kVocabulary * 9));
 }
 
-TEST(EmbeddingKernels, LeaveRowsThatDoNotOccur) {
-  const Array<std::int32_t> tokens{2, 2};
-  const Array<std::int64_t> places{0, 1};
-  const Array<float> by_rows{1, 2, 3, 4};
-  Array<float> by_matrix(6, -1);
-  embedding_backward({tokens.data(), places.data(), 1, 2, 3, 2}, by_rows.data(), by_matrix.data(),
-                     AtOnce());
-  EXPECT_EQ(by_matrix, (Array<float>{-1, -1, -1, -1, 4, 6}));
-}
-
 }  // namespace
 }  // namespace nas::cuda

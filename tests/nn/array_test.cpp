@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -149,20 +150,32 @@ TEST_P(ArrayOfModels, OfDifferentMechanismsComputesWhatEachComputesAlone) {
   at::set_num_threads(before);
 }
 
+/// Together, by two threads where their number is no part of the result, and each by itself.
+Step expect_each_alone(const std::vector<Architecture>& all, NumericalMode mode,
+                       const std::string& what = "") {
+  std::vector<std::size_t> places(all.size());
+  std::iota(places.begin(), places.end(), 0U);
+  const int before = at::get_num_threads();
+  at::set_num_threads(mode == NumericalMode::reference ? 1 : 2);
+  auto together = step_of(all, places, mode);
+  at::set_num_threads(1);
+  for (const auto place : places) {
+    expect_same(together, place, step_of(all, {place}, mode), 0,
+                what + std::to_string(place) + " " + to_string(all[place].stack.front()));
+  }
+  at::set_num_threads(before);
+  return together;
+}
+
 TEST_P(ArrayOfModels, OfReplicatesComputesWhatEachComputesAlone) {
   for (const auto& mechanism : various_mechanisms()) {
-    const std::vector<Architecture> all(3, small(mechanism));
-    const auto together = step_of(all, {0, 1, 2}, GetParam());
-    for (const std::size_t place : {0U, 1U, 2U}) {
-      expect_same(together, place, step_of(all, {place}, GetParam()), 0, to_string(mechanism));
-    }
+    expect_each_alone(std::vector<Architecture>(3, small(mechanism)), GetParam());
   }
 }
 
 /// Parts around attention, in a frame each; layers differ.
 TEST_P(ArrayOfModels, OfOtherFramesComputesWhatEachComputesAlone) {
-  const int before = at::get_num_threads();
-  for (const auto* genes :
+  for (const std::string genes :
        {"model{norm=rms,norm_place=sandwich,bias=none}/", "model{block=parallel,norm=rms,tied=0}/",
         "model{position_embedding=sinusoidal,norm_place=post}/",
         "model{position_embedding=none,norm=rms}/"}) {
@@ -170,63 +183,37 @@ TEST_P(ArrayOfModels, OfOtherFramesComputesWhatEachComputesAlone) {
     for (const auto* layers :
          {"attn+swiglu/attn+relu2", "attn{normalization=sparsemax}+swiglu/attn+relu2",
           "attn+swiglu/attn{temperature=learned}+relu2"}) {
-      all.push_back(
-          parse_model(std::string(genes) + layers, small(vanilla_mechanism(Semantics::corrected))));
+      all.push_back(parse_model(genes + layers, small(vanilla_mechanism(Semantics::corrected))));
     }
-    at::set_num_threads(GetParam() == NumericalMode::reference ? 1 : 2);
-    const auto together = step_of(all, {0, 1, 2}, GetParam());
-    at::set_num_threads(1);
-    for (const std::size_t place : {0U, 1U, 2U}) {
-      expect_same(together, place, step_of(all, {place}, GetParam()), 0,
-                  genes + std::to_string(place));
-    }
+    expect_each_alone(all, GetParam(), genes);
   }
-  at::set_num_threads(before);
 }
 
 /// A layer's mixers are of several kinds, also between like ones.
 TEST_P(ArrayOfModels, OfHybridsComputesWhatEachComputesAlone) {
-  const int before = at::get_num_threads();
-  for (const auto* genes : {"", "model{block=parallel,norm=rms}/", "model{norm_place=sandwich}/"}) {
+  for (const std::string genes :
+       {"", "model{block=parallel,norm=rms}/", "model{norm_place=sandwich}/"}) {
     std::vector<Architecture> all;
     for (const auto* layers :
          {"attn{temperature=learned}/none+gelu/attn", "none+gelu/2*attn{gating=highway}",
           "attn/none+gelu/attn{normalization=sparsemax}", "2*attn/none+gelu"}) {
-      all.push_back(
-          parse_model(std::string(genes) + layers, small(vanilla_mechanism(Semantics::corrected))));
+      all.push_back(parse_model(genes + layers, small(vanilla_mechanism(Semantics::corrected))));
     }
-    at::set_num_threads(GetParam() == NumericalMode::reference ? 1 : 2);
-    const auto together = step_of(all, {0, 1, 2, 3}, GetParam());
-    at::set_num_threads(1);
-    for (const std::size_t place : {0U, 1U, 2U, 3U}) {
-      expect_same(together, place, step_of(all, {place}, GetParam()), 0,
-                  genes + std::to_string(place));
-    }
+    const auto together = expect_each_alone(all, GetParam(), genes);
     expect_same(step_of(all, {2, 0}, GetParam()), 1, together, 0, "an array of some");
   }
-  at::set_num_threads(before);
 }
 
 /// Heads and tensors that are divided among threads.
 TEST_P(ArrayOfModels, OfWideModelsComputesWhatEachComputesAlone) {
   std::vector<Architecture> all;
-  std::vector<std::size_t> places;
   for (const auto& mechanism : various_mechanisms()) {
-    places.push_back(all.size());
     all.push_back(small(mechanism));
     all.back().width = 192;
     all.back().heads = 12;
     all.back().layers = 1;
   }
-  const int before = at::get_num_threads();
-  at::set_num_threads(GetParam() == NumericalMode::reference ? 1 : 2);
-  const auto together = step_of(all, places, GetParam());
-  at::set_num_threads(1);
-  for (const auto place : places) {
-    expect_same(together, place, step_of(all, {place}, GetParam()), 0,
-                to_string(all[place].stack.front()));
-  }
-  at::set_num_threads(before);
+  expect_each_alone(all, GetParam());
 }
 
 /// A normalization that is computed by LibTorch's operations in every mode, and the scores with it.
@@ -246,12 +233,7 @@ TEST_P(ArrayOfModels, WithoutAFusedFormComputesWhatEachComputesAlone) {
           std::string(similarity) + "|plain_softmax|none|learned|bias|0.1", Semantics::corrected)));
     }
   }
-  const std::vector<std::size_t> places{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-  const auto together = step_of(all, places, GetParam());
-  for (const auto place : places) {
-    expect_same(together, place, step_of(all, {place}, GetParam()), 0,
-                to_string(all[place].stack.front()));
-  }
+  expect_each_alone(all, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(, ArrayOfModels,

@@ -120,17 +120,6 @@ std::vector<Mechanism> kernel_mechanisms() {
   });
 }
 
-TEST(FusedAttention, EveryOptionOfThePaperHasAFusedForm) {
-  for (const auto semantics : both_semantics()) {
-    for (const auto* gene : {"similarity", "normalization"}) {
-      for (const auto& label : paper_labels(gene)) {
-        const auto key = component_key(semantics, gene, label);
-        EXPECT_TRUE(components().at(gene, key).fused) << key;
-      }
-    }
-  }
-}
-
 TEST(FusedForms, OfEveryGatingAndTemperatureEqualTheReference) {
   const auto mechanisms = test::combinations([](std::string_view gene) {
     const bool varies = gene == "gating" || gene == "temperature";

@@ -263,23 +263,6 @@ TEST_F(CheckpointTest, OfOtherShapesIsNotContinuedFrom) {
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("must have"), std::string::npos);
 }
 
-TEST_F(CheckpointTest, HoldsTheWeightsOfAFinishedTraining) {
-  (void)train_once(vanilla_, corpus_, how_, context_);
-  save_weights(file_, "x", 0, folder_ / "models" / "weights.pt");
-  torch::serialize::InputArchive weights;
-  weights.load_from((folder_ / "models" / "weights.pt").string());
-  nn::Transformer model(vanilla_);
-  std::set<std::string> names;
-  for (auto& [name, tensor] : model.parameters()) {
-    torch::Tensor saved;
-    weights.read(name, saved);
-    EXPECT_EQ(saved.sizes(), tensor[0].sizes()) << name;
-    names.insert(name);
-  }
-  const auto keys = weights.keys();
-  EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()), names);
-}
-
 TEST_F(CheckpointTest, WeightsAreReadIntoAModel) {
   const auto result = train_once(vanilla_, corpus_, how_, context_);
   const auto file = folder_ / "models" / "weights.pt";

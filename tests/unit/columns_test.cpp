@@ -53,16 +53,6 @@ TEST(Aligned, PutsNamesAboveTheirRowsWhereTheyWouldBeBroken) {
             "  baseline  -\n"
             "                100.00       -\n")
       << "what was left out for their sake is there again";
-  named[0].spare = true;
-  EXPECT_EQ(aligned(named, 21),
-            "  mechanism\n"
-            "  perplexity\n"
-            "  sparsemax, highway,\n"
-            "  kv_heads=1\n"
-            "       81.50\n"
-            "  -\n"
-            "      100.00\n")
-      << "nothing else stands before a name";
 }
 
 TEST(Folded, DividesLongWordsOnlyIfItMay) {

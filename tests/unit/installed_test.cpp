@@ -99,11 +99,5 @@ TEST_F(InstalledTest, AnInstalledConfigurationIsExtendedByName) {
                 source_folder() + ", " + source_folder() + "/configs");
 }
 
-TEST_F(InstalledTest, ConfigurationsAreListed) {
-  const auto files = installed_configurations();
-  EXPECT_TRUE(std::is_sorted(files.begin(), files.end()));
-  EXPECT_THAT(files, ::testing::Contains(fs::path(source_folder()) / "configs/quickstart.yaml"));
-}
-
 }  // namespace
 }  // namespace nas

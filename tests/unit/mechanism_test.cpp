@@ -78,11 +78,6 @@ TEST(ComponentKey, SaysWhatALabelComputes) {
   EXPECT_EQ(component_key(Semantics::corrected, "similarity", "multiplicative"), "silu_dot");
 }
 
-TEST(ComponentKey, LeavesWhatIsNoLabelOfTheGene) {
-  EXPECT_EQ(component_key(Semantics::published, "normalization", "entmax15"), "entmax15");
-  EXPECT_EQ(component_key(Semantics::published, "gating", "sparsemax"), "sparsemax");
-}
-
 TEST_P(BothSemantics, LabelsAndKeysAreInverse) {
   for (const auto& gene : component_genes()) {
     for (const auto& label : paper_labels(gene)) {
@@ -91,23 +86,6 @@ TEST_P(BothSemantics, LabelsAndKeysAreInverse) {
     }
     EXPECT_EQ(component_label(GetParam(), gene, "bilinear"), "bilinear");
   }
-}
-
-TEST(PaperLabels, AreInThePapersOrder) {
-  EXPECT_EQ(paper_labels("similarity"), (Texts{"dot", "multiplicative", "additive", "cosine"}));
-  EXPECT_EQ(paper_labels("normalization"), (Texts{"softmax", "sparsemax", "relu_norm", "sigmoid"}));
-  EXPECT_EQ(paper_labels("gating"), (Texts{"none", "input_gate", "output_gate", "highway"}));
-  EXPECT_EQ(paper_labels("temperature"), (Texts{"fixed", "learned", "adaptive"}));
-  EXPECT_THROW((void)paper_labels("bias"), std::logic_error);
-}
-
-TEST(Mechanism, PrintsKeysOrLabels) {
-  const auto mechanism = mechanism_of("dot", "topk_quarter", "output_gate", "shifted_abs", false);
-  EXPECT_EQ(to_string(mechanism), "dot|topk_quarter|output_gate|shifted_abs|no_bias|0.1");
-  EXPECT_EQ(label(mechanism, Semantics::published),
-            "dot|sparsemax|output_gate|learned|no_bias|0.1");
-  EXPECT_EQ(label(mechanism, Semantics::corrected),
-            "dot|topk_quarter|output_gate|shifted_abs|no_bias|0.1");
 }
 
 TEST(Mechanism, HoldsWhatSlotsDeclare) {
@@ -137,11 +115,6 @@ TEST(ParseMechanism, KeepsEveryDigitOfDropout) {
       parse_mechanism("dot|softmax|none|fixed|bias|0.12345678901234566", Semantics::corrected);
   EXPECT_EQ(mechanism.real("attention_dropout"), 0.12345678901234566);
   EXPECT_EQ(parse_mechanism(to_string(mechanism), Semantics::corrected), mechanism);
-}
-
-TEST(ParseMechanism, AllowsBlanksAroundFields) {
-  EXPECT_EQ(to_string(parse_mechanism(" dot | softmax|none |fixed| bias |0", Semantics::corrected)),
-            "dot|softmax|none|fixed|bias|0");
 }
 
 TEST(ParseMechanism, SaysWhichFieldIsWrong) {
@@ -181,13 +154,6 @@ TEST_P(BothSemantics, ThePaperHas320Functions) {
   EXPECT_EQ(num_functions(without_bias, GetParam()), 160U);
 }
 
-TEST_P(BothSemantics, CanonicalFormIsIdempotent) {
-  for (const auto& mechanism : paper_space(GetParam(), {true, false})) {
-    const auto once = canonical(mechanism, GetParam());
-    EXPECT_EQ(canonical(once, GetParam()), once);
-  }
-}
-
 TEST(Canonical, SetsOnlyWhatIsVoid) {
   const auto canonical_name = [](const std::string& name, Semantics semantics) {
     return to_string(canonical(parse_mechanism(name, semantics), semantics));
@@ -222,18 +188,6 @@ TEST(IsCausal, FailsOnlyForTheSequenceMeanThatHasAnEffect) {
 TEST(VanillaMechanism, IsTheTransformer) {
   EXPECT_EQ(to_string(vanilla_mechanism(Semantics::corrected)), "dot|softmax|none|fixed|bias|0.1");
   EXPECT_EQ(to_string(vanilla_mechanism(Semantics::published)), "dot|softmax|none|sqrt_d|bias|0.1");
-}
-
-TEST(Components, AnUnknownKeyNamesTheNearest) {
-  EXPECT_EQ(message_of<InputError>([&] { (void)components().at("temperature", "lerned"); }),
-            "unknown temperature 'lerned'; did you mean learned? Known: fixed, learned, per_query, "
-            "sequence_mean, shifted_abs, sqrt_d");
-}
-
-TEST(ComponentsDeathTest, ADuplicateEndsTheProgram) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(components().add({.gene = "gating", .key = "none", .summary = "again"}),
-               "gating 'none' is registered twice");
 }
 
 }  // namespace

@@ -87,14 +87,6 @@ TEST_F(PageTest, TakesThePythonOfTheEnvironmentFirstAndOnlyIfItImports) {
   unsetenv("NAS_PYTHON");
 }
 
-TEST_F(PageTest, FindsTheScriptsOfTheSourceTree) {
-  for (const auto& page : {page_of_run(run_), page_of_comparison(run_)}) {
-    EXPECT_EQ(find_analysis_script(page.script),
-              fs::path(source_folder()) / "analysis" / page.script);
-  }
-  EXPECT_EQ(find_analysis_script("absent.py"), std::nullopt);
-}
-
 TEST_F(PageTest, ComparisonsNameTheirFolder) {
   const auto page = page_of_comparison("runs/x");
   write_page(page, std::nullopt, "/share/compare.py", out_, err_);

@@ -53,12 +53,6 @@ TEST(Setting, RefusesNan) {
             "must be in [0, 1]");
 }
 
-TEST(Setting, IntegersHaveRangesToo) {
-  const Setting setting{.name = "steps", .default_value = Integer{1}, .help = "steps", .min = 1};
-  EXPECT_EQ(setting.violation(Integer{1}), "");
-  EXPECT_EQ(setting.violation(Integer{0}), "must be >= 1");
-}
-
 TEST(Setting, ChoicesNameTheNearest) {
   const Setting setting{.name = "schedule",
                         .default_value = std::string("constant"),
@@ -98,40 +92,6 @@ TEST(Setting, NamesItsType) {
   EXPECT_EQ(type(Texts{}), "list of texts");
   const Setting any{.name = "x", .default_value = std::string(), .help = "x"};
   EXPECT_EQ(any.allowed(), "any text");
-}
-
-TEST(ToText, ShowsEveryType) {
-  EXPECT_EQ(to_text(true), "true");
-  EXPECT_EQ(to_text(Integer{-3}), "-3");
-  EXPECT_EQ(to_text(0.1), "0.1");
-  EXPECT_EQ(to_text(std::string("a b")), "a b");
-  EXPECT_EQ(to_text(Integers{50, 100}), "[50, 100]");
-  EXPECT_EQ(to_text(Texts{"a", "b"}), "[a, b]");
-}
-
-TEST(Parameters, HoldDefaultsUntilSet) {
-  Parameters parameters({number(0.0, 1.0)});
-  EXPECT_TRUE(parameters.contains("x"));
-  EXPECT_FALSE(parameters.contains("y"));
-  EXPECT_EQ(parameters.get<double>("x"), 0.5);
-  parameters.set("x", 0.25);
-  EXPECT_EQ(parameters.get<double>("x"), 0.25);
-}
-
-TEST(Parameters, UndeclaredNamesAndTypesAreDefects) {
-  const Parameters parameters({number(0.0, 1.0)});
-  const auto message = [](const auto& read) -> std::string {
-    try {
-      read();
-    } catch (const std::logic_error& error) {
-      return error.what();
-    }
-    return "";
-  };
-  EXPECT_EQ(message([&] { (void)parameters.get<double>("y"); }),
-            "no setting is declared under the name y");
-  EXPECT_EQ(message([&] { (void)parameters.get<Integer>("x"); }),
-            "setting x is read with another type than declared");
 }
 
 TEST(Parameters, BecomeJsonWithTheirTypes) {

@@ -55,12 +55,6 @@ class ProgramMain : public ::testing::Test {
   }
 };
 
-TEST_F(ProgramMain, ReturnsWhatTheBodyReturns) {
-  const auto [code, words] = end_of([] { return 7; });
-  EXPECT_EQ(code, 7);
-  EXPECT_EQ(words, "");
-}
-
 TEST_F(ProgramMain, SaysByItsCodeWhatIsToBlame) {
   EXPECT_EQ(end_by(InputError("x = 1")).code, 2);
   EXPECT_EQ(end_by(InputError("x = 1")).words, "nas-x: x = 1\n");
@@ -120,31 +114,6 @@ TEST_F(ProgramMain, OutputThatCannotBeWrittenIsNoSuccess) {
   EXPECT_EQ(end_of_printing(1, kBadInput, full).code, kBadInput) << "it has failed otherwise";
   EXPECT_EQ(end_of_printing(0, kDone, full).code, kDone) << "nothing is lost";
   close(full);
-}
-
-TEST_F(ProgramMain, NobodyNeedsToReadItsOutput) {
-  std::array<int, 2> ends{};
-  ASSERT_EQ(pipe(ends.data()), 0);
-  close(ends[0]);
-  const auto [code, words] = end_of_printing(1, kDone, ends[1]);
-  EXPECT_EQ(code, kDone);
-  EXPECT_EQ(words, "");
-  close(ends[1]);
-}
-
-TEST_F(ProgramMain, AFileThatIsTooLargeIsAnErrorOfTheWrite) {
-  const TemporaryFolder folder;
-  const auto file = folder.write("file", "");
-  const int code = testing::in_child([&] {
-    signal(SIGXFSZ, SIG_DFL);
-    return run_main("nas-x", [&] {
-      const rlimit limit{0, RLIM_INFINITY};
-      setrlimit(RLIMIT_FSIZE, &limit);
-      const int limited = open(file.c_str(), O_WRONLY);
-      return write(limited, "x", 1) == -1 && errno == EFBIG ? 7 : 8;
-    });
-  });
-  EXPECT_EQ(code, 7);
 }
 
 TEST_F(ProgramMain, EveryExitCodeIsExplained) {

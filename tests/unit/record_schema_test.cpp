@@ -59,14 +59,6 @@ TEST(RecordSchema, HasTheGenesThatASpaceOffersBesides) {
             (nlohmann::json{{"min", 0.0}, {"max", nullptr}, {"max_exclusive", true}}));
 }
 
-TEST(RecordSchema, SaysWhatAnAddedComponentVoids) {
-  const auto genes = record_schema(Semantics::corrected, paper_space()).at("genes");
-  const auto& options = named(genes, "name", "normalization").at("options");
-  EXPECT_EQ(named(options, "key", "squared_relu_norm").at("voids"), nlohmann::json{"temperature"});
-  EXPECT_EQ(named(options, "key", "relu_norm").at("voids"), nlohmann::json{"temperature"});
-  EXPECT_EQ(named(options, "key", "softmax").at("voids"), nlohmann::json::array());
-}
-
 TEST(RecordSchema, SaysOfWhichKindAGeneIsAndWhatItIsByDefault) {
   const auto genes = record_schema(Semantics::corrected, paper_space()).at("genes");
   Texts kinds;
@@ -116,16 +108,6 @@ TEST(RecordSchema, SaysWhereANumberLies) {
   EXPECT_EQ(number.at("scale"), "linear");
   const auto genes = record_schema(Semantics::corrected, paper_space()).at("genes");
   EXPECT_FALSE(genes.front().contains("bounds"));
-}
-
-TEST(RecordSchema, LabelsAreThoseOfTheSemantics) {
-  const auto label_of_topk = [](Semantics semantics) {
-    const auto genes = record_schema(semantics, paper_space()).at("genes");
-    return named(named(genes, "name", "normalization").at("options"), "key", "topk_quarter")
-        .at("label");
-  };
-  EXPECT_EQ(label_of_topk(Semantics::corrected), "topk_quarter");
-  EXPECT_EQ(label_of_topk(Semantics::published), "sparsemax");
 }
 
 TEST(RecordSchema, SaysWhereAnObjectiveComesFrom) {

@@ -34,12 +34,6 @@ TEST_F(RecordedGenesTest, GenesComeFromTheConfigurationAndElseFromTheAsks) {
       << "numbers without a space are real genes";
 }
 
-TEST_F(RecordedGenesTest, GenesHaveColumnsWhereCandidatesAreMechanisms) {
-  expect_words(evaluations_csv(run_of({evaluation("m", 90, "dot|softmax|none|learned|bias|0.1")},
-                                      {}, {{"config", {{"space", nlohmann::json::object()}}}})),
-               {"candidate,similarity,", ",dot,softmax,none,learned,bias,0.1,0,"});
-}
-
 class LongNamesTest : public ReportTest {
  protected:
   LongNamesTest() {

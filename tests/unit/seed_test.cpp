@@ -31,30 +31,6 @@ TEST(DeriveSeed, EveryArgumentMatters) {
   EXPECT_EQ(seeds.size(), 7U);
 }
 
-TEST(DeriveSeed, NeighboursDoNotCollide) {
-  std::set<std::uint64_t> seeds;
-  for (std::uint64_t run = 0; run < 10; ++run) {
-    for (std::int64_t replicate = 0; replicate < 10; ++replicate) {
-      for (std::int64_t step = 0; step < 100; ++step) {
-        seeds.insert(derive_seed(run, replicate, "dropout", step));
-      }
-    }
-  }
-  EXPECT_EQ(seeds.size(), 10000U);
-}
-
-TEST(DeriveSeed, NeighboursDifferInHalfOfTheirBits) {
-  int bits = 0;
-  constexpr int kPairs = 1000;
-  for (std::int64_t step = 0; step < kPairs; ++step) {
-    const auto difference =
-        derive_seed(42, 0, "dropout", step) ^ derive_seed(42, 0, "dropout", step + 1);
-    bits += __builtin_popcountll(difference);
-  }
-  // Mean 32 a pair, standard error 4 / sqrt(1000) = 0.13.
-  EXPECT_NEAR(static_cast<double>(bits) / kPairs, 32.0, 0.7);
-}
-
 TEST(RandomEngine, UniformIsInRangeAndUniform) {
   RandomEngine engine(1);
   double sum = 0.0;

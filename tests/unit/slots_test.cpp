@@ -13,15 +13,6 @@ Mechanism mechanism(const std::string& name, Semantics semantics = Semantics::co
   return parse_mechanism(name, semantics);
 }
 
-TEST(Slots, AreInTheOrderOfAName) {
-  Texts names;
-  for (const auto* slot : paper_slots()) names.push_back(slot->name);
-  EXPECT_EQ(names, (Texts{"similarity", "normalization", "gating", "temperature", "bias",
-                          "attention_dropout"}));
-  EXPECT_EQ(component_genes(), Texts(names.begin(), names.begin() + 4));
-  EXPECT_THROW((void)slot("dropout"), std::logic_error);
-}
-
 TEST(Slots, BeginWithThePapersAndHaveUniqueNames) {
   std::set<std::string> names;
   for (const auto& one : slots()) {
@@ -110,15 +101,6 @@ TEST(Slots, OfferWhatAModuleComputes) {
   EXPECT_FALSE(is_built(slot("position"), "cope"));
 }
 
-TEST(Slots, OfferThePapersLabelsThenOtherKeys) {
-  const auto temperatures = options(slot("temperature"));
-  EXPECT_EQ(Texts(temperatures.begin(), temperatures.begin() + 3),
-            (Texts{"fixed", "learned", "adaptive"}));
-  EXPECT_NE(std::find(temperatures.begin(), temperatures.end(), "per_query"), temperatures.end());
-  EXPECT_EQ(options(slot("bias")), (Texts{"bias", "no_bias", "none", "qkv"}));
-  EXPECT_TRUE(options(slot("attention_dropout")).empty());
-}
-
 TEST(Slots, OptionsOfConfigurationsReadBack) {
   for (const auto& slot : slots()) {
     for (const auto& option : options(slot)) {
@@ -127,15 +109,6 @@ TEST(Slots, OptionsOfConfigurationsReadBack) {
   }
   EXPECT_EQ(option_json(slot("bias"), "no_bias"), false);
   EXPECT_EQ(option_json(slot("bias"), "none"), "none");
-}
-
-TEST(Slots, WhatAComponentVoidsIsNotActive) {
-  const auto cancelled = mechanism("dot|relu_norm|none|learned|bias|0.1");
-  const auto effective = mechanism("dot|softmax|none|learned|bias|0.1");
-  for (const auto* slot : paper_slots()) {
-    EXPECT_EQ(is_active(*slot, cancelled), slot->name != "temperature") << slot->name;
-    EXPECT_TRUE(is_active(*slot, effective)) << slot->name;
-  }
 }
 
 TEST(Slots, ASizeIsActiveBesideItsOwnerAlone) {

@@ -31,13 +31,6 @@ TEST(Terminal, IsOneOnWhichLinesCanBeRewritten) {
   close(ours);
 }
 
-TEST(Terminal, IsNoFile) {
-  const int file = open("/dev/null", O_RDWR);
-  EXPECT_FALSE(is_terminal(file));
-  close(file);
-  EXPECT_FALSE(is_terminal(file)) << "closed";
-}
-
 /// Standard output, a terminal of 60 columns meanwhile.
 class WidthTest : public ::testing::Test {
  protected:
