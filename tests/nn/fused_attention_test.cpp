@@ -202,29 +202,5 @@ TEST(FusedAttention, ConstantsGetNoGradients) {
   EXPECT_TRUE(inputs.q.grad().equal(expected.q.grad()));
 }
 
-TEST(FusedAttention, RefusesWhatDoesNotFit) {
-  const auto tensors = random_tensors(2, at::kFloat);
-  const auto expect_refused = [&](const auto& spoil) {
-    auto array = three_models();
-    auto inputs = tensors;
-    spoil(array, inputs);
-    EXPECT_THROW(fused_attention(array, inputs), c10::Error);
-  };
-  EXPECT_NO_THROW(fused_attention(three_models(), tensors));
-  expect_refused([](auto& array, auto&) { array.of_models[0].sinks = -1; });
-  expect_refused([](auto& array, auto&) { array.of_models[1].distance_biases = 0; });
-  expect_refused([](auto& array, auto&) { array.of_models[1].sums = 2; });
-  expect_refused([](auto&, auto& inputs) { inputs.sums = torch::Tensor(); });
-  expect_refused([](auto&, auto& inputs) { inputs.sums = inputs.sums.to(at::kFloat); });
-  expect_refused([](auto&, auto& inputs) { inputs.sinks = inputs.sinks.to(at::kDouble); });
-  expect_refused([](auto&, auto& inputs) { inputs.k = inputs.k.narrow(3, 0, kWidth); });
-  expect_refused([](auto&, auto& inputs) {
-    inputs.k = inputs.v = at::ones({3, kSequences, kTokens, 3 * kWidth});
-  });
-  expect_refused([](auto&, auto& inputs) {
-    inputs.distance_biases = inputs.distance_biases.narrow(2, 0, kTokens - 1);
-  });
-}
-
 }  // namespace
 }  // namespace nas::nn

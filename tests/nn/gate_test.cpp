@@ -150,29 +150,6 @@ TEST_P(GatesOf, PartialMapsAreThoseOfLibTorch) {
   EXPECT_TRUE(alone[0].equal(given[1]));
 }
 
-TEST_P(GatesOf, MisfitsAreRefused) {
-  const auto message_of = [](const auto& run) {
-    try {
-      run();
-    } catch (const c10::Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing thrown");
-  };
-  const auto x = random({2, 3}, GetParam(), 1);
-  EXPECT_NE(message_of([&] {
-              gated_sum({{{{{{0.0F, 1.0F}, {1.0F, 0.0F}}}, 0}, {{{{1.0F, 0.0F}}}, -1}}},
-                        {x, random({2, 4}, GetParam(), 1), {}}, x);
-            }).find("a gated sum of 2 models has terms [2, 3] and [2, 4]"),
-            std::string::npos);
-  EXPECT_NE(message_of([&] {
-              partial_linear(
-                  x, {{{1}, random({1, 5, 4}, GetParam(), 1), random({1, 5}, GetParam(), 1)}},
-                  NumericalMode::exact);
-            }).find("weights [1, 5, 4] and biases [1, 5] of 1 models do not fit x [2, 3]"),
-            std::string::npos);
-}
-
 INSTANTIATE_TEST_SUITE_P(, GatesOf, ::testing::Values(at::kFloat, at::kDouble),
                          [](const auto& given) { return std::string(toString(given.param)); });
 
@@ -213,20 +190,6 @@ TEST(Gates, WithoutAFormTrainApartFromThoseThatHaveOne) {
               std::string::npos)
         << error.what();
   }
-}
-
-TEST(Gates, WithoutAFormComputeTheSameAloneAndInAnArray) {
-  const auto tokens = at::arange(10, at::TensorOptions(at::kLong)).view({2, 5});
-  const auto logits_of = [&](const std::vector<StartSeed>& seeds) {
-    TransformerArray models(std::vector(seeds.size(), small_model("squashed")),
-                            NumericalMode::exact);
-    models.initialise(seeds);
-    return models.logits(tokens.expand({models.num_models(), 2, 5}), Pass{});
-  };
-  const auto together = logits_of({{1, 0}, {2, 0}});
-  EXPECT_TRUE(together[0].equal(logits_of({{1, 0}})[0]));
-  EXPECT_TRUE(together[1].equal(logits_of({{2, 0}})[0]));
-  EXPECT_FALSE(together[1].equal(together[0]));
 }
 
 }  // namespace

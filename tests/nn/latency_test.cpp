@@ -232,34 +232,6 @@ TEST(Latency, LeavesTheNumberOfThreadsAsItWas) {
   at::set_num_threads(before);
 }
 
-void expect_refused(const std::function<void()>& what, const std::string& text) {
-  EXPECT_EQ(message_of<InputError>(what), text);
-}
-
-TEST(Latency, RefusesWhatCannotBeMeasured) {
-  const auto measure = [](const std::function<void(LatencySettings&, Architecture&)>& change) {
-    return [change] {
-      auto settings = settings_for(Part::model);
-      auto architecture = small_model();
-      change(settings, architecture);
-      (void)measure_latency(architecture, architecture, settings);
-    };
-  };
-  expect_refused(measure([](auto& settings, auto&) { settings.repeats = 49; }),
-                 "repeats = 49, must be in [50, 2147483647]");
-  expect_refused(measure([](auto& settings, auto&) { settings.warm_up = -1; }),
-                 "warm_up = -1, must be in [0, 2147483647]");
-  expect_refused(measure([](auto& settings, auto&) { settings.threads = 0; }),
-                 "threads = 0, must be in [1, 2147483647]");
-  expect_refused(measure([](auto& settings, auto&) { settings.pass.batch = 0; }),
-                 "batch = 0, must be in [1, 2147483647]");
-  expect_refused(measure([](auto& settings, auto&) { settings.pass.context = -1; }),
-                 "context = -1, must be in [0, 2147483647]");
-  expect_refused(measure([](auto&, auto& architecture) { architecture.heads = 3; }),
-                 "heads = 3, must divide width = 16");
-  expect_refused([] { (void)parse_part("layer"); }, "part = layer, must be model or attention");
-}
-
 /// Of an objective of times, what every record of it says.
 void expect_times(const Objective& objective, const nlohmann::json& measured, bool median) {
   EXPECT_EQ(objective.unit, "ms");

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <ATen/Parallel.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 #include <torch/optim/adamw.h>
@@ -216,20 +215,6 @@ TEST(Optimizer, AModelDoesNotDependOnItsMates) {
   }
 }
 
-TEST(Optimizer, DoesNotDependOnTheNumberOfThreads) {
-  const int before = at::get_num_threads();
-  at::set_num_threads(1);
-  Array one({0, 1, 2});
-  auto optimizer_of_one = one.optimizer();
-  one.take_steps(optimizer_of_one, 1, 5);
-  at::set_num_threads(2);
-  Array two({0, 1, 2});
-  auto optimizer_of_two = two.optimizer();
-  two.take_steps(optimizer_of_two, 1, 5);
-  at::set_num_threads(before);
-  for (const std::int64_t model : {0, 1, 2}) expect_equal(two, one, model);
-}
-
 TEST(Optimizer, ADivergedMatePoisonsNobody) {
   for (const auto bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
@@ -357,42 +342,6 @@ TEST(Optimizer, ASavedModelGoesOnByItself) {
 }
 
 template <class Run>
-std::string error_of(const Run& run) {
-  try {
-    static_cast<void>(run());
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  }
-  return "no error";
-}
-
-TEST(Optimizer, SaysWhatDoesNotFit) {
-  using testing::StartsWith;
-  Array array({0, 1});
-  auto optimizer = array.optimizer();
-  EXPECT_THAT(error_of([&] { optimizer.step(std::vector<ModelStep>(1)); }),
-              StartsWith("an array of 2 models was given 1 steps"));
-  array.parameters[1].models = {0, 2};
-  EXPECT_THAT(error_of([&] { return array.optimizer(); }),
-              StartsWith("parameter bias belongs to model 2, must be in [0, 2)"));
-  array.parameters[1].models = {0};
-  EXPECT_THAT(error_of([&] { return array.optimizer(); }),
-              StartsWith("parameter bias of 1 models has sizes [2, 33], must be contiguous with as "
-                         "many slices"));
-  Array less({0});
-  less.parameters.pop_back();
-  const auto other = less.optimizer();
-  EXPECT_THAT(error_of([&] { optimizer.take(other, 0, 0); }),
-              StartsWith("model 0 has no parameter scalar that model 0 could take moments from"));
-  EXPECT_THAT(error_of([&] { optimizer.take(other, 0, 1); }),
-              StartsWith("moments of option have sizes [40, 3], must be [5]"));
-  torch::serialize::InputArchive empty;
-  std::stringstream file;
-  torch::serialize::OutputArchive out;
-  out.save_to(file);
-  empty.load_from(file);
-  EXPECT_THAT(error_of([&] { optimizer.load(empty, 0); }), StartsWith("No such serialized tensor"));
-}
 
 TEST(Optimizer, ADeviceStepsLikeTheProcessor) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA device";

@@ -193,7 +193,8 @@ const std::vector<Row>& rows() {
       {"noisy_recall", 128, "8d8f7379f5b6a8890cd81db919e6636bfdd5a7594afe6687bce22880686a07ac"},
       {"selective_copying", 256,
        "f4131c57b31a587a41571d9bbdfc81620b4b435d2a93b4c8c041026093fe36d1"},
-      {"urns", 32, "71a81387d59d65617c992a0be3a816fabfff12bb51a2e199b0c9cee144e94639"}};
+      {"urns", 32, "71a81387d59d65617c992a0be3a816fabfff12bb51a2e199b0c9cee144e94639"},
+      {"mqar", 64, "93869e2b191b6d7fd74c227145f93ae6a080173caa399af8d281cc3119c130b1"}};
   return kRows;
 }
 

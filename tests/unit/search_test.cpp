@@ -190,14 +190,6 @@ TEST_F(SearchTest, TheLastIndicatorIsThatOfTheEnd) {
   EXPECT_EQ(indicators_.back().asked, 30);
 }
 
-TEST_F(SearchTest, ReportsTheBudgetThatEndedIt) {
-  const Repeater repeater{.batch = {0.5, 3, 3, 2, 0.5, 0, 0, 0}, .times = 100};
-  const auto result =
-      search(pagmo::algorithm(repeater), {.population = 3}, {.budget = {.evaluations = 4}});
-  EXPECT_EQ(result.ended_by, "4 evaluations");
-  EXPECT_EQ(evaluator_->num_evaluated(), 4);
-}
-
 TEST_F(SearchTest, AReplicateThatFailsLaterTakesTheCandidateOut) {
   fake_->on_measure_ = [](int, const Task& task) {
     if (task.candidate.name[0] == 'd' && task.replicate == 1) throw CandidateFailure("diverged");
