@@ -19,10 +19,10 @@ namespace nas {
 
 namespace {
 
-constexpr double kBeta2 = 0.95, kWarmUp = 0.05, kLast = 0.1;
-constexpr double kTensors =
+constexpr double kSecondBeta = 0.95, kWarmUp = 0.05, kLast = 0.1;
+constexpr double kKeptTensors =
     40.0;  // of (T, D) in float32 that a layer keeps for its gradients, about
-constexpr const char* kTraining = "stage2";  // of a checkpoint, whose folder says the rest
+constexpr const char* kStageTwo = "stage2";  // of a checkpoint, whose folder says the rest
 
 /// Whether a parameter is of a layer's mixer.
 bool is_of_mixer(const Architecture& model, const std::string& name) {
@@ -68,7 +68,7 @@ class Learner {
       if (learns) learning.push_back(parameter);
     }
     optimizer_ = std::make_unique<Optimizer>(
-        learning, 1, [](const auto&) { return false; }, kBeta2, nullptr,
+        learning, 1, [](const auto&) { return false; }, kSecondBeta, nullptr,
         [&](const nn::Parameter& parameter) {
           return is_of_mixer(architecture, parameter.name) ? plan.mixer_rate : plan.other_rate;
         });
@@ -124,7 +124,7 @@ std::int64_t resumed(const std::filesystem::path& file, Learner& learner,
                      std::vector<Assessment>& found) {
   if (file.empty() || !std::filesystem::exists(file)) return 0;
   try {
-    auto archive = read_checkpoint(file, kTraining);
+    auto archive = read_checkpoint(file, kStageTwo);
     torch::Tensor step, assessed;
     archive.read("step", step);
     archive.read("assessed", assessed);
@@ -148,7 +148,7 @@ void keep(const std::filesystem::path& file, const Learner& learner,
   archive.write("assessed", assessed);
   learner.save(archive);
   make_folder(file.parent_path());
-  write_checkpoint(file, kTraining, archive);
+  write_checkpoint(file, kStageTwo, archive);
 }
 
 }  // namespace
@@ -193,7 +193,8 @@ void Distiller::forget(const Placement& placement, std::int64_t replicate) const
 
 std::int64_t Distiller::at_once(std::int64_t tokens) const {
   const auto& model = conversion_.teacher();
-  const double bytes = 4.0 * kTensors * static_cast<double>(tokens * model.width * model.layers);
+  const double bytes =
+      4.0 * kKeptTensors * static_cast<double>(tokens * model.width * model.layers);
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(kActivationBytes / bytes));
 }
 
