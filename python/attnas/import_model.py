@@ -24,7 +24,8 @@ from attnas.errors import InputError, MachineError
 from attnas.prepare.files import io_failure, publish, staging, write_file
 
 PACKAGE = pathlib.Path(__file__).parent
-SOURCES = ("model.py", "model_attention.py", "model_positions.py", "model_recurrent.py")
+SOURCES = ("model.py", "model_attention.py", "model_heads.py", "model_positions.py",
+           "model_recurrent.py")
 NO_DIGEST = "0" * 64  # in the place of config.json's own, while that is computed
 READ_BYTES = 1 << 22
 

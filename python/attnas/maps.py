@@ -65,14 +65,22 @@ def _watched(layer: nn.Module, method: str, seen: Callable[..., None]) -> Iterat
         delattr(layer, method)
 
 
-def _watch_attention(layer: nn.Module, record: Record, stack: contextlib.ExitStack) -> None:
-    def seen(_q, _k, x, _places, _distances, visible, _state, scores):
-        record.scores, record.visible = scores, visible
-        record.weights = model_attention.NORMALIZATIONS[layer.normalization](layer, scores, visible)
+def _watch_weights(layer: nn.Module, record: Record, stack: contextlib.ExitStack) -> None:
+    def seen(_q, _k, x, _places, _distances, visible, _state, weights):
+        record.weights, record.visible = weights, visible
         if layer.forgets:
             record.log_forget = F.logsigmoid(layer.forget(x).double()).transpose(1, 2)
 
-    stack.enter_context(_watched(layer, "scores", seen))
+    def scored(*arguments):
+        if not layer.differs:  # of two maps neither is what is taken of values
+            record.scores = arguments[-1]
+
+    stack.enter_context(_watched(layer, "weights", seen))
+    stack.enter_context(_watched(layer, "scores", scored))
+
+
+def _watch_attention(layer: nn.Module, record: Record, stack: contextlib.ExitStack) -> None:
+    _watch_weights(layer, record, stack)
     name = model_attention.GATES[layer.gating]
     if name is None:
         return

@@ -27,12 +27,14 @@ from torch import nn
 from torch.nn import functional as F
 
 if __package__:
-    from .model_attention import (Attention, RmsNorm, ShortConvolution, Smear, integer, linear,
+    from .model_attention import (RmsNorm, ShortConvolution, Smear, integer, linear,
                                   require_in_range, require_known, so_far, wide)
+    from .model_heads import Attention
     from .model_recurrent import Recurrent
 else:  # in the folder of this file
-    from model_attention import (Attention, RmsNorm, ShortConvolution, Smear, integer, linear,
+    from model_attention import (RmsNorm, ShortConvolution, Smear, integer, linear,
                                  require_in_range, require_known, so_far, wide)
+    from model_heads import Attention
     from model_recurrent import Recurrent
 
 

@@ -1,5 +1,4 @@
-"""Attention of any mechanism that attnas searches, and what other layers of model.py, which is
-beside it, are made of, too.
+"""Attention of most mechanisms that attnas searches, and what other layers are made of.
 
 Letters: B batch, T tokens, D width, H heads of width d, G heads of keys and values, L context;
 scores s_ij of query i and key j.
@@ -472,8 +471,8 @@ class Attention(nn.Module):
         # what changes keys: path or channel, of PASSAGES
         self.passage = next((option for option in (position, decay) if option in PASSAGES), None)
         # whether later layers may read its keys: they are not its queries, nor its own token alone
-        self.gives = not self.shares and self.passage is None and pattern != "lsh" and (pattern, window, globals,
-                                                               full_groups) != ("window", 1, 0, 0)
+        alone = (pattern, window, globals, full_groups) == ("window", 1, 0, 0)
+        self.gives = not (self.shares or self.passage or alone or pattern == "lsh")
         make_position(self, width, t5_buckets, t5_distance,
                       integer("cope_positions", cope_positions, 1, 65536))
         self.forgets, self.decay_form, self.decay_tau = decay == "scalar", decay_form, decay_tau
@@ -588,8 +587,14 @@ class Attention(nn.Module):
                 scores.dtype)
         return scores
 
+    def weights(self, q, k, *where):
+        return NORMALIZATIONS[self.normalization](self, self.scores(q, k, *where), where[3])
+
     def placed(self, vectors, start):
         return rotated(vectors, self.rope, start) if self.position == "rope" else vectors
+
+    def queries(self, q, x, start):
+        return self.placed(self.q_norm(q), start)
 
     def own_keys(self, x, q, state, values, start):
         """Keys and values so far, (B, G, S, d). @param q  (B, H, T, d), before its norm."""
@@ -612,17 +617,13 @@ class Attention(nn.Module):
     def forward(self, x, residual=None, state=None, values=None, shared=None):
         """
         @param x         (B, T, D), normalised input.
-        @param residual  (B, T, D), the residual stream h that the result is added to, which gating
-            highway reads; None: x.
-        @param state     a dict, empty before the first token: keys, values and what else is kept of
-            earlier tokens. x goes on behind them, by one token or several, and is added to them;
-            the results are those of the whole sequence.
-        @param values    (B, T, D), rows of the tokens in the table of value embeddings; read by a
-            layer that has these.
+        @param residual  (B, T, D), the stream h, which gating highway reads; None: x.
+        @param state     a dict, empty before the first token: what is kept of earlier tokens. x
+            goes on behind them, by one token or several.
+        @param values    (B, T, D), the tokens' rows in the table of value embeddings, if any.
         @param shared    where layers share keys a list, empty before the first layer: keys and
-            values (B, G, S, d) of the nearest earlier layer with its own, in which layers leave
-            theirs.
-        @return  (B, T, D), what is added to the residual stream.
+            values (B, G, S, d) of the nearest earlier layer with its own
+        @return  (B, T, D), what is added to h.
         """
         for option in (self.temperature_kind, self.normalization):
             if state is not None and option in ("sequence_mean", "topk_quarter"):
@@ -641,7 +642,7 @@ class Attention(nn.Module):
             q = self.convolved("q_conv", q, state)
         q = self.by_head(q, self.heads)
         k, v = shared if self.shares else self.own_keys(x, q, state, values, start)
-        q = self.placed(self.q_norm(q), start)
+        q = self.queries(q, x, start)
         if self.gives and shared is not None:
             shared[:] = k, v
         k, v = self.for_each_query_head(k), self.for_each_query_head(v)
@@ -649,8 +650,7 @@ class Attention(nn.Module):
         places = torch.arange(k.shape[2], device=x.device)
         distances = places[start:].unsqueeze(1) - places
         visible = PATTERNS[self.pattern](self, k, distances, places)
-        scores = self.scores(q, k, x, places, distances, visible, state)
-        weights = NORMALIZATIONS[self.normalization](self, scores, visible).to(v)
+        weights = self.weights(q, k, x, places, distances, visible, state).to(v)
         of_heads = F.dropout(weights, self.attention_dropout, self.training) @ v  # (B, H, T, d)
         if self.excludes_values:
             own, mixed = wide(v[..., -x.shape[1]:, :]), wide(of_heads)

@@ -94,7 +94,8 @@ FusedForms fused_forms(const Mechanism& mechanism) {
   };
   // Norms, convolutions and gates are around what the kernel of attention computes.
   const bool attention = fused("similarity") && fused("normalization") && fused("position") &&
-                         fused("pattern") && fused("decay") && mechanism.integer("soft_cap") == 0;
+                         fused("pattern") && fused("decay") && mechanism.integer("soft_cap") == 0 &&
+                         (mechanism.word("maps") == "single" || fused("maps"));
   return {.attention = attention,
           .gating = fused("gating"),
           .temperature = attention && fused("temperature")};

@@ -25,7 +25,7 @@ AttentionShape shape_after(const Architecture& architecture, const Mechanism& la
       .context = tokens,
       .kv_heads = layer.integer("kv_heads"),
       .of_head = layer.integer("head_width"),
-      .maps = layer.word("maps") == "difference" ? 2 : 1,
+      .maps = layer.word("maps") == "single" ? 1 : 2,
       .hidden = hidden_width(architecture, layer),
       .sizes = layer};
   mixer_kinds().at(layer.word("mixer")).set_sight(layer, shape);

@@ -110,8 +110,6 @@ std::vector<Slot> model_genes() {
 std::vector<Slot> layer_genes() {
   auto heads = count("heads", "heads of the layer");
   heads.min = 1;
-  auto maps = words_of("maps", "maps of weights in a head", {"single", "difference"});
-  maps.unbuilt = {"difference"};
   auto conv = count("conv", "taps of a short convolution; 0: none", 8.0);
   conv.allows = is_number_of_taps;
   conv.allowed = "0 or an integer in [2, 8]";
@@ -131,7 +129,7 @@ std::vector<Slot> layer_genes() {
       components_of("position", "how scores know of distance",
                     {"none", "rope", "alibi", "t5", "cope", "path"}),
       components_of("decay", "what is forgotten", {"none"}),
-      maps,
+      components_of("maps", "maps of weights in a head", {"single", "difference"}),
       conv,
       components_of("head_norm", "norm of each head's output", {"none", "rms"}),
       count("smear", "1: the mixer's input has a learned share of the token before", 1.0),

@@ -35,7 +35,7 @@ struct SourceFile {
 };
 
 /// The model in PyTorch.
-constexpr std::array<SourceFile, 4> kSourceFiles{{
+constexpr std::array<SourceFile, 5> kSourceFiles{{
     {
         "model.py",
 #include "model_py.hpp"
@@ -43,6 +43,10 @@ constexpr std::array<SourceFile, 4> kSourceFiles{{
     {
         "model_attention.py",
 #include "model_attention_py.hpp"
+    },
+    {
+        "model_heads.py",
+#include "model_heads_py.hpp"
     },
     {
         "model_positions.py",

@@ -53,10 +53,6 @@ bool fits(const torch::Tensor& known, std::int64_t tokens, torch::Device device)
   return known.defined() && known.size(-1) == tokens && known.device() == device;
 }
 
-/// Rows of some models after those of others; undefined: there are none.
-torch::Tensor joined_rows(const std::vector<torch::Tensor>& rows) {
-  if (rows.empty()) return {};
-  return rows.size() == 1 ? rows.front() : at::cat(rows);
 }
 
 }  // namespace
@@ -69,8 +65,9 @@ void AttentionLayer::make_projections(const std::vector<Mechanism>& mechanisms,
     return Linear::with_biases_of(scope.child(name), shape.width, out, biased);
   };
   q_proj_ = projection("q_proj", shape.inner());
-  if (!reads_keys_ && !shares_) k_proj_ = projection("k_proj", num_key_heads_ * head_width_);
-  if (!shares_) v_proj_ = projection("v_proj", num_key_heads_ * head_width_);
+  if (!reads_keys_ && !shares_ && !latent_)
+    k_proj_ = projection("k_proj", num_key_heads_ * head_width_);
+  if (!shares_ && !latent_) v_proj_ = projection("v_proj", num_key_heads_ * head_width_);
   out_proj_ = Linear::with_biases_of(scope.child("out_proj"), shape.inner(), shape.width,
                                      biased_models(mechanisms, scope.models(), {"bias", "no_bias"}),
                                      output_start);
@@ -87,6 +84,7 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
       num_heads_(shape.heads),
       num_key_heads_(shape.key_heads()),
       head_width_(shape.head_width()),
+      map_width_(mechanisms.front().word("maps") == "single" ? head_width_ : head_width_ / 2),
       mode_(scope.mode()),
       shares_(mechanisms.front().word("keys") == "shared"),
       gives_(gives_keys(mechanisms.front())),
@@ -95,19 +93,31 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   const auto forms = mode_ == NumericalMode::reference ? FusedForms{} : common_forms(mechanisms);
   fused_ = forms.attention;
   const OptionMaker options(mechanisms, shape, semantics, scope, layer);
+  if (const auto rank = mechanisms.front().integer("kv_rank"); rank > 0) {
+    latent_.emplace(LayerContext{shape, semantics, layer}, scope, rank,
+                    mechanisms.front().word("position") == "rope");
+    map_width_ += latent_->rotated_width();
+  }
+  auto scored = shape;
+  scored.of_head = map_width_;
+  const OptionMaker of_scores(mechanisms, scored, semantics, scope, layer);
+  auto placed = scored;
+  if (latent_) placed.of_head = latent_->rotated_width();
+  const OptionMaker of_places(mechanisms, placed, semantics, scope, layer);
   patterns_ = options.make(patterns(), {"pattern"});
   sights_.resize(patterns_.size());
   reads_keys_ = patterns_.any(&Pattern::reads_keys);
   if (reads_keys_) num_key_heads_ = num_heads_;
   make_parts(shape);
   make_projections(mechanisms, shape, scope, output_start);
-  make_options(options, reads_keys_ ? 0 : mechanisms.front().integer("conv"), shape, scope, forms);
+  make_convolutions(reads_keys_ ? 0 : mechanisms.front().integer("conv"), shape, scope);
+  make_options(options, of_scores, of_places, scope, forms);
   for (std::size_t r = 0; r < mechanisms.size(); ++r) {
     const auto& mechanism = mechanisms[r];
     const auto model = static_cast<std::int64_t>(r);
     dropouts_.push_back(mechanism.real("attention_dropout"));
     starts_.push_back(temperatures_.of(model).times_start()
-                          ? similarities_.of(model).start_temperature(shape)
+                          ? similarities_.of(model).start_temperature(scored)
                           : 1.0);
     gates_input_ |= components().at("gating", mechanism.word("gating")).gates_input;
   }
@@ -120,6 +130,7 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   scores_products_ = std::all_of(similarities_.begin(), similarities_.end(), [](const auto& group) {
     return group.option->of_products(at::empty({0})).defined();
   });
+  absorbs_keys_ = latent_ && scores_products_ && !reads_scores_;
   if (forms.gating) {
     std::vector<FusedGates::Group> gates;
     for (const auto& [models, gating] : gatings_) gates.push_back({models, *gating->fused()});
@@ -171,8 +182,8 @@ Masks AttentionLayer::masks(const Pass& pass, std::uint64_t site, std::size_t pa
   return dropout_masks(dropouts_, pass, site + (std::uint64_t{part} << 32U));
 }
 
-void AttentionLayer::make_options(const OptionMaker& options, std::int64_t taps,
-                                  const AttentionShape& shape, const ParameterScope& scope,
+void AttentionLayer::make_options(const OptionMaker& options, const OptionMaker& of_scores,
+                                  const OptionMaker& of_places, const ParameterScope& scope,
                                   const FusedForms& forms) {
   const bool on_device = !scope.device().is_cpu();
   const auto if_fused = [on_device](bool fused) {
@@ -183,17 +194,17 @@ void AttentionLayer::make_options(const OptionMaker& options, std::int64_t taps,
     return on_device ||
            (fused_ && components().at("similarity", mechanism.word("similarity")).batch_invariant);
   };
-  similarities_ = options.make(nn::similarities(), {"similarity"}, if_batch_invariant);
+  similarities_ = of_scores.make(nn::similarities(), {"similarity"}, if_batch_invariant);
   normalizations_ = options.make(normalizations(), {"normalization", "pattern"}, if_fused(fused_));
   gatings_ = options.make(gatings(), {"gating"}, if_fused(forms.gating));
   temperatures_ =
-      options.make(temperatures(), {"temperature", "pattern"}, if_fused(forms.temperature));
-  make_convolutions(taps, shape, scope);
-  q_norms_ = options.make_if_any(vector_norms(), "qk_norm", scope.child("q_norm"));
-  if (!shares_) k_norms_ = options.make_if_any(vector_norms(), "qk_norm", scope.child("k_norm"));
-  positions_ = options.make_if_any(positions(), "position", scope);
+      of_scores.make(temperatures(), {"temperature", "pattern"}, if_fused(forms.temperature));
+  q_norms_ = of_scores.make_if_any(vector_norms(), "qk_norm", scope.child("q_norm"));
+  if (!shares_) k_norms_ = of_scores.make_if_any(vector_norms(), "qk_norm", scope.child("k_norm"));
+  positions_ = of_places.make_if_any(positions(), "position", scope);
   decays_ = options.make_if_any(decays(), "decay", scope);
   head_norms_ = options.make_if_any(vector_norms(), "head_norm", scope.child("head_norm"));
+  if (map_width_ < head_width_) head_maps_ = options.make(head_maps(), {"maps"});
 }
 
 void AttentionLayer::make_convolutions(std::int64_t taps, const AttentionShape& shape,
@@ -204,62 +215,20 @@ void AttentionLayer::make_convolutions(std::int64_t taps, const AttentionShape& 
                    {scope.child("v_conv"), shape.key_width(), taps}};
 }
 
-void AttentionLayer::set_up_kernel() {
-  auto& attention = parts_.front().attention;
-  attention.resize(static_cast<std::size_t>(num_models_));
-  // Rows of tensors that some models have are in the order of their groups.
-  const auto take_rows = [&attention](const Models& models, std::int64_t ModelAttention::*row,
-                                      std::int64_t& next) {
-    for (const auto r : models) attention[static_cast<std::size_t>(r)].*row = next++;
-  };
-  for (std::int64_t r = 0; r < num_models_; ++r) {
-    const auto ranges = patterns_.of(r).ranges().value();
-    if (ranges.window == KeyRanges{}.window || parts_.front().full) continue;
-    auto& model = attention[static_cast<std::size_t>(r)];
-    model.window = ranges.window;
-    model.globals = ranges.globals;
-  }
-  std::int64_t num_sinks = 0;
-  for (const auto& [models, normalization] : normalizations_) {
-    for (const auto r : models) {
-      attention[static_cast<std::size_t>(r)].normalization = *normalization->fused();
-    }
-    if (auto sinks = normalization->sinks(); sinks.defined()) {
-      take_rows(models, &ModelAttention::sinks, num_sinks);
-      sinks_.push_back(std::move(sinks));
-    }
-  }
-  std::int64_t num_biases = 0;
-  for (const auto& [models, position] : positions_) {
-    if (position->biases_scores()) take_rows(models, &ModelAttention::distance_biases, num_biases);
-  }
-  std::int64_t num_sums = 0;
-  for (const auto& [models, decay] : decays_) {
-    if (decay->decays_scores()) take_rows(models, &ModelAttention::sums, num_sums);
-  }
-  std::int64_t num_directions = 0;
-  for (const auto& [models, similarity] : similarities_) {
-    auto fused = *similarity->fused();
-    maps_.push_back({models, std::move(fused.map)});
-    for (const auto r : models) {
-      attention[static_cast<std::size_t>(r)].score = fused.score;
-    }
-    if (fused.direction.defined()) {
-      take_rows(models, &ModelAttention::direction, num_directions);
-      directions_.push_back(std::move(fused.direction));
-    }
-  }
-  if (parts_.size() == 1) return;
-  parts_.back().attention = attention;
-  for (auto& model : parts_.back().attention) model.window = model.globals = 0;
-}
-
 torch::Tensor AttentionLayer::heads(const torch::Tensor& projected) const {
   return by_head(projected).transpose(2, 3);
 }
 
+torch::Tensor AttentionLayer::scored_heads(const torch::Tensor& vectors) const {
+  return in_parts(vectors, map_width_ * static_cast<std::int64_t>(num_maps())).transpose(2, 3);
+}
+
+torch::Tensor AttentionLayer::in_parts(const torch::Tensor& vectors, std::int64_t width) {
+  return vectors.view({vectors.size(0), vectors.size(1), vectors.size(2), -1, width});
+}
+
 torch::Tensor AttentionLayer::by_head(const torch::Tensor& projected) const {
-  return projected.view({projected.size(0), projected.size(1), projected.size(2), -1, head_width_});
+  return in_parts(projected, head_width_);
 }
 
 torch::Tensor AttentionLayer::for_queries(const torch::Tensor& keys) const {
@@ -280,16 +249,48 @@ torch::Tensor AttentionLayer::keys_of(const torch::Tensor& queries) const {
 }
 
 torch::Tensor AttentionLayer::placed(const torch::Tensor& vectors,
-                                     const OptionSet<VectorNorm>& norms) const {
+                                     const OptionSet<VectorNorm>& norms, std::int64_t first) const {
   if (norms.empty() && !maps_places_) return vectors;
-  auto of_heads = by_head(vectors);
-  if (!norms.empty()) of_heads = norms.apply(normalised, of_heads);
+  auto of_maps = in_parts(vectors, map_width_);
+  if (!norms.empty()) of_maps = norms.apply(normalised, of_maps);
   if (maps_places_) {
-    of_heads = positions_.apply([](const Position& position,
-                                   const torch::Tensor& part) { return position.mapped(part, 0); },
-                                of_heads);
+    of_maps = positions_.apply(
+        [first](const Position& position, const torch::Tensor& part) {
+          return position.mapped(part, first);
+        },
+        of_maps);
   }
-  return of_heads.flatten(3);
+  return of_maps.flatten(3);
+}
+
+torch::Tensor AttentionLayer::beside_rotated(const torch::Tensor& vectors,
+                                             const torch::Tensor& rotated,
+                                             std::int64_t first) const {
+  const auto turned =
+      positions_.apply([first](const Position& position,
+                               const torch::Tensor& part) { return position.mapped(part, first); },
+                       in_parts(rotated, latent_->rotated_width()));
+  return model_by_model(
+      [this](const torch::Tensor& part, const torch::Tensor& beside) {
+        const auto of_all = beside.expand({-1, -1, -1, num_heads_, -1});
+        return at::cat({by_head(part), of_all}, -1).flatten(3);
+      },
+      vectors, turned);
+}
+
+torch::Tensor AttentionLayer::of_map(const torch::Tensor& vectors, std::size_t map) const {
+  if (num_maps() == 1) return vectors;
+  return vectors.narrow(-1, static_cast<std::int64_t>(map) * map_width_, map_width_);
+}
+
+torch::Tensor AttentionLayer::combined(const std::vector<torch::Tensor>& maps) const {
+  return maps.size() == 1 ? maps.front() : head_maps_.front().combined({maps[0], maps[1]});
+}
+
+torch::Tensor AttentionLayer::normed_heads(const torch::Tensor& of_heads) const {
+  if (!head_maps_.empty()) return head_maps_.front().normalised(by_head(of_heads)).flatten(3);
+  if (head_norms_.empty()) return of_heads;
+  return head_norms_.apply(normalised, by_head(of_heads)).flatten(3);
 }
 
 torch::Tensor AttentionLayer::visible(const Models& models, const torch::Tensor& keys) {
@@ -298,11 +299,11 @@ torch::Tensor AttentionLayer::visible(const Models& models, const torch::Tensor&
     const auto of_models = std::ssize(models) == num_models_
                                ? keys
                                : keys.index_select(0, index_on(keys.device(), models));
-    return patterns_.of(model).visible(heads(of_models), 0);
+    return patterns_.of(model).visible(scored_heads(of_models), 0);
   }
   auto& known = sights_[patterns_.group_of(model)].visible;
   if (!fits(known, keys.size(2), keys.device())) {
-    known = patterns_.of(model).visible(heads(keys), 0);
+    known = patterns_.of(model).visible(scored_heads(keys), 0);
   }
   return known;
 }
@@ -376,7 +377,7 @@ torch::Tensor AttentionLayer::factors(
 std::vector<torch::Tensor> AttentionLayer::projections(const torch::Tensor& input) const {
   const bool at_once =
       mode_ != NumericalMode::reference && device_operations(input.device()) != nullptr;
-  if (reads_keys_ || shares_ || !at_once) return {q_proj_(input)};
+  if (reads_keys_ || shares_ || latent_ || !at_once) return {q_proj_(input)};
   return Linear::of_one(input, {&q_proj_, &v_proj_, &k_proj_});
 }
 
@@ -398,10 +399,15 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   auto temperature = divisors(input, q, /*inverse=*/kernel);
   if (shares_ && (pass.shared == nullptr || pass.shared->empty()))
     throw std::logic_error("shared keys: no earlier layer has left any");
-  auto v = at_once ? projected[1] : shares_ ? pass.shared->front().values : v_proj_(input);
+  const auto latents = latent_ ? latent_->compressed(input) : torch::Tensor();
+  auto v = at_once   ? projected[1]
+           : shares_ ? pass.shared->front().values
+           : latent_ ? latent_->values(latents)
+                     : v_proj_(input);
   auto k = at_once       ? projected[2]
            : shares_     ? pass.shared->front().keys
            : reads_keys_ ? torch::Tensor()
+           : latent_     ? latent_->keys(latents)
                          : k_proj_(input);
   if (!convolutions_.empty()) {
     q = convolutions_[0](q);
@@ -409,8 +415,13 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
     v = convolutions_[2](v);
   }
   v = with_rows(v, pass);
-  q = placed(q, q_norms_);
-  k = reads_keys_ ? keys_of(q) : shares_ ? k : placed(k, k_norms_);
+  if (latent_ && latent_->rotated_width() > 0) {
+    q = beside_rotated(q, latent_->queries_to_rotate(input), 0);
+    k = beside_rotated(k, latent_->keys_to_rotate(input), 0);
+  } else {
+    q = placed(q, q_norms_, 0);
+    k = reads_keys_ ? keys_of(q) : shares_ ? k : placed(k, k_norms_, 0);
+  }
   if (gives_ && pass.shared != nullptr) *pass.shared = {{k, v}};
   if (!kernel) {
     k = for_queries(k);
@@ -420,10 +431,7 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   if (kernel && multiples.defined()) temperature = temperature * multiples;
   auto of_heads = kernel ? fused_mixed(q, k, v, input, temperature, pass, site)
                          : mixed(q, k, v, input, temperature, multiples, pass, site);
-  of_heads = without_own(of_heads, v);
-  if (!head_norms_.empty()) {
-    of_heads = head_norms_.apply(normalised, by_head(of_heads)).flatten(3);
-  }
+  of_heads = normed_heads(without_own(of_heads, v));
   if (gates_heads_) {
     of_heads =
         gatings_.apply([](const Gating& gating, const torch::Tensor& part,
@@ -469,93 +477,24 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
                                     const torch::Tensor& v, const torch::Tensor& input,
                                     const torch::Tensor& divisors, const torch::Tensor& factors,
                                     const Pass& pass, std::uint64_t site) {
-  // In one layout in every array, since products depend on it in the last digit.
-  const auto queries = heads(q).contiguous();
-  const auto all = biased(
-      contextual(scores(queries, heads(k).contiguous(), divisors, factors, input), queries, k),
-      input);
-  const auto weights = normalizations_.apply_to_groups(
-      [&](const auto& group, const torch::Tensor& part) {
-        return group.option->weights(part, visible(group.models, k));
-      },
-      all);
+  std::vector<torch::Tensor> of_maps;
+  for (std::size_t map = 0; map < num_maps(); ++map) {
+    // In one layout in every array, since products depend on it in the last digit.
+    const auto queries = of_map(scored_heads(q), map).contiguous();
+    const auto keys = of_map(scored_heads(k), map).contiguous();
+    const auto all =
+        biased(contextual(scores(queries, keys, divisors, factors, input), queries, k), input);
+    of_maps.push_back(normalizations_.apply_to_groups(
+        [&](const auto& group, const torch::Tensor& part) {
+          return group.option->weights(part, visible(group.models, k));
+        },
+        all));
+  }
+  const auto weights = combined(of_maps);
   std::vector<torch::Tensor> dropped;
   for (const auto& part : parts_)
     dropped.push_back(dropout(of(part.heads, weights, 2), masks(pass, site, dropped.size())));
   return joined(dropped, 2).matmul(heads(v)).transpose(2, 3).flatten(3);
-}
-
-bool AttentionLayer::fuses_gates(const torch::Tensor& x) const {
-  return gates_ && has_kernels(x.device());
-}
-
-bool AttentionLayer::has_kernel(const torch::Tensor& q) const {
-  if (!fused_) return false;
-  const auto* device = device_operations(q.device());
-  if (device == nullptr) return q.device().is_cpu();
-  return device->attention_fits(q, num_heads_) &&
-         std::all_of(normalizations_.begin(), normalizations_.end(), [&](const auto& group) {
-           return device->has_form_of(*group.option->fused());
-         });
-}
-
-torch::Tensor AttentionLayer::distance_biases(const torch::Tensor& q) const {
-  if (!biases_scores_) return {};
-  std::vector<torch::Tensor> rows;
-  for (const auto& [models, position] : positions_) {
-    if (position->biases_scores()) rows.push_back(position->distance_biases(q.size(2), q));
-  }
-  return joined_rows(rows);
-}
-
-torch::Tensor AttentionLayer::sums(const torch::Tensor& input) const {
-  if (decays_.empty()) return {};
-  const auto parts = split_models({input}, decays_.models()).front();
-  std::vector<torch::Tensor> rows;
-  auto part = parts.begin();
-  for (const auto& [models, decay] : decays_) {
-    if (decay->decays_scores()) rows.push_back(decay->cumulative(*part));
-    ++part;
-  }
-  return joined_rows(rows);
-}
-
-const torch::Tensor& AttentionLayer::described(Part& part, const Masks& masks,
-                                               torch::Device device) {
-  auto& described = part.described[masks.any_drops() ? 1 : 0];
-  if (!described.defined() || described.device() != device) {
-    described = device_operations(device)->described(part.attention, masks, device);
-  }
-  return described;
-}
-
-torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::Tensor& k,
-                                          const torch::Tensor& v, const torch::Tensor& input,
-                                          const torch::Tensor& inverse_temperature,
-                                          const Pass& pass, std::uint64_t site) {
-  const auto mapped = score_vectors(q, k, maps_, head_width_);
-  const auto directions = joined_rows(directions_), sinks = joined_rows(sinks_);
-  const auto biases = distance_biases(q), sums_of_decays = sums(input);
-  const auto vectors = [this](const std::vector<std::int64_t>& heads, const torch::Tensor& all) {
-    return heads.empty() ? all : of(heads, by_head(all), 3).flatten(3);
-  };
-  std::vector<torch::Tensor> results;
-  for (auto& part : parts_) {
-    AttentionTensors tensors{vectors(part.heads, mapped[0]), vectors(part.groups, mapped[1]),
-                             vectors(part.groups, v), of(part.heads, inverse_temperature, 2)};
-    tensors.directions = directions;
-    tensors.distance_biases = of(part.heads, biases, 1);
-    tensors.sums = sums_of_decays;
-    tensors.sinks = of(part.heads, sinks, 1);
-    ArrayAttention models{part.attention, masks(pass, site, results.size()),
-                          mode_ == NumericalMode::tf32 || mode_ == NumericalMode::fast};
-    if (device_operations(q.device()) != nullptr)
-      models.on_device = described(part, models.masks, q.device());
-    results.push_back(fused_attention(std::move(models), tensors));
-  }
-  if (results.size() == 1) return results.front();
-  for (auto& result : results) result = by_head(result);
-  return joined(results, 3).flatten(3);
 }
 
 }  // namespace nas::nn

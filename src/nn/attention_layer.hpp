@@ -12,6 +12,8 @@
 #include "nn/attention.hpp"
 #include "nn/mixer.hpp"
 #include "nn/parts/convolution.hpp"
+#include "nn/parts/head_maps.hpp"
+#include "nn/parts/latent.hpp"
 #include "nn/parts/option_set.hpp"
 #include "ops/dropout.hpp"
 #include "ops/fused_attention.hpp"
@@ -26,6 +28,7 @@ namespace nas::nn {
 ///   x <- gated_input(x),  q, k, v = x W_q', x W_k', x W_v' (+ b),  convolved; q, k normalised, mapped
 ///   s_ij = similarity(q_i, k_j) / temperature + b(i - j) + c_i - c_j
 ///   w = dropout(normalization(s)) over visible keys,  o = gated_heads(head_norm(w v), x)
+///   of HeadMaps s and w of each half of q and k, and w of both; k and v may come from a Latent
 ///   increment(o W_o' + b_o, x, h)
 ///
 /// Query head h reads key head floor(h G / H). What a mechanism has not is neither a parameter nor
@@ -46,7 +49,7 @@ class AttentionLayer final : public Mixer {
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
                         std::uint64_t site) override;
   /// Keeps keys, normalised and mapped by position, and values, of G heads; of windows those that
-  /// are still seen, min(t, window + globals); what each head forgot since each of them; and the
+  /// are still seen, min(t, window + globals), a Latent in place of both; what each head forgot since each of them; and the
   /// last K - 1 inputs of the convolutions.
   [[nodiscard]] std::unique_ptr<State> start(std::int64_t room) const override;
   /// By the operations of numerical mode `reference` in every mode. @throws std::invalid_argument
@@ -82,13 +85,23 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] Masks masks(const Pass& pass, std::uint64_t site, std::size_t part) const;
   void make_projections(const std::vector<Mechanism>& mechanisms, const AttentionShape& shape,
                         const ParameterScope& scope, const Start& output_start);
-  /// @param taps  of the convolutions.
-  void make_options(const OptionMaker& options, std::int64_t taps, const AttentionShape& shape,
-                    const ParameterScope& scope, const FusedForms& forms);
+  /// @param of_scores  makes those of queries and keys, which are map_width_ wide in a map.
+  /// @param of_places  makes positions, of the width that these map.
+  void make_options(const OptionMaker& options, const OptionMaker& of_scores,
+                    const OptionMaker& of_places, const ParameterScope& scope,
+                    const FusedForms& forms);
   void make_convolutions(std::int64_t taps, const AttentionShape& shape,
                          const ParameterScope& scope);
+  /// (R, B, T, n width) as (R, B, T, n, width).
+  static torch::Tensor in_parts(const torch::Tensor& vectors, std::int64_t width);
   /// (R, B, T, heads d) as (R, B, heads, T, d).
   [[nodiscard]] torch::Tensor heads(const torch::Tensor& projected) const;
+  /// The same of queries or keys, as wide as they are scored.
+  [[nodiscard]] torch::Tensor scored_heads(const torch::Tensor& vectors) const;
+  /// Vectors of a Latent (R, B, T, H d) beside those of it that rotate, (R, B, T, n d / 2), n of H or 1.
+  [[nodiscard]] torch::Tensor beside_rotated(const torch::Tensor& vectors,
+                                             const torch::Tensor& rotated,
+                                             std::int64_t first) const;
   /// (R, B, T, heads d) as (R, B, T, heads, d).
   [[nodiscard]] torch::Tensor by_head(const torch::Tensor& projected) const;
   /// (R, B, T, G d) as (R, B, T, H d): each key head as often as query heads read it.
@@ -96,8 +109,17 @@ class AttentionLayer final : public Mixer {
   /// Keys that are queries, (R, B, T, H d).
   [[nodiscard]] torch::Tensor keys_of(const torch::Tensor& queries) const;
   /// Normalised and mapped by position. @param vectors  (R, B, T, heads d), queries or keys.
+  /// @param first  the place of the first of them.
   [[nodiscard]] torch::Tensor placed(const torch::Tensor& vectors,
-                                     const OptionSet<VectorNorm>& norms) const;
+                                     const OptionSet<VectorNorm>& norms, std::int64_t first) const;
+  /// How many maps of weights a head has.
+  [[nodiscard]] std::size_t num_maps() const { return head_maps_.empty() ? 1 : 2; }
+  /// The entries of queries or keys (..., d) that one map scores.
+  [[nodiscard]] torch::Tensor of_map(const torch::Tensor& vectors, std::size_t map) const;
+  /// What takes the place of those of all maps, weights or weighted values of heads.
+  [[nodiscard]] torch::Tensor combined(const std::vector<torch::Tensor>& maps) const;
+  /// The norms of heads' outputs (R, B, T, D), where models have some.
+  [[nodiscard]] torch::Tensor normed_heads(const torch::Tensor& of_heads) const;
   /// (R, B, H, T, 1), of the temperatures; or their inverses, for the fused kernel.
   torch::Tensor divisors(const torch::Tensor& input, const torch::Tensor& q, bool inverse);
   /// (R, B, H, T, 1), what scores are multiplied by besides; undefined: nothing.
@@ -152,6 +174,10 @@ class AttentionLayer final : public Mixer {
   torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                             const torch::Tensor& input, const torch::Tensor& inverse_temperature,
                             const Pass& pass, std::uint64_t site);
+  /// Weighted values of one map, (R, B, T, D). @param mapped  its queries and keys as they are scored.
+  torch::Tensor one_fused_map(std::array<torch::Tensor, 2> mapped, const torch::Tensor& v,
+                              const torch::Tensor& input, const torch::Tensor& inverse_temperature,
+                              const Pass& pass, std::uint64_t site);
   /// (N, H, T), biases by distance of the models that have some; undefined: none has.
   [[nodiscard]] torch::Tensor distance_biases(const torch::Tensor& q) const;
   /// (N, B, H, T), sums of the models whose scores decay; undefined: none do.
@@ -180,10 +206,9 @@ class AttentionLayer final : public Mixer {
   /// How many keys that is.
   torch::Tensor seen(const Models& models, const torch::Tensor& keys);
   // In attention_step.cpp, of the newest token of one model.
-  /// Queries or keys of the token at a place as (1, B, heads, 1, d), normalised and mapped.
-  [[nodiscard]] torch::Tensor newest_vectors(const torch::Tensor& projected,
-                                             const OptionSet<VectorNorm>& norms,
-                                             std::int64_t place) const;
+  /// Keeps what a Latent makes of a token. @return (1, B, H, 1, n), its queries as kept keys are scored.
+  torch::Tensor take_up_latent(const torch::Tensor& queries, const torch::Tensor& input,
+                               std::int64_t place, KeptState& state) const;
   /// What is kept of each part: the layer's own, or what an earlier one has left in the pass.
   [[nodiscard]] std::vector<SharedKeys> kept(const KeptState& state, const Pass& pass) const;
   /// Scores of the keys that a part keeps, (1, B, heads, 1, n), with the biases of positions and decays.
@@ -200,11 +225,14 @@ class AttentionLayer final : public Mixer {
   std::int64_t num_heads_;
   std::int64_t num_key_heads_;
   std::int64_t head_width_;
+  std::int64_t
+      map_width_;  ///< entries of a query or a key in a map, those that a Latent rotates included
   std::vector<double> dropouts_;  ///< of the weights, by model
   NumericalMode mode_;
   bool gates_input_ = false;      ///< any gating does
   bool gates_heads_ = false;      ///< likewise
   bool reads_keys_ = false;       ///< all patterns do
+  bool absorbs_keys_ = false;     ///< q.k alone is scored, so that latents may be keys
   bool shares_ = false;           ///< keys and values are an earlier layer's
   bool gives_ = false;            ///< later layers may read them
   bool excludes_values_ = false;  ///< all models do
@@ -212,7 +240,8 @@ class AttentionLayer final : public Mixer {
   bool has_factors_ = false;      ///< any temperature has
   bool fused_ = false;            ///< all models have a form for fused kernels, and may use it
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
-  torch::Tensor value_shares_;  ///< lambda (R, G) of value embeddings; undefined: none
+  std::optional<Latent> latent_;  ///< in place of k_proj_ and v_proj_
+  torch::Tensor value_shares_;    ///< lambda (R, G) of value embeddings; undefined: none
   OptionSet<Similarity> similarities_;
   std::vector<Part> parts_;
   std::vector<MappedModels> maps_;         ///< of q and k there
@@ -223,6 +252,7 @@ class AttentionLayer final : public Mixer {
   OptionSet<Temperature> temperatures_;
   std::vector<ShortConvolution> convolutions_;  ///< of q, k and v; or none
   OptionSet<VectorNorm> q_norms_, k_norms_, head_norms_;
+  OptionSet<HeadMaps> head_maps_;  ///< none: one map in a head
   OptionSet<Position> positions_;
   bool maps_places_ = false;      ///< any position does
   bool biases_scores_ = false;    ///< likewise

@@ -138,17 +138,20 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
   auto& state = dynamic_cast<KeptState&>(given);
   const auto& gating = gatings_.front();
   const auto input = gating.gated_input(x);
-  std::array<torch::Tensor, 3> projected{q_proj_(input),
-                                         reads_keys_ || shares_ ? torch::Tensor() : k_proj_(input),
-                                         shares_ ? torch::Tensor() : v_proj_(input)};
+  std::array<torch::Tensor, 3> projected{
+      q_proj_(input), reads_keys_ || shares_ || latent_ ? torch::Tensor() : k_proj_(input),
+      shares_   ? torch::Tensor()
+      : latent_ ? latent_->values(latent_->compressed(input))
+                : v_proj_(input)};
   for (std::size_t i = 0; i < convolutions_.size(); ++i) {
     projected.at(i) = convolutions_[i].next(projected.at(i), state.latest.at(i));
   }
   projected[2] = with_rows(projected[2], pass);
   const auto place = state.tokens++;
-  const auto q = newest_vectors(projected[0], q_norms_, place);
-  if (!shares_) {
-    auto k = reads_keys_ ? unit_keys(q) : newest_vectors(projected[1], k_norms_, place);
+  const auto q = latent_ ? take_up_latent(projected[0], input, place, state)
+                         : heads(placed(projected[0], q_norms_, place));
+  if (!shares_ && !latent_) {
+    auto k = reads_keys_ ? unit_keys(q) : heads(placed(projected[1], k_norms_, place));
     if (changes_keys_) {  // each head sees them otherwise
       k = k.repeat_interleave(num_heads_ / num_key_heads_, 2);
       auto& kept = state.parts.front().keys;
@@ -172,7 +175,7 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
   // What a part has fewer keys than another is hidden.
   std::int64_t most = 0;
   for (const auto& part : keys) most = std::max(most, part.keys.size(3));
-  std::vector<torch::Tensor> seen, scored;
+  std::vector<torch::Tensor> seen;
   for (std::size_t p = 0; p < parts_.size(); ++p) {
     auto shown = newest_shown(parts_[p], keys[p], place);
     if (parts_.size() > 1) {
@@ -183,21 +186,29 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
   }
   auto shown = joined(seen, 0);
   const auto multiples = factors(input, q, [&](const Models&) { return shown.sum(-1); });
-  for (std::size_t p = 0; p < parts_.size(); ++p) {
-    const auto& part = parts_[p];
-    auto own = newest_biased(part,
-                             scores(of(part.heads, q, 2), keys[p].keys, of(part.heads, divided, 2),
-                                    of(part.heads, multiples, 2)),
-                             keys[p].places, state, of(part.heads, q, 2), seen[p]);
-    if (normalizations_.front().reads_order()) {
-      const auto order = keys[p].places.argsort();
-      own = own.index_select(-1, order);
-      keys[p].values = keys[p].values.index_select(3, order);
-      if (parts_.size() == 1) shown = shown.index_select(-1, order);
-    }
-    scored.push_back(parts_.size() == 1 ? own : at::constant_pad_nd(own, {0, most - own.size(-1)}));
+  std::vector<torch::Tensor> orders;
+  for (auto& part : keys) {
+    if (!normalizations_.front().reads_order()) break;
+    orders.push_back(part.places.argsort());
+    part.values = part.values.index_select(3, orders.back());
+    if (parts_.size() == 1) shown = shown.index_select(-1, orders.back());
   }
-  const auto weights = normalizations_.front().weights(joined(scored, 2), shown);
+  std::vector<torch::Tensor> of_maps;
+  for (std::size_t map = 0; map < num_maps(); ++map) {
+    std::vector<torch::Tensor> scored;
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      const auto& part = parts_[p];
+      auto own = newest_biased(part,
+                               scores(of(part.heads, of_map(q, map), 2), of_map(keys[p].keys, map),
+                                      of(part.heads, divided, 2), of(part.heads, multiples, 2)),
+                               keys[p].places, state, of(part.heads, of_map(q, map), 2), seen[p]);
+      if (!orders.empty()) own = own.index_select(-1, orders[p]);
+      scored.push_back(parts_.size() == 1 ? own
+                                          : at::constant_pad_nd(own, {0, most - own.size(-1)}));
+    }
+    of_maps.push_back(normalizations_.front().weights(joined(scored, 2), shown));
+  }
+  const auto weights = combined(of_maps);
   const auto batch = x.size(1);
   std::vector<torch::Tensor> weighted;
   for (std::size_t p = 0; p < parts_.size(); ++p) {
@@ -205,26 +216,36 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
     const auto own = of(parts_[p].heads, weights, 2).narrow(-1, 0, values.size(3));
     // Of all query heads that read one key head at once.
     weighted.push_back(
-        own.reshape({1, batch, values.size(2), num_heads_ / num_key_heads_, values.size(3)})
+        own.reshape({1, batch, values.size(2), own.size(2) / values.size(2), values.size(3)})
             .matmul(values)
-            .reshape({1, batch, -1, head_width_}));
+            .reshape({1, batch, -1, values.size(4)}));
   }
-  auto of_heads = joined(weighted, 2).reshape({1, batch, 1, num_heads_ * head_width_});
-  of_heads = without_own(of_heads, projected[2]);
-  if (!head_norms_.empty()) {
-    of_heads = head_norms_.front().normalised(by_head(of_heads)).flatten(3);
-  }
+  auto of_heads = joined(weighted, 2);
+  if (latent_) of_heads = latent_->expanded(of_heads.unsqueeze(3));
+  of_heads = of_heads.reshape({1, batch, 1, num_heads_ * head_width_});
+  of_heads = normed_heads(without_own(of_heads, projected[2]));
   if (gates_heads_) of_heads = gating.gated_heads(of_heads, input);
   return gating.increment(out_proj_(of_heads), input, residual);
 }
 
-torch::Tensor AttentionLayer::newest_vectors(const torch::Tensor& projected,
-                                             const OptionSet<VectorNorm>& norms,
-                                             std::int64_t place) const {
-  auto vectors = by_head(projected);
-  if (!norms.empty()) vectors = norms.front().normalised(vectors);
-  if (maps_places_) vectors = positions_.front().mapped(vectors, place);
-  return vectors.transpose(2, 3);
+torch::Tensor AttentionLayer::take_up_latent(const torch::Tensor& queries,
+                                             const torch::Tensor& input, std::int64_t place,
+                                             KeptState& state) const {
+  const auto rotated = latent_->rotated_width();
+  const auto turned = [&](const torch::Tensor& projected) {
+    return positions_.front()
+        .mapped(projected.view({1, projected.size(1), 1, -1, rotated}), place)
+        .transpose(2, 3);
+  };
+  auto row = latent_->compressed(input).unsqueeze(2);
+  auto q = heads(queries);
+  if (absorbs_keys_) q = latent_->absorbed(q);
+  if (rotated > 0) {
+    row = at::cat({row, turned(latent_->keys_to_rotate(input))}, -1);
+    q = at::cat({q, turned(latent_->queries_to_rotate(input))}, -1);
+  }
+  state.parts.front().keys.put(place, row);
+  return q;
 }
 
 std::vector<SharedKeys> AttentionLayer::kept(const KeptState& state, const Pass& pass) const {
@@ -239,6 +260,16 @@ std::vector<SharedKeys> AttentionLayer::kept(const KeptState& state, const Pass&
   for (const auto& part : state.parts) {
     kept.push_back({part.keys.rows(), part.values.rows(),
                     asks ? part.keys.places(state.tokens - 1) : torch::Tensor()});
+  }
+  if (latent_) {
+    auto& rows = kept.front().keys;  // (1, B, 1, n, r + rotated)
+    kept.front().values = rows.narrow(-1, 0, latent_->rank());
+    if (!absorbs_keys_) {
+      rows = at::cat({heads(latent_->keys(kept.front().values.squeeze(2))),
+                      rows.narrow(-1, latent_->rank(), latent_->rotated_width())
+                          .expand({-1, -1, num_heads_, -1, -1})},
+                     -1);
+    }
   }
   return kept;
 }

@@ -75,7 +75,7 @@ TEST_F(PytorchExportTest, TakesTheWinnerWithTheWeightsThatTheRunHasKept) {
   const auto model = folder_ / "out";
   ASSERT_EQ(export_model(run_folder, model), 0) << text();
   EXPECT_FALSE(fs::exists(folder_ / "out.unfinished"));
-  for (const auto* name : {"model.py", "model_attention.py", "model_positions.py",
+  for (const auto* name : {"model.py", "model_attention.py", "model_heads.py", "model_positions.py",
                            "model_recurrent.py", "model.safetensors", "config.json", "README.md"}) {
     EXPECT_TRUE(fs::exists(model / name)) << name;
   }
@@ -218,7 +218,7 @@ TEST_F(PytorchExportTest, AFolderThatIsThereStays) {
   ASSERT_EQ(export_model(run_folder, link), 0) << text();
   EXPECT_TRUE(fs::is_symlink(link));
   EXPECT_EQ(inode(empty), before);
-  for (const auto* name : {"model.py", "model_attention.py", "model_positions.py",
+  for (const auto* name : {"model.py", "model_attention.py", "model_heads.py", "model_positions.py",
                            "model_recurrent.py", "model.safetensors", "config.json", "README.md"}) {
     EXPECT_TRUE(fs::exists(empty / name)) << name;
   }

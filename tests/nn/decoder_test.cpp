@@ -155,6 +155,15 @@ const std::vector<std::string>& combinations() {
       "2*conv", "conv{conv=8,smear=1}/attn{smear=1,conv=3}",
       "attn{value_embedding=1,conv=3}/attn/attn{kv_heads=2,value_embedding=1,value_exclusion=1}",
       "2*attn{pattern=lsh,block=2,buckets=4,value_embedding=1}",
+      // Two maps in a head, and a latent in place of keys and values.
+      "2*attn{maps=difference,qk_norm=rms,kv_heads=2,conv=3,position=rope,rope_base=50}",
+      "attn{maps=difference,pattern=window,window=4,globals=1,normalization=stick_breaking,decay="
+      "scalar}/attn{keys=shared,maps=difference,pattern=window,window=3}",
+      "2*attn{maps=difference,pattern=window,window=3,full_groups=5,position=alibi}",
+      "2*attn{kv_rank=5}", "2*attn{kv_rank=5,position=rope,pattern=window,window=4,globals=1}",
+      "2*attn{kv_rank=5,position=rope,similarity=cosine,normalization=stick_breaking}",
+      "2*attn{kv_rank=5,similarity=additive,position=alibi,decay=scalar,value_exclusion=1}",
+      "2*attn{kv_rank=5,similarity=silu_dot,pattern=bigbird,block=2,head_norm=rms}",
       // Keys of earlier layers, and windows by head.
       "attn{kv_heads=2,position=rope}/"
       "attn{kv_heads=2,keys=shared,qk_norm=rms,position=rope,smear=1}",

@@ -186,6 +186,10 @@ std::map<std::string, Architecture> all_models() {
         "pattern=window,window=3,globals=1,full_groups=2,smear=1}",
         "model{position_embedding=none}/attn{position=rope}/conv/attn{keys=shared,position=rope}/"
         "attn{keys=shared,pattern=window,window=3,position=rope}",
+        "attn{maps=difference,kv_heads=1,qk_norm=rms,qk_eps=0.1,position=rope,rope_base=50,conv=2,"
+        "decay=scalar,value_exclusion=1}/attn{maps=difference,similarity=additive}",
+        "attn{kv_rank=5,position=rope,rope_base=50,similarity=l2,temperature=log_length,"
+        "pattern=window,window=4}/attn{kv_rank=5,decay=scalar,value_exclusion=1,head_norm=rms}",
         "model{norm=rms,norm_place=sandwich}/retnet+swiglu/attn/recurrent{feature=favor}+none"}) {
     all.emplace(name, canonical(parse_model(name, frame)));
   }
@@ -295,8 +299,8 @@ TEST(PytorchModel, FolderHoldsAllThatItNeeds) {
   model.initialise(1, 0);
   write_model_folder(folder, model_config(architecture, text_of_words(), {}), text_of_words(),
                      model);
-  for (const auto* name :
-       {"model.py", "model_attention.py", "model_positions.py", "model_recurrent.py"}) {
+  for (const auto* name : {"model.py", "model_attention.py", "model_heads.py", "model_positions.py",
+                           "model_recurrent.py"}) {
     EXPECT_EQ(read_bytes(folder / name),
               read_bytes(fs::path(source_folder()) / "python/attnas" / name));
   }

@@ -180,6 +180,8 @@ TEST(LayeredNames, RefuseModelsThatCannotBe) {
   EXPECT_THAT(refusal("attn{position=rope,rope_fraction=0.3}"), HasSubstr("not 9.6 of 32"));
   EXPECT_THAT(refusal("attn{position=rope,rope_fraction=0.03125}"), HasSubstr("not 1 of 32"));
   EXPECT_THAT(refusal("recurrent{position=rope,key_width=9}"), HasSubstr("not 9 of 9"));
+  EXPECT_THAT(refusal("attn{kv_rank=8,pattern=window,window=3,full_groups=1}"),
+              HasSubstr("kv_rank = 8, must be 0 beside full_groups: a latent is of all heads"));
   EXPECT_THAT(refusal("attn{heads=128,maps=difference}"), HasSubstr("heads of even width, not 1"));
   EXPECT_THAT(refusal("attn{position=t5,t5_distance=16}"),
               HasSubstr("greater than half of t5_buckets = 32"));
@@ -458,7 +460,6 @@ TEST(RequireBuilt, NamesWhatNoModuleComputes) {
   EXPECT_EQ(unbuilt("2*attn"), "nothing was thrown");
   EXPECT_EQ(unbuilt("2*attn{position=cope}"), "position = cope: no module computes it");
   EXPECT_EQ(unbuilt("2*attn{maps=difference}"), "maps = difference: no module computes it");
-  EXPECT_EQ(unbuilt("2*attn{kv_rank=32}"), "kv_rank = 32: no module computes it");
   EXPECT_EQ(unbuilt("attn/gdn"), "mixer = recurrent: no module computes it");
   EXPECT_EQ(unbuilt("model{norm=rms}/2*attn"), "nothing was thrown");
 }

@@ -62,10 +62,6 @@ MixerCosts attention_costs(const Mechanism& layer, const AttentionShape& shape) 
   auto costs = attention_projections(layer, shape);
   const double inner = real(shape.inner());
   costs.flops += 2.0 * shape.pairs() * inner;  // weights times values
-  if (layer.word("maps") == "difference") {    // Ye et al. (2024), arXiv:2410.05258
-    costs.parameters += 3 * shape.head_width();
-    costs.flops += 2.0 * shape.pairs() * real(shape.heads) + 4.0 * real(shape.context) * inner;
-  }
   if (layer.integer("value_exclusion") == 1) {
     costs.flops += real(shape.context) * (6.0 * inner + 2.0 * real(shape.heads));
   }
@@ -153,6 +149,8 @@ void require_valid(const Architecture& architecture, const Mechanism& layer) {
     require(layer.word("similarity") != "bilinear", "similarity", "bilinear",
             "be another beside full_groups");
     require(layer.word("position") != "path", "position", "path", "be another beside full_groups");
+    require(layer.integer("kv_rank") == 0, "kv_rank", shown(layer.integer("kv_rank")),
+            "be 0 beside full_groups: a latent is of all heads");
   }
   if (layer.word("keys") == "shared") {
     for (const auto* gene : {"kv_rank", "conv", "value_exclusion", "value_embedding"}) {
@@ -233,6 +231,7 @@ std::string shape_key(const Mechanism& layer) {
     key +=
         layer.word("position") + "|" + layer.word("decay") + "|" + layer.word("similarity") + "|";
   }
+  if (layer.integer("kv_rank") > 0 && layer.word("position") == "rope") key += "rope|";
   const auto forms = fused_forms(layer);
   for (const bool has : {forms.attention, forms.gating, forms.temperature}) key += has ? "1" : "0";
   return key;
