@@ -16,7 +16,6 @@ import xml.etree.ElementTree
 
 from attnas.analysis.commands import attention, compare, components, export
 import numpy as np
-from studies import transfer
 from fake_stores import write_fake
 from fake_tables import cell, functions, insert, write_table
 from attnas.analysis import exports
@@ -127,14 +126,6 @@ class Pages(Hostile):
                 for seed in range(3)}
         self.run_main(components.main, self.table("of <object>.table", made), "-o", self.folder / "out")
         self.check(self.folder / "out" / "components.html", MARKUP, LABEL)
-
-    def test_transfer(self):
-        names = functions({"gating": ["none", MARKUP], "similarity": ["dot", LABEL], "bias": ["bias", "no_bias"]})
-        random = np.random.default_rng(9)
-        paths = [self.table(place, {(name, seed): cell(20 + i + random.normal()) for i, name in enumerate(names)
-                                    for seed in range(3)}) for place in ("first <object>.table", "second <object>.table")]
-        self.run_main(transfer.main, *paths, "-o", self.folder / "out")
-        self.check(self.folder / "out" / "transfer.html", MARKUP)
 
     def test_attention(self):
         (self.folder / "a").mkdir()

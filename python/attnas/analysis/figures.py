@@ -246,46 +246,6 @@ def matrix(title: str, below: str, names: list[str], values: np.ndarray,
 
 
 @dataclasses.dataclass(frozen=True)
-class Dot:
-    """A point, with what it says of itself."""
-
-    x: float
-    y: float
-    style: str
-    words: str
-
-
-def scatter(title: str, below: str, x_title: str, y_title: str, dots: list[Dot],
-            styles: list[tuple[str, str]], ends: tuple[float, float]) -> Figure:
-    """Dots over two axes with the same ends, and the diagonal; what is not highlighted lies below.
-
-    @param styles  names of the highlighted styles, for the words above the picture.
-    """
-    def draw(width: float) -> Picture:
-        frame = Frame(58, 56, width - 18, 56 + width - 76)
-        picture = Picture(width, frame.bottom + 46, title)
-        x, line = 4.0, 0
-        for name, style in styles:
-            words = shortened(name, 2 * LETTERS)
-            if x > 4.0 and x + 16 + LETTER * len(words) > width:
-                x, line = 4.0, line + 1
-            picture.dot(x + 5, 10.0 + 17 * line, 4, f"fill {style}")
-            picture.text(x + 14, 14.0 + 17 * line, words, f"fill {style}")
-            x += 30 + LETTER * len(words)
-        across, up = Axis(*ends), Axis(*ends)
-        picture.left_axis(frame, up, y_title)
-        picture.bottom_axis(frame, across, x_title, most=6, grid=True)
-        picture.line(frame.left, frame.bottom, frame.right, frame.top, "stroke reference",
-                     style="stroke-width: 1.2")
-        for dot in sorted(dots, key=lambda dot: dot.style != "other"):
-            picture.dot(across(dot.x), up(dot.y), 3.0 if dot.style == "other" else 4.2,
-                        f"fill {dot.style}", dot.words)
-        return picture
-
-    return Figure(draw, below, title, HALF)
-
-
-@dataclasses.dataclass(frozen=True)
 class Plane:
     """Two objectives as axes: points are in minimisation form, axes in the objectives' senses."""
 
