@@ -87,7 +87,7 @@ class Recurrent(nn.Module):
     def __init__(self, width, heads, update="add", decay="none", decay_rank=16, decay_tau=16.0,
                  decay_form="gla", feature="identity", favor_features=0, key_width=0, neg_eigen=0,
                  conv=0, position="none", rope_base=10000.0, gating="none", gate_rank=0,
-                 bias="bias", layer=0):
+                 bias="bias", layer=0, head_width=0):
         super().__init__()
         for name, value, known in (
                 ("update", update, UPDATES), ("decay", decay, DECAYS_OF_STATES),
@@ -105,7 +105,8 @@ class Recurrent(nn.Module):
         favor_features = integer("favor_features", favor_features, 0, 65536)
         for name, value in (("rope_base", rope_base), ("decay_tau", decay_tau)):
             require_in_range(name, value, 1, 2**53)
-        self.heads, self.head_width = heads, width // heads
+        self.heads, self.head_width = heads, integer(
+            "head_width", head_width, 0, 65536) or width // heads
         self.key_width = key_width or self.head_width
         if position == "rope" and self.key_width % 2:
             raise ValueError(f"position = rope, must rotate an even number of entries, not "
@@ -115,30 +116,31 @@ class Recurrent(nn.Module):
         self.rotates, self.doubles = position == "rope", neg_eigen == 1
         self.sums = update == "add" and feature != "identity"
 
-        of_keys = heads * self.key_width
+        of_keys, of_values = heads * self.key_width, heads * self.head_width
         biased = bias in ("bias", "qkv")
         self.q_proj, self.k_proj = (linear(width, of_keys, biased) for _ in range(2))
-        self.v_proj = linear(width, width, biased)
-        self.out_proj = linear(width, width, bias in ("bias", "no_bias"))
+        self.v_proj = linear(width, of_values, biased)
+        self.out_proj = linear(of_values, width, bias in ("bias", "no_bias"))
         self.convolves = conv > 0
         if self.convolves:
             self.q_conv, self.k_conv, self.v_conv = (ShortConvolution(channels, conv)
-                                                     for channels in (of_keys, of_keys, width))
+                                                     for channels in (of_keys, of_keys, of_values))
         self.make_features(favor_features, layer)
         self.make_decay(width, decay_rank)
         if update == "delta":
             self.beta = linear(width, heads, bias=False)
         elif update == "delta2":
             self.erase = linear(width, of_keys, bias=False)
-            self.write = linear(width, width, bias=False)
+            self.write = linear(width, of_values, bias=False)
         if not self.sums:
             self.head_norm = RmsNorm(self.head_width)
         self.gate_rank = gate_rank if gating == "sigmoid_gate" else 0
         if self.gate_rank:
             self.gate_down, self.gate_up = linear(width, gate_rank,
-                                                  bias=False), linear(gate_rank, width, start=2.0)
+                                                  bias=False), linear(gate_rank, of_values,
+                                                                      start=2.0)
         elif gating != "none":
-            self.head_gate = linear(width, width, bias=gating != "swish_gate", start=2.0)
+            self.head_gate = linear(width, of_values, bias=gating != "swish_gate", start=2.0)
 
     def make_features(self, favor_features, layer):
         d_k = self.key_width

@@ -42,9 +42,6 @@ class Recurs(model_recurrent.Recurrent):
 
     def __init__(self, config, teacher, kind, conv=0, gate=0, feature="identity"):
         width, heads = config.hidden_size, config.num_attention_heads
-        if teacher.head_dim * heads != width:
-            raise ValueError(f"head_dim = {teacher.head_dim}, must be {width // heads}, the width "
-                             f"over the heads")
         if gate > 1:
             raise ValueError(f"gate = {gate}, must be 0 or 1")
         rotates = kind in ("ret", "ssd") and getattr(teacher, "use_rope", True)
@@ -53,6 +50,7 @@ class Recurs(model_recurrent.Recurrent):
             torch.manual_seed(0)
             super().__init__(
                 width, heads, **BLOCKS[kind], conv=conv, feature=feature,
+                head_width=teacher.head_dim,
                 gating="sigmoid_gate" if gate else "none",
                 bias=biases.get(tuple(part.bias is not None for part in (
                     teacher.q_proj, teacher.o_proj)), "none"),

@@ -14,15 +14,13 @@ constexpr double kGateLogit = 2.0;  // where a gate has room to open and close
 
 Mechanism layer_of(const Mechanism& before,
                    const std::vector<std::pair<std::string, SlotValue>>& genes) {
-  if (before.integer("head_width") > 0)
-    throw InputError("head_width = " + std::to_string(before.integer("head_width")) +
-                     ", must be the width over the heads");
   if (before.integer("kv_rank") > 0 || before.word("maps") != "single" ||
       before.word("pattern") == "lsh")
     throw InputError("the layer must have queries, keys and values of its own, one map a head");
   Mechanism layer;
   layer.set("mixer", "recurrent");
-  for (const auto* kept : {"heads", "bias", "ffn", "ratio"}) layer.set(kept, before.at(slot(kept)));
+  for (const auto* kept : {"heads", "head_width", "bias", "ffn", "ratio"})
+    layer.set(kept, before.at(slot(kept)));
   if (before.word("position") == "rope") {
     layer.set("position", "rope");
     layer.set("rope_base", before.real("rope_base"));

@@ -49,23 +49,24 @@ RecurrentLayer::RecurrentLayer(const MixerContext& context, const ParameterScope
   activates_ = erases_ || layer.integer("conv") > 0;
   sums_ = !erases_ && layer.word("feature") != "identity";
 
-  const auto width = context.shape.width;
+  const auto width = context.shape.width, of_values = context.shape.inner();
   auto of_keys = context.shape;
   of_keys.sizes = layer;
   of_keys.width = num_heads_ * key_width_;
+  of_keys.of_head = 0;
   const auto biased =
       models_with(scope, layer.word("bias") == "bias" || layer.word("bias") == "qkv");
   q_proj_ = Linear::with_biases_of(scope.child("q_proj"), width, of_keys.width, biased);
   k_proj_ = Linear::with_biases_of(scope.child("k_proj"), width, of_keys.width, biased);
-  v_proj_ = Linear::with_biases_of(scope.child("v_proj"), width, width, biased);
+  v_proj_ = Linear::with_biases_of(scope.child("v_proj"), width, of_values, biased);
   out_proj_ = Linear::with_biases_of(
-      scope.child("out_proj"), width, width,
+      scope.child("out_proj"), of_values, width,
       models_with(scope, layer.word("bias") == "bias" || layer.word("bias") == "no_bias"),
       context.output_start);
   if (layer.integer("conv") > 0) {
     convolutions_ = {{scope.child("q_conv"), of_keys.width, layer.integer("conv")},
                      {scope.child("k_conv"), of_keys.width, layer.integer("conv")},
-                     {scope.child("v_conv"), width, layer.integer("conv")}};
+                     {scope.child("v_conv"), of_values, layer.integer("conv")}};
   }
   if (layer.word("position") != "none") {
     position_ = positions().at(layer.word("position")).make({of_keys, context.semantics}, scope);

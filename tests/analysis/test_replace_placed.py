@@ -49,7 +49,7 @@ class Placed(Written):
 
     def test_all_forms_agree(self):
         ids = torch.from_numpy(np.random.default_rng(1).integers(0, V, (2, T)))
-        for case, (kind, name) in zip(("llama", "biases", "one key head with biases", "smollm3", "qwen2, one gate closed", "mistral without a window"),
+        for case, (kind, name) in zip(("qwen3", "biases", "one key head with biases", "smollm3", "qwen2, one gate closed", "wide heads"),
                                       WORDS.items()):
             with self.subTest(kind, case=case), torch.no_grad():
                 config = {**CASES[case], "bos_token_id": 1, "pad_token_id": 0}

@@ -53,7 +53,10 @@ std::vector<std::string> layers() {
         "recurrent{gating=elementwise_gate,bias=no_bias,position=rope,key_width=4}",
         "recurrent{decay=channel,decay_form=softplus,decay_rank=2,update=delta}",
         "recurrent{decay=channel,decay_form=bounded,decay_rank=2,update=delta,neg_eigen=1}",
-        "recurrent{feature=favor,favor_features=7}"}) {
+        "recurrent{feature=favor,favor_features=7}", "gdn2{head_width=10,gate_rank=2}",
+        "kda{head_width=6,key_width=4,conv=2,gating=elementwise_gate}",
+        "recurrent{head_width=10,feature=hedgehog,key_width=4,gating=swish_gate}",
+        "recurrent{head_width=12,position=rope,update=add}"}) {
     all.emplace_back(name);
   }
   return all;

@@ -10,15 +10,21 @@ constexpr std::int64_t kFloat = 4;  // bytes
 
 double real(std::int64_t number) { return static_cast<double>(number); }
 
+std::int64_t head_width(const Mechanism& layer, std::int64_t of_model) {
+  return layer.integer("head_width") > 0 ? layer.integer("head_width") : of_model;
+}
+
 /// A recurrent layer: H states of f x d, taken up token by token.
 MixerCosts recurrent_costs(const Mechanism& layer, const AttentionShape& shape) {
   const auto width = shape.width;
   const auto heads = shape.heads;
   const auto d = shape.head_width();
+  const auto values = shape.inner();
   auto of_state = shape;
   of_state.keys = layer.integer("key_width") > 0 ? layer.integer("key_width") : d;
   auto of_keys = shape;
   of_keys.width = heads * of_state.keys;
+  of_keys.of_head = 0;
   const auto keys = of_keys.width;
   const bool maps = layer.word("feature") != "identity";
   if (maps) of_state.features = described("feature", layer.word("feature")).features(of_keys);
@@ -30,21 +36,21 @@ MixerCosts recurrent_costs(const Mechanism& layer, const AttentionShape& shape) 
 
   MixerCosts costs{
       .parameters =
-          2 * width * keys + 2 * width * width + num_biases(layer, 2 * keys + width, width),
-      .flops = tokens * (4.0 * real(width) * real(keys) + 4.0 * real(width) * real(width) +
-                         real(width) * real(features) *
+          2 * width * keys + 2 * width * values + num_biases(layer, 2 * keys + values, width),
+      .flops = tokens * (4.0 * real(width) * real(keys) + 4.0 * real(width) * real(values) +
+                         real(values) * real(features) *
                              (4.0 + (decays ? 1.0 : 0.0) + (update.erases ? 2.0 : 0.0))),
       .state_bytes = kFloat * heads * features * (d + (sums ? 1 : 0))};
-  add_convolution(layer.integer("conv"), 2 * keys + width, shape.context, costs);
+  add_convolution(layer.integer("conv"), 2 * keys + values, shape.context, costs);
   if (layer.integer("conv") > 0 || update.erases)
-    costs.flops += 2.0 * tokens * real(2 * keys + width);                             // SiLU
-  if (update.erases) costs.flops += tokens * (6.0 * real(keys) + 2.0 * real(width));  // unit keys
+    costs.flops += 2.0 * tokens * real(2 * keys + values);                             // SiLU
+  if (update.erases) costs.flops += tokens * (6.0 * real(keys) + 2.0 * real(values));  // unit keys
   if (layer.word("position") == "rope") costs.flops += 6.0 * tokens * real(keys);
   if (sums) {
-    costs.flops += tokens * (real(heads) * real(features) * (decays ? 4.0 : 3.0) + real(width));
+    costs.flops += tokens * (real(heads) * real(features) * (decays ? 4.0 : 3.0) + real(values));
   } else {
     costs.parameters += d;  // the norm of a head's output
-    costs.flops += 4.0 * tokens * real(width);
+    costs.flops += 4.0 * tokens * real(values);
   }
   add(update, of_state, costs);
   if (decays) add(described("decay", layer.word("decay"), layer.word("mixer")), of_state, costs);
@@ -56,21 +62,23 @@ MixerCosts recurrent_costs(const Mechanism& layer, const AttentionShape& shape) 
 
 /// Queries, keys, values and outputs.
 double least_values(const Architecture& architecture, const Mechanism& layer) {
-  const double width = real(architecture.width);
   const auto heads = layer.integer("heads") > 0 ? layer.integer("heads") : architecture.heads;
+  const auto values = real(heads) * real(head_width(layer, architecture.width / heads));
   return 2.0 *
-         (width + (layer.integer("key_width") > 0 ? real(heads) * real(layer.integer("key_width"))
-                                                  : width));
+         (values + (layer.integer("key_width") > 0 ? real(heads) * real(layer.integer("key_width"))
+                                                   : values));
 }
 
 void apply_rules(LayerRules& rules) {
   auto& layer = rules.layer();
-  if (layer.integer("key_width") == rules.head_width()) layer.set("key_width", 0);
+  if (layer.integer("head_width") == rules.head_width()) layer.set("head_width", 0);
+  if (layer.integer("key_width") == head_width(layer, rules.head_width()))
+    layer.set("key_width", 0);
   if (layer.word("feature") != "identity") rules.clear({"position"});
 }
 
 void require_valid(const Architecture& architecture, const Mechanism& layer) {
-  const auto d = architecture.width / require_heads(architecture, layer);
+  const auto d = head_width(layer, architecture.width / require_heads(architecture, layer));
   const auto key_width = layer.integer("key_width") > 0 ? layer.integer("key_width") : d;
   if (layer.word("position") == "rope") require_rotatable(layer, key_width, 1.0);
 }
@@ -86,6 +94,7 @@ std::vector<Slot> sizes() {
 
 NAS_REGISTER_MIXER_KIND(.key = "recurrent",
                         .genes = {{"heads", {}},
+                                  {"head_width", {}},
                                   {"gating", {"none"}},
                                   {"bias", {}},
                                   {"position", {"none", "rope"}},

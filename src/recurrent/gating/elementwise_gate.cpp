@@ -8,7 +8,7 @@ namespace {
 class ElementwiseGate final : public OutputGate {
  public:
   ElementwiseGate(const LayerContext& context, const ParameterScope& scope)
-      : gate_(scope.child("head_gate"), context.shape.width, context.shape.width, Start::normal(),
+      : gate_(scope.child("head_gate"), context.shape.width, context.shape.inner(), Start::normal(),
               Start::constant(context.semantics == Semantics::published ? 0.0 : 2.0)) {}
 
   torch::Tensor logits(const torch::Tensor& x) const override { return gate_(x); }
@@ -25,10 +25,10 @@ NAS_REGISTER_OUTPUT_GATE(
     .summary =
         "o sigmoid(W x + b) before the output projection, b starts at 2 (Qiu et al. 2025, "
         "arXiv:2505.06708)",
-    .parameters = [](const AttentionShape& shape) { return shape.width * (shape.width + 1); },
+    .parameters = [](const AttentionShape& shape) { return shape.inner() * (shape.width + 1); },
     .flops =
         [](const AttentionShape& shape) {
-          return shape.at_each_token(shape.width * (2 * shape.width + 3));
+          return shape.at_each_token(shape.inner() * (2 * shape.width + 3));
         });
 
 }  // namespace

@@ -14,8 +14,8 @@ class SigmoidGate final : public OutputGate {
     const auto width = context.shape.width;
     const auto rank = context.shape.sizes.integer("gate_rank");
     if (rank > 0) down_ = Linear::with_biases_of(scope.child("gate_down"), width, rank, {});
-    up_ = Linear(scope.child(down_ ? "gate_up" : "head_gate"), down_ ? rank : width, width,
-                 Start::normal(),
+    up_ = Linear(scope.child(down_ ? "gate_up" : "head_gate"), down_ ? rank : width,
+                 context.shape.inner(), Start::normal(),
                  Start::constant(context.semantics == Semantics::published ? 0.0 : 2.0));
   }
 
@@ -26,10 +26,9 @@ class SigmoidGate final : public OutputGate {
     const auto of_rank = down_ ? down_->weight()[0].mv(x) : x;
     return output * (up_.weight()[0].mv(of_rank) + up_.bias()[0]).sigmoid();
   }
-  /// Numbers of W that make one logit.
   static std::int64_t numbers(const AttentionShape& shape) {
-    return shape.sizes.integer("gate_rank") > 0 ? 2 * shape.sizes.integer("gate_rank")
-                                                : shape.width;
+    const auto rank = shape.sizes.integer("gate_rank");
+    return rank > 0 ? rank * (shape.width + shape.inner()) : shape.width * shape.inner();
   }
 
  private:
@@ -43,10 +42,10 @@ NAS_REGISTER_OUTPUT_GATE(
         "o sigmoid(W x + b) before the output projection, W = W_2 W_1 of rank gate_rank where that "
         "is not 0, b starts at 2 (Kimi Team 2025, arXiv:2510.26692)",
     .parameters =
-        [](const AttentionShape& shape) { return shape.width * (SigmoidGate::numbers(shape) + 1); },
+        [](const AttentionShape& shape) { return SigmoidGate::numbers(shape) + shape.inner(); },
     .flops =
         [](const AttentionShape& shape) {
-          return shape.at_each_token(shape.width * (2 * SigmoidGate::numbers(shape) + 3));
+          return shape.at_each_token(2 * SigmoidGate::numbers(shape) + 3 * shape.inner());
         },
     .sizes = {integer("gate_rank", "rank of the gate's matrix; 0: full", 0, 0, 3)});
 

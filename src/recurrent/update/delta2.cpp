@@ -16,7 +16,7 @@ class Delta2 final : public StateUpdate {
         erase_(scope.add("erase.weight",
                          {heads_ * context.shape.key_entries(), context.shape.width},
                          Start::normal(), Decay::yes)),
-        write_(scope.add("write.weight", {context.shape.width, context.shape.width},
+        write_(scope.add("write.weight", {context.shape.inner(), context.shape.width},
                          Start::normal(), Decay::yes)) {}
 
   void gate(const torch::Tensor& x, Recurrence& tokens) const override {
@@ -35,7 +35,7 @@ class Delta2 final : public StateUpdate {
   NumericalMode mode_;
   std::int64_t heads_;
   double factor_;
-  torch::Tensor erase_, write_;  // (M, H d_k, D), (M, D, D)
+  torch::Tensor erase_, write_;  // (M, H d_k, D), (M, H d, D)
 };
 
 NAS_REGISTER_STATE_UPDATE(
@@ -46,14 +46,14 @@ NAS_REGISTER_STATE_UPDATE(
     .voids = {"feature", "position"},
     .parameters =
         [](const AttentionShape& shape) {
-          return shape.width * (shape.heads * shape.key_entries() + shape.width);
+          return shape.width * (shape.heads * shape.key_entries() + shape.inner());
         },
     .flops =
         [](const AttentionShape& shape) {
           const auto reflects = shape.sizes.integer("neg_eigen") == 1 ? 2 : 1;
           const auto keys = shape.heads * shape.key_entries();
-          return shape.at_each_token(2 * shape.width * (keys + shape.width) +
-                                     keys * (reflects + 1) + shape.width);
+          return shape.at_each_token(2 * shape.width * (keys + shape.inner()) +
+                                     keys * (reflects + 1) + shape.inner());
         },
     .erases = true);
 
