@@ -123,7 +123,7 @@ class Selectors(unittest.TestCase):
             core()
         except InputError as error:
             self.skipTest(str(error))
-        found, asked = table(losses(3, pair=0.0, noise=1e-4)), {}
+        found, asked = table(losses(2, pair=0.0, noise=1e-4)), {}
         replay = own.replay
 
         def once(name, of, fidelity, seed):  # all fidelities are the same here
@@ -132,7 +132,7 @@ class Selectors(unittest.TestCase):
             return asked[name, seed]
 
         self.enterContext(mock.patch.object(own, "replay", once))
-        chosen = [own.choices(found, "F1", seed) for seed in range(3)]
+        chosen = [own.choices(found, "F1", seed) for seed in range(2)]
         regret = {name: own.over_pairs(own.regrets(found, "F3", [one[name][1] for one in chosen]).mean(axis=2))[0]
                   for name in chosen[0]}
         for name in ("one_block", "restore_one", "greedy_add", "greedy_drop", "beam", "all placements"):
