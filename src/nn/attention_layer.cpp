@@ -53,8 +53,6 @@ bool fits(const torch::Tensor& known, std::int64_t tokens, torch::Device device)
   return known.defined() && known.size(-1) == tokens && known.device() == device;
 }
 
-}
-
 }  // namespace
 
 void AttentionLayer::make_projections(const std::vector<Mechanism>& mechanisms,
