@@ -294,6 +294,23 @@ def in_window(layer, k, distances, places):
     return (distances >= 0) & seen
 
 
+def in_chosen_blocks(layer, q, k, distances, places):
+    """The own block, and of finished ones before it those `chosen` with the largest sum over heads
+    of max(q . mean key, 0). q: (B, H, T, d), the newest of k (B, H, S, d)."""
+    blocks = torch.div(places, layer.block, rounding_mode="floor")
+    own = blocks[-distances.shape[0]:].unsqueeze(1)
+    shown, finished = (distances >= 0) & (own == blocks), k.shape[2] // layer.block
+    if not min(finished, layer.chosen):
+        return shown
+    means = k[:, :, :finished * layer.block].unflatten(2, (finished, layer.block)).mean(3)
+    scores = (q @ means.transpose(-2, -1)).relu().sum(1, keepdim=True).detach()
+    earlier = torch.arange(finished, device=k.device) < own
+    best = hide(scores, earlier).argsort(-1, descending=True, stable=True)[..., :layer.chosen]
+    taken = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, best, True) & earlier
+    taken = taken.repeat_interleave(layer.block, -1)
+    return shown | F.pad(taken, (0, k.shape[2] - taken.shape[-1]))
+
+
 PATTERNS = {
     # j <= i
     "full": lambda layer, k, distances, places: distances >= 0,
@@ -303,7 +320,8 @@ PATTERNS = {
     "strided": lambda layer, k, distances, places:
                (distances >= 0) & ((distances < layer.stride) | (distances % layer.stride == 0)),
     "bigbird": in_shown_blocks,
-    "lsh": newest_of_hash
+    "lsh": newest_of_hash,
+    "indexed": in_chosen_blocks  # which reads queries, too
 }
 
 # Gates: the linear layer that each has. g = sigmoid(W x + b).
@@ -399,7 +417,8 @@ class Attention(nn.Module):
                  gating="none", temperature="fixed", bias="bias", attention_dropout=0.0, kv_heads=0,
                  head_width=0, keys="own", qk_norm="none", qk_eps=1e-5, pattern="full", window=64,
                  globals=0, full_groups=0, stride=16, pattern_block=16, random=1, buckets=4,
-                 rounds=1, position="none", rope_base=10000.0, rope_fraction=1.0, rope_factor=1.0,
+                 rounds=1, chosen=2, position="none", rope_base=10000.0, rope_fraction=1.0,
+                 rope_factor=1.0,
                  rope_original=0, rope_low=1.0, rope_high=4.0, t5_buckets=32, t5_distance=128,
                  cope_positions=64, decay="none", decay_rank=16, decay_tau=16.0, decay_form="gla",
                  conv=0, head_norm="none", value_exclusion=0, soft_cap=0, smear=0,
@@ -452,6 +471,7 @@ class Attention(nn.Module):
         self.out_proj = linear(inner, width, bias in ("bias", "no_bias"))
         published = semantics == "published"
         self.make_similarity(published)
+        self.chosen = integer("chosen", chosen, 0, 65536)
         self.make_pattern(layer, context, stride, pattern_block, random, buckets, rounds)
         if integer("smear", smear, 0, 1):
             self.smear = Smear(width)
@@ -649,7 +669,8 @@ class Attention(nn.Module):
 
         places = torch.arange(k.shape[2], device=x.device)
         distances = places[start:].unsqueeze(1) - places
-        visible = PATTERNS[self.pattern](self, k, distances, places)
+        read = (q, k) if self.pattern == "indexed" else (k, )
+        visible = PATTERNS[self.pattern](self, *read, distances, places)
         weights = self.weights(q, k, x, places, distances, visible, state).to(v)
         of_heads = F.dropout(weights, self.attention_dropout, self.training) @ v  # (B, H, T, d)
         if self.excludes_values:

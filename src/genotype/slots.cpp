@@ -125,7 +125,7 @@ std::vector<Slot> layer_genes() {
                {"own", "shared"}),
       components_of("qk_norm", "norm of queries and keys", {"none", "rms"}),
       components_of("pattern", "which keys a query sees",
-                    {"full", "window", "strided", "bigbird", "lsh"}),
+                    {"full", "window", "strided", "bigbird", "lsh", "indexed"}),
       components_of("position", "how scores know of distance",
                     {"none", "rope", "alibi", "t5", "cope", "path"}),
       components_of("decay", "what is forgotten", {"none"}),

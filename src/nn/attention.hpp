@@ -196,6 +196,14 @@ class Pattern {
   /// Whether it reads keys. They are unit_keys() of the queries then (nn/parts/hashed_keys.hpp), of as
   /// many heads, and the layer has no projection to keys.
   [[nodiscard]] virtual bool reads_keys() const { return false; }
+  /// Whether what it shows depends on queries: chosen() says it then, and visible() does not.
+  [[nodiscard]] virtual bool reads_queries() const { return false; }
+  /// @param queries  (M, B, H, n, d), the newest n.   @param keys  (M, B, heads, T, d).
+  /// @return bool, (M, B, H, n, T).
+  [[nodiscard]] virtual torch::Tensor chosen(const torch::Tensor& queries,
+                                             const torch::Tensor& keys) const {
+    return visible(keys, keys.size(3) - queries.size(3));
+  }
   /// The same as ranges; nothing: it is not of that form, and has none in the fused kernel.
   [[nodiscard]] virtual std::optional<KeyRanges> ranges() const { return std::nullopt; }
 };

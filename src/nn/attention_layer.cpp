@@ -105,6 +105,7 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   patterns_ = options.make(patterns(), {"pattern"});
   sights_.resize(patterns_.size());
   reads_keys_ = patterns_.any(&Pattern::reads_keys);
+  reads_queries_ = patterns_.any(&Pattern::reads_queries);
   if (reads_keys_) num_key_heads_ = num_heads_;
   make_parts(shape);
   make_projections(mechanisms, shape, scope, output_start);
@@ -292,6 +293,11 @@ torch::Tensor AttentionLayer::normed_heads(const torch::Tensor& of_heads) const 
 }
 
 torch::Tensor AttentionLayer::visible(const Models& models, const torch::Tensor& keys) {
+  if (reads_queries_) {
+    return std::ssize(models) == num_models_
+               ? chosen_
+               : chosen_.index_select(0, index_on(keys.device(), models));
+  }
   const auto model = models.front();
   if (reads_keys_) {
     const auto of_models = std::ssize(models) == num_models_
@@ -307,7 +313,7 @@ torch::Tensor AttentionLayer::visible(const Models& models, const torch::Tensor&
 }
 
 torch::Tensor AttentionLayer::seen(const Models& models, const torch::Tensor& keys) {
-  if (reads_keys_) return visible(models, keys).sum(-1);
+  if (reads_keys_ || reads_queries_) return visible(models, keys).sum(-1);
   const auto model = models.front();
   auto& known = sights_[patterns_.group_of(model)].seen;
   if (fits(known, keys.size(2), keys.device())) return known;
@@ -424,6 +430,12 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   if (!kernel) {
     k = for_queries(k);
     v = for_queries(v);
+  }
+  if (reads_queries_) {
+    chosen_ =
+        patterns_.apply([](const Pattern& pattern, const torch::Tensor& queries,
+                           const torch::Tensor& keys) { return pattern.chosen(queries, keys); },
+                        heads(q), heads(k));
   }
   const auto multiples = factors(input, q, [&](const Models& models) { return seen(models, k); });
   if (kernel && multiples.defined()) temperature = temperature * multiples;

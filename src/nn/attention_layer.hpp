@@ -219,7 +219,7 @@ class AttentionLayer final : public Mixer {
                                             const torch::Tensor& shown) const;
   /// Which of the kept keys the newest token sees, (1, n) or (H, 1, n) bool.
   [[nodiscard]] torch::Tensor newest_shown(const Part& part, const SharedKeys& keys,
-                                           std::int64_t newest) const;
+                                           std::int64_t newest, const torch::Tensor& q) const;
 
   std::int64_t num_models_;
   std::int64_t num_heads_;
@@ -256,11 +256,13 @@ class AttentionLayer final : public Mixer {
   OptionSet<Position> positions_;
   bool maps_places_ = false;      ///< any position does
   bool biases_scores_ = false;    ///< likewise
+  bool reads_queries_ = false;    ///< all patterns do
   bool reads_scores_ = false;     ///< likewise
   bool changes_keys_ = false;     ///< a position or a decay of each model does
   bool scores_products_ = false;  ///< similarities are of products of queries and keys alone
   OptionSet<ScoreDecay> decays_;
   OptionSet<Pattern> patterns_;
+  torch::Tensor chosen_;  ///< what queries of the sequence at hand see where patterns read them
   std::vector<Sight> sights_;                            ///< of each group of patterns
   std::optional<FusedGates> gates_;                      ///< where all have a form
   std::optional<FusedTemperatures> fused_temperatures_;  ///< likewise

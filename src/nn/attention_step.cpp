@@ -177,7 +177,7 @@ torch::Tensor AttentionLayer::step(const torch::Tensor& x, const torch::Tensor& 
   for (const auto& part : keys) most = std::max(most, part.keys.size(3));
   std::vector<torch::Tensor> seen;
   for (std::size_t p = 0; p < parts_.size(); ++p) {
-    auto shown = newest_shown(parts_[p], keys[p], place);
+    auto shown = newest_shown(parts_[p], keys[p], place, q);
     if (parts_.size() > 1) {
       shown = at::constant_pad_nd(shown, {0, most - shown.size(-1)})
                   .expand({std::ssize(parts_[p].heads), 1, most});
@@ -300,9 +300,10 @@ torch::Tensor AttentionLayer::newest_biased(const Part& part, torch::Tensor scor
 }
 
 torch::Tensor AttentionLayer::newest_shown(const Part& part, const SharedKeys& keys,
-                                           std::int64_t newest) const {
+                                           std::int64_t newest, const torch::Tensor& q) const {
   const auto& pattern = patterns_.front();
   const auto ranges = part.full ? KeyRanges{} : pattern.ranges();
+  if (reads_queries_) return pattern.chosen(q, keys.keys);
   if (!ranges) return pattern.visible(keys.keys, newest);
   // Of a layer's own, what is not seen is not kept.
   if (!shares_) {

@@ -1,9 +1,11 @@
 // What stands between key and query: cope, path, decays of channels. Properties, causality, arrays, and
 // chunks against one token at a time.
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -34,6 +36,10 @@ std::map<std::string, Mechanism> options() {
                                {"normalization", "sink"}},
                               window)},
       {"cope of shared keys", of({{"position", "cope"}, {"decay", "scalar"}}, {{"kv_heads", 2}})},
+      {"indexed", of({{"pattern", "indexed"}}, {{"pattern_block", 2}, {"chosen", 1}})},
+      {"indexed of shared keys",
+       of({{"pattern", "indexed"}, {"temperature", "log_length"}, {"position", "cope"}},
+          {{"pattern_block", 3}, {"chosen", 1}, {"kv_heads", 2}})},
       {"path", of({{"position", "path"}})},
       {"path of products",
        of({{"position", "path"}, {"similarity", "silu_dot"}, {"normalization", "stick_breaking"}})},
@@ -99,6 +105,50 @@ TEST(AttentionContext, OfNothingIsAttention) {
   Layer alone(of({{"decay", "channel"}, {"pattern", "window"}}, {{"window", 1}}));
   Layer own(of({{"pattern", "window"}}, {{"window", 1}}));
   expect_equal(alone, own);
+}
+
+/// What each query sees, one after the other, by its definition.
+torch::Tensor seen_naively(const torch::Tensor& q, const torch::Tensor& k, std::int64_t block,
+                           std::int64_t chosen) {
+  const auto tokens = q.size(3);
+  auto seen = at::zeros({q.size(1), tokens, tokens}, at::TensorOptions(at::kBool));
+  for (std::int64_t b = 0; b < q.size(1); ++b) {
+    for (std::int64_t i = 0; i < tokens; ++i) {
+      std::vector<std::pair<double, std::int64_t>> blocks;  // by score, the first of equals
+      for (std::int64_t n = 0; n < i / block; ++n) {
+        double score = 0.0;
+        for (std::int64_t h = 0; h < q.size(2); ++h) {
+          const auto mean = k[0][b][h * k.size(2) / q.size(2)].narrow(0, n * block, block).mean(0);
+          score += std::max(0.0, q[0][b][h][i].dot(mean).item<double>());
+        }
+        blocks.emplace_back(-score, n);
+      }
+      std::sort(blocks.begin(), blocks.end());
+      blocks.resize(std::min(blocks.size(), static_cast<std::size_t>(chosen)));
+      for (const auto& [score, n] : blocks) seen[b][i].narrow(0, n * block, block).fill_(true);
+      seen[b][i].slice(0, i / block * block, i + 1).fill_(true);
+    }
+  }
+  return seen;
+}
+
+TEST(AttentionContext, IndexedBlocksAreThoseOfTheDefinition) {
+  for (const std::int64_t block : {1, 3, 4}) {
+    for (const std::int64_t chosen : {0, 1, 3, 20}) {
+      LayerContext context;
+      context.shape.sizes = of({}, {{"pattern_block", block}, {"chosen", chosen}});
+      std::vector<Parameter> parameters;
+      const auto pattern = patterns().at("indexed").make(context, ParameterScope(parameters));
+      const auto q = noise({1, 2, 4, 19, 5}, 1), k = noise({1, 2, 2, 19, 5}, 2);
+      const auto expected = seen_naively(q, k, block, chosen);
+      const auto ours = pattern->chosen(q, k);
+      for (std::int64_t h = 0; h < 4; ++h) {
+        EXPECT_TRUE(ours[0].select(1, h).equal(expected)) << block << " " << chosen;
+      }
+      const auto newest = pattern->chosen(q.slice(3, 13), k);
+      EXPECT_TRUE(newest.equal(ours.slice(3, 13))) << block << " " << chosen;
+    }
+  }
 }
 
 // Queries and keys that are all 1 have products d alpha^(i - j).

@@ -152,6 +152,8 @@ const std::vector<std::string>& combinations() {
       "2*attn{position=path,pattern=window,window=4,globals=1,similarity=l2,decay=scalar,conv=3}",
       "2*attn{decay=channel,decay_form=bounded,pattern=window,window=5,position=rope}",
       "2*attn{decay=channel,decay_rank=3,normalization=stick_breaking,gating=headwise_gate}",
+      "2*attn{pattern=indexed,block=2,chosen=2,kv_heads=2,temperature=log_length}",
+      "2*attn{pattern=indexed,block=3,chosen=1,position=cope,cope_positions=4,decay=scalar}",
       "2*conv", "conv{conv=8,smear=1}/attn{smear=1,conv=3}",
       "attn{value_embedding=1,conv=3}/attn/attn{kv_heads=2,value_embedding=1,value_exclusion=1}",
       "2*attn{pattern=lsh,block=2,buckets=4,value_embedding=1}",

@@ -67,6 +67,7 @@ std::vector<std::string> values_of(const Slot& slot) {
       {"random", {"2"}},
       {"buckets", {"2"}},
       {"rounds", {"2"}},
+      {"chosen", {"1"}},
       {"rope_base", {"50"}},
       {"rope_fraction", {"0.5"}},
       {"rope_factor", {"3"}},
@@ -171,6 +172,8 @@ std::map<std::string, Architecture> all_models() {
         "temperature=log_length,gating=headwise_gate,pattern=window,window=5,globals=1,position="
         "t5}",
         "2*attn{position=t5,t5_buckets=10,t5_distance=160}",
+        "attn{heads=4,kv_heads=2,pattern=indexed,block=2,chosen=2,temperature=log_length}/"
+        "attn{pattern=indexed,block=3,chosen=1,position=cope,cope_positions=4}",
         "attn{heads=4,kv_heads=2,position=path,similarity=l2,decay=scalar,pattern=window,window=5}/"
         "attn{heads=4,kv_heads=2,position=cope,cope_positions=4,pattern=window,window=6,globals=1}",
         "attn{decay=channel,decay_form=bounded,position=rope,qk_norm=rms,normalization=sink}/"

@@ -116,6 +116,7 @@ bool shows_all(const Mechanism& layer, std::int64_t context, std::int64_t heads)
   if (layer.word("pattern") == "lsh") return layer.integer("buckets") < 2;
   // Of ceil(L / b) blocks it sees its own, the one before, g first and r others.
   const auto blocks = (context - 1) / layer.integer("pattern_block") + 1;
+  if (layer.word("pattern") == "indexed") return blocks - 1 <= layer.integer("chosen");
   return layer.word("pattern") == "bigbird" &&
          blocks - 2 <= layer.integer("globals") + layer.integer("random");
 }
@@ -192,6 +193,8 @@ void set_sight(const Mechanism& layer, AttentionShape& shape) {
   } else if (layer.word("pattern") == "bigbird") {
     shape.seen = real(layer.integer("pattern_block") *
                       (2 + layer.integer("globals") + layer.integer("random")));
+  } else if (layer.word("pattern") == "indexed") {
+    shape.seen = real(layer.integer("pattern_block") * (1 + layer.integer("chosen")));
   } else if (layer.word("pattern") == "lsh") {
     shape.seen = real(layer.integer("rounds") * layer.integer("pattern_block"));
     shape.repeats = true;
@@ -213,9 +216,11 @@ double least_values(const Architecture& architecture, const Mechanism& layer) {
 }
 
 std::string shape_key(const Mechanism& layer) {
-  // Beside pattern lsh there is no projection of keys.
-  auto key =
-      layer.word("maps") + layer.word("keys") + (layer.word("pattern") == "lsh" ? "|lsh|" : "|");
+  // Beside pattern lsh there is no projection of keys; what indexed shows depends on queries.
+  auto key = layer.word("maps") + layer.word("keys") +
+             (layer.word("pattern") == "lsh" || layer.word("pattern") == "indexed"
+                  ? "|" + layer.word("pattern") + "|"
+                  : "|");
   for (const auto size :
        {layer.integer("heads"), layer.integer("kv_heads"), layer.integer("head_width"),
         layer.integer("kv_rank"), layer.integer("conv"), layer.integer("value_exclusion"),
@@ -298,7 +303,8 @@ std::vector<Slot> sizes() {
                                   "first, 3 the first two; 0: none",
                                   0, 0, 1, kUnbounded)),
       pattern({"strided"}, integer("stride", "of pattern strided", 16, 1, 3, kUnbounded)),
-      pattern({"bigbird", "lsh"}, block),
+      pattern({"bigbird", "lsh", "indexed"}, block),
+      pattern({"indexed"}, integer("chosen", "blocks that a query sees besides its own", 2, 0, 1)),
       pattern({"bigbird"}, integer("random", "random blocks", 1, 0, 1)),
       pattern({"lsh"}, buckets),
       pattern({"lsh"}, integer("rounds", "hashes of a key", 1, 1, 2)),
