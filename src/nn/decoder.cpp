@@ -14,6 +14,10 @@ namespace nas::nn {
 void require_decodable(const Architecture& architecture) {
   for (std::int64_t i = 0; i < architecture.layers; ++i) {
     const auto& layer = architecture.layer(i);
+    if (layer.integer("kv_rank") > 0 && layer.word("position") == "path") {
+      throw InputError(
+          "position = path: cannot go on one token at a time beside kv_rank, which keeps no keys");
+    }
     for (const auto* slot : layer_slots()) {
       if (!slot->is_component() || !has_gene(layer.word("mixer"), *slot)) continue;
       const auto key = text(*slot, layer);
