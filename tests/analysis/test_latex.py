@@ -89,14 +89,6 @@ class Tables(PageTest):
         self.assertNotIn("textbf", first)
         self.assertIn(r"\textbf{$-$11.31 ($-$18.13 to $-$1.00)} & 0.012 & 5", second)
 
-    def test_the_level_is_that_of_the_intervals(self):
-        retest = {**self.run_().retest, "confidence": 0.99}
-        self.made.set("retest", retest)
-        text = "\n".join(self.lines())
-        self.assertNotIn("textbf", text)
-        self.assertIn(r"with 99\,\% intervals", text)
-        self.assertIn(r"$p \leq 0.01$", text)
-
     def test_accuracy_is_compared_in_points(self):
         nats = latex.rows(self.run_())
         run = self.run_()
@@ -121,11 +113,6 @@ class Tables(PageTest):
         code, out, err = said(export.main, self.folder, "--format", "latex")
         self.assertEqual((code, out), (2, ""))
         self.assertIn("has no comparison with its baseline", err)
-
-    def test_the_program_writes_it(self):
-        file = self.folder / "t.tex"
-        self.assertEqual(said(export.main, self.folder, "--format", "latex", "-o", file), (0, "", ""))
-        self.assertEqual(file.read_text(encoding="utf-8"), latex.table(self.run_()))
 
     @unittest.skipIf(importlib.util.find_spec("pandas") is None, "no pandas")
     def test_a_frame_has_the_same_rows(self):
@@ -157,9 +144,6 @@ class Tables(PageTest):
         loaded = attnas.load(self.folder)
         self.assertEqual(loaded.evaluations.learning_rate.tolist()[:2], [0.008, 0.004])
         self.assertEqual(loaded.curves.learning_rate.tolist()[:4], [0.008, 0.008, 0.008, 0.004])
-
-    def test_letters_are_escaped(self):
-        self.assertEqual(latex.escaped("a_b|c{d}\n\\%"), r"a\_b\textbar{}c\{d\} \textbackslash{}\%")
 
     @unittest.skipUnless(shutil.which("pdflatex"), "no pdflatex")
     def test_pdflatex_sets_every_letter(self):

@@ -15,10 +15,9 @@ from page_fixture import BASELINE, PageTest
 
 from attnas.analysis.commands.report import report
 from python_tests import ROOT
-from attnas.analysis.differences import from_baseline
 from attnas.analysis.digest import BadInput
 from attnas.analysis.run import Run
-from attnas.analysis.sections import controls, front, progress
+from attnas.analysis.sections import controls, progress
 from attnas.analysis.words import number
 
 SCRIPT = ROOT / "analysis" / "report.py"
@@ -46,14 +45,6 @@ class Verdicts(PageTest):
         self.assertRegex(self.words(), r"\d+ mechanisms of \d+ differ from the baseline for the "
                                        r"better in perplexity \(5 seeds each, Holm over \d+ comp")
 
-    def test_on_narrow_screens_the_baseline_runs_between_the_names(self):
-        self.fixture(objectives=1)
-        drawn = front.pictures(Run(self.folder))
-        ranking = next(each for each in drawn.values() if "best mechanisms" in each.draw(860).label)
-        self.assertEqual("".join(ranking.draw(860).parts).count('"dashed"'), 1)
-        narrow = "".join(ranking.draw(360).parts)
-        self.assertEqual(narrow.count('"dashed"'), narrow.count("code small label"), "a piece in each row")
-
     def test_the_retest_speaks_first(self):
         self.fixture().retest()
         words = self.words()
@@ -68,16 +59,6 @@ class Verdicts(PageTest):
         self.assertIn("A shift to the worse beyond the baseline's is selection bias", words)
         self.assertIn("the one after it is the search's own, whose scores flatter what it selected.",
                       words)
-
-    def test_where_nothing_was_flattered_the_page_says_no_other_thing(self):
-        fixture = self.fixture(objectives=1)
-        fixture.retest()
-        fixture.set("retest", {**Run(self.folder).retest, "flattery": -3.61})
-        words = self.words()
-        self.assertIn("the one after it is the search's own.", words)
-        self.assertNotIn("flatter", words)
-        self.assertIn("P(best): the probability that the mechanism is the best", words)
-        self.assertIn("p = 0.012", words)
 
     def test_ranges_that_hold_no_value_are_named(self):
         perplexity, flops = page_fixture.OBJECTIVES[:2]
@@ -156,18 +137,6 @@ class Verdicts(PageTest):
             self.assertEqual(len(run.ranking), len(before.ranking) + 12)
             self.assertEqual([c.name for c in run.comparable], [c.name for c in before.ranking])
             self.assertIn(f"The best of {len(before.ranking)} mechanisms also looks better", self.words())
-
-    def test_survivors_of_stopped_replicates_are_not_compared(self):
-        fixture = self.fixture(objectives=1, replicates=3)
-        name = "cosine|relu_norm|highway|fixed|bias|0.29"
-        ids, fitness = fixture.evaluate(name)
-        fixture.answer(name, ids, fitness)
-        fixture.write()
-        self.assertIn(name, [d.a.name for d in from_baseline(Run(self.folder), 0)])
-        fixture.stop(ids[:1])
-        run = Run(self.folder)
-        self.assertEqual(run.ranking[-1].name, name)
-        self.assertNotIn(name, [d.a.name for d in from_baseline(run, 0)])
 
     def test_a_run_of_which_all_was_stopped_early_has_a_page(self):
         fixture = self.fixture(objectives=1, replicates=2, asked=12, failures=False)
@@ -281,13 +250,6 @@ class Verdicts(PageTest):
         fixture.set("objectives", [{**own, "source": "analytic"} for own in fixture.objectives])
         self.assertIn("computed, not measured: there is no noise between seeds", self.words())
 
-    def test_what_a_loop_told_of_training_has_noise(self):
-        fixture = self.fixture(replicates=1)
-        for evaluation in fixture.evaluations.values():
-            evaluation["curve"] = []
-        fixture.write()
-        self.assertIn("With one seed each no two mechanisms can be distinguished", self.words())
-
 
 class Arrivals(PageTest):
     def test_a_run_whose_answers_were_told_as_they_came_says_so(self):
@@ -372,11 +334,6 @@ class Pages(PageTest):
                       "accuracy against attention_flops"):
             self.assertEqual(page.count(f'aria-label="{label}"'), 2, "wide and narrow")
 
-    def test_hypervolumes_of_many_objectives_are_those_recorded(self):
-        fixture = self.fixture(objectives=3, replicates=1, asked=400)
-        self.assertEqual(len(fixture.asks), 400)
-        self.assertIn("0.987", self.words())
-
     def test_failures_are_counted_by_reason(self):
         fixture = self.fixture()
         words = self.words()
@@ -396,16 +353,6 @@ class Pages(PageTest):
 
 
 class Digest(PageTest):
-    def test_fitness_is_minimised_and_values_are_in_their_own_sense(self):
-        fixture = self.fixture(objectives=3)
-        run = Run(self.folder)
-        first = run.front[0]
-        ask = next(ask for ask in fixture.asks if ask["number"] == first.first_ask)
-        self.assertEqual(first.fitness, ask["fitness"])
-        self.assertEqual(first.values, [*first.fitness[:2], -first.fitness[2]])
-        self.assertEqual(run.baseline.name, BASELINE)
-        self.assertEqual(run.baseline.rank, -1)
-        self.assertEqual([c.rank for c in run.ranking], list(range(len(run.ranking))))
 
     def test_a_digest_that_lacks_something_is_refused(self):
         fixture = self.fixture(asked=3)
@@ -413,21 +360,6 @@ class Digest(PageTest):
         fixture.file.write_text(text, encoding="utf-8")
         with self.assertRaisesRegex(BadInput, "run: damaged: KeyError: 'fitness'"):
             Run(self.folder).asks  # pylint: disable=expression-not-assigned
-
-
-class Environments(PageTest):
-    def test_several_are_told_apart(self):
-        fixture = self.fixture(asked=3, failures=False, replicates=1)
-        one = {"attnas": "0.1.0", "torch": "1.13.0", "instruction_set": "AVX2"}
-        fixture.set("sessions", [{"environment": one}])
-        self.assertNotIn("1.13.0 (", self.words())
-        fixture.set("sessions", [{"environment": one}, {"environment": {**one, "torch": "2.0.0"}},
-                                  {"environment": one}])
-        next(iter(fixture.evaluations.values()))["measured"]["session"] = 1
-        fixture.write()
-        words = self.words()
-        self.assertIn("1.13.0 (3 evaluations); 2.0.0 (1 evaluation)", words)
-        self.assertNotIn("AVX2 (", words)
 
 
 class Program(PageTest):

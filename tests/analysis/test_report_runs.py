@@ -16,7 +16,6 @@ from attnas.analysis.differences import from_baseline
 from attnas.analysis.genes import genes
 from attnas.analysis.run import Run
 from attnas.analysis.sections import retest
-from attnas.analysis.words import number, signed
 
 
 class LongNames(PageTest):
@@ -85,12 +84,6 @@ class LongNames(PageTest):
         self.assertIn(html.escape(best.label), page)
         self.assertIn(f'title="{html.escape(best.label)}"', page)
 
-    def test_a_candidate_of_unknown_genes_makes_no_components(self):
-        digest = said_by(self.made.file)
-        del digest["models"]["choices"][next(iter(digest["models"]["choices"]))]
-        self.made.file.write_text(text_of(digest), encoding="utf-8")
-        self.assertEqual(genes(Run(self.folder)), [])
-
 
 class ListedMechanisms(PageTest):
     """Trained in place of a search."""
@@ -139,15 +132,6 @@ class ListedMechanisms(PageTest):
         for word in ("search progress", "The search", "re-test", "selection bias", "asks"):
             self.assertNotIn(word, words)
 
-    def test_intervals_are_named_by_their_confidence(self):
-        made = self.listed()
-        self.compare(made)
-        made.set("retest", {**Run(self.folder).retest, "confidence": 0.995})
-        words = self.words()
-        self.assertIn("Mean over the seeds, with its 99.5 % interval.", words)
-        self.assertIn("difference (99.5 % interval)", words)
-        self.assertNotIn("95 % interval", words)
-
     def test_shares_and_rates_have_columns_where_they_say_something(self):
         made = self.listed()
         self.compare(made)
@@ -191,13 +175,6 @@ class ListedMechanisms(PageTest):
         self.assertIn("window 2control", words)
         self.assertNotIn("were decided", words)
 
-    def test_one_that_has_not_ended_says_so(self):
-        made = self.listed()
-        made.set("ended_by", None)
-        words = self.words()
-        self.assertIn("Running, 6 trainings so far; or interrupted", words)
-        self.assertNotIn("No mechanism could be evaluated", words)
-
 
 class PairedSeeds(unittest.TestCase):
     """The picture that joins equal seeds, by recorded training runs."""
@@ -216,14 +193,6 @@ class PairedSeeds(unittest.TestCase):
         self.assertIn("seed 8: ", picture)
         self.assertIn("</h3>", drawn.html())
 
-    def test_a_tip_says_both_values_and_their_difference_in_percent(self):
-        own, base = ({each.replicate: each.values["test_perplexity"] for each in self.run_.evaluations
-                      if each.candidate == name}[1_000_002]
-                     for name in ("dot|sparsemax|none|fixed|bias|0", "dot|softmax|none|fixed|bias|0"))
-        picture = "".join(retest.pictures(self.run_)["pairs"].draw(860).parts)
-        self.assertIn(f"seed 3: {number(own)}, the baseline {number(base)}", picture)
-        self.assertIn(f"{signed(100 * (own / base - 1))} %", picture)
-
     def test_a_mechanism_with_fewer_seeds_is_joined_by_those(self):
         record = self.run_.retest["candidates"][0]
         record["evaluations"] = record["evaluations"][:5]
@@ -236,36 +205,6 @@ class PairedSeeds(unittest.TestCase):
         self.assertIn("Intervals and p hold however often one looks", page)
         self.assertIn(r"anytime-valid $t$-test", latex.table(self.run_))
         self.assertIn(r"within 3\,\% (Lai, 1976)", latex.table(self.run_))
-
-    def test_differences_of_the_table_are_in_percent(self):
-        page = html.unescape(report(self.run_))
-        self.assertRegex(page, "\u22120.822 <span>\\(\u22122.17 to 0.547\\)")
-        self.assertIn("Better than the baseline? (attnbench_text)", page)
-
-
-class AddedObjectives(PageTest):
-    """An objective by formula of which only the record knows, cache_megabytes, named first."""
-
-    def setUp(self):
-        super().setUp()
-        self.cache = {**page_fixture.OBJECTIVES[1], "key": "cache_megabytes", "unit": "MB",
-                      "source": None}
-        patch = mock.patch.object(page_fixture, "OBJECTIVES",
-                                  [self.cache, page_fixture.OBJECTIVES[0]])
-        patch.start()
-        self.addCleanup(patch.stop)
-
-    def test_seeds_do_not_differ_in_it(self):
-        fixture = self.fixture(replicates=3)
-        self.assertEqual(Run(self.folder).noisy, 1, "training is known to determine the second")
-        own = said_by(fixture.file)
-        own["objectives"][1]["source"] = "measured"
-        fixture.file.write_text(text_of(own), encoding="utf-8")
-        self.assertEqual(Run(self.folder).noisy, 0, "taken for one that is trained")
-        self.cache["source"] = "analytic"
-        fixture.write()
-        run = Run(self.folder)
-        self.assertEqual(run.noisy, 1)
 
 
 class Measured(PageTest):
@@ -314,10 +253,3 @@ class Rungs(PageTest):
         made.set("rung_asks", [{"evaluation": made.baseline[0], "step": 20}, {"evaluation": "paused", "step": 20}])
         ended = len({i for ask in Run(self.folder).asks for i in ask.evaluations})
         self.assertIn(f"2 candidates of {ended + 2} paused for good. The search took {60 * ended + 60} steps", self.words())
-
-    def test_what_is_paused_last_was_trained_too(self):
-        made = self.fixture(objectives=1, replicates=1, asked=8, failures=False)
-        own = said_by(made.file)
-        own["counts"]["evaluated"] += 3
-        made.file.write_text(text_of(own), encoding="utf-8")
-        self.assertRegex(self.words(), r"came at training \d+ of 11\.")

@@ -90,24 +90,6 @@ class Comparisons(Stores):
             searches=[(0, 1, 0.1, [0, 1], [1, 2], [1.0] * 2, [[390.0, -0.9], [390.0, 4.0]])])])
         self.assertEqual(read.searches[0].believed.tolist(), [[390.0, -0.9], [np.inf, np.inf]])
 
-    def test_other_version(self):
-        self.assertIn("kind 'comparison', version 2; this reads kind 'comparison', version 1",
-                      self.refusal(self.comparison(version=2)))
-
-    def test_arrays_of_wrong_length(self):
-        path = self.comparison(searches=[(0, 3, 0.1, [0, 1], [1], [1.0, 2.0], [100.0, 101.0])])
-        self.assertIn("comparison.sqlite: damaged: ValueError: search 0, seed 3: 2 asks, but "
-                      "arrays of 2, 1, 2, 2", self.refusal(path))
-
-    def test_candidate_that_is_not_there(self):
-        path = self.comparison(searches=[(0, 3, 0.1, [3], [1], [1.0], [100.0])])
-        self.assertIn("asks for a candidate that is not there", self.refusal(path))
-
-    def test_other_table(self):
-        other = self.comparison("other.sqlite", sha256="b" * 64)
-        self.assertIn("other.sqlite: another table (SHA-256 bbbbbbbbbbbb) than that of",
-                      self.refusal(self.comparison(), other))
-
     def test_a_half_written_commit_is_not_read(self):
         """A writer in SQLite's older journal mode, killed in the middle of a commit."""
         writer = sqlite3.connect(self.comparison(), isolation_level=None)
@@ -123,11 +105,6 @@ class Comparisons(Stores):
         for suffix in ("", "-journal"):
             shutil.copy(self.path("comparison.sqlite") + suffix, killed)
         self.assertIn("left a journal beside it", self.refusal(str(killed / "comparison.sqlite")))
-
-    def test_a_run_on_another_table(self):
-        run = self.run_store(facts={"table": {"sha256": "c" * 64, "mode": "noisy"}})
-        self.assertIn("run.json: another table (SHA-256 cccccccccccc) than that of",
-                      self.refusal(self.comparison(), run))
 
     def test_other_modes_and_budgets_are_remarked(self):
         other = self.comparison("other.sqlite", mode="paired", trainings=50,
@@ -162,10 +139,6 @@ class Comparisons(Stores):
             file = self.comparison(f"{name}.sqlite", steps=[steps],
                                    searches=[(0, 7, 0.5, [2, 0], trained, seconds, [106.0, 103.0])])
             self.assertEqual(self.refusal(file), f"{file}: y, seed 7: {words}, must not fall: it counts what was charged so far")
-
-    def test_a_search_given_twice(self):
-        self.assertIn("y with seed 7 is there twice",
-                      self.refusal(self.comparison(), self.comparison("copy.sqlite")))
 
 
 class Runs(Stores):
@@ -227,11 +200,6 @@ class Runs(Stores):
         self.assertEqual(self.refusal(path), f"{path}: nsga2, seed 42: `trained` of ask 2 is 0 after 1, must not fall: it counts what "
                          "was charged so far")
 
-    def test_a_folder(self):
-        (self.folder / "run").mkdir()
-        self.run_store("run/results.json")
-        self.assertEqual(len(stores.load([self.path("run")]).searches), 1)
-
     def test_candidates_of_several_stores_share_numbers(self):
         other = self.run_store("2.json", seed=43, asks=[("b", ["9"], [98.0], 1.0, "ok")])
         read = stores.load([self.run_store(), other])
@@ -285,21 +253,6 @@ class Runs(Stores):
         self.assertNotIn("Beware", " ".join(read.remarks))
         self.assertEqual([search.algorithm for search in read.searches], ["nsga2", "nsga2"])
 
-    def test_other_objectives(self):
-        other = self.run_store("2.json", seed=43, objectives=[FLOPS])
-        self.assertIn("2.json: objectives attention_flops (FLOP), but",
-                      self.refusal(self.run_store(),
-                                                                                other))
-
-    def test_other_units(self):
-        other = self.run_store("2.json", seed=43, objectives=[{**PERPLEXITY, "unit": "nat"}])
-        self.assertIn("2.json: objectives perplexity (nat), but",
-                      self.refusal(self.run_store(), other))
-
-    def test_run_without_asks(self):
-        self.assertIn("holds no search that asked for anything",
-                      self.refusal(self.run_store(asks=[])))
-
 
 class Documented(unittest.TestCase):
     def test_every_table_and_column_is(self):
@@ -320,42 +273,39 @@ class Documented(unittest.TestCase):
 
 
 class Refused(Stores):
-    def test_no_file(self):
-        self.assertIn("none.sqlite: no such file; give a run's folder",
-                      self.refusal(self.path("none.sqlite")))
+    def test_stores_that_are_none_or_damaged(self):
+        def asks(name, *arrays):
+            return self.comparison(name, searches=[(0, 3, 0.1, *arrays)])
 
-    def test_no_database(self):
-        (self.folder / "text").write_text("no database, but long enough for a header" * 9)
-        self.assertIn("text: cannot be read as a store: file is not a database",
-                      self.refusal(self.path("text")))
+        pathlib.Path(self.path("text")).write_text("no database, but long enough for a header" * 9, encoding="utf-8")
+        pathlib.Path(self.path("cut")).write_bytes(pathlib.Path(self.comparison()).read_bytes()[:5000])
+        pathlib.Path(self.path("x.json")).write_text(text_of({}), encoding="utf-8")
+        for name, sql in (("other", "TABLE songs(name TEXT)"), ("view", "VIEW v AS SELECT 1"), ("table", "VIRTUAL TABLE v USING fts5(x)")):
+            sqlite3.connect(self.path(name)).executescript(f"CREATE {sql}")
+        own_tables = "must hold tables and indices alone"
+        for path, said in ((self.path("none.sqlite"), "none.sqlite: no such file; give a run's folder"),
+                           (self.path("text"), "text: cannot be read as a store: file is not a database"),
+                           (self.path("cut"), "cut: cannot be read as a store"),
+                           (self.path("x.json"), "x.json: damaged: KeyError: 'objectives'"),
+                           (self.path("other"), "neither the store of a run nor a comparison: it holds the tables songs"),
+                           (self.path("view"), f"holds the view v, {own_tables}"), (self.path("table"), f"holds the table v, {own_tables}"),
+                           (self.comparison("v.sqlite", version=2), "kind 'comparison', version 2; this reads kind 'comparison', version 1"),
+                           (asks("1.sqlite", [0, 1], [1], [1.0, 2.0], [100.0, 101.0]),
+                            "1.sqlite: damaged: ValueError: search 0, seed 3: 2 asks, but arrays of 2, 1, 2, 2"),
+                           (asks("2.sqlite", [3], [1], [1.0], [100.0]), "asks for a candidate that is not there"),
+                           (self.run_store(asks=[]), "holds no search that asked for anything"),
+                           (self.run_store("run2.json", objectives=[{**PERPLEXITY, "key": ""}]), "ended before its first evaluation")):
+            with self.subTest(said):
+                self.assertIn(said, self.refusal(path))
 
-    def test_another_database(self):
-        sqlite3.connect(self.path("other")).executescript("CREATE TABLE songs(name TEXT)")
-        self.assertIn("other: neither the store of a run nor a comparison: it holds the tables "
-                      "songs", self.refusal(self.path("other")))
-
-    def test_what_would_be_computed(self):
-        for kind, sql in (("view", "VIEW v AS SELECT 1"), ("table", "VIRTUAL TABLE v USING fts5(x)")):
-            sqlite3.connect(self.path(kind)).executescript(f"CREATE {sql}")
-            self.assertIn(f"holds the {kind} v, must hold tables and indices alone", self.refusal(self.path(kind)))
-
-    def test_cut_short(self):
-        whole = pathlib.Path(self.comparison()).read_bytes()
-        (self.folder / "cut").write_bytes(whole[:len(whole) // 2])
-        self.assertIn("cut: cannot be read as a store", self.refusal(self.path("cut")))
-
-    def test_broken_json(self):
-        database = sqlite3.connect(self.comparison())
-        database.execute("UPDATE algorithms SET settings = '[1,' WHERE number = 0")
-        database.commit()
-        database.close()
-        path = self.path("comparison.sqlite")
-        self.assertIn("comparison.sqlite: damaged: JSONDecodeError", self.refusal(path))
-
-    def test_run_that_never_began(self):
-        path = self.run_store(objectives=[{**PERPLEXITY, "key": ""}])
-        self.assertIn("the run ended before its first evaluation", self.refusal(path))
-
-    def test_a_digest_that_lacks_something(self):
-        (self.folder / "x.json").write_text(text_of({}), encoding="utf-8")
-        self.assertIn("x.json: damaged: KeyError: 'objectives'", self.refusal(self.path("x.json")))
+    def test_stores_that_do_not_fit_each_other(self):
+        compared, run = self.comparison(), self.run_store()
+        for first, other, said in (
+                (compared, self.comparison("other.sqlite", sha256="b" * 64), "other.sqlite: another table (SHA-256 bbbbbbbbbbbb) than that of"),
+                (compared, self.run_store("t.json", facts={"table": {"sha256": "c" * 64, "mode": "noisy"}}),
+                 "t.json: another table (SHA-256 cccccccccccc) than that of"),
+                (compared, self.comparison("copy.sqlite"), "y with seed 7 is there twice"),
+                (run, self.run_store("2.json", seed=43, objectives=[FLOPS]), "2.json: objectives attention_flops (FLOP), but"),
+                (run, self.run_store("3.json", seed=43, objectives=[{**PERPLEXITY, "unit": "nat"}]), "3.json: objectives perplexity (nat), but")):
+            with self.subTest(said):
+                self.assertIn(said, self.refusal(first, other))

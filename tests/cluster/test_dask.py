@@ -9,8 +9,6 @@ import re
 import signal
 import socket
 import sys
-import threading
-import types
 import unittest
 from unittest import mock
 
@@ -113,28 +111,6 @@ class DaskTest(runs.RunTest):
         self.assertIn("came to step 60, ", self.said("run"))
         self.assertEqual(self.export("run"), self.export("alone"))
 
-    def test_a_training_script_of_ones_own(self):
-        script = ("import sys, time; x, kind, seed = sys.argv[1:]\nfor step in (10, 20, 40):\n  time.sleep(0.05)\n"
-                  "  print('step', step, 'loss', (float(x) - 3) ** 2 + (kind == 'a') + 10 / step + int(seed) % 100 / 1000, flush=True)")
-        (self.folder / "train.py").write_text(script)
-        (self.folder / "own.yaml").write_text(json.dumps({
-            "name": "own", "algorithm": {"name": "motpe", "population": 6, "evaluations": 24, "in_flight": 6},
-            "fidelity": {"rungs": [20]}, "problem": {
-                "type": "command", "command": [sys.executable, "-S", str(self.folder / "train.py"), "{x}", "{kind}", "{seed}"],
-                "parameters": ["x = 0 .. 8", "kind = a, b"], "metrics": ["loss = loss ([0-9.]+)"],
-                "step": "step ([0-9]+)", "rungs": [20, 40]}}))
-
-        def manager(name, *engine):
-            return self.start(name, runs.BIN / "nas-run", self.folder / "own.yaml", *engine, "--no-report", "--output", self.folder / name)
-        self.ends(manager("alone"), "alone")
-        run = manager("run", *self.ENGINE)
-        workers = [self.workers("run", "--slots", 2) for _ in range(2)]
-        self.until(lambda: self.trained("run") >= 2 or run.poll() is not None, "nothing comes to its end")
-        self.kill_all(workers[0])
-        self.complete(run, workers[1:])
-        self.assertIn('"paused"', self.export("run"))
-        self.assertEqual(self.export("run"), self.export("alone"))
-
     def test_broken_machines_and_processes_that_stand_still_cost_nothing(self):
         alone = self.alone()
         broken = self.folder / "nas-work"
@@ -160,13 +136,6 @@ class DaskTest(runs.RunTest):
         self.assertIn("store.sqlite", self.said("run"))
         self.complete(self.manager("run"), workers)
         self.assertEqual(self.export("run"), alone)
-
-    def test_without_a_shared_folder(self):
-        alone = self.alone()
-        manager = self.manager("run")
-        self.complete(manager, [self.workers("run", "--scratch", self.folder / "scratch")])
-        self.assertEqual(self.export("run"), alone)
-        self.assertEqual(list((self.folder / "scratch").glob("*/checkpoints/*")), [])
 
     def test_one_manager_and_only_who_has_the_certificate(self):
         import distributed
@@ -253,14 +222,6 @@ class ErrorsOfAWorkersOwnTest(unittest.TestCase):
         with mock.patch.object(engine, "Child", return_value=child):
             self.assertTrue(engine.measure({"id": "run"}, {"order": 7})["machine"])
         self.assertEqual(engine.bench.idle["run"], [])
-
-    def test_what_dask_itself_loses_blames_no_candidate(self):
-        said = []
-        for future in mock.Mock(status="error", exception=lambda: RuntimeError("broken")), mock.Mock(status="lost"):
-            with mock.patch.object(engine, "say", lambda **line: said.append(line)):
-                engine._Engine.done(types.SimpleNamespace(futures={7: future}, ending=threading.Event()), 7, future)
-        self.assertEqual(said, [{"kind": "lost", "order": 7, "reason": why, "machine": True}
-                                for why in ("broken", "the scheduler has lost it")])
 
 
 class EngineOfOnesOwnTest(runs.RunTest):

@@ -167,13 +167,6 @@ class Packing(Case):
         self.assertEqual(*written)
         self.assertEqual(sorted(os.listdir(self.folder)), ["small.table", "whole"])
 
-    def test_numbers_are_written_as_the_library_writes_them(self):
-        for value, text in ((1e15, "1e+15"), (-1.25e15, "-1.25e+15"), (1e16, "1e+16"),
-                (123456789012345.0, "123456789012345.0"), (1e-5, "1e-05"),
-                            ({"b": [1, 2.0], "a": "\u00e9\n"}, '{"a":"\u00e9\\n","b":[1,2.0]}'),
-                            (True, "true")):
-            self.assertEqual(dumped(value), text)
-
     def test_what_followed_the_search_is_left_out(self):
         held_out, tuned, dropout = evaluation(NAMES[0],
             1000000), evaluation(NAMES[0]), evaluation("dot|softmax|none|fixed|bias|0.1")
@@ -190,12 +183,6 @@ class Packing(Case):
         self.assertTrue(self.run_program("table", "verify", self.file, other)[2].endswith(said))
         self.assertIn(f"nothing to pack; they have {dropout['candidate']}",
             self.refused("table", "pack", other, "--output", self.file))
-
-    def test_what_one_of_two_runs_measured_is_kept(self):
-        run = self.store("run")
-        nothing = self.store("nothing", self.changed(lambda one: one["measured"].pop("latency")))
-        for runs in ((run, nothing), (nothing, run)):
-            self.assertEqual(self.packed(*runs).measured[NAMES[0]]["latency"]["value"], 1.1)
 
     def test_runs_of_several_machines_are_one_table(self):
         made = cells()
@@ -351,37 +338,6 @@ class Info(Case):
         self.assertIn("  cells       49 cells, 0 missing\n", said)
         self.assertIn("over 3 pairs", said)
 
-    def test_where_nothing_varies(self):
-        def nll_of(nll):
-            return lambda one: one["curve"][-1]["valid"].update(nll=1000.0 * nll(one["candidate"],
-                one["replicate"]))
-        for nll, words in ((lambda name, r: 2.0, "variance    -"),
-                           (lambda name, r: len(name), "variance    -"),
-                           (lambda name, r: 1.0 + r, "nothing of that of the final validation nll "
-                            "is between mechanisms (ICC -0.500)"),
-                           (lambda name, r: len(name) + 100.0 * r + len(name) * r % 7 / 1000,
-                           "; 1.000 without what a replicate does")):
-            said = self.info(nll_of(nll))
-            self.assertIn(words, said)
-            self.assertNotIn("nan", said)
-        self.assertNotIn("variance", self.info(made=cells(1)))
-
-    def test_what_is_better_than_chance(self):
-        def change(one):
-            one["curve"][-1]["valid"].update(correct=500,
-                nll=1000.0 * (1 + one["replicate"]) * (1 + one["candidate"].startswith("dot")))
-            one["identity"].pop("corpus")
-        for nll, words in ((3.0, "6 of 12 mechanisms (50.0 %) do better than tossing a coin, by "
-                            "their nll"), (1.5, "no mechanism does better")):
-            said = self.info(change, {**FACTS, "corpus": "x",
-                "chance": {"by": "tossing a coin", "nll": nll, "accuracy": 0.5}})
-            self.assertIn(words, said)
-            self.assertIn("  nll         2.000 best mechanism, 3.000 median", said)
-            self.assertIn("  accuracy    50.0 % best mechanism, 50.0 % median\n", said)
-        self.assertIn("guessing among the values shown: nll 1.386, accuracy 25.0 %",
-                      self.info(change, {"corpus": "mqar",
-                      "corpus_description": "recall; 4 pairs in 32"}))
-
     def test_which_functions_are_missing(self):
         genes = [{"name": name, "vanilla": [vanilla]} for name, vanilla in (
             ("similarity", "dot"), ("normalization", "softmax"), ("gating", "none"),
@@ -392,17 +348,6 @@ class Info(Case):
         said = self.info(facts=facts, made=[one for one in cells() if one["candidate"] != NAMES[0]])
         self.assertIn("\n  missing     1 of the 12 functions that its options make have no training "
                       f"run, such as {NAMES[0]}\n", said)
-
-    def test_terms_and_gates(self):
-        changes = [{"version": "1.1.0", "date": "2026-02-28", "text": "more seeds"}]
-        gates = {"verdict": "Not passed.", "gates": [{"name": "better than counts",
-            "words": "perplexity 9 against 4"}]}
-        said = self.info(licence="CC BY 4.0", version="1.1.0", corpus_licence="as the corpus says",
-            changelog=changes, gates=gates)
-        self.assertIn("\n  version     1.1.0\n              1.1.0 (2026-02-28): more seeds\n"
-                      "  licence     CC BY 4.0\n", said)
-        self.assertIn("\n  its terms   as the corpus says\n", said)
-        self.assertIn("\n  gates       Not passed.\n              better than counts: perplexity 9 against 4\n", said)
 
     def test_the_tables_here_say_what_they_are_worth(self):
         recall = self.table("info", ROOT / "problems/tables/recall.table")

@@ -65,14 +65,6 @@ class Studies(Case):
         finished = [each["evaluation"]["id"] for each in told if each["evaluation"]]
         self.assertEqual(sorted(finished), sorted(run.evaluations.id))
 
-    def test_listed_mechanisms_are_told_of(self):
-        told = []
-        run = attnas.Study(SMOKE, self.folder / "listed", mechanisms=["dot|sparsemax|none|fixed|bias|0"],
-                           **{"retest.replicates": 2, "retest.tune": False}).run(on_progress=told.append)
-        self.assertEqual(len(run.evaluations), 4)
-        self.assertEqual({own["evaluation"]["candidate"] for own in told if own["evaluation"]},
-                         set(run.evaluations["candidate"]))
-
     def test_listed_mechanisms_have_means_over_their_seeds(self):
         ours, other = (f"dot|{name}|none|fixed|bias|0" for name in ("sparsemax", "relu_norm"))
         rejected = "dot|softmax|none|sequence_mean|bias|0"  # sees later tokens
@@ -143,13 +135,6 @@ class Studies(Case):
                 with self.assertRaisesRegex(ValueError, "enough"):
                     attnas.Study(SMOKE, self.folder / place).run(fail)
             self.assertGreater(len(result.result().evaluations), 3)
-
-    def test_warnings_are_warnings(self):
-        study = attnas.Study(SMOKE, self.folder / "x", **{"evaluation.keep_models": 0})
-        study.run()
-        again = attnas.Study(SMOKE, self.folder / "x", **{"evaluation.keep_models": 2})
-        with self.assertWarnsRegex(UserWarning, "models/ holds 0"):
-            again.run()
 
     def test_without_the_module_the_text_says_what_to_do(self):
         with mock.patch.dict(sys.modules), mock.patch.object(library, "EXTENSION_SUFFIXES", [".none.so"]):
@@ -297,14 +282,6 @@ class Objectives(Case):
         with self.assertRaisesRegex(attnas.InputError, "objectives.perplexity.as = letters, must be another name"):
             attnas.Study({**TABLE, "objectives": [{"name": "perplexity", "as": "letters"}]})
 
-    def test_its_range_is_that_of_the_space_or_given(self):
-        attnas.objective("letters", version="1")(letters)
-        config = {**TABLE, "objectives": ["letters"]}
-        self.assertLess(attnas.Study(config).plan()["objectives"][0]["best"], 40)
-        attnas.objective("letters", sense="max", range=(1, 99), version="1")(letters)
-        record = attnas.Study(config).plan()["objectives"][0]
-        self.assertEqual((record["best"], record["worst"], record["maximise"]), (99, 1, True))
-
     def test_a_run_continues_with_the_same_version_only(self):
         config = {**TABLE, "objectives": ["perplexity", "letters"]}
         attnas.objective("letters", range=(10, 100))(letters)
@@ -318,11 +295,6 @@ class Objectives(Case):
         with self.assertRaisesRegex(attnas.InputError, f"objectives.letters.version = {version}, must be "):
             attnas.Study(first.config)
         self.assertEqual(attnas.load(self.folder / "x").asks.shape, first.asks.shape)
-
-    def test_a_constraint_alone_would_hide_its_version(self):
-        attnas.objective("letters", version="1")(letters)
-        with self.assertRaisesRegex(attnas.InputError, "letters is a Python function, must be among the objectives"):
-            attnas.Study(TABLE, constraints=["letters <= 45"])
 
     def test_a_measured_one_is_called_once_for_each_candidate(self):
         called = []
@@ -527,24 +499,6 @@ class Loops(Case):
         with attnas.AskAndTell(config, self.folder) as loop:
             self.assertNotEqual(loop.ask().id, first.id)
 
-    def test_what_ends_the_study_reaches_the_loop(self):
-        with self.assertRaisesRegex(attnas.InputError, "cuda"):
-            with attnas.AskAndTell(SMOKE, self.folder, **{"evaluation.device": "cuda:7"}) as loop:
-                self.assertEqual(list(loop), [])
-        attnas.objective("broken", range=(0, 1), version="1")(lambda candidate: {}["x"])
-        with self.assertRaisesRegex(attnas.Error, "objective broken"):
-            with attnas.AskAndTell(SMOKE, self.folder / "y", objectives=["broken"]) as loop:
-                self.assertEqual(list(loop), [])
-
-    def test_both_sides_may_be_functions_of_python(self):
-        @attnas.algorithm("twice", version="1")
-        def twice(search):
-            search.ask([search.draw(), search.draw()])
-        with attnas.AskAndTell(SMOKE, self.folder, algorithm={"name": "twice", "population": 2}) as loop:
-            for order in loop:
-                loop.tell(order, {"perplexity": float(len(order.candidate))})
-            self.assertEqual(len(loop.result().asks), 4)
-
     def test_one_that_is_left_open_ends_with_the_process(self):
         lines = """import sys, attnas
             loop = attnas.AskAndTell(*sys.argv[1:], algorithm={"name": "random_search"}, on_progress=print)
@@ -553,17 +507,6 @@ class Loops(Case):
                               capture_output=True, text=True, timeout=120)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(attnas.load(self.folder).evaluations.perplexity.tolist(), [7.0])
-
-    def test_an_interrupt_stops_it(self):
-        @attnas.objective("slow", range=(0, 1), source="measured", version="1")
-        def slow(candidate):
-            time.sleep(0.5)  # until the loop waits
-            os.kill(os.getpid(), signal.SIGINT)
-            return 0.5
-        with self.assertRaises(attnas.Stopped):
-            with attnas.AskAndTell(SMOKE, self.folder, objectives=["slow"]) as loop:
-                for order in loop:
-                    loop.tell(order, {"perplexity": 3.0})
 
 
 class Document(Case):
