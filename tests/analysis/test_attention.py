@@ -142,10 +142,6 @@ class Drawing(Folder):
         small = np.random.default_rng(1).random((5, 5))
         self.assertTrue((figures.blocks(small) == small).all())
 
-    def test_levels_are_half_powers_of_ten(self):
-        weights = np.array([0.0, 9e-4, 1.1e-3, 4e-3, 0.2, 0.4, 1.0, -0.4, -1e-5])
-        self.assertEqual(figures.levels(weights).tolist(), [0, 0, 1, 2, 5, 6, 6, -6, 0])
-
     def test_all_pictures_are_files_of_their_own(self):
         self.write("a", analysis())
         code, out, _ = self.run_main(self.folder / "a", "-o", self.folder / "out")
@@ -158,19 +154,6 @@ class Drawing(Folder):
             root = xml.etree.ElementTree.fromstring(path.read_text(encoding="utf-8"))
             self.assertGreater(len(list(root.iter())), 8, path)
             self.assertNotIn("nan", path.read_text(encoding="utf-8"), path)
-
-    def test_negative_weights_have_another_colour(self):
-        found = read(self.write("a", analysis()))
-        drawn = figures.maps(found, "").draw(520).markup("wide")
-        paths = [part for part in drawn.split("<path") if "fill c1" in part]
-        self.assertEqual(len(paths), 1, "one level of one head")
-
-    def test_maps_of_recurrent_layers_are_relative(self):
-        given = with_a_state()
-        given["layers"][2]["example"] = [example("previous"), [[1e-6 * weight for weight in row] for row in example("uniform")]]
-        drawn = figures.maps(read(self.write("a", given)), "").draw(520).markup("wide")
-        given["layers"][2]["example"][1] = example("uniform")
-        self.assertEqual(figures.maps(read(self.write("b", given)), "").draw(520).markup("wide"), drawn)
 
 
 class Pages(Folder):

@@ -130,21 +130,6 @@ class OnATable(Comparing):
         for name in ("low", "high"):
             self.assertAlmostEqual(float(other[f"gap_with_table_{name}"]), 0.5, places=6)
 
-    def test_one_search_each_leaves_no_sentence_without_an_end(self):
-        self.SEEDS = (1,)
-        self.compare(self.write(0.5))
-        text = self.read("compare.md")
-        self.assertIn("one search: no test: good.", text)
-        self.assertRegex(text, r"winners have a mean perplexity from [\d.]+ \(good\) to [\d.]+ \(random_search\)\.")
-        self.assertNotIn("noise of the table's own means in the intervals,", text)
-        self.assertNotIn(", .", text)
-
-    def test_unseen_replicates_say_how_many_searches_left_some(self):
-        self.compare(self.write(0.5))
-        row = self.summary()["good"]
-        self.assertEqual(int(row["unseen_searches"]), 30)  # every fourth has seen all three
-        self.assertIn(" (n = 30) |", self.read("compare.md"))
-
     def test_unseen_replicates_judge_fronts(self):
         path = self.write(0.5, several=True)
         self.compare(path)
@@ -157,13 +142,6 @@ class OnATable(Comparing):
         self.assertAlmostEqual(float(row["unseen_mean"]), np.mean([(16 - other) / 6 for other in others]))
         self.assertIn("which know nothing of the choice, fronts have a mean hypervolume from", self.read("compare.md"))
         self.assertGreater(self.bounds("unseen_improvement")[0], 0.5)
-
-    def test_worse_is_called_worse(self):
-        # By the unseen replicates, too, the second mechanism is the worse one.
-        self.compare(self.write(0.0), "--reference", "good")
-        text = self.read("compare.md")
-        self.assertIn("against good, the table's noise in the intervals, meaningfully worse: random_search.", text)
-        self.assertIn("in the intervals, meaningfully worse: random_search.", text)
 
 
 class SharedNoise(Comparing):

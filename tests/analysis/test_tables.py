@@ -82,10 +82,6 @@ class Tables(FolderTest):
             np.testing.assert_allclose(np.exp(table.test_nll), [[9.0], [12.0]])
             self.assertEqual(table.facts["training"], self.TRAINING)
 
-    def test_what_is_no_model_is_no_mechanism(self):
-        table = tables.load([self.stored({(A, 0): cell(9.0), (B, 0): cell(0.0, status="rejected")})])
-        self.assertEqual(table.mechanisms, [A])
-
     def test_of_listed_mechanisms_those_count_that_are_compared(self):
         tuned = {**self.TRAINING, "learning_rate": 0.01}
         path = self.stored({(A, 1000000): cell(9.0), (B, 1000000): cell(12.0), (C, 1000000): cell(14.0)},
@@ -241,9 +237,3 @@ class Tables(FolderTest):
         empty = self.folder / "empty.json"
         write_run(empty, {}, others=[(IDENTITY, {(A, 1000000): cell(1.0)})])
         self.assertEqual(self.refusal(str(empty)), f"{empty}: holds no evaluation of its search yet")
-
-    def test_names_that_are_no_mechanisms(self):
-        self.assertEqual(
-            self.refusal(self.stored({("dot|softmax", 0): cell(1.0)})),
-            "mechanism 'dot|softmax': 2 fields, must be 6: "
-            "similarity|normalization|gating|temperature|bias|attention_dropout")

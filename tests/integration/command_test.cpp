@@ -202,13 +202,6 @@ TEST_F(CommandTest, AWallClockBudgetEndsAndContinues) {
   expect_text("2 s of wall-clock time");
 }
 
-TEST_F(CommandTest, DryRunOfASearchThatThinksForLongSaysHowFarItLooked) {
-  ASSERT_TRUE(
-      ran("nas-run", {config("smoke.yaml"), "--dry-run", "--output", (folder_ / "run").string(),
-                      "algorithm={name: motpe, evaluations: 19000}"}));
-  expect_text("evaluations   at least ");
-}
-
 TEST_F(CommandTest, DryRunCountsWhatABudgetOfSecondsAllows) {
   for (const std::string budget : {"train_seconds", "seconds"}) {
     ASSERT_TRUE(ran("nas-run", {config("smoke.yaml"), "--dry-run", "--output",
@@ -533,16 +526,6 @@ TEST_F(CommandTest, TheBestModelsByTheObjectiveAreKept) {
   ASSERT_GE(values.size(), 2U);
   EXPECT_TRUE(std::equal(all.begin(), all.begin() + 2, values.begin()));
   EXPECT_LE(values.size(), 3U) << "the baseline's best beside them";
-}
-
-TEST_F(CommandTest, TheWinnerAndTheBaselineAreKeptByDefault) {
-  const auto out = folder_ / "run";
-  ASSERT_TRUE(ran("nas-run", {config("smoke.yaml"), "--output", out.string(), "--no-report"}));
-  const auto results = results_of(out);
-  std::set<std::string> kept;
-  for (const auto& model : kept_models(out)) kept.insert(model.at("candidate"));
-  EXPECT_EQ(kept, (std::set<std::string>{results["ranking"][0]["candidate"],
-                                         results["baseline"]["candidate"]}));
 }
 
 TEST_F(CommandTest, NoModelOfTheFrontIsLost) {

@@ -281,15 +281,6 @@ TEST_F(ComparisonRunTest, AStoppedOneContinues) {
   EXPECT_EQ(store("stopped").seeds(0).size(), kept + 2);
 }
 
-TEST_F(ComparisonRunTest, OneThatIsStoppedBeforeItHasAStorePromisesNothing) {
-  const auto config = write("a.yaml", algorithms("[random_search]"));
-  const auto output = folder_ / "stopped";
-  EXPECT_EQ(run("nas-compare", {config, "-q", "-o", output.string()}, [] { request_stop(); }), 130);
-  EXPECT_THAT(text(), HasSubstr("Stopped.\n"));
-  EXPECT_THAT(text(), Not(HasSubstr("kept")));
-  EXPECT_FALSE(fs::exists(output));
-}
-
 TEST_F(ComparisonRunTest, KilledSeveralTimesEndsLikeAnUninterruptedOne) {
   const auto config = write("a.yaml", algorithms("[random_search, evo_ga]"));
   const Texts seeds{"--seeds", "3000"};

@@ -118,21 +118,6 @@ TEST(DroppedSwiglu, IsTheDropoutOfGatedValuesForwardAndBackward) {
   }
 }
 
-TEST(DroppedSwiglu, OfAModelDependsOnNeitherItsMatesNorThreads) {
-  const auto gate = at::randn({2, 50001});
-  const auto x = at::randn({2, 50001});
-  const Pass pass{true, {1, 2}};
-  const auto threads = at::get_num_threads();
-  at::set_num_threads(1);
-  const auto one = dropped_swiglu(gate, x, dropout_masks(0.1, pass, 4, 2));
-  at::set_num_threads(3);
-  EXPECT_TRUE(one.equal(dropped_swiglu(gate, x, dropout_masks(0.1, pass, 4, 2))));
-  at::set_num_threads(threads);
-  const auto alone =
-      dropped_swiglu(gate.slice(0, 1), x.slice(0, 1), dropout_masks(0.1, Pass{true, {2}}, 4, 1));
-  EXPECT_TRUE(one[1].equal(alone[0]));
-}
-
 TEST(Dropout, DoesNothingOutsideTrainingOrAtZero) {
   const auto x = ones(10);
   EXPECT_TRUE(nn::dropout(x, dropout_masks(0.5, Pass{false, {42}}, 1, 10)).is_same(x));

@@ -24,7 +24,6 @@ CONFIGS = ROOT / "configs"
 
 import attnas
 import pandas as pd
-from attnas import launch
 from attnas.analysis import latex
 from attnas.analysis.curves import curves
 from attnas.analysis.run import Run
@@ -129,10 +128,6 @@ class Smoke(unittest.TestCase):
         for name in columns:
             self.assertRegex(str(caught.exception), rf"as = {name}, must be another|and {name} have a column")
 
-    def test_front_is_the_best(self):
-        (name,) = self.run_.front.candidate
-        self.assertEqual(name, self.digest["ranking"][0]["candidate"])
-
     def test_asks_are_those_of_the_record(self):
         found, asks = self.run_.asks, self.digest["asks"]
         self.assertEqual(found.number.tolist(), [ask["number"] + 1 for ask in asks])
@@ -140,14 +135,6 @@ class Smoke(unittest.TestCase):
         self.assertEqual(found.perplexity.notna().tolist(), [ask["usable"] for ask in asks])
         self.assertEqual(found.attention_dropout.dtype, float)
         self.assertEqual(found.reused.tolist(), [ask["reused"] for ask in asks])
-
-    def test_curves_end_where_evaluations_do(self):
-        last = self.run_.curves.groupby("id").last()
-        ends = self.run_.evaluations.set_index("id").loc[last.index]
-        self.assertEqual(len(last), int(ends.usable.sum()))
-        self.assertEqual(last.step.tolist(), ends.steps.tolist())
-        for found, expected in zip(last.perplexity, ends.perplexity):
-            self.assertTrue(math.isclose(found, expected, rel_tol=1e-12))
 
     def test_curves_agree_with_the_page(self):
         for own in curves(Run(self.folder)):
@@ -199,11 +186,6 @@ class OtherRuns(Case):
         self.assertTrue(run.curves.empty)
         self.assertIn('<img alt="front" src="data:image/svg+xml;base64,', run._repr_html_())
         self.assertIn(f"front of {len(run.front)} over f1, f2", repr(run))
-
-    def test_extended_files_count_from_the_current_folder(self):
-        with contextlib.chdir(CONFIGS):
-            run = attnas.run({**ZDT, "extends": "nsga2_zdt.yaml"}, self.folder / "run", progress=False)
-        self.assertEqual(len(run.asks), 24)
 
     def test_installed_configurations_are_found_by_name(self):
         with contextlib.chdir(self.folder):
@@ -273,12 +255,6 @@ class Errors(Case):
                 self.assertRaisesRegex(attnas.InputError, "TERM=xterm"):
             attnas.run("x.yaml", progress=False)
 
-    def test_the_callers_columns_do_not_cut_lines(self):
-        self.program('echo "nas-run: ${COLUMNS-all}" >&2; exit 2')
-        with mock.patch.dict(os.environ, {"COLUMNS": "40"}), \
-                self.assertRaisesRegex(attnas.InputError, "^all$"):
-            attnas.run("x.yaml", progress=False)
-
     def test_warnings_are_passed_on(self):
         self.program(f"""echo 'warning: another LibTorch' >&2
             exec {PROGRAMS / "nas-run"} "$@" --quiet""")
@@ -324,39 +300,11 @@ class Errors(Case):
         self.assertTrue(store.with_name("results.json").exists())  # written where it stops
 
 
-class Lines(unittest.TestCase):
-    def test_two_lines_become_one(self):
-        for times, quality, expected in (
-                ("3 s elapsed, 9 s left, gen 1/2, 4/7 asked, 5 trained, 0 known, 2 rejected",
-                 "best 31.71 dot|softmax | 2-3: step 1/5",
-                 "4/7 asked, 2 rejected, 9 s left, best 31.71 dot|softmax"),
-                ("3 s elapsed, time left unknown, 4 asked", "HV 0.532, front 3",
-                 "4 asked, time left unknown, HV 0.532, front 3"),
-                ("re-test 3/15, 12 s elapsed, 3 s left", "1: training", "re-test 3/15, 3 s left")):
-            self.assertEqual(launch._status(times, quality), expected)
-
-    def test_is_as_wide_as_the_terminal_and_erases_what_was_longer(self):
-        with mock.patch.dict(os.environ, {"COLUMNS": "11"}), \
-                contextlib.redirect_stdout(io.StringIO()) as shown:
-            line = launch._Line()
-            line.show("twelve asked")
-            line.at = 0.0
-            line.show("one")
-            line.show("two")  # too soon after the other
-            line.end()
-        self.assertEqual(shown.getvalue(), "\rtwelve as\u2026\rone       \rtwo\n")
-
-
 class Package(Case):
     def test_version_is_that_of_the_programs(self):
         text = (ROOT / "CMakeLists.txt").read_text()
         version = re.search(r"project\(attnas VERSION (\S+)", text)[1]
         self.assertIn(f'\nversion = "{version}"\n', (ROOT / "python" / "pyproject.toml").read_text())
-
-    def test_its_modules_are_there_without_an_import(self):
-        done = subprocess.run([sys.executable, "-c", "import attnas; print(attnas.library.__name__, attnas.table.Table is attnas.Table)"],
-                              text=True, capture_output=True, check=False)
-        self.assertEqual((done.stdout, done.stderr), ("attnas.library True\n", ""))
 
     def test_says_which_packages_are_missing(self):
         done = subprocess.run([sys.executable, "-S", "-c", "import attnas; attnas.load"], text=True,

@@ -25,20 +25,6 @@ TEST(HiddenWidth, FollowsTheRatioOfTheLayer) {
   EXPECT_EQ(hidden_width(fixed, fixed.layer(3)), 0);
 }
 
-TEST(AttentionShape, IsThatOfTheLayer) {
-  const auto windowed = model("2*attn{heads=8,kv_heads=2,pattern=window,window=30,globals=2}");
-  const auto shape = attention_shape(windowed);
-  EXPECT_EQ(shape.heads, 8);
-  EXPECT_EQ(shape.key_heads(), 2);
-  EXPECT_EQ(shape.key_width(), 32);
-  EXPECT_EQ(shape.pairs(), 128.0 * 32.0);
-  EXPECT_EQ(shape.scores(), 8.0 * 128.0 * 32.0);
-  EXPECT_EQ(shape.kept(), 32);
-  const auto full = attention_shape(model("2*attn"));
-  EXPECT_EQ(full.pairs(), 128.0 * 128.0);
-  EXPECT_EQ(full.kept(), 128);
-}
-
 TEST(Costs, OfAWindowGrowWithTheContextOnly) {
   const auto flops = [](std::int64_t context, const std::string& name) {
     Architecture frame;
@@ -70,15 +56,6 @@ TEST(MatchedHidden, BringsAModelNearestToTheVanillaOne) {
     EXPECT_LE(distance_at(hidden), distance_at(hidden + 8)) << name;
     EXPECT_LE(distance_at(hidden), distance_at(hidden - 8)) << name;
   }
-}
-
-TEST(MatchedHidden, RefusesWhatIsTooLarge) {
-  const auto refusal = [](const Architecture& architecture) {
-    return message_of<InputError>([&] { (void)matched_hidden(architecture); });
-  };
-  auto large = model("model{tied=0}/2*attn");
-  EXPECT_THAT(refusal(large), HasSubstr("narrower than half of width = 128"));
-  EXPECT_THAT(refusal(model("2*attn+none")), HasSubstr("no layer has a feed-forward layer"));
 }
 
 TEST(Fitted, ModelsMatchTheVanillaOneInParameters) {

@@ -91,15 +91,6 @@ TEST_F(ComparisonTest, AnAlgorithmMayTrainByRungs) {
               HasSubstr("fidelity: must be given with items of algorithms"));
 }
 
-TEST_F(ComparisonTest, WhatIsSharedNamesNoAlgorithm) {
-  const auto comparison = load(head_ + budget_ + "algorithms: [random_search]\n");
-  const auto resolved = comparison.resolved();
-  EXPECT_FALSE(resolved.contains("algorithm"));
-  EXPECT_FALSE(resolved.at("evaluation").contains("repeated"));
-  EXPECT_TRUE(resolved.at("evaluation").contains("numerical_mode"));
-  EXPECT_EQ(resolved.at("budget").at("asks"), 1500);
-}
-
 TEST_F(ComparisonTest, AsksAreLimitedUnlessTheBudgetSaysHow) {
   const auto asks = [this](const std::string& budget) {
     return load(head_ + budget + "algorithms: [random_search]\n")

@@ -6,26 +6,12 @@
 #include "data/corpus_facts.hpp"
 #include "data/text.hpp"
 #include "data_fixture.hpp"
-#include "places.hpp"
 #include "prelude.hpp"
 
 namespace nas {
 namespace {
 
 using ::testing::Contains;
-
-TEST(Corpora, KeysAreFileStemsOrRowsOfTexts) {
-  std::set<std::string> stems;
-  for (const auto& entry : fs::directory_iterator(fs::path(source_folder()) / "src/corpora")) {
-    stems.insert(entry.path().stem().string());
-  }
-  for (const auto& key : corpora().keys()) {
-    const auto stem = fs::path(corpora().at(key).description.file).stem().string();
-    EXPECT_EQ(stem, stem == "texts" ? "texts" : key);
-    EXPECT_THAT(stems, Contains(stem));
-  }
-  EXPECT_EQ(corpora().keys().size(), 28U);
-}
 
 TEST(Corpora, DescriptionsAreComplete) {
   for (const auto& key : corpora().keys()) {
@@ -35,22 +21,6 @@ TEST(Corpora, DescriptionsAreComplete) {
     for (const auto& setting : description.settings) {
       EXPECT_NE(setting.help, "") << setting.name;
       EXPECT_EQ(setting.violation(setting.default_value), "") << setting.name;
-    }
-  }
-}
-
-TEST(Texts, HaveTheSettingsOfTokenizersAndOneByDefault) {
-  for (const auto& [key, tokenizer] : {std::pair("wikitext-2", "unit"),
-                                       {"text_file", "unit"},
-                                       {"text8", "byte"},
-                                       {"fortunes_zh", "char"},
-                                       {"proteins", "residue"},
-                                       {"debian_reference_ja", "byte"}}) {
-    const Parameters settings(corpora().at(key).description.settings);
-    EXPECT_EQ(settings.get<std::string>("tokenizer"), tokenizer) << key;
-    for (const auto* name :
-         {"vocabulary", "unit", "layout", "pretokens", "tokenizer_file", "coverage", "alphabet"}) {
-      EXPECT_TRUE(settings.contains(name)) << key << ' ' << name;
     }
   }
 }

@@ -34,7 +34,6 @@ class NarrowOnes final : public Widths {
  public:
   NarrowOnes(int most, double least_real) : most_(most), least_real_(least_real) {}
   [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
-    ++canonicals;
     return check(Widths::canonical(genotype), genotype.real("real"));
   }
   [[nodiscard]] Candidate parse(const std::string& name) const override {
@@ -44,8 +43,6 @@ class NarrowOnes final : public Widths {
     EXPECT_EQ(candidate.refusal, "");
     return Widths::subject(candidate);
   }
-
-  mutable int canonicals = 0;  ///< that were asked for
 
  private:
   [[nodiscard]] Candidate check(Candidate candidate, double real) const {
@@ -92,18 +89,6 @@ TEST(Feasibility, RealGenesThatDecideWhetherThereIsAModelAreDrawn) {
   const auto none = feasibility_of(under({}), kSpace, NarrowOnes(256, 2.0)).value();
   EXPECT_EQ(none.models, 0);
   EXPECT_NO_THROW(none.require_any()) << "what was not drawn may be one";
-}
-
-TEST(Feasibility, WhereNoRangeVariesEachCombinationIsMadeOnce) {
-  const auto canonicals = [](const SearchSpace& space) {
-    const NarrowOnes problem(16, 0.0);  // no model at all
-    EXPECT_TRUE(shown_candidates(space, problem).whole);
-    return problem.canonicals;
-  };
-  EXPECT_EQ(canonicals(kSpace), 24) << "with the largest values of real genes, too";
-  auto genes = kSpace.genes();
-  genes.back().max = genes.back().min;
-  EXPECT_EQ(canonicals(SearchSpace(genes)), 12);
 }
 
 TEST(Feasibility, RangesAreThoseOfModels) {

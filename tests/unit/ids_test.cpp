@@ -196,13 +196,6 @@ TEST(Examples, HaveALabelOrAskForTheirIds) {
   EXPECT_EQ(folder.error(), folder.path("valid.labels.bin") + ": has 2 labels, must be 3");
 }
 
-TEST(Ids, TakeNoMoreMemoryThanTheyNeed) {
-  Folder folder;
-  folder.split("train", Ids(5000, 2));  // beyond 4096: doubled, there would be room for 8192
-  const auto corpus = folder.read(2);
-  EXPECT_EQ(corpus.train.tokens.capacity(), corpus.train.tokens.size());
-}
-
 TEST(Ids, HashDependsOnIdsAndWindowsAndOnNothingElse) {
   Folder folder;
   const auto hash = folder.read(2).hash;
@@ -290,14 +283,6 @@ TEST(Ids, RefuseAnEmptySplitAndAContextBelowTwo) {
     EXPECT_EQ(folder.error(), "test: the " + std::string(split) + " split has no text");
   }
   EXPECT_THAT(Folder().error(1), HasSubstr("model.context = 1, must be in [2"));
-}
-
-TEST(Ids, AreACorpusOfTheirOwn) {
-  const Folder folder;
-  (void)folder.read(2);  // writes the card
-  const auto corpus = make_corpus("ids", 2, {{"path", folder.path("")}});
-  EXPECT_EQ(corpus.name, "ids");
-  EXPECT_EQ(corpus.hash, folder.read(2).hash);
 }
 
 }  // namespace

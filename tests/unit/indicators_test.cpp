@@ -10,15 +10,6 @@ namespace {
 // The example that moocore's documentation publishes.
 const Points kSmall{{5, 5}, {4, 6}, {2, 7}, {7, 4}};
 
-Points random_points(std::size_t n, std::size_t m, std::uint64_t seed) {
-  RandomEngine random(seed);
-  Points points(n, Point(m));
-  for (auto& point : points) {
-    for (auto& value : point) value = random.uniform();
-  }
-  return points;
-}
-
 TEST(Indicators, HypervolumeOfThePublishedExample) {
   EXPECT_DOUBLE_EQ(hypervolume(kSmall, {10, 10}), 38.0);
   EXPECT_DOUBLE_EQ(hypervolume({{-5, -5}, {-4, -6}, {-2, -7}, {-7, -4}}, {0, 0}), 39.0);
@@ -81,28 +72,6 @@ TEST(Indicators, KneeBulgesTowardsTheIdeal) {
   EXPECT_EQ(knee({{3, 4}}), 0U);
   // The same whatever the units.
   EXPECT_EQ(knee({{0, 1e7}, {0.1, 2e6}, {1, 0}, {0.5, 1.5e6}}), 1U);
-}
-
-TEST(Archive, HoldsTheFrontOfEverythingInserted) {
-  Archive archive;
-  const auto points = random_points(300, 3, 11);
-  for (std::size_t i = 0; i < points.size(); ++i) archive.insert(std::to_string(i), points[i]);
-  Texts expected;
-  for (const auto i : non_dominated(points)) expected.push_back(std::to_string(i));
-  Texts found;
-  for (const auto& [name, point] : archive.front()) found.push_back(name);
-  EXPECT_EQ(found, expected);
-  EXPECT_EQ(archive.size(), 300U);
-}
-
-TEST(Archive, AReplacedPointCanLeaveTheFrontAndBringOthersBack) {
-  Archive archive;
-  EXPECT_TRUE(archive.insert("lucky", {1, 1}));
-  EXPECT_FALSE(archive.insert("solid", {2, 2}));
-  EXPECT_FALSE(archive.insert("lucky", {1, 1}));
-  EXPECT_TRUE(archive.insert("lucky", {3, 3}));
-  ASSERT_EQ(archive.front().size(), 1U);
-  EXPECT_EQ(archive.front().front().first, "solid");
 }
 
 TEST(Archive, WhatIsTakenOutBringsOthersBack) {

@@ -17,17 +17,6 @@ TEST(Ledger, KnownReplicatesAnswerAgainAndCostNothing) {
   EXPECT_EQ(ledger.evaluations(), 2);
 }
 
-TEST(Ledger, RetrainedCandidatesCostEachTime) {
-  Ledger ledger({.repeated = Repeated::retrain});
-  Ledger::Account account;
-  for (std::int64_t n = 0; n < 3; ++n) {
-    const auto answering = ledger.ask(account, false);
-    EXPECT_EQ(answering->first, n);
-    EXPECT_EQ(answering->end, n + 1);
-  }
-  EXPECT_EQ(ledger.evaluations(), 3);
-}
-
 TEST(Ledger, EndsBeforeWhatTheBudgetDoesNotAllow) {
   Ledger ledger({.replicates = 2, .budget = {.evaluations = 3}});
   Ledger::Account first, second;

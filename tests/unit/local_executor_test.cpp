@@ -73,16 +73,6 @@ TEST_P(LocalExecutorTest, NothingStartsWhileAResultIsLookedAt) {
   EXPECT_EQ(fake_.measured_, 1);
 }
 
-TEST_P(LocalExecutorTest, FurtherTasksMayComeAtAnyTime) {
-  const auto executor = local_executor(fake_, 1);
-  submit(*executor, "d");
-  EXPECT_EQ(told(*executor->next()), "+d");
-  submit(*executor, "ab");
-  EXPECT_EQ(told(*executor->next()), "-d");
-  submit(*executor, "c");
-  EXPECT_THAT(rest(*executor), ElementsAre("+a", "-a", "+b", "-b", "+c", "-c"));
-}
-
 TEST_P(LocalExecutorTest, WhatEndsItIsThrownAfterAllThatHappened) {
   const auto executor = local_executor(fake_, 1);
   fake_.on_measure_ = [](int, const Task& task) {
@@ -127,29 +117,6 @@ TEST(LocalExecutorThreads, AGroupHasItsShareOfTheArraysOfAllWorkers) {
   while (executor->next()) {
   }
   EXPECT_THAT(fake.arrays_, UnorderedElementsAre(4U, 3U, 1U));
-}
-
-TEST(LocalExecutorThreads, SeveralWorkersShareTheWork) {
-  FakeMeasurement fake;
-  fake.sleep_ = std::chrono::milliseconds(5);
-  const auto executor = local_executor(fake, 3);
-  for (const char letter : std::string("abcdabcdabcd")) {
-    auto task = make_task(fake, {std::string(1, letter) + "|a|a|0.5"},
-                          static_cast<std::int64_t>(fake.times_.size()));
-    fake.times_[task.id] = 0;
-    Evaluation begun;
-    begun.id = task.id;
-    executor->submit(std::move(task), std::move(begun));
-  }
-  std::size_t started = 0, finished = 0, most = 0;
-  while (const auto event = executor->next()) {
-    (event->kind == Kind::started ? started : finished) += event->ids.size();
-    most = std::max(most, started - finished);
-  }
-  EXPECT_EQ(started, 12U);
-  EXPECT_EQ(finished, 12U);
-  EXPECT_LE(most, 3U);
-  for (const auto& [id, times] : fake.times_) EXPECT_EQ(times, 1) << id;
 }
 
 /// A task with its evaluation, as it begins.

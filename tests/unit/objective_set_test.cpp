@@ -350,15 +350,6 @@ TEST(Ranges, AConstantObjectiveIsRefused) {
             "objectives: width is 64 for every candidate of this space; leave it out");
 }
 
-TEST(Ranges, WithoutASpaceThoseByFormulaComeFromTheBaselineToo) {
-  Probe probe;
-  ObjectiveSet set{.objectives = {probe.analytic}};
-  set_expected_ranges(set, {}, Widths(), {});
-  EXPECT_FALSE(set.objectives[0].range);
-  EXPECT_TRUE(set.record()[0]["best"].is_null());
-  EXPECT_TRUE(set.record()[0]["worst"].is_null());
-}
-
 TEST(Ranges, OpenOnesComeFromTheBaseline) {
   Probe probe;
   ObjectiveSet set{.objectives = {probe.slow, chosen("perplexity")}};

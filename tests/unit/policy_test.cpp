@@ -1,25 +1,9 @@
 #include "evaluation/policy.hpp"
 
-#include "core/error.hpp"
 #include "prelude.hpp"
 
 namespace nas::testing {
 namespace {
-
-TEST(Repeated, ParsesItsNames) {
-  EXPECT_EQ(parse_repeated("retrain"), Repeated::retrain);
-  EXPECT_EQ(message_of<InputError>([&] { parse_repeated("again"); }),
-            "evaluation.repeated = again, must be one of reuse, retrain, replicate");
-}
-
-TEST(Replicates, OfACandidateThatIsNewAllAreFresh) {
-  for (const auto repeated : {Repeated::reuse, Repeated::retrain, Repeated::replicate}) {
-    const auto replicates = answering_replicates(repeated, 3, 0);
-    EXPECT_EQ(replicates.first, 0);
-    EXPECT_EQ(replicates.end, 3);
-    EXPECT_EQ(replicates.num_fresh(), 3);
-  }
-}
 
 TEST(Replicates, OfAKnownCandidateThePolicyDecides) {
   const auto completed = answering_replicates(Repeated::reuse, 3, 1);
@@ -45,24 +29,6 @@ TEST(Arrays, AreAsFewAsTheirWidthAllowsButLeaveNoWorkerIdle) {
   EXPECT_EQ(num_arrays(12, 2, 100), 2U);
   EXPECT_EQ(num_arrays(12, 2, 4), 4U);
   EXPECT_EQ(num_arrays(3, 8, 4), 3U);
-}
-
-TEST(Budget, IsExceededByOneMore) {
-  const Budget budget{.asks = 5, .evaluations = 3};
-  EXPECT_EQ(budget.exceeded_by(5, 3), "");
-  EXPECT_EQ(budget.exceeded_by(6, 3), "5 asks");
-  EXPECT_EQ(budget.exceeded_by(5, 4), "3 evaluations");
-  EXPECT_EQ(Budget{}.exceeded_by(1000, 1000, 1000), "");
-  EXPECT_EQ(Budget{.train_steps = 400}.exceeded_by(1000, 1000, 400), "");
-  EXPECT_EQ(Budget{.train_steps = 400}.exceeded_by(1000, 1000, 401), "400 training steps");
-}
-
-TEST(Budget, EndsAfterSoManyRejectionsInARow) {
-  const Budget budget{.rejections = 3};
-  EXPECT_EQ(budget.rejected_too_often(2), "");
-  EXPECT_EQ(budget.rejected_too_often(3), "3 candidates in a row rejected by constraints");
-  EXPECT_EQ(Budget{.rejections = 0}.rejected_too_often(1'000'000), "");
-  EXPECT_NE(Budget{}.rejected_too_often(1'000'000), "") << "every search ends";
 }
 
 TEST(Budget, IsUsedUpOnceItsSecondsAreReached) {

@@ -3,7 +3,6 @@
 #include <numeric>
 #include <random>
 
-#include "core/error.hpp"
 #include "core/seed.hpp"
 #include "prelude.hpp"
 #include "search/rungs.hpp"
@@ -42,12 +41,6 @@ TEST(Promotion, TakesTheShareThatEtaSays) {
   EXPECT_EQ(num_promoted(34, 700.0 / 300.0), 14U);
 }
 
-TEST(Promotion, OrdersOneObjectiveByItsValue) {
-  for (const auto spread : kSpreads) {
-    EXPECT_THAT(promotion_order(at({{3.0}, {1.0}, {2.0}, {1.0}}), spread), ElementsAre(1, 3, 2, 0));
-  }
-}
-
 TEST(Promotion, OrdersAFrontByCrowding) {
   // (1, 5) and (5, 1) are the ends; (2, 4) has more room than (2.5, 3.5).
   const auto order = promotion_order(at({{2.5, 3.5}, {1, 5}, {2, 4}, {5, 1}, {3, 3.25}, {6, 6}}),
@@ -82,23 +75,6 @@ TEST(Promotion, TakesCopiesOfAPointAfterTheOthersOfItsFront) {
   for (const auto spread : kSpreads) {
     EXPECT_THAT(promotion_order(at({{1, 2}, {1, 2}, {2, 1}, {3, 3}}), spread),
                 ElementsAre(0, 2, 1, 3));
-  }
-}
-
-TEST(Promotion, AlwaysTakesWhoDominatesAllAndNeverWhoIsDominatedByAll) {
-  RandomEngine random(1);
-  for (int i = 0; i < 300; ++i) {
-    const auto objectives = static_cast<std::size_t>(1 + random.below(3));
-    auto reached = random_rung(random, static_cast<std::size_t>(3 + random.below(40)), objectives);
-    const auto best = static_cast<std::size_t>(random.below(std::ssize(reached)));
-    const auto worst = (best + 1) % reached.size();
-    reached[best].point.assign(objectives, -1.0);
-    reached[worst].point.assign(objectives, 9.0);
-    for (const auto spread : kSpreads) {
-      const auto order = promotion_order(reached, spread);
-      EXPECT_EQ(order.front(), best);
-      EXPECT_EQ(order.back(), worst);
-    }
   }
 }
 
@@ -309,23 +285,6 @@ TEST(Rungs, TheAnswerIsTheFrontOfTheHighestRung) {
   EXPECT_EQ(numbers(), (std::multiset<double>{2.0})) << "after them the next ones";
   EXPECT_EQ(numbers(), (std::multiset<double>{3.0}));
   EXPECT_TRUE(rungs.answer().empty());
-}
-
-TEST(Rungs, PromoteTheShareThatIsGiven) {
-  Rungs rungs({.rungs = {10}, .steps = 20, .eta = 4.0});
-  int went_on = 0;
-  for (std::int64_t ask = 0; ask < 40; ++ask) {
-    rungs.reach(0, std::to_string(ask), {}, {.ask = ask, .point = {static_cast<double>(-ask)}});
-  }
-  while (rungs.promote()) ++went_on;
-  EXPECT_EQ(went_on, 10);
-}
-
-TEST(Promotion, RefusesAnUnknownSpread) {
-  EXPECT_EQ(parse_spread("crowding"), Spread::crowding);
-  EXPECT_EQ(parse_spread("epsilon_net"), Spread::epsilon_net);
-  EXPECT_EQ(message_of<InputError>([] { (void)parse_spread("hypervolume"); }),
-            "promote = hypervolume, must be crowding or epsilon_net");
 }
 
 }  // namespace

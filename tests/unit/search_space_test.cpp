@@ -26,12 +26,6 @@ SearchSpace mixed_space() {
                       {.name = "c", .options = {"c0"}}});
 }
 
-TEST(SearchSpace, CountsCombinationsOfThePaper) {
-  const auto space = exact_space();
-  EXPECT_EQ(space.num_combinations(), 384);
-  EXPECT_EQ(space.num_integers(), 5U);
-}
-
 TEST(SearchSpace, LargeValuesAreNotRoundedAway) {
   const SearchSpace space({{.name = "x", .min = 0.0, .max = 1e305, .decimals = 12}});
   for (const double x : {7e300, 12345678.125, 1e15 / 3.0}) {
@@ -68,31 +62,6 @@ TEST(SearchSpace, OrdersOfMagnitudeAreDrawnAlikeWhereLogIsTrue) {
   }
 }
 
-TEST(SearchSpace, ManyCombinationsAreCounted) {
-  std::vector<Gene> genes;
-  for (int i = 0; i < 64; ++i) {
-    genes.push_back({.name = std::to_string(i), .options = {"0", "1"}});
-  }
-  EXPECT_EQ(SearchSpace(genes).num_combinations(), std::ldexp(1.0, 64));
-  genes.resize(62);
-  EXPECT_EQ(SearchSpace(genes).num_combinations(), std::ldexp(1.0, 62));
-}
-
-TEST(SearchSpace, BoundsHaveTheIntegersLast) {
-  const auto [lower, upper] = mixed_space().bounds();
-  EXPECT_EQ(lower, (Vector{-1, 0, 0}));
-  EXPECT_EQ(upper, (Vector{1, 2, 1}));
-}
-
-TEST(SearchSpace, GenesOfOneValueTakeNoEntry) {
-  const auto space = mixed_space();
-  EXPECT_EQ(space.num_varying(), 3U);
-  EXPECT_EQ(space.num_integers(), 2U);
-  const auto genotype = space.decode({0.0, 0.0, 0.0});
-  EXPECT_EQ(genotype.real("y"), 5.0);
-  EXPECT_EQ(genotype.option("c"), "c0");
-}
-
 TEST(SearchSpace, EncodeAndDecodeAreInverseOverThePapersSpace) {
   const auto space = exact_space();
   std::set<Vector> seen;
@@ -113,14 +82,6 @@ TEST(SearchSpace, EncodeAndDecodeAreInverseOverThePapersSpace) {
     }
   }
   EXPECT_EQ(seen.size(), 4U * 384U);
-}
-
-TEST(SearchSpace, DecodesNamesInTheOrderOfTheGenes) {
-  const auto genotype = mixed_space().decode({0.5, 1.0, 0.0});
-  const Genotype expected({{"a", "a1"}, {"x", 0.5}, {"b", "b0"}, {"y", 5.0}, {"c", "c0"}});
-  EXPECT_EQ(genotype, expected);
-  EXPECT_EQ(genotype.option("a"), "a1");
-  EXPECT_EQ(genotype.real("x"), 0.5);
 }
 
 TEST(SearchSpace, DecodeClampsAndRounds) {
@@ -225,15 +186,6 @@ TEST(SearchSpace, RefusesGenesThatContradict) {
             "space.a: option 0 is given twice");
   EXPECT_EQ(message_of<InputError>([] { SearchSpace({{.name = "x", .min = 0.5, .max = 0.2}}); }),
             "space.x: min = 0.5, must be <= max = 0.2");
-}
-
-TEST(SearchSpace, UnknownGenesAreDefects) {
-  EXPECT_EQ(mixed_space().gene("x").max, 1.0);
-  EXPECT_THROW((void)mixed_space().gene("z"), std::logic_error);
-  const Genotype genotype({{"a", "a1"}, {"x", 0.5}});
-  EXPECT_THROW((void)genotype.option("z"), std::logic_error);
-  EXPECT_THROW((void)genotype.option("x"), std::logic_error);
-  EXPECT_THROW((void)genotype.real("a"), std::logic_error);
 }
 
 TEST(SearchSpace, RealGenesAreRoundedToTheirDecimals) {
