@@ -32,7 +32,7 @@ using Integer = std::int64_t;
 using Texts = std::vector<std::string>;
 
 /// Raised by hand with a commit that changes results.
-constexpr int kResultsVersion = 2;
+constexpr int kResultsVersion = 3;
 
 constexpr const char* kGene = "layer_";
 

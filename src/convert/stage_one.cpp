@@ -208,10 +208,10 @@ bool BlockArray::note(std::int64_t layer, const torch::Tensor& x, const torch::T
   return read_.size() == layers_.size();
 }
 
-torch::Tensor BlockArray::difference() {
-  const auto taken = [](std::vector<torch::Tensor>& parts) {
+torch::Tensor BlockArray::difference(bool keeps) {
+  const auto taken = [keeps](std::vector<torch::Tensor>& parts) {
     const auto all = parts.size() == 1 ? parts.front() : at::cat(parts);
-    parts.clear();
+    if (!keeps) parts.clear();
     return all;
   };
   const auto x = taken(read_), stream = taken(streams_);
@@ -220,6 +220,25 @@ torch::Tensor BlockArray::difference() {
   pass.shared = &shared;
   if (shares_) shared = {{taken(keys_), taken(values_)}};
   return mixer_->forward(x, stream, pass, 0) - taken(added_);
+}
+
+void BlockArray::scale() {
+  const at::NoGradGuard no_grad;
+  const auto is_output = [](const nn::Parameter& parameter) {
+    return parameter.name.starts_with("recurrent.out_proj.");
+  };
+  if (std::none_of(parameters_.begin(), parameters_.end(), is_output)) return;
+  const auto difference = this->difference(/*keeps=*/true);
+  for (std::size_t i = 0; i < added_.size(); ++i) {
+    const auto model = static_cast<std::int64_t>(i);
+    const auto own = difference[model] + added_[i][0];
+    const double square = own.square().sum(at::kDouble).item<double>();
+    if (square == 0.0) continue;
+    const double factor = (own * added_[i][0]).sum(at::kDouble).item<double>() / square;
+    for (auto& parameter : parameters_) {
+      if (is_output(parameter)) parameter.tensor[model].mul_(factor);
+    }
+  }
 }
 
 void BlockArray::differentiate() {
@@ -375,6 +394,7 @@ std::map<LearnedBlocks::Place, LearnedBlock> LearnedBlocks::trained(
     }
     if (stops) throw StopRequested();
     pass(teacher, lessons_.batch(seed, step), arrays, [&](BlockArray& array) {
+      if (step == 0) array.scale();
       array.differentiate();
       array.step(step + 1, lessons_.rate(step));
     });

@@ -22,7 +22,7 @@ namespace nas {
 ///
 ///   L1 = sum |y - y'|^2 / sum |y|^2 ,
 ///
-/// by AdamW (beta 0.9, 0.95, no decay, gradients clipped to norm 1) at a rate that falls from 1e-3 to 1e-5 as a cosine.
+/// by a factor of y' from the first step's tokens where the block is recurrent, then by AdamW (beta 0.9, 0.95, no decay, gradients clipped to norm 1) at a rate that falls from 1e-3 to 1e-5 as a cosine.
 /// @see HALO, arXiv:2601.22156.
 struct Lessons {
   std::int64_t steps = 0;
@@ -55,6 +55,9 @@ class BlockArray {
   /// @return whether that was the last of them.
   bool note(std::int64_t layer, const torch::Tensor& x, const torch::Tensor& stream,
             const torch::Tensor& added, const std::vector<nn::SharedKeys>& shared = {});
+  /// Multiplies the output matrix of a recurrent block, and its bias, by the number that makes L1 least of what was noted:
+  /// norms make outputs of length 1 of what attention may have added little of.
+  void scale();
   /// Gradients of the sum of L1 over the layers, of what was noted, which is forgotten.
   void differentiate();
   /// A step by them.
@@ -67,7 +70,8 @@ class BlockArray {
   std::vector<std::array<double, 2>> errors();
 
  private:
-  [[nodiscard]] torch::Tensor difference();
+  /// @param keeps  whether what was noted is not forgotten.
+  [[nodiscard]] torch::Tensor difference(bool keeps = false);
 
   std::size_t block_;
   std::string text_;

@@ -105,6 +105,33 @@ TEST(StageOne, TheTeachersOwnLayerHasNoError) {
   EXPECT_GT(errors[0][0], 1e-3 * errors[0][1]);
 }
 
+TEST(StageOne, RecurrentBlocksTakeTheTeachersScale) {
+  const auto of = conversion(kBlocks);
+  const auto weights = drawn_weights(of.teacher());
+  for (std::size_t block = 1; block < 8; ++block) {
+    SCOPED_TRACE(of.blocks()[block].text);
+    BlockArray array(of, weights, block, {0, 2}, NumericalMode::exact);
+    const auto generator = nn::make_generator(at::kCPU, 4);
+    const auto x = at::empty({1, 2, 9, 32}).normal_(0.0, 1.0, generator);
+    const auto y = at::empty({1, 2, 9, 32}).normal_(0.0, 0.1, generator);
+    const auto error = [&](bool scales) {
+      (void)array.note(0, x, x, y);
+      (void)array.note(2, x, x, y);
+      if (scales) array.scale();
+      const auto errors = array.errors();
+      return errors[1][0] / errors[1][1];
+    };
+    const double before = error(false), after = error(true);
+    if (block < 7) {
+      EXPECT_LE(after, 1.0);  // at worst the factor is 0
+      EXPECT_LT(after, before);
+      EXPECT_NEAR(error(true), after, 1e-4);  // the factor is then 1
+    } else {
+      EXPECT_EQ(after, before);
+    }
+  }
+}
+
 TEST(StageOne, EachBlockOfEachLayerLearns) {
   const auto of = conversion(kBlocks);
   const auto weights = drawn_weights(of.teacher());
