@@ -87,7 +87,7 @@ class Attention(Common):
                                    "full_groups") if genes.get(name, 0)]
         if given or self.shares or self.passage or self.pattern == "lsh" or genes.get(
                 "qk_norm", "none") != "none":
-            raise ValueError(f"kv_rank = {self.rank}, must have keys = own, qk_norm = none, no lsh, "
+            raise ValueError(f"kv_rank = {self.rank}, must have keys = own, no qk_norm, lsh, "
                              f"path or decay channel, and 0 of {', '.join(given) or 'kv_heads'}")
         del self.k_proj, self.v_proj
         self.gives = False
