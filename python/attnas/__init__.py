@@ -17,15 +17,15 @@ import importlib
 
 _MODULES = {
     "Attention": "attention", "AskAndTell": "study", "Candidate": "functions", "Error": "errors",
-    "InputError": "errors", "MachineError": "errors", "Order": "study", "Run": "result",
-    "Search": "functions", "Stopped": "errors", "Study": "study", "Table": "table",
+    "InputError": "errors", "Layer": "attention", "MachineError": "errors", "Order": "study",
+    "Run": "result", "Search": "functions", "Stopped": "errors", "Study": "study", "Table": "table",
     "algorithm": "functions", "decide": "judge.decide", "load": "result",
     "objective": "functions", "replace": "replacement", "run": "launch", "search": "foreign"
 }
 _ALONE = ("errors", "replacement", "table")  # modules that say themselves what they need
 _SUBMODULES = {*_MODULES.values(), "frames", "library", "model", "settings"}
 
-__all__ = [name for name in _MODULES if name not in ("Attention", "replace")]  # which need torch
+__all__ = [name for name in _MODULES if name not in ("Attention", "Layer", "replace")]  # need torch
 
 
 def __getattr__(name: str):

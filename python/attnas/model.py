@@ -439,7 +439,21 @@ def load(folder):
         with damaged(path):
             for begin, _, name, _ in places:
                 read_numbers(file, first + begin, name, state[name])
-    return model.eval()
+    require_agreement(model.eval(), config, path)
+    return model
+
+
+def require_agreement(model, config, path):
+    """Of a model with what a plug-in computes: that its module here does the same."""
+    if not (check := config.get("check")):
+        return
+    with torch.no_grad():
+        found = model(torch.tensor([check["tokens"]]))[0, -1, :len(check["logits"])].double()
+    wanted = torch.tensor(check["logits"], dtype=torch.double)
+    apart = ((found - wanted).abs().max() / wanted.abs().max().clamp_min(1e-30)).item()
+    if not apart <= 1e-4:
+        raise ValueError(f"{path}: the plug-in's module in Python computes something else than "
+                         f"its library: logits differ by {apart:.2g} of the largest, must by 1e-4")
 
 
 def read_tokens(path, config):

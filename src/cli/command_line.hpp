@@ -28,18 +28,19 @@ inline const char* wanted(const boost::program_options::options_description& vis
   return dynamic_cast<const po::typed_value<double>*>(value) != nullptr ? "a number" : "an integer";
 }
 
-/// What an unknown option was meant as: one that there is, else a setting of that name; empty: nothing is near.
+/// What an unknown option was meant as: one that begins so, a setting of that name, or else the nearest; empty: nothing is.
 inline std::string option_hint(const std::string& given,
                                const boost::program_options::options_description& visible) {
   auto name = given.substr(given.find_first_not_of('-'));
   std::vector<std::string> known;
   for (const auto& option : visible.options()) known.push_back("--" + option->long_name());
-  auto hint = did_you_mean("--" + name, known);
+  const auto hint = did_you_mean("--" + name, known);
+  if (hint.starts_with("; did you mean --" + name)) return hint;
   std::replace(name.begin(), name.end(), '-', '_');
   for (const auto& setting : setting_names()) {
-    if (!hint.empty() || !setting.ends_with("." + name)) continue;
+    if (!setting.ends_with("." + name)) continue;
     const bool top = setting.starts_with("experiment.");
-    hint = "; settings are written without dashes: " + (top ? name : setting) + "=VALUE";
+    return "; settings are written without dashes: " + (top ? name : setting) + "=VALUE";
   }
   return hint;
 }

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -147,21 +148,68 @@ Json architecture_json(const Architecture& architecture) {
           {"layers", layers}};
 }
 
-std::vector<std::string> options_of_plugins(const Json& config) {
-  std::set<std::string> registered;
-  for (const auto& plugin : loaded_plugins()) {
-    registered.insert(plugin.registers.begin(), plugin.registers.end());
-  }
+namespace {
+
+/// The options of a model that a plug-in computes, "normalization softpick".
+std::set<std::string> options_of(const PluginFile& plugin, const Json& config) {
   std::set<std::string> found;
   const auto look_into = [&](const Json& genes) {
     for (const auto& [gene, value] : genes.items()) {
       const auto option =
           gene + ' ' + (value.is_string() ? value.get<std::string>() : value.dump());
-      if (registered.contains(option)) found.insert(option);
+      if (holds(plugin.registers, option)) found.insert(option);
     }
   };
   look_into(config.at("model"));
   for (const auto& layer : config.at("layers")) look_into(layer);
+  return found;
+}
+
+std::filesystem::path module_of(const PluginFile& plugin) {
+  return std::filesystem::path(plugin.file).replace_extension(".py");
+}
+
+/// What plug-ins' modules of PyTorch append to model_attention.py, as attnas.plugin_modules does.
+std::string appended_modules(const Json& config) {
+  std::string appended;
+  for (const auto& plugin : loaded_plugins()) {
+    const auto file = module_of(plugin);
+    if (options_of(plugin, config).empty() || !std::filesystem::is_regular_file(file)) continue;
+    appended += "\n\n# Of plug-in " + file.stem().string() + "\n\n";
+    std::istringstream lines(read_bytes(file));
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("from attnas") && !line.starts_with("import attnas"))
+        appended += line + '\n';
+    }
+  }
+  return appended;
+}
+
+/// What model.py compares itself with when it is loaded: logits of the last of some tokens.
+Json check_of(const nn::Transformer& model) {
+  constexpr std::int64_t kTokens = 12, kStride = 7;
+  const auto& architecture = model.array().architectures().front();
+  const auto count = std::min(kTokens, architecture.context);
+  const auto ids = at::arange(count, at::kLong).mul(kStride).remainder(architecture.vocabulary);
+  const at::NoGradGuard no_grad;
+  nn::Transformer same(architecture);
+  const auto own = model.parameters(), copied = same.parameters();
+  for (std::size_t i = 0; i < own.size(); ++i) copied[i].second.copy_(own[i].second);
+  const torch::Tensor logits = same.logits(ids.view({1, -1}), {})[0][count - 1].to(at::kDouble);
+  const auto* numbers = logits.data_ptr<double>();
+  return {{"tokens", std::vector<std::int64_t>(ids.data_ptr<std::int64_t>(),
+                                               ids.data_ptr<std::int64_t>() + count)},
+          {"logits", std::vector<double>(numbers, numbers + std::min(kTokens, logits.numel()))}};
+}
+
+}  // namespace
+
+std::vector<std::string> options_of_plugins(const Json& config) {
+  std::set<std::string> found;
+  for (const auto& plugin : loaded_plugins()) {
+    if (!std::filesystem::is_regular_file(module_of(plugin)))
+      found.merge(options_of(plugin, config));
+  }
   return {found.begin(), found.end()};
 }
 
@@ -181,7 +229,11 @@ void write_model_folder(const std::filesystem::path& folder, const Json& config,
                         const Corpus& corpus, const nn::Transformer& model) {
   std::vector<std::pair<std::string, torch::Tensor>> weights;
   for (auto& [name, tensor] : model.parameters()) weights.emplace_back(name, tensor[0]);
-  for (const auto& file : kSourceFiles) write_durably(folder / file.name, file.text);
+  const auto appended = appended_modules(config);
+  for (const auto& file : kSourceFiles) {
+    const bool takes = file.name == "model_attention.py";
+    write_durably(folder / file.name, std::string(file.text) + (takes ? appended : ""));
+  }
   Json digests{{"model.safetensors", write_safetensors(folder / "model.safetensors", weights)}};
   if (const auto& name = corpus.tokenizer_file; !name.empty()) {
     write_durably(folder / name, corpus.tokenizer);
@@ -190,6 +242,7 @@ void write_model_folder(const std::filesystem::path& folder, const Json& config,
   }
   digests["config.json"] = kNoDigest;
   auto whole = config;
+  if (!appended.empty()) whole["check"] = check_of(model);
   whole["sha256"] = digests;
   auto text = whole.dump(1) + "\n";
   text.replace(text.rfind(kNoDigest), kNoDigest.size(), sha256(text));

@@ -25,14 +25,15 @@ nlohmann::ordered_json model_config(const Architecture& architecture, const Corp
                                     const Parameters& data);
 
 /// What model.py lacks of a model: options that plug-ins of this process compute, each as
-/// "normalization softplus_norm".
+/// "normalization softplus_norm", but for plug-ins FILE.so with a module of PyTorch beside them, FILE.py.
 /// @param config  see model_config().
 std::vector<std::string> options_of_plugins(const nlohmann::ordered_json& config);
 
 /// Writes a model that needs PyTorch alone: model.py and the files that it imports, config.json,
 /// model.safetensors with its weights in float32, and the file of the corpus' tokenizer, where it has
 /// one: of words vocabulary.txt, a word per line in the order of ids. config.json receives the digests
-/// of all but *.py as `sha256`.
+/// of all but *.py as `sha256`. The modules of plug-ins are appended to model_attention.py; config.json then has logits
+/// as `check`, which model.py compares itself with.
 ///
 /// @param folder  of which the parent is there.   @param config  see model_config().
 /// @throws MachineError that names the file.

@@ -9,13 +9,16 @@
 #include <torch/types.h>
 
 #include "core/numerical_mode.hpp"
+#include "core/visibility.hpp"
 #include "genotype/architecture.hpp"
 #include "nn/mixer.hpp"
 #include "ops/dropout.hpp"
 #include "ops/loss.hpp"
 #include "ops/parameter.hpp"
 
-namespace nas::nn {
+namespace nas {
+
+namespace NAS_PUBLIC nn {
 
 /// What a model keeps of a sequence so far: the states of the mixers of its layers, of which some
 /// have none.
@@ -121,6 +124,7 @@ class Transformer {
   /// Parameters by name, in a fixed order; their leading dimension is 1.
   [[nodiscard]] std::vector<std::pair<std::string, torch::Tensor>> parameters() const;
   [[nodiscard]] TransformerArray& array() { return array_; }
+  [[nodiscard]] const TransformerArray& array() const { return array_; }
 
  private:
   TransformerArray array_;
@@ -149,4 +153,6 @@ struct PrefixReport {
 /// cut, and it can be run one token after the other.
 PrefixReport check_prefixes(const Architecture& architecture);
 
-}  // namespace nas::nn
+}  // namespace nn
+
+}  // namespace nas

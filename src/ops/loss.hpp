@@ -5,8 +5,11 @@
 #include <torch/types.h>
 
 #include "core/numerical_mode.hpp"
+#include "core/visibility.hpp"
 
-namespace nas::nn {
+namespace nas {
+
+namespace NAS_PUBLIC nn {
 
 /// Each model's mean over its scored targets of -log softmax(H E')[target], nats.
 ///
@@ -67,4 +70,6 @@ Divergences divergences(const torch::Tensor& features, const torch::Tensor& embe
                         const torch::Tensor& log_p, const torch::Tensor& likeliest,
                         const torch::Tensor& targets, NumericalMode mode);
 
-}  // namespace nas::nn
+}  // namespace nn
+
+}  // namespace nas

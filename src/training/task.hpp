@@ -9,13 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <torch/types.h>
 
+#include "core/visibility.hpp"
 #include "data/corpus.hpp"
 #include "genotype/architecture.hpp"
 #include "nn/transformer.hpp"
 #include "ops/loss.hpp"
 #include "store/evaluation.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// A value that follows from the sums over a split.
 struct MeasuredValue {

@@ -123,6 +123,19 @@ set(lacks "PyTorch cannot build this model: `?model.py`? lacks normalization sof
 if(NOT "${output}" MATCHES "${lacks}" OR NOT "${card}" MATCHES "${lacks}")
   message(FATAL_ERROR "Program and card must say that PyTorch cannot build the model:\n${output}\n${card}")
 endif()
+# With softplus_norm.py beside it the model is built, and compared when it is loaded.
+run("exporting with a module of PyTorch" ${prefix}/bin/nas-export ${WORK}/plugged --format pytorch --output ${WORK}/whole
+  --plugin ${norm})
+execute_process(COMMAND /usr/bin/python3 -c "import torch" RESULT_VARIABLE no_torch OUTPUT_QUIET ERROR_QUIET)
+if(NOT no_torch)
+  set(load /usr/bin/python3 -B -c "import sys; sys.path.insert(0, sys.argv[1]); import model; model.load(sys.argv[1])" ${WORK}/whole)
+  run("loading it" ${load})
+  file(APPEND ${WORK}/whole/model_attention.py "\nNORMALIZATIONS['softplus_norm'] = softmax\n")
+  execute_process(COMMAND ${load} RESULT_VARIABLE status ERROR_VARIABLE output)
+  if(status EQUAL 0 OR NOT "${output}" MATCHES "computes something else than its library")
+    message(FATAL_ERROR "Another function must be refused: ${status}\n${output}")
+  endif()
+endif()
 file(WRITE ${WORK}/old.so "attnas plug-in for 0.0.0 (old)")
 refused("build it again, against the installation of this program: ${prefix}\n"
   ${prefix}/bin/nas-run describe softplus_norm --plugin ${WORK}/old.so)

@@ -1,8 +1,10 @@
 """attnas.Attention: mechanisms by their names as modules of PyTorch."""
 
+import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -15,7 +17,7 @@ WIDE = "attn{pattern=window,window=4,position=rope,decay=scalar,conv=3,kv_heads=
 
 import attnas
 import torch
-from attnas import model
+from attnas import model, model_attention, plugin_modules
 
 
 class Names(unittest.TestCase):
@@ -39,8 +41,8 @@ class Names(unittest.TestCase):
 
     def test_bad_names(self):
         for name, text in (("dot|sparsmax|none|fixed|bias|0.1", "sparsmax"), ("attn{window=0}", "window"),
-                           ("attn{heads=3}", "heads = 3"), ("attn{position=cope}", "no module computes it"),
-                           ("none+gelu", "no layer has attention, must have one"), ("gdn", "mixer recurrent, conv or none"),
+                           ("attn{heads=3}", "heads = 3"), ("attn{position=roop}", "did you mean rope?"),
+                           ("none+gelu", "no layer has attention, must have one"), ("gdn", "attnas.Layer makes"),
                            ("attn/attn{conv=3}", "its layers have 2 kinds of attention, must have one"),
                            ("cosine|softmax|none|fixed|bias|0.1", "similarity cosine needs a context"),
                            ("attn{decay=scalar}", "decay scalar needs a context"),
@@ -92,6 +94,40 @@ class Module(unittest.TestCase):
 
     def test_is_that_of_exported_models(self):
         self.assertTrue(issubclass(attnas.Attention, model.Attention))
+
+
+class Layers(unittest.TestCase):
+    def test_mixers_of_all_kinds_go_on_from_a_state(self):
+        for name, kind in (("gdn", model.Recurrent), ("mixer=conv", model.GatedConvolution), (WIDE, model.Attention),
+                           ("mixer=recurrent+feature=favor", model.Recurrent)):
+            layer = attnas.Layer(name, 16, heads=2, context=12, seed=1).double().eval()
+            self.assertIsInstance(layer, kind)
+            x, state = torch.randn(2, 8, 16, dtype=torch.double), {}
+            with torch.no_grad():
+                steps = [layer(x[:, t:t + 1], state=state) for t in range(8)]
+                torch.testing.assert_close(torch.cat(steps, 1), layer(x))
+        for name, text in (("none+gelu", "no layer has a mixer, must have one"), ("attn/gdn", "its layers have 2 kinds of mixer"),
+                           ("mamba2", "mamba2 is written ssd+conv=4+swish_gate: ")):
+            with self.assertRaisesRegex(attnas.InputError, re.escape(text)):
+                attnas.Layer(name, 16, heads=2)
+
+    def test_a_module_beside_a_plug_in_enters_its_functions(self):
+        with tempfile.TemporaryDirectory() as folder:
+            library = pathlib.Path(folder, "halves.so")
+            self.assertEqual(plugin_modules.load([library]), "", "it has none")
+            text = ('from attnas.model_attention import NORMALIZATIONS, softmax\n'
+                    'NORMALIZATIONS["halves"] = lambda *given: softmax(*given) / 2\n')
+            library.with_suffix(".py").write_text(text)
+            self.addCleanup(model_attention.NORMALIZATIONS.pop, "halves")
+            appended = plugin_modules.load([library])
+            self.assertEqual(appended, "\n\n# Of plug-in halves\n\n" + text.partition("\n")[2])
+            layer = model.Attention(16, 2, 8, normalization="halves", bias="none").eval()
+            x = torch.randn(1, 4, 16)
+            halved, layer.normalization = layer(x), "softmax"
+            torch.testing.assert_close(2 * halved, layer(x))
+            library.with_suffix(".py").write_text("1 / 0")
+            with self.assertRaisesRegex(attnas.InputError, r"halves\.py: ZeroDivisionError"):
+                plugin_modules.load([library])
 
 
 class Package(unittest.TestCase):

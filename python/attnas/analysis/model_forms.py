@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from attnas import plugin_modules
 from attnas.analysis import packages
 from attnas.analysis.digest import BadInput
 from attnas.prepare.images import class_names, recipe
@@ -33,17 +35,19 @@ def load(folder: Path) -> tuple[Any, dict[str, Any], Any]:
 
 
 _PAD = "<pad>\uffff"  # with what is no character, so that no text has it
-_UNUSED = ("candidate", "mechanism", "data", "text", "sha256")  # by model.py's Transformer
+_UNUSED = ("candidate", "mechanism", "data", "text", "sha256", "check")  # by model.py's Transformer
 
 
-def huggingface_files(folder: Path) -> dict[str, bytes]:
+def huggingface_files(folder: Path, plugins: Iterable[str] = ()) -> dict[str, bytes]:
     """What transformers opens by AutoModelForCausalLM (with trust_remote_code=True) and, of a model
     of text, by AutoTokenizer.
 
+    @param plugins  FILE.so each, with FILE.py beside it.
     @return contents by name.
     @throws BadInput  where the folder holds no model, or its tokens have no tokenizer there.
     """
     _needs("huggingface", "torch")
+    appended = plugin_modules.load(plugins)
     model, config, module = load(folder)
     card, text = folder / "README.md", config["text"]
     known = card.read_text(encoding="utf-8") if card.is_file() else ""
@@ -51,7 +55,8 @@ def huggingface_files(folder: Path) -> dict[str, bytes]:
              "README.md": _card(known, config).encode(),
              "modeling_attnas.py": (SOURCES / "modeling_attnas.py").read_bytes()}
     for path in sorted(SOURCES.glob("model*.py")):
-        files.setdefault(path.name, _as_package(path.read_text(encoding="utf-8")).encode())
+        own = path.read_text(encoding="utf-8") + appended * (path.name == "model_attention.py")
+        files.setdefault(path.name, _as_package(own).encode())
     if not class_names(config["data"]):
         files["generation_config.json"] = _json(_generation(config))
     if text == {} and (folder / "tokenizer.json").is_file():  # of an imported model, as it was

@@ -12,6 +12,7 @@
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
+#include "training/task.hpp"
 
 namespace {
 
@@ -40,5 +41,6 @@ int main() {
   print("recurrent/update", nas::components().keys("update"));
   print("recurrent/decay", nas::components().keys("decay", "recurrent"));
   print("recurrent/gating", nas::components().keys("gating", "recurrent"));
+  print("tasks", nas::tasks().keys());
   print("norms", nas::components().keys("norm"));
 }

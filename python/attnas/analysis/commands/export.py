@@ -68,7 +68,7 @@ def export(options: argparse.Namespace) -> None:
         raise BadInput(f"{output} exists already; --force replaces it")
     if form == "huggingface":
         with model_folder(Path(options.run), options.mechanism, options.plugin) as folder:
-            write_folder(output, model_forms.huggingface_files(folder))
+            write_folder(output, model_forms.huggingface_files(folder, options.plugin))
         return
     write_text(output, latex.table(Run(Path(options.run))) if form == "latex" else
                asks(options.run))
