@@ -11,10 +11,8 @@
 #include <pagmo/problem.hpp>
 #include <unistd.h>
 
-#include "config/document.hpp"
 #include "core/seed.hpp"
 #include "evaluation/recording_evaluator.hpp"
-#include "genotype/costs.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/mechanism_name.hpp"
 #include "genotype/slots.hpp"
@@ -174,8 +172,7 @@ struct Recorder {
 
   [[nodiscard]] std::vector<double> fitness(const std::vector<double>& x) const {
     asked->push_back(x);
-    double sum = 0.0;
-    double other = 0.0;
+    double sum = 0.0, other = 0.0;
     for (std::size_t i = 0; i < x.size(); ++i) {
       sum += (x[i] - 0.3) * (x[i] - 0.3) * static_cast<double>(i + 1);
       other += (x[i] - 1.2) * (x[i] - 1.2);

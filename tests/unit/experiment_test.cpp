@@ -190,8 +190,8 @@ TEST_F(ExperimentTest, EveryMistakeIsReportedWithItsPlace) {
       "context, feed_forward, dropout\n"
       "a.yaml:5:10: model.heads = 0, must be >= 1\n"
       "a.yaml:7:18: training.learning_rate = 0, must be > 0\n"
-      "a.yaml:8:13: training.schedule = cosin, must be one of constant, cosine; did you mean "
-      "cosine?\n"
+      "a.yaml:8:13: training.schedule = cosin, must be one of constant, cosine, linear, "
+      "wsd; did you mean cosine?\n"
       "a.yaml:10:14: algorithm.crossover = 1.4, must be in [0, 1]\n"
       "a.yaml:11:15: algorithm.population = -1, must be in [0, 1e+06]\n"
       "command line: evaluation.threads = two, must be an integer, got text");
