@@ -110,7 +110,7 @@ torch::Tensor AttentionLayer::changed_scores(const torch::Tensor& queries,
   std::vector<torch::Tensor> rows;
   for (std::int64_t t = 0; t < tokens; ++t) {
     if (t > 0) seen = passed(seen, input.narrow(2, t, 1));
-    seen = at::cat({seen, keys.narrow(3, t, 1)}, 3);
+    seen = with_contiguous_gradient(at::cat({seen, keys.narrow(3, t, 1)}, 3));
     const auto row = raw_scores(queries.narrow(3, t, 1).contiguous(), seen);
     rows.push_back(at::constant_pad_nd(row, {0, tokens - 1 - t}));
   }
