@@ -72,6 +72,7 @@ TEST(HeadMaps, AreCausalEqualInAllModesAndTheSameInAnyArray) {
 }
 
 TEST(HeadMaps, DifferenceStartsByItsLayerAndTakesTheSecondMapAway) {
+  const at::NoGradGuard no_grad;
   LayerContext context;
   context.shape.width = 16;
   for (const std::int64_t layer : {0, 3}) {
