@@ -59,7 +59,7 @@ xlstm mlstm slstm lstm gru rnn | | nearest: ssd+elementwise_gate, the matrix mem
 hyena long_conv h3 monarch stripedhyena | | long convolutions are not here; nearest: mixer=conv (a short one between two gates), retnet
 lfm2 shortconv short_conv gated_conv gmlp mlp_mixer fnet | mixer=conv | a short convolution between two gates
 canon primer causal_conv conv1d | conv=4 | a short convolution of queries, keys and values
-delta delta_rule fast_weights | deltanet | what was written under a key is corrected
+delta_rule fast_weights | deltanet | what was written under a key is corrected
 gated_deltanet gated_delta gated_delta_rule gdn_gated | gdn | the delta rule with a decay of each head
 deltaproduct delta_product negative_eigenvalues | deltanet+neg_eigen | one reflection a token; products of several are not here
 kimi kimi_linear kimi_delta | kda | the delta rule with decays of channels; with decay_form=softplus and gates of a rank as released; in 4 layers 3*kda/attn
@@ -69,7 +69,7 @@ based taylor | mixer=recurrent+feature=taylor2+key_width=16 | exponentials to th
 lolcats liger | mixer=recurrent+feature=hedgehog | learned features of softmax; nas-convert puts blocks into a trained model
 yoco cla cross_layer cross_layer_attention shared_kv | attn/attn{keys=shared} | a layer reads the keys and values of the nearest earlier one that has its own
 jamba zamba zamba2 samba | ssd/swa | a stack of both, layer by layer; Jamba has attention in one of 8 layers
-hymba falcon_h1 parallel_hybrid | pair(attn|ssd) | heads of two kinds in one layer
+hymba falcon_h1 parallel_hybrid pair | | heads of two kinds in one layer are not here; nearest: layers of both, attn/ssd
 qwen3_next qwen3_5 olmo_hybrid | gdn/attn{gating=elementwise_gate} | released with three of the first to one of the second: in 4 layers 3*gdn/attn{gating=elementwise_gate}
 llama llama2 llama3 qwen2 smollm smollm2 | model{position_embedding=none,norm=rms,bias=none}/2*attn{position=rope,kv_heads=2}+swiglu | a trained one: nas-model import
 qwen3 olmo2 | model{position_embedding=none,norm=rms,bias=none}/2*attn{position=rope,kv_heads=2,qk_norm=rms}+swiglu | a trained one of Qwen3: nas-model import
