@@ -45,6 +45,10 @@ SUM = "F0"  # of its blocks alone
 MEASURES = ("kl", "recall")
 RESAMPLES = 2000
 DROPPED = "drop"  # of single layers: nothing in their place
+DOCUMENTS = 8  # of a seed, on which its placements are measured
+PLAN = {"context": 256, "probes": ["copy{64}", "pairs{16}"], "fidelity": "all",
+        "stage1_tokens": 500_000, "stage2_tokens": 32_768, "stage2_short": 16_384,
+        "stage2_batch": 4, "stage2_documents": DOCUMENTS}
 DRAWN = 10  # random sets of which the best is taken
 SELECTORS = {  # asked of the table as they are asked of a model
     "one_block": {}, "restore_one": {}, "halo": {}, "greedy_add": {}, "beam": {"width": 4},
@@ -56,12 +60,12 @@ SELECTORS = {  # asked of the table as they are asked of a model
 
 
 def said_again(draw: random.Random) -> list[bytes]:
-    """What is there two to four times: different bytes, or keys with their values, each time in
-    another order."""
-    times = draw.randint(2, 4)
+    """What is there three to six times: different bytes, or keys with their values, each time in
+    another order. Short ones are as frequent as long ones: by them a model learns to look back."""
+    times = draw.randint(3, 6)
     if draw.random() < 0.5:
-        return [bytes(draw.sample(range(256), draw.randint(8, 64)))] * times
-    own = draw.sample(range(256), 2 * draw.randint(4, 16))
+        return [bytes(draw.sample(range(256), round(4 * 16 ** draw.random())))] * times
+    own = draw.sample(range(256), 2 * round(2 * 8 ** draw.random()))
     pairs = [bytes(own[i:i + 2]) for i in range(0, len(own), 2)]
     return [b"".join(draw.sample(pairs, len(pairs))) for _ in range(times)]
 
@@ -71,8 +75,8 @@ def mixed(text: bytes, size: int, seed: int) -> bytes:
     draw, out, at = random.Random(seed), bytearray(), 0
     while len(out) < size:
         for i, piece in enumerate(said_again(draw)):
-            if i == 0 or (i == 1 and draw.random() < 0.3):
-                length = draw.randint(8, 32) if i else draw.randint(32, 160)
+            if i == 0 or (i == 1 and draw.random() < 0.2):
+                length = draw.randint(8, 32) if i else draw.randint(16, 64)
                 out += text[at:at + length]
                 at = at + length if at + length < len(text) else 0
             out += piece
@@ -97,8 +101,7 @@ def train(given: argparse.Namespace) -> None:
     folder = Path(given.folder).resolve()
     for seed in range(1, given.seeds + 1):
         problem = {"type": "convert", "base": str(Path(given.model).resolve()), "blocks": ["gdn"],
-                   "context": about["model"]["context"], "probes": ["copy{64}", "pairs{16}"],
-                   "cache_context": 2048, "fidelity": "all"}
+                   **PLAN}
         points = " ".join(given.placements)
         config = {"name": f"seed_{seed}", "seed": seed, "objectives": ["loss", "cache_share"],
                   "data": {"corpus": about["data"]["corpus"], **about["data"]["settings"]},
@@ -109,8 +112,9 @@ def train(given: argparse.Namespace) -> None:
         singles = " ".join(to_digits(1 << i, about["model"]["layers"])
                            for i in range(about["model"]["layers"]))
         launched({**config, "name": f"drop_{seed}", "problem":
-                  {**problem, "blocks": [DROPPED], "fidelity": "whole"},
-                  "algorithm": {"name": "listed", "points": singles}}, folder / f"drop_{seed}")
+                  {**problem, "blocks": [DROPPED], "fidelity": "whole", "stage1_tokens": 0},
+                  "algorithm": {"name": "listed", "points": singles},
+                  "evaluation": {"replicates": DOCUMENTS}}, folder / f"drop_{seed}")
 
 
 # The table
@@ -151,8 +155,8 @@ def rows_of(run: Run, dropped: Run, seed: str) -> list[list[str]]:
         numbers = [own[measure + suffix][0] for suffix in ("@1", *FIDELITIES.values())
                    for measure in MEASURES]
         rows.append([seed, digits(name), *map(repr, numbers)] +
-                    [repr(drop[digits(name)][measure][0]) if digits(name) in drop else ""
-                     for measure in MEASURES])
+                    [repr(float(np.mean(drop[digits(name)][measure]))) if digits(name) in drop
+                     else "" for measure in MEASURES])
     return sorted(rows)
 
 
