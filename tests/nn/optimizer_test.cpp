@@ -341,8 +341,6 @@ TEST(Optimizer, ASavedModelGoesOnByItself) {
   }
 }
 
-template <class Run>
-
 TEST(Optimizer, ADeviceStepsLikeTheProcessor) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA device";
   Array array({0, 1, 2});
