@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "convert/stage_one.hpp"
+#include "convert/stage_two.hpp"
 #include "core/durable_file.hpp"
 #include "core/words.hpp"
 #include "models/model_folder.hpp"
@@ -22,9 +23,11 @@ void write_placed(const std::filesystem::path& base, const std::string& placemen
   const Conversion conversion(read_model_architecture(base), std::move(blocks));
   const auto chosen = conversion.parse(placement);
   const auto source = read_model_folder(base);
-  const auto weights =
-      weights_of(conversion, weights_of(source.model), chosen,
-                 trained.empty() ? TrainedBlocks() : learned_blocks_of(conversion, trained));
+  auto weights = trained.empty() ? Weights() : read_learned_hybrid(conversion, chosen, trained);
+  if (weights.empty())
+    weights =
+        weights_of(conversion, weights_of(source.model), chosen,
+                   trained.empty() ? TrainedBlocks() : learned_blocks_of(conversion, trained));
   const auto architecture = conversion.architecture(chosen);
   const nn::Transformer model(architecture, NumericalMode::exact);
   for (const auto& [name, tensor] : model.parameters()) share(tensor, weights.at(name));

@@ -36,6 +36,12 @@ bool is_of_mixer(const Architecture& model, const std::string& name) {
   return false;
 }
 
+/// What makes logits of the teacher's features, (1, V, D).
+torch::Tensor output_of(const Conversion& conversion, const Weights& teacher) {
+  const bool tied = conversion.teacher().genes.word("tied") == "1";
+  return teacher.at(tied ? "embedding.weight" : "head.weight").unsqueeze(0);
+}
+
 /// Names the files of a placement.
 std::string key_of(const Conversion& conversion, const Placement& placement) {
   return sha256(conversion.name(placement)).substr(0, 16);
@@ -235,6 +241,24 @@ torch::Tensor Distiller::told(nn::TransformerArray& teacher, std::int64_t replic
   return features;
 }
 
+double Distiller::seconds(const Placement& placement) {
+  const at::AutoGradMode with_gradients(true);
+  Learner learner(conversion_.architecture(placement), weights_of(conversion_, teacher_, placement),
+                  plan_, mode_);
+  const auto all = plan_.batch(0, 0);
+  const auto tokens = all.narrow(0, 0, std::min(at_once(all.size(1)), all.size(0)));
+  const auto output = output_of(conversion_, teacher_);
+  const auto told = at::zeros({1, tokens.numel(), output.size(2)});
+  const auto step = [&](std::int64_t number) {
+    const auto begin = std::chrono::steady_clock::now();
+    (void)learner.step(number, 0.0, tokens, {told, output}, tokens.size(0));
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  (void)step(1);  // makes what is kept
+  const auto parts = static_cast<double>(all.size(0)) / static_cast<double>(tokens.size(0));
+  return std::min(step(2), step(3)) * parts * static_cast<double>(plan_.steps);
+}
+
 std::vector<Assessment> Distiller::train(const Placement& placement, std::int64_t replicate,
                                          std::size_t marks, const Assess& assess) {
   const at::AutoGradMode with_gradients(true);
@@ -247,10 +271,7 @@ std::vector<Assessment> Distiller::train(const Placement& placement, std::int64_
   nn::TransformerArray teacher({conversion_.teacher()}, mode_);
   for (const auto& parameter : teacher.parameters())
     share(parameter.tensor, teacher_.at(parameter.name));
-  const auto& model = conversion_.teacher();
-  const auto output =
-      teacher_.at(model.genes.word("tied") == "1" ? "embedding.weight" : "head.weight")
-          .unsqueeze(0);
+  const auto output = output_of(conversion_, teacher_);
   std::vector<Assessment> found;
   const auto unfinished = file(placement, replicate);
   auto step = resumed(unfinished, learner, found);
