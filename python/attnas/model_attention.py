@@ -305,7 +305,7 @@ def in_chosen_blocks(layer, q, k, distances, places):
     means = k[:, :, :finished * layer.block].unflatten(2, (finished, layer.block)).mean(3)
     scores = (q @ means.transpose(-2, -1)).relu().sum(1, keepdim=True).detach()
     earlier = torch.arange(finished, device=k.device) < own
-    best = hide(scores, earlier).argsort(-1, descending=True, stable=True)[..., :layer.chosen]
+    best = hide(scores, earlier).argsort(stable=True, dim=-1, descending=True)[..., :layer.chosen]
     taken = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, best, True) & earlier
     taken = taken.repeat_interleave(layer.block, -1)
     return shown | F.pad(taken, (0, k.shape[2] - taken.shape[-1]))
