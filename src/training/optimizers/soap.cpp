@@ -84,7 +84,7 @@ class Soap final : public UpdateRule {
         of.left_basis.mm(into(of.first) / of.second.sqrt().add_(kEpsilon)).mm(of.right_basis.t());
     parameter.mul_(1.0 - step.learning_rate * step.weight_decay).sub_(update, rate);
     average();
-    if (step.step % kSteps != 0) return;
+    if ((step.step - 1) % kSteps != 0) return;
     turn(of.left_basis, of.left, of.second, 0);
     turn(of.right_basis, of.right, of.second, 1);
   }
