@@ -215,6 +215,20 @@ TEST(Optimizer, AModelDoesNotDependOnItsMates) {
   }
 }
 
+TEST(Optimizer, DoesNotDependOnTheNumberOfThreads) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(1);
+  Array one({0, 1, 2});
+  auto optimizer_of_one = one.optimizer();
+  one.take_steps(optimizer_of_one, 1, 5);
+  at::set_num_threads(2);
+  Array two({0, 1, 2});
+  auto optimizer_of_two = two.optimizer();
+  two.take_steps(optimizer_of_two, 1, 5);
+  at::set_num_threads(before);
+  for (const std::int64_t model : {0, 1, 2}) expect_equal(two, one, model);
+}
+
 TEST(Optimizer, ADivergedMatePoisonsNobody) {
   for (const auto bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
