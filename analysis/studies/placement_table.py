@@ -2,7 +2,7 @@
 """Which layers must attend once blocks have learned: every placement of one block, trained.
 
     analysis/studies/placement_table.py corpus SOURCE FOLDER
-    analysis/studies/placement_table.py train MODEL FOLDER [--seeds 5]
+    analysis/studies/placement_table.py train MODEL CORPUS FOLDER [--seeds 5]
         [--placements 01101001 ...] [--set KEY.PATH=VALUE ...]
     analysis/studies/placement_table.py pack FOLDER TABLE.csv
     analysis/studies/placement_table.py study TABLE.csv -o FOLDER
@@ -37,6 +37,7 @@ from attnas.analysis.run import Run
 from attnas.analysis.statistics import Interval, kendall, mean_interval
 from attnas.analysis.words import number, percent, range_text
 from attnas.convert import measured, settings_of, words_of
+from attnas.errors import InputError
 from attnas.launch import run as launched
 
 SIZES = {"train": 16_000_000, "valid": 600_000, "test": 600_000}  # bytes of a split
@@ -96,7 +97,8 @@ def write_corpus(given: argparse.Namespace) -> None:
 
 def train(given: argparse.Namespace) -> None:
     """A run for each seed, and what each layer is worth where it is dropped."""
-    about = json.loads(Path(given.model, "config.json").read_bytes())
+    layers = len(json.loads(Path(given.model, "config.json").read_bytes())["layers"])
+    texts = {split: str(Path(given.corpus, f"{split}.txt").resolve()) for split in SIZES}
     settings = settings_of(given.settings)
     folder = Path(given.folder).resolve()
     for seed in range(1, given.seeds + 1):
@@ -104,13 +106,12 @@ def train(given: argparse.Namespace) -> None:
                    **PLAN}
         points = " ".join(given.placements)
         config = {"name": f"seed_{seed}", "seed": seed, "objectives": ["loss", "cache_share"],
-                  "data": {"corpus": about["data"]["corpus"], **about["data"]["settings"]},
+                  "data": {"corpus": "text_file", "tokenizer": "byte", **texts},
                   "evaluation": {"workers": 1, "threads": 1}}
         launched({**config, "problem": {**problem, "stage1_folder": str(folder / "stage1")},
                   "algorithm": {"name": "listed", "points": points} if points else
                   {"name": "exhaustive", "population": 16}}, folder / config["name"], **settings)
-        singles = " ".join(to_digits(1 << i, about["model"]["layers"])
-                           for i in range(about["model"]["layers"]))
+        singles = " ".join(to_digits(1 << i, layers) for i in range(layers))
         launched({**config, "name": f"drop_{seed}", "problem":
                   {**problem, "blocks": [DROPPED], "fidelity": "whole", "stage1_tokens": 0},
                   "algorithm": {"name": "listed", "points": singles},
@@ -200,6 +201,8 @@ def noise(loss: np.ndarray, full: np.ndarray) -> tuple[float, float]:
         squares += float(((own - own.mean(axis=0)) ** 2).sum())
         freedom += (own.shape[0] - 1) * (own.shape[1] - 1)
         between.append((own.mean(axis=0).var(ddof=1), own.shape[1] - 1))
+    if freedom == 0:
+        raise InputError("noise needs two seeds of two placements with as many full layers")
     within = squares / freedom
     total = np.average([one for one, _ in between], weights=[n for _, n in between])
     return float(np.sqrt(max(0.0, total - within / len(loss)))), float(np.sqrt(within))
@@ -414,7 +417,7 @@ def main(arguments: list[str]) -> None:
         return own
 
     command(write_corpus, "corpus", "source", "folder")
-    own = command(train, "train", "model", "folder")
+    own = command(train, "train", "model", "corpus", "folder")
     own.add_argument("--seeds", type=int, default=5)
     own.add_argument("--placements", nargs="+", default=[])
     own.add_argument("--set", dest="settings", nargs="+", default=[], metavar="KEY.PATH=VALUE")
