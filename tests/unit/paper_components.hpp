@@ -97,7 +97,8 @@ inline bool register_paper_components() {
   for (const std::string key : {"swish_gate", "elementwise_gate"}) {
     add({.gene = "gating", .mixer = "recurrent", .key = key, .summary = "gating " + key});
   }
-  add({.gene = "position", .key = "rope", .summary = "position rope"});
+  for (const std::string key : {"none", "rope"})
+    add({.gene = "position", .key = key, .summary = "position " + key});
   add({.gene = "pattern", .key = "window", .summary = "pattern window"});
   add({.gene = "norm",
        .key = "layer",
