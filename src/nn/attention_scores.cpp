@@ -109,9 +109,11 @@ torch::Tensor AttentionLayer::changed_scores(const torch::Tensor& queries,
   auto seen = keys.narrow(3, 0, 0);
   std::vector<torch::Tensor> rows;
   for (std::int64_t t = 0; t < tokens; ++t) {
-    if (t > 0) seen = passed(seen, input.narrow(2, t, 1));
+    // Both readers of `seen` give one gradient: of more, the order of the sum is another in an array.
+    if (t > 0) seen = passed(with_contiguous_gradient(seen), input.narrow(2, t, 1));
     seen = with_contiguous_gradient(at::cat({seen, keys.narrow(3, t, 1)}, 3));
-    const auto row = raw_scores(queries.narrow(3, t, 1).contiguous(), seen);
+    const auto row =
+        raw_scores(queries.narrow(3, t, 1).contiguous(), with_contiguous_gradient(seen));
     rows.push_back(at::constant_pad_nd(row, {0, tokens - 1 - t}));
   }
   return at::cat(rows, 3);
