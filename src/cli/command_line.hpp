@@ -9,11 +9,11 @@
 
 #include <boost/program_options.hpp>
 
-#include "cli/describe.hpp"
 #include "cli/program.hpp"
 #include "cli/versions.hpp"
 #include "core/error.hpp"
 #include "core/terminal.hpp"
+#include "evaluation/settings.hpp"
 #include "report/text.hpp"
 
 namespace nas {
@@ -37,10 +37,12 @@ inline std::string option_hint(const std::string& given,
   const auto hint = did_you_mean("--" + name, known);
   if (hint.starts_with("; did you mean --" + name)) return hint;
   std::replace(name.begin(), name.end(), '-', '_');
-  for (const auto& setting : setting_names()) {
-    if (!setting.ends_with("." + name)) continue;
-    const bool top = setting.starts_with("experiment.");
-    return "; settings are written without dashes: " + (top ? name : setting) + "=VALUE";
+  for (const auto& section : setting_sections()) {
+    for (const auto& setting : section.settings) {
+      if (setting.name != name) continue;
+      return "; settings are written without dashes: " +
+             (section.path.empty() ? "" : section.path + ".") + name + "=VALUE";
+    }
   }
   return hint;
 }

@@ -33,7 +33,7 @@ set(public
   genotype/architecture_name.hpp
   data/corpus.hpp core/hash.hpp)
 if(NAS_WITH_TORCH)
-  list(APPEND public nn/attention.hpp nn/feed_forward.hpp nn/mixers.hpp nn/norm.hpp nn/parts/state_options.hpp
+  list(APPEND public nn/attention.hpp nn/feed_forward.hpp nn/mixers.hpp nn/norm.hpp nn/parts/state_options.hpp nn/parts/head_maps.hpp
     instruments/forward_pass.hpp training/task.hpp)
 endif()
 file(GLOB algorithms RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/algorithms/*.hpp)  # pagmo algorithms, for any program
