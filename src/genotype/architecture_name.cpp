@@ -212,8 +212,8 @@ class NameReader {
     for (const auto& alias : aliases()) {
       if (is_built(alias)) known.push_back(alias.name);
     }
-    auto place = place_of_option(word);
-    if (place.empty()) place = with_plus(name_);
+    auto place = with_plus(name_);
+    if (place.empty()) place = place_of_option(word);
     if (place.empty()) place = lead(word, known);
     fail_at(word, "unknown mixer '" + std::string(word) + "'" + place);
   }

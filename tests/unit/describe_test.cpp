@@ -61,7 +61,7 @@ TEST(ListText, ListsEnginesByWhatTheirFilesSay) {
 TEST(ListText, AnUnknownKindNamesTheNearest) {
   EXPECT_EQ(message_of<InputError>([] { (void)list_text("component"); }),
             "list: unknown kind 'component'; did you mean components? Known: algorithms, problems, "
-            "objectives, components, data, tasks, sections, engines, configurations");
+            "objectives, components, data, tasks, optimizers, sections, engines, configurations");
 }
 
 TEST(DescribeText, APlugInHasATableOfSettings) {
