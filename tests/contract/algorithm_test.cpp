@@ -204,8 +204,9 @@ TEST_P(AlgorithmContract, AsksOnlyForWholeCandidatesInsideTheSpaceAndSurvivesArc
   recorder.objectives = num_objectives();
   const pagmo::population begin(pagmo::problem(recorder),
                                 static_cast<std::size_t>(fitted.population), 1);
-  const auto made = fitted.make(1);
-  EXPECT_EQ(archived(made).evolve(begin).get_x(), made.evolve(begin).get_x());
+  const auto made = fitted.make(1), copy = archived(made);
+  const auto expected = made.evolve(begin).get_x();
+  EXPECT_EQ(copy.evolve(begin).get_x(), expected);
   recorder.asked->clear();
   const auto [lower, upper] = recorder.get_bounds();
   const std::size_t first_integer = lower.size() - recorder.get_nix();
