@@ -206,6 +206,7 @@ void Optimizer::step_by_rule(Entry& entry, const torch::Tensor& gradient,
   for (const auto model : entry.models) {
     own.push_back(steps[static_cast<std::size_t>(model)]);
     if (!entry.decays) own.back().weight_decay = 0.0;
+    own.back().learning_rate *= entry.rate;
   }
   rule_->step(entry.parameter.detach(), gradient, entry.states, own);
 }
