@@ -318,9 +318,9 @@ TEST_F(StateExamplesTest, AreListedAndDescribed) {
   EXPECT_THAT(list, ContainsRegex("  decay +learned_rate +alpha_h"));
   EXPECT_THAT(describe_text("gated_add"), ContainsRegex("voids +neg_eigen\n"));
   EXPECT_THAT(describe_text("learned_rate"), ContainsRegex("mixer +recurrent"));
-  EXPECT_THAT(describe_text("space.decay"),
-              ContainsRegex(
-                  "learned_rate(.|\n)*of mixer attn \\(none, channel, scalar\\), recurrent"));
+  EXPECT_THAT(
+      describe_text("space.decay"),
+      ContainsRegex("learned_rate(.|\n)*of mixer attn \\(none, channel, scalar\\), recurrent"));
 }
 
 TEST_F(StateExamplesTest, AreSearchedTrainedAndCosted) {
