@@ -119,6 +119,10 @@ torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::T
                                           const torch::Tensor& v, const torch::Tensor& input,
                                           const torch::Tensor& inverse_temperature,
                                           const Pass& pass, std::uint64_t site) {
+  if (num_maps() == 1) {
+    return one_fused_map(score_vectors(q, k, maps_, map_width_), v, input, inverse_temperature,
+                         pass, site);
+  }
   const auto alone = [this](const torch::Tensor& vectors, std::size_t map) {
     return of_map(scored_heads(vectors).transpose(2, 3), map).flatten(3);
   };
