@@ -241,8 +241,10 @@ def replay(name: str, table: Table, fidelity: str, seed: int) -> list[int]:
 
 
 def least(loss: np.ndarray, full: np.ndarray, most: int, among: Sequence[int]) -> int:
-    """The placement of least loss with at most so many full layers, of some."""
-    return min((p for p in among if full[p] <= most), key=lambda p: loss[p])
+    """The placement of least loss with at most so many full layers, of some; where none of these has
+    so few, that without any."""
+    return min((p for p in among if full[p] <= most), key=lambda p: loss[p],
+               default=int(np.argmin(full)))
 
 
 def choices(table: Table, fidelity: str, seed: int) -> dict[str, tuple[int, list[list[int]]]]:
