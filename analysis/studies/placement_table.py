@@ -35,7 +35,7 @@ from attnas.analysis.files import csv_text, write_whole
 from attnas.analysis.page import Chapter, Columns, Pictures, Report
 from attnas.analysis.run import Run
 from attnas.analysis.statistics import Interval, kendall, mean_interval
-from attnas.analysis.words import number, percent, range_text
+from attnas.analysis.words import number, range_text
 from attnas.convert import measured, settings_of, words_of
 from attnas.errors import InputError
 from attnas.launch import run as launched
@@ -291,12 +291,18 @@ def weights_of(seeds: int) -> np.ndarray:
     return np.concatenate([np.ones((1, seeds)), drawn[several]])
 
 
+def drawn_again(found: np.ndarray) -> np.ndarray:
+    """What all seeds say, and an interval of what drawn ones do; of two seeds there is none."""
+    low, high = np.quantile(found[1:], [0.025, 0.975]) if np.ptp(found[1:]) > 0 else [np.nan] * 2
+    return np.array([found[0], low, high])
+
+
 def over_pairs(pairs: np.ndarray) -> np.ndarray:
     """The mean over pairs of different seeds, with its interval: seeds are drawn again."""
     weights = weights_of(len(pairs))
     products = weights[:, :, None] * weights[:, None, :] * (1 - np.eye(len(pairs)))
     means = (products * np.nan_to_num(pairs)).sum(axis=(1, 2)) / products.sum(axis=(1, 2))
-    return np.array([means[0], *np.quantile(means[1:], [0.025, 0.975])])
+    return drawn_again(means)
 
 
 def shares(loss: np.ndarray) -> list[np.ndarray]:
@@ -316,7 +322,7 @@ def shares(loss: np.ndarray) -> list[np.ndarray]:
     whole = products.sum(axis=1)
     of = [products[:, order == 1], products[:, order == 2], products[:, order > 2]]
     ratios = [own.sum(axis=1) / whole for own in of]
-    return [np.array([own[0], *np.quantile(own[1:], [0.025, 0.975])]) for own in ratios]
+    return [drawn_again(own) for own in ratios]
 
 
 def agreement(table: Table, fidelity: str, final: str, half: bool) -> Interval:
@@ -335,8 +341,8 @@ def agreement(table: Table, fidelity: str, final: str, half: bool) -> Interval:
 
 
 def said(own: Sequence[float]) -> str:
-    """A mean and its interval."""
-    return f"{number(own[0])} ({range_text(own[1], own[2])})"
+    """A mean and its interval, if there is one."""
+    return number(own[0]) + ("" if np.isnan(own[1]) else f" ({range_text(own[1], own[2])})")
 
 
 def study(given: argparse.Namespace) -> None:
@@ -381,16 +387,19 @@ def complete(table: Table, spoken: list[str], chapters: list[Chapter]
     behind = {name: over_pairs(other.mean(axis=2) - own) for (name, fidelity, final), (_, other) in
               lost.items() if (fidelity, final) == ("F1", "F3") and name != first}
     worse = [name for name in behind if behind[name][1] > 0]
-    spoken.append(f"Placement: a random set loses {said(ranked['random'])} nats against the best.")
+    spoken.append(f"Placement: a random set loses {said(ranked['random'])} nats against the best."
+                  + ("" if len(seeds) > 2 else " Two seeds have no intervals."))
     spoken.append(f"By blocks after stage 1, take {first}, which loses {said(ranked[first])}" + (
         "; more lose " + ", ".join(f"{name} {said(behind[name])}" for name in worse) if worse else
-        "; none is shown to lose more") + ".")
+        "; none is shown to lose more") + ". By number, not by interval: " + ", ".join(
+            f"{name} {number(own[0])}" for name, own in
+            sorted(behind.items(), key=lambda one: one[1][0])) + " more.")
     taus = [[fidelity, final, *(said(agreement(table, fidelity, final, half)) for half in
                                 (False, True))]
             for final in ("F2", "F3") for fidelity in (SUM, *FIDELITIES)]
-    parts = [[final, *(percent(own[0], 1) + f" ({range_text(100 * own[1], 100 * own[2])})"
-                       for own in shares(table.loss(final)))] for final in FIDELITIES]
-    dots = [figures.Row(name, "c0" if name in SELECTORS else "reference", *own)
+    parts = [[final, *(said(100 * own) for own in shares(table.loss(final)))]
+             for final in FIDELITIES]
+    dots = [figures.Row(name, "c0" if name in SELECTORS else "reference", own[0], *np.where(np.isnan(own[1:]), own[0], own[1:]))
             for name, own in sorted(ranked.items(), key=lambda one: one[1][0])]
     picture = figures.intervals(
         "Regret of selectors after stage 2", "Chosen after stage 1, judged on other seeds; mean "
@@ -402,7 +411,7 @@ def complete(table: Table, spoken: list[str], chapters: list[Chapter]
         Chapter("agreement", "Agreement", [Columns(
             ["by", "with", "tau, all placements", "tau, the better half"], taus)]),
         Chapter("additivity", "Shares of variance", [Columns(
-            ["of", "layers one by one", "pairs", "more together"], parts)]), *chapters]
+            ["of", "layers one by one, %", "pairs, %", "more together, %"], parts)]), *chapters]
 
 
 def main(arguments: list[str]) -> None:
