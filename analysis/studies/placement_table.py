@@ -241,8 +241,8 @@ def replay(name: str, table: Table, fidelity: str, seed: int) -> list[int]:
 
 
 def least(loss: np.ndarray, full: np.ndarray, most: int, among: Sequence[int]) -> int:
-    """The placement of least loss with at most so many full layers, of some; where none of these has
-    so few, that without any."""
+    """The placement of least loss with at most so many full layers, of some; where none of these
+    has so few, that without any."""
     return min((p for p in among if full[p] <= most), key=lambda p: loss[p],
                default=int(np.argmin(full)))
 
@@ -399,7 +399,8 @@ def complete(table: Table, spoken: list[str], chapters: list[Chapter]
             for final in ("F2", "F3") for fidelity in (SUM, *FIDELITIES)]
     parts = [[final, *(said(100 * own) for own in shares(table.loss(final)))]
              for final in FIDELITIES]
-    dots = [figures.Row(name, "c0" if name in SELECTORS else "reference", own[0], *np.where(np.isnan(own[1:]), own[0], own[1:]))
+    dots = [figures.Row(name, "c0" if name in SELECTORS else "reference", own[0],
+                        *np.where(np.isnan(own[1:]), own[0], own[1:]))
             for name, own in sorted(ranked.items(), key=lambda one: one[1][0])]
     picture = figures.intervals(
         "Regret of selectors after stage 2", "Chosen after stage 1, judged on other seeds; mean "
