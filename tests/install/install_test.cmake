@@ -124,6 +124,7 @@ if(NOT "${output}" MATCHES "${lacks}" OR NOT "${card}" MATCHES "${lacks}")
   message(FATAL_ERROR "Program and card must say that PyTorch cannot build the model:\n${output}\n${card}")
 endif()
 # With softplus_norm.py beside it the model is built, and compared when it is loaded.
+file(REMOVE_RECURSE ${WORK}/whole)
 run("exporting with a module of PyTorch" ${prefix}/bin/nas-export ${WORK}/plugged --format pytorch --output ${WORK}/whole
   --plugin ${norm})
 execute_process(COMMAND /usr/bin/python3 -c "import torch" RESULT_VARIABLE no_torch OUTPUT_QUIET ERROR_QUIET)
