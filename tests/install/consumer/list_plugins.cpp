@@ -30,7 +30,7 @@ int main() {
   for (const auto& gene : nas::component_genes()) {
     print("attention/" + std::string(gene), nas::components().keys(gene));
   }
-  for (const auto* gene : {"position", "pattern", "decay"}) {
+  for (const auto* gene : {"position", "pattern", "decay", "maps"}) {
     print("attention/" + std::string(gene), nas::components().keys(gene));
   }
   print("attention/vector_norm", nas::components().keys("head_norm"));
