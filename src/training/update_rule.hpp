@@ -21,17 +21,25 @@ struct ModelStep {
   double clip_norm = 1.0;      ///< largest total norm of the model's gradient
 };
 
+/// Whether a parameter is a matrix that maps one hidden vector to another: neither an embedding nor the output layer, a
+/// table of positions nor the taps of a convolution.
+bool maps_hidden_vectors(const nn::Parameter& parameter, bool decays);
+
 /// How an optimiser changes parameters, some of them by a rule of its own, the others by AdamW.
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
 
   /// Whether a parameter is changed by it. @param decays  whether weight decay applies to it.
-  [[nodiscard]] virtual bool takes(const nn::Parameter& parameter, bool decays) const = 0;
+  [[nodiscard]] virtual bool takes(const nn::Parameter& parameter, bool decays) const {
+    return maps_hidden_vectors(parameter, decays);
+  }
   /// What is kept of a parameter from step to step, by name, in checkpoints too; begins with 0.
   /// @param parameter  (M, ...), of M models.   @return tensors of M models each.
   [[nodiscard]] virtual std::vector<std::pair<std::string, torch::Tensor>> states(
-      const torch::Tensor& parameter) const = 0;
+      const torch::Tensor& parameter) const {
+    return {{"momentum", at::zeros_like(parameter)}};
+  }
   /// Changes a parameter and its states. No model's numbers may depend on another's.
   ///
   /// @param gradient  of the parameter's sizes, clipped by the model's total norm.
@@ -40,10 +48,6 @@ class UpdateRule {
   virtual void step(torch::Tensor parameter, const torch::Tensor& gradient,
                     std::span<torch::Tensor> states, std::span<const ModelStep> steps) const = 0;
 };
-
-/// Whether a parameter is a matrix that maps one hidden vector to another: neither an embedding nor the output layer, a
-/// table of positions nor the taps of a convolution.
-bool maps_hidden_vectors(const nn::Parameter& parameter, bool decays);
 
 /// A number of each model's step, as a factor for tensors like `like`, (M, 1, ..., 1).
 template <class Number>

@@ -13,11 +13,6 @@ class Lion final : public UpdateRule {
     return true;
   }
 
-  [[nodiscard]] std::vector<std::pair<std::string, torch::Tensor>> states(
-      const torch::Tensor& parameter) const override {
-    return {{"momentum", at::zeros_like(parameter)}};
-  }
-
   void step(torch::Tensor parameter, const torch::Tensor& gradient, std::span<torch::Tensor> states,
             std::span<const ModelStep> steps) const override {
     auto& momentum = states.front();

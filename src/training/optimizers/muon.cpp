@@ -32,15 +32,6 @@ torch::Tensor orthogonal(const torch::Tensor& given) {
 /// is (1 - u) G + u m made orthogonal, u = 0.95; AdamW changes the others. W_q, W_k and W_v are a matrix each, of all heads.
 class Muon final : public UpdateRule {
  public:
-  [[nodiscard]] bool takes(const nn::Parameter& parameter, bool decays) const override {
-    return maps_hidden_vectors(parameter, decays);
-  }
-
-  [[nodiscard]] std::vector<std::pair<std::string, torch::Tensor>> states(
-      const torch::Tensor& parameter) const override {
-    return {{"momentum", at::zeros_like(parameter)}};
-  }
-
   void step(torch::Tensor parameter, const torch::Tensor& gradient, std::span<torch::Tensor> states,
             std::span<const ModelStep> steps) const override {
     auto& momentum = states.front();

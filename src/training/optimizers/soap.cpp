@@ -25,10 +25,6 @@ void turn(const torch::Tensor& basis, const torch::Tensor& average, torch::Tenso
 /// turn every 10 steps. Its first step only makes these. AdamW changes the others.
 class Soap final : public UpdateRule {
  public:
-  [[nodiscard]] bool takes(const nn::Parameter& parameter, bool decays) const override {
-    return maps_hidden_vectors(parameter, decays);
-  }
-
   [[nodiscard]] std::vector<std::pair<std::string, torch::Tensor>> states(
       const torch::Tensor& parameter) const override {
     const auto models = parameter.size(0), rows = parameter.size(1), columns = parameter.size(2);
