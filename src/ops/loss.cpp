@@ -231,7 +231,7 @@ torch::Tensor with_gradients(const OutputLayer& layer, const torch::Tensor& targ
   return losses;
 }
 
-/// An operation whose gradients by the first two of four tensors are made with its losses.
+/// The losses of rows, and with them their gradients with respect to the first two of four tensors.
 struct MadeForward {
   static Tensors backward(const Tensors& saved, const Tensors& by_out) {
     const auto& factors = by_out[0];
