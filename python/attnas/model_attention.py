@@ -578,7 +578,7 @@ class Attention(nn.Module):
 
     def for_each_query_head(self, vectors):
         """(B, G, T, d) as (B, H, T, d): query head h reads key head floor(h G / H)."""
-        if vectors.shape[1] == self.heads:
+        if self.key_heads == self.heads:
             return vectors
         return vectors.unsqueeze(2).expand(-1, -1, self.heads // self.key_heads, -1,
                                            -1).flatten(1, 2)
@@ -665,7 +665,9 @@ class Attention(nn.Module):
         q = self.queries(q, x, start)
         if self.gives and shared is not None:
             shared[:] = k, v
-        k, v = self.for_each_query_head(k), self.for_each_query_head(v)
+        v = self.for_each_query_head(v)
+        if self.shares or not self.passage:
+            k = self.for_each_query_head(k)
 
         places = torch.arange(k.shape[2], device=x.device)
         distances = places[start:].unsqueeze(1) - places

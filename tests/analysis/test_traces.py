@@ -27,14 +27,15 @@ def configuration(model: dict, layer: dict) -> dict:
 
 
 def configurations() -> dict:
-    """By name, each option of each gene of model.py, and genes that are numbers."""
+    """By name, each option of each gene of model.py, and genes that are numbers. Not what changes keys token by token:
+    its loop is as long as the sequence, and a trace's as long as the example."""
     m, a = exported, model_attention
     of_layers = {"similarity": a.SIMILARITIES, "normalization": a.NORMALIZATIONS, "gating": a.GATES,
                  "temperature": a.TEMPERATURES, "bias": a.BIASES, "qk_norm": a.NORMS_OF_HEADS, "position": a.POSITIONS,
                  "decay": a.DECAYS, "head_norm": a.NORMS_OF_HEADS, "ffn": (*m.FeedForward.KINDS, "none")}
     of_models = {"position_embedding": m.Transformer.POSITIONS, "norm": m.NORMS, "norm_place": m.NORM_PLACES, "block": m.BLOCKS,
                  "tied": (True, False)}
-    layers = [{gene: option} for gene, options in of_layers.items() for option in options]
+    layers = [{gene: option} for gene, options in of_layers.items() for option in options if option not in a.PASSAGES]
     layers += [{"pattern": "window", "window": 3}, {"pattern": "window", "window": 3, "globals": 2},
                {"position": "rope", "rope_fraction": 0.5, "rope_base": 50}, {"position": "t5", "t5_buckets": 8, "t5_distance": 9},
                {"pattern": "strided", "stride": 3}, {"pattern": "bigbird", "pattern_block": 2, "globals": 1},
