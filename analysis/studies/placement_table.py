@@ -2,7 +2,7 @@
 """Which layers must attend once blocks have learned: every placement of one block, trained.
 
     analysis/studies/placement_table.py corpus SOURCE FOLDER
-    analysis/studies/placement_table.py train MODEL CORPUS FOLDER [--seeds 5]
+    analysis/studies/placement_table.py train MODEL CORPUS FOLDER [--seeds 1 2 3 4 5]
         [--placements 01101001 ...] [--set KEY.PATH=VALUE ...]
     analysis/studies/placement_table.py pack FOLDER TABLE.csv
     analysis/studies/placement_table.py study TABLE.csv -o FOLDER
@@ -101,7 +101,7 @@ def train(given: argparse.Namespace) -> None:
     texts = {split: str(Path(given.corpus, f"{split}.txt").resolve()) for split in SIZES}
     settings = settings_of(given.settings)
     folder = Path(given.folder).resolve()
-    for seed in range(1, given.seeds + 1):
+    for seed in given.seeds:
         problem = {"type": "convert", "base": str(Path(given.model).resolve()), "blocks": ["gdn"],
                    **PLAN}
         points = " ".join(given.placements)
@@ -430,7 +430,7 @@ def main(arguments: list[str]) -> None:
 
     command(write_corpus, "corpus", "source", "folder")
     own = command(train, "train", "model", "corpus", "folder")
-    own.add_argument("--seeds", type=int, default=5)
+    own.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
     own.add_argument("--placements", nargs="+", default=[])
     own.add_argument("--set", dest="settings", nargs="+", default=[], metavar="KEY.PATH=VALUE")
     command(pack, "pack", "folder", "table")
