@@ -142,6 +142,9 @@ std::string time_text(const Experiment& experiment, const Plan& plan) {
   const bool races = experiment.mechanisms.empty() && evaluator_options(experiment).racing;
   return "about " + human_duration(plan.training_seconds) + " per training run, " +
          human_duration(plan.seconds) + " in all" +
+         (plan.preparation.seconds > 0.0
+              ? ", " + human_duration(plan.preparation.seconds) + " of it before the first"
+              : "") +
          (has_cluster(experiment) ? " on one slot of a machine like this one" : "") +
          (races ? ", without races" : "");
 }
@@ -177,6 +180,10 @@ void trained_lines(const Experiment& experiment, const Plan& plan, const Line& l
                          " of the baseline without a mixer, or with a short window");
   }
   if (plan.training_seconds > 0.0) line("time", time_text(experiment, plan));
+  std::vector<std::string> peaks;
+  for (const auto& [stage, bytes] : plan.preparation.peaks)
+    peaks.push_back("about " + human_bytes(bytes) + " in " + stage);
+  if (!peaks.empty()) line("memory", join(peaks));
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ void print_plan(const Study& study, const StudyArguments& arguments, StudyDispla
   auto plan = study.plan(/*calibrate=*/true, display, settings);
   if (pilot != nullptr) {
     plan.pilot = pilot->text;
-    plan.seconds = plan.training_seconds * static_cast<double>(pilot->trainings) / plan.workers;
+    plan.seconds = plan.preparation.seconds +
+                   plan.training_seconds * static_cast<double>(pilot->trainings) / plan.workers;
   }
   std::cout << wrapped(plan_text(study, plan, arguments.settings), line_width());
 }

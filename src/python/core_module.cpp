@@ -127,6 +127,8 @@ nlohmann::json plan_json(const Plan& plan) {
   json["workers"] = plan.workers;
   json["training_seconds"] = plan.training_seconds;
   json["seconds"] = plan.seconds;
+  json["preparation_seconds"] = plan.preparation.seconds;
+  json["peak_bytes"] = plan.preparation.peaks;
   return json;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -49,6 +50,13 @@ struct GroundTruth {
   /// By name of an objective or of what a constraint is on, of those that come from a trained
   /// model's scores: the split that they were taken from, "test" or "validation".
   std::map<std::string, std::string> splits{};
+};
+
+/// What a run needs beyond its evaluations, as a short calibration expects.
+struct Preparation {
+  double seconds = 0.0;  ///< before the first evaluation
+  /// Memory of the process at its most, by stage in their order, bytes; empty: unknown.
+  std::vector<std::pair<std::string, std::int64_t>> peaks{};
 };
 
 /// A measurement that can also say, before anything runs, what it is going to do.
@@ -95,6 +103,8 @@ class Problem : public Measurement {
   [[nodiscard]] virtual int num_workers() const = 0;
   /// Seconds that one evaluation of `candidate` is expected to take, from a short calibration; 0 if unknown.
   virtual double calibrate_seconds(const Candidate& candidate) = 0;
+  /// Nothing unless the problem prepares something. @param replicates  different ones that the run measures.
+  virtual Preparation calibrate_preparation(std::int64_t /*replicates*/) { return {}; }
   /// What measures an objective of a task (Objective::measured) in place of this process, on the
   /// device that trains. @return the objective's record. @throws as Objective::measured.
   using Instrument = std::function<nlohmann::json(const Task& task, const std::string& objective)>;

@@ -222,6 +222,14 @@ double calibrated_seconds(const Rehearsal& rehearsal, Problem& problem) {
   return count == 0 ? 0.0 : seconds / static_cast<double>(count);
 }
 
+/// Replicates that a search and what follows it measure.
+std::int64_t replicates_of(const Experiment& experiment) {
+  const auto evaluator = evaluator_options(experiment);
+  const auto searched = evaluator.racing ? evaluator.racing->replicates : evaluator.replicates;
+  return (experiment.mechanisms.empty() ? searched : 0) +
+         experiment.retest.get<std::int64_t>("replicates");
+}
+
 /// What measures where an experiment has a cluster.
 std::shared_ptr<CommandExecutor> cluster_executor(const Experiment& experiment, Problem& problem,
                                                   const fs::path& folder, const Store& store,
@@ -283,14 +291,16 @@ double whole_runs(const Rehearsal& rehearsal, const Problem& problem) {
 void cut_by_time(const Experiment& experiment, const Problem& problem, Plan& plan) {
   const auto rehearsed = whole_runs(plan.rehearsal, problem);
   auto affordable = rehearsed;
+  const auto trainings = [&plan](double most) {
+    return std::max(0.0, most - plan.preparation.seconds) / plan.training_seconds;
+  };
   if (const auto most = evaluator_options(experiment).budget.train_seconds; most > 0.0) {
-    affordable = std::min(affordable, most / plan.training_seconds);
+    affordable = std::min(affordable, trainings(most));
   }
   // How many train at once on a cluster is unknown.
   if (const auto most = experiment.budget.get<double>("seconds");
       most > 0.0 && !has_cluster(experiment)) {
-    affordable =
-        std::min(affordable, most / plan.training_seconds * busy_workers(experiment, plan));
+    affordable = std::min(affordable, trainings(most) * busy_workers(experiment, plan));
   }
   plan.ended_by_time = affordable < rehearsed;
   if (!plan.ended_by_time) return;
@@ -341,6 +351,7 @@ Plan Study::plan(bool calibrate, Observer& given, const RunSettings& settings) c
   plan.retest = retest_plan(experiment_, plan.rehearsal.found());
   if (calibrate) {
     if (!has_cluster(experiment_)) plan.array_width = problem->array_width();
+    plan.preparation = problem->calibrate_preparation(replicates_of(experiment_));
     plan.training_seconds = calibrated_seconds(plan.rehearsal, *problem);
     if (plan.training_seconds > 0.0) cut_by_time(experiment_, *problem, plan);
   }
@@ -348,14 +359,15 @@ Plan Study::plan(bool calibrate, Observer& given, const RunSettings& settings) c
   if (!calibrate) return plan;
   const auto further = static_cast<double>(plan.retest.trainings + plan.controls);
   if (!experiment_.mechanisms.empty()) {
-    plan.seconds = plan.training_seconds * further / plan.workers;
+    plan.seconds = plan.preparation.seconds + plan.training_seconds * further / plan.workers;
     return plan;
   }
   const auto evaluator = evaluator_options(experiment_);
   const auto of_baseline = evaluator.racing ? evaluator.racing->replicates : evaluator.replicates;
   const auto of_search = whole_runs(plan.rehearsal, *problem) + static_cast<double>(of_baseline);
-  plan.seconds = plan.training_seconds *
-                 (of_search / busy_workers(experiment_, plan) + further / plan.workers);
+  plan.seconds = plan.preparation.seconds +
+                 plan.training_seconds *
+                     (of_search / busy_workers(experiment_, plan) + further / plan.workers);
   return plan;
 }
 

@@ -32,6 +32,7 @@ struct Plan {
   std::int64_t array_width = 1;   ///< of training runs that advance together; 1: not calibrated
   double training_seconds = 0.0;  ///< of one training run, a mean; 0: not calibrated
   double seconds = 0.0;           ///< of all, races apart
+  Preparation preparation{};      ///< its seconds are among those of all
   RetestPlan retest{};
   std::int64_t controls = 0;  ///< training runs of these
   std::string
