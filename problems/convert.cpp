@@ -61,8 +61,14 @@ Conversion read_conversion(const Parameters& settings) {
   }
   if (blocks.size() == 1)
     throw InputError("problem.blocks = [], must name a block: " + join(layer_blocks().keys()));
-  const auto& base = settings.get<std::string>("base");
-  return {read_model_architecture(base), std::move(blocks)};
+  auto model = read_model_architecture(settings.get<std::string>("base"));
+  try {
+    const auto& open = settings.get<std::string>("layers");
+    auto layers = open.empty() ? std::vector<std::size_t>() : layers_of(open, model.layers);
+    return {std::move(model), std::move(blocks), std::move(layers)};
+  } catch (const InputError& error) {
+    throw InputError("problem: " + std::string(error.what()));
+  }
 }
 
 /// Read once for the space, the objectives and the problem, of a file that stays as it is.
@@ -71,10 +77,10 @@ Conversion conversion_of(const Parameters& settings) {
   std::error_code none;
   const auto written =
       std::filesystem::last_write_time(std::filesystem::path(base) / "config.json", none);
-  const auto key = std::tuple(base, settings.get<Texts>("blocks"), written);
+  const auto key =
+      std::tuple(base, settings.get<Texts>("blocks"), settings.get<std::string>("layers"), written);
   static std::mutex reading;
-  static std::optional<std::pair<std::tuple<std::string, Texts, decltype(written)>, Conversion>>
-      last;
+  static std::optional<std::pair<std::remove_const_t<decltype(key)>, Conversion>> last;
   const std::lock_guard lock(reading);
   if (!last || last->first != key) last.emplace(key, read_conversion(settings));
   return last->second;
@@ -195,7 +201,7 @@ class Conversions final : public Problem {
 
   [[nodiscard]] nlohmann::json identity() const override {
     nlohmann::json identity = settings_;
-    for (const auto* name : {"base", "room", "stage1_folder", "stage2_folder"})
+    for (const auto* name : {"base", "layers", "room", "stage1_folder", "stage2_folder"})
       identity.erase(name);
     if (!distiller_) {
       for (const auto* name : kStage2) identity.erase(name);
@@ -600,6 +606,7 @@ NAS_REGISTER_PROBLEM(
           {.name = "blocks",
            .default_value = Texts{"window{64,4}"},
            .help = "what a layer may become besides `full`, sizes in braces"},
+          setting::text("layers", "", "which may become another, as 8,17-20; empty: all"),
           setting::integer("context", 512, 2, 1e6, "tokens of a document"),
           setting::integer("cache_context", 2048, 1, 1e9,
                            "tokens after which the bytes of the cache are counted"),

@@ -50,8 +50,24 @@ std::string prefix_of(std::int64_t layer) { return "layers." + std::to_string(la
 
 }  // namespace
 
-Conversion::Conversion(Architecture teacher, std::vector<LayerBlock> blocks)
-    : teacher_(canonical(std::move(teacher))), blocks_(std::move(blocks)) {
+std::vector<std::size_t> layers_of(std::string_view text, std::int64_t layers) {
+  std::vector<std::size_t> found;
+  for (const auto range : split(text, ',')) {
+    const auto dash = range.find('-');
+    const auto first = number_in(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number_in(range.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last >= static_cast<double>(layers) || *first > *last)
+      throw InputError("layers " + std::string(range) + ", must be in [0, " +
+                       std::to_string(layers - 1) + "]");
+    for (auto i = static_cast<std::size_t>(*first); i <= static_cast<std::size_t>(*last); ++i)
+      found.push_back(i);
+  }
+  return found;
+}
+
+Conversion::Conversion(Architecture teacher, std::vector<LayerBlock> blocks,
+                       std::vector<std::size_t> open)
+    : teacher_(canonical(std::move(teacher))), blocks_(std::move(blocks)), open_(std::move(open)) {
   for (std::int64_t i = 0; i < teacher_.layers; ++i) {
     auto& forms = forms_.emplace_back();
     const auto& own = teacher_.layer(i);
@@ -81,6 +97,9 @@ Conversion::Conversion(Architecture teacher, std::vector<LayerBlock> blocks)
 }
 
 std::vector<std::size_t> Conversion::choices(std::int64_t layer) const {
+  if (!open_.empty() &&
+      std::find(open_.begin(), open_.end(), static_cast<std::size_t>(layer)) == open_.end())
+    return {0};
   const auto& forms = forms_[static_cast<std::size_t>(layer)];
   std::vector<std::size_t> choices;
   for (std::size_t b = 0; b < forms.size(); ++b) {
@@ -182,17 +201,15 @@ Placement Conversion::parse(const std::string& name) const {
                                     [&](const auto& one) { return one.text == text; });
     if (block == blocks_.end() || space == std::string_view::npos)
       throw refuse("must be BLOCK LAYERS; ..., not " + std::string(part));
-    for (const auto range : split(part.substr(space + 1), ',')) {
-      const auto dash = range.find('-');
-      const auto first = number_in(range.substr(0, dash));
-      const auto last = dash == std::string_view::npos ? first : number_in(range.substr(dash + 1));
-      if (!first || !last || *first < 0 || *last >= static_cast<double>(layers()) || *first > *last)
-        throw refuse("layers " + std::string(range) + ", must be in [0, " +
-                     std::to_string(layers() - 1) + "]");
-      for (auto i = static_cast<std::size_t>(*first); i <= static_cast<std::size_t>(*last); ++i) {
-        if (placement[i] != kNone) throw refuse("layer " + std::to_string(i) + " has two blocks");
-        placement[i] = static_cast<std::size_t>(block - blocks_.begin());
-      }
+    std::vector<std::size_t> places;
+    try {
+      places = layers_of(part.substr(space + 1), layers());
+    } catch (const InputError& error) {
+      throw refuse(error.what());
+    }
+    for (const auto i : places) {
+      if (placement[i] != kNone) throw refuse("layer " + std::to_string(i) + " has two blocks");
+      placement[i] = static_cast<std::size_t>(block - blocks_.begin());
     }
   }
   const auto lacks = std::find(placement.begin(), placement.end(), kNone);

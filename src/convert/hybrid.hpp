@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <torch/types.h>
@@ -23,18 +24,22 @@ namespace nas {
 /// Of each layer of a model, which of the blocks is in its place.
 using Placement = std::vector<std::size_t>;
 
+/// The layers of a text as 8,17-20. @throws InputError "layers 8-40, must be in [0, 29]".
+std::vector<std::size_t> layers_of(std::string_view text, std::int64_t layers);
+
 /// A trained transformer and the blocks that may take the place of its layers' attention: what each placement is, and costs.
 class Conversion {
  public:
-  /// @param blocks  the first of which is `full`.
+  /// @param blocks  the first of which is `full`.   @param open  see choices(); empty: all layers.
   /// @throws InputError naming block and layer where one cannot be.
-  Conversion(Architecture teacher, std::vector<LayerBlock> blocks);
+  Conversion(Architecture teacher, std::vector<LayerBlock> blocks,
+             std::vector<std::size_t> open = {});
 
   [[nodiscard]] const Architecture& teacher() const { return teacher_; }
   [[nodiscard]] const std::vector<LayerBlock>& blocks() const { return blocks_; }
   [[nodiscard]] std::int64_t layers() const { return teacher_.layers; }
   /// Blocks that do something else than those before in a layer: what has another form there, `full` included. A layer
-  /// without an earlier one of attention shares no keys.
+  /// without an earlier one of attention shares no keys. Of a layer that is not open, `full` alone.
   [[nodiscard]] std::vector<std::size_t> choices(std::int64_t layer) const;
   /// A block in one layer, the others as they are.
   [[nodiscard]] Placement alone(std::int64_t layer, std::size_t block) const;
@@ -68,6 +73,7 @@ class Conversion {
 
   Architecture teacher_;
   std::vector<LayerBlock> blocks_;
+  std::vector<std::size_t> open_;
   std::vector<std::vector<Mechanism>> forms_;  // of each layer and block
 };
 

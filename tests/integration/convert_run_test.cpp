@@ -102,6 +102,14 @@ TEST_F(ConvertRunTest, BlocksLearnAlikeHoweverTheyAreRun) {
   two.push_back("evaluation.workers=2");
   ASSERT_TRUE(ran("nas-run", words("two", two)));
   EXPECT_EQ(canonical_export(path("two")), whole);
+  auto open = learning;
+  open.push_back("problem.layers=1");
+  ASSERT_TRUE(ran("nas-run", words("open", open)));
+  const auto learned = fs::directory_iterator(path("open") / "stage1")->path() / "1";
+  EXPECT_TRUE(fs::exists(learned / "1.gdn{4,1}.safetensors"));
+  EXPECT_FALSE(fs::exists(learned / "0.gdn{4,1}.safetensors"));
+  for (const auto& one : results_of(path("open")).at("evaluations"))
+    EXPECT_THAT(one.at("candidate").get<std::string>(), HasSubstr("full 0"));
   kill_at_random_moments("nas-run", words("killed", learning), path("killed"), 5);
   ASSERT_TRUE(ran("nas-run", words("killed", learning)));
   EXPECT_EQ(canonical_export(path("killed")), whole);
@@ -176,6 +184,7 @@ TEST_F(ConvertRunTest, RefusesWhatCannotBe) {
            {"problem.blocks=[windw]", "did you mean window"},
            {"problem.blocks=[drop, drop]", "is there twice"},
            {"problem.blocks=['window{32,0}']", "no layer of"},
+           {"problem.layers=2-3", "layers 2-3, must be in [0, 2]"},
            {"problem.probes=['copy{5000}']", "more tokens than the vocabulary"},
            {"problem.context=64", "must have at most the model's 32"},
            {"problem.base=" + path("nothing").string(), "nothing"},
