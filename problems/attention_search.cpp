@@ -410,6 +410,7 @@ class AttentionSearch final : public Problem {
     }
     // Only where it is on, as identities were before there was such a setting.
     if (training_.micro_batch == 0) identity_training_.erase("micro_batch");
+    if (!training_.recompute_layers) identity_training_.erase("recompute");
     if (training_.optimizer == "adamw") identity_training_.erase("optimizer");
   }
 
@@ -462,6 +463,7 @@ class AttentionSearch final : public Problem {
     if (identity.at("training") == identity_training_) return training_;
     auto training = training_parameters_;
     training.set("micro_batch", std::int64_t{0});
+    training.set("recompute", std::string("none"));
     identity.at("training").get_to(training);
     return TrainingSettings(training);
   }

@@ -133,6 +133,10 @@ std::vector<Setting> training_settings() {
           "micro_batch", 0, 0,
           "sequences of a step that are computed at once, for less memory: gradients of a batch "
           "are summed over such parts of it; 0 = the whole batch"),
+      choice("recompute", "none", {"none", "layers"},
+             "what gradients compute again in place of keeping it: nothing, or each layer from its "
+             "input, for less memory and the same bits in about a third more time (activation "
+             "checkpointing); on a GPU the host then starts each operation"),
       choice("optimizer", "adamw", optimizers().keys(),
              "what changes weights by their gradients; muon and soap take matrices of layers"),
       positive(number("learning_rate", 3e-4, 0.0, "peak learning rate")),

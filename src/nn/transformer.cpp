@@ -19,6 +19,7 @@
 #include "ops/model_parts.hpp"
 #include "ops/parameter.hpp"
 #include "ops/product.hpp"
+#include "ops/recomputed.hpp"
 #include "ops/torch_compat.hpp"
 
 namespace nas::nn {
@@ -163,11 +164,53 @@ struct TransformerArray::Impl {
     return embed(rows_of(tokens, all, with_values), values, {}, mode);
   }
 
+  /// The stream behind a layer. @param pass  with the rows of all models that have some.
+  [[nodiscard]] torch::Tensor behind(const OptionSet<Block>& layer, const torch::Tensor& stream,
+                                     const Pass& pass) const {
+    return layer.apply_to_groups(
+        [&](const auto& group, const torch::Tensor& part) {
+          auto of_group = layer.size() == 1 ? pass : pass_of(pass, group.models);
+          of_group.value_rows = group.option->reads_values()
+                                    ? rows_of(pass.value_rows, with_values, group.models)
+                                    : torch::Tensor();
+          return group.option->forward(part, of_group);
+        },
+        stream);
+  }
+
+  /// The same, computed again for gradients. Keys that layers share go in and out beside the stream.
+  [[nodiscard]] torch::Tensor behind_recomputed(const OptionSet<Block>& layer,
+                                                const torch::Tensor& stream,
+                                                const Pass& pass) const {
+    const bool given = pass.shared != nullptr && !pass.shared->empty();
+    const auto before = given ? pass.shared->front() : SharedKeys{};
+    const auto out = recomputed(
+        [this, &layer, shared = pass.shared != nullptr,
+         own = pass](const std::vector<torch::Tensor>& in) mutable {
+          std::vector<SharedKeys> keys;
+          if (in[2].defined()) keys = {{in[2], in[3]}};
+          own.shared = shared ? &keys : nullptr;
+          own.value_rows = in[1];
+          std::vector<torch::Tensor> made{behind(layer, in[0], own)};
+          own.mixed = {};  // it has seen this layer
+          own.value_rows = torch::Tensor();
+          // Those of an earlier layer go around this one.
+          if (!keys.empty() && !keys.front().keys.is_same(in[2])) {
+            made.insert(made.end(), {keys.front().keys, keys.front().values});
+          }
+          return made;
+        },
+        {stream, pass.value_rows, before.keys, before.values});
+    if (out.size() > 1) *pass.shared = {{out[1], out[2]}};
+    return out[0];
+  }
+
   std::vector<Architecture> architectures;
   NumericalMode mode;
   std::vector<Parameter> parameters;
   torch::Tensor embedding;
   std::optional<PositionEmbedding> positions;
+  bool recomputes = false;               ///< layers, for gradients
   bool shares = false;                   ///< whether layers read keys of earlier ones
   Models with_values;                    ///< models that have value embeddings
   torch::Tensor values;                  ///< the tables of these
@@ -191,6 +234,10 @@ void TransformerArray::to(torch::Device device, torch::ScalarType type) {
   move_to(impl_->parameters, device, type);
 }
 
+void TransformerArray::recompute_layers(bool again) { impl_->recomputes = again; }
+
+bool TransformerArray::recomputes_layers() const { return impl_->recomputes; }
+
 torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass& given) {
   auto pass = given.on(tokens.device());
   std::vector<SharedKeys> shared;
@@ -209,19 +256,12 @@ torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass
   const auto positions = (*impl_->positions)(tokens.size(2));
   auto stream = dropout(embed(tokens, impl_->embedding, positions, impl_->mode),
                         dropout_masks(common.dropout, pass, kEmbeddingSite, num_models()));
-  const auto rows = impl_->value_rows(tokens);
+  pass.value_rows = impl_->value_rows(tokens);
   std::int64_t behind = 0;
   if (pass.watch) pass.watch(behind, stream);
   for (const auto& blocks : impl_->blocks) {
-    stream = blocks.apply_to_groups(
-        [&](const auto& group, const torch::Tensor& part) {
-          auto of_group = blocks.size() == 1 ? pass : pass_of(pass, group.models);
-          if (group.option->reads_values()) {
-            of_group.value_rows = rows_of(rows, impl_->with_values, group.models);
-          }
-          return group.option->forward(part, of_group);
-        },
-        stream);
+    stream = impl_->recomputes ? impl_->behind_recomputed(blocks, stream, pass)
+                               : impl_->behind(blocks, stream, pass);
     if (pass.watch) pass.watch(++behind, stream);
   }
   return impl_->final_norm ? impl_->final_norm->normalised(stream) : stream;

@@ -64,6 +64,10 @@ class TransformerArray {
   /// Moves parameters to a device and floating-point type. An array made for another device than
   /// the CPU may not be computed independently there.
   void to(torch::Device device, torch::ScalarType type = torch::kFloat32);
+  /// Whether gradients keep of each layer only what it reads, and compute it again (ops/recomputed.hpp):
+  /// the same bits in less memory. At first they do not. Pass::mixed then sees each layer once, too.
+  void recompute_layers(bool again);
+  [[nodiscard]] bool recomputes_layers() const;
 
   /// @param tokens  (R, B, T) int64.   @return last hidden states after the final LayerNorm, (R, B,
   /// T, D).

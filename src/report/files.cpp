@@ -185,6 +185,9 @@ nlohmann::json comparable_config(nlohmann::json config) {
   if (config.value("/training/micro_batch"_json_pointer, 0) == 0) {
     erase_keys(config, "training", {"micro_batch"});
   }
+  if (config.value("/training/recompute"_json_pointer, "none") == "none") {
+    erase_keys(config, "training", {"recompute"});
+  }
   const auto algorithm = config.find("algorithm");
   if (algorithm != config.end() && algorithm->is_object()) erase_idle(*algorithm);
   return without_places(std::move(config));

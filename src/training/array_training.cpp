@@ -247,6 +247,7 @@ void ArrayTraining::build_models() {
   const torch::Device device(context_.device);
   models_.emplace(architectures, context_.numerical_mode, device);
   models_->initialise(seeds);
+  models_->recompute_layers(common_.recompute_layers);
   const auto& models = *models_;
   optimizer_.emplace(
       models.parameters(), models.num_models(),

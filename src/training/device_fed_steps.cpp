@@ -31,7 +31,9 @@ DeviceFedSteps::DeviceFedSteps(nn::TransformerArray& models, Optimizer& optimize
       operations_(*nn::device_operations(losses.device())),
       losses_(std::move(losses)),
       // LibTorch's own operations may wait for the host.
-      record_(record && models.numerical_mode() != NumericalMode::reference),
+      // Nor is a backward pass captured that starts another, which waits for streams.
+      record_(record && models.numerical_mode() != NumericalMode::reference &&
+              !models.recomputes_layers()),
       at_once_(std::min(kRecordedSteps, windows.size() / plan.batch)),
       epochs_(static_cast<std::size_t>(2 * models.num_models()), -1),
       done_(static_cast<std::size_t>(models.num_models()), -1) {

@@ -66,6 +66,7 @@ TrainingSettings::TrainingSettings(const Parameters& parameters)
     : steps(parameters.get<std::int64_t>("steps")),
       batch_size(parameters.get<std::int64_t>("batch_size")),
       micro_batch(parameters.get<std::int64_t>("micro_batch")),
+      recompute_layers(parameters.get<std::string>("recompute") == "layers"),
       optimizer(parameters.get<std::string>("optimizer")),
       learning_rate(parameters.get<double>("learning_rate")),
       schedule(parameters.get<std::string>("schedule")),
@@ -102,8 +103,9 @@ double TrainingSettings::rate(std::int64_t step) const {
 
 bool fit_together(const TrainingJob& a, const TrainingJob& b) {
   const auto sizes = [](const TrainingSettings& settings) {
-    return std::tuple(settings.batch_size, settings.micro_batch, settings.evaluation_batch_size,
-                      settings.validation_windows, settings.score_test, settings.optimizer);
+    return std::tuple(settings.batch_size, settings.micro_batch, settings.recompute_layers,
+                      settings.evaluation_batch_size, settings.validation_windows,
+                      settings.score_test, settings.optimizer);
   };
   return nn::alike(a.architecture, b.architecture) && sizes(a.settings) == sizes(b.settings);
 }
@@ -128,9 +130,11 @@ namespace {
 /// What needs less memory for the same gradients; empty where nothing does.
 std::string smaller_parts(const TrainingSettings& settings) {
   const auto now = settings.sequences_at_once();
-  if (now == 1) return {};
-  return "; training.micro_batch = " + std::to_string((now + 1) / 2) +
-         " computes the gradients of a batch in smaller parts";
+  return (now == 1 ? std::string()
+                   : "; training.micro_batch = " + std::to_string((now + 1) / 2) +
+                         " computes the gradients of a batch in smaller parts") +
+         (settings.recompute_layers ? ""
+                                    : "; training.recompute = layers keeps less of each layer");
 }
 
 /// @param jobs  fit together.

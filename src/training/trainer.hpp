@@ -23,6 +23,7 @@ struct TrainingSettings {
   std::int64_t steps;
   std::int64_t batch_size;
   std::int64_t micro_batch;  ///< sequences of a step that are computed at once; 0 = all
+  bool recompute_layers;     ///< for gradients (nn::TransformerArray::recompute_layers)
   std::string optimizer;     ///< of optimizers()
   double learning_rate;
   std::string schedule;  ///< of the rate after the warm-up

@@ -126,6 +126,9 @@ TEST_F(TaskRun, MicroBatchesAreOfTheIdentityWhereTheyAreOn) {
             std::string::npos);
   EXPECT_NE(identity_of("parts", {"training.micro_batch=3"}).find("\"micro_batch\":3"),
             std::string::npos);
+  EXPECT_EQ(identity_of("kept", {"training.recompute=none"}).find("recompute"), std::string::npos);
+  EXPECT_NE(identity_of("again", {"training.recompute=layers"}).find("\"recompute\":\"layers\""),
+            std::string::npos);
 }
 
 TEST_F(TaskRun, IsDescribed) {

@@ -69,9 +69,11 @@ inline void spread(TransformerArray& models, const std::vector<std::size_t>& pla
 }
 
 /// A step of the models at `places` of `all`: what a model draws depends on its place there.
+/// @param again  whether layers are computed again for gradients.
 inline Step step_of(const std::vector<Architecture>& all, const std::vector<std::size_t>& places,
                     torch::ScalarType type, torch::Device device = torch::kCPU,
-                    From from = From::start, NumericalMode mode = NumericalMode::exact) {
+                    From from = From::start, NumericalMode mode = NumericalMode::exact,
+                    bool again = false) {
   constexpr std::int64_t kSequences = 2;
   std::vector<Architecture> architectures;
   std::vector<StartSeed> starts;
@@ -88,6 +90,7 @@ inline Step step_of(const std::vector<Architecture>& all, const std::vector<std:
   models.initialise(starts);
   if (from == From::spread) spread(models, places);
   models.to(device, type);
+  models.recompute_layers(again);
   const auto input = at::stack(tokens).to(device);
   const auto target = input.roll(1, 2);
   Step step;
