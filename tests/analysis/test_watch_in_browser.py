@@ -104,7 +104,7 @@ class Browser(FolderTest):
 
     def copy(self, address: str, script: str, page: str = "watch", data: str = "state.json") -> str:
         """@return the address of a copy of a page, with a script that looks at it: no policy forbids that here."""
-        with urllib.request.urlopen(address.replace("/?", f"/{data}?")) as answer:
+        with urllib.request.urlopen(address.replace("/?", f"/{data}?") + "&page=0") as answer:
             state = answer.read().decode().replace("<", r"\u003c")
         before = (f"fetch = async () => ({{ok: true, status: 200, headers: new Map(), "
                   f"json: async () => ({state})}});")
