@@ -17,6 +17,7 @@
 #include "core/error.hpp"
 #include "core/fault.hpp"
 #include "core/hash.hpp"
+#include "core/process_memory.hpp"
 #include "core/setting_forms.hpp"
 #include "core/shuffle.hpp"
 #include "core/stop.hpp"
@@ -380,15 +381,40 @@ class Conversions final : public Problem {
     const std::chrono::duration<double> one = std::chrono::steady_clock::now() - begin;
     calibrated_ = one.count();
     if (distiller_) {
+      const auto before = resident_memory();
       *calibrated_ *= static_cast<double>(settings_.get<Integer>("stage2_documents")) *
                       (fidelity() == "all" ? 3.0 : 1.0);
       *calibrated_ +=
           (distiller_->seconds(last) + distiller_->seconds(Placement(last.size(), 0))) / 2.0;
+      training_bytes_ = resident_memory() - before;
     }
     return *calibrated_;
   }
 
+  /// Of stage 2 each worker has its own training; documents and the teacher's features are kept while there is room.
+  Preparation calibrate_preparation(Integer replicates) override {
+    Preparation found;
+    at::set_num_threads(threads_);
+    if (learned_) {
+      found.seconds = learned_->seconds(seeds_of(replicates));
+      found.peaks.emplace_back("stage 1", peak_resident_memory());
+    }
+    if (!distiller_) return found;
+    (void)calibrate_seconds({});
+    const auto kept = [&](double bytes) { return std::min(bytes, room_bytes()); };
+    const auto documents = replicates * settings_.get<Integer>("stage2_documents");
+    double bytes = static_cast<double>(resident_memory() + (num_workers() - 1) * training_bytes_) +
+                   kept(static_cast<double>(replicates) * distiller_->feature_bytes()) +
+                   kept(static_cast<double>(documents - 1) * assessor_->kept_bytes());
+    if (learned_) bytes += learned_->bytes() * static_cast<double>(seeds_of(replicates));
+    found.peaks.emplace_back("stage 2", static_cast<Integer>(bytes));
+    return found;
+  }
+
  private:
+  [[nodiscard]] Integer seeds_of(Integer replicates) const {
+    return std::min(replicates, settings_.get<Integer>("stage1_seeds"));
+  }
   [[nodiscard]] std::string fidelity() const { return settings_.get<std::string>("fidelity"); }
   [[nodiscard]] bool trains() const { return fidelity() == "trained" || fidelity() == "all"; }
   /// Of values at a rung before the end.
@@ -506,8 +532,10 @@ class Conversions final : public Problem {
     of["batch"] = count;
     stage1_ = sha256(of.dump()).substr(0, 12);
     const auto& shared = settings_.get<std::string>("stage1_folder");
-    if (!folder.empty())
-      folder = (shared.empty() ? folder / "stage1" : std::filesystem::path(shared)) / stage1_;
+    if (!shared.empty())
+      folder = std::filesystem::path(shared) / stage1_;
+    else if (!folder.empty())
+      folder = folder / "stage1" / stage1_;
     return std::make_unique<LearnedBlocks>(conversion_, weights_, mode_, std::move(lessons),
                                            folder);
   }
@@ -555,6 +583,7 @@ class Conversions final : public Problem {
   std::string corpus_hash_, corpus_name_, weights_hash_, stage1_, stage2_;
   double bytes_per_token_ = 0.0;
   std::optional<double> calibrated_;
+  Integer training_bytes_ = 0;  // of one training of stage 2, once calibrated
   std::vector<Integer> order_;
   Weights weights_;
   std::unique_ptr<LearnedBlocks> learned_;

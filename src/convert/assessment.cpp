@@ -74,6 +74,24 @@ Assessor::Known Assessor::look_at(const Sample& sample, bool document, HybridMod
   return known;
 }
 
+double Assessor::bytes_of(const Replicate& samples) {
+  double bytes = 0.0;
+  for (const auto& sample : samples) {
+    bytes += sample.log_probabilities.defined()
+                 ? static_cast<double>(sample.log_probabilities.nbytes())
+                 : 0.0;
+    for (const auto& stream : sample.streams) bytes += static_cast<double>(stream.nbytes());
+  }
+  return bytes;
+}
+
+double Assessor::kept_bytes() {
+  const std::lock_guard lock(making_);
+  double bytes = 0.0;
+  for (const auto& one : kept_) bytes += bytes_of(*one.second);
+  return bytes;
+}
+
 std::shared_ptr<const Assessor::Replicate> Assessor::known(std::int64_t replicate,
                                                            HybridModel& model) {
   const std::lock_guard lock(making_);
@@ -90,12 +108,7 @@ std::shared_ptr<const Assessor::Replicate> Assessor::known(std::int64_t replicat
   kept_.emplace_front(replicate, std::move(made));
   double bytes = 0.0;
   for (auto one = kept_.begin(); one != kept_.end();) {
-    for (const auto& sample : *one->second) {
-      bytes += sample.log_probabilities.defined()
-                   ? static_cast<double>(sample.log_probabilities.nbytes())
-                   : 0.0;
-      for (const auto& stream : sample.streams) bytes += static_cast<double>(stream.nbytes());
-    }
+    bytes += bytes_of(*one->second);
     one = one != kept_.begin() && bytes > room_ ? kept_.erase(one) : std::next(one);
   }
   return kept_.front().second;

@@ -50,6 +50,8 @@ class Assessor {
   [[nodiscard]] Assessment assess(nn::TransformerArray& hybrid, std::int64_t replicate);
   /// The same of blocks as they begin.
   [[nodiscard]] Assessment assess_untrained(const Placement& placement, std::int64_t replicate);
+  /// Of what is kept of replicates.
+  [[nodiscard]] double kept_bytes();
   /// Milliseconds that the placement takes for one token of one sequence with so many before it, on this machine: those of
   /// its layers, each form of which is measured once, and of the output layer.
   [[nodiscard]] double decode_milliseconds(const Placement& placement, std::int64_t tokens);
@@ -72,6 +74,7 @@ class Assessor {
   using Replicate = std::vector<Known>;
 
   [[nodiscard]] std::shared_ptr<const Replicate> known(std::int64_t replicate, HybridModel& model);
+  [[nodiscard]] static double bytes_of(const Replicate& samples);
   [[nodiscard]] Known look_at(const Sample& sample, bool document, HybridModel& model) const;
   /// Calls with a model that no other thread computes with. @param seed  of what its blocks have learned, or kUntrained.
   template <class Call>

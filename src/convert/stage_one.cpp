@@ -12,6 +12,7 @@
 #include "core/fault.hpp"
 #include "core/stop.hpp"
 #include "models/safetensors.hpp"
+#include "ops/memory.hpp"
 #include "training/checkpoint.hpp"
 
 namespace nas {
@@ -105,6 +106,16 @@ void pass(HybridModel& teacher, const torch::Tensor& tokens, std::vector<BlockAr
     stream = teacher.behind(i, 0, stream, watching);
     for (auto* array : complete) act(*array);
   }
+}
+
+/// A step of all arrays.
+void teach(HybridModel& teacher, const Lessons& lessons, std::int64_t seed, std::int64_t step,
+           std::vector<BlockArray>& arrays) {
+  pass(teacher, lessons.batch(seed, step), arrays, [&](BlockArray& array) {
+    if (step == 0) array.scale();
+    array.differentiate();
+    array.step(step + 1, lessons.rate(step));
+  });
 }
 
 /// L1 of each layer of each array on what is held out.
@@ -319,33 +330,47 @@ std::optional<std::array<double, 2>> LearnedBlocks::losses(const Placement& plac
   return std::array{sums[0] / layers, sums[1] / layers};
 }
 
-void LearnedBlocks::learn(std::int64_t seed) {
-  std::map<Place, std::shared_ptr<const LearnedBlock>> made;
-  std::vector<Place> left;
+std::vector<LearnedBlocks::Place> LearnedBlocks::places() const {
+  std::vector<Place> places;
   for (std::size_t block = 1; block < conversion_.blocks().size(); ++block) {
     for (std::int64_t layer = 0; layer < conversion_.layers(); ++layer) {
       const auto choices = conversion_.choices(layer);
-      if (std::find(choices.begin(), choices.end(), block) == choices.end() ||
-          conversion_.mixer_parameters(layer, block) == 0)
-        continue;
-      const Place place(layer, block);
-      if (!folder_.empty() && std::filesystem::exists(file(seed, place))) {
-        made[place] = std::make_shared<LearnedBlock>(read_learned_block(file(seed, place)));
-      } else {
-        left.push_back(place);
-      }
+      if (std::find(choices.begin(), choices.end(), block) != choices.end() &&
+          conversion_.mixer_parameters(layer, block) > 0)
+        places.emplace_back(layer, block);
+    }
+  }
+  return places;
+}
+
+bool LearnedBlocks::is_kept(std::int64_t seed, const Place& place) const {
+  return !folder_.empty() && std::filesystem::exists(file(seed, place));
+}
+
+std::vector<LearnedBlocks::Place> LearnedBlocks::of_pass(std::vector<Place>& left) const {
+  double bytes = 0.0;
+  auto end = left.begin();
+  for (; end != left.end(); ++end) {
+    bytes += 16.0 * static_cast<double>(conversion_.mixer_parameters(end->first, end->second));
+    if (end != left.begin() && bytes > lessons_.room) break;
+  }
+  std::vector<Place> taken(left.begin(), end);
+  left.erase(left.begin(), end);
+  return taken;
+}
+
+void LearnedBlocks::learn(std::int64_t seed) {
+  std::map<Place, std::shared_ptr<const LearnedBlock>> made;
+  std::vector<Place> left;
+  for (const auto& place : places()) {
+    if (is_kept(seed, place)) {
+      made[place] = std::make_shared<LearnedBlock>(read_learned_block(file(seed, place)));
+    } else {
+      left.push_back(place);
     }
   }
   while (!left.empty()) {
-    double bytes = 0.0;
-    std::size_t count = 0;
-    for (; count < left.size(); ++count) {
-      bytes += 16.0 * static_cast<double>(
-                          conversion_.mixer_parameters(left[count].first, left[count].second));
-      if (count > 0 && bytes > lessons_.room) break;
-    }
-    const auto end = left.begin() + static_cast<std::ptrdiff_t>(count);
-    for (auto& [place, learned] : trained(seed, {left.begin(), end})) {
+    for (auto& [place, learned] : trained(seed, of_pass(left))) {
       if (!folder_.empty()) {
         std::vector<std::pair<std::string, torch::Tensor>> tensors(learned.weights.begin(),
                                                                    learned.weights.end());
@@ -355,15 +380,56 @@ void LearnedBlocks::learn(std::int64_t seed) {
       }
       made[place] = std::make_shared<LearnedBlock>(std::move(learned));
     }
-    left.erase(left.begin(), end);
     if (!folder_.empty()) std::filesystem::remove(unfinished(seed));
+    nn::release_cached_memory();  // what follows has tensors of other sizes
   }
   made_[seed] = std::move(made);
 }
 
-std::map<LearnedBlocks::Place, LearnedBlock> LearnedBlocks::trained(
-    std::int64_t seed, const std::vector<Place>& places) const {
+double LearnedBlocks::bytes() const {
+  double bytes = 0.0;
+  for (const auto& [layer, block] : places())
+    bytes += 4.0 * static_cast<double>(conversion_.mixer_parameters(layer, block));
+  return bytes;
+}
+
+double LearnedBlocks::seconds(std::int64_t seeds) const {
   const at::AutoGradMode with_gradients(true);
+  constexpr int kSteps = 3;
+  constexpr double kShort = 5.0;
+  const auto timed = [](const auto& act) {
+    const auto begin = std::chrono::steady_clock::now();
+    act();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  std::map<std::vector<Place>, double> known;
+  double seconds = 0.0;
+  for (std::int64_t seed = 0; seed < seeds; ++seed) {
+    auto left = places();
+    std::erase_if(left, [&](const Place& place) { return is_kept(seed, place); });
+    while (!left.empty()) {
+      const auto own = of_pass(left);
+      auto& taken = known[own];
+      if (taken == 0.0) {
+        HybridModel teacher(conversion_, teacher_, mode_);
+        auto arrays = this->arrays(seed, own);
+        auto step = kShort;
+        for (int i = 0; i < kSteps && (i == 0 || step < kShort); ++i) {
+          const auto took = timed([&] { teach(teacher, lessons_, seed, i, arrays); });
+          step = i == 0 ? took : std::min(step, took);
+        }
+        taken = step * static_cast<double>(lessons_.steps) +
+                2.0 * timed([&] { (void)held_out_losses(teacher, lessons_, arrays); });
+      }
+      seconds += taken;
+      nn::release_cached_memory();
+    }
+  }
+  return seconds;
+}
+
+std::vector<BlockArray> LearnedBlocks::arrays(std::int64_t seed,
+                                              const std::vector<Place>& places) const {
   const auto numbers =
       static_cast<double>(lessons_.batch(seed, 0).numel() * conversion_.teacher().width);
   const auto most =
@@ -382,6 +448,13 @@ std::map<LearnedBlocks::Place, LearnedBlock> LearnedBlocks::trained(
     arrays.emplace_back(conversion_, teacher_, first->second, std::move(layers), mode_);
     first = last;
   }
+  return arrays;
+}
+
+std::map<LearnedBlocks::Place, LearnedBlock> LearnedBlocks::trained(
+    std::int64_t seed, const std::vector<Place>& places) const {
+  const at::AutoGradMode with_gradients(true);
+  auto arrays = this->arrays(seed, places);
   HybridModel teacher(conversion_, teacher_, mode_);
   const auto before = held_out_losses(teacher, lessons_, arrays);
   auto kept = std::chrono::steady_clock::now();
@@ -393,11 +466,7 @@ std::map<LearnedBlocks::Place, LearnedBlock> LearnedBlocks::trained(
       kept = now;
     }
     if (stops) throw StopRequested();
-    pass(teacher, lessons_.batch(seed, step), arrays, [&](BlockArray& array) {
-      if (step == 0) array.scale();
-      array.differentiate();
-      array.step(step + 1, lessons_.rate(step));
-    });
+    teach(teacher, lessons_, seed, step, arrays);
   }
   const auto after = held_out_losses(teacher, lessons_, arrays);
   std::map<Place, LearnedBlock> learned;

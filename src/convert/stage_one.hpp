@@ -111,6 +111,11 @@ class LearnedBlocks {
   [[nodiscard]] std::int64_t seed(std::int64_t replicate) const {
     return replicate % lessons_.seeds;
   }
+  /// Seconds that the first so many seeds take, but for what files hold: by a few steps of each pass, which need the memory
+  /// that the pass needs.
+  [[nodiscard]] double seconds(std::int64_t seeds) const;
+  /// Of the weights that blocks of one seed have learned.
+  [[nodiscard]] double bytes() const;
   /// The mean L1 over the layers of a placement in which a block has learned, before and after; nothing: there is none.
   [[nodiscard]] std::optional<std::array<double, 2>> losses(const Placement& placement,
                                                             std::int64_t seed);
@@ -118,6 +123,13 @@ class LearnedBlocks {
  private:
   using Place = std::pair<std::int64_t, std::size_t>;  // layer, block
   void learn(std::int64_t seed);
+  /// Where a block can learn.
+  [[nodiscard]] std::vector<Place> places() const;
+  [[nodiscard]] bool is_kept(std::int64_t seed, const Place& place) const;
+  /// Takes away the first, as many as one pass has room for.
+  [[nodiscard]] std::vector<Place> of_pass(std::vector<Place>& left) const;
+  [[nodiscard]] std::vector<BlockArray> arrays(std::int64_t seed,
+                                               const std::vector<Place>& places) const;
   [[nodiscard]] std::map<Place, LearnedBlock> trained(std::int64_t seed,
                                                       const std::vector<Place>& places) const;
   [[nodiscard]] std::filesystem::path file(std::int64_t seed, const Place& place) const;

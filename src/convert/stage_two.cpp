@@ -47,6 +47,15 @@ std::string key_of(const Conversion& conversion, const Placement& placement) {
   return sha256(conversion.name(placement)).substr(0, 16);
 }
 
+/// A teacher that shares its weights.
+nn::TransformerArray teacher_of(const Conversion& conversion, const Weights& weights,
+                                NumericalMode mode) {
+  nn::TransformerArray teacher({conversion.teacher()}, mode);
+  for (const auto& parameter : teacher.parameters())
+    share(parameter.tensor, weights.at(parameter.name));
+  return teacher;
+}
+
 /// The six numbers of an assessment, and back.
 torch::Tensor numbers_of(const Assessment& of) {
   return at::tensor({of.kl, of.text_nll, of.text_loss, of.agreement, of.recall, of.recall_margin},
@@ -241,6 +250,11 @@ torch::Tensor Distiller::told(nn::TransformerArray& teacher, std::int64_t replic
   return features;
 }
 
+double Distiller::feature_bytes() const {
+  return 4.0 *
+         static_cast<double>(plan_.steps * plan_.batch(0, 0).numel() * conversion_.teacher().width);
+}
+
 double Distiller::seconds(const Placement& placement) {
   const at::AutoGradMode with_gradients(true);
   Learner learner(conversion_.architecture(placement), weights_of(conversion_, teacher_, placement),
@@ -248,7 +262,11 @@ double Distiller::seconds(const Placement& placement) {
   const auto all = plan_.batch(0, 0);
   const auto tokens = all.narrow(0, 0, std::min(at_once(all.size(1)), all.size(0)));
   const auto output = output_of(conversion_, teacher_);
-  const auto told = at::zeros({1, tokens.numel(), output.size(2)});
+  auto teacher = teacher_of(conversion_, teacher_, mode_);
+  const auto told = [&] {
+    const at::NoGradGuard no_grad;
+    return teacher.features(tokens.unsqueeze(0), nn::Pass{}).flatten(1, 2);
+  }();
   const auto step = [&](std::int64_t number) {
     const auto begin = std::chrono::steady_clock::now();
     (void)learner.step(number, 0.0, tokens, {told, output}, tokens.size(0));
@@ -268,9 +286,7 @@ std::vector<Assessment> Distiller::train(const Placement& placement, std::int64_
                              learned_ == nullptr ? TrainedBlocks()
                                                  : learned_->of_seed(learned_->seed(replicate))),
                   plan_, mode_);
-  nn::TransformerArray teacher({conversion_.teacher()}, mode_);
-  for (const auto& parameter : teacher.parameters())
-    share(parameter.tensor, teacher_.at(parameter.name));
+  auto teacher = teacher_of(conversion_, teacher_, mode_);
   const auto output = output_of(conversion_, teacher_);
   std::vector<Assessment> found;
   const auto unfinished = file(placement, replicate);

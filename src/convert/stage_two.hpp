@@ -60,6 +60,8 @@ class Distiller {
                                               std::size_t marks, const Assess& assess);
   /// Seconds that the training of a placement takes with the teacher's features kept, by a part of a step.
   [[nodiscard]] double seconds(const Placement& placement);
+  /// Of the teacher's features of a replicate's steps.
+  [[nodiscard]] double feature_bytes() const;
   /// Deletes the checkpoint.
   void forget(const Placement& placement, std::int64_t replicate) const;
   /// Sequences whose activations exist at once.

@@ -1,5 +1,7 @@
 // Searches of what layers of a trained model may become.
 
+#include <regex>
+
 #include "integration/program.hpp"
 
 namespace nas::testing {
@@ -156,6 +158,37 @@ TEST_F(ConvertRunTest, HybridsLearnAsAWholeAlikeHoweverTheyAreRun) {
   kill_at_random_moments("nas-run", words("killed", learning), path("killed"));
   ASSERT_TRUE(ran("nas-run", words("killed", learning)));
   EXPECT_EQ(canonical_export(path("killed")), whole);
+}
+
+TEST_F(ConvertRunTest, APlanSaysWhatTheStagesTake) {
+  Texts learning =
+      words("planned",
+            {"problem.blocks=[gdn, 'window{2,0}']", "problem.stage1_tokens=64000",
+             "problem.fidelity=trained", "problem.stage2_tokens=6400", "problem.stage2_documents=2",
+             "evaluation.workers=1", "algorithm={name: listed, points: '000 111 222'}"});
+  const auto begin = std::chrono::steady_clock::now();
+  Program whole("nas-run", learning, path("whole.txt"));
+  ASSERT_EQ(whole.wait(), 0) << read_file(path("whole.txt"));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  const auto peak = static_cast<double>(whole.peak_kib()) / 1024.0;
+  fs::remove_all(path("planned"));
+  learning.emplace_back("--dry-run");
+  ASSERT_TRUE(ran("nas-run", learning));
+  EXPECT_FALSE(fs::exists(path("planned")));
+  const auto plan = text();
+  std::smatch said;
+  ASSERT_TRUE(std::regex_search(plan, said,
+                                std::regex("([0-9.]+) s\\s+of\\s+it\\s+before\\s+the\\s+first")))
+      << plan;
+  EXPECT_GT(std::stod(said[1]), 0.1 * took.count());
+  EXPECT_LT(std::stod(said[1]), 2.0 * took.count());
+  double most = 0.0;
+  for (const auto* stage : {"1", "2"}) {
+    const std::regex words("([0-9.]+) MiB\\s+in\\s+stage\\s+" + std::string(stage));
+    ASSERT_TRUE(std::regex_search(plan, said, words)) << plan;
+    most = std::max(most, std::stod(said[1]));
+  }
+  EXPECT_NEAR(most, peak, 0.1 * peak);
 }
 
 TEST_F(ConvertRunTest, APlacementIsAModelOfItsOwn) {

@@ -209,6 +209,11 @@ TEST(StageOne, IsAlikeAloneInArraysAndFromFiles) {
   }
   EXPECT_EQ(asked, 8 * 4);
   EXPECT_FALSE(fs::exists(folder.path() / "0" / "unfinished.pt"));
+  EXPECT_EQ(alone.seconds(1), 0.0);  // files hold all of the first seed
+  EXPECT_EQ(together.bytes(),
+            16.0 * static_cast<double>(of.mixer_parameters(0, 1) + of.mixer_parameters(0, 2)));
+  EXPECT_GT(alone.seconds(2), 0.0);
+  EXPECT_GT(together.seconds(2), 1.5 * together.seconds(1));
   asked = 0;
   fs::remove(folder.path() / "0" / "2.kda{4,1}.safetensors");  // as if it had been stopped
   LearnedBlocks again(of, weights, NumericalMode::exact, lessons(5, &asked), folder.path());

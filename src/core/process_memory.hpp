@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstdint>
+
+namespace nas {
+
+/// Memory that this process has, programs and libraries included, in bytes; 0 where the system does not say.
+std::int64_t resident_memory();
+/// The most that it had so far.
+std::int64_t peak_resident_memory();
+
+}  // namespace nas
