@@ -61,7 +61,8 @@ class Attention(model.Attention):
 def Layer(name: str, width: int, heads: int, context: int | None = None, *,  # pylint: disable=C0103
           semantics: str = "corrected", seed: int | None = None, layer: int = 0,
           plugins: Sequence[str] = ()) -> torch.nn.Module:
-    """The mixer of a name, untrained: attention, recurrent, "gdn", or "mixer=conv"; of (B, T, D) to
+    """The mixer of a name, untrained: attention, recurrent, "gdn", "mixer=conv", or both
+    kinds of heads, "pair(attn|ssd)"; of (B, T, D) to
     (B, T, D), with `state` as Attention. Arguments are those of Attention.
 
     @param layer  its place in the model, from 0: on it the random features of favor depend, and
@@ -78,6 +79,8 @@ def Layer(name: str, width: int, heads: int, context: int | None = None, *,  # p
                                    **own)
         if mixer == "conv":
             return model.GatedConvolution(width, **own)
+        if mixer == "pair":
+            return model.Pair(width, context=context or 0, semantics=semantics, layer=layer, **own)
         return model.Recurrent(width, layer=layer, **own)
 
 
@@ -93,7 +96,8 @@ def _drawn_by(seed: int | None) -> contextlib.ExitStack:
 def _require_context(name: str, genes: dict, context: int | None) -> None:
     for gene, option in (("similarity", "cosine"), ("temperature", "log_length"),
                          ("decay", "scalar")):
-        if context is None and genes.get("attn", {}).get(gene) == option:
+        attention = genes.get("attn") or genes.get("pair", {}).get("parts", [{}])[0]
+        if context is None and attention.get(gene) == option:
             raise InputError(f"{name}: {gene} {option} needs a context")
 
 

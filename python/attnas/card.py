@@ -94,10 +94,19 @@ def layers(model: Model) -> Iterator[str]:
         if len(distinct) > 1:
             yield f"\nLayers {', '.join(map(str, numbers))}:"
         yield ""
-        for gene, value in layer.items():
+        yield from genes_of(layer, model.summaries)
+
+
+def genes_of(layer: dict[str, Any], summaries: dict[str, str]) -> Iterator[str]:
+    """A line each; what the parts of a layer have stands below."""
+    for gene, value in layer.items():
+        if gene != "parts":
             option = value_text(value)
-            summary = model.summaries.get(f"{gene} {option}") if isinstance(value, str) else None
+            summary = summaries.get(f"{gene} {option}") if isinstance(value, str) else None
             yield f"- {gene} `{option}`" + (f": {summary}" if summary is not None else "")
+    for part in layer.get("parts", ()):
+        yield "- some of the heads:"
+        yield from ("  " + line for line in genes_of(part, summaries))
 
 
 def architecture(model: Model) -> Iterator[str]:

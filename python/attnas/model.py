@@ -30,12 +30,12 @@ if __package__:
     from .model_attention import (RmsNorm, ShortConvolution, Smear, integer, linear,
                                   require_in_range, require_known, so_far, wide)
     from .model_heads import Attention
-    from .model_recurrent import Recurrent
+    from .model_recurrent import Pair, Recurrent
 else:  # in the folder of this file
     from model_attention import (RmsNorm, ShortConvolution, Smear, integer, linear,
                                  require_in_range, require_known, so_far, wide)
     from model_heads import Attention
-    from model_recurrent import Recurrent
+    from model_recurrent import Pair, Recurrent
 
 
 class FeedForward(nn.Module):
@@ -94,7 +94,8 @@ def norm_of(model):
 
 BLOCKS = ("sequential", "parallel", "parallel_norms")
 # What mixes positions, by the part of a block that it is.
-MIXERS = {"attn": "attention", "recurrent": "recurrent", "conv": "conv", "none": None}
+MIXERS = {"attn": "attention", "recurrent": "recurrent", "conv": "conv", "pair": "pair",
+          "none": None}
 
 
 class Block(nn.Module):
@@ -126,6 +127,9 @@ class Block(nn.Module):
             self.conv = GatedConvolution(width, **genes)
         elif mixer == "recurrent":
             self.recurrent = Recurrent(width, layer=layer, **genes)
+        elif mixer == "pair":
+            self.pair = Pair(width, context=model["context"], semantics=semantics, layer=layer,
+                             **genes)
         if self.mixer is not None:
             self.parts.append(self.mixer)
         if ffn != "none":
@@ -217,11 +221,11 @@ class Transformer(nn.Module):
                                                       bias=False)
         # residual outputs, so that the stream begins at one scale at any depth
         if semantics == "corrected":
-            for layer in self.layers:
-                for part in layer.parts:
-                    output = layer.feed_forward.contract if part == "feed_forward" else getattr(
-                        layer, part).out_proj
-                    nn.init.normal_(output.weight, std=0.02 / math.sqrt(2 * len(self.layers)))
+            outputs = [part.contract if isinstance(part, FeedForward) else part.out_proj
+                       for part in self.modules()
+                       if isinstance(part, (Attention, GatedConvolution, Recurrent, FeedForward))]
+            for output in outputs:
+                nn.init.normal_(output.weight, std=0.02 / math.sqrt(2 * len(self.layers)))
 
     def forward(self, tokens):
         """

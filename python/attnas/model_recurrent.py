@@ -1,5 +1,5 @@
 """Recurrent layers of any mechanism that attnas searches: linear attention, RetNet, GLA, delta
-rules. A file beside model.py.
+rules; and layers with heads of both kinds. A file beside model.py.
 
 Letters: B batch, T tokens, D width, H heads, d = D / H, d_k width of a key, f features; S (f, d)
 the state of a head.
@@ -12,14 +12,16 @@ from torch import nn
 from torch.nn import functional as F
 
 if __package__:
-    from .model_attention import (BIASES, RmsNorm, ShortConvolution, mixed_bits, normals,
+    from .model_attention import (BIASES, RmsNorm, ShortConvolution, Smear, mixed_bits, normals,
                                   of_unit_length, random_bits, so_far)
+    from .model_heads import Attention
     from .model_positions import (DECAY_FORMS, channel_log_decays, drawn_rates, drawn_steps,
                                   integer, linear, make_channel_decay, no_autocast,
                                   require_in_range, require_known, rotated, softplus, wide)
 else:  # in the folder of this file
-    from model_attention import (BIASES, RmsNorm, ShortConvolution, mixed_bits, normals,
+    from model_attention import (BIASES, RmsNorm, ShortConvolution, Smear, mixed_bits, normals,
                                  of_unit_length, random_bits, so_far)
+    from model_heads import Attention
     from model_positions import (DECAY_FORMS, channel_log_decays, drawn_rates, drawn_steps, integer,
                                  linear, make_channel_decay, no_autocast, require_in_range,
                                  require_known, rotated, softplus, wide)
@@ -270,3 +272,34 @@ class Recurrent(nn.Module):
             return o
         logits = self.gate_up(self.gate_down(x)) if self.gate_rank else self.head_gate(x)
         return o * (F.silu(logits) if self.gating == "swish_gate" else logits.sigmoid())
+
+
+class Pair(nn.Module):
+    """Heads of two kinds in one layer: Attention + Recurrent, each of half of the heads, as wide as
+    the layer's.
+
+    @param parts  the arguments of both, with their `mixer`; they say all of heads and biases.
+    """
+
+    MIXERS = ("attn", "recurrent")
+
+    def __init__(self, width, parts, context=0, semantics="corrected", layer=0, heads=0,
+                 bias="bias", smear=0):
+        super().__init__()
+        require_known("parts", tuple(part["mixer"] for part in parts), (self.MIXERS, ))
+        require_known("bias", bias, BIASES)
+        own = [{gene: value for gene, value in part.items() if gene != "mixer"} for part in parts]
+        if any(genes["heads"] != (heads or 2 * genes["heads"]) / 2 for genes in own):
+            raise ValueError(f"heads = {heads}, must be twice those of each of its parts")
+        self.attention = Attention(width, context=context, semantics=semantics, layer=layer,
+                                   **own[0])
+        self.recurrent = Recurrent(width, layer=layer, **own[1])
+        self.smear = Smear(width) if integer("smear", smear, 0, 1) else None
+
+    def forward(self, x, residual=None, state=None):
+        """x, residual, state: as of Attention."""
+        if self.smear is not None:
+            x = self.smear(x, state)
+        first, second = (None if state is None else state.setdefault(mixer, {})
+                         for mixer in self.MIXERS)
+        return self.attention(x, residual, first) + self.recurrent(x, residual, second)

@@ -19,6 +19,12 @@ UNREAD = ("past_key_values", "inputs_embeds", "output_attentions", "output_hidde
 WHOLE = ("sequence_mean", "topk_quarter")  # options that see the whole sequence
 
 
+def whole_options(layers):
+    """Those of WHOLE that layers have."""
+    layers = [*layers, *(part for layer in layers for part in layer.get("parts", ()))]
+    return sorted(option for option in WHOLE if any(option in layer.values() for layer in layers))
+
+
 class Kept:
     """What layers keep of the tokens of B sequences so far: keys and values, states."""
 
@@ -32,8 +38,12 @@ class Kept:
 
     def reorder_cache(self, beam_idx):
         """Sequences that go on, by their numbers."""
-        self.states = [{name: each[beam_idx] if isinstance(each, torch.Tensor) else each
-                        for name, each in state.items()} for state in self.states]
+        def reordered(kept):
+            if isinstance(kept, dict):
+                return {name: reordered(each) for name, each in kept.items()}
+            return kept[beam_idx] if isinstance(kept, torch.Tensor) else kept
+
+        self.states = [reordered(state) for state in self.states]
 
 
 @dataclass
@@ -87,8 +97,7 @@ class AttnasModel(PreTrainedModel):
 
     def new_cache(self):
         """An empty one, to be given as `cache`; None: an option depends on the whole sequence."""
-        options = {each for layer in self.config.attnas["layers"] for each in layer.values()}
-        return None if options.intersection(WHOLE) else Kept()
+        return None if whole_options(self.config.attnas["layers"]) else Kept()
 
     def features(self, input_ids, attention_mask=None, position_ids=None, cache=None, **others):
         """
@@ -121,8 +130,7 @@ class AttnasModel(PreTrainedModel):
             [cache.states] if isinstance(cache, Kept) else [])), seen
 
     def require_padding_behind(self, seen):
-        whole = sorted(set(WHOLE).intersection(
-            option for layer in self.config.attnas["layers"] for option in layer.values()))
+        whole = whole_options(self.config.attnas["layers"])
         if whole and not seen.all():
             raise ValueError(f"attention_mask hides tokens, must be 1: {whole[0]} sees the whole "
                              f"sequence; give sequences of equal length")

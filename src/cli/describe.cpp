@@ -202,6 +202,7 @@ std::string offers_text(const Slot& slot) {
   if (slot.is_number()) return "a number " + range + ", or a map of min, max and decimals";
   if (slot.is_integer()) return "a list of integers " + range;
   if (slot.is_flag()) return "a list of true, false, none and qkv";
+  if (is_text(slot)) return "layers as names of models write them, in a list";
   return "a list of " + join(options(slot));
 }
 

@@ -54,7 +54,11 @@ void put(const fs::path& written, const fs::path& folder) {
 /// What the options of a model compute, by "gene option".
 Json summaries(const Json& config) {
   auto found = Json::object();
+  auto layers = config.at("layers");
   for (const auto& layer : config.at("layers")) {
+    for (const auto& part : layer.value("parts", Json::array())) layers.push_back(part);
+  }
+  for (const auto& layer : layers) {
     for (const auto& [gene, value] : layer.items()) {
       if (!value.is_string()) continue;
       const std::string option = value;

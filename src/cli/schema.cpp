@@ -141,6 +141,7 @@ Json plugin_section(const std::string& section, const AnyRegistry& registry, con
 
 /// Options as they may be written: what looks like an integer is one.
 Json option_schema(const Slot& slot) {
+  if (is_text(slot)) return {{"type", "string"}};
   auto listed = Json::array();
   for (const auto& option : options(slot)) {
     listed.push_back(option);

@@ -51,7 +51,7 @@ std::string with_plus(std::string_view text) {
 }
 
 bool is_head(const Slot& slot) {
-  return slot.name == "mixer" || slot.name == "ffn" || slot.name == "ratio";
+  return slot.name == "mixer" || slot.name == "ffn" || slot.name == "ratio" || is_text(slot);
 }
 
 /// Whether a model has a name of six fields, whatever its number of layers.
@@ -105,32 +105,15 @@ std::vector<Written> genes_of(const Mechanism& layer, const Architecture& archit
   return genes;
 }
 
-std::string layer_text(const Mechanism& layer, const Architecture& architecture, bool for_people) {
-  auto genes = genes_of(layer, architecture);
-  std::string word = layer.word("mixer");
-  if (for_people) {
-    const Alias* found = nullptr;
-    for (const auto& alias : aliases()) {
-      const bool fits = alias.mixer == layer.word("mixer") &&
-                        std::all_of(alias.genes.begin(), alias.genes.end(), [&](const auto& gene) {
-                          return std::find(genes.begin(), genes.end(), gene) != genes.end();
-                        });
-      if (fits && (found == nullptr || alias.genes.size() > found->genes.size())) found = &alias;
-    }
-    if (found != nullptr) {
-      word = found->name;
-      for (const auto& gene : found->genes) {
-        genes.erase(std::find(genes.begin(), genes.end(), gene));
-      }
-    }
+/// "(a|b)" of a layer of mixer pair.
+std::string halves_text(const Mechanism& layer, bool for_people) {
+  std::string text;
+  for (const auto* half : {"first", "second"}) {
+    const auto& written = layer.word(half);
+    text += text.empty() ? "(" : "|";
+    text += for_people ? layer_text(parse_unchecked(written, {}).stack.front(), {}, true) : written;
   }
-  auto text = word + braces(genes);
-  if (layer.word("ffn") != Mechanism{}.word("ffn") || layer.integer("ratio") != 0) {
-    text += "+" + layer.word("ffn");
-    if (layer.integer("ratio") != 0)
-      text += "{ratio=" + std::to_string(layer.integer("ratio")) + "}";
-  }
-  return text;
+  return text + ")";
 }
 
 std::string layered_text(const Architecture& architecture, bool for_people) {
@@ -307,6 +290,7 @@ class NameReader {
   Mechanism read_layer() {
     const auto begin = rest_;
     auto layer = take('=') ? layer_of_base(begin) : named_layer(take_until("{+/,}*=(|"));
+    if (layer.word("mixer") == "pair" && take('(')) read_halves(layer);
     read_genes([&](std::string_view gene, std::string_view value) {
       choose_layer_gene(gene, value, layer);
     });
@@ -319,10 +303,20 @@ class NameReader {
     fail_at(begin, "'=' is the baseline's layer, must be written out in a full name");
   }
 
-  Mechanism named_layer(std::string_view word) {
-    if (word == "pair" && !rest_.empty() && rest_.front() == '(') {
-      fail_at(word, "pair: no module computes it");
+  /// Reads "a|b)" of "pair(a|b)".
+  void read_halves(Mechanism& layer) {
+    for (const auto& [half, end] : {std::pair("first", '|'), std::pair("second", ')')}) {
+      const auto text = take_until("|)");
+      if (!take(end)) fail_at("'" + std::string(1, end) + "' must follow: pair(LAYER|LAYER)");
+      try {
+        choose(slot(half), text, architecture_.semantics, layer);
+      } catch (const InputError& error) {
+        fail_at(text, error.what());
+      }
     }
+  }
+
+  Mechanism named_layer(std::string_view word) {
     const auto* alias = alias_named(word);
     if (alias == nullptr && !mixer_kinds().contains(word)) fail_unknown_mixer(word);
     const auto mixer = alias != nullptr ? alias->mixer : std::string(word);
@@ -442,6 +436,35 @@ Mechanism written_out(const Mechanism& layer, const Architecture& architecture) 
 }
 
 }  // namespace
+
+std::string layer_text(const Mechanism& layer, const Architecture& architecture, bool for_people) {
+  auto genes = genes_of(layer, architecture);
+  std::string word = layer.word("mixer");
+  if (word == "pair") word += halves_text(layer, for_people);
+  if (for_people) {
+    const Alias* found = nullptr;
+    for (const auto& alias : aliases()) {
+      const bool fits = alias.mixer == layer.word("mixer") &&
+                        std::all_of(alias.genes.begin(), alias.genes.end(), [&](const auto& gene) {
+                          return std::find(genes.begin(), genes.end(), gene) != genes.end();
+                        });
+      if (fits && (found == nullptr || alias.genes.size() > found->genes.size())) found = &alias;
+    }
+    if (found != nullptr) {
+      word = found->name;
+      for (const auto& gene : found->genes) {
+        genes.erase(std::find(genes.begin(), genes.end(), gene));
+      }
+    }
+  }
+  auto text = word + braces(genes);
+  if (layer.word("ffn") != Mechanism{}.word("ffn") || layer.integer("ratio") != 0) {
+    text += "+" + layer.word("ffn");
+    if (layer.integer("ratio") != 0)
+      text += "{ratio=" + std::to_string(layer.integer("ratio")) + "}";
+  }
+  return text;
+}
 
 std::string to_string(const Architecture& architecture) {
   auto shortened = architecture;
@@ -619,7 +642,12 @@ void require_built(const Architecture& architecture) {
     }
   };
   for (const auto* slot : model_slots()) require(*slot, text(*slot, architecture.genes));
+  std::vector<Mechanism> layers;
   for (const auto& layer : architecture.stack) {
+    require(slot("mixer"), layer.word("mixer"));
+    for (auto& part : parts_of(layer)) layers.push_back(std::move(part));
+  }
+  for (const auto& layer : layers) {
     for (const auto* slot : layer_slots()) {
       if (!slot->is_component() && !slot->is_word()) continue;
       if (has_gene(layer.word("mixer"), *slot)) require(*slot, text(*slot, layer));

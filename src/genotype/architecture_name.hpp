@@ -18,7 +18,9 @@
 ///
 ///   genotype := [ "model{" genes "}/" ] item ( "/" item )*      item := [ count "*" ] layer
 ///   layer    := mixer [ "{" genes "}" ] [ "+" ffn [ "{" genes "}" ] ]
-///   genes    := [ gene "=" value ( "," gene "=" value )* ]      mixer := attn|recurrent|conv|none
+///   genes    := [ gene "=" value ( "," gene "=" value )* ]
+///   mixer    := attn | recurrent | conv | none | "pair(" half "|" half ")"
+///   half     := mixer [ "{" genes "}" ], the first of attn, the other of recurrent
 ///
 /// e.g. "model{norm=rms}/3*attn{pattern=window}+swiglu/attn{kv_heads=1}+swiglu". What is not written
 /// is as in the paper's model. Besides mixers, `linear`, `performer`, `retnet`, `ssd`, `gla`,
@@ -30,6 +32,9 @@ namespace NAS_PUBLIC nas {
 std::string to_string(const Architecture& architecture);
 /// The name for people: layers by their aliases; the name itself where it has six fields.
 std::string label(const Architecture& architecture);
+
+/// A layer as names write it: "attn{pattern=window}+swiglu". @param for_people  by its alias.
+std::string layer_text(const Mechanism& layer, const Architecture& architecture, bool for_people);
 
 /// Parses a name of either form; fields of six may be surrounded by blanks. Not canonical, but of layers that repeat
 /// only one period is held. Model genes and layers are the text's, but for the number of layers of a six-field name;

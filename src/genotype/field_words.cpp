@@ -69,7 +69,7 @@ based taylor | mixer=recurrent+feature=taylor2+key_width=16 | exponentials to th
 lolcats liger | mixer=recurrent+feature=hedgehog | learned features of softmax; nas-convert puts blocks into a trained model
 yoco cla cross_layer cross_layer_attention shared_kv | attn/attn{keys=shared} | a layer reads the keys and values of the nearest earlier one that has its own
 jamba zamba zamba2 samba | ssd/swa | a stack of both, layer by layer; Jamba has attention in one of 8 layers
-hymba falcon_h1 parallel_hybrid pair | | heads of two kinds in one layer are not here; nearest: layers of both, attn/ssd
+hymba falcon_h1 parallel_hybrid hybrid_head | 2*pair(attn|ssd) | heads of two kinds in one layer, as many of each; of Hymba without its meta tokens and norms of halves
 qwen3_next qwen3_5 olmo_hybrid | gdn/attn{gating=elementwise_gate} | released with three of the first to one of the second: in 4 layers 3*gdn/attn{gating=elementwise_gate}
 llama llama2 llama3 qwen2 smollm smollm2 | model{position_embedding=none,norm=rms,bias=none}/2*attn{position=rope,kv_heads=2}+swiglu | a trained one: nas-model import
 qwen3 olmo2 | model{position_embedding=none,norm=rms,bias=none}/2*attn{position=rope,kv_heads=2,qk_norm=rms}+swiglu | a trained one of Qwen3: nas-model import

@@ -106,6 +106,14 @@ Slot of_options(std::string gene, std::vector<std::string> options, Slot size) {
   return size;
 }
 
+Mechanism with_small_sizes(Mechanism layer) {
+  for (const auto* slot : layer_slots()) {
+    if (slot->small == 0) continue;
+    layer.set(*slot, std::min(std::get<std::int64_t>(layer.at(*slot)), slot->small));
+  }
+  return layer;
+}
+
 void require(bool holds, const std::string& gene, const std::string& value,
              const std::string& rule) {
   if (!holds) throw InputError(gene + " = " + value + ", must " + rule);
@@ -168,11 +176,13 @@ bool is_active(const Slot& slot, const Mechanism& mechanism) {
 }
 
 bool is_causal(const Mechanism& mechanism) {
-  return std::all_of(layer_slots().begin(), layer_slots().end(), [&](const Slot* slot) {
-    if (!slot->is_component() || !is_active(*slot, mechanism)) return true;
-    const auto* chosen =
-        components().find(slot->name, text(*slot, mechanism), mechanism.word("mixer"));
-    return chosen == nullptr || chosen->causal;
+  const auto parts = parts_of(mechanism);
+  return std::all_of(parts.begin(), parts.end(), [](const Mechanism& part) {
+    return std::all_of(layer_slots().begin(), layer_slots().end(), [&](const Slot* slot) {
+      if (!slot->is_component() || !is_active(*slot, part)) return true;
+      const auto* chosen = components().find(slot->name, text(*slot, part), part.word("mixer"));
+      return chosen == nullptr || chosen->causal;
+    });
   });
 }
 

@@ -79,6 +79,9 @@ Slot integer(std::string name, std::string help, std::int64_t standard, double m
 /// What it declares of some options of a gene.
 Slot of_options(std::string gene, std::vector<std::string> options, Slot size);
 
+/// A layer with sizes of at most Slot::small.
+Mechanism with_small_sizes(Mechanism layer);
+
 /// For rules of mixers. @throws InputError "GENE = VALUE, must RULE" unless it holds.
 void require(bool holds, const std::string& gene, const std::string& value,
              const std::string& rule);

@@ -36,6 +36,8 @@ constexpr auto kOrder = std::to_array<std::string_view>({"position_embedding",
                                                          "block",
                                                          "tied",  // of the whole model
                                                          "mixer",
+                                                         "first",
+                                                         "second",
                                                          "heads",
                                                          "kv_heads",
                                                          "head_width",

@@ -12,7 +12,15 @@ namespace nas {
 bool MixerKinds::add(MixerKind kind) {
   const auto key = kind.key;
   const auto [position, fresh] = kinds_.try_emplace(key, std::move(kind));
-  if (fresh) declare_sizes(position->second.sizes);
+  if (fresh) {
+    for (const auto& size : position->second.sizes) {
+      if (is_text(size) && position->second.read_text != nullptr) {
+        note_mistake(declare(size));
+      } else {
+        declare_sizes({size});
+      }
+    }
+  }
   return note_registration("mixer kind", key, fresh, {});
 }
 
@@ -36,6 +44,21 @@ std::vector<std::string> MixerKinds::keys() const {
 MixerKinds& mixer_kinds() {
   static MixerKinds kinds;
   return kinds;
+}
+
+bool is_text(const Slot& slot) { return slot.is_word() && slot.choices.empty(); }
+
+std::string read_text(const Slot& slot, std::string_view text) {
+  for (const auto& key : mixer_kinds().keys()) {
+    const auto& kind = mixer_kinds().at(key);
+    if (kind.read_text != nullptr && has_gene(key, slot)) return kind.read_text(slot, text);
+  }
+  throw InputError(slot.name + " = " + std::string(text) + ": no mixer reads it");
+}
+
+std::vector<Mechanism> parts_of(const Mechanism& layer) {
+  auto parts = mixer_kinds().at(layer.word("mixer")).parts(layer, {});
+  return parts.empty() ? std::vector{layer} : parts;
 }
 
 const std::vector<std::string>* options_of(std::string_view mixer, const Slot& slot) {

@@ -74,6 +74,12 @@ struct MixerKind {
   void (*shrink)(Mechanism& layer, std::int64_t heads, std::int64_t small_width,
                  std::int64_t small_heads) = [](Mechanism& layer, std::int64_t, std::int64_t,
                                                 std::int64_t) { layer.set("heads", 0); };
+  /// Of a mixer with a size that is_text(): such a text as layers hold it. @throws InputError naming gene, text and rule.
+  std::string (*read_text)(const Slot& gene, std::string_view text) = nullptr;
+  /// Layers of other mixers whose sum a layer is, with heads of their own; none: it is no sum.
+  /// @param shape  of the layer.
+  std::vector<Mechanism> (*parts)(const Mechanism& layer, const AttentionShape& shape) =
+      [](const Mechanism&, const AttentionShape&) { return std::vector<Mechanism>(); };
 };
 
 /// The kinds of mixers, by key.
@@ -92,6 +98,13 @@ class MixerKinds {
 };
 
 MixerKinds& mixer_kinds();
+
+/// Whether a gene is a text that its mixer reads (MixerKind::read_text): a word without choices.
+bool is_text(const Slot& slot);
+/// A text as layers hold it. @throws InputError if it is none of the gene's.
+std::string read_text(const Slot& slot, std::string_view text);
+/// A layer's MixerKind::parts, of which all that is said of layers holds; itself where it has none.
+std::vector<Mechanism> parts_of(const Mechanism& layer);
 
 /// The options of a gene that layers of a mixer have beside the mixer's own, none named means all;
 /// nullptr: not the gene.

@@ -374,7 +374,8 @@ std::optional<std::string> shorthand_of(const Architecture& model, const Archite
 }
 
 std::vector<std::string> unsaid_differences(const Architecture& model, const Architecture& base) {
-  const bool six = to_string(model).find('|') != std::string::npos;
+  const auto name = to_string(model);
+  const bool six = full_name(name) == name && !name.starts_with("model{");
   const bool says_bias = six || model.genes.word("bias") != ModelGenes{}.word("bias");
   Words found;
   for (const auto* slot : model_slots()) {

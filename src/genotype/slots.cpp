@@ -12,6 +12,7 @@
 #include "core/words.hpp"
 #include "genotype/component.hpp"
 #include "genotype/field_words.hpp"
+#include "genotype/mixer_kind.hpp"
 
 namespace nas {
 
@@ -116,7 +117,7 @@ std::vector<Slot> layer_genes() {
   auto ratio = count("ratio", "hidden width of the feed-forward layer / D", kLargestRatio);
   ratio.min = 1;
   return {
-      components_of("mixer", "what mixes positions", {"attn", "recurrent", "conv", "none"}),
+      components_of("mixer", "what mixes positions", {"attn", "recurrent", "conv", "pair", "none"}),
       heads,
       count("kv_heads", "heads of keys and values; 0: as many as heads"),
       words_of("keys",
@@ -170,6 +171,7 @@ Words known(const Slot& slot) {
 }
 
 std::string checked_word(const Slot& slot, std::string_view text) {
+  if (is_text(slot)) return read_text(slot, text);
   if (holds(known(slot), text)) return std::string(text);
   refuse(slot, text, "one of " + join(options(slot)), options(slot));
 }

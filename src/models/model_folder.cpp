@@ -79,6 +79,7 @@ bool is_told(const Slot& slot, const Mechanism& layer) {
   for (const auto* other : {"mixer", "heads", "ffn", "ratio"}) {
     if (slot.name == other) return false;
   }
+  if (is_text(slot)) return false;  // a part, told as a layer
   const bool attention = layer.word("mixer") == "attn";
   if (attention && slot.paper) return true;
   const bool always = slot.paper && slot.is_component();
@@ -91,6 +92,13 @@ Json layer_json(const Architecture& architecture, const Mechanism& layer) {
     json["heads"] = attention_shape(architecture, layer).heads;
   for (const auto* slot : layer_slots()) {
     if (is_told(*slot, layer)) json[slot->name] = value_json(*slot, text(*slot, layer));
+  }
+  const auto parts =
+      mixer_kinds().at(layer.word("mixer")).parts(layer, attention_shape(architecture, layer));
+  for (const auto& part : parts) {
+    auto told = layer_json(architecture, part);
+    for (const auto* other : {"ffn", "hidden"}) told.erase(other);
+    json["parts"].push_back(std::move(told));
   }
   json["ffn"] = layer.word("ffn");
   json["hidden"] = hidden_width(architecture, layer);
@@ -161,7 +169,10 @@ std::set<std::string> options_of(const PluginFile& plugin, const Json& config) {
     }
   };
   look_into(config.at("model"));
-  for (const auto& layer : config.at("layers")) look_into(layer);
+  for (const auto& layer : config.at("layers")) {
+    look_into(layer);
+    for (const auto& part : layer.value("parts", Json::array())) look_into(part);
+  }
   return found;
 }
 

@@ -12,8 +12,11 @@
 namespace nas::nn {
 
 void require_decodable(const Architecture& architecture) {
+  std::vector<Mechanism> layers;
   for (std::int64_t i = 0; i < architecture.layers; ++i) {
-    const auto& layer = architecture.layer(i);
+    for (auto& part : parts_of(architecture.layer(i))) layers.push_back(std::move(part));
+  }
+  for (const auto& layer : layers) {
     if (layer.integer("kv_rank") > 0 && layer.word("position") == "path") {
       throw InputError(
           "position = path: cannot go on one token at a time beside kv_rank, which keeps no keys");

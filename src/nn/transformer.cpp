@@ -381,10 +381,7 @@ constexpr std::int64_t kSmallVocabulary = 13;
 /// A layer in a small model, where each of its options still does something: windows hide keys,
 /// blocks are several, query heads share keys.
 Mechanism shrunk(Mechanism layer, std::int64_t heads) {
-  for (const auto* slot : layer_slots()) {
-    if (slot->small == 0) continue;
-    layer.set(*slot, std::min(std::get<std::int64_t>(layer.at(*slot)), slot->small));
-  }
+  layer = with_small_sizes(std::move(layer));
   mixer_kinds().at(layer.word("mixer")).shrink(layer, heads, kSmallWidth, kSmallHeads);
   layer.set("ratio", 0);
   return layer;

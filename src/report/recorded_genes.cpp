@@ -114,7 +114,8 @@ std::vector<Gene> recorded_genes(const RunSummary& run) {
 }
 
 bool has_six_fields(const std::string& candidate) {
-  return std::count(candidate.begin(), candidate.end(), '|') + 1 == std::ssize(paper_slots());
+  return candidate.find("pair(") == std::string::npos &&
+         std::count(candidate.begin(), candidate.end(), '|') + 1 == std::ssize(paper_slots());
 }
 
 bool has_long_names(const RunSummary& run) {

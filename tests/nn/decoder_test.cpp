@@ -179,7 +179,14 @@ const std::vector<std::string>& combinations() {
       "attn{pattern=window,window=4,globals=1,full_groups=6,position=rope}/"
       "attn{keys=shared,pattern="
       "window,window=3,globals=1,full_groups=6,position=rope}",
-      // Layers of several kinds.
+      // Layers, and heads, of several kinds.
+      "2*pair(attn{pattern=window,window=4,globals=1,kv_heads=1,position=rope,gating=headwise_gate}"
+      "|"
+      "retnet){smear=1}",
+      "pair(attn{normalization=stick_breaking,decay=scalar}|recurrent{feature=taylor2,key_width=3})"
+      "/"
+      "pair(attn{maps=difference}|gla{decay_rank=3}){bias=no_bias}/attn{pattern=window,window=3}",
+      "attn/pair(attn{position=alibi}|linear){bias=none}/attn{keys=shared}",
       "attn{pattern=window,window=4,globals=1,position=rope}+swiglu/attn{kv_heads=1,"
       "decay=scalar}+swiglu/attn{heads=2,conv=3,pattern=window,window=2}",
       // What surrounds the mixers.

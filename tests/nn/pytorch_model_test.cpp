@@ -193,6 +193,13 @@ std::map<std::string, Architecture> all_models() {
         "decay=scalar,value_exclusion=1}/attn{maps=difference,similarity=additive}",
         "attn{kv_rank=5,position=rope,rope_base=50,similarity=l2,temperature=log_length,"
         "pattern=window,window=4}/attn{kv_rank=5,decay=scalar,value_exclusion=1,head_norm=rms}",
+        "pair(attn{kv_heads=1,pattern=window,window=4,position=rope,gating=headwise_gate,dropout=0."
+        "2}|"
+        "retnet){heads=4,smear=1}/"
+        "pair(attn{decay=scalar,normalization=sink}|recurrent{feature=favor})"
+        "+swiglu",
+        "model{position_embedding=none,norm=rms,bias=none}/attn/pair(attn{maps=difference}|gla)/"
+        "attn{keys=shared}",
         "model{norm=rms,norm_place=sandwich}/retnet+swiglu/attn/recurrent{feature=favor}+none"}) {
     all.emplace(name, canonical(parse_model(name, frame)));
   }

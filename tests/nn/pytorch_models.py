@@ -40,9 +40,13 @@ def differences_of_starts(case, draws):
             yield f"{name} begins with deviation {ours[drawn].std():.3g}, must with {values[drawn].std():.3g}"
 
 
+def width_of(layer):
+    return getattr(layer, "attention", layer).out_proj.out_features
+
+
 def difference_of_states(layer):
     """A mixer of a whole sequence beside that of its parts, one after the other."""
-    x, residual, values = torch.randn(3, 2, 11, layer.out_proj.out_features, dtype=torch.double)
+    x, residual, values = torch.randn(3, 2, 11, width_of(layer), dtype=torch.double)
     attends = isinstance(layer, exported.Attention)
     keys = torch.randn(2, 2, layer.key_heads, 11, layer.head_width, dtype=torch.double) if attends else None
 
@@ -62,7 +66,8 @@ def differences_of_states(case, weights):
     model = exported.Transformer(case["config"]).double().eval()
     model.load_state_dict(weights)
     for layer in model.modules():
-        if not isinstance(layer, (exported.Attention, exported.GatedConvolution, exported.Recurrent)):
+        if not isinstance(layer, (exported.Attention, exported.GatedConvolution, exported.Pair,
+                                  exported.Recurrent)):
             continue
         refuses = isinstance(layer, exported.Attention) and (
             "sequence_mean" == layer.temperature_kind or "topk_quarter" == layer.normalization)

@@ -89,6 +89,33 @@ TEST(SixFields, AreWrittenAsEver) {
   }
 }
 
+// Halves in their canonical forms, as layers of half of the heads.
+TEST(LayeredNames, HaveHeadsOfTwoKindsInALayer) {
+  for (const auto& [given, name, shown] : std::vector<std::array<std::string, 3>>{
+           {"2*pair", "2*pair(attn|recurrent)", "2*pair(attn|recurrent)"},
+           {"pair(swa{window=8}|ssd){bias=none}+swiglu/pair(mqa|linear){smear=1}",
+            "pair(attn{pattern=window,window=8}|recurrent{decay=scalar}){bias=none}+swiglu/"
+            "pair(attn{kv_heads=1}|recurrent{feature=elu1}){smear=1}",
+            "pair(swa{window=8}|ssd){bias=none}+swiglu/pair(mqa|linear){smear=1}"},
+           {"pair(attn{kv_heads=2,window=3}|recurrent{key_width=32}){heads=4}+none",
+            "pair(attn|recurrent)+none", "pair(attn|recurrent)+none"},
+           {"pair(attn{pattern=window,window=999}|recurrent{feature=elu1,position=rope}){heads=8}",
+            "pair(attn|recurrent{feature=elu1}){heads=8}", "pair(attn|linear){heads=8}"},
+           {"model{bias=none}/2*pair(attn|recurrent)", "model{bias=none}/2*pair(attn|recurrent)",
+            "model{bias=none}/2*pair(attn|recurrent)"}}) {
+    const auto model = canonical(parse_model(given, kFrame));
+    EXPECT_EQ(to_string(model), name);
+    EXPECT_EQ(label(model), shown);
+    EXPECT_EQ(canonical_name(name), name);
+    EXPECT_EQ(canonical_name(shown), name);
+    const auto candidate = candidate_of(model);
+    EXPECT_EQ(candidate_of(architecture_of(candidate.genotype, kFrame)).name, name);
+  }
+  auto odd = kFrame;
+  odd.heads = 1;
+  EXPECT_THAT(refusal("2*pair", odd), HasSubstr("heads = 1, must be even: mixer pair has two"));
+}
+
 TEST(SixFields, NameEveryUniformModelOfThem) {
   EXPECT_EQ(canonical_name("2*attn"), "dot|softmax|none|fixed|bias|0.1");
   EXPECT_EQ(canonical_name("5*attn"), "dot|softmax|none|fixed|bias|0.1");
@@ -164,7 +191,28 @@ TEST(LayeredNames, SayWhereTheyAreWrong) {
               HasSubstr("unknown gene of mixer conv 'bias', known: conv, smear"));
   EXPECT_THAT(refusal("none{conv=3}+gelu"), HasSubstr("mixer none has no genes"));
   EXPECT_THAT(refusal("attn+gelu{width=3}"), HasSubstr("unknown gene of a feed-forward layer"));
-  EXPECT_THAT(refusal("pair(attn|recurrent)"), HasSubstr("pair: no module computes it"));
+  const std::string alone = " out: a half of mixer pair has what is of its heads alone";
+  for (const auto& [given, said] : std::vector<std::pair<std::string, std::string>>{
+           {"pair(recurrent|attn)",
+            "character 6: first = recurrent, must be a layer of mixer attn"},
+           {"pair(attn|2*recurrent)", "second = 2*recurrent, must be a layer of mixer recurrent"},
+           {"pair(attn|model{norm=rms}/recurrent)", "must be a layer of mixer recurrent"},
+           {"pair(attn|ssd{conv=4})", "second = ssd{conv=4}, must leave conv" + alone},
+           {"pair(attn|ssd{update=delta})", "must leave update" + alone},
+           {"pair(attn{heads=2}|recurrent)", "must leave heads" + alone},
+           {"pair(attn{kv_rank=8}|recurrent)", "must leave kv_rank" + alone},
+           {"pair(attn+none|recurrent)", "first = attn+none, must leave ffn" + alone},
+           {"pair(attn{gating=highway}|recurrent)",
+            "must have gating none, elementwise_gate or headwise_gate"},
+           {"pair(attn{windo=3}|recurrent)",
+            "first = attn{windo=3}, character 6: unknown gene of mixer attn 'windo'; did you mean"},
+           {"pair(attn|recurrent", "character 20: ')' must follow: pair(LAYER|LAYER)"},
+           {"pair(attn)", "'|' must follow: pair(LAYER|LAYER)"},
+           {"pair(attn|recurrent){first=attn}", "unknown gene of mixer pair 'first', known: heads"},
+           {"2*pair(attn{kv_heads=4}|recurrent)",
+            "half attn: kv_heads = 4, must divide heads = 2"}}) {
+    EXPECT_THAT(refusal(given), HasSubstr(said)) << given;
+  }
   EXPECT_THAT(refusal(""), HasSubstr("unknown mixer ''"));
   EXPECT_THAT(refusal("attn/"), HasSubstr("character 6: unknown mixer ''"));
   EXPECT_THAT(refusal("attn{window=0}"), HasSubstr("window = 0, must be an integer >= 1"));
@@ -326,6 +374,8 @@ std::string drawn(const Slot& slot, RandomEngine& random) {
   };
   if (slot.name == "keys" && random.below(std::int64_t{8}) > 0)
     return "own";  // shared is rarely one
+  if (slot.name == "first") return of({"attn", "attn{kv_heads=2}", "swa{window=8}"});
+  if (slot.name == "second") return of({"recurrent", "ssd", "recurrent{key_width=9,gating=none}"});
   if (slot.is_component() || slot.is_word()) return of(slot.choices);
   static const std::map<std::string, Texts> kNumbers{{"attention_dropout", {"0", "0.1", "0.25"}},
                                                      {"heads", {"1", "2", "4", "8", "3"}},

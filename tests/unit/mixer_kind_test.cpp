@@ -12,6 +12,10 @@ namespace {
 
 Mechanism standard(const std::string& mixer) { return default_layer(Architecture{}, mixer); }
 
+std::vector<Mechanism> kind_parts(const Mechanism& layer) {
+  return mixer_kinds().at(layer.word("mixer")).parts(layer, AttentionShape{});
+}
+
 std::int64_t num_parameters(const Mechanism& layer) {
   const Architecture architecture{.stack = {layer}};
   return mixer_kinds()
@@ -41,7 +45,8 @@ Mechanism with_other(const Slot& gene, Mechanism layer) {
 TEST(MixerKinds, AreThoseThatTheSpaceNames) {
   EXPECT_EQ(mixer_kinds().keys(), slot("mixer").choices);
   EXPECT_EQ(message_of<InputError>([] { (void)mixer_kinds().at("recurent"); }),
-            "unknown mixer 'recurent'; did you mean recurrent? Known: attn, recurrent, conv, none");
+            "unknown mixer 'recurent'; did you mean recurrent? Known: attn, recurrent, conv, "
+            "pair, none");
   for (const auto& key : mixer_kinds().keys()) {
     for (const auto& [gene, options] : mixer_kinds().at(key).genes) {
       for (const auto& option : options) {
@@ -61,8 +66,8 @@ TEST(MixerKinds, LayersWithOtherParametersHaveAnotherShapeKey) {
     for (const auto* gene : layer_slots()) {
       const bool option = gene->is_component() || !gene->owner.empty() || gene->name == "bias";
       // Costs of feature maps are their modules', which are not here.
-      if (!has_gene(key, *gene) || gene->name == "mixer" || gene->name == "feature" ||
-          gene->owner == "feature" || (key == "attn" && option)) {
+      if (!has_gene(key, *gene) || gene->name == "mixer" || is_text(*gene) ||
+          gene->name == "feature" || gene->owner == "feature" || (key == "attn" && option)) {
         continue;
       }
       const auto after = with_other(*gene, before);
@@ -83,6 +88,28 @@ TEST(MixerKinds, SizesOfParametersAreInTheShapeKeyOfARecurrentLayer) {
     }
     EXPECT_NE(kind.shape_key(with_other(gene, before)), kind.shape_key(before)) << name;
   }
+}
+
+TEST(MixerKinds, SizesOfHalvesAreInTheShapeKeyOfAPair) {
+  const auto& kind = mixer_kinds().at("pair");
+  const auto key_of = [&](const std::string& first, const std::string& second) {
+    return kind.shape_key(standard("pair").set("first", first).set("second", second));
+  };
+  const auto before = key_of("attn", "recurrent");
+  EXPECT_EQ(key_of("attn{temperature=learned}", "recurrent"), before);
+  EXPECT_NE(key_of("attn{kv_heads=1}", "recurrent"), before);
+  EXPECT_NE(key_of("attn", "recurrent{decay=scalar}"), before);
+  EXPECT_NE(key_of("attn", "recurrent{key_width=8}"), before);
+}
+
+TEST(MixerKinds, APairCostsWhatItsHalvesCost) {
+  auto whole = standard("pair");
+  const auto halves = kind_parts(whole);
+  ASSERT_EQ(halves.size(), 2U);
+  EXPECT_EQ(num_parameters(whole), num_parameters(halves[0]) + num_parameters(halves[1]));
+  // q, k, v of as many rows as of one layer with biases, O, and the norm of the recurrent heads.
+  EXPECT_EQ(num_parameters(whole), 4 * 128 * 129 + 32);
+  EXPECT_EQ(num_parameters(whole.set("bias", "no_bias")), 4 * 128 * 128 + 128 + 32);
 }
 
 TEST(MixerKinds, SizesOfOptionsSayHowSmallTheyMayBe) {

@@ -28,7 +28,8 @@ TEST(Slots, AreWrittenInTheOrderOfTheTableOfGenes) {
   for (const auto* slot : layer_slots()) written.push_back(slot->written);
   EXPECT_EQ(
       join(written, " "),
-      "mixer heads kv_heads head_width kv_rank keys similarity qk_norm qk_eps normalization "
+      "mixer first second heads kv_heads head_width kv_rank keys similarity qk_norm qk_eps "
+      "normalization "
       "temperature gating bias dropout gate_rank pattern window globals full_groups stride block "
       "random buckets rounds position rope_base rope_fraction rope_factor rope_original rope_low "
       "rope_high t5_buckets t5_distance cope_positions decay decay_rank decay_tau decay_form "

@@ -128,6 +128,7 @@ class SpaceReader {
   /// Whether an option may be listed; refuses it if not.
   /// @param key  of the component that it stands for, or the option itself.
   bool takes(const Slot& slot, const DocumentNode& item, const std::string& key) {
+    if (is_text(slot)) return is_allowed(slot, item.text, item);
     const auto valid = nas::options(slot);
     const bool known = item.kind == Kind::scalar &&
                        (slot.paper && slot.is_component() ? components().contains(slot.name, key)
@@ -153,9 +154,9 @@ class SpaceReader {
     Texts options;
     std::map<std::string, std::string> option_of_key;
     for (const auto& item : node.as_list()) {
-      const auto key =
-          slot.is_component() ? component_key(semantics_, slot.name, item.text) : item.text;
+      auto key = slot.is_component() ? component_key(semantics_, slot.name, item.text) : item.text;
       if (!takes(slot, item, key)) continue;
+      if (is_text(slot)) key = read_text(slot, key);
       const auto [same, fresh] = option_of_key.try_emplace(key, item.text);
       if (!fresh) {
         refuse(item, path,
@@ -164,7 +165,7 @@ class SpaceReader {
                    : same->second + " and " + item.text + " are the same component");
         continue;
       }
-      options.push_back(item.text);
+      options.push_back(is_text(slot) ? key : item.text);
     }
     if (!options.empty()) gene = {.name = slot.name, .options = std::move(options)};
     return gene;
