@@ -20,6 +20,10 @@ namespace {
 using Texts = std::vector<std::string>;
 
 Semantics semantics_of(const Table& table) {
+  if (table.facts().contains("space"))
+    throw InputError(
+        "problem.table: its candidates are choices, not mechanisms: problem.type must "
+        "be tabular_choices");
   return parse_semantics(table.facts().at("semantics").get<std::string>());
 }
 

@@ -215,7 +215,8 @@ nlohmann::json without_places(nlohmann::json config) {
   config.erase("plugins");
   erase_keys(config, "fidelity", {"audit"});  // of version 0.1.0, without effect
   const auto problem = config.find("problem");
-  if (problem != config.end() && problem->is_object() && problem->value("type", "") == "tabular") {
+  if (problem != config.end() && problem->is_object() &&
+      problem->value("type", "").starts_with("tabular")) {
     problem->erase("table");
   }
   const auto data = config.find("data");

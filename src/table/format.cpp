@@ -74,7 +74,7 @@ std::string name_of(const std::string& mechanism, std::int64_t replicate) {
 
 std::string name_of(const Evaluation& cell) { return name_of(cell.candidate, cell.replicate); }
 
-void check_cell(const Evaluation& cell) {
+void check_cell(const Evaluation& cell, bool trained) {
   const auto require = [&cell](bool holds, const std::string& what) {
     if (!holds) throw InputError(name_of(cell) + ": " + what);
   };
@@ -85,7 +85,7 @@ void check_cell(const Evaluation& cell) {
     require(std::isfinite(number) && number >= 0.0,
             std::string(name) + " = " + shortest(number) + ", must be finite and at least 0");
   });
-  if (!is_usable(cell)) return;
+  if (!is_usable(cell) || !trained) return;
   require(!cell.curve.empty(), "it was finished, but its curve has no point");
   require(measured.contains("train_seconds"), "it was finished, but its train_seconds are missing");
   const auto longest = measured.at("train_seconds").get<double>();

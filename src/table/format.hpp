@@ -72,7 +72,8 @@ std::string name_of(const Evaluation& cell);
 /// What readers of a table take for granted of a cell.
 /// @throws InputError naming the cell: a measured number that is not finite or negative; of a
 /// finished one, a curve without a point, no train_seconds, losses or counts that cannot be.
-void check_cell(const Evaluation& cell);
+/// @param trained  whether it is a training run; of a choice, its values are all that there is.
+void check_cell(const Evaluation& cell, bool trained = true);
 
 /// Steps of the longest curve, which those of the other cells begin with.
 /// @throws InputError naming a cell with other steps, or with steps that do not ascend.

@@ -25,6 +25,11 @@ constexpr Kind kList{"a list of objects", [](const json& value) {
                               std::all_of(value.begin(), value.end(),
                                           [](const json& entry) { return entry.is_object(); });
                      }};
+constexpr Kind kTexts{"a list of at least one text", [](const json& value) {
+                        return value.is_array() && !value.empty() &&
+                               std::all_of(value.begin(), value.end(),
+                                           [](const json& entry) { return entry.is_string(); });
+                      }};
 constexpr Kind kNumber{"a number, at least 0", [](const json& value) {
                          return value.is_number() && value.get<double>() >= 0.0;
                        }};
@@ -56,8 +61,22 @@ void optional(const json& parent, const char* key, const Kind& kind,
   if (parent.contains(key)) (void)required(parent, place, key, kind);
 }
 
+/// Of a table whose candidates are choices: its genes and objectives.
+void check_choices(const json& facts) {
+  for (const auto& gene : required(facts, "meta: ", "space", kList)) {
+    (void)required(gene, "meta: space: ", "name", kText);
+    (void)required(gene, "meta: space: ", "options", kTexts);
+  }
+  for (const auto& objective : required(facts, "meta: ", "objectives", kList)) {
+    for (const auto* key : {"name", "unit"})
+      (void)required(objective, "meta: objectives: ", key, kText);
+    (void)required(objective, "meta: objectives: ", "most", kNumber);
+  }
+}
+
 /// What is known of every cell, by the keys that readers interpret.
 void check_facts(const json& facts) {
+  if (facts.contains("space")) return check_choices(facts);
   (void)required(facts, "meta: ", "semantics", kText);
   const auto model = required(facts, "meta: ", "model", kObject);
   for (const auto* key : {"layers", "width", "heads", "context", "vocabulary", "feed_forward"}) {

@@ -181,7 +181,7 @@ void Table::Content::read(const Database& database) {
   std::vector<const Evaluation*> all;
   for (const auto& [place, cell] : cells) all.push_back(&cell);
   steps = format::common_steps(all);
-  for (const auto* cell : all) format::check_cell(*cell);
+  for (const auto* cell : all) format::check_cell(*cell, !meta.facts.contains("space"));
 }
 
 void Table::Content::read_mechanisms(const Database& database) {

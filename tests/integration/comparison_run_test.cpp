@@ -436,5 +436,35 @@ TEST_F(ComparisonRunTest, BadInputWritesNothing) {
   EXPECT_FALSE(fs::exists(folder_ / "a"));
 }
 
+TEST_F(ComparisonRunTest, ATableOfChoicesAnswersSelectorsOfLayers) {
+  const auto shipped = source_folder() + "/problems/tables/placements.table";
+  const Texts given{"--seeds", "2", "problem.table=" + shipped};
+  ASSERT_EQ(compare(config("compare_placements.yaml"), "placements", given), 0) << text();
+  const auto comparison = store("placements");
+  const auto candidates = comparison.candidates();
+  ASSERT_EQ(candidates.size(), 256U);
+  const auto algorithms = comparison.algorithms();
+  ASSERT_EQ(algorithms.front().name, "one_block");
+  comparison.for_each_search(0, [&](const ComparedSearch& search) {
+    const auto& asked = search.trajectory.candidates;
+    ASSERT_GE(asked.size(), 9U);  // the model, then each layer
+    EXPECT_EQ(candidates[static_cast<std::size_t>(asked.front())].name.find("gdn"),
+              std::string::npos);
+  });
+  const auto run_folder = (folder_ / "run").string();
+  std::ofstream(folder_ / "halo.yaml")
+      << "problem: {type: tabular_choices, mode: mean, table: " << shipped
+      << "}\nobjectives: [recall, kl, full]\nalgorithm: halo\n";
+  ASSERT_EQ(run("nas-run", {(folder_ / "halo.yaml").string(), "-o", run_folder, "--no-report"}), 0)
+      << text();
+  for (const auto& [problem, table] : std::vector<std::pair<std::string, std::string>>{
+           {"tabular", shipped}, {"tabular_choices", table_.string()}}) {
+    std::ofstream(folder_ / "other.yaml")
+        << "problem: {type: " << problem << ", table: " << table << "}\nalgorithm: random_search\n";
+    expect_refusal("nas-run", {(folder_ / "other.yaml").string(), "-o", run_folder},
+                   "problem.type must be");
+  }
+}
+
 }  // namespace
 }  // namespace nas::testing

@@ -44,7 +44,7 @@ class Contents:
         self.finals: list[dict[int, Final]] = [{} for _ in table.mechanisms]
         for row, name in enumerate(table.mechanisms):
             for replicate in table.runs[name]:
-                if (cell := self.cells[name, replicate]).status == "ok":
+                if (cell := self.cells[name, replicate]).status == "ok" and cell.curve:
                     self.finals[row][replicate] = _final(cell)
 
     @property

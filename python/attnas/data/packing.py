@@ -249,8 +249,11 @@ def _at(value: Any, path: str) -> Any:
     return value
 
 
-def check_cell(cell: Evaluation) -> None:
-    """What readers of a table take for granted of a cell. @throws InputError naming it."""
+def check_cell(cell: Evaluation, trained: bool = True) -> None:
+    """What readers of a table take for granted of a cell. @throws InputError naming it.
+
+    @param trained  whether it is a training run; of a choice, its values are all that there is.
+    """
     def require(holds: bool, what: str, *numbers: float) -> None:
         if not holds:
             raise InputError(f"{cell.name}: {what.format(*map(shortest, numbers))}")
@@ -258,7 +261,7 @@ def check_cell(cell: Evaluation) -> None:
     for name in MEASURED:
         number = float(cell.measured.get(name, 0.0))
         require(0.0 <= number < math.inf, f"{name} = {{}}, must be finite and at least 0", number)
-    if cell.status not in USABLE:
+    if cell.status not in USABLE or not trained:
         return
     require(bool(cell.curve), "it was finished, but its curve has no point")
     require("train_seconds" in cell.measured,
@@ -299,7 +302,7 @@ def write(content: Content, file: str | os.PathLike) -> None:
         written there.
     """
     for cell in content.cells:
-        check_cell(cell)
+        check_cell(cell, "space" not in content.facts)
     check_steps(content.cells)
     file = pathlib.Path(file)
     _require_writable(file)
@@ -408,7 +411,7 @@ def cells_of(table: Table) -> dict[tuple[str, int], Evaluation]:
                 run.reason, own, curve, {key: _shown(value) for key, value in run.values.items()},
                 measured)
     for cell in found.values():
-        check_cell(cell)
+        check_cell(cell, "space" not in table.facts)
     check_steps(list(found.values()))
     return found
 

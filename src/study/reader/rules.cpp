@@ -388,7 +388,7 @@ constexpr Rule kRules[] = {
      "be {as many} numbers >= 0, one per objective, not all 0", other_weights},
     // Comparisons.
     {RuleStage::comparison, "problem.type", "",
-     [](F f) { return f.experiment.problem != "tabular"; },
+     [](F f) { return !f.experiment.problem.starts_with("tabular"); },
      "be tabular: a comparison trains nothing"},
     {RuleStage::comparison, "algorithms.order", "",
      [](F f) { return has(f, "algorithms.order", "arrival"); },
