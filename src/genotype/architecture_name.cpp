@@ -93,12 +93,12 @@ void shorten(Architecture& architecture) {
   architecture.stack = std::move(layers);
 }
 
-/// Genes of a layer that are not as the mixer's default, in their order.
+/// Genes that a layer has and that are not as the mixer's default, in their order.
 std::vector<Written> genes_of(const Mechanism& layer, const Architecture& architecture) {
   const auto standard = default_layer(architecture, layer.word("mixer"));
   std::vector<Written> genes;
   for (const auto* slot : layer_slots()) {
-    if (is_head(*slot)) continue;
+    if (is_head(*slot) || !has_gene(layer.word("mixer"), *slot)) continue;
     const auto chosen = text(*slot, layer);
     if (chosen != text(*slot, standard)) genes.emplace_back(slot->written, chosen);
   }

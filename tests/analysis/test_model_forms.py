@@ -71,6 +71,11 @@ class Folders(FolderTest):
         return output
 
 
+PAIR = {"mixer": "pair", "heads": 2, "parts": [
+    {"mixer": "attn", "heads": 1, "head_width": 8, "position": "rope", "normalization": "sink"},
+    {"mixer": "recurrent", "heads": 1, "head_width": 8, "bias": "qkv", "feature": "elu1"}]}
+
+
 class Files(Folders):
     """Of what transformers reads, without it."""
 
@@ -201,7 +206,7 @@ class Transformers(Folders):
                              ({"position": "alibi", "decay": "scalar"}, {}),
                              ({"position": "rope", "kv_heads": 1}, {"position_embedding": "sinusoidal"}),
                              ({"mixer": "recurrent", "feature": "favor", "favor_features": 8}, {}),
-                             ({"pattern": "bigbird", "pattern_block": 4}, {}), ({"pattern": "lsh", "rounds": 2}, {}),
+                             (PAIR, {}), ({"pattern": "bigbird", "pattern_block": 4}, {}), ({"pattern": "lsh", "rounds": 2}, {}),
                              ({"similarity": "bilinear", "temperature": "learned"}, {"position_embedding": "learned"})):
             with self.subTest(layer):
                 self.setUp()
@@ -218,7 +223,7 @@ class Transformers(Folders):
         """With what layers keep: of a sequence, in generation, by beams; not of options that see the whole."""
         for layer, model in (({"position": "rope", "kv_heads": 1}, {"position_embedding": "sinusoidal"}),
                              ({"mixer": "recurrent", "update": "delta", "decay": "scalar", "conv": 4}, {"position_embedding": "none"}),
-                             ({"decay": "scalar", "smear": 1, "value_embedding": 1}, {})):
+                             (PAIR, {}), ({"decay": "scalar", "smear": 1, "value_embedding": 1}, {})):
             with self.subTest(layer), torch.no_grad():
                 self.setUp()
                 loaded, ours, *_ = self.opened(None, layer, model)

@@ -99,7 +99,8 @@ class Module(unittest.TestCase):
 class Layers(unittest.TestCase):
     def test_mixers_of_all_kinds_go_on_from_a_state(self):
         for name, kind in (("gdn", model.Recurrent), ("mixer=conv", model.GatedConvolution), (WIDE, model.Attention),
-                           ("mixer=recurrent+feature=favor", model.Recurrent)):
+                           ("mixer=recurrent+feature=favor", model.Recurrent),
+                           ("pair(swa{window=3}|retnet){smear=1}", model.Pair)):
             layer = attnas.Layer(name, 16, heads=2, context=12, seed=1).double().eval()
             self.assertIsInstance(layer, kind)
             x, state = torch.randn(2, 8, 16, dtype=torch.double), {}

@@ -108,8 +108,9 @@ TEST(LayeredNames, HaveHeadsOfTwoKindsInALayer) {
     EXPECT_EQ(label(model), shown);
     EXPECT_EQ(canonical_name(name), name);
     EXPECT_EQ(canonical_name(shown), name);
-    const auto candidate = candidate_of(model);
-    EXPECT_EQ(candidate_of(architecture_of(candidate.genotype, kFrame)).name, name);
+    auto frame = kFrame;
+    frame.layers = model.layers;
+    EXPECT_EQ(candidate_of(architecture_of(candidate_of(model).genotype, frame)).name, name);
   }
   auto odd = kFrame;
   odd.heads = 1;

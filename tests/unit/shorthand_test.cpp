@@ -18,6 +18,7 @@ const Architecture kFrame{};  // of 2 layers
 [[maybe_unused]] const bool kRegistered = [] {
   components().add({.gene = "mixer", .key = "recurrent", .summary = "mixer recurrent"});
   components().add({.gene = "mixer", .key = "conv", .summary = "mixer conv"});
+  components().add({.gene = "mixer", .key = "pair", .summary = "mixer pair"});
   components().add({.gene = "feature", .key = "elu1", .summary = "feature elu1"});
   return true;
 }();
@@ -53,6 +54,16 @@ TEST(Shorthand, AMixerKeepsWhatTheBaselineSaysOfItsGenes) {
             "2*recurrent{conv=4,update=delta}+none");
   EXPECT_EQ(meant("linear", "2*attn{conv=3,dropout=0}"), "2*recurrent{conv=3,feature=elu1}");
   EXPECT_EQ(meant("swish_gate+deltanet"), "2*recurrent{gating=swish_gate,conv=4,update=delta}");
+}
+
+TEST(Shorthand, APairHasHalvesThatAreWrittenOut) {
+  EXPECT_EQ(meant("pair", "2*attn{kv_heads=2,dropout=0}+none"), "2*pair(attn|recurrent)+none");
+  EXPECT_EQ(meant("pair+first=swa+second=linear@1"),
+            "pair(attn{pattern=window}|recurrent)/"
+            "pair(attn{pattern=window}|recurrent{feature=elu1})");
+  EXPECT_EQ(meant("pair(attn|linear)/=", "2*attn{conv=4}"),
+            "pair(attn|recurrent{feature=elu1})/attn{conv=4}");
+  EXPECT_THAT(refusal("pair+second=gdn"), HasSubstr("second = gdn, must leave conv out: a half"));
 }
 
 TEST(Shorthand, EveryLayerThatHasAGeneTakesIt) {
@@ -244,6 +255,7 @@ TEST(Shorthand, SaysWhatAModelChangesOfAnother) {
   EXPECT_EQ(said("2*attn{kv_heads=1,normalization=sparsemax}"), "kv_heads=1+sparsemax");
   EXPECT_EQ(said("2*attn{kv_heads=1}"), "mqa");
   EXPECT_EQ(said("2*ssd"), "ssd");
+  EXPECT_EQ(said("2*pair"), "pair");
   EXPECT_EQ(said("2*attn{smear=1}"), "smear");
   EXPECT_EQ(said("dot|softmax|none|fixed|bias|0.1", "2*attn{conv=4}"), "conv=0");
   EXPECT_EQ(said("2*attn"), "nothing") << "it is the base";

@@ -137,6 +137,17 @@ TEST_F(ExperimentTest, OtherGenesAreSearchedWhereTheyAreListed) {
   EXPECT_EQ(space.gene("tied").options, Texts{"1"});
 }
 
+TEST_F(ExperimentTest, HalvesOfPairsAreLayers) {
+  const auto read = load("space: {first: [attn, 'swa{window=8}'], second: [recurrent, ssd]}\n");
+  EXPECT_EQ(read.space.gene("first").options, (Texts{"attn", "attn{pattern=window,window=8}"}));
+  EXPECT_EQ(read.space.gene("second").options, (Texts{"recurrent", "recurrent{decay=scalar}"}));
+  EXPECT_EQ(recorded_experiment(read.resolved).resolved, read.resolved);
+  EXPECT_THAT(mistakes("space: {second: [ssd, 'recurrent{decay=scalar}']}\n"),
+              HasSubstr("space.second = recurrent{decay=scalar}, ssd and "));
+  EXPECT_THAT(mistakes("space: {second: [recurrent, attn]}\n"),
+              HasSubstr("second = attn, must be a layer of mixer recurrent"));
+}
+
 TEST_F(ExperimentTest, AWideSpaceIsReadAgainFromItsRecord) {
   const std::string space =
       "space: {norm: rms, position: [none, rope], kv_heads: [1, 4], bias: [none, true], "
