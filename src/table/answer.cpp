@@ -115,7 +115,8 @@ Evaluation mean_evaluation(const std::vector<Evaluation>& evaluations, double by
   Means measured;
   for (const auto* evaluation : all) {
     auto one = *evaluation;
-    set_quality_values(one, bytes_per_token);  // whatever was recorded of them at the time
+    if (!one.curve.empty())
+      set_quality_values(one, bytes_per_token);  // whatever was recorded of them at the time
     for (const auto& [name, value] : one.values) values.add(name, value);
     table_format::visit_measured([&](const char* name) {
       const auto found = evaluation->measured.find(name);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include "core/seed.hpp"
@@ -447,9 +449,10 @@ TEST_F(ComparisonRunTest, ATableOfChoicesAnswersSelectorsOfLayers) {
   ASSERT_EQ(algorithms.front().name, "one_block");
   comparison.for_each_search(0, [&](const ComparedSearch& search) {
     const auto& asked = search.trajectory.candidates;
-    ASSERT_GE(asked.size(), 9U);  // the model, then each layer
-    EXPECT_EQ(candidates[static_cast<std::size_t>(asked.front())].name.find("gdn"),
-              std::string::npos);
+    ASSERT_GE(asked.size(), 9U);  // the model, and each layer
+    EXPECT_TRUE(std::any_of(asked.begin(), asked.end(), [&](auto candidate) {
+      return candidates[static_cast<std::size_t>(candidate)].name.find("gdn") == std::string::npos;
+    }));
   });
   const auto run_folder = (folder_ / "run").string();
   std::ofstream(folder_ / "halo.yaml")

@@ -144,6 +144,8 @@ def read(path: str) -> Table:
 
 def _arrays(packed: packed_tables.Table) -> Table:
     recorded = schema(packed.facts.get("schema"))
+    own = packed.facts.get("space")  # of a table of choices
+    names = recorded.genes if own is None else [gene["name"] for gene in own]
     runs = [(row, seed, run) for row, own in enumerate(packed.runs.values())
             for seed, run in own.items()]
     rows, seeds = np.array([(row, seed) for row, seed, _ in runs]).T
@@ -170,7 +172,7 @@ def _arrays(packed: packed_tables.Table) -> Table:
     clock, cpu = (cells(getattr(run, name) for *_, run in runs)
                   for name in ("train_seconds", "cpu_seconds"))
     return Table(packed.path, packed.sha256, packed.facts, packed.mechanisms,
-                 genes(packed.mechanisms, recorded), tuple(range(shape[1])),
+                 genes(packed.mechanisms, names), tuple(range(shape[1])),
                  np.array(packed.steps, dtype=np.int64),
                  cells((recorded.statuses.index(run.status) for *_, run in runs), MISSING),
                  curves("nll", True), curves("correct", True), curves("seconds", False),
@@ -314,7 +316,7 @@ def _collected(cells: dict[tuple[str, int], dict], facts: dict, path: str, model
                 objectives[cell[0]].setdefault(name, []).append(value["value"])
     lower = [{name: {"value": sorted(found)[(len(found) - 1) // 2]}
               for name, found in own.items()} for own in objectives]
-    own = genes_of(mechanisms, models) if models else genes(mechanisms, recorded)
+    own = genes_of(mechanisms, models) if models else genes(mechanisms, recorded.genes)
     return Table(path, "", facts, mechanisms, own, numbers, steps, status, nll, accuracy, at,
                  values.get("test_nll", np.full(shape, np.nan)), seconds, values, _measured(lower))
 
@@ -325,13 +327,12 @@ def _measured(records: list[dict]) -> dict[str, np.ndarray]:
                             for record in records]) for name in names}
 
 
-def genes(mechanisms: Sequence[str], recorded: Schema) -> pd.DataFrame:
+def genes(mechanisms: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
     """The options of each mechanism, from its name "dot|softmax|none|fixed|bias|0".
 
-    @param recorded  names the genes.
+    @param names  of the genes.
     @throws TableError  for a name with another number of fields.
     """
-    names = recorded.genes
     rows = [name.split("|") for name in mechanisms]
     for name, row in zip(mechanisms, rows):
         if len(row) != len(names):
