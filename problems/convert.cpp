@@ -38,8 +38,9 @@ constexpr int kResultsVersion = 3;
 constexpr const char* kGene = "layer_";
 
 /// Settings that say what stage 2 comes to.
-constexpr std::array kStage2{"stage2_tokens",    "stage2_short",   "stage2_batch",    "stage2_rate",
-                             "stage2_rate_rest", "stage2_weights", "stage2_documents"};
+constexpr std::array kStage2{"stage2_tokens",    "stage2_short",     "stage2_batch",
+                             "stage2_rate",      "stage2_rate_rest", "stage2_weights",
+                             "stage2_documents", "stage2_rank"};
 
 /// The fidelities, as steps of an evaluation: what blocks cost one by one, added up; the whole hybrid; the same after some
 /// of stage 2, and after all of it.
@@ -207,6 +208,7 @@ class Conversions final : public Problem {
     if (!distiller_) {
       for (const auto* name : kStage2) identity.erase(name);
     }
+    if (!is_low_rank()) identity.erase("stage2_rank");
     if (!learned_) {
       for (const auto* name : {"stage1_tokens", "stage1_batch", "stage1_seeds"})
         identity.erase(name);
@@ -317,7 +319,9 @@ class Conversions final : public Problem {
       return true;
     };
     const auto mean = [&](const auto& assess) {
-      return mean_over_documents(task.replicate, assess);
+      if (!distiller_) return assess(task.replicate);
+      const auto count = settings_.get<Integer>("stage2_documents");
+      return mean_of(count, [&](Integer i) { return assess(task.replicate * count + i); });
     };
     const auto wants = [&](const auto&... names) { return ((fidelity() == names) || ...); };
     if (wants("added_up", "both", "all") && reach(kAddedUp, mean([&](Integer document) {
@@ -420,20 +424,8 @@ class Conversions final : public Problem {
   /// Of values at a rung before the end.
   [[nodiscard]] static std::string at(Integer rung) { return "@" + std::to_string(rung); }
 
-  /// The mean of what is found of each of a replicate's documents and the probes beside it.
-  template <class Assess>
-  [[nodiscard]] Assessment mean_over_documents(Integer replicate, const Assess& assess) const {
-    if (!distiller_) return assess(replicate);
-    const auto count = settings_.get<Integer>("stage2_documents");
-    Assessment sum;
-    for (Integer i = 0; i < count; ++i) {
-      const auto one = assess(replicate * count + i);
-      for (const auto member :
-           {&Assessment::kl, &Assessment::text_nll, &Assessment::text_loss, &Assessment::agreement,
-            &Assessment::recall, &Assessment::recall_margin})
-        sum.*member += one.*member / static_cast<double>(count);
-    }
-    return sum;
+  [[nodiscard]] bool is_low_rank() const {
+    return settings_.get<std::string>("stage2_weights") == "low_rank";
   }
 
   /// Windows of the training split, in an order of each number. @param what  they are for.
@@ -486,7 +478,12 @@ class Conversions final : public Problem {
         .other_rate = settings_.get<std::string>("stage2_weights") == "mixers"
                           ? 0.0
                           : settings_.get<double>("stage2_rate_rest"),
+        .rank = is_low_rank() ? settings_.get<Integer>("stage2_rank") : 0,
         .room = room_bytes()};
+    if (plan.rank > conversion_.teacher().width)
+      throw InputError("problem.stage2_rank = " + std::to_string(plan.rank) +
+                       ", must be at most the model's width " +
+                       std::to_string(conversion_.teacher().width));
     if (plan.steps == 0)
       throw InputError("problem.stage2_tokens = 0, must be more where problem.fidelity = " +
                        fidelity());
@@ -504,6 +501,7 @@ class Conversions final : public Problem {
     auto of = origin(corpus);
     const nlohmann::json settings = settings_;
     for (const auto* name : kStage2) of[name] = settings.at(name);
+    if (!is_low_rank()) of.erase("stage2_rank");  // as it was before there was this setting
     of["stage1"] = stage1_, of["fidelity"] = fidelity(), of["split"] = settings.at("split");
     of["probes"] = settings.at("probes");
     stage2_ = sha256(of.dump()).substr(0, 12);
@@ -667,8 +665,10 @@ NAS_REGISTER_PROBLEM(
           setting::number("stage2_rate", 1e-4, 0, 1,
                           "learning rate of attention and of what takes its place"),
           setting::number("stage2_rate_rest", 1e-5, 0, 1, "that of all else; 0: it stays"),
-          setting::choice("stage2_weights", "all", {"all", "mixers"},
-                          "what learns; mixers: attention and what takes its place"),
+          setting::choice("stage2_weights", "all", {"all", "mixers", "low_rank"},
+                          "what learns; mixers: attention and what takes its place; low_rank: "
+                          "these, and what is added to all other matrices, of rank stage2_rank"),
+          setting::integer("stage2_rank", 8, 1, 1e6, "of what low_rank adds to a matrix"),
           setting::integer("stage2_documents", 8, 1, 1e6,
                            "documents of each replicate that a trained hybrid is assessed on"),
           {.name = "stage2_folder",

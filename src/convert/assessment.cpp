@@ -12,6 +12,18 @@ constexpr std::int64_t kUntrained = -1;
 
 }  // namespace
 
+Assessment mean_of(std::int64_t count, const std::function<Assessment(std::int64_t)>& assess) {
+  Assessment sum;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto one = assess(i);
+    for (const auto member :
+         {&Assessment::kl, &Assessment::text_nll, &Assessment::text_loss, &Assessment::agreement,
+          &Assessment::recall, &Assessment::recall_margin})
+      sum.*member += one.*member / static_cast<double>(count);
+  }
+  return sum;
+}
+
 Assessor::Assessor(const Conversion& conversion, const Weights& weights, NumericalMode mode,
                    std::function<Samples(std::int64_t)> samples, double room,
                    LearnedBlocks* learned)

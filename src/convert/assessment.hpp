@@ -27,6 +27,9 @@ struct Assessment {
                                ///< teacher than another answer of the same probe, nats
 };
 
+/// The mean of so many.
+Assessment mean_of(std::int64_t count, const std::function<Assessment(std::int64_t)>& assess);
+
 /// The samples of a replicate: a document first, then probes.
 using Samples = std::vector<Sample>;
 

@@ -7,6 +7,7 @@
 
 #include <torch/serialize.h>
 
+#include "convert/low_rank.hpp"
 #include "core/durable_file.hpp"
 #include "core/hash.hpp"
 #include "core/stop.hpp"
@@ -78,9 +79,18 @@ class Learner {
     for (const auto& parameter : model_.parameters()) {
       auto tensor = parameter.tensor;
       tensor.copy_(start.at(parameter.name).unsqueeze(0));
-      const bool learns = plan.other_rate > 0.0 || is_of_mixer(architecture, parameter.name);
+      const bool mixes = is_of_mixer(architecture, parameter.name);
+      const bool by_rank = !mixes && plan.rank > 0;
+      const bool learns =
+          mixes || (plan.other_rate > 0.0 && (!by_rank || parameter.tensor.dim() == 3));
       tensor.requires_grad_(learns);
-      if (learns) learning.push_back(parameter);
+      if (!learns) continue;
+      if (!by_rank) {
+        learning.push_back(parameter);
+        continue;
+      }
+      for (const auto& factor : low_ranks_.emplace_back(parameter, plan.rank).factors())
+        learning.push_back(factor);
     }
     optimizer_ = std::make_unique<Optimizer>(
         learning, 1, [](const auto&) { return false; }, kSecondBeta, nullptr,
@@ -108,20 +118,22 @@ class Learner {
       if (learns_) part.sum().backward();
       loss += part.item<double>();
     }
+    for (auto& one : low_ranks_) one.take_gradient();
     const ModelStep update{.step = number, .learning_rate = factor, .weight_decay = 0.0};
     optimizer_->step({&update, 1});
+    for (auto& one : low_ranks_) one.merge();
     return loss;
   }
 
   void save(torch::serialize::OutputArchive& archive) const {
     optimizer_->save(archive, 0);
-    for (const auto& parameter : model_.parameters())
+    for (const auto& parameter : parameters())
       archive.write(parameter.name, parameter.tensor.detach());
   }
   void load(torch::serialize::InputArchive& archive) {
     const at::NoGradGuard no_grad;
     optimizer_->load(archive, 0);
-    for (const auto& parameter : model_.parameters()) {
+    for (const auto& parameter : parameters()) {
       torch::Tensor saved, own = parameter.tensor;
       archive.read(parameter.name, saved);
       own.copy_(saved);
@@ -129,7 +141,16 @@ class Learner {
   }
 
  private:
+  /// Those of the model, and of what is added to them.
+  [[nodiscard]] std::vector<nn::Parameter> parameters() const {
+    auto all = model_.parameters();
+    for (const auto& one : low_ranks_)
+      all.insert(all.end(), one.factors().begin(), one.factors().end());
+    return all;
+  }
+
   nn::TransformerArray model_;
+  std::vector<LowRank> low_ranks_;
   std::unique_ptr<Optimizer> optimizer_;
   bool learns_ = false;
 };

@@ -28,8 +28,10 @@ struct Distillation {
       marks{};  ///< steps after which a hybrid is assessed, ascending; the last is the end
   /// The sequences of a step 0, 1, ..., (B, T) int64: the same for all placements.
   std::function<torch::Tensor(std::int64_t replicate, std::int64_t step)> batch{};
-  double mixer_rate = 1e-4;           ///< of attention, and of what takes its place
-  double other_rate = 1e-5;           ///< of all else; 0: it stays
+  double mixer_rate = 1e-4;  ///< of attention, and of what takes its place
+  double other_rate = 1e-5;  ///< of all else; 0: it stays
+  std::int64_t rank =
+      0;  ///< of what is added to matrices of all else (LowRank), vectors stay; 0: all of it learns
   double checkpoint_seconds = 600.0;  ///< after which an unfinished training is kept
   double room = 4e9;                  ///< bytes of the teacher's features that are kept
 
@@ -42,7 +44,7 @@ struct Distillation {
 /// A training that is stopped goes on from its last checkpoint, and comes to the same.
 ///
 /// Cost: three times a forward pass of the hybrid, and one of the teacher where its features are not kept. Memory: four times the
-/// weights that learn; the activations of as many sequences as there is room for in kActivationBytes, at least one.
+/// weights that learn, by LowRank those and twice the matrices; the activations of as many sequences as there is room for in kActivationBytes, at least one.
 class Distiller {
  public:
   static constexpr double kActivationBytes = 2e9;

@@ -137,6 +137,7 @@ TEST_F(ConvertRunTest, HybridsLearnAsAWholeAlikeHoweverTheyAreRun) {
                        "problem.stage2_batch=2",
                        "problem.stage2_rate=1e-3",
                        "problem.stage2_documents=2",
+                       "problem.stage2_weights=low_rank",
                        "fidelity={rungs: [1, 3]}",
                        "algorithm={name: nsga2_async, population: 6, evaluations: 14}"};
   ASSERT_TRUE(ran("nas-run", words("one", learning)));
@@ -222,6 +223,9 @@ TEST_F(ConvertRunTest, RefusesWhatCannotBe) {
            {"problem.context=64", "must have at most the model's 32"},
            {"problem.base=" + path("nothing").string(), "nothing"},
            {"problem.fidelity=trained", "stage2_tokens = 0, must be more"},
+           {"problem={fidelity: trained, stage2_tokens: 10, stage2_weights: low_rank, stage2_rank: "
+            "1000}",
+            "stage2_rank = 1000, must be at most the model's width"},
            {"data={corpus: mqar}", "data"},
            {"algorithm={name: listed, points: '012 3'}",
             "must have a digit for each of 3 layers"}}) {

@@ -2,6 +2,7 @@
 
 #include "convert/stage_two.hpp"
 
+#include "convert/low_rank.hpp"
 #include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
 #include "hybrids.hpp"
@@ -151,14 +152,80 @@ TEST(StageTwo, OnlyMixersLearnWhereTheRestHasNoRate) {
   }
 }
 
-TEST(StageTwo, GoesOnWhereItWasStoppedAndAtRungs) {
+TEST(LowRank, GradientsAreThoseOfTheUnmergedFactors) {
+  const auto weight = drawn({1, 7, 5}, 1), x = drawn({1, 5, 11}, 2), y = drawn({1, 7, 11}, 3);
+  const nn::Parameter parameter{
+      "w", weight.clone().requires_grad_(), {0}, nn::Start::constant(0.0), nn::Decay::yes};
+  const auto loss = [&](const torch::Tensor& w) {
+    return (at::bmm(w, x) - y).tanh().square().sum();
+  };
+  LowRank of(parameter, 2);
+  of.merge();
+  EXPECT_TRUE(at::equal(parameter.tensor, weight));  // at the start
+  const auto &a = of.factors()[0].tensor, &b = of.factors()[1].tensor;
+  EXPECT_EQ(a.numel() + b.numel(), 2 * (7 + 5));
+  EXPECT_LT(a.numel() + b.numel(), weight.numel());
+  {
+    const at::NoGradGuard no_grad;
+    a.copy_(drawn({1, 7, 2}, 4));
+  }
+  of.merge();
+  const auto c = a.clone().requires_grad_(), d = b.clone().requires_grad_();
+  const auto unmerged = loss(weight + at::bmm(c, d.transpose(1, 2)));
+  const auto merged = loss(parameter.tensor);
+  EXPECT_NEAR(merged.item<double>(), unmerged.item<double>(), 1e-12);
+  unmerged.backward();
+  merged.backward();
+  of.take_gradient();
+  EXPECT_TRUE(at::allclose(a.grad(), c.grad(), 1e-10, 1e-12));
+  EXPECT_TRUE(at::allclose(b.grad(), d.grad(), 1e-10, 1e-12));
+  EXPECT_FALSE(parameter.tensor.grad().defined());
+  const auto way = drawn({1, 7, 2}, 5);
+  const auto at_step = [&](double step) {
+    return loss(weight + at::bmm(a + step * way, b.transpose(1, 2))).item<double>();
+  };
+  EXPECT_NEAR((a.grad() * way).sum().item<double>(), (at_step(1e-5) - at_step(-1e-5)) / 2e-5, 1e-6);
+}
+
+TEST(StageTwo, LowRankChangesMatricesByAFewDirections) {
+  School school;
+  const TemporaryFolder folder;
+  auto plan = school.plan(40);
+  plan.rank = 2;
+  const Placement placement{1, 0, 2, 3};
+  auto distiller = school.distiller(plan, {}, folder.path());
+  const auto found = school.train(distiller, placement);
+  EXPECT_LT(found[1].kl, 0.95 * school.assessor.assess(placement, 0).kl);
+  const auto trained = read_learned_hybrid(school.of, placement, folder.path() / "0");
+  for (const auto& [name, tensor] : weights_of(school.of, school.weights, placement)) {
+    SCOPED_TRACE(name);
+    const auto change = trained.at(name) - tensor;
+    const bool mixer = name.find(".attention.") != std::string::npos ||
+                       name.find(".recurrent.") != std::string::npos;
+    if (mixer) continue;
+    if (tensor.dim() == 1) {
+      EXPECT_EQ(change.abs().max().item<float>(), 0.0F);
+      continue;
+    }
+    const auto values = at::linalg_svdvals(change);
+    EXPECT_GT(values[1].item<float>(), 1e-4F * values[0].item<float>());
+    EXPECT_LT(values[2].item<float>(), 1e-4F * values[0].item<float>());
+    EXPECT_GT(values[0].item<float>(), 0.0F);
+  }
+}
+
+class StageTwoOfRank : public ::testing::TestWithParam<Integer> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, StageTwoOfRank, ::testing::Values(0, 2));
+
+TEST_P(StageTwoOfRank, GoesOnWhereItWasStoppedAndAtRungs) {
   School school;
   const TemporaryFolder folder;
   const Placement placement{1, 0, 2, 1};
-  auto at_once = school.distiller(school.plan(9), {}, folder.path() / "one");
+  auto plan = school.plan(9);
+  plan.rank = GetParam();
+  auto at_once = school.distiller(plan, {}, folder.path() / "one");
   const auto whole = school.train(at_once, placement, 2, 5);
   EXPECT_EQ(school.asked, 9);
-  auto plan = school.plan(9);
   plan.room = 1.0;  // nothing is kept of the teacher
   auto parts = school.distiller(plan, folder.path() / "unfinished", folder.path() / "two");
   const auto stopped = [&](int after, std::size_t marks) {
