@@ -161,6 +161,57 @@ TEST_F(ConvertRunTest, HybridsLearnAsAWholeAlikeHoweverTheyAreRun) {
   EXPECT_EQ(canonical_export(path("killed")), whole);
 }
 
+TEST_F(ConvertRunTest, TenKillsInBothStagesChangeNothing) {
+  const auto learning = [this](const std::string& name) {
+    return words(
+        name, {"problem.blocks=[gdn, 'window{2,0}']", "problem.room=1e-6",
+               "problem.stage1_tokens=6400", "problem.stage1_batch=2", "problem.fidelity=all",
+               "problem.stage2_tokens=2560", "problem.stage2_batch=2", "problem.stage2_documents=2",
+               "problem.stage2_folder=" + path("second").string(),
+               "algorithm={name: listed, points: '001 010 111 121 222'}"});
+  };
+  const auto files = [this](const fs::path& folder, const std::string& extension = ".safetensors") {
+    std::map<std::string, std::string> found;
+    if (!fs::exists(path(folder))) return found;
+    for (const auto& entry : fs::recursive_directory_iterator(path(folder))) {
+      if (entry.path().extension() == extension)
+        found[fs::relative(entry.path(), path(folder))] = read_file(entry.path());
+    }
+    return found;
+  };
+  ASSERT_TRUE(ran("nas-run", learning("one")));
+  const auto first = files("one/stage1"), second = files("second");
+  fs::remove_all(path("second"));
+  ASSERT_THAT(first, SizeIs(6));
+  ASSERT_THAT(second, SizeIs(::testing::Ge(10)));
+  RandomEngine random(7);
+  int in_first = 0;
+  std::size_t checkpoints = 0;
+  for (std::size_t kill = 0; kill < 10; ++kill) {
+    Program program("nas-run", learning("killed"), path("killed.txt"));
+    int code = -1;
+    const auto wait = [&](std::int64_t milliseconds) {
+      return program.wait_for(std::chrono::milliseconds(milliseconds), code);
+    };
+    const auto reached = [&] {  // each further than the one before
+      return kill < 4 ? files("killed/stage1").size() > kill : files("second").size() > kill - 4;
+    };
+    while (!reached()) ASSERT_FALSE(wait(1)) << read_file(path("killed.txt"));
+    ASSERT_FALSE(wait(random.below(40))) << read_file(path("killed.txt"));
+    in_first += files("killed/stage1").size() < first.size() ? 1 : 0;
+    program.kill(kill % 2 == 0 ? SIGKILL : SIGTERM);
+    (void)program.wait();
+    checkpoints += files("killed", ".pt").size();
+  }
+  EXPECT_THAT(in_first, ::testing::AllOf(::testing::Ge(2), ::testing::Le(6)));
+  EXPECT_GT(checkpoints, 0U);
+  ASSERT_TRUE(ran("nas-run", learning("killed")));
+  const auto whole = canonical_export(path("one"));
+  EXPECT_EQ(canonical_export(path("killed")), whole);
+  EXPECT_TRUE(files("killed/stage1") == first);
+  EXPECT_TRUE(files("second") == second);
+}
+
 TEST_F(ConvertRunTest, APlanSaysWhatTheStagesTake) {
   Texts learning =
       words("planned",
