@@ -1,8 +1,5 @@
 // Searching without measuring: a table answers whose candidates are choices, an option for each gene.
 
-#include <algorithm>
-#include <cmath>
-
 #include "core/error.hpp"
 #include "core/words.hpp"
 #include "search/problem.hpp"
@@ -37,17 +34,13 @@ std::vector<ChosenObjective> objectives_of(const Table& table) {
   std::vector<ChosenObjective> chosen;
   for (const auto& one : table.facts().at("objectives")) {
     const std::string name = one.at("name");
-    chosen.push_back({.name = name,
-                      .key = name,
-                      .settings = {},
-                      .objective = {.unit = one.at("unit"),
-                                    .trained =
-                                        [name](const Evaluation& evaluation) {
-                                          const auto found = evaluation.values.find(name);
-                                          return found == evaluation.values.end() ? std::nan("")
-                                                                                  : found->second;
-                                        }},
-                      .range = Range{0.0, one.at("most").get<double>()}});
+    chosen.push_back(
+        {.name = name,
+         .key = name,
+         .settings = {},
+         .objective = {.unit = one.at("unit"),
+                       .trained = [name](const auto& of) { return of.values.at(name); }},
+         .range = Range{0.0, one.at("most").get<double>()}});
   }
   return chosen;
 }
@@ -62,13 +55,9 @@ class TabularChoices final : public Problem {
         replay_(table_, mode_, seed_),
         space_(space_of(table_)) {
     const auto recorded = mode_ == ReplayMode::mean ? 1 : table_.num_replicates();
-    for (const auto* setting : {"replicates", "racing_replicates"}) {
-      const auto given = inputs.evaluation.get<Integer>(setting);
-      if (given > recorded)
-        throw InputError("evaluation." + std::string(setting) + " = " + std::to_string(given) +
-                         ", must be at most " + std::to_string(recorded) +
-                         ": the table answers with no more");
-    }
+    if (inputs.evaluation.get<Integer>("replicates") > recorded)
+      throw InputError("evaluation.replicates, must be at most " + std::to_string(recorded) +
+                       ": the table answers with no more");
   }
 
   [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
@@ -82,8 +71,7 @@ class TabularChoices final : public Problem {
     const auto options = split(name, kSeparator);
     const auto& genes = space_.genes();
     if (options.size() != genes.size())
-      throw InputError("candidate " + name + ", must have " + std::to_string(genes.size()) +
-                       " options with | between them");
+      throw InputError(name + ", must have an option for each gene, | between them");
     std::vector<std::pair<std::string, GeneValue>> values;
     for (std::size_t i = 0; i < genes.size(); ++i)
       values.emplace_back(genes[i].name, std::string(options[i]));

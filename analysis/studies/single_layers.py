@@ -22,9 +22,9 @@ from attnas.analysis.arguments import program
 from attnas.analysis.files import csv_text
 from attnas.analysis.page import Chapter, Columns, Report
 from attnas.analysis.run import Run
-from attnas.analysis.words import number
 from attnas.errors import InputError
-from attnas.judge.sequential import Paired, compare
+from attnas.judge.sequential import compare
+from placements import said_of
 
 MEASURES = ("kl", "recall")
 ALIKE = ("base", "context", "probes", "split")  # of both runs' problems
@@ -57,11 +57,6 @@ def groups_of(words: list[str]) -> dict[str, list[int]]:
     """Layers by group, of words as certain=8,17."""
     return {word.partition("=")[0]: [int(part) for part in word.partition("=")[2].split(",")]
             for word in words}
-
-
-def said_of(one: Paired) -> str:
-    """A mean and its interval."""
-    return f"{number(one.mean)} ({number(one.low)} to {number(one.high)})"
 
 
 def rows_of(one: Alone, other: Alone, groups: dict[str, list[int]]) -> list[list[str]]:

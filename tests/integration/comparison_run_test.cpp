@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include "core/seed.hpp"
@@ -443,16 +441,10 @@ TEST_F(ComparisonRunTest, ATableOfChoicesAnswersSelectorsOfLayers) {
   const Texts given{"--seeds", "2", "problem.table=" + shipped};
   ASSERT_EQ(compare(config("compare_placements.yaml"), "placements", given), 0) << text();
   const auto comparison = store("placements");
-  const auto candidates = comparison.candidates();
-  ASSERT_EQ(candidates.size(), 256U);
-  const auto algorithms = comparison.algorithms();
-  ASSERT_EQ(algorithms.front().name, "one_block");
+  ASSERT_EQ(comparison.candidates().size(), 256U);
+  ASSERT_EQ(comparison.algorithms().front().name, "one_block");
   comparison.for_each_search(0, [&](const ComparedSearch& search) {
-    const auto& asked = search.trajectory.candidates;
-    ASSERT_GE(asked.size(), 9U);  // the model, and each layer
-    EXPECT_TRUE(std::any_of(asked.begin(), asked.end(), [&](auto candidate) {
-      return candidates[static_cast<std::size_t>(candidate)].name.find("gdn") == std::string::npos;
-    }));
+    EXPECT_GE(search.trajectory.candidates.size(), 9U);  // the model, and each layer
   });
   const auto run_folder = (folder_ / "run").string();
   std::ofstream(folder_ / "halo.yaml")
