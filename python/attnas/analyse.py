@@ -180,6 +180,8 @@ def table(found: dict[str, Any]) -> str:
     what = (f"{found['mechanism']}, replicate {found['replicate']}, weights {found['weights']}, "
             f"{counted(found['sequences'], 'sequence')} of the {found['split']} split; means over "
             "heads\n\n")
+    if apart := [str(layer["layer"]) for layer in found["layers"] if layer["mixer"] == "pair"]:
+        what += f"not looked into are layers of mixer pair: {', '.join(apart)}\n\n"
     lines = ("  ".join(each.rjust(max(map(len, column))) for each, column in zip(row, columns))
              for row in zip(*columns))
     return wrapped(what + "".join(f"{line}\n" for line in lines), line_width())

@@ -160,7 +160,7 @@ def attention(options: argparse.Namespace) -> None:
             raise InputError(f"--text has {len(ids)} tokens, must have at most {most}")
         sentences.append(analyse.sentence_json(model, form, ids))
     if not sentences[0]["layers"]:
-        raise InputError(f"{options.folder}: no layer of this model attends")
+        raise InputError(f"{options.folder}: no layer is one of attention, or recurrent")
     folder = Path(options.output or options.folder.rstrip("/") + "-attention")
     analyse.write_json(folder, {
         "schema": analyse.SCHEMA, "mechanism": config["mechanism"],

@@ -327,7 +327,9 @@ bool is_shorthand(std::string_view text, const Architecture& frame) {
   if (words.front().empty()) return false;
   for (const auto part : words) {
     const auto word = part_of(part).first;
-    if (!is_file(word) && word.find_first_of("|{}*/(, ") != std::string_view::npos) return false;
+    const auto* gene = find_slot(word.substr(0, word.find('=')));
+    const auto* other = gene != nullptr && is_text(*gene) ? "|*/( " : "|{}*/(, ";
+    if (!is_file(word) && word.find_first_of(other) != std::string_view::npos) return false;
   }
   const bool is_layer = mixer_kinds().contains(words.front()) || alias_named(words.front());
   const bool is_name =
@@ -353,7 +355,9 @@ std::string shorthand_part(const Slot& slot, const std::string& value) {
       return word;
     }
   }
-  return (slot.written.empty() ? slot.name : slot.written) + "=" + value;
+  const auto shown =
+      is_text(slot) ? layer_text(parse_unchecked(value, {}).stack.front(), {}, true) : value;
+  return slot.written + "=" + shown;
 }
 
 std::optional<std::string> shorthand_of(const Architecture& model, const Architecture& base) {

@@ -1,16 +1,13 @@
 // Layers of two kinds of heads (mixer pair).
 
-#include <set>
 #include <string>
 #include <vector>
 
 #include "array_step.hpp"
-#include "attention_layers.hpp"
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
-#include "nn/mixers.hpp"
 #include "nn/transformer.hpp"
 #include "prelude.hpp"
 
@@ -41,7 +38,10 @@ TEST(Pair, HasAsManyParametersAsItsFormula) {
     require_built(architecture);
     const Transformer built(architecture);
     std::int64_t count = 0;
-    for (const auto& [parameter, tensor] : built.parameters()) count += tensor.numel();
+    for (const auto& [parameter, tensor] : built.parameters()) {
+      count += tensor.numel();
+      EXPECT_FALSE(parameter.ends_with("recurrent.out_proj.bias")) << "one bias behind all heads";
+    }
     EXPECT_EQ(num_parameters(architecture), count) << name;
   }
 }
@@ -60,44 +60,6 @@ TEST(Pair, PassesTheGates) {
     EXPECT_TRUE(check_prefixes(model(name)).consistent) << name;
   }
   EXPECT_FALSE(is_causal(model("2*pair(attn{temperature=sequence_mean}|recurrent)").stack.front()));
-}
-
-// The sum of both kinds, each with its heads of the whole layer's width, and one bias behind them.
-TEST(Pair, IsTheSumOfItsHalves) {
-  const at::NoGradGuard no_grad;
-  const auto layer = model("2*pair(attn{position=alibi}|ssd)").layer(0);
-  const AttentionShape shape{.width = 32, .heads = 4, .context = 9};
-  std::vector<Parameter> parameters;
-  const auto whole =
-      mixers().at("pair").make({.mechanisms = {layer}, .shape = shape}, ParameterScope(parameters));
-  initialise(parameters, {{3, 0}});
-  const auto x = noise({1, 2, 9, 32}, 4).to(at::kFloat);
-  auto sum = at::zeros_like(x);
-  std::set<std::string> used;
-  for (const auto& half : mixer_kinds().at("pair").parts(layer, shape)) {
-    EXPECT_EQ(half.integer("heads"), 2);
-    EXPECT_EQ(half.integer("head_width"), 8);
-    const std::string scope = half.word("mixer") == "attn" ? "attention." : "recurrent.";
-    auto of_half = shape;
-    of_half.heads = 2;
-    of_half.of_head = 8;
-    std::vector<Parameter> own;
-    const auto alone = mixers()
-                           .at(half.word("mixer"))
-                           .make({.mechanisms = {half}, .shape = of_half}, ParameterScope(own));
-    for (auto& parameter : own) {
-      for (const auto& other : parameters) {
-        if (other.name != scope + parameter.name) continue;
-        parameter.tensor.copy_(other.tensor);
-        used.insert(other.name);
-      }
-    }
-    sum += alone->forward(x, x, Pass{}, 0);
-  }
-  EXPECT_EQ(used.size(), parameters.size());
-  EXPECT_TRUE(used.contains("attention.out_proj.bias"));
-  EXPECT_FALSE(used.contains("recurrent.out_proj.bias"));
-  EXPECT_TRUE(whole->forward(x, x, Pass{}, 0).equal(sum));
 }
 
 /// Losses and gradients of each model of an array are those of the model alone, bit by bit.

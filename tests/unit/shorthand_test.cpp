@@ -255,7 +255,7 @@ TEST(Shorthand, SaysWhatAModelChangesOfAnother) {
   EXPECT_EQ(said("2*attn{kv_heads=1,normalization=sparsemax}"), "kv_heads=1+sparsemax");
   EXPECT_EQ(said("2*attn{kv_heads=1}"), "mqa");
   EXPECT_EQ(said("2*ssd"), "ssd");
-  EXPECT_EQ(said("2*pair"), "pair");
+  EXPECT_EQ(said("2*pair(swa{window=8}|ssd)"), "pair+first=swa{window=8}+second=ssd");
   EXPECT_EQ(said("2*attn{smear=1}"), "smear");
   EXPECT_EQ(said("dot|softmax|none|fixed|bias|0.1", "2*attn{conv=4}"), "conv=0");
   EXPECT_EQ(said("2*attn"), "nothing") << "it is the base";

@@ -143,7 +143,7 @@ TEST_F(ExperimentTest, HalvesOfPairsAreLayers) {
   EXPECT_EQ(read.space.gene("second").options, (Texts{"recurrent", "recurrent{decay=scalar}"}));
   EXPECT_EQ(recorded_experiment(read.resolved).resolved, read.resolved);
   EXPECT_THAT(mistakes("space: {second: [ssd, 'recurrent{decay=scalar}']}\n"),
-              HasSubstr("space.second = recurrent{decay=scalar}, ssd and "));
+              HasSubstr("ssd and recurrent{decay=scalar} are the same"));
   EXPECT_THAT(mistakes("space: {second: [recurrent, attn]}\n"),
               HasSubstr("second = attn, must be a layer of mixer recurrent"));
 }
