@@ -31,6 +31,7 @@
 #include "search/problem.hpp"
 #include "training/batches.hpp"
 #include "training/checkpoint.hpp"
+#include "training/memory_need.hpp"
 #include "training/task.hpp"
 #include "training/trainer.hpp"
 
@@ -310,6 +311,13 @@ class AttentionSearch final : public Problem {
     return subject_of(architecture_of(candidate));
   }
 
+  Preparation calibrate_preparation(std::int64_t /*replicates*/) override {
+    if (device() != "cpu") return {};
+    const auto need = require_fit(largest_.value_or(vanilla_architecture(architecture_)), training_,
+                                  context("cpu"));
+    return {.peaks = {{"the largest training run (" + need.text() + ")", need.total()}}};
+  }
+
   void require_memory(const SearchSpace& space) const override {
     const auto largest = largest_candidate(
         space, architecture_, training_.sequences_at_once(), [&](const Architecture& candidate) {
@@ -503,7 +511,7 @@ class AttentionSearch final : public Problem {
   }
 
   /// @throws InputError if one training run alone exceeds the machine's memory; on a GPU, if the
-  /// model exceeds the host's memory, where it is built.
+  /// model exceeds the host's memory, where it is built.   @param also  what candidate it is; empty: none.
   void require_memory(const Architecture& architecture, const std::string& also) const {
     auto what = "model.layers = " + std::to_string(architecture.layers) +
                 ", model.width = " + std::to_string(architecture.width) +
@@ -517,8 +525,12 @@ class AttentionSearch final : public Problem {
     const auto at_once = training_.sequences_at_once();
     what +=
         at_once < training_.batch_size ? ", training.micro_batch = " : ", training.batch_size = ";
-    nas::require_memory(what + std::to_string(at_once),
-                        least_training_bytes(architecture, at_once));
+    const auto least = least_training_bytes(architecture, at_once);
+    nas::require_memory(what + std::to_string(at_once), least);
+    if (also.empty()) return;  // no candidate
+    if (least > largest_bytes_) largest_ = architecture, largest_bytes_ = least;
+    // What may not fit is measured; the rest only where a plan says what it takes.
+    if (least > largest_memory() / 6.0) (void)require_fit(architecture, training_, context("cpu"));
   }
 
   /// The candidate; with a refusal, too, where its positions are learned and a split has more.
@@ -654,6 +666,8 @@ class AttentionSearch final : public Problem {
   double time_limit_;
   Endings endings_;
   bool gate_ = true;
+  mutable std::optional<Architecture> largest_;  ///< of those asked about
+  mutable double largest_bytes_ = 0.0;           ///< at least, of it
   Architecture architecture_;  ///< the frame: sizes of the model, and genes as the paper has them
   std::shared_ptr<const Corpus> corpus_;
   std::shared_ptr<const LearningTask> task_;

@@ -263,6 +263,24 @@ TEST_F(ResumeTest, WhatNoMachineCanHoldIsRefusedBeforeItIsBegun) {
   }
 }
 
+/// At least half of the memory by formula, several times that in fact.
+TEST_F(ResumeTest, WhatDoesNotFitIsRefusedWithWhatWould) {
+  const auto batch = std::llround(largest_memory() / 2.0 / (4 * 16 * 16 * 8));
+  for (const Texts& program : {Texts{"nas-run", "--dry-run"}, Texts{"nas-run", "--no-report"}}) {
+    EXPECT_EQ(
+        run(program[0], {config("smoke.yaml"), program[1], "--output", (folder_ / "large").string(),
+                         "training.batch_size=" + std::to_string(batch)}),
+        2)
+        << text();
+    EXPECT_NE(
+        text().find("training.batch_size = " + std::to_string(batch) + ": a training run of "),
+        std::string::npos)
+        << text();
+    EXPECT_NE(text().find(" (all that there is); training.micro_batch = "), std::string::npos)
+        << text();
+  }
+}
+
 /// One layer of ratio r takes about 16 (4 + 2 r) D^2 bytes: with 4 an eighth of the memory, with 64
 /// eleven times that.
 TEST_F(ResumeTest, ASpaceOfWhichNoMachineCanHoldACandidateIsRefused) {

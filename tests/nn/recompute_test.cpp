@@ -62,7 +62,8 @@ TEST(RecomputedLayers, HaveTheSameGradientsWhateverPassesBetweenThem) {
        {"attn{value_embedding=1}+gelu/conv+swiglu/attn{kv_heads=2,value_embedding=1}+none",
         "attn{kv_heads=2,position=rope}+none/attn{kv_heads=2,position=rope,keys=shared}+gelu/"
         "conv+none/attn{kv_heads=2,position=rope,keys=shared}+gelu",
-        "attn{kv_heads=2}+gelu/attn{kv_heads=2,value_exclusion=1,keys=shared}+gelu",
+        "attn{kv_heads=2}+gelu/attn{kv_heads=2,value_exclusion=1}+none/"
+        "attn{kv_heads=2,keys=shared}+gelu",
         "attn{smear=1,gating=output_gate,temperature=learned}+gelu/"
         "recurrent{decay=scalar,conv=4}+swiglu",
         "recurrent{update=delta,decay=channel}+none/"
