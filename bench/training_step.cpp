@@ -47,6 +47,9 @@ struct Settings {
   std::int64_t batch = 0;
   std::int64_t context = 0;
   std::int64_t vocabulary = 0;
+  Architecture frame{};  ///< of which layers, width and heads count
+  std::int64_t micro = 0;
+  bool recompute = false;
   int threads = 1;
   int warm_up = 0;
   int steps = 0;
@@ -122,6 +125,9 @@ std::vector<Architecture> architectures_of(const Settings& settings) {
   std::vector<Architecture> architectures;
   for (std::int64_t model = 0; model < settings.array; ++model) {
     Architecture architecture{.semantics = parse_semantics(settings.semantics),
+                              .layers = settings.frame.layers,
+                              .width = settings.frame.width,
+                              .heads = settings.frame.heads,
                               .context = settings.context,
                               .vocabulary = settings.vocabulary,
                               .dropout = settings.dropout};
@@ -146,7 +152,8 @@ class Training {
         losses_(torch::zeros(
             {settings.array},
             torch::TensorOptions(torch::kDouble).device(torch::Device(settings.device)))),
-        steps_(array_steps(models_, optimizer_, windows, {.batch = settings.batch}, losses_,
+        steps_(array_steps(models_, optimizer_, windows,
+                           {.batch = settings.batch, .micro = settings.micro}, losses_,
                            settings.record)) {
     const auto update = [](std::int64_t step) {
       return ModelStep{.step = step, .learning_rate = 3e-4, .weight_decay = 0.01, .clip_norm = 1.0};
@@ -199,6 +206,7 @@ class Training {
     std::vector<nn::StartSeed> seeds;
     for (std::int64_t model = 0; model < settings_.array; ++model) seeds.push_back({1, model});
     models_.initialise(seeds);
+    models_.recompute_layers(settings_.recompute);
     if (!settings_.save_start.empty()) save_start();
     return models_;
   }
@@ -466,6 +474,12 @@ int run(int argc, char** argv) {
       "batch", options::value(&settings.batch)->default_value(32), "sequences a step")(
       "context", options::value(&settings.context)->default_value(128), "tokens a sequence")(
       "vocabulary", options::value(&settings.vocabulary)->default_value(10000), "words")(
+      "layers", options::value(&settings.frame.layers)->default_value(2), "of a model")(
+      "width", options::value(&settings.frame.width)->default_value(128), "of the stream")(
+      "heads", options::value(&settings.frame.heads)->default_value(4), "of a layer")(
+      "micro", options::value(&settings.micro)->default_value(0),
+      "sequences that are computed at once; 0: all")(
+      "recompute", options::bool_switch(&settings.recompute), "layers, for gradients")(
       "threads", options::value(&settings.threads)->default_value(1), "of a training")(
       "warm-up", options::value(&settings.warm_up)->default_value(2),
       "steps before the timed ones")("steps", options::value(&settings.steps)->default_value(5),
