@@ -337,8 +337,30 @@ TEST_F(TrainTest, APlanSaysWhatIsTrained) {
       "22 training runs: 1 mechanism and the baseline dot|softmax|none|fixed|bias|0.1, on "
       "the same 5 seeds, 12 of them to find learning rates");
   expect_text("per training run");
+  expect_text("in the largest training run (weights ");
   EXPECT_EQ(text().find("algorithm"), std::string::npos);
   EXPECT_FALSE(fs::exists(out));
+}
+
+/// A tenth of it in each size, and ten thousand times as fast.
+TEST_F(TrainTest, Gpt2SmallIsTrainedBesideOneOfTodaysParts) {
+  const auto words = folder_ / "text.txt";
+  std::ofstream text(words);
+  for (int i = 0; i < 4000; ++i) text << "word" << i % 37 << (i % 11 == 0 ? ".\n" : " ");
+  text.close();
+  const auto out = folder_ / "run";
+  ASSERT_TRUE(ran("nas-run",
+                  {config("gpt2_small.yaml"), "--output", out.string(), "--no-report",
+                   "data={corpus: text_file, path: " + words.string() + ", tokenizer: bpe}",
+                   "data.vocabulary=300", "model.width=96", "model.context=102", "training.steps=2",
+                   "training.batch_size=3", "training.warmup_steps=1", "training.checkpoints=[]"}));
+  const auto found = results_of(out);
+  ASSERT_EQ(found["evaluations"].size(), 2U);
+  for (const auto& evaluation : found["evaluations"]) {
+    EXPECT_EQ(evaluation["status"], "ok") << evaluation;
+    EXPECT_GT(evaluation["measured"]["peak_bytes"], 0);
+  }
+  EXPECT_EQ(found["config"]["training"]["recompute"], "layers");
 }
 
 TEST_F(TrainTest, MistakesExitWith2AndNothingIsWritten) {
