@@ -109,10 +109,3 @@ class Runs(unittest.TestCase):
 
     def test_layers_in_turn(self):
         self.check("cycle\n  period: 2", "slot0.")
-
-    def test_pairs_of_other_mixers_are_refused(self):
-        said = subprocess.run(
-            [PROGRAM, ROOT / "configs" / "smoke.yaml", "baseline=pair(attn|conv)", "--dry-run"],
-            cwd=ROOT, text=True, capture_output=True, check=False)
-        self.assertEqual(said.returncode, 2)
-        self.assertIn("second = conv, must be a layer of mixer recurrent", said.stderr)

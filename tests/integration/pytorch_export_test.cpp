@@ -280,6 +280,20 @@ TEST_F(PytorchExportTest, PytorchScoresASplitAsRecorded) {
   }
 }
 
+TEST_F(PytorchExportTest, OfPairsItComputesBothHalvesAndNamesThem) {
+  auto settings = words();
+  settings.emplace_back("baseline=pair(swa{window=4}|linear)");
+  const auto run_folder = small_run(settings);
+  const auto model = folder_ / "out";
+  ASSERT_EQ(export_model(run_folder, model, {"--mechanism", "baseline"}), 0) << text();
+  const auto card = read_file(model / "README.md");
+  EXPECT_THAT(card, HasSubstr("\n- some of the heads:\n  - mixer `recurrent`: heads with a state"));
+  const auto nll = nll_in_pytorch(model);
+  if (!nll) GTEST_SKIP() << "no Python has torch; NAS_PYTHON may name one";
+  const auto recorded = recorded_nll(run_folder, config_of(model).at("candidate"));
+  EXPECT_NEAR(*nll, recorded, 1e-5 * recorded);
+}
+
 TEST_F(PytorchExportTest, TellsAFrontAndAVerdict) {
   const auto run_folder =
       small_run({"objectives=[perplexity, flops]", "algorithm={name: random_search, population: 8}",

@@ -411,14 +411,33 @@ Architecture model(const std::string& name) {
   return canonical(parse_model(name, frame));
 }
 
+/// Layers with heads of two kinds, of 4 heads of 6 entries.
+const std::vector<std::string>& pairs() {
+  static const std::vector<std::string> kNames{
+      "2*pair(attn{kv_heads=1,pattern=window,window=4,position=rope,gating=headwise_gate}|retnet){"
+      "heads=4,smear=1}",
+      "model{bias=none}/2*pair(attn{normalization=sink,decay=scalar}|linear){heads=4}",
+      "pair(attn{maps=difference,qk_norm=rms}|recurrent{feature=taylor2,key_width=4}){heads=4,bias="
+      "qkv}/pair(attn{similarity=cosine,temperature=learned}|gla){heads=4,bias=no_bias}",
+      "2*pair(attn{kv_heads=1,maps=difference}|recurrent{feature=hedgehog}){heads=4}"};
+  return kNames;
+}
+
 TEST(AttentionPatterns, HaveAsManyParametersAsTheirFormulas) {
-  for (const auto* name :
-       {"2*conv", "conv{conv=7}+swiglu/attn", "conv{smear=1}/attn{smear=1}", "2*attn{smear=1}",
-        "model{bias=none}/attn{pattern=lsh,buckets=2}/attn", "2*attn{pattern=lsh,rounds=2}",
-        "model{bias=no_bias}/2*attn{pattern=lsh,gating=headwise_gate,head_norm=rms}",
-        "2*attn{pattern=bigbird,block=4}", "2*attn{pattern=strided,stride=4,kv_heads=1}",
-        "2*attn{normalization=stick_breaking,soft_cap=30,value_exclusion=1}",
-        "attn{value_embedding=1}/attn/attn{kv_heads=1,value_embedding=1}"}) {
+  std::vector<std::string> names{
+      "2*conv",
+      "conv{conv=7}+swiglu/attn",
+      "conv{smear=1}/attn{smear=1}",
+      "2*attn{smear=1}",
+      "model{bias=none}/attn{pattern=lsh,buckets=2}/attn",
+      "2*attn{pattern=lsh,rounds=2}",
+      "model{bias=no_bias}/2*attn{pattern=lsh,gating=headwise_gate,head_norm=rms}",
+      "2*attn{pattern=bigbird,block=4}",
+      "2*attn{pattern=strided,stride=4,kv_heads=1}",
+      "2*attn{normalization=stick_breaking,soft_cap=30,value_exclusion=1}",
+      "attn{value_embedding=1}/attn/attn{kv_heads=1,value_embedding=1}"};
+  names.insert(names.end(), pairs().begin(), pairs().end());
+  for (const auto& name : names) {
     const auto architecture = model(name);
     require_built(architecture);
     const Transformer built(architecture);
@@ -497,6 +516,15 @@ TEST(AttentionPatterns, OfConvolutionsInAnArrayComputeWhatEachComputesAlone) {
                       "attn{smear=1}/attn{smear=1,gating=highway}/conv{smear=1}"});
 }
 
+TEST(AttentionPatterns, OfPairsInAnArrayComputeWhatEachComputesAlone) {
+  expect_equal_alone({"2*pair(attn|ssd){heads=4}",
+                      "2*pair(attn{temperature=learned,normalization=sparsemax}|ssd){heads=4}",
+                      "2*pair(attn{similarity=additive,position=alibi}|ssd){heads=4}",
+                      "pair(attn|ssd){heads=4}/attn"});
+  EXPECT_FALSE(alike(model("2*pair(attn|ssd){heads=4}"), model("2*pair(attn|linear){heads=4}")));
+  EXPECT_FALSE(alike(model("2*pair(attn|ssd){heads=4}"), model("2*pair(mqa|ssd){heads=4}")));
+}
+
 /// Some models of the array have a table, and some layers of these read it.
 TEST(AttentionPatterns, OfValueEmbeddingsInAnArrayComputeWhatEachComputesAlone) {
   expect_equal_alone({"attn{value_embedding=1}/conv/attn{value_embedding=1}",
@@ -505,10 +533,15 @@ TEST(AttentionPatterns, OfValueEmbeddingsInAnArrayComputeWhatEachComputesAlone) 
 }
 
 TEST(AttentionPatterns, PassTheGates) {
-  for (const auto* name :
-       {"2*conv{conv=4,smear=1}", "2*attn{pattern=lsh}", "2*attn{smear=1}",
-        "2*attn{pattern=bigbird,block=4,globals=1}", "2*attn{pattern=strided,soft_cap=30}",
-        "2*attn{normalization=stick_breaking,value_exclusion=1}", "2*attn{value_embedding=1}"}) {
+  std::vector<std::string> names{"2*conv{conv=4,smear=1}",
+                                 "2*attn{pattern=lsh}",
+                                 "2*attn{smear=1}",
+                                 "2*attn{pattern=bigbird,block=4,globals=1}",
+                                 "2*attn{pattern=strided,soft_cap=30}",
+                                 "2*attn{normalization=stick_breaking,value_exclusion=1}",
+                                 "2*attn{value_embedding=1}"};
+  names.insert(names.end(), pairs().begin(), pairs().end());
+  for (const auto& name : names) {
     EXPECT_TRUE(check_causality(model(name)).causal) << name;
     EXPECT_TRUE(check_prefixes(model(name)).consistent) << name;
   }
