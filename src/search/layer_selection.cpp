@@ -29,6 +29,8 @@ struct Options : LayerSelectionOptions {
     require(beside >= 1, "beside", beside, ">= 1");
     require(block >= 1, "block", block, ">= 1");
     require(width >= 1, "width", width, ">= 1");
+    require(steps >= 1, "steps", steps, ">= 1");
+    require(penalty >= 0.0, "penalty", penalty, ">= 0");
     require(floor > 0.0, "floor", floor, "> 0");
   }
 };
@@ -41,7 +43,10 @@ std::vector<Setting> settings_of(const std::vector<std::string>& names) {
       integer("cost", 0, 0, 100, "objective that is spent; 0: the last"),
       integer("block", 1, 1, 1000, "which block of problem.blocks takes a layer's place, from 1"),
       integer("ablation", 1, 1, 1000, "which block layers are judged by, from 1"),
-      integer("width", 4, 1, 1000, "sets that go on together"),
+      integer("width", 4, 1, 1000, "sets that go on, or are asked for, together"),
+      integer("steps", 16, 1, 10000, "of gates: of `width` sets each"),
+      setting::number("penalty", 0.5, 0.0, 100.0,
+                      "what keeping a layer costs: of what one is worth on average"),
       setting::text("points", "",
                     "placements, a digit for each layer: 0 as it is, 1 the first block, ...; "
                     "blanks between them"),

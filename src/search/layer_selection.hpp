@@ -24,7 +24,9 @@ struct LayerSelectionOptions {
   unsigned block = 1;  ///< value of a variable whose layer is replaced; at most its upper bound
   unsigned ablation =
       1;               ///< value by which layers are judged, of selectors that judge by another one
-  unsigned width = 1;  ///< sets that go on together, of selectors that search
+  unsigned width = 1;  ///< sets that go on, or are asked for, together
+  unsigned steps = 1;  ///< of selectors that learn
+  double penalty = 0.0;  ///< what keeping a layer costs, in mean worths of one
   double floor = 0.01;   ///< least that is divided by
   std::string points{};  ///< placements by digits, a layer each, separated by blanks
 
@@ -36,6 +38,8 @@ struct LayerSelectionOptions {
     field("block", options.block);
     field("ablation", options.ablation);
     field("width", options.width);
+    field("steps", options.steps);
+    field("penalty", options.penalty);
     field("floor", options.floor);
     field("points", options.points);
   }

@@ -77,6 +77,38 @@ TEST(LayerSelection, KeepsWhatIsWorthMost) {
   EXPECT_THAT(asked, ::testing::Contains(Vector{1, 1, 0, 1})) << "by block 2 layer 2 is worth most";
 }
 
+TEST(LayerSelection, GatesLearnAllLayersAtOnce) {
+  Layers layers;
+  for (const double cost : {5.0, 1.0, 0.2, 9.0, 0.1, 3.0, 0.3, 7.0, 0.4, 0.05, 2.0, 0.6})
+    layers.costs.emplace_back(cost, 0.0);
+  const auto expect_best = [&] {
+    const auto asked = asked_by("gates", layers, {{"width", Integer{8}}, {"steps", Integer{24}}});
+    EXPECT_THAT(asked, SizeIs(::testing::Le(8 * 24 + 13)));
+    Vector set(12, 1.0);
+    for (const std::size_t next : {3U, 7U, 0U, 5U, 10U}) {
+      set[next] = 0.0;
+      EXPECT_THAT(asked, ::testing::Contains(set)) << next;
+    }
+    EXPECT_EQ(asked_by("gates", layers, {{"width", Integer{8}}, {"steps", Integer{24}}}), asked);
+    return asked;
+  };
+  const auto asked = expect_best();
+  const auto kept = [&](std::size_t first, std::size_t last) {
+    double sum = 0.0;
+    for (std::size_t i = first; i < last; ++i)
+      sum += static_cast<double>(std::count(asked[i].begin(), asked[i].end(), 0.0));
+    return sum / static_cast<double>(last - first);
+  };
+  EXPECT_LT(kept(120, 160), kept(0, 40));  // most layers are not worth the penalty
+  layers.together = std::numeric_limits<double>::infinity();  // what fails says nothing
+  layers.costs[0].first = 20.0;
+  EXPECT_THAT(asked_by("gates", layers, {{"width", Integer{8}}}), ::testing::Contains([] {
+                Vector set(12, 1.0);
+                set[0] = set[3] = set[7] = 0.0;
+                return set;
+              }()));
+}
+
 TEST(LayerSelection, ABeamSeesWhatGreedMisses) {
   // Layers 0 and 1 are cheapest alone and dear together.
   const Layers layers{.costs = {{1, 9}, {1.5, 9}, {2, 9}, {9, 9}}, .together = 50.0};
