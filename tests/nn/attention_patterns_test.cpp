@@ -445,6 +445,9 @@ TEST(AttentionPatterns, HaveAsManyParametersAsTheirFormulas) {
     for (const auto& [parameter, tensor] : built.parameters()) count += tensor.numel();
     EXPECT_EQ(num_parameters(architecture), count) << name;
   }
+  const auto flops = [](const std::string& layer) { return attention_flops(model("2*" + layer)); };
+  EXPECT_EQ(2.0 * flops("pair(swa{window=4}|linear){heads=4}"),
+            flops("swa{window=4,heads=4}") + flops("linear{heads=4}"));
 }
 
 TEST(AttentionPatterns, WhatBeginsWithNoShareIsAbsent) {

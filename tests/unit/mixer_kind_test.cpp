@@ -110,10 +110,6 @@ TEST(MixerKinds, APairCostsWhatItsHalvesCost) {
   // q, k, v of as many rows as of one layer with biases, O, and the norm of the recurrent heads.
   EXPECT_EQ(num_parameters(whole), 4 * 128 * 129 + 32);
   EXPECT_EQ(num_parameters(whole.set("bias", "no_bias")), 4 * 128 * 128 + 128 + 32);
-  const auto flops = [](const std::string& mixer) {
-    return attention_flops(Architecture{.stack = {standard(mixer)}});
-  };
-  EXPECT_EQ(2.0 * flops("pair"), flops("attn") + flops("recurrent"));
 }
 
 TEST(MixerKinds, SizesOfOptionsSayHowSmallTheyMayBe) {
