@@ -256,9 +256,9 @@ def _composition(table: Table, ends: list) -> list[str]:
                                              for own, count in sorted(seeds.items())) + "."
     ]
     if len(seeds) > 1:
-        lines.append("Where some mechanisms have more seeds than others, these may have been chosen "
-                     "by their first ones: means over few seeds and over many are not equally "
-                     "sure, and the best of few flatter themselves.")
+        lines.append("Where some mechanisms have more seeds than others, these may have been "
+                     "chosen by their first ones: means over few seeds and over many are not "
+                     "equally sure, and the best of few flatter themselves.")
     if table.steps:
         lines.append(f"Each run has validations at the steps {', '.join(map(str, table.steps))}.")
     groups = {name: [end for end in ends if end.mechanism == name and end.status == "ok"]

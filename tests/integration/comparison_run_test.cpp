@@ -393,7 +393,7 @@ TEST_F(ComparisonRunTest, EveryConfigurationRuns) {
   int count = 0;
   for (const auto& entry : fs::directory_iterator(source_folder() + "/configs")) {
     const auto name = entry.path().stem().string();
-    if (!name.starts_with("compare_")) continue;
+    if (!name.starts_with("compare_") || name == "compare_placements") continue;  // see below
     ++count;
     // The small table has no such rungs, nor so many replicates, and lies in no such ranges.
     const auto says = [&name](const char* word) { return name.find(word) != std::string::npos; };
