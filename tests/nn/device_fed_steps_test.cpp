@@ -118,8 +118,10 @@ class DeviceFedSteps : public ::testing::Test {
 };
 
 /// 34 steps in some portions, among them ones that a recording does not fit into.
-void expect_steps_of_the_host(const Windows& windows) {
+/// @param again  whether they compute layers again for gradients, which the host's do not.
+void expect_steps_of_the_host(const Windows& windows, bool again = false) {
   Array ours(windows);
+  ours.models.recompute_layers(again);
   const auto steps = array_steps(ours.models, ours.optimizer, windows, {.batch = kBatch},
                                  ours.losses, /*record=*/true);
   const auto courses = ours.all_courses();
@@ -171,6 +173,11 @@ TEST_F(DeviceFedSteps, AreGivenOneByOneWhereTheyCannotBeRecorded) {
             std::string::npos)
       << warning;
   EXPECT_EQ(nn::test::num_replays, 0);
+}
+
+TEST_F(DeviceFedSteps, AreNotRecordedWhereLayersAreComputedAgain) {
+  expect_steps_of_the_host(some_windows(32), /*again=*/true);
+  EXPECT_EQ(nn::test::num_recordings, 0);
 }
 
 TEST_F(DeviceFedSteps, AreNotRecordedUnlessAsked) {
