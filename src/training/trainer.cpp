@@ -193,9 +193,13 @@ double expected_seconds(const TrainingJob& job, const Corpus& corpus,
   TrainingContext scratch = context;
   scratch.checkpoint_folder.clear();
   std::vector<TrainingResult> results(1);
-  ArrayTraining training({&job, 1}, corpus, scratch, results);
+  // Of a batch in parts one part is timed: there may be many, and each may take long.
+  auto timed = job;
   const auto& settings = job.settings;
-  const double of_a_step = step_seconds(training, 0.5);
+  timed.settings.batch_size = settings.sequences_at_once();
+  ArrayTraining training({&timed, 1}, corpus, scratch, results);
+  const double of_a_step = step_seconds(training, 0.5) * static_cast<double>(settings.batch_size) /
+                           static_cast<double>(timed.settings.batch_size);
   const auto scored = evenly_spaced(corpus.valid.size(), settings.validation_windows);
   std::vector<std::int64_t> few;
   for (const auto i : evenly_spaced(std::ssize(scored), settings.evaluation_batch_size)) {
