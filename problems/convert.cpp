@@ -398,6 +398,7 @@ class Conversions final : public Problem {
   /// Of stage 2 each worker has its own training; documents and the teacher's features are kept while there is room.
   Preparation calibrate_preparation(Integer replicates) override {
     Preparation found;
+    const auto workers = num_workers();  // of as many threads as there are
     at::set_num_threads(threads_);
     if (learned_) {
       found.seconds = learned_->seconds(seeds_of(replicates));
@@ -407,7 +408,7 @@ class Conversions final : public Problem {
     (void)calibrate_seconds({});
     const auto kept = [&](double bytes) { return std::min(bytes, room_bytes()); };
     const auto documents = replicates * settings_.get<Integer>("stage2_documents");
-    double bytes = static_cast<double>(resident_memory() + (num_workers() - 1) * training_bytes_) +
+    double bytes = static_cast<double>(resident_memory() + (workers - 1) * training_bytes_) +
                    kept(static_cast<double>(replicates) * distiller_->feature_bytes()) +
                    kept(static_cast<double>(documents - 1) * assessor_->kept_bytes());
     if (learned_) bytes += learned_->bytes() * static_cast<double>(seeds_of(replicates));
