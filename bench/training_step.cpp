@@ -1,8 +1,7 @@
 // Times training steps of the whole model in a process of its own and prints one JSON object: what
-// bench/side_by_side and bench/side_by_side_gpu compare with other programs.
+// bench/side_by_side_gpu compares with other programs.
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <ctime>
@@ -12,7 +11,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,7 +20,6 @@
 #include <sys/resource.h>
 #include <torch/torch.h>
 
-#include "bench/multiply_add.hpp"
 #include "core/error.hpp"
 #include "core/seed.hpp"
 #include "core/version.hpp"
@@ -53,7 +50,6 @@ struct Settings {
   int threads = 1;
   int warm_up = 0;
   int steps = 0;
-  int copies = 1;
   std::string tokens;
   std::string allocator;
   std::string device;
@@ -63,9 +59,9 @@ struct Settings {
   bool record = true;
 };
 
-double cpu_seconds(clockid_t clock) {
+double cpu_seconds() {
   timespec now{};
-  clock_gettime(clock, &now);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
@@ -267,8 +263,6 @@ Timing train(const Settings& settings, const Windows& windows) {
   std::optional<nn::MemoryScope> memory;
   if (settings.allocator == "ours") memory.emplace();
   Training training(settings, windows);
-  // Several training runs at once: each thread's own time; one: also that of its helpers.
-  const auto clock = settings.copies > 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID;
   Timing timing;
   std::int64_t faults = page_faults();
   std::int64_t requested = 0;
@@ -279,7 +273,7 @@ Timing train(const Settings& settings, const Windows& windows) {
       requested = memory ? memory->requested_bytes() : 0;
     }
     const auto wall = std::chrono::steady_clock::now();
-    const double cpu = cpu_seconds(clock);
+    const double cpu = cpu_seconds();
     const bool is_timed = step >= warm_up;
     const auto [taken, loss] =
         training.take_at_once((is_timed ? warm_up + settings.steps : warm_up) - step);
@@ -288,7 +282,7 @@ Timing train(const Settings& settings, const Windows& windows) {
     step += taken;
     if (!is_timed) continue;
     const auto of_a_step = [steps = static_cast<double>(taken)](double all) { return all / steps; };
-    timing.cpu.push_back(of_a_step(cpu_seconds(clock) - cpu));
+    timing.cpu.push_back(of_a_step(cpu_seconds() - cpu));
     timing.wall.push_back(
         of_a_step(std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count()));
   }
@@ -298,52 +292,6 @@ Timing train(const Settings& settings, const Windows& windows) {
     timing.requested_bytes = memory->requested_bytes() - requested;
   }
   return timing;
-}
-
-/// Best rate of a product of two 1024 x 1024 matrices, and of the model's own shapes.
-double gemm_gflops(int threads) {
-  at::set_num_threads(threads);
-  nn::install_cpu_allocator();
-  double best = 0.0;
-  const std::vector<std::array<std::int64_t, 3>> shapes{{1024, 1024, 1024}, {4096, 128, 128}};
-  for (const auto& [m, k, n] : shapes) {
-    const auto a = torch::randn({m, k});
-    const auto b = torch::randn({k, n});
-    auto c = torch::empty({m, n});
-    const auto flop = 2.0 * static_cast<double>(m * k * n);
-    const auto repeats = static_cast<int>(2e9 / flop) + 1;
-    for (int trial = 0; trial < 12; ++trial) {
-      const double start = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
-      const auto wall = std::chrono::steady_clock::now();
-      for (int i = 0; i < repeats; ++i) at::mm_out(c, a, b);
-      const double seconds =
-          threads == 1
-              ? cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - start
-              : std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
-      best = std::max(best, flop * repeats / seconds / 1e9);
-    }
-  }
-  return best;
-}
-
-/// Best rate of multiply-adds alone, of as many threads.
-double multiply_add_gflops(int threads) {
-  constexpr std::int64_t kRounds = 5'000'000;
-  double best = 0.0;
-  for (int trial = 0; trial < 12; ++trial) {
-    const double start = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
-    const auto wall = std::chrono::steady_clock::now();
-    std::vector<std::thread> others;
-    for (int i = 1; i < threads; ++i) others.emplace_back(multiply_add, kRounds);
-    const double flop = multiply_add(kRounds) * threads;
-    for (auto& other : others) other.join();
-    const double seconds =
-        threads == 1
-            ? cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - start
-            : std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
-    best = std::max(best, flop / seconds / 1e9);
-  }
-  return best;
 }
 
 nlohmann::json versions() {
@@ -396,11 +344,11 @@ void train_on_request(const Settings& settings) {
             << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     const auto begin = std::chrono::steady_clock::now();
-    const double cpu = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    const double cpu = cpu_seconds();
     const auto loss = training.take(settings.steps);
     training.synchronize();
     std::cout << nlohmann::json{{"seconds", seconds_since(begin)},
-                                {"cpu_seconds", cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu},
+                                {"cpu_seconds", cpu_seconds() - cpu},
                                 {"model_steps", settings.steps * settings.array},
                                 {"loss", loss[0].item<double>()}}
               << std::endl;
@@ -411,24 +359,7 @@ void train_on_request(const Settings& settings) {
 }
 
 nlohmann::json result_of(const Settings& settings) {
-  const auto windows = read_windows(settings);
-  std::vector<Timing> timings(static_cast<std::size_t>(settings.copies));
-  std::vector<std::thread> threads;
-  for (auto& timing : timings) {
-    if (settings.copies == 1) {
-      timing = train(settings, windows);
-    } else {
-      threads.emplace_back([&] { timing = train(settings, windows); });
-    }
-  }
-  for (auto& thread : threads) thread.join();
-
-  const auto each = [&](auto member) {
-    if (settings.copies == 1) return nlohmann::json(timings.front().*member);
-    auto all = nlohmann::json::array();
-    for (const auto& timing : timings) all.push_back(timing.*member);
-    return all;
-  };
+  const auto timing = train(settings, read_windows(settings));
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   nlohmann::json result = {{"mode", settings.mode},
@@ -436,21 +367,20 @@ nlohmann::json result_of(const Settings& settings) {
                            {"semantics", settings.semantics},
                            {"allocator", settings.allocator},
                            {"threads", settings.threads},
-                           {"copies", settings.copies},
                            {"array", settings.array},
-                           {"cpu_seconds", each(&Timing::cpu)},
-                           {"wall_seconds", each(&Timing::wall)},
-                           {"loss", each(&Timing::loss)},
-                           {"loss_steps", each(&Timing::loss_steps)},
-                           {"page_faults", each(&Timing::faults)},
+                           {"cpu_seconds", timing.cpu},
+                           {"wall_seconds", timing.wall},
+                           {"loss", timing.loss},
+                           {"loss_steps", timing.loss_steps},
+                           {"page_faults", timing.faults},
                            {"peak_rss_bytes", std::int64_t{1024} * usage.ru_maxrss},
                            {"peak_bytes", nullptr},
                            {"requested_bytes", nullptr},
                            {"flop_per_step", flop_per_step(settings)},
                            {"versions", versions()}};
   if (settings.allocator == "ours") {
-    result["peak_bytes"] = each(&Timing::peak_bytes);
-    result["requested_bytes"] = each(&Timing::requested_bytes);
+    result["peak_bytes"] = timing.peak_bytes;
+    result["requested_bytes"] = timing.requested_bytes;
   }
   return result;
 }
@@ -463,9 +393,8 @@ int run(int argc, char** argv) {
   };
   options::options_description description(
       "training_step [options]: times training steps, prints JSON");
-  description.add_options()("help", "prints this")(
-      "gemm-peak", "best rates of sgemm and of multiply-adds alone, nothing else")(
-      "mode", text(settings.mode, "exact"), "reference, exact, tf32 or fast")(
+  description.add_options()("help", "prints this")("mode", text(settings.mode, "exact"),
+                                                   "reference, exact, tf32 or fast")(
       "mechanism", text(settings.mechanism, "dot|softmax|none|sqrt_d|bias|0.1"),
       "its name, several with commas between them for the models of an array in turn, or all: the "
       "paper's 192 without bias, a line each")(
@@ -484,7 +413,6 @@ int run(int argc, char** argv) {
       "warm-up", options::value(&settings.warm_up)->default_value(2),
       "steps before the timed ones")("steps", options::value(&settings.steps)->default_value(5),
                                      "timed steps")(
-      "copies", options::value(&settings.copies)->default_value(1), "trainings at once")(
       "tokens", text(settings.tokens, ""), "file of int32 windows of context + 1; empty: random")(
       "allocator", text(settings.allocator, "ours"), "ours, or torch: LibTorch's own")(
       "device", text(settings.device, "cpu"), "cpu, cuda, cuda:0, ...")(
@@ -511,17 +439,9 @@ int run(int argc, char** argv) {
   positive("threads", settings.threads, 1);
   positive("warm-up", settings.warm_up, 0);
   positive("steps", settings.steps, 1);
-  positive("copies", settings.copies, 1);
   positive("array", settings.array, 1);
   if (settings.allocator != "ours" && settings.allocator != "torch") {
     throw InputError("--allocator " + settings.allocator + ", must be ours or torch");
-  }
-  if (given.contains("gemm-peak")) {
-    std::cout << nlohmann::json{{"gemm_gflops", gemm_gflops(settings.threads)},
-                                {"multiply_add_gflops", multiply_add_gflops(settings.threads)},
-                                {"versions", versions()}}
-              << "\n";
-    return 0;
   }
   settings.device = nn::resolve_device(settings.device);
   nn::require_numerical_mode(parse_numerical_mode(settings.mode), settings.device);
