@@ -198,43 +198,6 @@ TEST(AttentionLayer, GradientsEqualFiniteDifferences) {
   }
 }
 
-TEST(AttentionLayer, AdditiveInSeveralPieces) {
-  // 40 tokens of 2 x 64 x 64 heads: more than one piece of rows.
-  auto mechanism = vanilla_mechanism(Semantics::corrected);
-  mechanism.set("similarity", "additive");
-  std::vector<Parameter> parameters;
-  const AttentionShape shape{256, 4, 40};
-  const auto similarity = similarities().at("additive").make({shape}, ParameterScope(parameters));
-  move_to(parameters, at::kCPU, at::kDouble);
-  {
-    const at::NoGradGuard no_grad;
-    for (auto& parameter : parameters) parameter.tensor.normal_(0, 0.2);
-  }
-  const auto q = at::randn({8, 4, 40, 64}, kDouble).requires_grad_(true);
-  const auto k = at::randn({8, 4, 40, 64}, kDouble).requires_grad_(true);
-  const auto g = at::randn({8, 4, 40, 40}, kDouble).tril();
-  const auto pairs = at::cat(
-      {q.unsqueeze(3).expand({8, 4, 40, 40, 64}), k.unsqueeze(2).expand({8, 4, 40, 40, 64})}, -1);
-  const auto naive =
-      at::linear(at::linear(pairs, parameters[0].tensor[0], parameters[1].tensor[0]).tanh(),
-                 parameters[2].tensor[0]);
-  const auto scores = similarity->scores(q.unsqueeze(0), k.unsqueeze(0))[0];
-  EXPECT_TRUE(scores.tril().allclose(naive.squeeze(-1).tril(), 1e-10, 1e-10));
-  EXPECT_TRUE(scores.isfinite().all().item<bool>());
-  const std::vector<torch::Tensor> inputs{q, k, parameters[0].tensor, parameters[1].tensor,
-                                          parameters[2].tensor};
-  (naive.squeeze(-1) * g).sum().backward();
-  std::vector<torch::Tensor> expected;
-  for (const auto& input : inputs) {
-    expected.push_back(input.grad().clone());
-    input.mutable_grad().reset();
-  }
-  (scores * g).sum().backward();
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    EXPECT_TRUE(inputs[i].grad().allclose(expected[i], 1e-9, 1e-9)) << i;
-  }
-}
-
 TEST(AttentionLayer, TemperatureCancelsUnderReluNorm) {
   for (const auto semantics : both_semantics()) {
     for (auto mechanism : paper_mechanisms(semantics)) {
@@ -252,40 +215,6 @@ TEST(AttentionLayer, TemperatureCancelsUnderReluNorm) {
       EXPECT_LT((y - expected).abs().max().item<double>(),
                 1e-6 * expected.abs().max().item<double>())
           << to_string(mechanism);
-    }
-  }
-}
-
-TEST(AttentionLayer, OutputsOfAPrefixStayUnlessThePublishedTopK) {
-  for (const auto semantics : both_semantics()) {
-    for (const auto& mechanism : single_options(semantics)) {
-      Layer layer(mechanism, semantics, {8, 2, 12});
-      const auto whole = layer.layer.forward(layer.x, layer.residual, Pass{}, 0);
-      const auto prefix =
-          layer.layer.forward(layer.x.slice(1, 0, 7), layer.residual.slice(1, 0, 7), Pass{}, 0);
-      const bool same = prefix.allclose(whole.slice(1, 0, 7), 1e-10, 1e-10);
-      bool promised = true;
-      for (const auto& gene : component_genes()) {
-        promised = promised && components().at(gene, mechanism.word(gene)).prefix_consistent;
-      }
-      EXPECT_EQ(same, promised) << to_string(mechanism);
-    }
-  }
-}
-
-TEST(AttentionLayer, ParametersAreAsDescribed) {
-  const AttentionShape shape{24, 3, 10};
-  for (const auto semantics : both_semantics()) {
-    for (auto mechanism : single_options(semantics)) {
-      std::vector<Parameter> parameters;
-      const LoneLayer layer(mechanism, shape, semantics, ParameterScope(parameters));
-      std::int64_t expected = 4 * 24 * 24 + 4 * 24;
-      for (const auto& gene : component_genes()) {
-        expected += components().at(gene, mechanism.word(gene)).parameters(shape);
-      }
-      std::int64_t built = 0;
-      for (const auto& parameter : parameters) built += parameter.tensor.numel();
-      EXPECT_EQ(built, expected) << to_string(mechanism);
     }
   }
 }

@@ -221,25 +221,6 @@ TEST(Transformer, DecaysMatricesOnlyUnlessPublished) {
   EXPECT_EQ(decaying, expected);
 }
 
-TEST(Transformer, EveryParameterGetsAGradient) {
-  for (const auto semantics : both_semantics()) {
-    for (const auto& mechanism : single_options(semantics)) {
-      Transformer model(small_model(mechanism, semantics));
-      model.initialise(1, 0);
-      const auto tokens = at::arange(32, at::TensorOptions(at::kLong)).view({2, 16});
-      model.logits(tokens, Pass{true, {1}}).log_softmax(-1).select(-1, 3).sum().backward();
-      for (const auto& [name, tensor] : model.parameters()) {
-        const auto what = to_string(mechanism) + " " + name;
-        if (!tensor.grad().defined()) {
-          ADD_FAILURE() << what;
-          continue;
-        }
-        EXPECT_TRUE(tensor.grad().isfinite().all().item<bool>()) << what;
-      }
-    }
-  }
-}
-
 // Models that differ from the paper's in what surrounds the mixers.
 
 /// A small model of the wide space.

@@ -206,29 +206,6 @@ TEST_P(AsynchronousSearch, DependsOnWhatIsOutAtOnce) {
   EXPECT_NE(many.record(), few.record());
 }
 
-TEST_P(AsynchronousSearch, KilledItGoesOnAsIfNothingHadHappened) {
-  Search whole(GetParam(), file("whole"));
-  whole.run();
-  const auto killed = file("killed");
-  for (int kill_number = 0; kill_number < 3; ++kill_number) {
-    EXPECT_EQ(in_child([&] {
-                Search search(GetParam(), killed,
-                              shuffled(3, static_cast<std::uint64_t>(kill_number)),
-                              std::make_shared<FakeMeasurement>(), Store::Mode::write);
-                search.fake->on_measure_ = [kill_number](int number, const Task&) {
-                  if (number == 11 + kill_number) kill(getpid(), SIGKILL);
-                };
-                search.run();
-                return 0;
-              }),
-              128 + SIGKILL);
-  }
-  Search resumed(GetParam(), killed, {.workers = 2});
-  resumed.run();
-  EXPECT_LT(resumed.fake->measured_, whole.fake->measured_);
-  EXPECT_EQ(resumed.record(), whole.record());
-}
-
 TEST_P(AsynchronousSearch, StoppedItKeepsWhatHasFinished) {
   Search whole(GetParam(), file("whole"));
   whole.run();

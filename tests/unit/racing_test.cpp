@@ -1,18 +1,14 @@
 #include "evaluation/racing.hpp"
 
-#include <csignal>
 #include <iostream>
 #include <numbers>
 #include <optional>
 
 #include <pagmo/algorithms/nsga2.hpp>
-#include <unistd.h>
 
 #include "core/fault.hpp"
 #include "prelude.hpp"
 #include "unit/evaluator_fixture.hpp"
-#include "unit/forked.hpp"
-#include "unit/forked_search.hpp"
 
 namespace nas::testing {
 namespace {
@@ -261,27 +257,6 @@ TEST_F(RacingTest, NumberOfWorkersChangesNothing) {
   const auto one = raced(1);
   EXPECT_EQ(one, raced(4));
   EXPECT_GT(std::count(one.begin(), one.end(), '\n'), 200);
-}
-
-TEST_F(RacingTest, KilledProcessContinuesExactly) {
-  const auto file = folder_ / "killed.sqlite";
-  RandomEngine random(5);
-  for (int kill_number = 0; kill_number < 8; ++kill_number) {
-    const int last = 1 + static_cast<int>(random.below(25));
-    in_child([&] {
-      const NoisyRun run(file, racing(2));
-      run.fake->on_measure_ = [last](int number, const Task&) {
-        if (number == last) kill(getpid(), SIGKILL);
-      };
-      run.search();
-      return 0;
-    });
-  }
-  const auto whole = raced(2);
-  const NoisyRun run(file, racing(2));
-  EXPECT_GT(run.store.evaluations().size(), 20U);
-  run.search();
-  EXPECT_EQ(comparable(run.store), whole);
 }
 
 TEST_F(RacingTest, TheBestOfASearchHaveTheMostReplicates) {

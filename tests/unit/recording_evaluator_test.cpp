@@ -1,19 +1,12 @@
 #include "evaluation/recording_evaluator.hpp"
 
-#include <atomic>
-#include <csignal>
-#include <thread>
-
 #include <pagmo/algorithms/sga.hpp>
-#include <unistd.h>
 
 #include "algorithms/evo_ga.hpp"
 #include "core/fault.hpp"
 #include "core/stop.hpp"
 #include "prelude.hpp"
 #include "unit/evaluator_fixture.hpp"
-#include "unit/forked.hpp"
-#include "unit/forked_search.hpp"
 
 namespace nas::testing {
 namespace {
@@ -173,36 +166,6 @@ TEST_F(EvaluatorTest, AsksCanBeReadBeforeTheirBatchIsAnswered) {
   };
   run.ask({{0, 0, 0, 0}, {0, 3, 0, 0}});
   EXPECT_EQ(run.store.asks().size(), 6U);
-}
-
-TEST_F(EvaluatorTest, KilledProcessLosesNoFinishedEvaluation) {
-  const auto file = folder_ / "killed.sqlite";
-  RandomEngine random(3);
-  for (int kill_number = 0; kill_number < 8; ++kill_number) {
-    const int last = 1 + static_cast<int>(random.below(12));
-    in_child([&] {
-      std::atomic<int> stored = 0;
-      const Run run(file, {.workers = 2, .on_progress = [&](const Progress& progress) {
-                             if (progress.kind == Progress::Kind::evaluation_finished) ++stored;
-                           }});
-      run.fake->on_measure_ = [&](int number, const Task&) {
-        if (number != last) return;
-        // What finished before is stored by another thread: all but what the other worker is at.
-        while (stored < last - 2) std::this_thread::yield();
-        kill(getpid(), SIGKILL);
-      };
-      run.search();
-      return 0;
-    });
-  }
-  // Not before: the thread sanitizer wants a process that forks to have run no threads.
-  const auto whole = uninterrupted();
-  const Run run(file, {.workers = 2});
-  const auto known = run.store.evaluations().size();
-  EXPECT_GT(known, 8U);
-  run.search();
-  EXPECT_EQ(comparable(run.store), whole);
-  EXPECT_EQ(static_cast<std::size_t>(run.fake->measured_) + known, run.store.evaluations().size());
 }
 
 TEST_F(EvaluatorTest, CheapMeasurementsAreCommittedOnceABatch) {

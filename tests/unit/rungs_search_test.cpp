@@ -1,17 +1,9 @@
-#include <condition_variable>
-#include <csignal>
-#include <mutex>
 #include <optional>
 #include <random>
-#include <stdexcept>
 
 #include <pagmo/problem.hpp>
-#include <pagmo/problems/zdt.hpp>
-#include <unistd.h>
 
-#include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
-#include "evaluation/virtual_order.hpp"
 #include "prelude.hpp"
 #include "search/algorithm.hpp"
 #include "search/conversation.hpp"
@@ -19,8 +11,6 @@
 #include "search/variation.hpp"
 #include "unit/asynchronous_search.hpp"
 #include "unit/fake_measurement.hpp"
-#include "unit/forked.hpp"
-#include "unit/forked_search.hpp"
 #include "unit/shuffled_executor.hpp"
 #include "unit/simulated_executor.hpp"
 #include "unit/stepping_measurement.hpp"
@@ -265,30 +255,6 @@ TEST_P(SearchByRungs, DependsOnNeitherTheWorkersNorTheOrderInWhichTheyFinish) {
                {.executor = std::make_shared<SimulatedExecutor>(*measurement, 64)}, measurement);
   fleet.run(settings());
   EXPECT_EQ(fleet.record(), expected) << "64 workers in simulated time";
-}
-
-TEST_P(SearchByRungs, KilledItGoesOnAsIfNothingHadHappened) {
-  Search whole(GetParam(), file("whole"), {}, stepping());
-  whole.run(settings());
-  const auto killed = file("killed");
-  RandomEngine random(derive_seed(7, 0, "kills", GetParam().key));
-  for (int kills = 0; kills < 4; ++kills) {
-    const int last = 8 + static_cast<int>(random.below(12));
-    EXPECT_EQ(in_child([&] {
-                Search search(GetParam(), killed, shuffled(3, static_cast<std::uint64_t>(kills)),
-                              stepping(), Store::Mode::write);
-                search.fake->on_measure_ = [last](int number, const Task&) {
-                  if (number == last) kill(getpid(), SIGKILL);
-                };
-                search.run(settings());
-                return 0;
-              }),
-              128 + SIGKILL);
-  }
-  Search resumed(GetParam(), killed, {.workers = 2}, stepping());
-  resumed.run(settings());
-  EXPECT_EQ(resumed.record(), whole.record());
-  EXPECT_LT(resumed.fake->measured_, whole.fake->measured_);
 }
 
 TEST_P(SearchByRungs, EndsWhereItsStepsAreSpent) {
