@@ -11,6 +11,7 @@
 #include <torch/types.h>
 
 #include "attention_layers.hpp"
+#include "genotype/mechanism_name.hpp"
 #include "ops/memory.hpp"
 
 namespace nas::nn::test {
@@ -86,10 +87,15 @@ TEST(AttentionOptions, AllHaveFusedForms) {
   }
 }
 
-/// Output and gradients by name of a layer of 4 heads over 2 sequences of 40 tokens, in float64.
-Values step_in_double(const Mechanism& mechanism, NumericalMode mode) {
+/// Output and gradients by name of a layer of 4 heads over 2 sequences, in float64. Every other
+/// factor of log_length is 0.
+Values step_in_double(const Mechanism& mechanism, NumericalMode mode, std::int64_t tokens) {
   Layer layer(mechanism, mode);
-  auto x = noise({2, 40, 16}, 5).requires_grad_(true);
+  if (mechanism.word("temperature") == "log_length") {
+    const at::NoGradGuard no_grad;
+    layer["length_scale"].view({-1}).slice(0, 0, c10::nullopt, 2).zero_();
+  }
+  auto x = noise({2, tokens, 16}, 5).requires_grad_(true);
   const Pass pass{.training = true, .seeds = {3}};
   const auto y = layer.layer.forward(x, at::zeros_like(x), pass, 1);
   (y * noise(y.sizes(), 6)).sum().backward();
@@ -98,9 +104,10 @@ Values step_in_double(const Mechanism& mechanism, NumericalMode mode) {
   return values;
 }
 
-void expect_exact_equals_reference(const Mechanism& mechanism, const std::string& name) {
-  const auto exact = step_in_double(mechanism, NumericalMode::exact);
-  const auto reference = step_in_double(mechanism, NumericalMode::reference);
+void expect_exact_equals_reference(const Mechanism& mechanism, const std::string& name,
+                                   std::int64_t tokens = 40) {
+  const auto exact = step_in_double(mechanism, NumericalMode::exact, tokens);
+  const auto reference = step_in_double(mechanism, NumericalMode::reference, tokens);
   ASSERT_EQ(exact.size(), reference.size()) << name;
   for (const auto& [what, expected] : reference) {
     ASSERT_TRUE(expected.defined() && exact.at(what).defined()) << name << " " << what;
@@ -130,6 +137,37 @@ TEST(AttentionOptions, OfSharedKeysInWindowsEqualTheReferenceInTheFusedKernel) {
                                                " key heads, window " + std::to_string(window));
       }
     }
+  }
+}
+
+/// Where windows end within and between the kernel's blocks of 32, with terms of two kinds beside
+/// the scores.
+TEST(AttentionOptions, InAnyWindowEqualTheReferenceInTheFusedKernel) {
+  auto biased = with([](auto& m) {
+    m.set("position", "t5"), m.set("t5_buckets", 6), m.set("t5_distance", 8);
+    m.set("decay", "scalar"), m.set("kv_heads", 2), m.set("pattern", "window");
+  });
+  const auto check = [&](const std::string& name, std::int64_t tokens) {
+    for (const std::int64_t window : {1, 5, 32, 64, 200}) {
+      for (const std::int64_t globals : {0, 1, 4}) {
+        biased.set("window", window), biased.set("globals", globals);
+        expect_exact_equals_reference(biased, name + to_string(biased), tokens);
+      }
+    }
+  };
+  for (const std::int64_t tokens : {1, 7, 33, 70, 129}) check("", tokens);
+  for (const auto* temperature : {"fixed", "log_length"}) {
+    biased.set("temperature", temperature);
+    for (const auto& key : components().keys("normalization")) {
+      biased.set("normalization", key);
+      if (fused_forms(biased).attention) check("rows ", 70);
+    }
+    biased.set("normalization", "softmax");
+    for (const auto& key : components().keys("similarity")) {
+      biased.set("similarity", key);
+      check("scores ", 70);
+    }
+    biased.set("similarity", "dot");
   }
 }
 
