@@ -1,5 +1,6 @@
 #include "genotype/field_words.hpp"
 
+#include <iterator>
 #include <set>
 
 #include "core/error.hpp"
@@ -40,81 +41,25 @@ TEST(FieldWords, NoneIsKnownOtherwiseOrTwice) {
   EXPECT_EQ(field_word("sparsemax"), "");
 }
 
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
 TEST(FieldWords, WhatResearchersTypeLeadsSomewhere) {
   // Mechanisms, or options that are told where they belong.
-  for (const auto* word : {"mqa",
-                           "swa",
-                           "retnet",
-                           "gla",
-                           "gdn",
-                           "gdn2",
-                           "deltanet",
-                           "kda",
-                           "alibi",
-                           "rope",
-                           "sink",
-                           "performer",
-                           "linear",
-                           "bigbird",
-                           "stick_breaking",
-                           "hedgehog",
-                           "sparsemax",
-                           "softmax1",
-                           "value_embedding",
-                           "smear",
-                           "favor",
-                           "t5",
-                           "swiglu",
-                           "relu2",
-                           "ssd",
-                           "lsh",
-                           "top_k"}) {
+  for (const auto& word :
+       words("mqa swa retnet gla gdn gdn2 deltanet kda alibi rope sink performer linear "
+             "bigbird stick_breaking hedgehog sparsemax softmax1 value_embedding smear favor "
+             "t5 swiglu relu2 ssd lsh top_k")) {
     EXPECT_THAT(told(word), ::testing::AnyOf("", HasSubstr("it belongs to mixer"))) << word;
   }
-  for (const auto* word : {"mla",
-                           "gqa",
-                           "mamba2",
-                           "mamba",
-                           "flash",
-                           "differential",
-                           "diff_transformer",
-                           "gated",
-                           "yoco",
-                           "nsa",
-                           "moba",
-                           "rwkv",
-                           "xlstm",
-                           "hyena",
-                           "kimi",
-                           "sliding",
-                           "nope",
-                           "yarn",
-                           "qk_norm",
-                           "softpick",
-                           "talking_heads",
-                           "reformer",
-                           "longformer",
-                           "forgetting",
-                           "mesa",
-                           "titans",
-                           "ttt",
-                           "log_linear",
-                           "based",
-                           "lolcats",
-                           "jamba",
-                           "zamba",
-                           "hymba",
-                           "samba",
-                           "griffin",
-                           "local",
-                           "ssm",
-                           "s4",
-                           "cross_layer",
-                           "gemma",
-                           "llama",
-                           "qwen3_next",
-                           "gpt-oss",
-                           "Flash-Attention"}) {
+  for (const auto& word :
+       words("mla gqa mamba2 mamba flash differential diff_transformer gated yoco nsa moba "
+             "rwkv xlstm hyena kimi sliding nope yarn qk_norm softpick talking_heads "
+             "reformer longformer forgetting mesa titans ttt log_linear based lolcats jamba "
+             "zamba hymba samba griffin local ssm s4 cross_layer gemma llama qwen3_next "
+             "gpt-oss Flash-Attention")) {
     EXPECT_THAT(told(word),
                 ::testing::AnyOf(HasSubstr(" is written "), HasSubstr(" is not here: ")))
         << word;
