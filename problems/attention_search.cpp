@@ -511,26 +511,26 @@ class AttentionSearch final : public Problem {
   }
 
   /// @throws InputError if one training run alone exceeds the machine's memory; on a GPU, if the
-  /// model exceeds the host's memory, where it is built.   @param also  what candidate it is; empty: none.
+  /// model exceeds the host's memory, where it is built. @param also  names a candidate; empty: none.
   void require_memory(const Architecture& architecture, const std::string& also) const {
     auto what = "model.layers = " + std::to_string(architecture.layers) +
                 ", model.width = " + std::to_string(architecture.width) +
                 ", model.context = " + std::to_string(architecture.context) +
                 ", model.feed_forward = " + std::to_string(architecture.feed_forward) +
                 ", vocabulary = " + std::to_string(architecture.vocabulary) + also;
-    if (device() != "cpu") {
-      nas::require_memory(what, least_training_bytes(architecture, 0) / 4.0);
-      return;
-    }
+    if (device() != "cpu")
+      return nas::require_memory(what, least_training_bytes(architecture, 0) / 4.0);
     const auto at_once = training_.sequences_at_once();
     what +=
         at_once < training_.batch_size ? ", training.micro_batch = " : ", training.batch_size = ";
-    const auto least = least_training_bytes(architecture, at_once);
-    nas::require_memory(what + std::to_string(at_once), least);
+    const auto bytes = least_bytes(architecture, training_, at_once);
+    // Where one sequence may fit, the refusal says what does.
+    if (least_bytes(architecture, training_, 1) > largest_memory())
+      nas::require_memory(what + std::to_string(at_once), bytes);
     if (also.empty()) return;  // no candidate
-    if (least > largest_bytes_) largest_ = architecture, largest_bytes_ = least;
+    if (bytes > largest_bytes_) largest_ = architecture, largest_bytes_ = bytes;
     // What may not fit is measured; the rest only where a plan says what it takes.
-    if (least > largest_memory() / 6.0) (void)require_fit(architecture, training_, context("cpu"));
+    if (bytes > largest_memory() / 6.0) (void)require_fit(architecture, training_, context("cpu"));
   }
 
   /// The candidate; with a refusal, too, where its positions are learned and a split has more.

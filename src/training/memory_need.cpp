@@ -268,6 +268,14 @@ std::string MemoryNeed::text() const {
   return text + "at " + when;
 }
 
+double least_bytes(const Architecture& architecture, const TrainingSettings& settings,
+                   std::int64_t sequences) {
+  if (!settings.recompute_layers) return least_training_bytes(architecture, sequences);
+  return least_training_bytes(architecture, 0) +
+         kFloat * static_cast<double>(architecture.layers * architecture.context *
+                                      architecture.width * sequences);
+}
+
 MemoryNeed memory_need(const Architecture& architecture, const TrainingSettings& settings,
                        const TrainingContext& context) {
   at::set_num_threads(context.threads);
@@ -307,11 +315,12 @@ MemoryNeed require_fit(const Architecture& architecture, const TrainingSettings&
   auto need = memory_need(architecture, settings, context);
   const auto most = static_cast<std::int64_t>(largest_memory());
   // Where there is a limit, more is a candidate's result and no mistake.
-  if (need.total() <= most || context.memory_limit > 0) return need;
+  if (need.total() <= most || (context.memory_limit > 0 && context.memory_limit <= most))
+    return need;
   throw InputError("training.batch_size = " + std::to_string(settings.batch_size) +
                    ": a training run of " + to_string(architecture) + " takes " +
-                   human_bytes(need.total()) + " of memory (" + need.text() +
-                   "), must be at most " + human_bytes(most) + " (all that there is); " +
+                   human_bytes(need.total()) + " of memory, must be at most " + human_bytes(most) +
+                   " (all that there is): " + need.text() + "; " +
                    what_fits(architecture, settings, context, most));
 }
 

@@ -24,6 +24,11 @@ struct MemoryNeed {
   [[nodiscard]] std::string text() const;
 };
 
+/// The least that it can be, whatever layers are made of: least_training_bytes(), or where these are computed again, of their
+/// activations what each reads.
+double least_bytes(const Architecture& architecture, const TrainingSettings& settings,
+                   std::int64_t sequences);
+
 /// What training a model alone takes, of which one layer of each kind is made for one and two sequences and measured,
 /// forwards and backwards; what is one for each sequence grows with their number. Weights, logits and the rest are counted by
 /// formula. Takes about as long as some steps of one sequence, and the memory of one layer. Of the task next_token; within 10 %
