@@ -46,19 +46,6 @@ class RunningTime(unittest.TestCase):
         self.assertEqual(time.tolist(), [1.5, 15, INF])
         self.assertEqual(share.tolist(), [1, 0.5, 0])
 
-    def test_is_the_mean_of_a_search_that_restarts(self):
-        generator = np.random.default_rng(1)
-        times = np.where(generator.random(400) < 0.3, generator.integers(1, 50, 400), NAN)
-        time, _ = expected_running_time(times, 50)
-        totals = []
-        for _ in range(4000):
-            total, hit = 0.0, NAN
-            while np.isnan(hit):
-                hit = generator.choice(times)
-                total += 50 if np.isnan(hit) else hit
-            totals.append(total)
-        self.assertAlmostEqual(time, np.mean(totals), delta=4 * np.std(totals) / np.sqrt(4000))
-
 
 class Ecdf(unittest.TestCase):
     def test_by_hand(self):

@@ -209,42 +209,6 @@ def _free_columns(groups: list[list[int]]) -> list[int]:
     return columns
 
 
-def matrix(title: str, below: str, names: list[str], values: np.ndarray,
-           clear: np.ndarray) -> Figure:
-    """A square for each pair: blue where the row is better (value above 0.5), orange where the
-    column is; a dot where that is not clear. Few algorithms: with numbers."""
-    def draw(width: float) -> Picture:
-        room, letters = _names(width)
-        left, top = room + 30, 20.0
-        cell = min(44.0, (width - left - 8) / len(names))
-        picture = Picture(width, top + cell * len(names) + 16, title)
-        for i, name in enumerate(names):
-            y = top + cell * (i + 0.5) + 4
-            picture.text(room, y, shortened(name, letters), "", "end")
-            picture.text(left - 6, y, i + 1, "muted tiny", "end")
-            picture.text(left + cell * (i + 0.5), top - 5, i + 1, "muted tiny", "middle",
-                         style=f"font-size: {min(11, 0.6 * cell):.1f}px")
-            for j, other in enumerate(names):
-                if i == j:
-                    continue
-                value = values[i, j]
-                x, upper = left + cell * j, top + cell * i
-                picture.rectangle(
-                    x + 0.5, upper + 0.5, cell - 1, cell - 1,
-                    "fill c0" if value > 0.5 else "fill c1",
-                    f"{name} against {other}: {value:.3f}" + ("" if clear[i, j] else ", not clear"),
-                    fill_opacity=0.06 + 1.6 * abs(float(value) - 0.5))
-                if cell > 30:
-                    picture.text(x + cell / 2, upper + cell / 2 + 4, f"{value:.2f}", "small label",
-                                 "middle", pointer_events="none")
-                if not clear[i, j]:
-                    picture.dot(x + cell / 2, upper + cell * (0.5 if cell <= 30 else 0.82), 1.7,
-                                "ink")
-        return picture
-
-    return Figure(draw, below, title, HALF)
-
-
 @dataclasses.dataclass(frozen=True)
 class Plane:
     """Two objectives as axes: points are in minimisation form, axes in the objectives' senses."""

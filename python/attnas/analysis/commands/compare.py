@@ -374,12 +374,6 @@ def quality(result: Comparison, words: Words) -> Chapter:
             "Mean ranks", "Bars on the right join algorithms that pairwise tests (Holm, "
             f"{share_text(ALPHA)}) do not distinguish.", names, [styles[name] for name in names],
             result.friedman.mean_ranks, result.friedman.groups)
-    if len(algorithms) > 1:
-        pictures["pairs.svg"] = figures.matrix(
-            "Every pair", "Probability that a search of the row is better than one of the column "
-            "(A12): blue where the row is better, orange where it is worse; a dot: not "
-            "distinguished.",
-            names, result.pairs.probability, result.pairs.p <= ALPHA)
     return Chapter("quality", "Final quality", [*parts, Pictures(pictures), *_tests(result, words)])
 
 
