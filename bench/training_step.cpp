@@ -300,6 +300,7 @@ nlohmann::json versions() {
           {"blas", environment.blas_library},
           {"processor", environment.processor},
           {"instruction_set", environment.instruction_set},
+          {"fast_products", environment.fast_products},
           {"compiler", __VERSION__},
           {"revision", kRevision}};
 }

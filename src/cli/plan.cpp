@@ -10,6 +10,7 @@
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/shorthand.hpp"
+#include "instruments/environment.hpp"
 #include "report/text.hpp"
 #include "search/algorithm.hpp"
 #include "study/reader/engines.hpp"
@@ -120,6 +121,13 @@ std::string objectives_text(const ObjectiveSet& set) {
   return join(texts);
 }
 
+/// What mode `fast` multiplies by on the CPU.
+std::string products_text(const Experiment& experiment, const Plan& plan) {
+  const bool fast = experiment.evaluation.get<std::string>("numerical_mode") == "fast";
+  if (!fast || plan.facts.value("device", "") != "cpu") return {};
+  return ", products by " + nn::environment().fast_products;
+}
+
 /// Where it is trained, and how much at once.
 std::string device_text(const Experiment& experiment, const Plan& plan) {
   const auto threads =
@@ -131,7 +139,7 @@ std::string device_text(const Experiment& experiment, const Plan& plan) {
                     algorithms().at(experiment.algorithm).make().batches;
   return plan.facts.value("device", "") + ", workers " + std::to_string(plan.workers) +
          (plan.array_width > 1 ? ", arrays of " + std::to_string(plan.array_width) : "") + ", " +
-         threads +
+         threads + products_text(experiment, plan) +
          (busy ? ""
                : "; " + experiment.algorithm +
                      " asks for one candidate at a time, so that after the initial population a "

@@ -17,7 +17,8 @@ std::string version_text() {
        << "LibTorch " << environment.torch_version << ", " << environment.torch_capability << '\n'
        << "BLAS " << environment.blas_library
        << (environment.blas_kernels.empty() ? "" : ", " + environment.blas_kernels) << '\n'
-       << "kernels for " << environment.instruction_set << ", " << environment.bfloat16 << '\n'
+       << "kernels for " << environment.instruction_set << '\n'
+       << "mode fast multiplies by " << environment.fast_products << '\n'
        << "pagmo " << PAGMO_VERSION << '\n'
        << "Boost " << BOOST_LIB_VERSION << '\n';
   return text.str();

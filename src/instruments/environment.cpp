@@ -24,7 +24,7 @@
 
 #include "core/error.hpp"
 #include "kernels/instruction_set.hpp"
-#include "kernels/product.hpp"
+#include "ops/fast_products.hpp"
 
 namespace nas::nn {
 
@@ -98,7 +98,7 @@ Environment environment() {
   if (environment.instruction_set.starts_with("AVX3")) {  // Highway's name
     environment.instruction_set.replace(0, 4, "AVX-512");
   }
-  environment.bfloat16 = kernels::pairs_are_faster() ? "bfloat16 pairs" : "LibTorch's bfloat16";
+  environment.fast_products = to_string(fast_products());
   // Debian's reference implementation lies in .../blas/libblas.so.3; every other one names itself
   // in its path. A LibTorch with MKL inside exports no sgemm_ of another library, and is not slow.
   environment.slow_blas = environment.blas_library.find("/blas/libblas.so") != std::string::npos;
@@ -119,8 +119,13 @@ nlohmann::json to_json(const Environment& environment) {
           {"libc", environment.libc},
           {"processor", environment.processor},
           {"instruction_set", environment.instruction_set},
-          {"bfloat16", environment.bfloat16},
+          {"fast_products", environment.fast_products},
           {"variables", environment.variables}};
+}
+
+void keep_products(const nlohmann::json& environment) {
+  const auto recorded = parse_fast_products(environment.value("fast_products", ""));
+  if (recorded && !fast_products_are_given()) use_fast_products(*recorded);
 }
 
 void take_product_buffers(int threads) {

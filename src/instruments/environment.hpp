@@ -21,9 +21,8 @@ struct Environment {
   std::string processor;     ///< model name
   std::string
       instruction_set;  ///< of the kernels: "AVX-512", "AVX2", ... (kernels/instruction_set.hpp)
-  /// What multiplies rounded factors of weights that are not trained: "bfloat16 pairs" or "LibTorch's bfloat16".
-  std::string bfloat16;
-  bool slow_blas = false;  ///< the reference BLAS: about 11 times slower than an OpenBLAS
+  std::string fast_products;  ///< of mode `fast` on the CPU (ops/fast_products.hpp)
+  bool slow_blas = false;     ///< the reference BLAS: about 11 times slower than an OpenBLAS
   /// Those that are set of the environment's variables that numerical libraries read, but for how
   /// threads wait and where they run.
   std::map<std::string, std::string> variables;
@@ -31,8 +30,12 @@ struct Environment {
 Environment environment();
 
 /// As runs record it: "torch", "torch_capability", "blas", "blas_kernels", "libc", "processor",
-/// "instruction_set", "bfloat16", "variables".
+/// "instruction_set", "fast_products", "variables".
 nlohmann::json to_json(const Environment& environment);
+
+/// Makes this process multiply in mode `fast` on the CPU by what a recorded environment tells, if it does and the variable
+/// NAS_FAST_PRODUCTS does not say otherwise. Before anything is computed.
+void keep_products(const nlohmann::json& environment);
 
 /// Takes the memory that products of so many threads at once need, once and for all, where the
 /// process's address space is limited (ulimit -v): OpenBLAS tries for ever to get what is not there.

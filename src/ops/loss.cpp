@@ -12,6 +12,7 @@
 #include "ops/array_op.hpp"
 #include "ops/device_operations.hpp"
 #include "ops/divergence_loss.hpp"
+#include "ops/fast_products.hpp"
 #include "ops/product.hpp"
 #include "ops/scratch.hpp"
 
@@ -22,11 +23,15 @@ namespace {
 /// Logits at a time: they stay in the last-level cache, and the products are large enough.
 constexpr std::int64_t kLogitBytes = std::int64_t{16} << 20U;
 
-/// A multiple of what products take at once, at least that.
-std::int64_t rows_at_once(const torch::Tensor& features, const torch::Tensor& embedding) {
+/// A multiple of what products take at once, at least that. @param bytes  of a logit.
+std::int64_t rows_at_once(std::int64_t vocabulary, std::int64_t bytes) {
   constexpr std::int64_t kMultiple = 128;
-  const auto bytes = embedding.size(1) * static_cast<std::int64_t>(features.element_size());
-  return std::max<std::int64_t>(kLogitBytes / bytes / kMultiple, 1) * kMultiple;
+  return std::max<std::int64_t>(kLogitBytes / (bytes * vocabulary) / kMultiple, 1) * kMultiple;
+}
+
+template <class Products>
+std::int64_t rows_at_once(const OutputLayer& layer) {
+  return std::min(rows_at_once(layer.vocabulary(), Products::kBytes), layer.tokens());
 }
 
 /// LibTorch's own losses throw likewise. @param targets  contiguous.
@@ -44,14 +49,22 @@ torch::Tensor as_rows(const torch::Tensor& x) { return x.view({x.size(0), -1, x.
 // The products of a few rows of logits with E, of one model after the other:
 //   take(model)            goes on with that model;
 //   logits(first, rows)    computes logits of tokens [first, first + rows), row_size() apart;
+//   made(i, size, rows)    on any thread: of these rows [i, i + size) are now dL/d(logits), i even;
 //   backward(first, rows)  from dL/d(logits), which is where these logits were: writes
 //                          dL/d(features), adds dL/dE.
+
+/// Rows begin at cache lines, and not a power of two apart, which would crowd the cache.
+std::int64_t padded_row(std::int64_t vocabulary) {
+  const std::int64_t size = (vocabulary + 15) / 16 * 16;
+  return size % 1024 == 0 ? size + 16 : size;
+}
 
 /// Their memory is used by all models.
 template <class Real>
 class ExactProducts {
  public:
   using Logit = Real;
+  static constexpr std::int64_t kBytes = sizeof(Real);
 
   ExactProducts(const OutputLayer& layer, std::int64_t rows)
       : layer_(layer),
@@ -90,14 +103,10 @@ class ExactProducts {
                               features_->data(), {by_embedding, width()}, by_embedding, width());
   }
 
+  void made(std::int64_t /*first*/, std::int64_t /*size*/, std::int64_t /*rows*/) const {}
   [[nodiscard]] std::int64_t row_size() const { return row_size_; }
 
  private:
-  /// Rows begin at cache lines, and not a power of two apart, which would crowd the cache.
-  static std::int64_t padded_row(std::int64_t vocabulary) {
-    const std::int64_t size = (vocabulary + 15) / 16 * 16;
-    return size % 1024 == 0 ? size + 16 : size;
-  }
   [[nodiscard]] std::int64_t width() const { return layer_.width(); }
   [[nodiscard]] std::int64_t vocabulary() const { return layer_.vocabulary(); }
   /// Of the present model.
@@ -112,12 +121,83 @@ class ExactProducts {
   std::optional<Scratch<Real>> from_logits_, features_;  // for gradients
 };
 
-/// With factors rounded to bfloat16. @tparam Given  the type of the logits: theirs, as LibTorch and
-/// the kernels call it.
-template <class Given, class Kernel>
+/// By pairs of bfloat16 numbers. Gradients w.r.t. logits are rounded while they are in the cache.
+class PairedProducts {
+ public:
+  using Logit = float;
+  static constexpr std::int64_t kBytes = 8;  // rounded along and across, too
+
+  PairedProducts(const OutputLayer& layer, std::int64_t rows)
+      : layer_(layer),
+        row_size_(padded_row(layer.vocabulary())),
+        logits_(rows * row_size_),
+        features_(rows * half(width())),
+        to_logits_(kernels::packed_size(half(width()), vocabulary())) {
+    if (!layer.by_features.defined()) return;
+    from_logits_.emplace(kernels::packed_size(half(vocabulary()), width()));
+    along_.emplace(rows * half(vocabulary()));
+    across_.emplace(kernels::packed_size(half(rows), vocabulary()));
+    packed_features_.emplace(kernels::packed_size(half(rows), width()));
+  }
+
+  void take(std::int64_t model) {
+    model_ = model;
+    const float* e = part(layer_.embedding);
+    kernels::pack_pairs({e, 1, width()}, width(), vocabulary(), 0, width(), to_logits_.data());
+    if (from_logits_) pack_pairs_on_threads(vocabulary(), width(), e, from_logits_->data());
+  }
+
+  float* logits(std::int64_t first, std::int64_t rows) {
+    round_pairs_on_threads(rows, width(), part(layer_.features) + first * width(),
+                           features_.data());
+    multiply_pairs_on_threads(rows, vocabulary(), half(width()), {features_.data()},
+                              to_logits_.data(), {}, logits_.data(), row_size_);
+    return logits_.data();
+  }
+
+  void made(std::int64_t first, std::int64_t size, std::int64_t rows) const {
+    if (!along_) return;
+    kernels::round_pairs(size, vocabulary(), logits_.data() + first * row_size_, row_size_,
+                         along_->data() + first * half(vocabulary()));
+    kernels::pack_pairs({logits_.data(), row_size_, 1}, rows, vocabulary(), first, first + size,
+                        across_->data());
+  }
+
+  void backward(std::int64_t first, std::int64_t rows) {
+    multiply_pairs_on_threads(rows, width(), half(vocabulary()), {along_->data()},
+                              from_logits_->data(), {}, part(layer_.by_features) + first * width(),
+                              width());
+    pack_pairs_on_threads(rows, width(), part(layer_.features) + first * width(),
+                          packed_features_->data());
+    float* by_embedding = part(layer_.by_embedding);
+    multiply_pairs_on_threads(vocabulary(), width(), half(rows), {across_->data(), vocabulary(), 0},
+                              packed_features_->data(), {by_embedding, width()}, by_embedding,
+                              width());
+  }
+
+  [[nodiscard]] std::int64_t row_size() const { return row_size_; }
+
+ private:
+  static std::int64_t half(std::int64_t size) { return (size + 1) / 2; }
+  [[nodiscard]] std::int64_t width() const { return layer_.width(); }
+  [[nodiscard]] std::int64_t vocabulary() const { return layer_.vocabulary(); }
+  /// Of the present model.
+  [[nodiscard]] float* part(const torch::Tensor& tensor) const {
+    return tensor.data_ptr<float>() + model_ * tensor.stride(0);
+  }
+
+  const OutputLayer& layer_;
+  std::int64_t model_ = 0;
+  std::int64_t row_size_;
+  Scratch<float> logits_, features_, to_logits_;
+  std::optional<Scratch<float>> from_logits_, along_, across_, packed_features_;  // for gradients
+};
+
+/// With factors and results rounded to bfloat16, by LibTorch.
 class RoundedProducts {
  public:
-  using Logit = Kernel;
+  using Logit = kernels::Bfloat16;
+  static constexpr std::int64_t kBytes = 4;
 
   RoundedProducts(const OutputLayer& layer, std::int64_t /*rows*/)
       : layer_(layer),
@@ -130,10 +210,12 @@ class RoundedProducts {
     features_ = all_features_[model];
   }
 
-  Kernel* logits(std::int64_t first, std::int64_t rows) {
+  Logit* logits(std::int64_t first, std::int64_t rows) {
     logits_ = multiply_rounded(features_.narrow(0, first, rows), embedding_.t());
-    return reinterpret_cast<Kernel*>(logits_.data_ptr<Given>());
+    return reinterpret_cast<Logit*>(logits_.data_ptr<at::BFloat16>());
   }
+
+  void made(std::int64_t /*first*/, std::int64_t /*size*/, std::int64_t /*rows*/) const {}
 
   void backward(std::int64_t first, std::int64_t rows) {
     layer_.by_features[model_].narrow(0, first, rows).copy_(multiply_rounded(logits_, embedding_));
@@ -152,15 +234,20 @@ class RoundedProducts {
 /// Calls run(products) with those of a mode.
 template <class Run>
 void with_products(const OutputLayer& layer, NumericalMode mode, const Run& run) {
-  const std::int64_t rows = std::min(rows_at_once(layer.features, layer.embedding), layer.tokens());
   if (layer.features.scalar_type() == at::kDouble) {
-    run(ExactProducts<double>(layer, rows));
-  } else if (mode != NumericalMode::fast) {
-    run(ExactProducts<float>(layer, rows));
-  } else if (has_bf16_products()) {
-    run(RoundedProducts<at::BFloat16, kernels::Bfloat16>(layer, rows));
+    run(ExactProducts<double>(layer, rows_at_once<ExactProducts<double>>(layer)));
+    return;
+  }
+  using By = FastProducts::By;
+  const auto by = mode == NumericalMode::fast
+                      ? fast_products().of(layer.vocabulary() * layer.width())
+                      : By::float32;
+  if (by == By::pairs) {
+    run(PairedProducts(layer, rows_at_once<PairedProducts>(layer)));
+  } else if (by == By::library) {
+    run(RoundedProducts(layer, rows_at_once<RoundedProducts>(layer)));
   } else {
-    run(RoundedProducts<float, float>(layer, rows));
+    run(ExactProducts<float>(layer, rows_at_once<ExactProducts<float>>(layer)));
   }
 }
 
@@ -168,15 +255,24 @@ void with_products(const OutputLayer& layer, NumericalMode mode, const Run& run)
 /// each piece of a model's tokens.
 template <class Products, class Each, class Then>
 void for_tokens(const OutputLayer& layer, Products& products, const Each& each, const Then& then) {
-  const std::int64_t step = rows_at_once(layer.features, layer.embedding);
+  const std::int64_t step = rows_at_once<Products>(layer);
   for (std::int64_t model = 0; model < layer.models(); ++model) {
     products.take(model);
     for (std::int64_t first = 0; first < layer.tokens(); first += step) {
       const std::int64_t rows = std::min(step, layer.tokens() - first);
       auto* logits = products.logits(first, rows);
-      at::parallel_for(0, rows, 8, [&](std::int64_t begin, std::int64_t end) {
-        for (auto i = begin; i < end; ++i) each(model, first + i, logits + i * products.row_size());
-      });
+      constexpr std::int64_t kGrain = 8;  // even
+      at::parallel_for(0, (rows + kGrain - 1) / kGrain, 1,
+                       [&](std::int64_t begin, std::int64_t end) {
+                         for (auto piece = begin * kGrain; piece < std::min(rows, end * kGrain);
+                              piece += kGrain) {
+                           const auto size = std::min(kGrain, rows - piece);
+                           for (auto i = piece; i < piece + size; ++i) {
+                             each(model, first + i, logits + i * products.row_size());
+                           }
+                           products.made(piece, size, rows);
+                         }
+                       });
       then(first, rows);
     }
   }
@@ -274,6 +370,8 @@ struct LinearCrossEntropy : MadeForward {
 /// The products of two models' logits of the same tokens, for for_tokens(); those of the second are read.
 template <class Products>
 struct BothProducts {
+  static constexpr std::int64_t kBytes = Products::kBytes;
+
   Products own, told;
   std::int64_t first = 0;
   typename Products::Logit* told_logits = nullptr;
@@ -286,6 +384,9 @@ struct BothProducts {
     first = begin;
     told_logits = told.logits(begin, rows);
     return own.logits(begin, rows);
+  }
+  void made(std::int64_t begin, std::int64_t size, std::int64_t rows) const {
+    own.made(begin, size, rows);
   }
   [[nodiscard]] const auto* told_row(std::int64_t token) const {
     return told_logits + (token - first) * told.row_size();
@@ -310,8 +411,8 @@ struct LinearDivergence : MadeForward {
     std::vector<double> nats(static_cast<std::size_t>(layer.models() * layer.tokens()));
     with_products(layer, mode, [&](auto&& products) {
       using Products = std::decay_t<decltype(products)>;
-      const auto most = std::min(rows_at_once(layer.features, layer.embedding), layer.tokens());
-      BothProducts<Products> both{std::move(products), Products(told, most)};
+      BothProducts<Products> both{std::move(products),
+                                  Products(told, rows_at_once<Products>(layer))};
       for_tokens(
           layer, both,
           [&](std::int64_t model, std::int64_t token, auto* logits) {
@@ -401,7 +502,7 @@ TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& emb
     });
     return scores;
   }
-  const std::int64_t step = rows_at_once(features, embedding);
+  const auto step = rows_at_once(embedding.size(1), features.element_size());
   for (std::int64_t first = 0; first < layer.tokens(); first += step) {
     const std::int64_t rows = std::min(step, layer.tokens() - first);
     const auto logits = linear(features.narrow(1, first, rows), embedding, {}, mode);

@@ -11,6 +11,7 @@
 
 #include "ops/array_op.hpp"
 #include "ops/device_operations.hpp"
+#include "ops/fast_products.hpp"
 #include "ops/model_parts.hpp"
 
 namespace nas::nn {
@@ -86,6 +87,82 @@ torch::Tensor rounded_product(const torch::Tensor& a, const torch::Tensor& b) {
   if (!a.device().is_cpu()) return at::bmm(a, b);
   return for_each_model(a.size(0), [&](std::int64_t r) { return multiply_rounded(a[r], b[r]); });
 }
+
+/// The same by pairs of bfloat16 numbers; float32.
+struct PairedLinear {
+  static constexpr bool kAnyStrides = true;
+  std::vector<std::int64_t> bias_rows;
+  bool trains = true;  ///< whether there is a backward pass
+
+  Tensors forward(const Tensors& in, Tensors& saved) const {
+    const auto x = in[0].contiguous(), weight = with_lines(in[1]);
+    const auto bias = bias_rows.empty() ? torch::Tensor() : in[2].contiguous();
+    const auto width = weight.size(2), out = weight.size(1), pairs = (width + 1) / 2;
+    const auto rows = x.numel() / (x.size(0) * width);
+    auto y = at::empty(with_last(x, out), x.options());
+    torch::Tensor packed;
+    if (trains) {
+      packed = at::empty({x.size(0), kernels::packed_size((rows + 1) / 2, width)}, x.options());
+      saved = {packed, weight};
+    }
+    const Scratch<float> left(rows * pairs);
+    for (std::int64_t r = 0; r < x.size(0); ++r) {
+      const float* of_model = row_of<float>(x, r);
+      round_pairs_on_threads(rows, width, of_model, left.data());
+      if (trains) pack_pairs_on_threads(rows, width, of_model, row_of<float>(packed, r));
+      const float* added =
+          bias.defined() ? row_of<float>(bias, bias_rows[static_cast<std::size_t>(r)]) : nullptr;
+      const auto lines = view_of(weight, r);
+      multiply_in_blocks(rows, out, width, left.data(), {lines.data, lines.column, lines.row},
+                         {added, 0}, row_of<float>(y, r));
+    }
+    return {y};
+  }
+
+  Tensors backward(const Tensors& saved, const Tensors& by_out) const {
+    const auto by_y = by_out[0].contiguous();
+    const auto &packed = saved[0], &weight = saved[1];
+    const auto width = weight.size(2), out = weight.size(1);
+    const auto rows = by_y.numel() / (by_y.size(0) * out), pairs = (rows + 1) / 2;
+    auto by_x = at::empty(with_last(by_y, width), by_y.options());
+    auto by_weight = at::empty(weight.sizes(), by_y.options());
+    const Scratch<float> along(rows * ((out + 1) / 2)), across(kernels::packed_size(pairs, out));
+    for (std::int64_t r = 0; r < by_y.size(0); ++r) {
+      const float* of_model = row_of<float>(by_y, r);
+      round_pairs_on_threads(rows, out, of_model, along.data());
+      pack_pairs_on_threads(rows, out, of_model, across.data());
+      multiply_in_blocks(rows, width, out, along.data(), view_of(weight, r), {},
+                         row_of<float>(by_x, r));
+      multiply_pairs_on_threads(out, width, pairs, {across.data(), out, 0},
+                                row_of<float>(packed, r), {}, row_of<float>(by_weight, r), width);
+    }
+    return {by_x, by_weight, bias_rows.empty() ? torch::Tensor() : bias_gradient(by_y, bias_rows)};
+  }
+
+ private:
+  static kernels::MatrixView<float> view_of(const torch::Tensor& weight, std::int64_t r) {
+    return {weight.data_ptr<float>() + r * weight.stride(0), weight.stride(1), weight.stride(2)};
+  }
+
+  /// With contiguous rows or columns.
+  static torch::Tensor with_lines(const torch::Tensor& weight) {
+    return weight.stride(1) == 1 || weight.stride(2) == 1 ? weight : weight.contiguous();
+  }
+
+  /// C (m, n) = initial + A B of pairs of A (m, k), as many columns of B at a time as stay in the cache.
+  static void multiply_in_blocks(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                                 kernels::MatrixView<float> b, kernels::Initial<float> initial,
+                                 float* c) {
+    const std::int64_t pairs = (k + 1) / 2, step = std::min(n, kernels::kColumnBlock);
+    const Scratch<float> packed(kernels::packed_size(pairs, step));
+    for (std::int64_t first = 0; first < n; first += step) {
+      const std::int64_t columns = std::min(step, n - first);
+      kernels::pack_pairs(b.at(0, first), k, columns, 0, k, packed.data());
+      multiply_pairs_on_threads(m, columns, pairs, {a}, packed.data(), initial.at(0, first),
+                                c + first, n);
+    }
+  }
+};
 
 /// Of x and weight.
 struct RoundedLinear {
@@ -234,35 +311,6 @@ struct DeviceLinear {
   }
 };
 
-/// y_r = x_r W_r' of rounded factors by pairs; y is not rounded.
-torch::Tensor linear_by_pairs(const torch::Tensor& given, const torch::Tensor& weight) {
-  const auto x = given.contiguous();
-  const auto in = weight.size(2), out = weight.size(1), pairs = (in + 1) / 2;
-  const auto rows = x.numel() / (x.size(0) * in);
-  auto y = at::empty(with_last(x, out), x.options());
-  const Scratch<float> left(rows * pairs);
-  const Scratch<float> packed(kernels::packed_size(pairs, kernels::kColumnBlock));
-  constexpr std::int64_t kGrain = 64;
-  for (std::int64_t r = 0; r < x.size(0); ++r) {
-    at::parallel_for(0, rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      kernels::round_pairs(end - begin, in, row_of<float>(x, r) + begin * in,
-                           left.data() + begin * pairs);
-    });
-    for (std::int64_t first = 0; first < out; first += kernels::kColumnBlock) {
-      const auto columns = std::min(kernels::kColumnBlock, out - first);
-      kernels::pack_pairs(
-          weight.data_ptr<float>() + r * weight.stride(0) + first * weight.stride(1),
-          weight.stride(1), in, columns, packed.data());
-      at::parallel_for(0, rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
-        kernels::multiply_pairs(end - begin, columns, pairs, left.data() + begin * pairs,
-                                packed.data(), row_of<float>(y, r) + begin * out + first, out,
-                                /*at_once=*/true);
-      });
-    }
-  }
-  return y;
-}
-
 bool has_device_form(const torch::Tensor& x, NumericalMode mode) {
   return mode != NumericalMode::reference && device_operations(x.device()) != nullptr;
 }
@@ -304,19 +352,8 @@ NumericalMode unrounded(NumericalMode mode) {
   return mode == NumericalMode::fast ? NumericalMode::exact : mode;
 }
 
-bool has_bf16_products() {
-#if defined(__x86_64__)
-  static const bool has = __builtin_cpu_supports("avx512bf16") != 0;
-  return has;
-#else
-  return false;
-#endif
-}
-
 torch::Tensor rounded_factor(const torch::Tensor& x) {
-  if (x.scalar_type() == at::kDouble) return x;
-  const auto rounded = x.to(at::kBFloat16);
-  return x.device().is_cpu() && !has_bf16_products() ? rounded.to(at::kFloat) : rounded;
+  return x.scalar_type() == at::kDouble ? x : x.to(at::kBFloat16);
 }
 
 torch::Tensor multiply_rounded(const torch::Tensor& a, const torch::Tensor& b) {
@@ -357,21 +394,40 @@ torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const 
                      NumericalMode mode) {
   require_fitting(x, weight);
   if (has_device_form(x, mode)) return linears_of(x, {{weight, bias}}, mode)[0];
-  if (mode == NumericalMode::fast) {
-    // Of weights that are not trained: trainings round what products give, and their evaluations likewise.
-    const bool frozen =
-        !weight.requires_grad() && !(at::GradMode::is_enabled() && x.requires_grad());
-    if (frozen && x.device().is_cpu() && x.scalar_type() == at::kFloat && weight.stride(2) == 1 &&
-        kernels::pairs_are_faster()) {
-      return add_biases(linear_by_pairs(x, weight), bias);
-    }
-    return add_biases(array_op(RoundedLinear(), {x, weight})[0], bias);
+  using By = FastProducts::By;
+  const bool on_cpu = x.device().is_cpu();
+  const bool rounds = mode == NumericalMode::fast && (!on_cpu || x.scalar_type() == at::kFloat);
+  const auto by = !rounds  ? By::float32
+                  : on_cpu ? fast_products().of(weight.size(1) * weight.size(2))
+                           : By::library;
+  if (by == By::library) return add_biases(array_op(RoundedLinear(), {x, weight})[0], bias);
+  const auto rows = bias.values.defined() ? bias.rows : std::vector<std::int64_t>();
+  if (by == By::pairs) {
+    const bool trains =
+        at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() ||
+                                       (bias.values.defined() && bias.values.requires_grad()));
+    return array_op(PairedLinear{rows, trains}, {x, weight, bias.values})[0];
   }
-  if (mode == NumericalMode::exact && x.device().is_cpu()) {
-    return array_op(ExactLinear{bias.values.defined() ? bias.rows : std::vector<std::int64_t>()},
-                    {x, weight, bias.values})[0];
+  if (on_cpu && (mode == NumericalMode::exact || mode == NumericalMode::fast)) {
+    return array_op(ExactLinear{rows}, {x, weight, bias.values})[0];
   }
   return linear_by_operations(x, weight, bias);
+}
+
+void try_products(FastProducts::By by, const torch::Tensor& x, const torch::Tensor& weight,
+                  const torch::Tensor& by_y) {
+  const auto run = [&](const auto& op) {
+    Tensors saved;
+    const auto y = op.forward({x, weight}, saved);
+    return op.backward(saved, {by_y});
+  };
+  if (by == FastProducts::By::pairs) {
+    run(PairedLinear());
+  } else if (by == FastProducts::By::library) {
+    run(RoundedLinear());
+  } else {
+    run(ExactLinear());
+  }
 }
 
 std::vector<torch::Tensor> linears_of(const torch::Tensor& x,

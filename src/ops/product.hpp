@@ -48,6 +48,33 @@ void multiply_on_threads(std::int64_t m, std::int64_t n, std::int64_t k,
   }
 }
 
+/// kernels::multiply_pairs on LibTorch's threads, likewise.
+inline void multiply_pairs_on_threads(std::int64_t m, std::int64_t n, std::int64_t pairs,
+                                      kernels::LeftPairs a, const float* packed,
+                                      kernels::Initial<float> initial, float* c,
+                                      std::int64_t c_row) {
+  constexpr std::int64_t kRows = kernels::kPanelRows, kGrain = 2;
+  at::parallel_for(0, (m + kRows - 1) / kRows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = begin * kRows;
+    kernels::multiply_pairs(std::min(m, end * kRows) - first, n, pairs, a.at(first, pairs), packed,
+                            initial.at(first, 0), c + first * c_row, c_row);
+  });
+}
+
+/// kernels::round_pairs and kernels::pack_pairs of rows that follow each other, on LibTorch's threads.
+inline void round_pairs_on_threads(std::int64_t m, std::int64_t k, const float* x, float* pairs) {
+  constexpr std::int64_t kGrain = 64;
+  at::parallel_for(0, m, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    kernels::round_pairs(end - begin, k, x + begin * k, k, pairs + begin * ((k + 1) / 2));
+  });
+}
+inline void pack_pairs_on_threads(std::int64_t k, std::int64_t n, const float* x, float* packed) {
+  constexpr std::int64_t kGrain = 32;
+  at::parallel_for(0, (k + 1) / 2, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    kernels::pack_pairs({x, n, 1}, k, n, 2 * begin, std::min(k, 2 * end), packed);
+  });
+}
+
 /// y (rows, out) = x (rows, in) W' + b of one model, x and y contiguous, on LibTorch's threads.
 template <class Real>
 struct LinearMap {
@@ -96,9 +123,8 @@ void add_up_rows(std::int64_t m, std::int64_t n, const Real* x, Real* sums) {
 }
 
 // Products of numerical mode `fast`: factors are rounded to bfloat16 (8 bits of significand), sums
-// are float32, and results are rounded to bfloat16 again. Processors with AVX512_BF16 and GPUs
-// compute twice as many of these at a time; on others the rounded factors are multiplied as
-// float32, results are not rounded, and nothing is gained.
+// are float32. On the CPU fast_products() says how, or that float32's are as fast; GPUs, and
+// LibTorch on the CPU, round results to bfloat16 again.
 
 /// Before models compute on a CUDA device: makes LibTorch multiply float32 matrices there as the
 /// mode says, in TensorFloat-32 in `tf32` and in no other, whatever the environment says
@@ -109,16 +135,11 @@ void set_float_products(torch::Device device, NumericalMode mode);
 /// The mode with products of full precision: for what is small or sensitive.
 NumericalMode unrounded(NumericalMode mode);
 
-/// Whether products of bfloat16 numbers are faster than those of float32 on the CPU.
-bool has_bf16_products();
-
-/// x as products on its device take it: bfloat16 values, of type bfloat16 or float32. float64
-/// stays.
+/// x in bfloat16; float64 stays.
 torch::Tensor rounded_factor(const torch::Tensor& x);
 
-/// The product (m, n) of two rounded factors on the CPU, any strides: by LibTorch where there are
-/// products of bfloat16 numbers, else by the kernels, with the same result for any number of
-/// threads.
+/// The product (m, n) of two factors on the CPU, any strides: of bfloat16 by LibTorch, else by the
+/// kernels, with the same result for any number of threads.
 torch::Tensor multiply_rounded(const torch::Tensor& a, const torch::Tensor& b);
 
 /// The biases of an array's models, of which some may have none.

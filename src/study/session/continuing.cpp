@@ -13,6 +13,7 @@
 #include "core/field_differences.hpp"
 #include "core/format.hpp"
 #include "core/plugin.hpp"
+#include "instruments/environment.hpp"
 #include "report/summary.hpp"
 
 namespace nas {
@@ -159,6 +160,10 @@ std::vector<std::string> identity_differences(const Evaluation& evaluation,
   return differences(evaluation.identity, now, {.ignores = is_own});
 }
 
+void keep_fast_products(const std::vector<nlohmann::json>& sessions) {
+  if (!sessions.empty()) nn::keep_products(sessions.back().at("environment"));
+}
+
 nlohmann::json plugins_record() {
   auto record = nlohmann::json::array();
   for (const auto& plugin : loaded_plugins()) {
@@ -238,7 +243,7 @@ std::vector<std::string> environment_changes(const nlohmann::json& before,
        {"blas_kernels", "BLAS kernels"},
        {"libc", "libc"},
        {"instruction_set", "instruction set"},
-       {"bfloat16", "products in bfloat16"}}};
+       {"fast_products", "products of mode fast by"}}};
   std::vector<std::string> changes;
   const auto compare = [&changes](const std::string& what, const std::string& there,
                                   const std::string& here) {
