@@ -39,18 +39,18 @@ class Alone(NamedTuple):
 
 
 def alone(run: Run) -> Alone:
-    """@throws InputError where a placement has not one block in one layer."""
-    block, values = "", {}
-    for one in run.evaluations:
-        if not one.usable:
-            continue
+    """What a search asks besides is left out. @throws InputError unless one block is alone."""
+    blocks, values = set(), {}
+    for one in filter(lambda one: one.usable, run.evaluations):
         changed = {layer: word for layer, word in enumerate(convert.words_of(one.candidate))
                    if word != "full"}
-        if len(changed) != 1 or {*changed.values()} - {block or changed[min(changed)]}:
-            raise InputError(f"{one.candidate}: must have one block, the run's, in one layer")
-        (layer, block), = changed.items()
-        values.setdefault(layer, {})[one.replicate] = one.values
-    return Alone(block, values)
+        if len(changed) == 1:
+            (layer, block), = changed.items()
+            blocks.add(block)
+            values.setdefault(layer, {})[one.replicate] = one.values
+    if len(blocks) != 1:
+        raise InputError(f"{', '.join(sorted(blocks)) or 'no block'} alone in a layer, must be one")
+    return Alone(*blocks, values)
 
 
 def groups_of(words: list[str]) -> dict[str, list[int]]:

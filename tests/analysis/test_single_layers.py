@@ -34,11 +34,11 @@ class SingleLayers(unittest.TestCase):
         differences = [(row[5].split()[0], row[8].split()[0]) for row in rows]
         self.assertEqual(differences, [("1.00", "2.00"), ("3.00", "6.00"), ("2.00", "4.00"), ("0.00", "0.00"), ("0.00", "0.00")])
 
-    def test_a_placement_of_two_layers_is_refused(self):
-        wrong = SimpleNamespace(evaluations=[SimpleNamespace(candidate="full 0-1; gdn{4,1} 2-3", replicate=0, usable=True, values={})])
-        with self.assertRaisesRegex(InputError, "in one layer"):
-            own.alone(wrong)
-
-
-if __name__ == "__main__":
-    unittest.main()
+    def test_placements_of_several_layers_are_left_out(self):
+        one, several = run("gdn{4,1}", {1: 0.0}, 2), SimpleNamespace(candidate="full 0-1; gdn{4,1} 2-3", replicate=0, usable=True)
+        one.evaluations.append(several)
+        self.assertEqual([*own.alone(one).values], [1])
+        for wrong, said in ((SimpleNamespace(evaluations=[several]), "no block alone"),
+                            (SimpleNamespace(evaluations=one.evaluations + run("drop", {1: 0.0}, 2).evaluations), "drop, gdn")):
+            with self.assertRaisesRegex(InputError, said):
+                own.alone(wrong)
