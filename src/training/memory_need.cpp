@@ -206,9 +206,9 @@ class ModelNeed {
               activations + layer.backward.of(micro) - layer.weights, 0.0));
       if (!in_parts) gradients += layer.weights;
     }
-    // The embedding's gradient is made beside that of the logits.
-    take(at("the end of a step", before + (in_parts ? 2.0 * table_ : weights_ + table_),
-            tokens + 2.0 * stream, 0.0));
+    // That of a tied table is the sum of two, beside which it is made.
+    const auto sum = architecture_.genes.word("tied") == "1" ? 2.0 : 0.0;
+    take(at("the end of a step", weights_ + (sum + (in_parts ? 1.0 : 0.0)) * table_, tokens, 0.0));
     const auto scored = settings.evaluation_batch_size;
     double widest = 2.0 * streams(scored);
     for (const auto& layer : layers_)
