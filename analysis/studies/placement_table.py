@@ -46,10 +46,9 @@ SUM = "F0"  # of its blocks alone
 MEASURES = ("kl", "recall")
 RESAMPLES = 2000
 DROPPED = "drop"  # of single layers: nothing in their place
-DOCUMENTS = 8  # of a seed, on which its placements are measured
 PLAN = {"context": 256, "probes": ["copy{64}", "pairs{16}"], "fidelity": "all",
         "stage1_tokens": 500_000, "stage2_tokens": 32_768, "stage2_short": 16_384,
-        "stage2_batch": 4, "stage2_documents": DOCUMENTS}
+        "stage2_batch": 4, "stage2_rate": 1e-3, "stage2_rate_rest": 1e-3, "stage2_documents": 8}
 DRAWN = 10  # random sets of which the best is taken
 SELECTORS = {  # asked of the table as they are asked of a model
     "one_block": {}, "restore_one": {}, "halo": {}, "greedy_add": {}, "beam": {"width": 4},
@@ -115,7 +114,7 @@ def train(given: argparse.Namespace) -> None:
         launched({**config, "name": f"drop_{seed}", "problem":
                   {**problem, "blocks": [DROPPED], "fidelity": "whole", "stage1_tokens": 0},
                   "algorithm": {"name": "listed", "points": singles},
-                  "evaluation": {"replicates": DOCUMENTS}}, folder / f"drop_{seed}")
+                  "evaluation": {"replicates": PLAN["stage2_documents"]}}, folder / f"drop_{seed}")
 
 
 # The table
@@ -354,8 +353,8 @@ def study(given: argparse.Namespace) -> None:
     seeds = len(table.loss("F3"))
     spoken = [f"{seeds} seeds: placements of equally many full layers differ by {number(between)} "
               f"nats of KL and recall (standard deviation), seeds of one placement by "
-              f"{number(within)}; {seeds_for(between, within)} seeds show a difference of "
-              f"{number(between)}, {seeds_for(between / 2, within)} one of half of it."]
+              f"{number(within)}. Seeds that show a difference of {number(between)}: "
+              f"{seeds_for(between, within)}; of half of it: {seeds_for(between / 2, within)}."]
     chapters = [Chapter("noise", "Noise", [Columns(
         ["of", "between placements", "between seeds"], spread)])]
     if np.isfinite(table.loss("F3")).all():
