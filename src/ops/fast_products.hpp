@@ -7,10 +7,7 @@
 
 #include <torch/types.h>
 
-#include "core/visibility.hpp"
-
-namespace nas {
-namespace NAS_PUBLIC nn {
+namespace nas::nn {
 
 /// What multiplies in numerical mode `fast` on the CPU. Results depend on it.
 struct FastProducts {
@@ -50,5 +47,4 @@ void try_products(FastProducts::By by, const torch::Tensor& x, const torch::Tens
 /// Whether the variable NAS_FAST_PRODUCTS says what to multiply by.
 bool fast_products_are_given();
 
-}  // namespace nn
-}  // namespace nas
+}  // namespace nas::nn

@@ -5,10 +5,7 @@
 
 #include <torch/types.h>
 
-#include "core/visibility.hpp"
-
-namespace nas {
-namespace NAS_PUBLIC nn {
+namespace nas::nn {
 
 /// What a part of a model gives of some tensors; any of them may be undefined. Called again it does the same.
 using PartOfModel =
@@ -25,5 +22,4 @@ using PartOfModel =
 std::vector<torch::Tensor> recomputed(const PartOfModel& part,
                                       const std::vector<torch::Tensor>& inputs);
 
-}  // namespace nn
-}  // namespace nas
+}  // namespace nas::nn
