@@ -29,13 +29,13 @@ SMALL = {"similarity": ["dot", "cosine"], "gating": ["none", "output_gate"],
 
 
 def design(options, names=None) -> factorial.Factorial:
-    genes = tables.genes(names or functions(options), schema(None))
+    genes = tables.genes(names or functions(options), schema(None).genes)
     return factorial.Factorial(genes.drop(columns="attention_dropout"), schema(None))
 
 
 def values_of(names, effect) -> np.ndarray:
     """(f,) of a function of the options by gene."""
-    rows = tables.genes(names, schema(None)).to_dict("records")
+    rows = tables.genes(names, schema(None).genes).to_dict("records")
     return np.array([effect(row) for row in rows], dtype=float)
 
 
@@ -178,7 +178,7 @@ class Decomposition(unittest.TestCase):
         names = functions(SMALL)
         values = random.normal(size=(8, 3)) + values_of(
             names, lambda row: row["gating"] == "none")[:, None]
-        data = tables.genes(names, schema(None)).loc[np.repeat(names, 3)].assign(y=values.ravel())
+        data = tables.genes(names, schema(None).genes).loc[np.repeat(names, 3)].assign(y=values.ravel())
         expected = anova_lm(ols("y ~ C(similarity) * C(gating) * C(bias)", data).fit())
         # Without common effects of the seeds, which this model does not know.
         estimate = factorial.means(values)
@@ -211,7 +211,7 @@ class LeastSquares(unittest.TestCase):
                    "bias": ["bias", "no_bias"], "normalization": ["softmax", "sparsemax"]}
         names = sorted(random.choice(functions(options), 22, replace=False))
         values = random.normal(size=22)
-        data = tables.genes(names, schema(None)).assign(y=values)
+        data = tables.genes(names, schema(None).genes).assign(y=values)
         terms = " + ".join(["C(similarity)", "C(normalization)", "C(gating)", "C(bias)"])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

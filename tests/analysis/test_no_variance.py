@@ -62,14 +62,14 @@ class Statistics(unittest.TestCase):
 
     def test_nothing_is_tested_against_no_variance(self):
         names = functions(OPTIONS)
-        made = factorial.Factorial(tables.genes(names, schema(None)).drop(columns="attention_dropout"), schema(None))
+        made = factorial.Factorial(tables.genes(names, schema(None).genes).drop(columns="attention_dropout"), schema(None))
         for what, values in (*without_noise(), *unpaired()):
             with self.subTest(what):
                 for effect in factorial.decompose(made, factorial.means(values), 20):
                     self.assertTrue(np.isnan([effect.f, effect.p, effect.p_holm, effect.p_seeds, *effect.share[1:]]).all(), effect)
                     if what.startswith(("all 0", "all 1", "all 3", "all 7", "rounded")):
                         self.assertTrue(np.isnan(effect.share.point), effect)
-                part = factorial.Factorial(tables.genes(names[:7] * 4, schema(None)).drop(columns="attention_dropout"), schema(None))
+                part = factorial.Factorial(tables.genes(names[:7] * 4, schema(None).genes).drop(columns="attention_dropout"), schema(None))
                 for term in factorial.least_squares(part, np.tile(values[:7, 0], 4)).terms:
                     self.assertFalse(np.isinf([term.f, term.share]).any(), term)
 
