@@ -13,7 +13,6 @@
 #include "core/field_differences.hpp"
 #include "core/format.hpp"
 #include "core/plugin.hpp"
-#include "instruments/environment.hpp"
 #include "report/summary.hpp"
 
 namespace nas {
@@ -158,10 +157,6 @@ std::vector<std::string> identity_differences(const Evaluation& evaluation,
     return given == nullptr && path.find('.') == std::string::npos;
   };
   return differences(evaluation.identity, now, {.ignores = is_own});
-}
-
-void keep_fast_products(const std::vector<nlohmann::json>& sessions) {
-  if (!sessions.empty()) nn::keep_products(sessions.back().at("environment"));
 }
 
 nlohmann::json plugins_record() {

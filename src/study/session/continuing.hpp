@@ -14,9 +14,6 @@ namespace nas {
 /// it is another one, a search is not continued.
 inline constexpr int kAnswering = 4;
 
-/// nn::keep_products() of the last session of a record.
-void keep_fast_products(const std::vector<nlohmann::json>& sessions);
-
 /// The plug-ins that this process has loaded, for the environment of a record: a list of maps of
 /// file, sha256 and registers; see PluginFile.
 nlohmann::json plugins_record();

@@ -54,6 +54,10 @@ std::unique_ptr<StudySetup> set_up(const Experiment& experiment, const fs::path&
   return setup;
 }
 
+void keep_fast_products(const std::vector<nlohmann::json>& sessions) {
+  if (!sessions.empty()) nn::keep_products(sessions.back().at("environment"));
+}
+
 nlohmann::json environment_json(const nlohmann::json& facts) {
   auto json = nn::to_json(nn::environment());
   json.update({{"attnas", kVersion},
