@@ -18,8 +18,8 @@
 #include "store/store.hpp"
 #include "study/reader/experiment.hpp"
 #include "study/session/continuing.hpp"
-#include "study/session/set_up.hpp"
 #include "study/session/session.hpp"
+#include "study/session/set_up.hpp"
 
 namespace nas {
 
