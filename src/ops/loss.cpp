@@ -13,6 +13,7 @@
 #include "ops/device_operations.hpp"
 #include "ops/divergence_loss.hpp"
 #include "ops/fast_products.hpp"
+#include "ops/logit_rows.hpp"
 #include "ops/product.hpp"
 #include "ops/scratch.hpp"
 
@@ -20,18 +21,9 @@ namespace nas::nn {
 
 namespace {
 
-/// Logits at a time: they stay in the last-level cache, and the products are large enough.
-constexpr std::int64_t kLogitBytes = std::int64_t{16} << 20U;
-
-/// A multiple of what products take at once, at least that. @param bytes  of a logit.
-std::int64_t rows_at_once(std::int64_t vocabulary, std::int64_t bytes) {
-  constexpr std::int64_t kMultiple = 128;
-  return std::max<std::int64_t>(kLogitBytes / (bytes * vocabulary) / kMultiple, 1) * kMultiple;
-}
-
 template <class Products>
 std::int64_t rows_at_once(const OutputLayer& layer) {
-  return std::min(rows_at_once(layer.vocabulary(), Products::kBytes), layer.tokens());
+  return std::min(logit_rows(layer.vocabulary(), Products::kBytes), layer.tokens());
 }
 
 /// LibTorch's own losses throw likewise. @param targets  contiguous.
@@ -502,7 +494,7 @@ TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& emb
     });
     return scores;
   }
-  const auto step = rows_at_once(embedding.size(1), features.element_size());
+  const auto step = logit_rows(embedding.size(1), features.element_size());
   for (std::int64_t first = 0; first < layer.tokens(); first += step) {
     const std::int64_t rows = std::min(step, layer.tokens() - first);
     const auto logits = linear(features.narrow(1, first, rows), embedding, {}, mode);

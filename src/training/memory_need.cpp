@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
 #include "nn/block.hpp"
+#include "ops/logit_rows.hpp"
 #include "ops/memory.hpp"
 #include "ops/model_failure.hpp"
 #include "training/update_rule.hpp"
@@ -235,14 +235,14 @@ class ModelNeed {
     return kFloat * static_cast<double>(sequences * architecture_.context * architecture_.width);
   }
 
-  /// Of as many rows as ops/loss.cpp takes at once, beside packed factors of their products.
+  /// Of as many rows as are computed at once, beside packed factors of their products.
   /// @param whole  matrices of all logits in mode `reference`.   @param packed  tables.
   [[nodiscard]] double logits(std::int64_t sequences, double whole, double packed) const {
-    constexpr double kBytes = 16 << 20, kRows = 128.0;
     const auto row = kFloat * static_cast<double>(architecture_.vocabulary);
     const auto all = static_cast<double>(sequences * architecture_.context);
     if (mode_ == NumericalMode::reference) return whole * all * row;
-    const auto rows = std::min(std::max(std::floor(kBytes / row / kRows), 1.0) * kRows, all);
+    const auto rows =
+        std::min(static_cast<double>(nn::logit_rows(architecture_.vocabulary, sizeof(float))), all);
     return rows * (row + kFloat * static_cast<double>(architecture_.width)) +
            (mode_ == NumericalMode::fast ? packed - 0.5 : packed) * table_;
   }
