@@ -111,8 +111,11 @@ int main(int argc, char** argv) {
     }
   }
   for (const std::string mixer :
-       {"attn", "linear", "performer", "retnet", "ssd", "gla", "deltanet", "gdn", "gdn2", "kda"}) {
-    for (const std::int64_t before : {128, 2048}) {
+       {"attn", "linear", "performer", "retnet", "ssd", "gla", "deltanet", "gdn", "gdn2", "kda",
+        "kda{decay_form=bounded}", "pair(attn|ssd)", "attn{maps=difference}", "attn{kv_rank=32}",
+        "attn{position=cope}", "attn{position=path}", "attn{decay=channel}",
+        "attn{pattern=indexed}"}) {
+    for (const std::int64_t before : {128, 1024, 2048}) {
       constexpr std::int64_t kSteps = 200;
       benchmark::RegisterBenchmark(("decode/" + mixer + "/" + std::to_string(before)).c_str(),
                                    decoding, mixer, before)
