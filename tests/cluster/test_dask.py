@@ -128,15 +128,6 @@ class DaskTest(runs.RunTest):
         self.assertEqual(self.export("run"), alone)
         self.assertRegex(self.said("run"), "the worker [^ ]+ is set aside: 3 failures in a row, the last one: the disk is gone")
 
-    def test_a_managers_full_disk_ends_the_run_and_the_same_command_goes_on(self):
-        alone = self.alone()
-        workers = [self.workers("run") for _ in range(2)]
-        full = self.start("run", "bash", "-c", 'ulimit -f 100; exec "$@"', "bash", *self.command("run"))  # KiB of a file
-        self.ends(full, "run", 75)
-        self.assertIn("store.sqlite", self.said("run"))
-        self.complete(self.manager("run"), workers)
-        self.assertEqual(self.export("run"), alone)
-
     def test_one_manager_and_only_who_has_the_certificate(self):
         import distributed
         from distributed.security import Security

@@ -56,7 +56,7 @@ class MpiTest(runs.RunTest):
         engine = self.folder / "engine.sh"  # keeps what the engine says
         engine.write_text(f'#!/bin/sh\n{sys.executable} -B {runs.ROOT}/python/attnas/engines/mpi.py | tee {self.folder}/lines\n')
         engine.chmod(0o755)
-        self.ends(self.manager("run", "training.steps=1500", engine=[f"cluster.command=[{engine}]"], **self.MPI), "run")
+        self.ends(self.manager("run", "training.steps=500", engine=[f"cluster.command=[{engine}]"], **self.MPI), "run")
         lines = [json.loads(line) for line in (self.folder / "lines").read_text().splitlines()]
         steps = {}
         for line in lines:
@@ -65,8 +65,8 @@ class MpiTest(runs.RunTest):
         self.assertTrue(steps, "no order was said to advance")
         for told in steps.values():
             for before, after in zip(told, told[1:]):  # an order may hold several training runs, one after another
-                self.assertTrue(before <= after or before == 1500, told)
-            self.assertLessEqual(told[-1], 1500)
+                self.assertTrue(before <= after or before == 500, told)
+            self.assertLessEqual(told[-1], 500)
         self.assertEqual(len({worker for _, worker in steps}), 2)
 
     def test_a_useless_machine_ends_the_run_resumably(self):

@@ -201,7 +201,7 @@ TEST_F(ConfigurationTest, EveryShippedOneHasAPlan) {
 
 TEST_F(ConfigurationTest, EveryMutationIsAnErrorOrShowsInThePlan) {
   int mutations = 0;
-  std::map<std::string, int> seen;  // the same mistake at the same key, in that many files
+  std::set<std::string> seen;  // the same mistake at the same key, in another file
   for (const auto& file : files_) {
     const auto original = YAML::LoadFile((folder_.path() / "configs" / file).string());
     std::vector<Path> paths;
@@ -209,7 +209,7 @@ TEST_F(ConfigurationTest, EveryMutationIsAnErrorOrShowsInThePlan) {
     for (const auto& path : paths) {
       for (const auto& mutation : kMutations) {
         const auto mistake = written(path) + " " + std::string(mutation.name);
-        if (++seen[mistake] > 3) continue;
+        if (!seen.insert(mistake).second) continue;
         SCOPED_TRACE(file + ": " + mistake);
         folder_.write("configs/mutated.yaml", YAML::Dump(mutated(original, path, mutation)) + "\n");
         const auto [error, plan] = plan_of("mutated.yaml");

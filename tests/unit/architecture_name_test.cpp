@@ -429,7 +429,7 @@ TEST(CanonicalForm, OfAnyGenotypeIsAFixedPointThatItsNameReadsBackTo) {
   RandomEngine random(11);
   int models = 0;
   int refused = 0;
-  while (models < 1000) {
+  while (models < 300) {
     Architecture once;
     try {
       once = canonical(drawn_model(random));

@@ -20,7 +20,7 @@ namespace {
 
 TEST_F(CommandExecutorTest, NoHistoryOfWorkersChangesASearch) {
   const auto alone = searched("alone", nullptr);
-  for (int seed = 0; seed < 20; ++seed) {
+  for (int seed = 0; seed < 8; ++seed) {
     auto chosen = settings(seed);
     chosen.array = static_cast<std::size_t>(1 + seed % 4);
     const auto executor = std::make_shared<CommandExecutor>(measurement_, chosen);
@@ -81,7 +81,7 @@ TEST_F(CommandExecutorTest, ABrokenMachineIsNoFaultOfAMechanism) {
 }
 
 TEST_F(CommandExecutorTest, AWorkerIsAskedBeforeTheTraining) {
-  for (int seed = 0; seed < 4; ++seed) {
+  for (int seed = 0; seed < 2; ++seed) {
     CommandExecutor executor(measurement_, settings(seed));
     const auto task = make_task(measurement_, {"a|a|a|0.5"}, 0);
     const auto found = executor.inspect(task, "latency");
@@ -269,7 +269,7 @@ TEST_F(CommandExecutorTest, WhatWouldBeMeasuredOtherwiseIsRefused) {
 }
 
 TEST_F(CommandExecutorTest, ATrainingRunGoesOnFromRungToRung) {
-  for (int seed = 0; seed < 10; ++seed) {
+  for (int seed = 0; seed < 3; ++seed) {
     SteppingMeasurement measurement;
     CommandExecutor executor(measurement, settings(seed, "trained"));
     for (const std::int64_t until : {10, 20, 0}) {

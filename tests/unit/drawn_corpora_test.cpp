@@ -202,11 +202,6 @@ class DrawnCorpus : public ::testing::TestWithParam<Row> {};
 INSTANTIATE_TEST_SUITE_P(All, DrawnCorpus, ::testing::ValuesIn(rows()),
                          [](const auto& row) { return row.param.key; });
 
-// Runs are stored under these hashes.
-TEST_P(DrawnCorpus, ExamplesStayAsTheyAre) {
-  EXPECT_EQ(make_corpus(GetParam().key, GetParam().context, {}).hash, GetParam().hash);
-}
-
 TEST_P(DrawnCorpus, TheSeedDecidesAndFewerExamplesAreTheBeginningOfMore) {
   const auto make = [](int train_examples, int seed) {
     return make_corpus(GetParam().key, GetParam().context,
@@ -221,8 +216,10 @@ TEST_P(DrawnCorpus, TheSeedDecidesAndFewerExamplesAreTheBeginningOfMore) {
   EXPECT_NE(few.valid.tokens, few.test.tokens);
 }
 
-TEST_P(DrawnCorpus, NoTestExampleIsInTraining) {
+// Runs are stored under these hashes.
+TEST_P(DrawnCorpus, ExamplesStayAsTheyAreAndNoneOfTheTestIsInTraining) {
   const Corpus corpus = make_corpus(GetParam().key, GetParam().context, {});
+  EXPECT_EQ(corpus.hash, GetParam().hash);
   std::set<Ids> known;
   for (std::int64_t i = 0; i < corpus.train.size(); ++i) {
     known.insert(read_window(corpus.train, i).input);
@@ -232,10 +229,6 @@ TEST_P(DrawnCorpus, NoTestExampleIsInTraining) {
       EXPECT_TRUE(known.insert(read_window(*windows, i).input).second) << "example " << i;
     }
   }
-}
-
-TEST_P(DrawnCorpus, IdsAreInTheVocabulary) {
-  const Corpus corpus = make_corpus(GetParam().key, GetParam().context, {});
   for (const Windows* windows : {&corpus.train, &corpus.valid, &corpus.test}) {
     for (std::size_t i = 0; i < windows->tokens.size(); ++i) {
       const auto token = windows->tokens[i];

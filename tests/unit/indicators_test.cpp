@@ -152,7 +152,7 @@ void expect_front_of_definition(std::size_t m, std::int64_t options,
   RandomEngine random(17 * m + static_cast<std::uint64_t>(options));
   Archive archive;
   ArchiveByTurns expected;
-  for (int step = 0; step < 3000; ++step) {
+  for (int step = 0; step < 800; ++step) {
     const auto candidate = std::to_string(random.below(60));
     if (random.below(5) == 0) {
       ASSERT_EQ(archive.erase(candidate), expected.erase(candidate)) << m << " step " << step;

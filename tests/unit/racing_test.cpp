@@ -328,7 +328,7 @@ std::size_t winner(int run, std::int64_t first, const std::optional<Racing>& rac
 }
 
 TEST(Racing, FindsTheBestMoreOftenThanEqualReplicates) {
-  constexpr int kRuns = 1000;
+  constexpr int kRuns = 300;
   constexpr std::size_t kEach = 8;
   const auto found = [](std::int64_t first, const std::optional<Racing>& racing) {
     int right = 0;

@@ -98,22 +98,19 @@ TEST_P(SearchByRungs, TrainsTheBestOfEachRungOn) {
 
 TEST_P(SearchByRungs, OfFewCandidatesSomebodyIsHandedOver) {
   int runs = 0;
-  for (Integer candidates = 1; candidates <= 5; ++candidates) {
-    for (const double eta : {2.0, 3.0, 4.0}) {
-      for (const std::vector<Integer>& rungs : {std::vector<Integer>{10}, {10, 20}}) {
-        const Fidelity fidelity{
-            .promote = GetParam().promote, .rungs = rungs, .steps = 40, .eta = eta};
-        // A budget of training runs, a budget of steps that none comes to the end in, no progress.
-        for (const Budget& budget : {Budget{.evaluations = candidates},
-                                     Budget{.train_steps = 10 * candidates}, Budget{}}) {
-          Search search(GetParam(), file(std::to_string(++runs)), {.budget = budget}, stepping());
-          SearchSettings few{.fidelity = fidelity};
-          few.stagnation = budget.evaluations + budget.train_steps > 0 ? 0 : candidates;
-          const auto result = search.run(few);
-          EXPECT_FALSE(result.archive.front().empty())
-              << candidates << " candidates, eta " << eta << ", " << rungs.size() << " rungs, "
-              << result.ended_by;
-        }
+  for (const Integer candidates : {1, 2, 5}) {
+    for (const double eta : {2.0, 4.0}) {
+      const Fidelity fidelity{
+          .promote = GetParam().promote, .rungs = {10, 20}, .steps = 40, .eta = eta};
+      // A budget of training runs, a budget of steps that none comes to the end in, no progress.
+      for (const Budget& budget :
+           {Budget{.evaluations = candidates}, Budget{.train_steps = 10 * candidates}, Budget{}}) {
+        Search search(GetParam(), file(std::to_string(++runs)), {.budget = budget}, stepping());
+        SearchSettings few{.fidelity = fidelity};
+        few.stagnation = budget.evaluations + budget.train_steps > 0 ? 0 : candidates;
+        const auto result = search.run(few);
+        EXPECT_FALSE(result.archive.front().empty())
+            << candidates << " candidates, eta " << eta << ", " << result.ended_by;
       }
     }
   }
@@ -238,14 +235,11 @@ TEST_P(SearchByRungs, DependsOnNeitherTheWorkersNorTheOrderInWhichTheyFinish) {
   Search whole(GetParam(), file("whole"), {}, stepping());
   whole.run(settings());
   const auto expected = whole.record();
-  for (const int workers : {2, 4}) {
-    Search search(GetParam(), file("threads" + std::to_string(workers)), {.workers = workers},
-                  stepping());
-    search.run(settings());
-    EXPECT_EQ(search.record(), expected) << workers << " threads";
-  }
-  for (std::uint64_t seed = 0; seed < 8; ++seed) {
-    Search search(GetParam(), file("shuffled" + std::to_string(seed)), shuffled(1 + seed % 6, seed),
+  Search threads(GetParam(), file("threads"), {.workers = 4}, stepping());
+  threads.run(settings());
+  EXPECT_EQ(threads.record(), expected);
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    Search search(GetParam(), file("shuffled" + std::to_string(seed)), shuffled(2 + seed * 2, seed),
                   stepping());
     search.run(settings());
     EXPECT_EQ(search.record(), expected) << "order " << seed;

@@ -21,7 +21,7 @@
 namespace nas::testing {
 namespace {
 
-constexpr int kMutants = 200;  // of a kind
+constexpr int kMutants = 100;  // of a kind
 
 /// The facts that the store of these tests has.
 const Texts& facts() {

@@ -263,7 +263,7 @@ TEST_F(TableEvaluatorTest, AnswersAlikeUnderEveryBudget) {
 
 /// What the baseline trained before the search is there wherever the time of training ends.
 TEST_F(TableEvaluatorTest, AnswersAlikeWithABaselineAndABudgetOfTrainingTime) {
-  for (std::int64_t baseline = 0; baseline < 12; ++baseline) {
+  for (const std::int64_t baseline : {0, 5, 11}) {
     SCOPED_TRACE(baseline);
     expect_equal(small_study(), {.budget = {.train_seconds = 100.0}, .baseline = baseline},
                  "1 min 40 s of training");

@@ -194,7 +194,7 @@ TEST_P(Replays, OfRecordedRunsAreWrongInOneOfTwentyAtMost) {
   const auto rows = rows_of(table, baseline);
   ASSERT_GT(rows.nll.size(), 50U);
   for (const auto& [together, orders] :
-       {std::pair<std::size_t, int>{1, 2000}, {5, 400}, {15, 150}}) {
+       {std::pair<std::size_t, int>{1, 1000}, {5, 200}, {15, 60}}) {
     const auto found = replay(rows, together, orders);
     const double all = static_cast<double>(together) * orders / 100.0;
     const auto& said = found.said;
