@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,12 @@ from attnas import command_line, config_form
 from attnas.analysis.files import write_whole
 from attnas.analysis.run import Run
 from attnas.analysis.statistics import holm
-from attnas.analysis.words import number, range_text
+from attnas.analysis.words import duration, number, range_text
 from attnas.errors import InputError
 from attnas.judge.sequential import compare, p_beyond
 from attnas.launch import run as launched
 from attnas.placement import MEASURES, completed, html, of_study, placed, text
+from attnas.settings import overrides, told, written
 
 ALPHA = 0.05
 CONTROLS = ("local", "drop")
@@ -32,6 +34,9 @@ FRONT = 8  # placements of the front that are measured again, at most
 FIRST = 4  # tokens, of windows that are a control of those without any
 WITHOUT = "without first tokens"
 MADE_BY = ("vocabulary", "unit", "pretokens", "tokenizer_file")  # ids of a text
+# Numbers of the command line: default and least, below which some have no interval.
+COUNTS = {"stage1": ("0", 0), "stage2": ("0", 0), "trainings": ("4", 4), "context": (None, 2),
+          "cache-context": (None, 1), "replicates": ("4", 2), "verdict": ("16", 4)}
 LEAST_MARGIN = 0.1  # nats, below which a model does not copy
 
 
@@ -98,9 +103,10 @@ def digits(words: Sequence[str], choices: Sequence[Sequence[str]]) -> str | None
 
 
 def verdicts(held: dict[str, dict[str, list[float]]], choice: str, whole: str,
-             controls: dict[str, str], within: float) -> list[str]:
+             controls: dict[str, str], within: float, of: str = "held-out documents") -> list[str]:
     """What held-out documents and probes say: is the choice within a share of the model in what a
-    text costs, and better than each control in KL and recall; Holm's correction over all."""
+    text costs, and better than each control in KL and recall; Holm's correction over all.
+    @param of  what the numbers of a candidate are of."""
     base, own = np.array(held[whole]["text_nll"]), np.array(held[choice]["text_nll"])
     text_cost = compare(own, base, ALPHA)
     bound = within * float(base.mean())
@@ -114,7 +120,7 @@ def verdicts(held: dict[str, dict[str, list[float]]], choice: str, whole: str,
     shown = (f"{100 * text_cost.mean / mean:.1f} % ({100 * text_cost.low / mean:.1f} to "
              f"{100 * text_cost.high / mean:.1f})")
     end = "" if corrected["text"] <= ALPHA else " is not shown"
-    said = [f"On {text_cost.n} held-out documents a text costs {shown} more than by the model: "
+    said = [f"On {text_cost.n} {of} a text costs {shown} more than by the model: "
             f"within {100 * within:g} %{end}."]
     better = [label for label in controls if corrected[label] <= ALPHA and paired[label].mean < 0]
     worse = [label for label in controls if corrected[label] <= ALPHA and paired[label].mean > 0]
@@ -151,9 +157,10 @@ def chosen(found: dict[str, dict[str, Any]], cache: float) -> str:
     return min(within, key=lambda name: float(np.mean(found[name]["loss"])))
 
 
-def report(folder: Path, cache: float, within: float,
-           asked: dict[tuple[str, ...], str]) -> dict[str, Any]:
-    """What both runs say, as convert.json has it. @param asked  see asked_again()."""
+def report(folder: Path, cache: float, within: float, asked: dict[tuple[str, ...], str],
+           of: str) -> dict[str, Any]:
+    """What both runs say, as convert.json has it. @param asked  see asked_again(). @param of  as
+    of verdicts()."""
     said = of_study(folder / "search", (), cache)
     held = measured(Run(folder / "held_out"))
     names = {words_of(name): name for name in held}
@@ -172,7 +179,7 @@ def report(folder: Path, cache: float, within: float,
             "cache_bytes": held[name]["cache_bytes"][0],
             "cache_share": held[name]["cache_share"][0]})
     values = {key: own for key, own in said["values"].items() if ":" in key}
-    spoken = verdicts(held, choice, whole, controls, within)
+    spoken = verdicts(held, choice, whole, controls, within, of)
     for label in (WITHOUT, f"with {FIRST} first tokens"):
         if label in controls:
             spoken.append(worth_of_first(held[choice], held[controls[label]], label,
@@ -201,12 +208,13 @@ def words_of(name: str) -> tuple[str, ...]:
     return tuple(words[layer] for layer in range(len(words)))
 
 
-def asked_again(search: Run, choice: str) -> dict[tuple[str, ...], str]:
+def asked_again(search: Run, choice: str, trains: bool) -> dict[tuple[str, ...], str]:
     """Placements that are measured on held-out documents, and what each is: "choice", "whole" (the
-    model as it was), some of the "front", or a control's label."""
+    model as it was), some of the "front" unless each trains, or a control's label."""
     found, words = measured(search), words_of(choice)
     asked = {words: "choice", ("full",) * len(words): "whole"}
-    front = sorted((one.name for one in search.front if words_of(one.name) not in asked),
+    front = sorted((one.name for one in search.front
+                    if not trains and words_of(one.name) not in asked),
                    key=lambda name: found[name]["cache_share"][0])
     for name in front[::max(1, len(front) // FRONT)]:
         asked.setdefault(words_of(name), "front")
@@ -216,14 +224,60 @@ def asked_again(search: Run, choice: str) -> dict[tuple[str, ...], str]:
 
 
 def measure_again(config: dict[str, Any], choices: Sequence[Sequence[str]],
-                  asked: Iterable[Sequence[str]], documents: int, folder: Path,
-                  settings: dict[str, Any]) -> None:
+                  asked: Iterable[Sequence[str]], replicates: int, folder: Path,
+                  settings: dict[str, Any], reuse: Path | None = None) -> None:
     """Measures placements on documents that no search has read; those with a block that its layer
     does not have are left out. @param choices  of each layer."""
     points = filter(None, (digits(words, choices) for words in asked))
-    launched({**config, "name": "held_out", "problem": {**config["problem"], "split": "test"},
-              "algorithm": {"name": "listed", "points": " ".join(points)},
-              "evaluation": {"replicates": documents}}, folder, **settings)
+    launched({**config, "algorithm": {"name": "listed", "points": " ".join(points)},
+              "evaluation": {"replicates": replicates}}, folder, reuse=reuse, **settings)
+
+
+def held_out_of(given: argparse.Namespace, config: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """What is measured again, on documents of another split, after stage 2 where there is one, and
+    its replicates: documents, or trainings of which each has its share of them."""
+    problem = {**config["problem"], "split": "test"}
+    if given.stage2:
+        problem |= {"fidelity": "trained", "stage2_tokens": given.stage2,
+                    "stage2_documents": given.verdict // given.trainings}
+    return ({**config, "name": "held_out", "problem": problem},
+            given.trainings if given.stage2 else given.verdict)
+
+
+def plans(given: argparse.Namespace, config: dict[str, Any], about: dict[str, Any],
+          settings: dict[str, Any]) -> str:
+    """What both runs would take, of as many placements as are measured again. The second one's
+    plan has stage 1 of all blocks, of which most learn before the first."""
+    more = added(given.blocks, given.blocks, about)
+    blocks = [*more, *given.blocks]
+    again, replicates = held_out_of(given, {
+        **config, "problem": {**config["problem"], "blocks": blocks}})
+    asked = 4 + RANDOM + len(more) + (0 if given.stage2 else FRONT)
+    search = {**config, "name": "search", "problem": {**config["problem"], "stage1_tokens": 0}}
+    said, total = [], 0
+    for one, algorithm, count in (
+            (search, {"name": given.selector}, given.replicates),
+            (again, {"name": "random_search", "evaluations": asked}, replicates)):
+        one = {**one, "algorithm": algorithm, "evaluation": {"replicates": count}}
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [command_line.program_file("nas-run"), str(written(one, folder)), "--dry-run",
+                 "--output", str(Path(given.output, one["name"])), *overrides(settings)],
+                capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise InputError(told(done.stderr.split("nas-run: ")[-1], folder))
+        said.append(done.stdout.rstrip())
+        for unit, seconds in {"d": 86400, "h": 3600, "min": 60, "s": 1}.items():
+            found = re.search(rf"(\d+) {unit}\b[^,]* in all", done.stdout)
+            total += seconds * int(found[1]) if found else 0
+    model = sum(file.stat().st_size for file in Path(given.model).glob("*.safetensors"))
+    bytes_of = {"models": model * (3 if given.stage2 else 1)}  # that, the choice and MODEL trained
+    if given.stage1:  # q, k, v, output and gate, of a head a query
+        width = about["model"]["width"]
+        inner = about["model"]["heads"] * about["layers"][0].get("head_width", 0) or width
+        bytes_of["blocks, at most"] = 20 * width * inner * len(about["layers"]) * len(blocks)
+    disk = ", ".join(f"{size / 2**20:.0f} MiB for {what}" for what, size in bytes_of.items())
+    return "\n".join([*said, f"both: about {duration(total)}; on disk about {disk}"])
 
 
 def data_of(given: argparse.Namespace, about: dict[str, Any]) -> dict[str, Any]:
@@ -246,6 +300,14 @@ def data_of(given: argparse.Namespace, about: dict[str, Any]) -> dict[str, Any]:
     return {**data, "tokenizer": "byte"} if unit == "byte" else data
 
 
+def added(words: Sequence[str], blocks: Sequence[str], about: dict[str, Any]) -> list[str]:
+    """Blocks that controls of a placement have beyond those of the search."""
+    more = [*CONTROLS]
+    if all(layer.get("pattern") != "window" for layer in about["layers"]):  # else one may be full
+        more += sorted({*first_swapped(words)[1]} - {"full"})
+    return [block for block in dict.fromkeys(more) if block not in blocks]
+
+
 def problem_of(given: argparse.Namespace, about: dict[str, Any]) -> dict[str, Any]:
     """The problem with sizes that the model has room for."""
     sizes = about["model"]
@@ -256,14 +318,15 @@ def problem_of(given: argparse.Namespace, about: dict[str, Any]) -> dict[str, An
             "probes": [f"copy{{{min(128, probed // 2)}}}", f"pairs{{{min(32, probed // 4)}}}"]}
 
 
-def convert(given: argparse.Namespace) -> dict[str, Any]:
-    """Carries out the command; returns what convert.json says."""
+def convert(given: argparse.Namespace) -> None:
+    """Carries out the command, and prints what convert.json says, or the plan."""
     model, folder = Path(given.model), Path(given.output)
     about = json.loads((model / "config.json").read_bytes())
     if not isinstance(about.get("model"), dict):
         raise InputError(f"{model}: no folder of a model of attnas; nas-model import makes one")
-    if given.original and given.stage1:
-        raise InputError("command line: --original keeps the weights, and --stage1 changes them")
+    if given.original and (given.stage1 or given.stage2):
+        raise InputError(f"command line: --original keeps the weights, and "
+                         f"--stage{1 if given.stage1 else 2} changes them")
     if given.original:  # is refused before anything is measured
         layers = len(about["layers"])
         original = config_form.read_original(Path(given.original), model)
@@ -273,23 +336,31 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
         problem |= {"stage1_tokens": given.stage1,
                     "stage1_folder": str((folder / "stage1").resolve())}
     settings = settings_of(given.settings)
-    config = {"data": data_of(given, about), "objectives": ["loss", "cache_share"]}
-    launched({**config, "name": "search", "problem": problem,
-              "algorithm": {"name": given.selector},
+    config = {"data": data_of(given, about), "problem": problem,
+              "objectives": ["loss", "cache_share"]}
+    if given.dry_run:
+        print(plans(given, config, about, settings))
+        return
+    launched({**config, "name": "search", "algorithm": {"name": given.selector},
               "evaluation": {"replicates": given.replicates}}, folder / "search", **settings)
     search = Run(folder / "search")
     choice = chosen(measured(search), given.cache)
-    blocks, more = max(search.facts["choices"], key=len)[1:], [*CONTROLS]
-    if all(layer.get("pattern") != "window" for layer in about["layers"]):  # else one may be full
-        more += sorted({*first_swapped(list(placed(choice).values()))[1]} - {"full"})
-    more = [block for block in dict.fromkeys(more) if block not in blocks]
-    blocks = [*blocks, *more]
+    blocks = max(search.facts["choices"], key=len)[1:]
+    more = added([*placed(choice).values()], blocks, about)
     choices = [[*own, *more] if layer["mixer"] == "attn" else own
                for own, layer in zip(search.facts["choices"], about["layers"])]
-    asked = asked_again(search, choice)
-    measure_again({**config, "problem": {**problem, "blocks": blocks}}, choices, asked,
-                  given.verdict, folder / "held_out", settings)
-    said = report(folder, given.cache, given.within, asked)
+    asked = asked_again(search, choice, bool(given.stage2))
+    again, replicates = held_out_of(given, {**config, "problem": {
+        **problem, "blocks": [*blocks, *more]}})
+    first = folder / "trained" if given.stage2 else None
+    if first:  # whose weights are kept, of one training
+        kept = {"stage2_folder": str((folder / "stage2").resolve())}
+        measure_again({**again, "name": "trained", "problem": {**again["problem"], **kept}},
+                      choices, [words_of(choice)], 1, first, settings)
+    measure_again(again, choices, asked, replicates, folder / "held_out", settings, first)
+    of = (f"trainings, each on {given.verdict // given.trainings} held-out documents,"
+          if given.stage2 else "held-out documents")
+    said = report(folder, given.cache, given.within, asked, of)
     write_whole(folder / "convert.json", json.dumps(said, indent=1).encode())
     write_whole(folder / "convert.html", html(said).encode())
     if given.original and not (folder / "transformers").exists():
@@ -297,10 +368,12 @@ def convert(given: argparse.Namespace) -> dict[str, Any]:
                                said["verdicts"])
     if not (folder / "model").exists():
         place = [command_line.program_file("nas-model"), "place", str(model), choice]
-        if given.stage1:
+        if first:
+            place += ["--trained", str(folder / "stage2" / Run(first).facts["stage2"] / "0")]
+        elif given.stage1:
             place += ["--trained", str(folder / "stage1" / search.facts["stage1"] / "0")]
         subprocess.run([*place, "--output", str(folder / "model")], check=True)
-    return said
+    print(f"{text(said)}\npage: {folder / 'convert.html'}\nmodel: {folder / 'model'}")
 
 
 def settings_of(words: Sequence[str]) -> dict[str, Any]:
@@ -314,6 +387,16 @@ def _value(word: str) -> Any:
         return json.loads(word)
     except ValueError:
         return word
+
+
+def count_of(name: str, word: str, least: int) -> int:
+    """A number from `least` as 500000, 500k or 2M. @throws InputError"""
+    match = re.fullmatch(r"(\d+)([kMG]?)", word)
+    number_of = int(match[1]) * 1000 ** " kMG".index(match[2] or " ") if match else -1
+    if not least <= number_of <= 1e12:
+        raise InputError(f"command line: --{name} {word}, must be a number from {least} to 1e12, "
+                         f"as 500000, 500k or 2M")
+    return number_of
 
 
 def share_of(word: str) -> float:
@@ -331,15 +414,16 @@ Usage: nas-convert MODEL [OPTIONS] [KEY.PATH=VALUE ...]
 MODEL is a folder of nas-model import, or one that nas-export --format pytorch has written. What
 each block costs in the place of each layer is measured on documents and probes of recall, without
 training or, with --stage1, after it has learned from the layer; what is chosen within the budget is
-measured again, with controls of as many layers, on other documents. FOLDER then has search/ and
-held_out/, the runs of nas-run; convert.json and convert.html, what they say; model/, the model of
-the choice. The same command goes on where it was stopped. KEY.PATH=VALUE are settings of both runs,
-as of nas-run.
+measured again, with controls of as many layers, on other documents; with --stage2 after each of
+these has learned as a whole to say what MODEL says. FOLDER then has search/ and held_out/, the runs
+of nas-run; convert.json and convert.html, what they say; model/, the model of the choice. The same
+command goes on where it was stopped. KEY.PATH=VALUE are settings of all runs, as of nas-run.
 
 Examples:
   $ nas-model import SmolLM2-135M -o smollm2
   $ nas-convert smollm2 --cache 50%
   $ nas-convert smollm2 --text mytext.txt --blocks 'window{128,4}' drop evaluation.workers=2
+  $ nas-convert smollm2 --blocks gdn share --stage1 500k --stage2 2M --dry-run
 
 Options:
   -o [ --output ] arg   FOLDER (default: runs/MODEL-convert)
@@ -348,8 +432,13 @@ Options:
   --original arg        what MODEL was imported from: of windows without first tokens,
                         --blocks 'window{64,0}', FOLDER then has transformers/, which is it
                         with another config.json
-  --stage1 arg          tokens from which each block learns to add what its layer adds
+  --stage1 arg          tokens from which each block learns to add what its layer adds, as
+                        500k or 2M (default: 0, none does)
+  --stage2 arg          tokens from which the choice and each control learn as a whole
                         (default: 0, none does)
+  --trainings arg       of that, of each: each on other tokens, and measured on its share of
+                        the held-out documents (default, and at least: 4)
+  --dry-run             print what both runs would take, time, memory and disk; write nothing
   --context arg         tokens of a document (default: 512, or the model's context)
   --cache-context arg   tokens after which the cache is counted (default: 2048, or that)
   --corpus arg          documents (default: what MODEL was trained on, else wikitext-2)
@@ -380,19 +469,24 @@ def run(words: list[str]) -> None:
     for name, default in (("cache", "50%"), ("corpus", None), ("text", None), ("original", None),
                           ("selector", "one_block"), ("within", "1%")):
         parser.add_argument(f"--{name}", default=default)
-    for name, number_of in (("stage1", 0), ("context", None), ("cache-context", None),
-                            ("replicates", 4), ("verdict", 16)):
-        parser.add_argument(f"--{name}", type=int, default=number_of)
+    parser.add_argument("--dry-run", action="store_true")
+    for name, (number_of, _) in COUNTS.items():
+        parser.add_argument(f"--{name}", default=number_of)
     given = parser.parse_intermixed_args(words)
     if wrong := [word for word in given.settings if "=" not in word]:
         raise InputError(f"command line: {wrong[0]}, must be KEY.PATH=VALUE")
+    for name, (_, least) in COUNTS.items():
+        place = name.replace("-", "_")
+        if (word := getattr(given, place)) is not None:
+            setattr(given, place, count_of(name, word, least))
+    if given.stage2 and given.verdict < given.trainings:
+        raise InputError(f"command line: --verdict {given.verdict}, must be at least the "
+                         f"{given.trainings} of --trainings, which share these documents")
     given.cache, given.within = share_of(given.cache), share_of(given.within)
     if not Path(given.model, "config.json").is_file():
         raise InputError(f"{given.model}: no folder of a model; nas-model import makes one")
     given.output = given.output or f"runs/{Path(given.model).resolve().name}-convert"
-    said = convert(given)
-    print(text(said))
-    print(f"page: {Path(given.output, 'convert.html')}\nmodel: {Path(given.output, 'model')}")
+    convert(given)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ _SECONDS_BETWEEN_LINES = 0.2
 
 
 def run(config: str | os.PathLike | Mapping[str, Any], output: str | os.PathLike | None = None,
-        progress: bool | None = None, **settings: Any) -> Run:
+        progress: bool | None = None, reuse: str | os.PathLike | None = None,
+        **settings: Any) -> Run:
     """Runs an experiment by nas-run, or continues it, and reads its result.
 
     @param config    a configuration file, the name of an installed one, or its content; what that
@@ -38,6 +39,7 @@ def run(config: str | os.PathLike | Mapping[str, Any], output: str | os.PathLike
         without one and without `output` the folder is runs/python.
     @param output    the run's folder; default: runs/NAME. The same call continues what is there.
     @param progress  whether one line shows how far it is; default: in a terminal and in a notebook.
+    @param reuse     the folder of a run, whose evaluations are not made again.
     @param settings  as on nas-run's command line: **{"algorithm.population": 8}, seed=1.
     @throws InputError    where nas-run refuses what was given, or there is no nas-run.
     @throws MachineError  where the machine failed: everything finished is kept.
@@ -56,6 +58,8 @@ def run(config: str | os.PathLike | Mapping[str, Any], output: str | os.PathLike
         command = [program, os.fspath(written(config, folder)), *overrides(settings)]
         if output is not None:
             command += ["--output", os.fspath(output)]
+        if reuse is not None:
+            command += ["--reuse", os.fspath(reuse)]
         try:
             status, said, complaint = _watched(command, line.show if line else lambda text: None)
         finally:

@@ -24,8 +24,7 @@ try:
 except ImportError:
     anova_lm = None
 
-SMALL = {"similarity": ["dot", "cosine"], "gating": ["none", "output_gate"],
-         "bias": ["bias", "no_bias"]}
+SMALL = {"similarity": ["dot", "cosine"], "gating": ["none", "output_gate"], "bias": ["bias", "no_bias"]}
 
 
 def design(options, names=None) -> factorial.Factorial:
@@ -40,8 +39,7 @@ def values_of(names, effect) -> np.ndarray:
 
 
 def shares(made, values) -> dict:
-    return {effect.term: effect.share.point
-            for effect in factorial.decompose(made, factorial.means(values), 50)}
+    return {effect.term: effect.share.point for effect in factorial.decompose(made, factorial.means(values), 50)}
 
 
 class AddedComponents(unittest.TestCase):
@@ -55,13 +53,11 @@ class AddedComponents(unittest.TestCase):
         "objectives": {**OLD["objectives"],
                        "throughput": {"source": "measured", "maximise": True}},
     }
-    SPACE = {"normalization": ["softmax", "squared_relu_norm"],
-             "temperature": ["fixed", "learned", "per_query"]}
+    SPACE = {"normalization": ["softmax", "squared_relu_norm"], "temperature": ["fixed", "learned", "per_query"]}
 
     def study(self, facts):
         names = functions(self.SPACE, self.SCHEMA)
-        cells = {(name, seed): cell(10.0 + i + seed) for i, name in enumerate(names)
-                 for seed in range(2)}
+        cells = {(name, seed): cell(10.0 + i + seed) for i, name in enumerate(names) for seed in range(2)}
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "small.table"
             write_table(path, cells, facts=facts)
@@ -99,8 +95,7 @@ class Decomposition(unittest.TestCase):
             a, b = sign[row["similarity"]], sign[row["gating"]]
             return 10 + 3 * a + 2 * b + a * b
 
-        effects = factorial.decompose(design(SMALL), factorial.means(
-            values_of(names, effect)[:, None]))
+        effects = factorial.decompose(design(SMALL), factorial.means(values_of(names, effect)[:, None]))
         found = {effect.term: effect.variance for effect in effects}
         self.assertEqual(len(found), 7)
         for term, variance in {("similarity",): 9, ("gating",): 4, ("bias",): 0,
@@ -116,11 +111,9 @@ class Decomposition(unittest.TestCase):
         self.assertTrue(made.complete)
         self.assertEqual((made.combinations, len(names), made.weights.sum()), (384, 320, 384))
         genes = list(made.options)
-        full = np.array([values[made.find(dict(zip(genes, options)))] for options in
-                         itertools.product(*made.options.values())])
+        full = np.array([values[made.find(dict(zip(genes, options)))] for options in itertools.product(*made.options.values())])
         full = full.reshape([len(own) for own in made.options.values()])
-        found = {effect.term: effect.variance for effect in
-                 factorial.decompose(made, factorial.means(values[:, None]))}
+        found = {effect.term: effect.variance for effect in factorial.decompose(made, factorial.means(values[:, None]))}
         self.assertAlmostEqual(sum(found.values()), full.var())
         at = [genes.index("normalization"), genes.index("temperature")]
         others = tuple(i for i in range(5) if i not in at)
@@ -147,8 +140,7 @@ class Decomposition(unittest.TestCase):
 
     def test_false_positives_and_intervals(self):
         random = np.random.default_rng(3)
-        made = design({**SMALL, "normalization": ["softmax", "relu_norm", "sparsemax"],
-                       "temperature": ["fixed", "learned"]})
+        made = design({**SMALL, "normalization": ["softmax", "relu_norm", "sparsemax"], "temperature": ["fixed", "learned"]})
         count = len(made.weights)
         values = values_of(functions({**SMALL, "normalization": ["softmax", "relu_norm",
                                                                  "sparsemax"],
@@ -176,15 +168,13 @@ class Decomposition(unittest.TestCase):
     def test_agrees_with_statsmodels(self):
         random = np.random.default_rng(4)
         names = functions(SMALL)
-        values = random.normal(size=(8, 3)) + values_of(
-            names, lambda row: row["gating"] == "none")[:, None]
+        values = random.normal(size=(8, 3)) + values_of(names, lambda row: row["gating"] == "none")[:, None]
         data = tables.genes(names, schema(None).genes).loc[np.repeat(names, 3)].assign(y=values.ravel())
         expected = anova_lm(ols("y ~ C(similarity) * C(gating) * C(bias)", data).fit())
         # Without common effects of the seeds, which this model does not know.
         estimate = factorial.means(values)
         noise_of_all = values - values.mean(axis=1, keepdims=True)
-        estimate = factorial.Means(values.mean(axis=1), np.full(8, 3), noise_of_all,
-                                   (noise_of_all**2).sum() / 16, 16)
+        estimate = factorial.Means(values.mean(axis=1), np.full(8, 3), noise_of_all, (noise_of_all**2).sum() / 16, 16)
         for effect in factorial.decompose(design(SMALL), estimate):
             row = expected.loc[":".join(f"C({gene})" for gene in effect.term)]
             self.assertAlmostEqual(effect.f, row["F"])
@@ -236,8 +226,7 @@ class LeastSquares(unittest.TestCase):
         self.assertEqual(found.most, 2)
         clear = {term.term for term in found.terms if term.p_holm < 0.001}
         self.assertEqual(clear, {("gating",), ("attention_dropout",)})
-        low, high = (found.option_means["gating", option].point for option in
-                     ("output_gate", "none"))
+        low, high = (found.option_means["gating", option].point for option in ("output_gate", "none"))
         self.assertAlmostEqual(high - low, 1.0, delta=0.02)
 
 
@@ -349,8 +338,7 @@ class Program(FolderTest):
         return (self.folder / "out" / name).read_text(encoding="utf-8")
 
     def rows(self, kind):
-        return {row["name"]: row for row in csv.DictReader(io.StringIO(
-            self.written("components.csv"))) if row["kind"] == kind}
+        return {row["name"]: row for row in csv.DictReader(io.StringIO(self.written("components.csv"))) if row["kind"] == kind}
 
     def test_a_full_table(self):
         self.assertEqual(self.run_program(self.table(self.cells())), (0, ""))
@@ -360,8 +348,7 @@ class Program(FolderTest):
         self.assertLess(float(share["gating"]["p_holm"]), 1e-6)
         self.assertGreater(float(share["similarity x gating"]["p_holm"]), 0.05)
         text = self.written()
-        self.assertIn("variance of test perplexity over all 8 combinations are those of gating",
-                      text)
+        self.assertIn("variance of test perplexity over all 8 combinations are those of gating", text)
         self.assertIn("Of its components, it is clearly worse without gating (by", text)
         ablations = {name: float(row["value"]) for name, row in self.rows("ablation").items()}
         for name, difference in ablations.items():
@@ -387,17 +374,14 @@ class Program(FolderTest):
     def test_accuracy_is_maximised(self):
         cells = self.cells()
         for (name, _), own in cells.items():
-            own["values"]["accuracy"] = 0.5 + 0.2 * ("cosine" in name) + 0.01 * (
-                own["values"]["test_perplexity"] % 1)
+            own["values"]["accuracy"] = 0.5 + 0.2 * ("cosine" in name) + 0.01 * (own["values"]["test_perplexity"] % 1)
         self.assertEqual(self.run_program(self.table(cells), "--objective", "accuracy")[0], 0)
         self.assertIn("Best mean: cosine|", self.written())
         self.assertIn("with valid accuracy 0.7", self.written())
 
     def test_missing_functions_fall_back(self):
-        names = functions({**SMALL, "temperature": ["fixed", "learned"],
-                           "normalization": ["softmax", "relu_norm", "sparsemax"]})
-        cells = self.cells({**SMALL, "temperature": ["fixed", "learned"],
-                            "normalization": ["softmax", "relu_norm", "sparsemax"]})
+        names = functions({**SMALL, "temperature": ["fixed", "learned"], "normalization": ["softmax", "relu_norm", "sparsemax"]})
+        cells = self.cells({**SMALL, "temperature": ["fixed", "learned"], "normalization": ["softmax", "relu_norm", "sparsemax"]})
         gone = [name for name in names if name.startswith("cosine|relu_norm|none")]
         cells = {key: own for key, own in cells.items() if key[0] not in gone}
         self.assertEqual(self.run_program(self.table(cells, write_run, "s.json")), (0, ""))
@@ -460,8 +444,7 @@ class Program(FolderTest):
 
     def test_one_replicate_tests_nothing(self):
         self.assertEqual(self.run_program(self.table(self.cells(seeds=1))), (0, ""))
-        self.assertIn("There is one value of each mechanism: nothing can be tested",
-                      self.written())
+        self.assertIn("There is one value of each mechanism: nothing can be tested", self.written())
         self.assertEqual({row["p"] for row in self.rows("share").values()}, {""})
         self.assertNotIn("tau", self.written().split("## Which")[0])
         self.assertIn("there is one seed, whose luck counts", self.written("fidelity.svg"))
@@ -469,8 +452,7 @@ class Program(FolderTest):
     def test_no_baseline(self):
         cells = {key: own for key, own in self.cells().items() if not key[0].startswith("dot")}
         self.assertEqual(self.run_program(self.table(cells)), (0, ""))
-        self.assertIn("The baseline (dot, softmax, none, fixed, bias) has not been recorded",
-                      self.written())
+        self.assertIn("The baseline (dot, softmax, none, fixed, bias) has not been recorded", self.written())
         other = "cosine|softmax|none|fixed|bias|0"
         self.assertEqual(self.run_program(self.table(cells), "--baseline", other), (0, ""))
         self.assertTrue(self.rows("ablation"))
@@ -488,24 +470,21 @@ class Program(FolderTest):
         window of 8 gains 3 and relu_norm costs 1; the baseline sees all keys."""
         genes = [f"slot0.{name}" for name in ("normalization", "temperature", "pattern", "window")]
         choices, cells, asks = {}, {}, []
-        for normalization, temperature in (("softmax", "fixed"), ("softmax", "learned"),
-                                           ("relu_norm", None)):
+        for normalization, temperature in (("softmax", "fixed"), ("softmax", "learned"), ("relu_norm", None)):
             for pattern, window in (("full", None), ("window", "4"), ("window", "8")):
                 name = f"{normalization}{temperature or ''}/{pattern}{window or ''}"
                 if name == without:
                     continue
                 choices[name] = [normalization, temperature, pattern, window]
                 value = 20 - 3 * (window == "8") + (normalization == "relu_norm")
-                asks.append((len(asks) // 3, "|".join([normalization, temperature or "learned",
-                                                       pattern, window or "4"]), value))
+                asks.append((len(asks) // 3, "|".join([normalization, temperature or "learned", pattern, window or "4"]), value))
                 for seed in range(2):
                     cells[name, seed] = cell(value + 0.01 * seed)
         file = self.folder / "layers.json"
         write_run(file, cells, asks, record_schema=self.SCHEMA)
         digest = said_by(file)
         names = list(choices)
-        digest["models"] = {"genes": genes, "choices": choices, "differences": {
-            name: f"differs{i}" for i, name in enumerate(names)}}
+        digest["models"] = {"genes": genes, "choices": choices, "differences": {name: f"differs{i}" for i, name in enumerate(names)}}
         digest["genes"] = [{"name": gene, "options": []} for gene in genes]
         for ask, name in zip(digest["asks"], names):
             ask["candidate"] = name
@@ -522,11 +501,9 @@ class Program(FolderTest):
         self.assertEqual(study.factorial.weights.sum(), 16)
         self.assertEqual(study.factorial.voided, ["slot0.temperature", "slot0.window"])
         # Of 16 combinations 8 have a window: half of the mean difference of 3 is the main effect.
-        self.assertAlmostEqual(study.option_mean("slot0.window", "4").point
-                               - study.option_mean("slot0.window", "8").point, 1.5)
+        self.assertAlmostEqual(study.option_mean("slot0.window", "4").point - study.option_mean("slot0.window", "8").point, 1.5)
         best = study.winners[0]
-        self.assertEqual([(each.gene, each.option) for each in best.ablations],
-                         [("slot0.pattern", "full")], "the baseline has no window")
+        self.assertEqual([(each.gene, each.option) for each in best.ablations], [("slot0.pattern", "full")], "the baseline has no window")
         self.assertAlmostEqual(best.ablations[0].difference.point, 3.0)
         self.assertEqual([step.gene for step in study.path], ["slot0.pattern"])
         self.assertEqual(self.run_program(file), (0, ""))
@@ -590,5 +567,4 @@ class Program(FolderTest):
         cells = {("dot|softmax|none|fixed|bias|0", seed): cell(10.0) for seed in range(3)}
         code, error = self.run_program(self.table(cells))
         self.assertEqual(code, 2)
-        self.assertIn("1 of 1 mechanisms have a test perplexity, and these differ in no gene of a space",
-                      error)
+        self.assertIn("1 of 1 mechanisms have a test perplexity, and these differ in no gene of a space", error)

@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 
-from attnas.convert import chosen, controls_of, data_of, digits, own_recall, problem_of, verdicts, words_of, worth_of_first
+from attnas.convert import chosen, controls_of, count_of, data_of, digits, held_out_of, own_recall, problem_of, verdicts, words_of, worth_of_first
 from attnas.errors import InputError
 
 ORDER = ["full", "window{64,4}", "drop"]
@@ -48,16 +48,27 @@ class ConvertTest(unittest.TestCase):
             chosen(found, 0.2)
 
     def test_verdicts_say_what_is_shown_and_what_is_not(self):
-        held = held_out({"whole": (0.0, 0.0), "choice": (0.002, 0.1), "uniform": (0.05, 4.0),
-                         "near": (0.002, 0.101), "best": (0.0, 0.01)})
-        said = " ".join(verdicts(held, "choice", "whole",
-                                 {name: name for name in ("uniform", "near", "best")}, 0.01))
+        held = held_out({"whole": (0.0, 0.0), "choice": (0.002, 0.1), "uniform": (0.05, 4.0), "near": (0.002, 0.101), "best": (0.0, 0.01)})
+        said = " ".join(verdicts(held, "choice", "whole", {name: name for name in ("uniform", "near", "best")}, 0.01))
         for words in ("On 16 held-out documents", "within 1 %.", "better than uniform: 3.8",
                       "not shown to be better than near", "worse than best"):
             self.assertIn(words, said)
         dear = held_out({"whole": (0.0, 0.0), "choice": (0.02, 0.1)})
-        self.assertIn("within 1 % is not shown",
-                      " ".join(verdicts(dear, "choice", "whole", {}, 0.01)))
+        self.assertIn("within 1 % is not shown", " ".join(verdicts(dear, "choice", "whole", {}, 0.01)))
+
+    def test_tokens_are_counted_by_letters(self):
+        self.assertEqual([count_of("stage2", word, 0) for word in ("0", "500000", "500k", "2M", "1G")], [0, 500000, 500000, 2000000, 10**9])
+        for word in ("", "k", "-1", "2x", "1.5M", "2000G", "1"):
+            with self.assertRaisesRegex(InputError, f"--verdict {word}, must be a number from 4"):
+                count_of("verdict", word, 4)
+
+    def test_trainings_share_the_held_out_documents(self):
+        given = argparse.Namespace(stage2=2000, trainings=3, verdict=16)
+        again, replicates = held_out_of(given, {"problem": {"blocks": ["gdn"]}})
+        self.assertEqual((replicates, again["problem"]["stage2_documents"], again["problem"]["fidelity"]), (3, 5, "trained"))
+        given.stage2 = 0
+        again, replicates = held_out_of(given, {"problem": {"blocks": ["gdn"]}})
+        self.assertEqual((replicates, again["problem"]), (16, {"blocks": ["gdn"], "split": "test"}))
 
     def test_first_tokens_go_or_come(self):
         self.assertEqual(controls_of(["full", "window{64,4}", "drop"])["without first tokens"], ["full", "window{64,0}", "drop"])

@@ -22,8 +22,7 @@ def configuration(*layers: dict, heads: int = 2) -> dict:
     frame = {"vocabulary": VOCABULARY, "context": TOKENS, "width": TOKENS, "dropout": 0.1,
              "position_embedding": "learned", "norm": "layer", "norm_place": "pre",
              "block": "sequential", "tied": True}
-    own = [{"mixer": "attn", "heads": heads, "ffn": "gelu", "hidden": 64, **layer}
-           for layer in layers]
+    own = [{"mixer": "attn", "heads": heads, "ffn": "gelu", "hidden": 64, **layer} for layer in layers]
     for layer in own:
         if layer["mixer"] == "conv":
             del layer["heads"]
@@ -90,8 +89,7 @@ class Statistics(unittest.TestCase):
 
     def test_slope_of_a_power_law(self):
         apart = (torch.arange(TOKENS).unsqueeze(1) - torch.arange(TOKENS)).clamp_min(1).double()
-        self.expect(maps.map_statistics(for_all(apart.pow(-1.5).tril()), LOWER)["distance_slope"],
-                    -1.5)
+        self.expect(maps.map_statistics(for_all(apart.pow(-1.5).tril()), LOWER)["distance_slope"], -1.5)
 
     def test_scores_of_visible_keys(self):
         scores = (2.0 * torch.arange(TOKENS)).expand(TOKENS, TOKENS).masked_fill(~LOWER, 1e30)
@@ -120,8 +118,7 @@ class Statistics(unittest.TestCase):
     def test_states(self):
         alpha = torch.tensor([0.5, 0.75]).double().expand(3, 2, TOKENS, 2)
         opens = torch.arange(TOKENS).remainder(2).double().view(1, 1, -1, 1).expand(3, 2, -1, 1)
-        record = maps.Record(0, state=torch.ones(3, 2, 6, 4), log_decays=alpha.log(),
-                             gates={"beta": opens})
+        record = maps.Record(0, state=torch.ones(3, 2, 6, 4), log_decays=alpha.log(), gates={"beta": opens})
         found = maps.state_statistics(record)
         self.expect(found["memory_length"], 3.0)
         self.expect(found["half_life"], (1 + math.log(2) / -math.log(0.75)) / 2)
@@ -129,23 +126,20 @@ class Statistics(unittest.TestCase):
         self.expect(found["beta_mean"], 0.5)
         self.expect(found["beta_sd"], 0.5)
         self.expect(found["state_used"], 1 / 6, 6)
-        record = maps.Record(0, state=torch.diag(torch.tensor([2.0, -2.0, 0.0, 0.0])).expand(3, 2,
-                                                                                             4, 4))
+        record = maps.Record(0, state=torch.diag(torch.tensor([2.0, -2.0, 0.0, 0.0])).expand(3, 2, 4, 4))
         self.expect(maps.state_statistics(record)["state_used"], 0.5)
         record.state = torch.zeros(3, 2, 4, 4)
         self.expect(maps.state_statistics(record)["state_used"], math.nan)
 
     def test_repeated_tokens(self):
         tokens, periods = maps.repeated_tokens(50, 128, 1000, 1)
-        self.assertTrue(32 <= periods.min() and periods.max() <= 64 and periods.max()
-                        - periods.min() > 20)
+        self.assertTrue(32 <= periods.min() and periods.max() <= 64 and periods.max() - periods.min() > 20)
         for row, period in zip(tokens, periods):
             self.assertTrue(row[period:].equal(row[:-period]))
             self.assertGreater(len(row.unique()), period * 8 // 10)
         self.assertTrue(maps.repeated_tokens(50, 128, 1000, 1)[0].equal(tokens))
         self.assertEqual(tokens[0, :4].tolist(), [745, 971, 444, 444])
-        with self.assertRaisesRegex(ValueError,
-                                    "15 tokens from 10, must be at least 1 of 16 from 1"):
+        with self.assertRaisesRegex(ValueError, "15 tokens from 10, must be at least 1 of 16 from 1"):
             maps.repeated_tokens(1, 15, 10, 1)
 
     def test_heads_of_known_kinds(self):
@@ -153,8 +147,7 @@ class Statistics(unittest.TestCase):
         equal = tokens.unsqueeze(2) == tokens.unsqueeze(1)
         after = equal.roll(1, 2).tril()
         after[:, :, 0] = False
-        kinds = torch.stack([torch.eye(64).roll(-1, 1).tril().expand(3, 64, 64),
-                             equal.tril(-1), after], 1).double()
+        kinds = torch.stack([torch.eye(64).roll(-1, 1).tril().expand(3, 64, 64), equal.tril(-1), after], 1).double()
         found = maps.head_scores(kinds, tokens)
         for h, name in enumerate(("previous_token", "duplicate_token", "induction")):
             for other in range(3):
@@ -200,8 +193,7 @@ class Models(unittest.TestCase):
         model, layers = self.analysis(
             {}, heads=1, embedding__weight=0.0, position__weight=torch.eye(TOKENS),
             q_proj__weight=10 * torch.eye(TOKENS).roll(-1, 0), k_proj__weight=torch.eye(TOKENS))
-        for name, value in {"previous_token": 1.0, "mean_distance": 1.0,
-                            "entropy_ratio": 0.0}.items():
+        for name, value in {"previous_token": 1.0, "mean_distance": 1.0, "entropy_ratio": 0.0}.items():
             self.expect(layers[0], name, value)
         for nll, score in zip(model["nll"], model["in_context_score"]):
             self.assertAlmostEqual(nll, math.log(VOCABULARY), delta=1e-5)
@@ -219,8 +211,7 @@ class Models(unittest.TestCase):
         self.assertEqual(len(layers[0]["example"][1][4]), 5)
 
     def test_with_open_gates(self):
-        for gating in ("output_gate", "input_gate", "highway", "normed_highway", "elementwise_gate",
-                       "headwise_gate"):
+        for gating in ("output_gate", "input_gate", "highway", "normed_highway", "elementwise_gate", "headwise_gate"):
             _, layers = self.analysis({"gating": gating}, gate__weight=0.0, gate__bias=3.0)
             for head in layers[0]["gate"]["gate_mean"]:
                 for value in head:
@@ -235,10 +226,8 @@ class Models(unittest.TestCase):
                     self.assertAlmostEqual(weight, newest * rate**(i - j), delta=1e-5 * newest)
 
     def test_of_states_with_one_key(self):
-        of_one_key = {"q_proj__weight": 0.0, "k_proj__weight": 0.0, "q_proj__bias": 1.0,
-                      "k_proj__bias": 1.0}
-        zero = dict.fromkeys(("decay__weight", "decay_log_rate", "decay_step_bias", "beta__weight",
-                              "erase__weight", "write__weight"), 0.0)
+        of_one_key = {"q_proj__weight": 0.0, "k_proj__weight": 0.0, "q_proj__bias": 1.0, "k_proj__bias": 1.0}
+        zero = dict.fromkeys(("decay__weight", "decay_log_rate", "decay_step_bias", "beta__weight", "erase__weight", "write__weight"), 0.0)
 
         def layer_of(**genes):
             model, layers = self.analysis({"mixer": "recurrent", **genes}, **of_one_key, **zero)
@@ -246,8 +235,7 @@ class Models(unittest.TestCase):
             return layers[0]
 
         halves = layer_of(decay="scalar")  # alpha = exp(-softplus(0)) = 1/2; d_k = 16
-        for name, value in {"half_life": 1.0, "memory_length": 2.0, "forget_mean": 0.5,
-                            "state_used": 1 / 16}.items():
+        for name, value in {"half_life": 1.0, "memory_length": 2.0, "forget_mean": 0.5, "state_used": 1 / 16}.items():
             self.expect(halves, name, value)
         self.powers(halves, 4.0, 0.5)
         delta = layer_of(update="delta")
@@ -271,8 +259,7 @@ class Models(unittest.TestCase):
         self.assertTrue(layers[0]["gate"] and not layers[3]["gate"], "SiLU has no open end")
         self.assertNotIn("state_used", layers[2]["statistics"])
         masses = layers[2]["statistics"]["sink_mass"]
-        self.assertEqual(model["sink_rate"], [sum(mass > maps.SINK_MASS for mass in each) / 2
-                                              for each in zip(*masses)])
+        self.assertEqual(model["sink_rate"], [sum(mass > maps.SINK_MASS for mass in each) / 2 for each in zip(*masses)])
 
 
 class Choices(unittest.TestCase):
@@ -281,15 +268,13 @@ class Choices(unittest.TestCase):
     def draw(self, logits: list[float], number: int, greedy: bool = False) -> collections.Counter:
         """Tokens that are drawn so often."""
         random = maps.Random(3)
-        return collections.Counter(use_model.choose(torch.tensor(logits), argparse.Namespace(greedy=greedy), random)
-                                   for _ in range(number))
+        return collections.Counter(use_model.choose(torch.tensor(logits), argparse.Namespace(greedy=greedy), random) for _ in range(number))
 
     def test_shares_are_those_of_softmax(self):
         found = self.draw([0.0, 1.0, -math.inf, 2.0], 2000)
         expected = (torch.tensor([0.0, 1.0, -math.inf, 2.0]) / 0.8).softmax(0).tolist()
         for token, share in enumerate(expected):
-            self.assertAlmostEqual(found[token] / 2000, share, delta=4
-                                   * math.sqrt(share * (1 - share) / 2000))
+            self.assertAlmostEqual(found[token] / 2000, share, delta=4 * math.sqrt(share * (1 - share) / 2000))
 
     def test_the_likeliest_alone(self):
         self.assertEqual(set(self.draw([0.0, 1.0, 3.0, 2.9], 50, greedy=True)), {2})

@@ -23,11 +23,9 @@ def example(documents: int = 8, probes: int = 12) -> dict:
     random = np.random.default_rng(11)
 
     def values(kl, recall):
-        return {"kl": (kl * random.gamma(8, 1 / 8, documents)).tolist(),
-                "recall": (recall + 0.3 * random.standard_normal(probes)).tolist()}
+        return {"kl": (kl * random.gamma(8, 1 / 8, documents)).tolist(), "recall": (recall + 0.3 * random.standard_normal(probes)).tolist()}
 
-    found = {f"{layer}:{WORD}": values(0.002 + 0.001 * layer, RECALL.get(layer, 0.0))
-             for layer in range(LAYERS)}
+    found = {f"{layer}:{WORD}": values(0.002 + 0.001 * layer, RECALL.get(layer, 0.0)) for layer in range(LAYERS)}
     candidates = []
     for name, role, kept, kl, recall in (
             ("teacher", "baseline", range(LAYERS), 0.0, 0.0),
@@ -63,15 +61,13 @@ class Statistics(unittest.TestCase):
         hits = 0
         for seed in range(300):
             x = random.normal(3.0, 1.0, 30).tolist()
-            low, high = placement.interval(
-                placement.resampled({"a": {"kl": x, "recall": x}}, ["a"], 500, seed)["kl"])
+            low, high = placement.interval(placement.resampled({"a": {"kl": x, "recall": x}}, ["a"], 500, seed)["kl"])
             hits += low[0] <= 3.0 <= high[0]
         self.assertTrue(0.90 <= hits / 300 <= 0.98, hits)
 
     def test_what_is_kept(self):
         scores = np.array([[3.0, 1.0, 2.0, 1.0], [1.0, 1.0, 1.0, 1.0], [0.0, 5.0, 5.0, 5.0]])
-        self.assertEqual(placement.kept_shares(scores, 1).tolist(),
-                         [[1, 0, 0, 0], [0.25] * 4, [0, 1 / 3, 1 / 3, 1 / 3]])
+        self.assertEqual(placement.kept_shares(scores, 1).tolist(), [[1, 0, 0, 0], [0.25] * 4, [0, 1 / 3, 1 / 3, 1 / 3]])
         self.assertEqual(placement.kept_shares(scores, 3)[0].tolist(), [1, 0.5, 1, 0.5])
         self.assertEqual(placement.kept_shares(scores, 0).sum(), 0)
         self.assertTrue((placement.kept_shares(scores, 4) == 1).all())
@@ -93,14 +89,12 @@ class Statistics(unittest.TestCase):
 
     def test_documents_and_probes_are_drawn_apart_and_layers_together(self):
         x = np.random.default_rng(3).normal(size=20)
-        values = {"a": {"kl": x.tolist(), "recall": (-x).tolist()},
-                  "b": {"kl": (x + 0.01).tolist(), "recall": (-x).tolist()}}
+        values = {"a": {"kl": x.tolist(), "recall": (-x).tolist()}, "b": {"kl": (x + 0.01).tolist(), "recall": (-x).tolist()}}
         means = placement.resampled(values, ["a", "b"])
         self.assertGreater((means["kl"] + means["recall"])[:, 0].std(), 0.1)
         found = placement.certainty(values, ["a", "b"], 1)
         self.assertEqual((found["kept"], found["same_set"]), ([1], 1.0))
-        self.assertEqual(placement.certainty(values, ["a", "b"], 1, {"recall": -1.0})["same_set"],
-                         0.0)
+        self.assertEqual(placement.certainty(values, ["a", "b"], 1, {"recall": -1.0})["same_set"], 0.0)
 
     def test_cheapest_is_that_of_all(self):
         random = np.random.default_rng(4)
@@ -133,8 +127,7 @@ class Study(RunFixture):
 
     def __init__(self, folder, *placements, **facts):
         super().__init__(folder, asked=0, replicates=4)
-        self.further["config"]["problem"] = {"type": "convert", "base": "models/tiny",
-                                             "blocks": ["window{64,4}", "drop"], "context": 512}
+        self.further["config"]["problem"] = {"type": "convert", "base": "models/tiny", "blocks": ["window{64,4}", "drop"], "context": 512}
         self.further["facts"] |= {"weights": "c0", "layers": 3, "full_cache_bytes": 3072.0, **facts}
         for name in placements:
             self.answer(name, *self.evaluate(name))
@@ -179,8 +172,7 @@ class Studies(FolderTest):
             self.assertAlmostEqual(one["probability"], expected, 1)
         self.assertAlmostEqual(found["same_set"], 54 / 64, 1)
         self.assertIn("layer 1 stays whole and 2 become window{64,4}", placement.text(found))
-        code, out, err = said(placement.main, self.folder / "run", self.folder / "uniform",
-                              "--cache", "40%")
+        code, out, err = said(placement.main, self.folder / "run", self.folder / "uniform", "--cache", "40%")
         self.assertEqual((code, "of 1 control with as many bytes" in out), (0, True), err)
         self.assertTrue((self.folder / "run" / "convert.html").is_file())
 
@@ -191,8 +183,7 @@ class Studies(FolderTest):
         for words, why in ((["run", "other"], "weights is another one"),
                            (["attention"], "problem is attention, must be convert"),
                            (["run", "--cache", "half"], "--cache half, must be a share")):
-            code, _, err = said(placement.main, *(
-                word if word in ("--cache", "half") else self.folder / word for word in words))
+            code, _, err = said(placement.main, *(word if word in ("--cache", "half") else self.folder / word for word in words))
             self.assertEqual(code, 2)
             self.assertRegex(err, why)
 
@@ -221,8 +212,7 @@ class Pages(FolderTest):
         for name in ("chosen", "uniform"):
             run["values"][name] = {key: own + own for key, own in run["values"][name].items()}
         found = placement.read(self.written(run))
-        widths = {one["name"]: one["kl_high"] - one["kl_low"] for one in found["candidates"]
-                  if one["role"] != "baseline"}
+        widths = {one["name"]: one["kl_high"] - one["kl_low"] for one in found["candidates"] if one["role"] != "baseline"}
         self.assertEqual(found["kept"], placement.read(self.written(example()))["kept"])
         self.assertTrue(0 < widths["chosen"] and 0 < widths["random 1"], widths)
 

@@ -76,8 +76,7 @@ class Analysis(unittest.TestCase):
     def test_agreement_is_one_where_nothing_is_random_and_less_with_noise(self):
         clean, noisy = table(losses(3, noise=0.0)), table(losses(3, noise=1.0))
         self.assertGreater(own.agreement(clean, "F1", "F3", False).point, 0.99)
-        self.assertLess(own.agreement(noisy, "F1", "F3", True).point,
-                        own.agreement(noisy, "F1", "F3", False).point)
+        self.assertLess(own.agreement(noisy, "F1", "F3", True).point, own.agreement(noisy, "F1", "F3", False).point)
 
 
 class Corpus(unittest.TestCase):
@@ -103,8 +102,7 @@ class Files(unittest.TestCase):
             if Path(folder).name == "seed_3":
                 names = names[:2]
             values = {measure + suffix: 0.5 + len(suffix) for measure in own.MEASURES for suffix in ("", "@1", "@2", "@3")}
-            return SimpleNamespace(evaluations=[SimpleNamespace(candidate=name, replicate=0, usable=True, values=values)
-                                                for name in names])
+            return SimpleNamespace(evaluations=[SimpleNamespace(candidate=name, replicate=0, usable=True, values=values) for name in names])
 
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(own, "Run", run):
             for seed in (1, 2, 3):
@@ -133,8 +131,7 @@ class Selectors(unittest.TestCase):
 
         self.enterContext(mock.patch.object(own, "replay", once))
         chosen = [own.choices(found, "F1", seed) for seed in range(2)]
-        regret = {name: own.over_pairs(own.regrets(found, "F3", [one[name][1] for one in chosen]).mean(axis=2))[0]
-                  for name in chosen[0]}
+        regret = {name: own.over_pairs(own.regrets(found, "F3", [one[name][1] for one in chosen]).mean(axis=2))[0] for name in chosen[0]}
         for name in ("one_block", "restore_one", "greedy_add", "greedy_drop", "beam", "all placements"):
             self.assertLess(abs(regret[name]), 1e-3, name)
         for name in ("uniform", "first_last", "random", "ablate"):

@@ -39,8 +39,7 @@ class Attention(nn.Module):
         if self.config.model_type == "qwen3":
             q, k = self.q_norm(q), self.k_norm(k)
         cosines, sines = (each.unsqueeze(1) for each in position_embeddings)
-        q, k = (u * cosines + torch.cat([-u.chunk(2, -1)[1], u.chunk(2, -1)[0]], -1) * sines
-                for u in (q, k))
+        q, k = (u * cosines + torch.cat([-u.chunk(2, -1)[1], u.chunk(2, -1)[0]], -1) * sines for u in (q, k))
         if cache is not None:
             k, v = cache.update(k, v, self.layer_idx)
         k, v = (u.repeat_interleave(HEADS // GROUPS, 1) for u in (k, v))
@@ -122,8 +121,7 @@ def naive(model, windows):
     """A copy whose layers are given a mask of windows and first tokens, by number."""
     model = copy.deepcopy(model)
     for number, (window, globals) in windows.items():
-        attention = model.get_submodule(BASE.get(type(model), "model.layers")).get_submodule(
-            f"{number}.self_attn")
+        attention = model.get_submodule(BASE.get(type(model), "model.layers")).get_submodule(f"{number}.self_attn")
 
         def forward(*args, own=attention.forward, window=window, globals=globals, **others):
             mask = others["attention_mask"].clone()
@@ -179,8 +177,7 @@ class Cases:
 
     def test_windows_are_naive_masks(self):
         expected = self.logits(naive(self.model, {0: (5, 0), 2: (3, 2), 3: (1, 4)}), self.ids)
-        attnas.replace(self.model, {0: "window+window=5+globals=0", 2: "window=3+globals=2",
-                                    3: "window+globals=4+window=1"})
+        attnas.replace(self.model, {0: "window+window=5+globals=0", 2: "window=3+globals=2", 3: "window+globals=4+window=1"})
         found = self.logits(self.model, self.ids)
         self.expect_near(found, expected)
         self.assertGreater((found - self.before).abs().max(), 1e-2)
@@ -270,8 +267,7 @@ class Cases:
         names = {name: each.data_ptr() for name, each in self.model.state_dict().items()}
         attnas.replace(self.model, {0: "drop", 1: "local", 2: "window{2,0}", 3: "gqa=1"})
         attnas.replace(self.model, {1: "window{2,0}"})
-        self.assertEqual(
-            names, {name: each.data_ptr() for name, each in self.model.state_dict().items()})
+        self.assertEqual(names, {name: each.data_ptr() for name, each in self.model.state_dict().items()})
         copied = copy.deepcopy(self.model)
         self.expect_near(self.logits(copied, self.ids), self.logits(self.model, self.ids), 0)
         attnas.replace(self.model, ["full"] * LAYERS)
@@ -341,8 +337,7 @@ class Plain(Cases, unittest.TestCase):
             self.expect_refused(layers, why)
         self.expect_refused({2: 64}, "layer 2: 64: must be a word")
         self.expect_refused({}, "model_type = gemma, must be one of llama", Decoder("gemma"))
-        self.expect_refused({0: "drop"}, "attn_implementation = flash_attention_2",
-                            Decoder(_attn_implementation="flash_attention_2"))
+        self.expect_refused({0: "drop"}, "attn_implementation = flash_attention_2", Decoder(_attn_implementation="flash_attention_2"))
         windowed = Decoder("mistral", sliding_window=8)
         self.expect_refused({0: "window=4+globals=2"}, "has a window of 8 already", windowed)
         self.expect_refused({0: "window{9,0}"}, "window <= 8", windowed)
@@ -361,11 +356,9 @@ class Plain(Cases, unittest.TestCase):
             cache.layers[1].crop(-1)
         attnas.replace(self.model, {0: "window{5,0}"})
         with self.assertRaisesRegex(attnas.InputError, "cache is a? ?tuple, must be a Cache"):
-            self.model.layers[0].self_attn(torch.zeros(1, 1, WIDTH), (torch.ones(1, 1, 12), ) * 2,
-                                           past_key_values=())
+            self.model.layers[0].self_attn(torch.zeros(1, 1, WIDTH), (torch.ones(1, 1, 12), ) * 2, past_key_values=())
         with self.assertRaisesRegex(attnas.InputError, "must be .B, 1, T, S."):
-            self.model.layers[0].self_attn(torch.zeros(1, 1, WIDTH), (torch.ones(1, 1, 12), ) * 2,
-                                           torch.ones(1, 1))
+            self.model.layers[0].self_attn(torch.zeros(1, 1, WIDTH), (torch.ones(1, 1, 12), ) * 2, torch.ones(1, 1))
 
     def test_names_of_a_conversion(self):
         attnas.replace(self.model, "full 1; window{4,2} 0,2-3")
@@ -377,14 +370,12 @@ class Plain(Cases, unittest.TestCase):
         self.expect_refused("drop 2-5", "layer 4, must be in 0 to 3")
 
     def test_parse(self):
-        self.assertEqual(parse("window=64+globals=4"),
-                         ("window", {"window": 64, "globals": 4, "kv_heads": 0}))
+        self.assertEqual(parse("window=64+globals=4"), ("window", {"window": 64, "globals": 4, "kv_heads": 0}))
         for word in ("window+window=64+globals=4", "window{64,4}", "window", "window{64}"):
             self.assertEqual(parse(word), parse("window=64+globals=4"))
         for word in ("gqa=2", "gqa{2}", "gqa+kv_heads=2"):
             self.assertEqual(parse(word), ("gqa", {"kv_heads": 2}))
-        self.assertEqual(parse("window{8, 0}+kv_heads=1")[1],
-                         {"window": 8, "globals": 0, "kv_heads": 1})
+        self.assertEqual(parse("window{8, 0}+kv_heads=1")[1], {"window": 8, "globals": 0, "kv_heads": 1})
 
 
 class Normed(Plain):
@@ -440,18 +431,15 @@ class Llama(Cases, unittest.TestCase):
             found = self.generated(self.ids, do_sample=False)
             self.assertTrue(found.equal(self.generated(self.ids, do_sample=False, use_cache=False)))
             if "gdn" not in words:
-                self.assertTrue(found.equal(self.generated(self.ids, do_sample=False,
-                                                           cache_implementation="static")))
+                self.assertTrue(found.equal(self.generated(self.ids, do_sample=False, cache_implementation="static")))
             else:
                 with self.assertRaisesRegex(attnas.InputError, "StaticLayer there, must be a new DynamicCache"):
                     self.generated(self.ids, cache_implementation="static")
             beams = {"num_beams": 3, "do_sample": False}
-            self.assertTrue(self.generated(self.ids, **beams).equal(
-                self.generated(self.ids, use_cache=False, **beams)))
+            self.assertTrue(self.generated(self.ids, **beams).equal(self.generated(self.ids, use_cache=False, **beams)))
             mask = torch.ones_like(self.ids)
             mask[0, :9] = 0
-            padded = self.generated(self.ids.masked_fill(mask == 0, 0), attention_mask=mask,
-                                    do_sample=False)
+            padded = self.generated(self.ids.masked_fill(mask == 0, 0), attention_mask=mask, do_sample=False)
             alone = self.generated(self.ids[:1, 9:], do_sample=False)
             self.assertTrue(padded[0, self.TOKENS:].equal(alone[0, -12:]))
             self.assertTrue(padded[1].equal(found[1]))

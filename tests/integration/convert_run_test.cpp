@@ -112,9 +112,6 @@ TEST_F(ConvertRunTest, BlocksLearnAlikeHoweverTheyAreRun) {
   EXPECT_FALSE(fs::exists(learned / "0.gdn{4,1}.safetensors"));
   for (const auto& one : results_of(path("open")).at("evaluations"))
     EXPECT_THAT(one.at("candidate").get<std::string>(), HasSubstr("full 0"));
-  kill_at_random_moments("nas-run", words("killed", learning), path("killed"), 5);
-  ASSERT_TRUE(ran("nas-run", words("killed", learning)));
-  EXPECT_EQ(canonical_export(path("killed")), whole);
   const auto trained = fs::directory_iterator(path("one") / "stage1")->path() / "1";
   ASSERT_TRUE(ran("nas-model", {"place", model(), "full 1; gdn{4,1} 0; window{2,0} 2", "--trained",
                                 trained.string(), "-o", path("placed").string()}));
@@ -241,6 +238,24 @@ TEST_F(ConvertRunTest, APlanSaysWhatTheStagesTake) {
     most = std::max(most, std::stod(said[1]));
   }
   EXPECT_NEAR(most, peak, 0.1 * peak);
+}
+
+TEST_F(ConvertRunTest, OneCommandTrainsItsChoice) {
+  const auto folder = path("command");
+  Texts words{model(),       "--blocks",    "window{4,0}",   "-o",          folder,
+              "--stage1=1k", "--stage2=1k", "--trainings=4", "--verdict=8", "--replicates=2"};
+  words.emplace_back("--stage2=2x");
+  expect_refusal("nas-convert", words, "--stage2 2x, must be a number from 0");
+  words.back() = "--dry-run";
+  ASSERT_TRUE(ran("nas-convert", words));
+  for (const auto* said : {"in stage 1, about", "for blocks, at most", "both: about"})
+    EXPECT_THAT(text(), HasSubstr(said));
+  EXPECT_FALSE(fs::exists(folder));
+  words.pop_back();
+  ASSERT_TRUE(ran("nas-convert", words));
+  EXPECT_THAT(read_file(folder / "convert.json"),
+              HasSubstr("On 4 trainings, each on 2 held-out documents, a text"));
+  EXPECT_TRUE(fs::exists(folder / "model" / "config.json"));
 }
 
 TEST_F(ConvertRunTest, APlacementIsAModelOfItsOwn) {
