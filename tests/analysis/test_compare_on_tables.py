@@ -5,15 +5,13 @@ import csv
 import json
 import sqlite3
 import types
-import unittest
-import unittest.mock
 
 import numpy as np
 from comparing import Comparing
 from fake_stores import FLOPS, PERPLEXITY, write_comparison
 from fake_tables import cell, write_table
 
-from attnas.analysis import comparison, replay, statistics, stores, tables, task_controls
+from attnas.analysis import replay, statistics, stores, tables, task_controls
 
 
 class OnATable(Comparing):
@@ -103,25 +101,6 @@ class OnATable(Comparing):
             self.assertEqual(self.bounds("gap_with_table"), self.bounds("gap_iqm"))
             self.assertIn("With the noise of the table's own means in the intervals, meaningfully "
                           "better: good.", self.read("compare.md"))
-
-    def test_where_its_noise_is_larger_than_what_is_found_it_orders_nothing(self):
-        for several in (False, True):
-            path = self.write(3.0, several, other=(-1, 1))
-            self.compare(path)
-            self.assertGreater(self.bounds("improvement")[0], comparison.MEANINGFUL)
-            self.assertLess(self.bounds()[0], 0.5)
-            low, high = self.bounds("gap_with_table")
-            self.assertEqual(self.bounds("gap_iqm"), (0.0, 0.0), "the best is always found")
-            self.assertEqual((low, high), (0.0, 0.0), "and it is compared with itself")
-            other = self.summary()["random_search"]
-            self.assertLess(float(other["gap_with_table_low"]), 0.0, "the other may be the better one")
-            self.assertEqual(float(other["gap_iqm_low"]), float(other["gap_iqm_high"]))
-            text = self.read("compare.md")
-            self.assertIn("- Against random_search, on this very table, meaningfully better: good.",
-                          text)
-            self.assertIn("- This table cannot order these algorithms", text)
-            cells = replay.true_cells(stores.load([str(path)]))
-            np.testing.assert_allclose(cells[..., 0], self.tests)
 
     def test_what_a_seed_does_to_all_mechanisms_alike_is_no_noise(self):
         self.compare(self.write(3.0, other=(1, -1)))
@@ -243,29 +222,6 @@ class OnDraws(Comparing):
         self.assertIn("Student's t test over the draws that answered", text)
         self.assertRegex(text, r"The budget to look at is 4, the smallest at which random_search meets .* 100 % at 4\.")
         self.assertIn("another draw may turn every one round", text)
-
-    def test_more_searches_help_unless_the_draws_themselves_differ(self):
-        def asked(seed: int, good: bool) -> list[int]:
-            return [0 if good == (seed % 2 == 0) else 5]
-
-        for seeds, words in (
-                (8, "More searches may order them: 8 of the table's 20 draws have answered."),
-                (80, "More searches would not order them: the table's 20 draws differ too much."),
-                (20, "More searches may order them, on the same 20 draws of the table's seeds.")):
-            path = self.write([(number, seed, asked(seed, number == 0)) for number in (0, 1) for seed in range(7, 7 + seeds)])
-            self.compare(path)
-            text = self.read("compare.md")
-            self.assertIn(words, text)
-            self.assertEqual("With one search on each, another draw's cannot be told" in text, seeds <= 20)
-            path.unlink()
-
-    def test_the_budget_to_look_at_leaves_random_search_in_doubt(self):
-        with unittest.mock.patch.object(comparison, "BEST", 1):
-            searches = [(number, seed, [5, 4, 3, 0] if number or seed % 2 else [0, 5]) for number in (0, 1) for seed in range(7, 47)]
-            path = self.write(searches)
-            self.compare(path, "--at", "1,2,4")
-            self.assertRegex(self.read("compare.md"), r"The budget to look at is 2, the largest at which random_search does not yet .* "
-                             r"0 % at 1, 0 % at 2 and 100 % at 4\.")
 
     def test_what_other_tables_answered_is_not_laid_beside(self):
         one = self.write([(0, 7, [0]), (1, 7, [1])])

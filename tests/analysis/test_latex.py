@@ -13,7 +13,6 @@ from attnas.analysis.commands import export
 from attnas.analysis.digest import BadInput
 from attnas.analysis.run import Run
 from attnas.analysis.sections import curves, retest
-from digest_file import said_by, text_of
 from page_fixture import BASELINE, PageTest
 from python_tests import said
 
@@ -133,18 +132,6 @@ class Tables(PageTest):
         with self.assertRaisesRegex(attnas.InputError, "has no comparison"):
             again.to_latex()
 
-    @unittest.skipIf(importlib.util.find_spec("pandas") is None, "no pandas")
-    def test_frames_tell_rates_apart(self):
-        import attnas
-        self.assertNotIn("learning_rate", attnas.load(self.folder).evaluations)
-        own = said_by(self.made.file)
-        own["identities"] = [{"training": {"learning_rate": rate}} for rate in (0.004, 0.008)]
-        own["evaluations"][0]["identity"] = 1
-        self.made.file.write_text(text_of(own), encoding="utf-8")
-        loaded = attnas.load(self.folder)
-        self.assertEqual(loaded.evaluations.learning_rate.tolist()[:2], [0.008, 0.004])
-        self.assertEqual(loaded.curves.learning_rate.tolist()[:4], [0.008, 0.008, 0.008, 0.004])
-
     @unittest.skipUnless(shutil.which("pdflatex"), "no pdflatex")
     def test_pdflatex_sets_every_letter(self):
         odd = "".join(map(chr, range(32, 127)))
@@ -153,14 +140,6 @@ class Tables(PageTest):
         found = self.pdf(latex.table(self.run_()))
         for letters in (odd[1:], BASELINE, "a_b & 100 % #1 $x^2$ {~}", "(baseline)"):
             self.assertIn(letters.replace(" ", ""), found)
-
-    @unittest.skipUnless(shutil.which("pdflatex"), "no pdflatex")
-    def test_long_names_keep_to_their_column(self):
-        for place, name in enumerate(("model{bias=no_bias}/2*attn{similarity=additive,normalization=sparsemax,gating=input_gate}",
-                                      "similarity=multiplicative+normalization=sparsemax+temperature=sequence_mean",
-                                      "multiplicative|relu_norm|input_gate|sequence_mean|no_bias|0.15")):
-            self.change(place, label=name)
-        self.pdf(latex.table(self.run_()), overfull=False)
 
     def pdf(self, table: str, overfull: bool = True) -> str:
         """The text of a table as pdflatex sets it, without blanks, with the box that is overfull or without any."""

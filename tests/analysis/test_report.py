@@ -93,71 +93,12 @@ class Verdicts(PageTest):
         self.assertIn("1 mechanism rejected by constraints", words)
         self.assertRegex(words, r"1 ?rejected by constraints")
 
-    def test_a_failed_replicate_fails_the_mechanism_where_the_record_says_so(self):
-        fixture = self.fixture(objectives=1, replicates=2)
-        name = "cosine|relu_norm|highway|fixed|bias|0.29"
-        ids, fitness = fixture.evaluate(name)
-        fixture.evaluations[ids[0]].update(status="diverged", usable=False)
-        fixture.answer(name, ids, fixture.penalty())
-        fixture.write()
-        run = Run(self.folder)
-        self.assertNotIn(name, [candidate.name for candidate in run.ranking])
-        self.assertEqual(run.asks[-1].status, "diverged")
-        fixture.answer(name, ids, fitness)  # as an objective that judges failures lets it stand
-        fixture.write()
-        found = next(c for c in Run(self.folder).ranking if c.name == name)
-        self.assertEqual(found.n_text, "1/2")
-
-    def test_what_was_stopped_early_is_marked_and_never_the_best(self):
-        fixture = self.fixture(objectives=1, replicates=1)
-        name = "cosine|relu_norm|highway|fixed|bias|0.29"
-        ids, _ = fixture.evaluate(name)
-        fixture.answer(name, ids, [1.5])
-        fixture.stop(ids)
-        run = Run(self.folder)
-        self.assertEqual(run.ranking[-1].name, name)
-        self.assertEqual(run.ranking[-1].stopped_at, 20)
-        self.assertFalse(run.ranking[-1].on_front)
-        words = self.words()
-        self.assertIn("stopped at step 20", words)
-        self.assertIn("1 training stopped early", words)
-
-    def test_what_was_stopped_early_is_compared_with_nothing(self):
-        for objectives in (1, 2):
-            self.folder = self.folder.with_name(f"run{objectives}")
-            fixture = self.fixture(objectives=objectives, replicates=1)
-            before = Run(self.folder)
-            self.assertEqual(before.comparable, before.ranking)
-            for i in range(12):
-                name = f"dot|softmax|none|fixed|bias|{0.3 - i / 100:g}"
-                ids, fitness = fixture.evaluate(name)
-                fixture.answer(name, ids, [1.5, *fitness[1:]])  # by far the best
-                fixture.stop(ids)
-            run = Run(self.folder)
-            self.assertEqual(len(run.ranking), len(before.ranking) + 12)
-            self.assertEqual([c.name for c in run.comparable], [c.name for c in before.ranking])
-            self.assertIn(f"The best of {len(before.ranking)} mechanisms also looks better", self.words())
-
-    def test_a_run_of_which_all_was_stopped_early_has_a_page(self):
-        fixture = self.fixture(objectives=1, replicates=2, asked=12, failures=False)
-        fixture.stop(list(fixture.evaluations))
-        words = self.words()
-        self.assertIn("What was stopped early allows no comparison", words)
-        self.assertIn("No mechanism was trained to the end with several seeds.", words)
-        self.assertNotIn("the median perplexity", words)
-
     def test_nothing_evaluated_is_said(self):
         fixture = self.fixture(asked=0)
         for evaluation in fixture.evaluations.values():
             evaluation.update(status="failed", usable=False)
         fixture.write()
         self.assertIn("No mechanism could be evaluated: 2 evaluations failed.", self.words())
-
-    def test_candidates_that_all_paused_did_not_fail(self):
-        fixture = self.fixture(asked=0)
-        fixture.set("rungs", [{"step": 20, "reached": 3, "went_on": 0}])
-        fixture.set("paused", [{"id": f"paused {i}", "curve": [{"step": 20}]} for i in range(3)])
-        self.assertIn("No mechanism was trained to the end: 3 candidates paused at a rung.", self.words())
 
     def test_a_baseline_that_failed_is_said_first(self):
         fixture = self.fixture(objectives=1, asked=8, failures=False)
@@ -173,16 +114,6 @@ class Verdicts(PageTest):
                 words = self.words()
                 self.assertIn(f"VerdictThe baseline {BASELINE} {said} Nothing is compared with it.", words)
                 self.assertNotIn("Dashed: the baseline", words)
-
-    def test_a_front_that_equals_the_baseline_is_not_worse(self):
-        fixture = self.fixture(objectives=2, replicates=1, asked=8, failures=False)
-        for ask in fixture.asks:
-            ask["fitness"] = list(fixture.baseline_fitness)
-        fixture.asks[3]["fitness"] = [1000.0, 1e9]
-        fixture.write()
-        words = self.words()
-        self.assertIn("1 member of the front scored the same as the baseline in every objective, and none better.", words)
-        self.assertNotIn("No mechanism scored at least as well", words)
 
     def test_a_stage_after_the_search_that_is_not_finished_is_said(self):
         fixture = self.fixture(objectives=1)
@@ -233,15 +164,6 @@ class Verdicts(PageTest):
         self.assertIn("Running, 40 of 1,200 asks so far", self.words())
         fixture.set("at_work", {"arrays": [{"trainings": [{}, {}]}, {"trainings": [{}]}]})
         self.assertIn("Running, 40 of 1,200 asks so far, 3 at work.", self.words())
-
-    def test_of_one_that_has_just_begun_nothing_has_failed(self):
-        fixture = self.fixture(asked=0)
-        fixture.set("ended_by", None)
-        fixture.set("planned_asks", 93)
-        words = self.words()
-        self.assertIn("Running, 0 of 93 asks so far", words)
-        self.assertIn("No mechanism has been evaluated yet.", words)
-        self.assertNotIn("could be evaluated", words)
 
     def test_computed_objectives_have_no_noise(self):
         fixture = self.fixture(replicates=1)

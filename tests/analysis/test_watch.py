@@ -470,15 +470,6 @@ class Program(unittest.TestCase):
             self.assertEqual(self.get(target).status, 200, target)
         self.ends(program)
 
-    def test_a_lost_connection_ends_it_unless_nohup_has_started_it(self):
-        self.ends(self.watch(self.run_), signal.SIGHUP)
-        lasting = self.watch(self.run_, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
-        lasting.send_signal(signal.SIGHUP)
-        with self.assertRaises(subprocess.TimeoutExpired):
-            lasting.wait(.5)
-        self.assertEqual(self.get("/").status, 200)
-        self.ends(lasting)
-
     def test_a_run_is_seen_while_it_trains_and_after_it_was_killed(self):
         folder = self.folder / "training"
         run = subprocess.Popen([BIN / "nas-run", ROOT / "configs/smoke.yaml", "--output", folder, "--no-report",

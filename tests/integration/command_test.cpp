@@ -89,13 +89,6 @@ TEST_F(CommandTest, BadInputExitsWith2NamesTheKeyAndWritesNothing) {
   }
 }
 
-TEST_F(CommandTest, WhereNothingIsTrainedNoTrainingIsBudgeted) {
-  for (const auto* budget : {"budget.train_steps=1", "budget.train_seconds=1"}) {
-    EXPECT_EQ(run("nas-run", {config("cmaes_sphere.yaml"), "--dry-run", budget}), 2) << budget;
-    expect_text("must be 0 for the problem sphere: it takes none");
-  }
-}
-
 TEST_F(CommandTest, SearchesOfSeveralObjectivesLeaveAFront) {
   const auto out = folder_ / "run";
   ASSERT_TRUE(
@@ -110,23 +103,6 @@ TEST_F(CommandTest, SearchesOfSeveralObjectivesLeaveAFront) {
   EXPECT_FALSE(results["front"].empty());
   EXPECT_TRUE(results["front"][0]["values"].contains("hits"));
   EXPECT_GT(results["hypervolume"]["value"].get<double>(), 0.0);
-}
-
-TEST_F(CommandTest, AClipNormOfZeroClipsNothing) {
-  const auto curves = [this](const std::string& norm) {
-    EXPECT_TRUE(
-        ran("nas-run", {config("smoke.yaml"), "--output", (folder_ / norm).string(), "--no-report",
-                        "algorithm.generations=1", "training.clip_norm=" + norm}));
-    std::map<std::string, double> found;
-    const auto results = results_of(folder_ / norm);
-    for (const auto& evaluation : results.at("evaluations")) {
-      found.emplace(evaluation.at("candidate"), evaluation.at("values").at("perplexity"));
-    }
-    return found;
-  };
-  const auto unclipped = curves("0");
-  EXPECT_EQ(unclipped, curves("1e30"));
-  EXPECT_NE(unclipped, curves("1e-3"));
 }
 
 TEST_F(CommandTest, TheHomeFolderIsMeantInPaths) {
@@ -175,21 +151,6 @@ TEST_F(CommandTest, WhatBreaksAConstraintIsRejectedWithoutTraining) {
   EXPECT_TRUE(results["failures"].empty());
 }
 
-TEST_F(CommandTest, ConstraintsThatExcludeTheWholeSpaceAreRefused) {
-  const auto out = folder_ / "run";
-  for (const std::string option : {"--dry-run", "--quiet"}) {
-    expect_refusal(
-        "nas-run",
-        {config("smoke.yaml"), "--output", out.string(), option, "constraints=[parameters <= 1]"},
-        "parameters <= 1 excludes all, the least value is ");
-    EXPECT_FALSE(fs::exists(out));
-  }
-  EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(), "--dry-run",
-                            "constraints=[parameters >= 1]"}),
-            0);
-  expect_text("combinations satisfy parameters >= 1\n");
-}
-
 TEST_F(CommandTest, AWallClockBudgetEndsAndContinues) {
   const auto out = folder_ / "run";
   const Texts search{config("smoke.yaml"),         "--output",           out.string(),
@@ -200,16 +161,6 @@ TEST_F(CommandTest, AWallClockBudgetEndsAndContinues) {
   EXPECT_TRUE(fs::exists(out / "results.json"));
   ASSERT_EQ(run("nas-run", search), 0) << "it is spent: only the result is shown again";
   expect_text("2 s of wall-clock time");
-}
-
-TEST_F(CommandTest, DryRunCountsWhatABudgetOfSecondsAllows) {
-  for (const std::string budget : {"train_seconds", "seconds"}) {
-    ASSERT_TRUE(ran("nas-run", {config("smoke.yaml"), "--dry-run", "--output",
-                                (folder_ / "run").string(), "algorithm.generations=1000",
-                                "budget={evaluations: 0, " + budget + ": 1e-6}"}));
-    expect_text("evaluations   at most ");
-    expect_text("about 1 trained until the budget's seconds are spent");
-  }
 }
 
 TEST_F(CommandTest, DryRunWritesNothing) {
@@ -476,18 +427,6 @@ TEST_F(CommandTest, ListDescribeHelpVersion) {
   EXPECT_EQ(run("nas-run", {}), 2);
   EXPECT_EQ(run("nas-run", {"--frobnicate"}), 2);
   expect_refusal("nas-run", {(folder_ / "absent.yaml").string()}, "absent.yaml");
-}
-
-TEST_F(CommandTest, BadCandidatesAreRecordedAndTheSearchGoesOn) {
-  const auto out = folder_ / "run";
-  // A learning rate at which every training diverges.
-  ASSERT_TRUE(ran("nas-run", {config("smoke.yaml"), "--output", out.string(),
-                              "training.learning_rate=1e30", "training.steps=20", "--no-report"}));
-  expect_text("diverged");
-  const auto small = folder_ / "small";
-  ASSERT_TRUE(ran("nas-run", {config("smoke.yaml"), "--output", small.string(),
-                              "evaluation.memory_limit=0.0001", "--no-report"}));
-  expect_text("out_of_memory");
 }
 
 /// Descriptions of the models in a folder that have their weights beside them.

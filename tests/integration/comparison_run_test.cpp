@@ -164,26 +164,6 @@ TEST_F(ComparisonRunTest, TheStoreSaysWhatWasComparedAndTheTruth) {
   EXPECT_NEAR(candidates[4].believed.at(0), believed, 1e-9);
 }
 
-TEST_F(ComparisonRunTest, TheSplitThatJudgesIsNamed) {
-  const auto one = algorithms("[random_search]") + "seeds: 1\n";
-  ASSERT_EQ(compare(write("a.yaml", one), "a"), 0) << text();
-  EXPECT_EQ(store("a").meta("truth_splits"), (nlohmann::json{{"perplexity", "test"}}));
-  EXPECT_THAT(text(), Not(HasSubstr("beware")));
-  ASSERT_EQ(compare(write("b.yaml", one, "[accuracy]"), "b"), 0) << text();
-  EXPECT_EQ(store("b").meta("truth_splits"), (nlohmann::json{{"accuracy", "validation"}}));
-  EXPECT_THAT(text(), HasSubstr("beware: accuracy judged on the validation split, as searched: the "
-                                "table does not hold what the test split says of it\n"));
-  auto cells = small_cells();
-  for (auto& cell : cells) cell = fully_tested(cell);
-  write_table(small_content(cells), table_);
-  ASSERT_EQ(compare(write("c.yaml", one, "[accuracy]"), "c"), 0) << text();
-  EXPECT_EQ(store("c").meta("truth_splits"), (nlohmann::json{{"accuracy", "test"}}));
-  for (const auto& candidate : store("c").candidates()) {
-    EXPECT_NEAR(candidate.truth.at(0) + candidate.believed.at(0), -1.0, 1e-12)
-        << "right on one split are those that are wrong on the other";
-  }
-}
-
 TEST_F(ComparisonRunTest, DoesNotDependOnTheNumberOfThreads) {
   const auto config = write("a.yaml", algorithms("[random_search, evo_ga, motpe]") + "seeds: 20\n");
   ASSERT_EQ(compare(config, "one", {"--threads", "1"}), 0) << text();
@@ -212,30 +192,6 @@ TEST_F(ComparisonRunTest, FurtherSeedsAndAlgorithmsContinueIt) {
   EXPECT_EQ(store("grown").meta("config")->at("algorithms").size(), 2U) << "none of them twice";
   ASSERT_EQ(compare(both, "whole", {"--seeds", "5"}), 0) << text();
   EXPECT_EQ(found("grown"), found("whole"));
-}
-
-TEST_F(ComparisonRunTest, WhatMetARecordedTrainingRunAgainIsCountedOverAllSearches) {
-  const auto config = write(
-      "a.yaml", algorithms("[{name: evo_ga, population: 8}]") + "evaluation: {repeated: retrain}\n",
-      "[perplexity]", "{evaluations: 40}");
-  const auto recycled = [this] {
-    const std::string words = " evaluations met a recorded training run again: the table has 3 per";
-    const auto end = text().find(words);
-    return end == std::string::npos ? 0
-                                    : std::stoi(text().substr(text().rfind('\n', end) + 1, end));
-  };
-  ASSERT_EQ(compare(config, "a", {"--seeds", "5"}), 0) << text();
-  const int first = recycled();
-  EXPECT_GT(first, 0) << "there are 36 recorded training runs";
-  ASSERT_EQ(compare(config, "a", {"--seeds", "5"}), 0) << text();
-  EXPECT_EQ(recycled(), first) << "nothing was missing";
-  ASSERT_EQ(compare(config, "a", {"--seeds", "9"}), 0) << text();
-  const int grown = recycled();
-  ASSERT_EQ(compare(config, "whole", {"--seeds", "9"}), 0) << text();
-  EXPECT_EQ(recycled(), grown);
-  EXPECT_GT(grown, first);
-  ASSERT_EQ(compare(config, "mean", {"--seeds", "5", "problem.mode=mean"}), 0) << text();
-  EXPECT_EQ(recycled(), 0) << "the mean of all answers every time";
 }
 
 TEST_F(ComparisonRunTest, EveryRevisionThatHasSearchedIsKeptAndSeveralAreWarnedOf) {

@@ -66,21 +66,6 @@ TEST_F(ControlsTest, ARetestHasThemOnItsOwnSeeds) {
   EXPECT_LT(verdict.find("control"), verdict.find("The search's scores")) << verdict;
 }
 
-TEST_F(ControlsTest, HaveTheRatesThatAreGiven) {
-  const auto folder = folder_ / "run";
-  ASSERT_TRUE(ran("nas-run", search(folder, {"rates=[no mixer 0.02]"})));
-  const auto found = results_of(folder);
-  std::map<std::string, double> rates;
-  for (const auto& one : found["evaluations"]) {
-    const auto& identity = found["identities"][one["identity"].get<std::size_t>()];
-    rates[one["candidate"]] = identity["training"]["learning_rate"];
-  }
-  EXPECT_EQ(rates.at("2*none"), 0.02);
-  for (const auto& row : found["controls"]) {
-    EXPECT_EQ(rates.at(row["candidate"]), row["name"] == "no mixer" ? 0.02 : 3e-3) << row;
-  }
-}
-
 TEST_F(ControlsTest, ListedMechanismsHaveThemAndKeepTheirModels) {
   const auto folder = folder_ / "run";
   ASSERT_TRUE(ran("nas-train", {"dot|sparsemax|none|fixed|bias|0.1", config("smoke.yaml"),

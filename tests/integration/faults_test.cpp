@@ -100,24 +100,6 @@ TEST_F(FaultsTest, AFullDiskIsReportedAndTheSameCommandContinues) {
   EXPECT_EQ(canonical_export(folder), expected);
 }
 
-TEST_F(FaultsTest, AFullDiskIsReportedByASearchOfAFunction) {
-  const Texts arguments{config("nsga2_zdt.yaml"), "--no-report", "algorithm.generations=10",
-                        "--output"};
-  const auto to = [&](const std::string& name) {
-    auto with = arguments;
-    with.push_back((folder_ / name).string());
-    return with;
-  };
-  ASSERT_TRUE(ran("nas-run", to("undisturbed")));
-  const auto expected = canonical_export(folder_ / "undisturbed");
-  EXPECT_EQ(run("nas-run", to("full"), [] { limit_files(400'000); }), 75) << text();
-  EXPECT_THAT(text(), HasSubstr("no space left in "));
-  EXPECT_EQ(run("nas-run", to("none"), [] { limit_files(8192); }), 75) << text();
-  EXPECT_THAT(text(), HasSubstr("no space left in ")) << "it takes not even an empty store";
-  EXPECT_TRUE(ran("nas-run", to("full")));
-  EXPECT_EQ(canonical_export(folder_ / "full"), expected);
-}
-
 TEST_F(FaultsTest, ARunInWhichTooManyFailEndsAndGoesOn) {
   const auto folder = folder_ / "run";
   const Texts more{"evaluation.memory_limit=0.0001", "evaluation.failure_window=5",

@@ -235,30 +235,6 @@ TEST_F(PytorchExportTest, AFolderThatIsThereStays) {
   EXPECT_THAT(text(), HasSubstr("dangling exists already and is no empty folder"));
 }
 
-TEST_F(PytorchExportTest, WhatOthersHaveBesideTheFolderStays) {
-  const auto run_folder = small_run({"evaluation.keep_models=1"});
-  const auto unfinished = folder_ / "out.unfinished";
-  fs::create_directories(unfinished / "notes");
-  ASSERT_EQ(export_model(run_folder, folder_ / "out"), 0) << text();
-  EXPECT_TRUE(fs::exists(unfinished / "notes"));
-  EXPECT_EQ(std::distance(fs::directory_iterator(unfinished), {}), 1) << "its own is gone";
-}
-
-TEST_F(PytorchExportTest, TheCardSaysThatWhatWasTrainedAgainIsNotAsRecorded) {
-  const auto run_folder = small_run();
-  fs::remove_all(fs::path(run_folder) / "models");
-  record_other_nll(run_folder);
-  const auto model = folder_ / "out";
-  ASSERT_EQ(export_model(run_folder, model, {"--mechanism", "baseline"}), 0) << text();
-  EXPECT_THAT(text(), HasSubstr("warning: the weights of "));
-  EXPECT_THAT(text(), HasSubstr(", weights trained again with validation nll "));
-  const auto card = read_file(model / "README.md");
-  EXPECT_THAT(card, HasSubstr("These weights, trained again with validation nll "));
-  EXPECT_THAT(card, HasSubstr(" as recorded, are of one training run (seed 1), which is recorded "
-                              "with perplexity "));
-  EXPECT_THAT(card, HasSubstr("- weights: trained again with validation nll "));
-}
-
 TEST_F(PytorchExportTest, PytorchScoresASplitAsRecorded) {
   for (const bool published : {false, true}) {
     SCOPED_TRACE(published);

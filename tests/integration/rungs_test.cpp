@@ -115,30 +115,6 @@ TEST_F(RungsTest, APausedTrainingRunGoesOnInAnotherProcessAsIfItHadNot) {
             comparable(Process(experiment_, folder("straight")).train(names_, 4)));
 }
 
-TEST_F(RungsTest, MovedToOtherArraysAtEachRungItEqualsTheUninterruptedOne) {
-  const auto expected_at_4 = comparable(Process(experiment_, folder("straight")).train(names_, 4));
-  const auto expected = comparable(Process(experiment_, folder("whole")).train(names_));
-  const auto moved = folder("moved");
-  (void)Process(experiment_, moved).train(names_, 2);  // an array of three
-  Texts at_4(3);
-  for (const auto& array : {std::vector<std::size_t>{2, 0}, {1}}) {
-    Texts own;
-    for (const auto i : array) own.push_back(names_[i]);
-    const auto paused = comparable(Process(experiment_, moved).train(own, 4));
-    for (std::size_t k = 0; k < array.size(); ++k) at_4[array[k]] = paused[k];
-  }
-  EXPECT_EQ(at_4, expected_at_4);
-  EXPECT_EQ(num_checkpoints(moved), 3U) << "from which they go on";
-  Texts ended(3);
-  for (const auto& array : {std::vector<std::size_t>{1, 2}, {0}}) {
-    Texts own;
-    for (const auto i : array) own.push_back(names_[i]);
-    const auto whole = comparable(Process(experiment_, moved).train(own));
-    for (std::size_t k = 0; k < array.size(); ++k) ended[array[k]] = whole[k];
-  }
-  EXPECT_EQ(ended, expected);
-}
-
 TEST_F(RungsTest, WhatWasMeasuredOfACandidateHoldsForItsOtherSeedsInAnotherProcess) {
   const auto experiment = load_experiment(
       fs::path(source_folder()) / "configs" / "smoke.yaml",

@@ -150,20 +150,6 @@ TEST_F(SpaceTest, WhatIsNoModelIsRejectedAndTheSearchGoesOn) {
   EXPECT_EQ(canonical_export(folder_ / "run"), first) << "it is known";
 }
 
-TEST_F(SpaceTest, RealGenesMayHitNoModel) {
-  const std::string genes =
-      "position: [none, rope], rope_fraction: {min: 0.1, max: 1, decimals: 2}";
-  ASSERT_TRUE(ran(
-      "nas-run",
-      search(genes, "run", {"--dry-run", "objectives=[perplexity, flops]", "algorithm.levels=4"})));
-  expect_text("of 20000 random combinations are models: ");
-  expect_text("e.g.: position = rope, must rotate an even number of entries, not ");
-  ASSERT_TRUE(ran("nas-run", search(genes, "run", {"--no-report", "algorithm.levels=4"})));
-  EXPECT_EQ(evaluations("run").at("attn{position=rope,rope_fraction=0.1}").status,
-            Status::rejected);
-  EXPECT_EQ(evaluations("run").at("attn{position=rope}").status, Status::ok);
-}
-
 TEST_F(SpaceTest, ModelsMatchInParameters) {
   const std::string genes = "norm: rms, position_embedding: none, ffn: [gelu, swiglu]";
   const auto matched = genes + ", match_parameters: true";

@@ -23,13 +23,6 @@ class TabularRunTest : public ProgramTest {
   }
 };
 
-TEST_F(TabularRunTest, EqualSeedsGiveEqualRuns) {
-  for (const auto* name : {"a", "b"}) ASSERT_TRUE(ran("nas-run", search(name)));
-  EXPECT_EQ(canonical_export(folder_ / "a"), canonical_export(folder_ / "b"));
-  ASSERT_TRUE(ran("nas-run", search("c", {"seed=43"})));
-  EXPECT_NE(canonical_export(folder_ / "a"), canonical_export(folder_ / "c"));
-}
-
 TEST_F(TabularRunTest, TheSameTableFromAnotherFolderIsTheSameRunAndAnotherTableIsNot) {
   const auto table = [](const std::string& place) { return Texts{"problem.table=" + place}; };
   const auto from_here = [this] { ASSERT_EQ(chdir(folder_.c_str()), 0); };
@@ -110,18 +103,6 @@ TEST_F(TabularRunTest, ABudgetThatIsRaisedLeavesNoMoreIndicatorsThanOneThatWasSo
   EXPECT_EQ(indicated("b").back(), 30);
   ASSERT_TRUE(ran("nas-run", search("b")));
   EXPECT_EQ(indicated("b"), indicated("a"));
-}
-
-TEST_F(TabularRunTest, GroundTruthIsRecordedForEveryMechanism) {
-  ASSERT_TRUE(ran("nas-run", search("a")));
-  const Store store(folder_ / "a" / "store.sqlite", Store::Mode::read_only);
-  const auto truth = store.meta("truth");
-  ASSERT_TRUE(truth);
-  EXPECT_EQ(truth->size(), 12U);
-  for (const auto& [candidate, values] : truth->items()) EXPECT_EQ(values.size(), 3U);
-  EXPECT_EQ(store.meta("truth_splits"), (nlohmann::json{{"perplexity", "test"}}));
-  EXPECT_EQ(store.meta("facts")->at("table").at("name"), "small");
-  EXPECT_EQ(store.meta("baseline")->at("fitness").size(), 3U);
 }
 
 TEST_F(TabularRunTest, MoreReplicatesThanItHoldsAreRefused) {

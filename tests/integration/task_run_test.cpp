@@ -88,15 +88,6 @@ TEST_F(TaskRun, RecordsWhatItMeasures) {
   EXPECT_NE(read_file(out / "evaluations.csv").find("mean_nll"), std::string::npos);
 }
 
-TEST_F(TaskRun, RefusesObjectivesThatItDoesNotMeasure) {
-  const auto out = folder_ / "run";
-  EXPECT_EQ(run_it(out, {kLabels}), 2);
-  expect_text(
-      "objectives: perplexity is unavailable: the task classification of the corpus remainders "
-      "measures accuracy, mean_nll");
-  EXPECT_FALSE(fs::exists(out / "results.json"));
-}
-
 TEST_F(TaskRun, ScoresLongerSplitsUnlessPositionsAreLearned) {
   EXPECT_EQ(run_it(folder_ / "learned", {kLonger, kAccuracy, kFront}), 2);
   expect_text(
@@ -114,28 +105,6 @@ TEST_F(TaskRun, ScoresLongerSplitsUnlessPositionsAreLearned) {
     EXPECT_EQ(evaluation["values"]["test_32_tokens"], 20);
     EXPECT_TRUE(evaluation["values"].contains("test_32_accuracy"));
   }
-}
-
-TEST_F(TaskRun, MicroBatchesAreOfTheIdentityWhereTheyAreOn) {
-  const auto identity_of = [&](const std::string& name, const Texts& more) {
-    const auto out = folder_ / name;
-    EXPECT_EQ(run_it(out, more), 0) << text();
-    return results_of(out)["identities"].dump();
-  };
-  EXPECT_EQ(identity_of("whole", {"training.micro_batch=0"}).find("micro_batch"),
-            std::string::npos);
-  EXPECT_NE(identity_of("parts", {"training.micro_batch=3"}).find("\"micro_batch\":3"),
-            std::string::npos);
-  EXPECT_EQ(identity_of("kept", {"training.recompute=none"}).find("recompute"), std::string::npos);
-  EXPECT_NE(identity_of("again", {"training.recompute=layers"}).find("\"recompute\":\"layers\""),
-            std::string::npos);
-}
-
-TEST_F(TaskRun, IsDescribed) {
-  EXPECT_EQ(run("nas-run", {"describe", "classification"}), 0);
-  expect_text("task classification: one label of each window");
-  EXPECT_EQ(run("nas-run", {"list", "tasks"}), 0);
-  expect_text("next_token");
 }
 
 }  // namespace

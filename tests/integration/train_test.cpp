@@ -90,20 +90,6 @@ TEST_F(TrainTest, TheVerdictIsThatOfPairedSeeds) {
   EXPECT_EQ(results_of(out)["retest"], found["retest"]);
 }
 
-TEST_F(TrainTest, SeedsAreThoseOfARetest) {
-  const Texts search{config("smoke.yaml"),          "--output",
-                     (folder_ / "search").string(), "budget.evaluations=2",
-                     "retest.replicates=2",         "--no-report"};
-  ASSERT_TRUE(ran("nas-run", search));
-  ASSERT_TRUE(ran("nas-train", {kSparse, config("smoke.yaml"), "-o", (folder_ / "run").string(),
-                                "--seeds", "2", "--no-report", "training.early_stop_after=1"}));
-  expect_text("note: training.early_stop_after is left out, since mechanisms are listed");
-  const auto baseline = [](const nlohmann::json& found) {
-    return found["retest"]["candidates"].back()["evaluations"];
-  };
-  EXPECT_EQ(baseline(results_of(folder_ / "run")), baseline(results_of(folder_ / "search")));
-}
-
 TEST_F(TrainTest, KilledAndContinuedByItsFolderEndsLikeAnUninterruptedRun) {
   const auto command = [this](const fs::path& folder, const std::string& workers) {
     return Texts{kSparse,
@@ -264,31 +250,6 @@ TEST_F(TrainTest, ModelsThatMatchInParametersDoSoInEveryProcess) {
   EXPECT_EQ(flops_of_shared().size(), 1U);
   const auto taken = (folder_ / "taken").string();
   EXPECT_TRUE(ran("nas-model", {"take", out.string(), kShared, "-o", taken}));
-}
-
-TEST_F(TrainTest, RangesOfTheBaselineStandWhereAContinuedRunIsKilled) {
-  const auto out = folder_ / "run";
-  const auto ranges = [&] {
-    return Store(out / "store.sqlite", Store::Mode::read_only).meta("objectives").value();
-  };
-  ASSERT_TRUE(ran("nas-train", {kSparse, config("smoke.yaml"), "retest.tune=false", "-o",
-                                out.string(), "--seeds", "1", "--no-report", "training.steps=100",
-                                "evaluation.workers=1", "objectives=[perplexity, flops]"}));
-  const auto before = ranges();
-  ASSERT_TRUE(before[1]["worst"].is_number());
-  kill_at("/9", "nas-train", {kShared, out.string(), "--seeds", "3", "--no-report"});
-  EXPECT_EQ(ranges(), before);
-}
-
-TEST_F(TrainTest, AConfigurationMayListMechanisms) {
-  const auto file = folder_ / "mine.yaml";
-  std::ofstream(file) << "extends: " << config("smoke.yaml") << "\nmechanisms: ['" << kSparse
-                      << "']\nretest: {replicates: 1, tune: false}\n";
-  const auto out = folder_ / "run";
-  ASSERT_TRUE(ran("nas-run", {file.string(), "-o", out.string(), "--no-report"}));
-  expect_text("One fresh seed each: nothing can be distinguished from noise.");
-  ASSERT_TRUE(ran("nas-train", {file.string(), "-o", out.string(), "--no-report"}));
-  EXPECT_EQ(ids(out).size(), 2U);
 }
 
 TEST_F(TrainTest, LayeredNamesAreThoseWrittenOut) {

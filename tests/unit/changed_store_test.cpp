@@ -189,53 +189,6 @@ TEST_F(ChangedStoreTest, AsksNameAtLeastOneEvaluation) {
   EXPECT_EQ(complaint(), kFine);
 }
 
-TEST_F(ChangedStoreTest, PartsOfARecordHaveTheTypeThatTheyAreReadAs) {
-  for (const std::string column : {"identity", "\"values\"", "measured"}) {
-    for (const auto* given : {"7", "[]", "\"text\""}) {
-      change_fitted("UPDATE evaluations SET " + column + " = '" + given + "'");
-      EXPECT_THAT(complaint(), HasSubstr("must be an object")) << column << given;
-    }
-    change_fitted("UPDATE evaluations SET " + column + " = 'null'");
-    EXPECT_EQ(complaint(), kFine) << column << " of which nothing was given";
-  }
-  change_fitted("UPDATE evaluations SET status = 'paused', curve = '[]'");
-  EXPECT_THAT(complaint(), HasSubstr("evaluation e1 is damaged: curve = [], must be that of"));
-
-  const std::tuple<std::string, std::string, std::string> facts[] = {
-      {"config", "[]", "fact config is damaged: config is of type array, must be an object"},
-      {"facts", "7", "must be an object"},
-      {"sessions", "{}", "must be a list"},
-      {"sessions", "[7]", "a session is of type number"},
-      {"sessions", R"([{"environment": 7}])", "a session's environment"},
-      {"sessions", R"([{"environment": {}}])", kFine},
-      {"labels", "[7]", "labels is of type array, must be an object"},
-      {"labels", R"({"a": 7})", "the label of a must be a text"},
-      {"labels", R"({"a": "b"})", kFine},
-      {"elapsed_seconds", "{}", "must be a number"},
-      {"baseline", "[7]", "baseline is of type array, must be an object"},
-      {"baseline", R"({"evaluations": [7], "fitness": []})",
-       "baseline.evaluations[0] is of type number, must be a text"},
-      {"baseline", R"({"evaluations": []})", "baseline.fitness is missing"},
-      {"objectives", R"({"best": 1})", "must be a list"},
-      {"objectives", R"([{"best": 1}])", "objectives[0].key is missing"},
-      {"objectives", R"([{"key": "f", "maximise": 1}])",
-       "objectives[0].maximise is of type number, must be true or false"},
-      {"objectives", R"([{"name":"f","key":"f","unit":"1","maximise":true,"best":null}])", kFine},
-      {"last_population", R"([[1, "2"]])",
-       "last_population[0][1] is of type string, must be a number"},
-      {"asking", R"({"asks": [{"evaluations": "e1"}]})", "must be a list"},
-      {"at_work", R"({"arrays": [7]})", "at_work.arrays[0] is of type number, must be an object"},
-      {"asking", "null", kFine},
-      {"at_work", "null", kFine}};
-  for (const auto& [key, value, words] : facts) {
-    change_fitted("INSERT OR REPLACE INTO meta VALUES ('" + key + "', '" + value + "', NULL)");
-    EXPECT_THAT(message_of<InputError>(
-                    [&, &k = key] { (void)Store(file_, Store::Mode::read_only).meta(k); }),
-                HasSubstr(words))
-        << key << ' ' << value;
-  }
-}
-
 TEST_F(ChangedStoreTest, DeeplyNestedJsonIsAnError) {
   constexpr int kDepth = 200000;
   const auto nested = std::string(kDepth, '[') + std::string(kDepth, ']');

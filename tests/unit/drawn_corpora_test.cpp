@@ -314,22 +314,6 @@ TEST(ModularCount, ChanceIsTheBestByTokenAndPlace) {
   }
 }
 
-TEST(DrawnCorpora, PeriodsAndNoiseAreAsOftenAsSaid) {
-  const Corpus periods = make_corpus("induction", 16, {{"train_examples", integer(5000)}});
-  std::map<std::int64_t, double> counts;
-  for (std::int64_t i = 0; i < 5000; ++i) {
-    const auto target = read_window(periods.train, i).target;
-    ++counts[std::count(target.begin(), target.end(), kNone)];
-  }
-  EXPECT_EQ(counts.begin()->first, 4);
-  EXPECT_EQ(counts.rbegin()->first, 8);
-  for (const auto& [period, count] : counts) EXPECT_NEAR(count, 1000, 150) << period;
-  const Corpus noisy = make_corpus("noisy_recall", 128, {{"train_examples", integer(500)}});
-  const auto noise = std::count_if(noisy.train.tokens.begin(), noisy.train.tokens.end(),
-                                   [](std::int32_t id) { return id >= 16; });
-  EXPECT_NEAR(static_cast<double>(noise), 500 * 2 * 62 * 0.2, 500 * 2 * 62 * 0.01);
-}
-
 TEST(DrawnCorpora, SettingsThatDoNotFitAreRefused) {
   const auto expect = [](const std::string& key, std::int64_t context, Settings settings,
                          const std::string& message) {
@@ -355,19 +339,6 @@ TEST(DrawnCorpora, WhatCannotFitIsRefusedBeforeItIsDrawn) {
               HasSubstr("parity: data.train_examples = 1000000000000, "
                         "data.test_examples = 1000 of model.context = 64 tokens: at "
                         "least 465.7 TiB of memory"));
-}
-
-TEST(DrawDistinct, EveryOrderIsAsFrequent) {
-  RandomEngine random(7);
-  std::map<std::vector<std::int32_t>, double> count;
-  for (int i = 0; i < 12000; ++i) ++count[draw_distinct(random, 5, 9, 2)];
-  EXPECT_EQ(count.size(), 12U);
-  for (const auto& [ids, times] : count) {
-    EXPECT_NE(ids[0], ids[1]);
-    EXPECT_TRUE(ids[0] >= 5 && ids[0] < 9 && ids[1] >= 5 && ids[1] < 9);
-    EXPECT_NEAR(times, 1000, 150);
-  }
-  EXPECT_EQ(draw_distinct(random, 3, 4, 1), std::vector<std::int32_t>{3});
 }
 
 }  // namespace

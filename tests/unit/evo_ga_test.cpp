@@ -191,23 +191,6 @@ TEST(EvoGa, RandomStreamStaysAsItIs) {
   EXPECT_EQ(Vector(last.begin() + 1, last.end()), (Vector{0, 1, 2, 0, 0}));
 }
 
-TEST(EvoGa, BeatsRandomSearchAtEqualBudget) {
-  int wins = 0;
-  for (unsigned seed = 0; seed < 30; ++seed) {
-    const Landscape landscape;
-    const auto end = EvoGa({}, seed).evolve(pagmo::population(landscape, 12, seed));
-    double random_best = 1e9;
-    RandomEngine random(seed);
-    for (int i = 0; i < 93; ++i) {
-      const Vector x{0.3 * random.uniform(),  double(random.below(4)), double(random.below(4)),
-                     double(random.below(4)), double(random.below(3)), double(random.below(2))};
-      random_best = std::min(random_best, Landscape::value(x));
-    }
-    wins += end.champion_f().front() < random_best ? 1 : 0;
-  }
-  EXPECT_GE(wins, 20);
-}
-
 TEST(EvoGa, AdaptiveRateFalls) {
   auto how = options(10);
   how.adaptive_mutation = true;

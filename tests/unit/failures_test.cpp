@@ -1,12 +1,6 @@
 #include "statistics/failures.hpp"
 
-#include <iostream>
-#include <random>
-
-#include "places.hpp"
 #include "prelude.hpp"
-#include "store/replicates.hpp"
-#include "table/table.hpp"
 
 namespace nas {
 namespace {
@@ -73,65 +67,6 @@ TEST(Failures, AMeanReachesAsFarAsTheFailuresThatMayStillCome) {
   EXPECT_EQ(found.high, 1.0);
   EXPECT_EQ(estimate_with_failures(solved, std::vector<bool>(5, false), kNone).low, 1.0)
       << "of which nothing is known";
-}
-
-/// Values of a table's mechanisms that have been trained with 20 seeds.
-std::vector<Numbers> with_twenty_seeds(const std::string& name,
-                                       const std::function<double(const Evaluation&)>& value_of) {
-  const Table table(source_folder() + "/problems/tables/" + name + ".table");
-  std::vector<Numbers> rows;
-  for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
-    Numbers row;
-    for (std::int64_t k = 0; k < 20 && table.has(i, k); ++k) {
-      row.push_back(value_of(table.evaluation(i, k)));
-    }
-    if (row.size() == 20) rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-double mean_of(const Numbers& values) { return estimate(values).mean; }
-
-/// Of recall, of which runs fail: that intervals of mean accuracies, and of shares that solve it, hold what all
-/// 20 seeds have.
-TEST(Failures, IntervalsOfFewSeedsHoldWhatTwentyHave) {
-  const auto rows = with_twenty_seeds(
-      "recall", [](const Evaluation& run) { return 1.0 - test_scores(run).accuracy(); });
-  ASSERT_EQ(rows.size(), 87U);
-  const double plateau = 0.5;  // a guess among two values
-  std::mt19937_64 random(1);   // NOLINT: the same draws every time
-  for (const std::size_t n : {5U, 8U, 15U}) {
-    double means = 0.0;
-    double shares = 0.0;
-    double student = 0.0;
-    constexpr int kDraws = 40;
-    for (const auto& row : rows) {
-      auto drawn = row;
-      const auto whole = failures_of({row}, plateau);
-      for (int i = 0; i < kDraws; ++i) {
-        std::shuffle(drawn.begin(), drawn.end(), random);
-        const Numbers few(drawn.begin(), drawn.begin() + static_cast<std::ptrdiff_t>(n));
-        const auto failures = failures_of({few}, plateau);
-        std::vector<bool> failed;
-        for (const double value : few) failed.push_back(failures.fails(value));
-        const auto found = within(0.0, 1.0, estimate_with_failures(few, failed, plateau));
-        const auto naive = estimate(few);
-        const auto share = share_solved(few, whole);
-        const auto truth = static_cast<double>(share_solved(row, whole).count) / 20.0;
-        const double mean = mean_of(row);
-        means += found.low <= mean && mean <= found.high ? 1.0 : 0.0;
-        student += naive.low <= mean && mean <= naive.high ? 1.0 : 0.0;
-        shares += share.low <= truth && truth <= share.high ? 1.0 : 0.0;
-      }
-    }
-    const double all = static_cast<double>(kDraws * rows.size());
-    std::cout << n << " seeds: intervals of accuracies hold in " << 100.0 * means / all
-              << " %, of shares in " << 100.0 * shares / all << " %, Student's in "
-              << 100.0 * student / all << " %\n";
-    EXPECT_GE(means / all, 0.93) << n;
-    EXPECT_GE(shares / all, 0.93) << n;
-    EXPECT_LT(student / all, 0.93) << "what it is for";
-  }
 }
 
 }  // namespace

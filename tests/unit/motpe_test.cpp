@@ -65,18 +65,6 @@ Landscape categories() {
   return landscape;
 }
 
-/// The same with two objectives in conflict.
-Landscape quality_and_cost() {
-  auto landscape = categories();
-  landscape.num_objectives = 2;
-  landscape.value = [](const Vector& x) {
-    const double f = categories().value(x).front();
-    const double cost = x[0] + 2 * (x[1] == 2) + (x[2] == 1 ? 2.0 : 0.5 * x[2]) + 0.5 * x[3] + x[4];
-    return Vector{f, cost};
-  };
-  return landscape;
-}
-
 /// Two reals, one that cannot vary, three categories, two objectives.
 Landscape mixed() {
   Landscape landscape;
@@ -161,12 +149,6 @@ TEST(ParzenEstimator, BandwidthOfARealHasAFloor) {
   const double kernel =
       std::exp(-0.5 * 4 * 0.25) / (0.5 * std::sqrt(2 * M_PI)) / std::erf(2 / std::sqrt(2.0));
   EXPECT_NEAR(std::exp(estimator.log_density({1.5})), 0.75 * kernel + 0.25 * 0.5, 1e-12);
-}
-
-TEST(ParzenEstimator, KnowsWhatOccursTogether) {
-  // Each option of each gene is as frequent: only the pairs differ.
-  const ParzenEstimator estimator({{0, 0}, {1, 1}, 2}, {{0, 0}, {1, 1}}, {}, 0.1);
-  EXPECT_GT(estimator.log_density({0, 0}), estimator.log_density({0, 1}) + std::log(2.0));
 }
 
 TEST(MotpeSplit, IsByValueThenByAge) {
@@ -283,28 +265,6 @@ TEST(Motpe, BeatsRandomSearchWhereGenesInteract) {
   EXPECT_LE(median(found), 90.0);
 }
 
-TEST(Motpe, BeatsRandomSearchInHypervolume) {
-  const auto volume = [](const Motpe::Options& how, unsigned seed) {
-    const auto landscape = quality_and_cost();
-    const auto begin = start(landscape, 12, seed);
-    Motpe(how, seed).evolve(begin);
-    auto fitness = begin.get_f();
-    for (const auto& x : landscape.asked()) fitness.push_back(landscape.value(x));
-    return pagmo::hypervolume(fitness, false).compute({101, 13});
-  };
-  auto random = options(100);
-  random.startup = 100;
-  Vector found;
-  Vector by_chance;
-  for (unsigned seed = 0; seed < 21; ++seed) {
-    found.push_back(volume(options(100), seed));
-    by_chance.push_back(volume(random, seed));
-  }
-  std::cout << "median hypervolume: " << median(found) << ", random search " << median(by_chance)
-            << '\n';
-  EXPECT_GT(median(found), median(by_chance) + 3);
-}
-
 TEST(Motpe, GetsNearTheOptimumOfReals) {
   Landscape landscape;
   landscape.lower = {-5, -5, 0};
@@ -351,26 +311,6 @@ TEST(Motpe, AsksNothingTwiceAndEndsWithTheSpace) {
     EXPECT_EQ(end.get_f()[1][0], -2);
     EXPECT_EQ(end.get_f()[2][0], -2);
   }
-}
-
-TEST(Motpe, RandomPointsOfASmallSpaceAreUniform) {
-  // 6 points, one of them known: the first random one is each of the others as often.
-  auto landscape = categories();
-  landscape.lower = {0, 0};
-  landscape.upper = {2, 1};
-  landscape.num_integers = 2;
-  landscape.value = [](const Vector&) { return Vector{0}; };
-  pagmo::population begin{pagmo::problem(landscape)};
-  begin.push_back({1, 0}, {0});
-  std::map<Vector, int> count;
-  for (unsigned seed = 0; seed < 2000; ++seed) {
-    landscape.batches->clear();
-    Motpe(options(2), seed).evolve(begin);
-    ++count[landscape.asked().front()];
-  }
-  EXPECT_EQ(count.size(), 5U);
-  EXPECT_EQ(count.count({1, 0}), 0U);
-  for (const auto& entry : count) EXPECT_NEAR(entry.second, 400, 90);  // 5 standard deviations
 }
 
 TEST(Motpe, BatchesAreOfTheirSize) {
@@ -459,34 +399,6 @@ TEST(Motpe, RefusesWhatItCannotDo) {
   };
   EXPECT_EQ(evolving(pagmo::problem(Stochastic{}), 12),
             "motpe: the problem is stochastic, must be deterministic");
-}
-
-TEST(Motpe, SamplesMostWhereTheHypervolumeIs) {
-  // Of the three good points the one at (0, 0) contributes ten times what the others do together.
-  auto landscape = quality_and_cost();
-  landscape.lower = {0, 0};
-  landscape.upper = {9, 9};
-  landscape.num_integers = 2;
-  landscape.value = [](const Vector&) { return Vector{20, 20}; };
-  pagmo::population begin{pagmo::problem(landscape)};
-  begin.push_back({0, 0}, {0, 10});
-  begin.push_back({4, 4}, {9.9, 0.05});
-  begin.push_back({8, 8}, {10, 0});
-  for (const int i : {1, 2, 3, 5, 6, 7}) begin.push_back(Vector(2, i), {20, 20});
-  auto how = options(10);
-  how.startup = 9;
-  how.gamma = 0.3;
-  how.candidates = 1;
-  int heavy = 0;
-  int light = 0;
-  for (unsigned seed = 0; seed < 500; ++seed) {
-    landscape.batches->clear();
-    Motpe(how, seed).evolve(begin);
-    const auto x = landscape.asked().front();
-    heavy += x[0] == 0 || x[1] == 0 ? 1 : 0;
-    light += x[0] == 4 || x[1] == 4 ? 1 : 0;
-  }
-  EXPECT_GT(heavy, 2 * light);
 }
 
 TEST(Motpe, TakesMoreObjectivesThanHypervolumeDoes) {

@@ -82,18 +82,6 @@ TEST(Mqar, ChanceIsAGuessByTheQuerysPlace) {
   EXPECT_NEAR(chance(0.0, 1).nll, 0.0, 1e-12) << "there is one pair only";
 }
 
-TEST(Mqar, NonQueriesAreZeroOrUniform) {
-  const auto count_zeros = [](bool random) {
-    const Corpus corpus =
-        mqar(64, {{"train_examples", integer(500)}, {"random_non_queries", random}});
-    return std::count(corpus.train.tokens.begin(), corpus.train.tokens.end(), 0);
-  };
-  const double others = 500.0 * (64 - 2 * 4 - 4);
-  EXPECT_EQ(static_cast<double>(count_zeros(false)), others);
-  const double expected = others / 256;
-  EXPECT_NEAR(static_cast<double>(count_zeros(true)), expected, 5 * std::sqrt(expected));
-}
-
 // Runs are stored under these hashes.
 TEST(Mqar, ExamplesStayAsTheyAre) {
   EXPECT_EQ(mqar(64, {{"random_non_queries", false},
@@ -151,19 +139,6 @@ TEST(MqarUpdates, TheLastValueIsRight) {
   }
 }
 
-TEST(MqarUpdates, EveryKeyIsUpdatedAsOften) {
-  const int num = 4000;
-  const Corpus corpus = mqar(64, {{"updates", integer(2)}, {"train_examples", integer(num)}});
-  std::array<double, 4> count{};
-  for (std::int64_t i = 0; i < num; ++i) {
-    const auto input = read_window(corpus.train, i).input;
-    for (std::size_t pair = 0; pair < 4; ++pair) {
-      count[pair] += input[8] == input[2 * pair] || input[10] == input[2 * pair] ? 1 : 0;
-    }
-  }
-  for (const double times : count) EXPECT_NEAR(times, num / 2, 5 * std::sqrt(num) / 2);
-}
-
 TEST(MqarUpdates, ChanceAndWordsSayThem) {
   const Corpus corpus = mqar(12, {{"vocabulary", integer(24)},
                                   {"pairs", integer(2)},
@@ -215,56 +190,6 @@ TEST(Mqar, RefusesSettingsThatDoNotFit) {
               mqar(64, {{"length", integer(64)}, {"pairs", integer(16)}});
             }),
             "nothing was thrown");
-}
-
-// Share of queries whose value lies within the last W tokens, W = 8, 16, ..., 128.
-constexpr std::array kReaches{8, 16, 32, 64, 128};
-std::array<double, kReaches.size()> share_within_reach(int length, int pairs, int num_examples) {
-  const Corpus corpus = mqar(length, {{"vocabulary", integer(8192)},
-                                      {"pairs", integer(pairs)},
-                                      {"train_examples", integer(num_examples)},
-                                      {"test_examples", integer(1)}});
-  std::array<double, kReaches.size()> share{};
-  for (std::int64_t i = 0; i < corpus.train.size(); ++i) {
-    const auto example = read_window(corpus.train, i);
-    std::map<std::int64_t, int> position_of;  // of a value in the context
-    for (int pair = 0; pair < pairs; ++pair) {
-      const int position = 2 * pair + 1;
-      position_of[example.input[static_cast<std::size_t>(position)]] = position;
-    }
-    for (int t = 2 * pairs; t < length; ++t) {
-      const std::int64_t value = example.target[static_cast<std::size_t>(t)];
-      if (value == kNotScored) continue;
-      for (std::size_t w = 0; w < kReaches.size(); ++w) {
-        if (t - position_of.at(value) <= kReaches[w]) share[w] += 1.0 / (num_examples * pairs);
-      }
-    }
-  }
-  return share;
-}
-
-// Four standard errors of a share of n queries, and the rounding of the expected value.
-double tolerance(double share, double n) { return 4 * std::sqrt(share * (1 - share) / n) + 0.0006; }
-
-// What a model that reaches back W tokens can answer, by setting.
-TEST(Mqar, ReachOfACausalWindowBySetting) {
-  struct Row {
-    int length, pairs;
-    std::array<double, 5> share;
-  };
-  const std::array rows{Row{64, 4, {.331, .582, .807, 1, 1}},
-                        Row{128, 8, {.079, .322, .588, .810, 1}},
-                        Row{256, 16, {.013, .067, .320, .597, .816}}};
-  for (const auto& row : rows) {
-    const int num_examples = 4000;
-    const auto share = share_within_reach(row.length, row.pairs, num_examples);
-    for (std::size_t w = 0; w < row.share.size(); ++w) {
-      // The expected value was sampled too, hence twice the variance, at most.
-      EXPECT_NEAR(share[w], row.share[w],
-                  std::sqrt(2.0) * tolerance(row.share[w], num_examples * row.pairs))
-          << "L " << row.length << ", W " << kReaches[w];
-    }
-  }
 }
 
 }  // namespace

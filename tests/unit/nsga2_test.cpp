@@ -125,54 +125,6 @@ TEST(CrowdedRanking, CrowdingIsOfTheObjectivesInWhichAFrontDiffers) {
       << "all alike: the last";
 }
 
-TEST(Nsga2, TournamentsGoToTheBetterRankThenToTheLonelier) {
-  // Neither crossed nor mutated, a child differs from its parent in one gene, so that the other two
-  // tell whose it is.
-  struct Tagged {
-    std::shared_ptr<std::vector<Vector>> asked = std::make_shared<std::vector<Vector>>();
-    [[nodiscard]] std::size_t get_nobj() const { return 2; }
-    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
-      return {{0, 0, 0}, {7, 1e6, 1e6}};
-    }
-    [[nodiscard]] std::size_t get_nix() const { return 3; }
-    [[nodiscard]] Vector fitness(const Vector& x) const {
-      asked->push_back(x);
-      return of(x[0]);
-    }
-    /// 0 to 4 are the front: its ends, a lonely point, and two that are close; the others lie behind.
-    static Vector of(double kind) {
-      const std::vector<Vector> values{{0, 10},    {10, 0},  {5, 5},   {1, 9},
-                                       {1.5, 8.5}, {20, 20}, {21, 21}, {22, 22}};
-      return values[static_cast<std::size_t>(kind)];
-    }
-  };
-  std::vector<int> wins(8, 0);
-  for (unsigned seed = 1; seed <= 50; ++seed) {
-    const Tagged tagged;
-    pagmo::population population{pagmo::problem(tagged)};
-    for (double kind = 0; kind < 8; ++kind) {
-      population.push_back({kind, kind, kind}, Tagged::of(kind));
-    }
-    auto how = options(2);
-    how.crossover = 0;
-    how.mutation = 1e-300;
-    Nsga2(how, seed).evolve(population);
-    ASSERT_EQ(tagged.asked->size(), 8U);
-    for (const auto& x : *tagged.asked) {
-      ++wins[static_cast<std::size_t>(x[0] == x[1] || x[0] == x[2] ? x[0] : x[1])];
-    }
-  }
-  // Each fights 100 times: the ends win all but against each other, the last never.
-  EXPECT_EQ(wins[7], 0);
-  EXPECT_GT(wins[0], 80);
-  EXPECT_GT(wins[1], 80);
-  EXPECT_GT(wins[2], wins[3]);
-  EXPECT_GT(wins[2], wins[4]);
-  EXPECT_GT(wins[3], wins[5]);
-  EXPECT_GT(wins[4], wins[5]);
-  EXPECT_GT(wins[5], wins[6]);
-}
-
 TEST(Nsga2, RefusesWhatItCannotDo) {
   const auto with = [](auto change) {
     Nsga2::Options how;

@@ -212,34 +212,6 @@ TEST_F(DisplayTest, BestIsTheLargestWhereMaximisedAndNothingThatBreaksAConstrain
   EXPECT_THAT(out_.str(), HasSubstr("best 90.00 label of of 90"));
 }
 
-TEST_F(DisplayTest, RejectedCandidatesHaveNoTime) {
-  for (const bool terminal : {false, true}) {
-    std::ostringstream out;
-    {
-      ProgressDisplay display(out, options(terminal));
-      Evaluation rejected;
-      rejected.candidate = "x";
-      rejected.status = Status::rejected;
-      rejected.reason = "parameters = 225176, must be <= 225000";
-      display.update({.kind = Progress::Kind::evaluation_finished,
-                      .asked = 4,
-                      .reused = 3,
-                      .evaluation = &rejected});
-      display.update({.kind = Progress::Kind::batch_finished, .asked = 4, .reused = 3});
-    }
-    if (terminal) {
-      EXPECT_THAT(shown(out.str()).at(0), HasSubstr("4/10 asked, time left unknown, "));
-      EXPECT_THAT(shown(out.str()).at(0), HasSubstr(", 1 rejected"));
-      EXPECT_THAT(shown(out.str()).at(0), HasSubstr("time left unknown"));
-    } else {
-      EXPECT_THAT(out.str(),
-                  HasSubstr("rejected label of x seed 1: parameters = 225176, must be <= "
-                            "225000\ngeneration 0 done: 4/10 asked, 0 trained, 1 rejected, 3 "
-                            "known, gen 1/2, 0 s elapsed\n"));
-    }
-  }
-}
-
 TEST_F(DisplayTest, CountsAndTimeLeftComeFirstInEveryWidth) {
   auto long_run = options(true);
   long_run.expected_asks = 93;
