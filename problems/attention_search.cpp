@@ -313,8 +313,8 @@ class AttentionSearch final : public Problem {
 
   Preparation calibrate_preparation(std::int64_t /*replicates*/) override {
     if (device() != "cpu") return {};
-    const auto need = require_fit(largest_.value_or(vanilla_architecture(architecture_)), training_,
-                                  context("cpu"));
+    const auto model = largest_.value_or(vanilla_architecture(architecture_));
+    const auto need = require_fit(model, settings_of(model, identity_training_), context("cpu"));
     return {.peaks = {{"the largest training run (" + need.text() + ")", need.total()}}};
   }
 
@@ -465,20 +465,20 @@ class AttentionSearch final : public Problem {
     return jobs;
   }
 
-  /// What an identity says of training: that of a problem with another section `training` may say
-  /// something else than this one's.
-  [[nodiscard]] TrainingSettings settings_of(const nlohmann::json& identity) const {
-    if (identity.at("training") == identity_training_) return training_;
+  /// What an identity, maybe of another section `training`, and a model's genes say.
+  [[nodiscard]] TrainingSettings settings_of(const Architecture& model,
+                                             const nlohmann::json& said) const {
     auto training = training_parameters_;
     training.set("micro_batch", std::int64_t{0});
     training.set("recompute", std::string("none"));
-    identity.at("training").get_to(training);
-    return TrainingSettings(training);
+    said.get_to(training);
+    return TrainingSettings(with_genes(std::move(training), model.genes));
   }
 
   [[nodiscard]] TrainingJob job_of(const Task& task) const {
-    TrainingJob job{.architecture = architecture_of(task.candidate),
-                    .settings = settings_of(task.identity),
+    const auto& model = architecture_of(task.candidate);
+    TrainingJob job{.architecture = model,
+                    .settings = settings_of(model, task.identity.at("training")),
                     .run_seed = seed_,
                     .replicate = task.replicate,
                     .stop_above = {},
@@ -523,14 +523,15 @@ class AttentionSearch final : public Problem {
     const auto at_once = training_.sequences_at_once();
     what +=
         at_once < training_.batch_size ? ", training.micro_batch = " : ", training.batch_size = ";
-    const auto bytes = least_bytes(architecture, training_, at_once);
+    const auto training = settings_of(architecture, identity_training_);
+    const auto bytes = least_bytes(architecture, training, at_once);
     // Where one sequence may fit, the refusal says what does.
-    if (least_bytes(architecture, training_, 1) > largest_memory())
+    if (least_bytes(architecture, training, 1) > largest_memory())
       nas::require_memory(what + std::to_string(at_once), bytes);
     if (also.empty()) return;  // no candidate
     if (bytes > largest_bytes_) largest_ = architecture, largest_bytes_ = bytes;
     // What may not fit is measured; the rest only where a plan says what it takes.
-    if (bytes > largest_memory() / 6.0) (void)require_fit(architecture, training_, context("cpu"));
+    if (bytes > largest_memory() / 6.0) (void)require_fit(architecture, training, context("cpu"));
   }
 
   /// The candidate; with a refusal, too, where its positions are learned and a split has more.

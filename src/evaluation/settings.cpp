@@ -168,6 +168,17 @@ std::vector<Setting> training_settings() {
   };
 }
 
+Parameters with_genes(Parameters training, const ModelGenes& genes) {
+  constexpr std::string_view kTraining = "training.";
+  for (const auto* slot : model_slots()) {
+    const auto& value = genes.at(*slot);
+    if (!slot->name.starts_with(kTraining) || value == slot->default_value) continue;
+    const auto name = slot->name.substr(kTraining.size());
+    std::visit([&](const auto& one) { training.set(name, one); }, value);
+  }
+  return training;
+}
+
 std::vector<Setting> evaluation_settings() {
   return {
       execution(text("device", "auto",

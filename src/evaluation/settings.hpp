@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/parameters.hpp"
+#include "genotype/mechanism.hpp"
 
 namespace nas {
 
@@ -19,6 +20,8 @@ std::vector<Setting> population_settings();
 /// evaluation of one candidate, and the budget of all.
 std::vector<Setting> model_settings();
 std::vector<Setting> training_settings();
+/// The section `training` of a candidate: its genes "training.X" that are not default stand for X.
+Parameters with_genes(Parameters training, const ModelGenes& genes);
 std::vector<Setting> evaluation_settings();
 /// Where a search ends, whatever its algorithm would do.
 std::vector<Setting> budget_settings();

@@ -102,7 +102,16 @@ std::vector<Slot> model_genes() {
       words_of("block", "how mixer and feed-forward layer follow",
                {"sequential", "parallel", "parallel_norms"}),
       words_of("tied", "1: the output matrix is the embedding", {"1", "0"}),
+      // Settings of the section `training` that a candidate has for itself (with_genes).
+      {.name = "training.learning_rate",
+       .default_value = 0.0,
+       .help = "peak learning rate; 0: that of section training",
+       .max = 1e3,
+       .written = "learning_rate"},
+      words_of("training.optimizer", "what changes weights; section: what training.optimizer says",
+               {"section", "adamw", "muon", "lion", "soap"}),
   };
+  genes.back().written = "optimizer";
   for (auto& gene : genes) gene.model = true;
   return genes;
 }

@@ -150,6 +150,30 @@ TEST_F(SpaceTest, WhatIsNoModelIsRejectedAndTheSearchGoesOn) {
   EXPECT_EQ(canonical_export(folder_ / "run"), first) << "it is known";
 }
 
+TEST_F(SpaceTest, TrainingIsSearchedBesideTheModel) {
+  const std::string genes =
+      "training.optimizer: [section, lion], training.learning_rate: {min: 1e-3, max: 8e-3, log: "
+      "true}";
+  ASSERT_TRUE(ran("nas-run", search(genes, "run", {"--no-report", "algorithm.levels=2"})));
+  const auto found = evaluations("run");
+  const auto nll = [](const Evaluation& evaluation) { return evaluation.curve.back().valid.nll; };
+  for (const std::string optimizer : {"adamw", "lion"}) {
+    const auto section = "training.optimizer=" + optimizer;
+    ASSERT_TRUE(ran("nas-run", search("ffn: [gelu]", optimizer,
+                                      {"--no-report", "training.learning_rate=8e-3", section})));
+    const auto& own =
+        found.at("model{learning_rate=0.008" +
+                 std::string(optimizer == "lion" ? ",optimizer=lion" : "") + "}/attn");
+    EXPECT_DOUBLE_EQ(nll(own), nll(evaluations(optimizer).at("attn"))) << optimizer;
+  }
+  ASSERT_TRUE(ran("nas-run",
+                  search(genes, "run",
+                         {"--no-report", "algorithm.levels=2", "retest={top: 1, replicates: 2}"})));
+  const auto best = results_of(folder_ / "run")["retest"]["candidates"][0];
+  EXPECT_THAT(best["candidate"].get<std::string>(),
+              HasSubstr("learning_rate=" + best["learning_rate"].dump()));
+}
+
 TEST_F(SpaceTest, ModelsMatchInParameters) {
   const std::string genes = "norm: rms, position_embedding: none, ffn: [gelu, swiglu]";
   const auto matched = genes + ", match_parameters: true";

@@ -53,6 +53,7 @@ Architecture small_model(Semantics semantics) {
 std::vector<std::string> values_of(const Slot& slot) {
   static const std::map<std::string, std::vector<std::string>> numbers{
       {"norm_eps", {"0.01"}},
+      {"training.learning_rate", {"0.01"}},
       {"attention_dropout", {"0.2"}},
       {"heads", {"4"}},
       {"kv_heads", {"1"}},

@@ -176,9 +176,11 @@ TEST(LayeredNames, SayWhereTheyAreWrong) {
   EXPECT_EQ(refusal("model{norm=group}/2*attn"),
             "model 'model{norm=group}/2*attn': character 7: norm = group, must be one of layer, "
             "rms");
-  EXPECT_THAT(refusal("model{norms=rms}/2*attn"),
-              HasSubstr("character 7: unknown gene of the model 'norms'; did you mean norm? Known: "
-                        "position_embedding, norm, norm_eps, norm_place, block, tied, bias"));
+  EXPECT_THAT(
+      refusal("model{norms=rms}/2*attn"),
+      HasSubstr("character 7: unknown gene of the model 'norms'; did you mean norm? Known: "
+                "position_embedding, norm, norm_eps, norm_place, block, tied, learning_rate, "
+                "optimizer, bias"));
   EXPECT_THAT(refusal("attn{conv=3,conv=4}"),
               HasSubstr("character 13: gene 'conv' is given twice"));
   EXPECT_THAT(refusal("attn{conv}"), HasSubstr("a gene must be written gene=value"));

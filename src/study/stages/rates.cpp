@@ -6,6 +6,7 @@
 #include <limits>
 #include <tuple>
 
+#include "genotype/architecture.hpp"
 #include "report/json_number.hpp"
 #include "statistics/statistics.hpp"
 #include "store/replicates.hpp"
@@ -45,8 +46,13 @@ Numbers beyond(const Tried& tried, double beginning, const RateGrid& grid) {
   return next;
 }
 
-std::optional<double> given_rate(const Experiment& experiment, const std::string& name) {
-  const auto given = experiment.rates.find(name);
+/// That of a row which is not to be looked for.
+std::optional<double> given_rate(const Experiment& experiment, const RateRow& row) {
+  const auto* model = row.candidate.architecture.get();
+  const double gene = model == nullptr ? 0.0 : model->genes.real("training.learning_rate");
+  if (gene > 0.0) return gene;
+  if (!experiment.retest.get<bool>("tune")) return experiment.training.get<double>("learning_rate");
+  const auto given = experiment.rates.find(row.name);
   return given == experiment.rates.end() ? std::nullopt : std::optional(given->second);
 }
 
@@ -134,17 +140,15 @@ std::map<std::string, TunedRate> rates_of(const StageWork& work, Rates& rates,
                                           const std::vector<RateRow>& rows) {
   std::map<std::string, TunedRate> found;
   std::vector<Candidate> unknown;
-  const bool tunes = work.experiment.retest.get<bool>("tune");
-  for (const auto& [name, candidate] : rows) {
-    const auto given = tunes ? given_rate(work.experiment, name) : rates.own();
-    if (given) {
-      found.insert_or_assign(candidate.name, TunedRate{.rate = *given});
+  for (const auto& row : rows) {
+    if (const auto given = given_rate(work.experiment, row)) {
+      found.insert_or_assign(row.candidate.name, TunedRate{.rate = *given});
     } else {
-      unknown.push_back(candidate);
+      unknown.push_back(row.candidate);
     }
   }
-  const double beginning = given_rate(work.experiment, "baseline").value_or(rates.own());
-  found.merge(find_rates(work, rates, unknown, beginning, race_of_rates()));
+  const auto beginning = given_rate(work.experiment, {.name = "baseline", .candidate = {}});
+  found.merge(find_rates(work, rates, unknown, beginning.value_or(rates.own()), race_of_rates()));
   return found;
 }
 
