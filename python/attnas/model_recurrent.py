@@ -78,6 +78,8 @@ class Recurrent(nn.Module):
         delta2  S_t = (I - k_t (b_t . k_t)') diag(alpha_t) S_{t-1} + k_t (w_t . v_t)'
         beta_t = sigmoid(w_h.x_t);  b_t, w_t = sigmoid(W x_t)
         o_t = S_t' q_t / (z_t.q_t + 1e-6), z the sum of keys, of add with a phi
+        near w: o_t = (g e^(q_t.K' / sqrt(d_k) - c) V + S_{t-w}' phi(q_t)) over the sum of these
+            weights, K, V the last w, c the largest exponent, g = sigmoid of each head
         o_t = RMSNorm(S_t' q_t / sqrt(d_k)), else;  y = (gate . o) W_o' + b_o
 
     The genes of a layer in config.json are its arguments. Features, states, sums and what they are
@@ -89,7 +91,7 @@ class Recurrent(nn.Module):
     def __init__(self, width, heads, update="add", decay="none", decay_rank=16, decay_tau=16.0,
                  decay_form="gla", feature="identity", favor_features=0, key_width=0, neg_eigen=0,
                  conv=0, position="none", rope_base=10000.0, gating="none", gate_rank=0,
-                 bias="bias", layer=0, head_width=0):
+                 bias="bias", layer=0, head_width=0, near=0):
         super().__init__()
         for name, value, known in (
                 ("update", update, UPDATES), ("decay", decay, DECAYS_OF_STATES),
@@ -117,6 +119,9 @@ class Recurrent(nn.Module):
         self.decay_tau, self.decay_form, self.rope_base = decay_tau, decay_form, rope_base
         self.rotates, self.doubles = position == "rope", neg_eigen == 1
         self.sums = update == "add" and feature != "identity"
+        self.near = integer("near", near, 0, 2**53) if self.sums and decay == "none" else 0
+        if self.near:
+            self.near_logit = nn.Parameter(torch.zeros(heads))
 
         of_keys, of_values = heads * self.key_width, heads * self.head_width
         biased = bias in ("bias", "qkv")
@@ -201,7 +206,7 @@ class Recurrent(nn.Module):
         return u
 
     def vectors(self, x, state):
-        """q, k (B, H, T, f) and v (B, H, T, d)."""
+        """q, k (B, H, T, f), or d_k of `near`, and v (B, H, T, d)."""
         q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
         if self.convolves:
             named = zip((self.q_conv, self.k_conv, self.v_conv), ("q_conv", "k_conv", "v_conv"),
@@ -216,8 +221,30 @@ class Recurrent(nn.Module):
         if self.rotates:
             q, k = (rotated(u, (self.key_width // 2, self.rope_base, 1, 0, 1, 4),
                             state.get("tokens", 0) if state else 0) for u in (q, k))
+        if self.near:
+            return q, k, v
         with no_autocast(x):
             return self.mapped(q, keys=False), self.mapped(k, keys=True), v
+
+    def no_near(self, x):
+        """What is kept of the last tokens before the first one; a value that is there ends with 1.
+        """
+        sizes = (len(x), self.heads, self.near)
+        return {"near_k": wide(x).new_zeros(*sizes, self.key_width),
+                "near_v": wide(x).new_zeros(*sizes, self.head_width + 1)}
+
+    def near_step(self, q, k, v, s, kept):
+        """o of a token, (B, H, 1, d + 1), and S; `kept` takes the token up."""
+        oldest, value = kept["near_k"][:, :, :1], kept["near_v"][:, :, :1]
+        s = s + self.mapped(oldest, keys=True).transpose(-2, -1) @ value  # 0 where there is none
+        keys, values = (torch.cat([kept[name][:, :, 1:], new], 2)
+                        for name, new in (("near_k", k), ("near_v", v)))
+        kept["near_k"], kept["near_v"] = keys, values
+        scores = (q @ keys.transpose(-2, -1) / math.sqrt(self.key_width)).masked_fill(
+            values[..., -1].unsqueeze(2) == 0, -math.inf)
+        weights = (scores - scores.amax(-1, keepdim=True)).exp()
+        weights = weights * wide(self.near_logit).sigmoid().view(-1, 1, 1)
+        return weights @ values + self.mapped(q, keys=False) @ s, s
 
     def gated_update(self, x, k, v):
         """What is erased along, (B, H, T, f), None: nothing is; and what is written."""
@@ -247,10 +274,15 @@ class Recurrent(nn.Module):
         s = q.new_zeros(q.shape[0], self.heads, self.features, v.shape[-1])
         if state:
             s = state.get("S", s)
+        near = {**self.no_near(x), **(state or {})} if self.near else None
         outputs = []
         with no_autocast(x):
             for t in range(x.shape[1]):
                 of_token = slice(t, t + 1)
+                if near:
+                    o, s = self.near_step(*(u[:, :, of_token] for u in (q, k, v)), s, near)
+                    outputs.append(o)
+                    continue
                 if decays is not None:
                     s = s * decays[:, :, of_token].exp().transpose(-2, -1)
                 u = v[:, :, of_token]
@@ -260,9 +292,11 @@ class Recurrent(nn.Module):
                 outputs.append(q[:, :, of_token] @ s)
         if state is not None:
             state["tokens"], state["S"] = state.get("tokens", 0) + x.shape[1], s
+            state.update({name: near[name] for name in ("near_k", "near_v")} if near else {})
         o = torch.cat(outputs, 2)
         if self.sums:
-            o = o[..., :-1] / (o[..., -1:] + (1e-30 if self.feature == "favor" else 1e-6))
+            least = 0.0 if self.near else 1e-30 if self.feature == "favor" else 1e-6
+            o = o[..., :-1] / (o[..., -1:] + least)
         else:
             o = self.head_norm(o / math.sqrt(self.key_width))
         return self.out_proj(self.gated(o.transpose(1, 2).flatten(2).to(x), x))

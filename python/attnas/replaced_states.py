@@ -32,7 +32,8 @@ BLOCKS = {
     "gdn": {"update": "delta", "decay": "scalar"},
     "gdn2": {"update": "delta2", "decay": "channel", "decay_form": "softplus"},
     "kda": {"update": "delta", "decay": "channel", "decay_form": "softplus"},
-    "lin": {}
+    "lin": {},
+    "near": {}
 }
 KEPT, GATE_LOGIT = 0.99, 2.0  # alpha; where a gate has room to open and close
 
@@ -40,16 +41,16 @@ KEPT, GATE_LOGIT = 0.99, 2.0  # alpha; where a gate has room to open and close
 class Recurs(model_recurrent.Recurrent):
     """A recurrent layer with parameters of its own. What it keeps of a text is in the cache."""
 
-    def __init__(self, config, teacher, kind, conv=0, gate=0, feature="identity"):
+    def __init__(self, config, teacher, kind, conv=0, gate=0, feature="identity", near=0):
         width, heads = config.hidden_size, config.num_attention_heads
         if gate > 1:
             raise ValueError(f"gate = {gate}, must be 0 or 1")
-        rotates = kind in ("ret", "ssd") and getattr(teacher, "use_rope", True)
+        rotates = kind in ("ret", "ssd", "near") and getattr(teacher, "use_rope", True)
         biases = {(True, True): "bias", (False, True): "no_bias", (True, False): "qkv"}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             super().__init__(
-                width, heads, **BLOCKS[kind], conv=conv, feature=feature,
+                width, heads, **BLOCKS[kind], conv=conv, feature=feature, near=near,
                 head_width=teacher.head_dim,
                 gating="sigmoid_gate" if gate else "none",
                 bias=biases.get(tuple(part.bias is not None for part in (
@@ -63,6 +64,7 @@ class Recurs(model_recurrent.Recurrent):
         """With the weights of a layer."""
         gated = hasattr(self, "head_gate")
         starts = {"decay_step_bias": math.log(1 / KEPT - 1), "head_gate.bias": GATE_LOGIT,
+                  "near_logit": GATE_LOGIT,
                   "head_norm": 1 + math.exp(-GATE_LOGIT) if gated else 1.0}
         zero = ("decay.", "decay_up.", "decay_log_rate", "beta.", "erase.", "write.",
                 "head_gate.weight")
@@ -86,6 +88,7 @@ class Recurs(model_recurrent.Recurrent):
         of_values = self.head_width + int(self.sums)
         state = {"S": model_recurrent.wide(x).new_zeros(len(x), self.heads, self.features,
                                                         of_values)}
+        state |= self.no_near(x) if self.near else {}
         for name in ("q_conv", "k_conv", "v_conv") if self.convolves else ():
             convolution = getattr(self, name)
             state[name] = x.new_zeros(len(x), convolution.taps - 1, convolution.channels)

@@ -47,7 +47,8 @@ WORDS = {
     "gdn": _OF_STATES,
     "gdn2": _OF_STATES,
     "kda": _OF_STATES,
-    "lin": {"feature": (("hedgehog", "taylor2"), "hedgehog")}
+    "lin": {"feature": (("hedgehog", "taylor2"), "hedgehog")},
+    "near": {"feature": (("hedgehog", "taylor2"), "hedgehog"), "near": (1, 64)}
 }
 
 
@@ -64,8 +65,8 @@ def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str] | str,
         replaces, which a window may have, too: "window{64,4}+kv_heads=1"; "heads{1,64,4}", a
         window but for the heads of keys and values that the bits of 1 name, whose cache keeps all;
         "local", each token alone; "drop", nothing; "gdn{4,1}", "gdn2", "kda", "ssd{1}", "ret",
-        "lin{hedgehog}", recurrent layers. These are names that a conversion gives its blocks, but
-        for those that no layer here can be.
+        "lin{hedgehog}", "near{hedgehog,64}", recurrent layers. These are names that a conversion
+        gives its blocks, but for those that no layer here can be.
     @param trained  a folder of what all its blocks but "full" and "drop" have learned: that of a
         seed in a run of nas-convert, runs/x/stage1/HASH/0, or a model that nas-model place wrote;
         None: they begin with the weights of the layer.

@@ -37,7 +37,7 @@ torch::Tensor weight_of(const BlockParameter& of, bool gated) {
   const auto all = [&](double value) { return at::full(of.sizes, value); };
   if (is(".decay_step_bias")) return all(std::log(1.0 / kKept - 1.0));
   if (is(".head_norm")) return all(gated ? 1.0 + std::exp(-kGateLogit) : 1.0);
-  if (is(".head_gate.bias")) return all(kGateLogit);
+  if (is(".head_gate.bias") || is(".near_logit")) return all(kGateLogit);
   for (const auto* zero : {".decay.", ".decay_up.", ".decay_log_rate", ".beta.", ".erase.",
                            ".write.", ".head_gate.weight"}) {
     if (is(zero)) return all(0.0);

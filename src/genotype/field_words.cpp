@@ -66,7 +66,7 @@ kimi kimi_linear kimi_delta | kda | the delta rule with decays of channels; with
 ttt titans atlas miras mesa mesanet lattice longhorn comba | | memories learned at test time but by one step of gradient descent are not here; nearest: deltanet (that step), gdn (with forgetting)
 log_linear loglinear log_linear_attention infini infini_attention memorizing transformer_xl rmt compressive | | states that grow, and memories of segments, are not here; nearest: gdn, and swa in other layers
 based taylor | mixer=recurrent+feature=taylor2+key_width=16 | exponentials to the second order; Based has swa and mixer=conv in other layers
-lolcats liger | mixer=recurrent+feature=hedgehog | learned features of softmax; nas-convert puts blocks into a trained model
+lolcats liger | mixer=recurrent+feature=hedgehog+near=64 | softmax over the last keys, learned features before; nas-convert puts block near into a trained model
 yoco cla cross_layer cross_layer_attention shared_kv | attn/attn{keys=shared} | a layer reads the keys and values of the nearest earlier one that has its own
 jamba zamba zamba2 samba | ssd/swa | a stack of both, layer by layer; Jamba has attention in one of 8 layers
 hymba falcon_h1 parallel_hybrid hybrid_head | 2*pair(attn|ssd) | heads of two kinds in one layer, as many of each; of Hymba without its meta tokens and norms of halves

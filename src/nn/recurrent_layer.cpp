@@ -1,5 +1,6 @@
 #include "nn/recurrent_layer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
@@ -16,6 +17,10 @@ namespace {
 
 constexpr double kUnitEpsilon = 1e-6;
 
+torch::Tensor with_one(const torch::Tensor& values) {
+  return at::cat({values, at::ones_like(values.narrow(-1, 0, 1))}, -1);
+}
+
 Models models_with(const ParameterScope& scope, bool has) {
   return has ? scope.models() : Models();
 }
@@ -28,7 +33,7 @@ struct RecurrentLayer::Kept final : public Mixer::State {
   }
   [[nodiscard]] std::int64_t numbers() const override {
     std::int64_t sum = 0;
-    for (const auto& part : {state, latest[0], latest[1], latest[2]}) {
+    for (const auto& part : {state, latest[0], latest[1], latest[2], keys, values}) {
       if (part.defined()) sum += part.numel() / part.size(1);
     }
     return sum;
@@ -37,6 +42,7 @@ struct RecurrentLayer::Kept final : public Mixer::State {
   std::int64_t tokens = 0;                ///< so far
   torch::Tensor state{};                  ///< (1, B, H, f, d), with z (.., d + 1)
   std::array<torch::Tensor, 3> latest{};  ///< inputs of the convolutions, (1, B, K - 1, channels)
+  torch::Tensor keys{}, values{};         ///< near, (1, B, H, w, d_k) and (.., d)
 };
 
 RecurrentLayer::RecurrentLayer(const MixerContext& context, const ParameterScope& scope)
@@ -87,6 +93,9 @@ RecurrentLayer::RecurrentLayer(const MixerContext& context, const ParameterScope
     decay_ = state_decays().at(layer.word("decay")).make(option, scope);
   }
   update_ = state_updates().at(layer.word("update")).make(option, scope);
+  near_ = sums_ && !decay_ ? layer.integer("near") : 0;
+  if (near_ > 0)
+    near_logit_ = scope.add("near_logit", {num_heads_}, Start::constant(0.0), Decay::no);
   if (!sums_) head_norm_ = vector_norms().at("rms").make(option, scope.child("head_norm"));
   if (layer.word("gating") != "none")
     gate_ = output_gates().at(layer.word("gating")).make(option, scope);
@@ -129,21 +138,49 @@ torch::Tensor RecurrentLayer::activated(const torch::Tensor& vectors, bool of_ke
       vectors);
 }
 
-torch::Tensor RecurrentLayer::mapped(const torch::Tensor& vectors, bool keys,
-                                     std::int64_t first) const {
-  auto heads = vectors.view({vectors.size(0), vectors.size(1), vectors.size(2), num_heads_, -1});
-  if (position_) heads = position_->mapped(heads, first);
-  if (feature_) heads = keys ? feature_->of_keys(heads) : feature_->of_queries(heads);
-  return heads.transpose(2, 3);
+torch::Tensor RecurrentLayer::heads(const torch::Tensor& vectors, std::int64_t first) const {
+  const auto heads =
+      vectors.view({vectors.size(0), vectors.size(1), vectors.size(2), num_heads_, -1});
+  return position_ ? position_->mapped(heads, first) : heads;
+}
+
+torch::Tensor RecurrentLayer::mapped(const torch::Tensor& heads, bool keys) const {
+  if (!feature_) return heads.transpose(2, 3);
+  return (keys ? feature_->of_keys(heads) : feature_->of_queries(heads)).transpose(2, 3);
+}
+
+NearAndFar RecurrentLayer::near_and_far_of(const Projected& projected, std::int64_t first) const {
+  const auto q = heads(projected.q, first), k = heads(projected.k, first);
+  return {q.transpose(2, 3), k.transpose(2, 3), mapped(q, /*keys=*/false), mapped(k, /*keys=*/true),
+          with_one(by_head(projected.v, num_heads_))};
+}
+
+torch::Tensor RecurrentLayer::near_step(const Projected& of_token, Kept& kept) const {
+  auto token = near_and_far_of(of_token, kept.tokens);
+  const auto joined = [](const torch::Tensor& earlier, const torch::Tensor& own) {
+    return earlier.defined() ? at::cat({earlier, own}, 3) : own;
+  };
+  kept.keys = joined(kept.keys, token.keys);
+  kept.values = joined(kept.values, token.values.narrow(-1, 0, head_width_));
+  if (kept.keys.size(3) > near_) {
+    const auto oldest = mapped(kept.keys.narrow(3, 0, 1).transpose(2, 3), /*keys=*/true);
+    const auto added = oldest.transpose(-2, -1).matmul(with_one(kept.values.narrow(3, 0, 1)));
+    kept.state = kept.state.defined() ? kept.state + added : added;
+    kept.keys = kept.keys.narrow(3, 1, near_).contiguous();
+    kept.values = kept.values.narrow(3, 1, near_).contiguous();
+  }
+  token.keys = kept.keys;
+  token.values = with_one(kept.values);
+  return near_and_far_of_last(token, near_logit_.sigmoid(), kept.state);
 }
 
 Recurrence RecurrentLayer::of_heads(const Projected& projected, std::int64_t first) const {
   Recurrence tokens;
-  tokens.queries = mapped(projected.q, /*keys=*/false, first);
-  tokens.keys = mapped(projected.k, /*keys=*/true, first);
+  tokens.queries = mapped(heads(projected.q, first), /*keys=*/false);
+  tokens.keys = mapped(heads(projected.k, first), /*keys=*/true);
   tokens.values = by_head(projected.v, num_heads_);
   if (sums_) {  // z is the state of a value that is 1
-    tokens.values = at::cat({tokens.values, at::ones_like(tokens.values.narrow(-1, 0, 1))}, -1);
+    tokens.values = with_one(tokens.values);
   } else {
     tokens.queries = tokens.queries * (1.0 / std::sqrt(static_cast<double>(key_width_)));
   }
@@ -188,7 +225,7 @@ torch::Tensor RecurrentLayer::normalised(const torch::Tensor& outputs) const {
   auto of_heads = outputs.transpose(2, 3);
   if (sums_) {
     of_heads = of_heads.narrow(-1, 0, head_width_) /
-               (of_heads.narrow(-1, head_width_, 1) + feature_->epsilon());
+               (of_heads.narrow(-1, head_width_, 1) + (near_ > 0 ? 0.0 : feature_->epsilon()));
   } else {
     of_heads = head_norm_->normalised(of_heads);
   }
@@ -212,6 +249,16 @@ torch::Tensor RecurrentLayer::read_out(const torch::Tensor& outputs, const torch
 
 torch::Tensor RecurrentLayer::forward(const torch::Tensor& x, const torch::Tensor& /*residual*/,
                                       const Pass& /*pass*/, std::uint64_t /*site*/) {
+  if (near_ > 0) {
+    const auto of = near_and_far_of(whole(x), 0);
+    const auto outputs = model_by_model(
+        [w = near_](const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& of_q,
+                    const torch::Tensor& of_k, const torch::Tensor& v, const torch::Tensor& logit) {
+          return near_and_far({q, k, of_q, of_k, v}, logit.sigmoid(), w);
+        },
+        of.queries, of.keys, of.of_queries, of.of_keys, of.values, near_logit_);
+    return read_out(outputs, x);
+  }
   return read_out(recurred(taken_up(whole(x), x, 0)).outputs, x);
 }
 
@@ -221,17 +268,28 @@ torch::Tensor RecurrentLayer::state_after(const torch::Tensor& x) {
 
 torch::Tensor RecurrentLayer::naive(const torch::Tensor& x) const {
   if (x.size(0) != 1) throw std::invalid_argument("the definition is of one model alone");
-  const auto tokens = of_heads(whole(x), 0);
+  const auto of_tokens = whole(x);
+  const auto tokens = of_heads(of_tokens, 0);
+  const auto queries = heads(of_tokens.q, 0)[0], keys = heads(of_tokens.k, 0)[0];
   const auto& values = tokens.values;
   std::vector<torch::Tensor> outputs;
   for (std::int64_t b = 0; b < x.size(1); ++b) {
     for (std::int64_t h = 0; h < num_heads_; ++h) {
       auto state = at::zeros({tokens.keys.size(-1), values.size(-1)}, values.options());
       for (std::int64_t t = 0; t < x.size(2); ++t) {
-        const HeadToken token{x[0][b][t], tokens.keys[0][b][h][t], values[0][b][h][t], h};
-        if (decay_) state = decay_->naive(token).unsqueeze(-1) * state;
-        state = update_->naive(state, token);
+        if (const auto of = t - near_; of >= 0) {
+          const HeadToken token{x[0][b][of], tokens.keys[0][b][h][of], values[0][b][h][of], h};
+          if (decay_) state = decay_->naive(token).unsqueeze(-1) * state;
+          state = update_->naive(state, token);
+        }
         outputs.push_back(tokens.queries[0][b][h][t].matmul(state));
+        const auto first = std::max<std::int64_t>(0, t + 1 - near_);
+        if (near_ == 0) continue;
+        const auto scores =
+            keys[b].select(1, h).narrow(0, first, t + 1 - first).matmul(queries[b][t][h]) /
+            std::sqrt(static_cast<double>(key_width_));
+        outputs.back() += (near_logit_[0][h].sigmoid() * (scores - scores.max()).exp())
+                              .matmul(values[0][b][h].narrow(0, first, t + 1 - first));
       }
     }
   }
@@ -260,6 +318,11 @@ torch::Tensor RecurrentLayer::step(const torch::Tensor& x, const torch::Tensor& 
   }
   of_token = {activated(of_token.q, true), activated(of_token.k, true),
               activated(of_token.v, false)};
+  if (near_ > 0) {
+    const auto outputs = near_step(of_token, kept);
+    ++kept.tokens;
+    return read_out(outputs, x);
+  }
   const auto token = taken_up(of_token, x, kept.tokens);
   if (!kept.state.defined()) {
     kept.state = at::zeros({1, x.size(1), num_heads_, token.keys.size(-1), token.values.size(-1)},

@@ -140,7 +140,7 @@ def naive(model, windows):
 BASE = {Decoder: "layers"}
 
 
-STATES = (["gdn{3,1}", "kda", "lin{taylor2}", "ret"], ["gdn2{0,0}", "ssd{0}", "window{5,2}", "lin"], ["full", "ret{0}", "gdn{1,0}", "ssd"])
+STATES = (["gdn{3,1}", "kda", "lin{taylor2}", "ret"], ["gdn2{0,0}", "ssd{0}", "window{5,2}", "lin"], ["full", "ret{0}", "gdn{1,0}", "near{taylor2,3}"])
 
 
 class Cases:

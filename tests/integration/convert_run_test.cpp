@@ -244,6 +244,7 @@ TEST_F(ConvertRunTest, OneCommandTrainsItsChoice) {
   const auto folder = path("command");
   Texts words{model(),       "--blocks",    "window{4,0}",   "-o",          folder,
               "--stage1=1k", "--stage2=1k", "--trainings=4", "--verdict=8", "--replicates=2"};
+  words.push_back("data.path=" + path("text.txt").string());
   words.emplace_back("--stage2=2x");
   expect_refusal("nas-convert", words, "--stage2 2x, must be a number from 0");
   words.back() = "--dry-run";

@@ -87,6 +87,7 @@ std::vector<std::string> values_of(const Slot& slot) {
       {"value_embedding", {"1"}},
       {"favor_features", {"6"}},
       {"key_width", {"4"}},
+      {"near", {"3"}},
       {"neg_eigen", {"1"}},
       {"gate_rank", {"3"}},
       {"ratio", {"3"}}};
@@ -146,7 +147,8 @@ std::vector<std::string> recurrent_layers() {
         "kda{decay_form=bounded,decay_rank=16}", "recurrent{conv=3,heads=4}",
         "recurrent{gating=sigmoid_gate,bias=none}",
         "recurrent{gating=elementwise_gate,bias=no_bias}",
-        "recurrent{feature=favor,favor_features=6}"}) {
+        "recurrent{feature=favor,favor_features=6}",
+        "recurrent{feature=taylor2,near=4,key_width=4,position=rope,conv=2}"}) {
     layers.emplace_back(layer);
   }
   return layers;

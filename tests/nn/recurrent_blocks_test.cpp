@@ -112,14 +112,14 @@ void expect_steps(Integer head_width) {
   auto teacher = testing::llama();
   for (auto& layer : teacher.stack) layer.set("head_width", head_width);
   std::vector<LayerBlock> blocks;
-  for (const auto* text :
-       {"full", "ret", "ssd", "gdn", "gdn2", "kda", "lin", "lin{taylor2}", "window{4,1}"})
+  for (const auto* text : {"full", "ret", "ssd", "gdn", "gdn2", "kda", "lin", "lin{taylor2}",
+                           "window{4,1}", "near{hedgehog,5}", "near{taylor2}"})
     blocks.push_back(parse_block(text));
   const Conversion of(teacher, std::move(blocks));
   const auto weights = drawn_weights(of.teacher());
   HybridModel model(of, weights, NumericalMode::exact);
   const auto tokens = some_tokens(kTokens);
-  for (const auto& placement : {Placement{1, 2, 3, 4}, {5, 6, 7, 0}, {0, 3, 8, 3}}) {
+  for (const auto& placement : {Placement{1, 2, 3, 4}, {5, 6, 7, 0}, {0, 3, 8, 3}, {9, 10, 0, 9}}) {
     SCOPED_TRACE(of.name(placement));
     nn::Transformer whole(of.architecture(placement), NumericalMode::exact);
     const auto own = weights_of(of, weights, placement);
@@ -134,6 +134,19 @@ void expect_steps(Integer head_width) {
   }
 }
 
+TEST(RecurrentBlocks, NearKeysOfAllTokensAreAttention) {
+  const at::NoGradGuard no_grad;
+  const auto of = conversion({"full", "near{hedgehog,21}", "near{taylor2,20}"});
+  const auto weights = drawn_weights(of.teacher());
+  HybridModel model(of, weights, NumericalMode::exact);
+  const auto tokens = some_tokens(kTokens);
+  const auto expected = logits(model, {0, 0, 0, 0}, tokens);
+  EXPECT_TRUE(at::allclose(logits(model, {1, 1, 1, 1}, tokens), expected, 1e-4, 1e-5));
+  const auto fewer = logits(model, {0, 0, 0, 2}, tokens);
+  EXPECT_TRUE(at::allclose(fewer.narrow(0, 0, 20), expected.narrow(0, 0, 20), 1e-4, 1e-5));
+  EXPECT_GT((fewer[20] - expected[20]).abs().max().item<double>(), 1e-4);
+}
+
 TEST(RecurrentBlocks, AreTokenByTokenWhatTheyAreOfASequence) {
   const at::NoGradGuard no_grad;
   for (const Integer width : {0, 12}) {
@@ -146,6 +159,7 @@ TEST(RecurrentBlocks, RefuseWhatTheyCannotTakeOver) {
   for (const auto& [given, said] : std::vector<std::pair<std::string, std::string>>{
            {"lin{relu}", "feature = relu, must be one of hedgehog, taylor2"},
            {"gdn{9}", "conv = 9, must be"},
+           {"near{hedgehog,0}", "near = 0, must be"},
            {"gdn{1}", "conv"},
            {"ret{2}", "gate = 2, must be"}}) {
     EXPECT_THAT(message_of<InputError>([&] {

@@ -54,6 +54,8 @@ std::vector<std::string> layers() {
         "recurrent{decay=channel,decay_form=softplus,decay_rank=2,update=delta}",
         "recurrent{decay=channel,decay_form=bounded,decay_rank=2,update=delta,neg_eigen=1}",
         "recurrent{feature=favor,favor_features=7}", "gdn2{head_width=10,gate_rank=2}",
+        "recurrent{feature=hedgehog,near=5}", "recurrent{feature=elu1,near=64,head_width=6}",
+        "recurrent{feature=taylor2,near=4,key_width=4,position=rope,conv=2,gating=swish_gate}",
         "kda{head_width=6,key_width=4,conv=2,gating=elementwise_gate}",
         "recurrent{head_width=10,feature=hedgehog,key_width=4,gating=swish_gate}",
         "recurrent{head_width=12,position=rope,update=add}"}) {
@@ -294,6 +296,32 @@ TEST(RecurrentLayer, SeesNoLaterToken) {
   for (const auto& layer : layers()) {
     EXPECT_TRUE(check_causality(model(layer)).causal) << layer;
     EXPECT_TRUE(check_prefixes(model(layer)).consistent) << layer;
+  }
+}
+
+TEST(RecurrentLayer, GradientsOfNearKeysAreDifferences) {
+  constexpr double kStep = 1e-6;
+  for (const auto* name : {"recurrent{feature=hedgehog,near=4,position=rope}",
+                           "recurrent{feature=taylor2,near=3,key_width=4}"}) {
+    Lone layer(name);
+    auto x = inputs(11);
+    std::vector<torch::Tensor> all{x};
+    for (const auto& parameter : layer.parameters) all.push_back(parameter.tensor);
+    for (auto& tensor : all) tensor.requires_grad_();
+    const auto loss = [&] { return layer(x).sin().sum(); };
+    loss().backward();
+    const at::NoGradGuard no_grad;
+    for (auto& tensor : all) {
+      const auto way = at::empty_like(tensor).normal_(0.0, 1.0, generator(9));
+      const auto moved = [&](double by) {
+        tensor.add_(way, by);
+        return loss().item<double>();
+      };
+      const double difference = (moved(kStep) - moved(-2.0 * kStep)) / (2.0 * kStep);
+      tensor.add_(way, kStep);
+      const double slope = (tensor.grad() * way).sum().item<double>();
+      EXPECT_NEAR(slope, difference, 1e-6 * std::max(1.0, std::abs(slope))) << name;
+    }
   }
 }
 

@@ -79,7 +79,7 @@ TEST(MixerKinds, LayersWithOtherParametersHaveAnotherShapeKey) {
 
 TEST(MixerKinds, SizesOfParametersAreInTheShapeKeyOfARecurrentLayer) {
   const auto& kind = mixer_kinds().at("recurrent");
-  for (const auto* name : {"decay_rank", "favor_features", "feature", "update", "key_width",
+  for (const auto* name : {"decay_rank", "favor_features", "feature", "update", "key_width", "near",
                            "gate_rank", "decay_form"}) {
     const auto& gene = slot(name);
     auto before = standard("recurrent");

@@ -34,7 +34,7 @@ TEST(Slots, AreWrittenInTheOrderOfTheTableOfGenes) {
       "random buckets rounds position rope_base rope_fraction rope_factor rope_original rope_low "
       "rope_high t5_buckets t5_distance cope_positions decay decay_rank decay_tau decay_form "
       "maps conv head_norm value_exclusion soft_cap smear value_embedding update feature "
-      "favor_features key_width neg_eigen ffn ratio chosen");
+      "favor_features near key_width neg_eigen ffn ratio chosen");
 }
 
 TEST(Slots, BeginAsTheirDefault) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
 #include "genotype/planned.hpp"
@@ -55,6 +57,13 @@ MixerCosts recurrent_costs(const Mechanism& layer, const AttentionShape& shape) 
   add(update, of_state, costs);
   if (decays) add(described("decay", layer.word("decay"), layer.word("mixer")), of_state, costs);
   if (maps) add(described("feature", layer.word("feature")), of_keys, costs);
+  if (const auto near = std::min(layer.integer("near"), shape.context); near > 0) {
+    costs.parameters += heads;
+    costs.flops +=
+        tokens * real(near) * (2.0 * real(keys) + 2.0 * real(values) + 3.0 * real(heads));
+    costs.state_bytes += kFloat * heads * near * (of_state.keys + d);
+    if (near == shape.context) costs.state_bytes -= kFloat * heads * features * (d + 1);
+  }
   if (layer.word("gating") != "none")
     add(described("gating", layer.word("gating"), layer.word("mixer")), shape, costs);
   return costs;
@@ -74,7 +83,8 @@ void apply_rules(LayerRules& rules) {
   if (layer.integer("head_width") == rules.head_width()) layer.set("head_width", 0);
   if (layer.integer("key_width") == head_width(layer, rules.head_width()))
     layer.set("key_width", 0);
-  if (layer.word("feature") != "identity") rules.clear({"position"});
+  if (layer.word("decay") != "none") rules.clear({"near"});
+  if (layer.word("feature") != "identity" && layer.integer("near") == 0) rules.clear({"position"});
 }
 
 void require_valid(const Architecture& architecture, const Mechanism& layer) {
@@ -87,6 +97,9 @@ std::vector<Slot> sizes() {
   return {
       of_options("feature", {"favor"},
                  integer("favor_features", "random features; 0: twice the key width", 0, 0, 6)),
+      of_options(
+          "feature", {"hedgehog", "elu1", "relu", "taylor2"},
+          integer("near", "last tokens, which softmax sees beside the state; 0: none", 0, 0, 3)),
       integer("key_width", "width of a head's keys; 0: that of its values", 0, 0, 4),
       integer("neg_eigen", "1: a state may be reflected", 0, 0, 0, 1.0),
   };
