@@ -22,7 +22,7 @@ std::string host_name() {
   return name.data();
 }
 
-double largest_memory() {
+double largest_memory(double resident, double mapped) {
   struct sysinfo system {};
   sysinfo(&system);
   double largest = (static_cast<double>(system.totalram) + static_cast<double>(system.totalswap)) *
@@ -30,9 +30,10 @@ double largest_memory() {
   // "max", where there is no limit, is no number.
   double group = 0.0;
   if (std::ifstream("/sys/fs/cgroup/memory.max") >> group) largest = std::min(largest, group);
+  largest -= resident;
   rlimit address_space{};
   if (getrlimit(RLIMIT_AS, &address_space) == 0 && address_space.rlim_cur != RLIM_INFINITY) {
-    largest = std::min(largest, static_cast<double>(address_space.rlim_cur));
+    largest = std::min(largest, static_cast<double>(address_space.rlim_cur) - mapped);
   }
   return largest;
 }

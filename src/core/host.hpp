@@ -9,7 +9,8 @@ std::string host_name();
 
 /// The most memory that this process could have, in bytes: the machine's with its swap space, less
 /// where a control group or the address space (ulimit -v) is limited.
-double largest_memory();
+/// @param resident, mapped  bytes of memory and of the address space that are to be left out.
+double largest_memory(double resident = 0.0, double mapped = 0.0);
 
 /// Refuses what cannot fit before anything of it is made.
 /// @param what   what needs the memory, with the settings that it follows from.

@@ -20,5 +20,6 @@ std::int64_t status_bytes(const std::string& name) {
 
 std::int64_t resident_memory() { return status_bytes("VmRSS:"); }
 std::int64_t peak_resident_memory() { return status_bytes("VmHWM:"); }
+std::int64_t mapped_memory() { return status_bytes("VmSize:"); }
 
 }  // namespace nas

@@ -8,5 +8,7 @@ namespace nas {
 std::int64_t resident_memory();
 /// The most that it had so far.
 std::int64_t peak_resident_memory();
+/// Its address space, what it has not written included.
+std::int64_t mapped_memory();
 
 }  // namespace nas

@@ -18,11 +18,8 @@ class GeluFeedForward final : public FeedForward {
     const auto expanded = expand_(x);
     // LibTorch rounds elementary functions of most elements by vectors and of the last few
     // otherwise: by a number's place in a tensor.
-    const auto activated =
-        expanded.device().is_cpu()
-            ? for_each_model(expanded.size(0), [&](auto r) { return at::gelu(expanded[r]); })
-            : at::gelu(expanded);
-    return contract_(dropout(activated, masks));
+    const auto gelu = [](const torch::Tensor& part) { return at::gelu(part); };
+    return contract_(dropout(model_by_model(gelu, expanded), masks));
   }
 
   [[nodiscard]] Biased before_bias(const torch::Tensor& x, const Masks& masks) const override {

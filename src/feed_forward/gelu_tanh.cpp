@@ -15,12 +15,8 @@ class GeluTanhFeedForward final : public FeedForward {
   [[nodiscard]] torch::Tensor forward(const torch::Tensor& x, const Masks& masks) const override {
     const auto expanded = expand_(x);
     // LibTorch rounds elementary functions by a number's place in a tensor.
-    const auto activated =
-        expanded.device().is_cpu()
-            ? for_each_model(expanded.size(0),
-                             [&](auto r) { return at::gelu(expanded[r], "tanh"); })
-            : at::gelu(expanded, "tanh");
-    return contract_(dropout(activated, masks));
+    const auto gelu = [](const torch::Tensor& part) { return at::gelu(part, "tanh"); };
+    return contract_(dropout(model_by_model(gelu, expanded), masks));
   }
 
  private:

@@ -27,10 +27,8 @@ torch::Tensor GatedFeedForward::forward(const torch::Tensor& x, const Masks& mas
   const auto expanded = expand_(x);
   if (fused_) return contract_(dropped_swiglu(gate, expanded, masks));
   // LibTorch rounds elementary functions by a number's place in a tensor.
-  const auto opened = gate.device().is_cpu()
-                          ? for_each_model(gate.size(0), [&](auto r) { return at::silu(gate[r]); })
-                          : at::silu(gate);
-  return contract_(dropout(opened * expanded, masks));
+  const auto silu = [](const torch::Tensor& part) { return at::silu(part); };
+  return contract_(dropout(model_by_model(silu, gate) * expanded, masks));
 }
 
 FeedForwardRegistry& feed_forwards() {

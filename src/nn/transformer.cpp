@@ -238,7 +238,7 @@ void TransformerArray::recompute_layers(bool again) { impl_->recomputes = again;
 
 bool TransformerArray::recomputes_layers() const { return impl_->recomputes; }
 
-torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass& given) {
+Hidden TransformerArray::hidden(const torch::Tensor& tokens, const Pass& given) {
   auto pass = given.on(tokens.device());
   std::vector<SharedKeys> shared;
   if (impl_->shares) pass.shared = &shared;
@@ -254,8 +254,9 @@ torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass
   }
   set_float_products(tokens.device(), impl_->mode);
   const auto positions = (*impl_->positions)(tokens.size(2));
-  auto stream = dropout(embed(tokens, impl_->embedding, positions, impl_->mode),
-                        dropout_masks(common.dropout, pass, kEmbeddingSite, num_models()));
+  auto [stream, output] = embed_tied(tokens, impl_->embedding, positions, impl_->mode);
+  if (!impl_->output.is_same(impl_->embedding)) output = impl_->output;
+  stream = dropout(stream, dropout_masks(common.dropout, pass, kEmbeddingSite, num_models()));
   pass.value_rows = impl_->value_rows(tokens);
   std::int64_t behind = 0;
   if (pass.watch) pass.watch(behind, stream);
@@ -264,20 +265,23 @@ torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass
                                : impl_->behind(blocks, stream, pass);
     if (pass.watch) pass.watch(++behind, stream);
   }
-  return impl_->final_norm ? impl_->final_norm->normalised(stream) : stream;
+  if (impl_->final_norm) stream = impl_->final_norm->normalised(stream);
+  return {stream, output, impl_->mode};
 }
 
-Hidden TransformerArray::hidden(const torch::Tensor& tokens, const Pass& pass) {
-  return {features(tokens, pass), impl_->output, impl_->mode};
+torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass& pass) {
+  return hidden(tokens, pass).features;
 }
 
 torch::Tensor TransformerArray::logits(const torch::Tensor& tokens, const Pass& pass) {
-  return linear(features(tokens, pass), impl_->output, {}, impl_->mode);
+  const auto of = hidden(tokens, pass);
+  return linear(of.features, of.output, {}, of.mode);
 }
 
 torch::Tensor TransformerArray::loss(const torch::Tensor& tokens, const torch::Tensor& targets,
                                      const Pass& pass) {
-  return linear_cross_entropy(features(tokens, pass), impl_->output, targets, impl_->mode);
+  const auto of = hidden(tokens, pass);
+  return linear_cross_entropy(of.features, of.output, targets, of.mode);
 }
 
 TokenScores TransformerArray::scores(const torch::Tensor& tokens, const torch::Tensor& targets) {

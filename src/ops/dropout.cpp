@@ -79,7 +79,11 @@ struct AddDropped {
   }
 };
 
+/// Of hidden values: where rows are shorter, the products beside them cost too little.
+constexpr std::int64_t kHiddenMadeAgain = 1024;
+
 struct DroppedGelu {
+  static constexpr std::int64_t kMadeAgain = kHiddenMadeAgain;
   Masks masks;
 
   Tensors forward(const Tensors& in, Tensors& saved) const {
@@ -136,6 +140,7 @@ struct AddBiasedDropped {
 
 /// Of a gate and x.
 struct DroppedSwiglu {
+  static constexpr std::int64_t kMadeAgain = kHiddenMadeAgain;
   Masks masks;
 
   Tensors forward(const Tensors& in, Tensors& saved) const {

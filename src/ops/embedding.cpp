@@ -78,16 +78,9 @@ torch::Tensor by_operations(const torch::Tensor& tokens, const torch::Tensor& em
   return vectors + positions.slice(1, 0, tokens.size(2)).unsqueeze(1);
 }
 
-/// Writes the gradients, given as zeros; that w.r.t. positions may be undefined.
+/// Writes the gradients, given as zeros, on the CPU; that w.r.t. positions may be undefined.
 void write_gradients(const torch::Tensor& tokens, const torch::Tensor& by_y,
                      const torch::Tensor& by_embedding, const torch::Tensor& by_positions) {
-  // On a device LibTorch's own backward pass of at::embedding() waits for the host when there are
-  // many tokens, and adds in no fixed order when there are few.
-  if (const auto* device = device_operations(tokens.device())) {
-    device->embedding_backward(tokens, by_y, by_embedding);
-    if (by_positions.defined()) by_positions.slice(1, 0, tokens.size(2)).copy_(by_y.sum(1));
-    return;
-  }
   const Layout layout(tokens, by_embedding, by_positions);
   AT_DISPATCH_FLOATING_TYPES(by_y.scalar_type(), "embedding_backward", [&] {
     const auto add = [&](const scalar_t* gradient, const torch::Tensor& to, std::int64_t row) {
@@ -104,29 +97,58 @@ void write_gradients(const torch::Tensor& tokens, const torch::Tensor& by_y,
   });
 }
 
-/// Of tokens, E and P.
+torch::Tensor zeros(const torch::Tensor& sizes, const torch::Tensor& like) {
+  return sizes.defined() ? at::zeros(sizes.sizes(), like.options()) : sizes;
+}
+
+/// Of tokens, E and P, on a device with kernels.
 struct Embedding {
   static Tensors forward(const Tensors& in, Tensors& saved) {
     saved = in;
-    return {device_operations(in[0].device()) == nullptr ? by_kernels(in[0], in[1], in[2])
-                                                         : by_operations(in[0], in[1], in[2])};
+    return {by_operations(in[0], in[1], in[2])};
   }
 
   static Tensors backward(const Tensors& saved, const Tensors& by_out) {
-    const auto zeros = [&](const torch::Tensor& x) {
-      return x.defined() ? at::zeros(x.sizes(), by_out[0].options()) : x;
-    };
-    const auto by_embedding = zeros(saved[1]);
-    const auto by_positions = zeros(saved[2]);
-    write_gradients(saved[0], by_out[0], by_embedding, by_positions);
+    const Tensors by{{}, zeros(saved[1], by_out[0]), zeros(saved[2], by_out[0])};
+    // LibTorch's own backward pass of at::embedding() waits for the host when there are many tokens,
+    // and adds in no fixed order when there are few.
+    device_operations(saved[0].device())->embedding_backward(saved[0], by_out[0], by[1]);
+    if (by[2].defined()) by[2].slice(1, 0, saved[0].size(2)).copy_(by_out[0].sum(1));
+    return by;
+  }
+};
+
+/// On the CPU, with E as an output layer reads it.
+struct TiedEmbedding {
+  static Tensors forward(const Tensors& in, Tensors& saved) {
+    saved = in;
+    return {by_kernels(in[0], in[1], in[2]), in[1]};
+  }
+
+  static Tensors backward(const Tensors& saved, const Tensors& by_out) {
+    const bool again = torch::autograd::get_current_graph_task_keep_graph();
+    const auto by_embedding = again ? by_out[1].clone() : by_out[1];
+    const auto by_positions = zeros(saved[2], by_embedding);
+    // Of each model's token that there is, summed apart: as where two tables are added.
+    for (std::int64_t r = 0; r < saved[0].size(0); ++r) {
+      const auto [there, places] =
+          at::_unique(saved[0][r], /*sorted=*/true, /*return_inverse=*/true);
+      const auto sums = at::zeros({1, there.size(0), by_embedding.size(2)}, by_embedding.options());
+      write_gradients(places.unsqueeze(0), by_out[0].narrow(0, r, 1), sums,
+                      by_positions.defined() ? by_positions.narrow(0, r, 1) : by_positions);
+      auto rows = by_embedding[r];
+      rows.index_put_({there}, rows.index({there}) + sums[0]);
+    }
     return {{}, by_embedding, by_positions};
   }
 };
 
 }  // namespace
 
-torch::Tensor embed(const torch::Tensor& tokens, const torch::Tensor& embedding,
-                    const torch::Tensor& positions, NumericalMode mode) {
+std::pair<torch::Tensor, torch::Tensor> embed_tied(const torch::Tensor& tokens,
+                                                   const torch::Tensor& embedding,
+                                                   const torch::Tensor& positions,
+                                                   NumericalMode mode) {
   TORCH_CHECK(tokens.dim() == 3 && tokens.size(0) == embedding.size(0), "tokens ", tokens.sizes(),
               " do not fit embeddings ", embedding.sizes());
   TORCH_CHECK(!positions.defined() ||
@@ -135,10 +157,18 @@ torch::Tensor embed(const torch::Tensor& tokens, const torch::Tensor& embedding,
               "tokens ", tokens.sizes(), " and embeddings ", embedding.sizes(),
               " do not fit positions ",
               positions.defined() ? positions.sizes() : at::IntArrayRef());
-  if (mode != NumericalMode::reference && has_kernels(tokens.device())) {
-    return array_op(Embedding(), {tokens, embedding, positions})[0];
-  }
-  return by_operations(tokens, embedding, positions);
+  const Tensors in{tokens, embedding, positions};
+  if (mode == NumericalMode::reference || !has_kernels(tokens.device()))
+    return {by_operations(tokens, embedding, positions), embedding};
+  if (device_operations(tokens.device()) != nullptr)
+    return {array_op(Embedding(), in)[0], embedding};
+  const auto both = array_op(TiedEmbedding(), in);
+  return {both[0], both[1]};
+}
+
+torch::Tensor embed(const torch::Tensor& tokens, const torch::Tensor& embedding,
+                    const torch::Tensor& positions, NumericalMode mode) {
+  return embed_tied(tokens, embedding, positions, mode).first;
 }
 
 }  // namespace nas::nn

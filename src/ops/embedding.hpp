@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include <torch/types.h>
 
 #include "core/numerical_mode.hpp"
@@ -18,5 +20,12 @@ namespace nas::nn {
 /// @return (R, B, T, D).
 torch::Tensor embed(const torch::Tensor& tokens, const torch::Tensor& embedding,
                     const torch::Tensor& positions, NumericalMode mode);
+
+/// embed() with E itself, for an output layer that is tied to it: on the CPU the backward pass adds gradients
+/// of vectors to those of that layer where these are, if nobody else reads them.
+std::pair<torch::Tensor, torch::Tensor> embed_tied(const torch::Tensor& tokens,
+                                                   const torch::Tensor& embedding,
+                                                   const torch::Tensor& positions,
+                                                   NumericalMode mode);
 
 }  // namespace nas::nn

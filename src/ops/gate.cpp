@@ -27,6 +27,7 @@ kernels::GatedTerms<Pointer> at_element(const Tensors& terms, std::int64_t eleme
 
 /// Of the terms that any model's sum reads, then the logits if one is gated.
 struct GatedSumOp {
+  static constexpr std::int64_t kMadeAgain = 1;
   GatedSums sums;
 
   Tensors forward(const Tensors& in, Tensors& saved) const {

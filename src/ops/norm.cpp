@@ -53,6 +53,7 @@ struct Rows {
 
 /// Of x, weight and bias, which is undefined unless the norm is centred.
 struct RowNorm {
+  static constexpr std::int64_t kMadeAgain = 1;
   double epsilon;
   bool centred;
 
@@ -65,7 +66,7 @@ struct RowNorm {
     const Rows rows(in[0]);
     auto y = unwritten(in[0]);
     const auto moments = at::empty({centred ? 2 : 1, rows.models * rows.of_model}, y.options());
-    saved = {in[0], in[1], moments};
+    saved = {in[0], in[1], in[2], moments};
     if (const auto* operations = device(y)) {
       operations->layer_norm(in[0], in[1], in[2], epsilon, y, moments);
       return {y};
@@ -86,7 +87,7 @@ struct RowNorm {
     const auto by_weight = unwritten(saved[1]);
     const auto by_bias = centred ? unwritten(saved[1]) : torch::Tensor();
     if (const auto* operations = device(by_x)) {
-      operations->layer_norm_backward(saved[0], saved[1], saved[2], {by_out[0], {}},
+      operations->layer_norm_backward(saved[0], saved[1], saved[3], {by_out[0], {}},
                                       {by_x, by_weight, by_bias});
       return {by_x, by_weight, by_bias};
     }
@@ -96,7 +97,7 @@ struct RowNorm {
       // Of weights, then of biases.
       const Scratch<scalar_t> by_chunk(centred ? 2 * size : size);
       rows.for_chunks([&](auto model, auto chunk, auto row, auto count) {
-        const auto [mean, inverse_deviation] = moments_of<scalar_t>(saved[2], row);
+        const auto [mean, inverse_deviation] = moments_of<scalar_t>(saved[3], row);
         auto* sums = by_chunk.data() + chunk * rows.width;
         kernels::norm_backward<scalar_t>(
             rows_of<scalar_t>(saved, model, row, count), {mean, inverse_deviation},
@@ -138,7 +139,7 @@ struct BranchedNorm {
     const auto by_y = by_out[0].defined() ? by_out[0] : at::zeros_like(saved[0]);
     const LayerNormGradients by{unwritten(saved[0]), unwritten(saved[1]), unwritten(saved[1])};
     device_operations(by_y.device())
-        ->layer_norm_backward(saved[0], saved[1], saved[2], {by_y, by_out[1]}, by);
+        ->layer_norm_backward(saved[0], saved[1], saved[3], {by_y, by_out[1]}, by);
     return {by.x, by.weight, by.bias};
   }
 };
@@ -193,15 +194,15 @@ torch::Tensor rms_norm(const torch::Tensor& x, const torch::Tensor& weight, doub
   TORCH_CHECK(x.dim() >= 2 && weight.sizes() == at::IntArrayRef({x.size(0), x.size(-1)}),
               "rms_norm of ", x.sizes(), " has weight ", weight.sizes(),
               ", must be (first, last) of those sizes");
-  if (!x.device().is_cpu()) return rms_norm_by_operations(x, weight, epsilon);
-  if (mode != NumericalMode::reference) {
+  if (x.device().is_cpu() && mode != NumericalMode::reference) {
     return array_op(RowNorm{epsilon, /*centred=*/false}, {x, weight, {}})[0];
   }
   // The order of LibTorch's sums depends on the shape of what is summed.
-  return for_each_model(x.size(0), [&](std::int64_t r) {
-    const auto model = x.slice(0, r, r + 1);
-    return rms_norm_by_operations(model, weight.slice(0, r, r + 1), epsilon).squeeze(0);
-  });
+  return model_by_model(
+      [epsilon](const torch::Tensor& part, const torch::Tensor& gain) {
+        return rms_norm_by_operations(part, gain, epsilon);
+      },
+      x, weight);
 }
 
 }  // namespace nas::nn

@@ -18,9 +18,7 @@ struct PartialMap {
   torch::Tensor bias;    ///< (M, out)
 };
 
-/// y_m = x_m W_m' + b_m for the models of an array that have a map, in one operation, in the way of
-/// a mode; backward likewise. On the CPU, no model's result depends on the others. Not for second
-/// derivatives.
+/// y_m = x_m W_m' + b_m for the models of an array that have a map, as linear() in a mode.
 ///
 /// @param x     (R, ..., in).
 /// @param maps  at least one, of different models and one size `out`.

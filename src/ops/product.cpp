@@ -92,7 +92,6 @@ torch::Tensor rounded_product(const torch::Tensor& a, const torch::Tensor& b) {
 struct PairedLinear {
   static constexpr bool kAnyStrides = true;
   std::vector<std::int64_t> bias_rows;
-  bool trains = true;  ///< whether there is a backward pass
 
   Tensors forward(const Tensors& in, Tensors& saved) const {
     const auto x = in[0].contiguous(), weight = with_lines(in[1]);
@@ -100,16 +99,11 @@ struct PairedLinear {
     const auto width = weight.size(2), out = weight.size(1), pairs = (width + 1) / 2;
     const auto rows = x.numel() / (x.size(0) * width);
     auto y = at::empty(with_last(x, out), x.options());
-    torch::Tensor packed;
-    if (trains) {
-      packed = at::empty({x.size(0), kernels::packed_size((rows + 1) / 2, width)}, x.options());
-      saved = {packed, weight};
-    }
+    saved = {x, weight};
     const Scratch<float> left(rows * pairs);
     for (std::int64_t r = 0; r < x.size(0); ++r) {
       const float* of_model = row_of<float>(x, r);
       round_pairs_on_threads(rows, width, of_model, left.data());
-      if (trains) pack_pairs_on_threads(rows, width, of_model, row_of<float>(packed, r));
       const float* added =
           bias.defined() ? row_of<float>(bias, bias_rows[static_cast<std::size_t>(r)]) : nullptr;
       const auto lines = view_of(weight, r);
@@ -121,20 +115,21 @@ struct PairedLinear {
 
   Tensors backward(const Tensors& saved, const Tensors& by_out) const {
     const auto by_y = by_out[0].contiguous();
-    const auto &packed = saved[0], &weight = saved[1];
+    const auto &x = saved[0], &weight = saved[1];
     const auto width = weight.size(2), out = weight.size(1);
     const auto rows = by_y.numel() / (by_y.size(0) * out), pairs = (rows + 1) / 2;
-    auto by_x = at::empty(with_last(by_y, width), by_y.options());
-    auto by_weight = at::empty(weight.sizes(), by_y.options());
-    const Scratch<float> along(rows * ((out + 1) / 2)), across(kernels::packed_size(pairs, out));
+    auto by_x = unwritten(x), by_weight = unwritten(weight);
+    const Scratch<float> along(rows * ((out + 1) / 2)), across(kernels::packed_size(pairs, out)),
+        packed(kernels::packed_size(pairs, width));
     for (std::int64_t r = 0; r < by_y.size(0); ++r) {
       const float* of_model = row_of<float>(by_y, r);
       round_pairs_on_threads(rows, out, of_model, along.data());
       pack_pairs_on_threads(rows, out, of_model, across.data());
       multiply_in_blocks(rows, width, out, along.data(), view_of(weight, r), {},
                          row_of<float>(by_x, r));
-      multiply_pairs_on_threads(out, width, pairs, {across.data(), out, 0},
-                                row_of<float>(packed, r), {}, row_of<float>(by_weight, r), width);
+      pack_pairs_on_threads(rows, width, row_of<float>(x, r), packed.data());
+      multiply_pairs_on_threads(out, width, pairs, {across.data(), out, 0}, packed.data(), {},
+                                row_of<float>(by_weight, r), width);
     }
     return {by_x, by_weight, bias_rows.empty() ? torch::Tensor() : bias_gradient(by_y, bias_rows)};
   }
@@ -164,55 +159,27 @@ struct PairedLinear {
   }
 };
 
-/// Of x and weight.
+/// Of x, weight and, on the CPU, where LibTorch's sums depend on what else is in a tensor, bias.
 struct RoundedLinear {
   static constexpr bool kAnyStrides = true;
+  std::vector<std::int64_t> bias_rows{};
 
-  static Tensors forward(const Tensors& in, Tensors& saved) {
+  Tensors forward(const Tensors& in, Tensors& saved) const {
     saved = {rounded_factor(as_rows(in[0])), rounded_factor(in[1])};
-    return {rounded_product(saved[0], saved[1].transpose(1, 2))
-                .to(in[0].scalar_type())
-                .view(with_last(in[0], in[1].size(1)))};
+    auto y = rounded_product(saved[0], saved[1].transpose(1, 2)).to(in[0].scalar_type());
+    for (std::size_t r = 0; r < bias_rows.size(); ++r) {
+      if (bias_rows[r] >= 0) y[static_cast<std::int64_t>(r)] += in[2][bias_rows[r]];
+    }
+    return {y.view(with_last(in[0], in[1].size(1)))};
   }
 
-  static Tensors backward(const Tensors& saved, const Tensors& by_out) {
-    const auto& by_y = by_out[0];
+  Tensors backward(const Tensors& saved, const Tensors& by_out) const {
+    const auto by_y = by_out[0].contiguous();
     const auto type = by_y.scalar_type();
     const auto rounded = rounded_factor(as_rows(by_y));
     return {rounded_product(rounded, saved[1]).to(type).view(with_last(by_y, saved[1].size(2))),
-            rounded_product(rounded.transpose(1, 2), saved[0]).to(type)};
-  }
-};
-
-/// Of y and biases. On the CPU, where LibTorch's sums depend on what else is in a tensor.
-struct AddBiases {
-  std::vector<std::int64_t> bias_rows;
-
-  Tensors forward(const Tensors& in, Tensors& /*saved*/) const {
-    constexpr std::int64_t kRows = 256;  // that a thread takes at once
-    const auto& y = in[0];
-    auto sums = unwritten(y);
-    const std::int64_t n = y.size(-1);
-    const std::int64_t m = y.numel() / (y.size(0) * n);
-    AT_DISPATCH_FLOATING_TYPES(y.scalar_type(), "add_biases", [&] {
-      at::parallel_for(0, y.size(0) * m, kRows, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          const auto* bias = row_of<scalar_t>(in[1], bias_rows[static_cast<std::size_t>(i / m)]);
-          const auto* from = y.data_ptr<scalar_t>() + i * n;
-          auto* to = sums.data_ptr<scalar_t>() + i * n;
-          if (bias == nullptr) {
-            std::copy_n(from, n, to);
-          } else {
-            std::transform(from, from + n, bias, to, std::plus<>());
-          }
-        }
-      });
-    });
-    return {sums};
-  }
-
-  Tensors backward(const Tensors& /*saved*/, const Tensors& by_out) const {
-    return {by_out[0], bias_gradient(by_out[0], bias_rows)};
+            rounded_product(rounded.transpose(1, 2), saved[0]).to(type),
+            bias_rows.empty() ? torch::Tensor() : bias_gradient(by_y, bias_rows)};
   }
 };
 
@@ -231,7 +198,6 @@ torch::Tensor of_all_models(const Biases& bias) {
 /// y (R, ..., n) with each model's bias.
 torch::Tensor add_biases(const torch::Tensor& y, const Biases& bias) {
   if (!bias.values.defined()) return y;
-  if (y.device().is_cpu()) return array_op(AddBiases{bias.rows}, {y, bias.values})[0];
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(y.dim()), 1);
   sizes.front() = y.size(0);
   sizes.back() = y.size(-1);
@@ -397,17 +363,12 @@ torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const 
   using By = FastProducts::By;
   const bool on_cpu = x.device().is_cpu();
   const bool rounds = mode == NumericalMode::fast && (!on_cpu || x.scalar_type() == at::kFloat);
-  const auto by = !rounds  ? By::float32
-                  : on_cpu ? fast_products().of(weight.size(1) * weight.size(2))
-                           : By::library;
-  if (by == By::library) return add_biases(array_op(RoundedLinear(), {x, weight})[0], bias);
+  const auto by =
+      !rounds || !on_cpu ? By::float32 : fast_products().of(weight.size(1) * weight.size(2));
+  if (rounds && !on_cpu) return add_biases(array_op(RoundedLinear(), {x, weight, {}})[0], bias);
   const auto rows = bias.values.defined() ? bias.rows : std::vector<std::int64_t>();
-  if (by == By::pairs) {
-    const bool trains =
-        at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() ||
-                                       (bias.values.defined() && bias.values.requires_grad()));
-    return array_op(PairedLinear{rows, trains}, {x, weight, bias.values})[0];
-  }
+  if (by == By::library) return array_op(RoundedLinear{rows}, {x, weight, bias.values})[0];
+  if (by == By::pairs) return array_op(PairedLinear{rows}, {x, weight, bias.values})[0];
   if (on_cpu && (mode == NumericalMode::exact || mode == NumericalMode::fast)) {
     return array_op(ExactLinear{rows}, {x, weight, bias.values})[0];
   }

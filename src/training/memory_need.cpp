@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/host.hpp"
+#include "core/process_memory.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
@@ -206,9 +207,10 @@ class ModelNeed {
               activations + layer.backward.of(micro) - layer.weights, 0.0));
       if (!in_parts) gradients += layer.weights;
     }
-    // That of a tied table is the sum of two, beside which it is made.
-    const auto sum = architecture_.genes.word("tied") == "1" ? 2.0 : 0.0;
-    take(at("the end of a step", weights_ + (sum + (in_parts ? 1.0 : 0.0)) * table_, tokens, 0.0));
+    // That of a tied table is the sum of two, which mode `reference` makes beside both.
+    const bool sums = architecture_.genes.word("tied") == "1" && mode_ == NumericalMode::reference;
+    take(at("the end of a step", weights_ + ((sums ? 2.0 : 0.0) + (in_parts ? 1.0 : 0.0)) * table_,
+            tokens, 0.0));
     const auto scored = settings.evaluation_batch_size;
     double widest = 2.0 * streams(scored);
     for (const auto& layer : layers_)
@@ -313,14 +315,17 @@ std::string what_fits(const Architecture& architecture, const TrainingSettings& 
 MemoryNeed require_fit(const Architecture& architecture, const TrainingSettings& settings,
                        const TrainingContext& context) {
   auto need = memory_need(architecture, settings, context);
-  const auto most = static_cast<std::int64_t>(largest_memory());
+  // A tensor's block is up to an eighth larger.
+  const auto most = static_cast<std::int64_t>(
+      largest_memory(static_cast<double>(resident_memory()), static_cast<double>(mapped_memory())) *
+      8.0 / 9.0);
   // Where there is a limit, more is a candidate's result and no mistake.
   if (need.total() <= most || (context.memory_limit > 0 && context.memory_limit <= most))
     return need;
   throw InputError("training.batch_size = " + std::to_string(settings.batch_size) +
                    ": a training run of " + to_string(architecture) + " takes " +
                    human_bytes(need.total()) + " of memory, must be at most " + human_bytes(most) +
-                   " (all that there is): " + need.text() + "; " +
+                   " (all that there is beside this process): " + need.text() + "; " +
                    what_fits(architecture, settings, context, most));
 }
 

@@ -43,7 +43,8 @@ MemoryNeed memory_need(const Architecture& architecture, const TrainingSettings&
 std::string what_fits(const Architecture& architecture, const TrainingSettings& settings,
                       const TrainingContext& context, std::int64_t bytes);
 
-/// @return memory_need().   @throws InputError with what_fits() if that is more than this machine has and context.memory_limit is 0.
+/// @return memory_need().   @throws InputError with what_fits() if that is more than this machine has left (blocks are up to an
+/// eighth larger than tensors) and context.memory_limit is 0.
 MemoryNeed require_fit(const Architecture& architecture, const TrainingSettings& settings,
                        const TrainingContext& context);
 

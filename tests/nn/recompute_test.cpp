@@ -1,7 +1,11 @@
-// Layers that are computed again for gradients, against layers that keep what these need: the same bits in less memory.
+// Layers, and cheap operations, that are computed again for gradients, against those that keep what these need: the same bits in
+// less memory.
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -9,7 +13,13 @@
 #include "array_step.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
+#include "nn/transformer.hpp"
+#include "ops/embedding.hpp"
+#include "ops/fast_products.hpp"
+#include "ops/gate.hpp"
+#include "ops/loss.hpp"
 #include "ops/memory.hpp"
+#include "ops/norm.hpp"
 #include "small_corpus.hpp"
 #include "training/trainer.hpp"
 
@@ -139,6 +149,103 @@ TEST(RecomputedLayers, AreWhatTooLittleMemorySuggests) {
 TEST(RecomputedLayers, AreTrainedApartFromThoseThatAreNot) {
   EXPECT_TRUE(fit_together(job_of("layers", 0), job_of("layers", 0)));
   EXPECT_FALSE(fit_together(job_of("layers", 0), job_of("none", 0)));
+}
+
+using Tensors = std::vector<torch::Tensor>;
+
+torch::Tensor drawn(at::IntArrayRef sizes, std::uint64_t seed) {
+  return at::randn(sizes, at::detail::createCPUGenerator(seed)).requires_grad_();
+}
+
+/// Of two ways, what they gave; each leaves its gradients.
+struct Ways {
+  std::array<Tensors, 2> gradients;
+  std::array<std::int64_t, 2> bytes{};
+
+  void keep(bool way, const Tensors& leaves, std::int64_t of_way) {
+    bytes.at(way) = of_way;
+    for (const auto& leaf : leaves) {
+      if (leaf.grad().defined()) gradients.at(way).push_back(leaf.grad());
+      leaf.mutable_grad() = torch::Tensor();
+    }
+  }
+  void expect_same() const {
+    ASSERT_EQ(gradients[0].size(), gradients[1].size());
+    for (std::size_t i = 0; i < gradients[0].size(); ++i)
+      EXPECT_TRUE(gradients[0][i].equal(gradients[1][i])) << i;
+  }
+};
+
+TEST(ResultsMadeAgain, HaveTheGradientsOfKeptOnes) {
+  const auto masks = nn::dropout_masks(0.3, {.training = true, .seeds = {5, 6}}, 2, 2);
+  kernels::GatedSum sum;
+  for (std::size_t i = 0; i < 2; ++i) sum.factors.at(i).constant = 0.5F;
+  const auto x = drawn({2, 7, 1024}, 1), z = drawn({2, 7, 1024}, 2), g = drawn({2, 1024}, 3),
+             b = drawn({2, 1024}, 4), one = drawn({2, 9, 1024}, 5), other = drawn({2, 9, 1024}, 6);
+  const auto products = nn::fast_products();
+  nn::use_fast_products({.by = nn::FastProducts::By::pairs});
+  for (const auto mode : {NumericalMode::exact, NumericalMode::fast}) {
+    const std::vector<std::function<torch::Tensor()>> all{
+        [&] { return nn::layer_norm(x, g, b, 1e-5, mode); },
+        [&] { return nn::rms_norm(x, g, 1e-5, mode); }, [&] { return nn::dropped_gelu(x, masks); },
+        [&] { return nn::dropped_swiglu(x, z, masks); },
+        [&] {
+          return nn::gated_sum({{sum, sum}}, {nn::rms_norm(x, g, 1e-5, mode), z}, {});
+        }};
+    for (const auto& cheap : all) {
+      Ways ways;
+      for (const bool kept : {false, true}) {
+        const nn::MemoryScope memory;
+        auto y = cheap();
+        if (kept) y = y.view(y.sizes());  // which nobody can make again
+        const auto product = nn::linear(y, one, {}, mode) * nn::linear(y, other, {}, mode);
+        y.reset();
+        const auto bytes = memory.current_bytes();
+        product.sum().backward();
+        ways.keep(kept, {x, z, g, b, one, other}, bytes);
+      }
+      ways.expect_same();
+      EXPECT_EQ(ways.bytes[1] - ways.bytes[0], 4 * x.numel());
+    }
+  }
+  nn::use_fast_products(products);
+}
+
+TEST(KeptStreams, AreThoseThatNothingCheapMakesAgain) {
+  const auto kept = [](int layers, const std::string& layer) {
+    const Architecture frame{
+        .width = 256, .heads = 4, .context = 8, .vocabulary = 10, .dropout = 0.1};
+    const auto name = "model{bias=none}/" + std::to_string(layers) + "*" + layer;
+    nn::TransformerArray models({canonical(parse_model(name, frame))}, NumericalMode::exact);
+    models.initialise({{1, 0}});
+    const nn::MemoryScope memory;
+    const auto hidden = models.hidden(at::zeros({1, 2, 8}, at::TensorOptions(at::kLong)),
+                                      {.training = true, .seeds = {3}});
+    return static_cast<double>(memory.current_bytes()) / (4 * 2 * 8 * 256);
+  };
+  // Two of the stream, q, k, v, what attention gives, four of hidden values; beside a small map of attention.
+  for (const auto& [layer, streams] : std::vector<std::pair<std::string, double>>{
+           {"attn+gelu", 10.5}, {"attn+swiglu{ratio=4}", 14.5}, {"attn{kv_heads=1}+none", 3.9}})
+    EXPECT_LT((kept(5, layer) - kept(1, layer)) / 4, streams) << layer;
+}
+
+TEST(TiedTables, HaveTheGradientOfTheSumOfTwoInPlace) {
+  const auto table = drawn({2, 500, 16}, 1), places = drawn({2, 9, 16}, 2);
+  const auto tokens = at::randint(5, {2, 3, 8}, at::TensorOptions(at::kLong));
+  for (const bool twice : {true, false}) {
+    Ways ways;
+    for (const bool tied : {false, true}) {
+      auto [y, output] = nn::embed_tied(tokens, table, places, NumericalMode::exact);
+      const auto losses = nn::linear_cross_entropy(y, tied ? output : table, tokens,
+                                                   NumericalMode::exact, torch::Tensor());
+      const nn::MemoryScope memory;
+      if (twice) losses.sum().backward({}, /*retain_graph=*/true);
+      losses.sum().backward();
+      ways.keep(tied, {table, places}, memory.peak_bytes());
+    }
+    ways.expect_same();
+    EXPECT_GT(ways.bytes[0] - ways.bytes[1], twice ? 0 : 6 * table.numel());  // of two tables: 8
+  }
 }
 
 }  // namespace

@@ -6,7 +6,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include "core/error.hpp"
+#include "core/process_memory.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
 #include "ops/memory.hpp"
@@ -69,7 +72,8 @@ TEST(TrainingMemory, IsNearWhatIsTakenWhereverTheMostIs) {
   EXPECT_THAT(expect_near(kVanilla, {.layers = 8, .batch = 16, .recompute = "layers"}),
               HasSubstr("layer"));
   EXPECT_EQ(expect_near(kVanilla, {.context = 16, .vocabulary = 20000, .batch = 1}), "the loss");
-  EXPECT_EQ(expect_near(kVanilla, {.layers = 8, .width = 128, .context = 8, .batch = 1}),
+  EXPECT_EQ(expect_near(kVanilla, {.layers = 8, .width = 128, .context = 8, .batch = 1},
+                        NumericalMode::reference),
             "the end of a step");
   EXPECT_EQ(expect_near(kVanilla, {.batch = 2, .scored = 64}), "validation");
 }
@@ -111,6 +115,26 @@ TEST(TrainingMemory, IsSaidToFitWhereItDoes) {
               StartsWith("training.recompute = layers takes "));
   EXPECT_EQ(text_of(1000), "no settings of training make it fit");
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
+TEST(TrainingMemory, IsRefusedWhereALimitLeavesHardlyMore) {
+  const auto job = job_of(kVanilla, {.layers = 8, .context = 256, .batch = 32});
+  const auto fit = [&] { return require_fit(job.architecture, job.settings, {}); };
+  const auto need = static_cast<double>(fit().total());
+  for (const double share : {1.05, 1.3}) {
+    const auto bytes = static_cast<double>(mapped_memory()) + share * need;
+    const rlimit limit{static_cast<rlim_t>(bytes), RLIM_INFINITY},
+        none{RLIM_INFINITY, RLIM_INFINITY};
+    setrlimit(RLIMIT_AS, &limit);
+    if (share < 1.125) {
+      EXPECT_THROW(fit(), InputError);
+    } else {
+      EXPECT_NO_THROW(fit());
+    }
+    setrlimit(RLIMIT_AS, &none);
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace nas
