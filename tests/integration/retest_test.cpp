@@ -201,13 +201,5 @@ TEST_F(RetestTest, APlanListsRatesAndRetest) {
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
-TEST_F(RetestTest, IsRefusedWhereNothingIsTrained) {
-  const auto out = folder_ / "run";
-  expect_refusal("nas-run",
-                 {config("nsga2_zdt.yaml"), "--output", out.string(), "retest.replicates=3"},
-                 "retest.replicates = 3, must be 0: the problem zdt trains nothing");
-  EXPECT_FALSE(fs::exists(out));
-}
-
 }  // namespace
 }  // namespace nas::testing

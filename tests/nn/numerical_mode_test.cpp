@@ -137,11 +137,12 @@ TEST(FusedForms, OfEveryGatingAndTemperatureEqualTheReference) {
 }
 
 TEST(FusedAttention, EqualsTheReferenceInDouble) {
+  constexpr std::array<std::int64_t, 4> kTokens{31, 70, 1, 33};
+  std::size_t number = 0;
   for (const auto& mechanism : kernel_mechanisms()) {
-    for (const std::int64_t tokens : {1, 31, 33, 70}) {
-      expect_fused_equals_reference(mechanism, Semantics::corrected,
-                                    {{16, 2, tokens}, at::kDouble, 2, 0.2});
-    }
+    const auto tokens = kTokens[number++ % kTokens.size()];
+    expect_fused_equals_reference(mechanism, Semantics::corrected,
+                                  {{16, 2, tokens}, at::kDouble, 2, 0.2});
   }
 }
 
@@ -157,8 +158,8 @@ TEST(FusedAttention, EqualsTheReferenceInFloat) {
 
 TEST(FusedAttention, EqualsTheReferenceAtEveryLengthAndHeadSize) {
   for (auto mechanism : test::single_options(Semantics::corrected)) {
-    for (const std::int64_t tokens : {1, 31, 32, 33, 127, 128, 200}) {
-      for (const std::int64_t width : {8, 32, 64}) {
+    for (const std::int64_t tokens : {1, 32, 33, 128, 200}) {
+      for (const std::int64_t width : {8, 64}) {
         expect_fused_equals_reference(mechanism, Semantics::corrected,
                                       {{2 * width, 2, tokens}, at::kFloat, 1});
       }

@@ -233,18 +233,6 @@ TEST(Recurrence, StrongDecaysStayInTheRangeOfFloat) {
   }
 }
 
-TEST(Recurrence, DeltaWithOrthogonalKeysAndBeta1Adds) {
-  Recurrence sequence;
-  const auto square =
-      at::empty({1, 16, 16}, at::TensorOptions(at::kDouble)).normal_(0.0, 1.0, generator(1));
-  sequence.keys = std::get<0>(at::linalg_qr(square));
-  sequence.queries = square;
-  sequence.values = square.flip(1);
-  const auto added = by_chunks(sequence, 4);
-  sequence.erased = sequence.keys;
-  EXPECT_LT(difference(by_chunks(sequence, 4).outputs, added.outputs), 1e-12);
-}
-
 TEST(RecurrentLayer, IsItsNaiveFormInEveryWay) {
   const at::NoGradGuard no_grad;
   for (const auto& name : layers()) {
@@ -321,55 +309,6 @@ TEST(RecurrentLayer, GradientsOfNearKeysAreDifferences) {
       tensor.add_(way, kStep);
       const double slope = (tensor.grad() * way).sum().item<double>();
       EXPECT_NEAR(slope, difference, 1e-6 * std::max(1.0, std::abs(slope))) << name;
-    }
-  }
-}
-
-TEST(RecurrentLayer, Delta2WithEqualGatesIsDelta) {
-  const at::NoGradGuard no_grad;
-  for (const auto& decay : decays()) {
-    Lone delta("recurrent{decay=" + decay + ",update=delta}");
-    Lone delta2("recurrent{decay=" + decay + ",update=delta2}");
-    delta2.take(delta);
-    const auto equal = delta.parameter("beta.weight").repeat_interleave(8, 1);
-    delta2.parameter("erase.weight").copy_(equal);
-    delta2.parameter("write.weight").copy_(equal);
-    EXPECT_LT(difference(delta2(inputs()), delta(inputs())), 1e-10) << decay;
-  }
-}
-
-/// Inputs whose first entry is 1, so that the first column of a matrix is a bias.
-torch::Tensor with_bias() {
-  auto x = inputs();
-  x.select(-1, 0).fill_(1.0);
-  return x;
-}
-
-TEST(RecurrentLayer, ClosedGatesWriteNothing) {
-  const at::NoGradGuard no_grad;
-  Lone delta("recurrent{decay=scalar,update=delta}");
-  delta.parameter("beta.weight").zero_().select(-1, 0).fill_(-1e4);
-  EXPECT_EQ(delta.layer.state_after(with_bias()).abs().max().item<double>(), 0.0);
-  Lone delta2("recurrent{decay=scalar,update=delta2}");
-  delta2.parameter("write.weight").zero_().select(-1, 0).fill_(-1e4);
-  EXPECT_EQ(delta2.layer.state_after(with_bias()).abs().max().item<double>(), 0.0);
-  // Nothing erased, everything written: it adds.
-  delta2.parameter("write.weight").zero_().select(-1, 0).fill_(1e4);
-  delta2.parameter("erase.weight").zero_().select(-1, 0).fill_(-1e4);
-  const auto state = delta2.layer.state_after(with_bias());
-  delta2.parameter("erase.weight").select(-1, 0).fill_(1e4);
-  EXPECT_GT(difference(delta2.layer.state_after(with_bias()), state), 1e-3);
-}
-
-TEST(RecurrentLayer, NoDecayIsNone) {
-  const at::NoGradGuard no_grad;
-  for (const auto& update : updates()) {
-    Lone none("recurrent{update=" + update + "}");
-    for (const std::string decay : {"decay=scalar", "decay=channel,decay_form=softplus"}) {
-      Lone decayed("recurrent{" + decay + ",update=" + update + "}");
-      decayed.take(none);
-      decayed.parameter("decay_log_rate").fill_(-1e3);
-      EXPECT_LT(difference(decayed(inputs()), none(inputs())), 1e-12) << update << " " << decay;
     }
   }
 }

@@ -531,8 +531,6 @@ std::pair<TrainingResult, std::map<std::string, torch::Tensor>> trained(
 TEST(Threads, DoNotChangeATrainingRunInModeExact) {
   for (const auto* mechanism :
        {"dot|softmax|none|fixed|bias|0.1", "additive|sparsemax|output_gate|learned|no_bias|0.2",
-        "silu_dot|relu_norm|highway|fixed|bias|0.1",
-        "cosine|sigmoid_norm|input_gate|per_query|bias|0.1",
         "bilinear|entmax15|normed_highway|shifted_abs|no_bias|0"}) {
     for (const auto mode : {NumericalMode::exact, NumericalMode::fast}) {
       const auto [one, weights_of_one] = trained(mechanism, mode, 1);

@@ -159,28 +159,6 @@ TEST(CountModels, AreThoseComputedByHand) {
   EXPECT_NEAR(probabilities(scores, 2)[2], (1.0 + 2.0 * two_after_zero) / 4.0, 1e-12);
 }
 
-TEST(CountModels, OfAnyHistoryTheProbabilitiesSumToOne) {
-  constexpr std::int32_t kVocabulary = 7;
-  const auto train = stream(random_tokens(1, 300, kVocabulary - 1), 11);  // 6 never comes
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const auto history = random_tokens(100 + seed, 1 + seed % 8, kVocabulary);
-    std::vector<Windows> questions;
-    for (std::int32_t token = 0; token < kVocabulary; ++token) {
-      questions.push_back(question(history, token));
-    }
-    const auto scores = scores_of(train, kVocabulary, questions);
-    std::vector<double> sums(kMostOrder);
-    for (std::size_t i = 0; i < questions.size(); ++i) {
-      const auto of_one = probabilities(scores, i);
-      for (std::size_t order = 0; order < sums.size(); ++order) {
-        EXPECT_GT(of_one[order], 0.0);
-        sums[order] += of_one[order];
-      }
-    }
-    EXPECT_THAT(sums, Pointwise(DoubleNear(1e-12), std::vector<double>(kMostOrder, 1.0)));
-  }
-}
-
 TEST(CountModels, AreTheReferencesOnRandomTexts) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     const std::int64_t vocabulary = 2 + static_cast<std::int64_t>(seed);

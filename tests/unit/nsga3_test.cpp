@@ -167,20 +167,6 @@ TEST(Nsga3, SpreadsOverTheFrontAndKeepsTheExtremes) {
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], 0.1 * double(i), 0.03) << i;
 }
 
-TEST(Nsga3, FindsAllOfASmallSpaceAndGoesOn) {
-  // 6 points and 12 individuals: the distinct ones come first, the best of them ahead.
-  struct Small {
-    [[nodiscard]] std::size_t get_nobj() const { return 2; }
-    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {{0, 0}, {2, 1}}; }
-    [[nodiscard]] std::size_t get_nix() const { return 2; }
-    [[nodiscard]] Vector fitness(const Vector& x) const { return {x[0] + x[1], x[1] - x[0]}; }
-  };
-  const auto end = Nsga3(options(10), 1).evolve(pagmo::population(pagmo::problem(Small{}), 12, 1));
-  const auto x = end.get_x();
-  EXPECT_EQ(std::set<Vector>(x.begin(), x.begin() + 6).size(), 6U);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(x[i][1], 0) << i;
-}
-
 TEST(Nsga3, KeepsTheFirstFrontOfWhatWasAskedWhereItFits) {
   const Landscape landscape;
   const auto begin = pagmo::population(landscape, 40, 6);

@@ -170,14 +170,6 @@ TEST_F(DisplayTest, SeveralObjectivesShowTheHypervolume) {
   }
 }
 
-TEST_F(DisplayTest, UnknownLengthHasNoTimeLeft) {
-  auto unknown = options(false);
-  unknown.expected_asks = 0;
-  const auto said = played(unknown);
-  EXPECT_THAT(said, HasSubstr("generation 0 done: 4 asked, "));
-  EXPECT_THAT(said, Not(HasSubstr("left")));
-}
-
 TEST_F(DisplayTest, TimeLeftIsThatOfTheBudgetWhereItEndsTheSearchFirst) {
   ProgressDisplay display(out_, options(false));
   for (const double seconds_left : {1e6, 12.0}) play(display, seconds_left);

@@ -62,15 +62,6 @@ TEST(Promotion, TakesWhatBreaksAConstraintLast) {
   }
 }
 
-TEST(Promotion, IgnoresAnObjectiveInWhichAFrontDoesNotDiffer) {
-  const Points points{{2.5, 3.5}, {1, 5}, {2, 4}, {5, 1}, {3, 3.25}};
-  auto constant = points;
-  for (auto& point : constant) point.push_back(7.0);
-  for (const auto spread : kSpreads) {
-    EXPECT_EQ(promotion_order(at(constant), spread), promotion_order(at(points), spread));
-  }
-}
-
 TEST(Promotion, TakesCopiesOfAPointAfterTheOthersOfItsFront) {
   for (const auto spread : kSpreads) {
     EXPECT_THAT(promotion_order(at({{1, 2}, {1, 2}, {2, 1}, {3, 3}}), spread),

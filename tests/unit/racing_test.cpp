@@ -1,6 +1,5 @@
 #include "evaluation/racing.hpp"
 
-#include <iostream>
 #include <numbers>
 #include <optional>
 
@@ -293,59 +292,6 @@ TEST_F(RacingTest, SoHasTheFrontOfSeveralObjectives) {
     fewest = std::min(fewest, count);
   }
   EXPECT_LT(fewest, 6);
-}
-
-/// One race of twelve candidates whose true values are 0, step, 2 step, ... under seeds with an
-/// effect on all (sd 0.5) and one on each (sd 1). @return which is the best by mean.
-std::size_t winner(int run, std::int64_t first, const std::optional<Racing>& racing,
-                   std::size_t budget, std::size_t& evaluated) {
-  constexpr double kStep = 0.4;
-  std::vector<std::vector<double>> values(12);
-  std::vector<std::size_t> entrants;
-  const auto add = [&](std::size_t i) {
-    const auto replicate = std::ssize(values[i]);
-    values[i].push_back(kStep * static_cast<double>(i) + 0.5 * normal(run, replicate, "all") +
-                        normal(run, replicate, std::to_string(i)));
-    ++evaluated;
-    --budget;
-  };
-  std::vector<Racer> racers(12);
-  for (std::size_t i = 0; i < racers.size(); ++i) {
-    for (std::int64_t replicate = 0; replicate < first; ++replicate) add(i);
-    racers[i] = alone(values[i]);
-    entrants.push_back(i);
-  }
-  while (racing && budget > 0) {
-    auto round = undecided(racers, entrants, *racing);
-    if (round.empty()) break;
-    round.resize(std::min(round.size(), budget));
-    for (const auto i : round) {
-      add(i);
-      racers[i] = alone(values[i]);
-    }
-  }
-  return elites(racers, {.elites = 1}).front();
-}
-
-TEST(Racing, FindsTheBestMoreOftenThanEqualReplicates) {
-  constexpr int kRuns = 300;
-  constexpr std::size_t kEach = 8;
-  const auto found = [](std::int64_t first, const std::optional<Racing>& racing) {
-    int right = 0;
-    std::size_t evaluated = 0;
-    for (int run = 0; run < kRuns; ++run) {
-      right += winner(run, first, racing, 12 * kEach, evaluated) == 0 ? 1 : 0;
-    }
-    EXPECT_LE(evaluated, 12 * kEach * kRuns);
-    std::cout << "the best of 12 found in " << right << " of " << kRuns << " runs, "
-              << evaluated / kRuns << " evaluations each, "
-              << (racing ? "racing at " + shortest(racing->confidence) : "8 replicates each")
-              << '\n';
-    return static_cast<double>(right) / kRuns;
-  };
-  const double equal = found(kEach, {});
-  EXPECT_GT(found(2, Racing{.replicates = 24, .elites = 1}), equal + 0.05);
-  EXPECT_GT(found(2, Racing{.replicates = 24, .elites = 1, .confidence = 0.8}), equal + 0.05);
 }
 
 }  // namespace

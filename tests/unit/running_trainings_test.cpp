@@ -60,16 +60,6 @@ TEST_F(RunningTrainingsTest, TheTimeLeftIsKnownDuringATrainingRun) {
   EXPECT_EQ(text(80), "a: step 80/100, loss 2.50");
 }
 
-TEST_F(RunningTrainingsTest, StepsBeyondTheLastOneTakeNoTimeBack) {
-  Evaluation evaluation;
-  evaluation.id = "1";
-  update(Progress::Kind::evaluation_started, evaluation);
-  update(Progress::Kind::evaluation_advanced, evaluation, 1);
-  now_ += 10;
-  update(Progress::Kind::evaluation_advanced, evaluation, 4'000'000);
-  EXPECT_EQ(left_text(trainings_.left(0, 1, now_).value()), "0 s left");
-}
-
 TEST_F(RunningTrainingsTest, WhereTheNumberOfStepsIsUnknownNothingFollowsFromThem) {
   Evaluation evaluation;
   evaluation.id = "of unknown length";

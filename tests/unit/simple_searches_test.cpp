@@ -253,20 +253,6 @@ TEST(LocalSearch, AsksForAllUnknownNeighboursTogether) {
   EXPECT_EQ(asked.size(), 59U) << "the whole space in the end";
 }
 
-TEST(LocalSearch, LeavesALocalOptimum) {
-  auto recorder = grid();
-  recorder.value = [](const Vector& x) {
-    if (x == Vector{4, 3, 0}) return -5.0;  // whose neighbours look bad
-    return x[0] + x[1] + (2 - x[2]) + (x == Vector{0, 0, 2} ? -1.0 : 0.0);
-  };
-  int found = 0;
-  for (unsigned seed = 1; seed <= 10; ++seed) {
-    const auto end = LocalSearch({.evaluations = 60}, seed).evolve(start(recorder, 1, seed));
-    found += end.champion_f().front() == -5.0 ? 1 : 0;
-  }
-  EXPECT_EQ(found, 10);
-}
-
 // Ageing evolution.
 
 TEST(RegularizedEvolution, EachChildDiffersInOneVariable) {
@@ -312,16 +298,6 @@ TEST(RegularizedEvolution, ALuckyIndividualDies) {
   EXPECT_EQ(end.champion_f().front(), -100.0) << "but the best ever is returned";
 }
 
-TEST(RegularizedEvolution, NaNNeverWins) {
-  auto recorder = grid();
-  recorder.value = [](const Vector& x) {
-    return x[0] == 0 ? std::numeric_limits<double>::quiet_NaN() : x[1] + x[2];
-  };
-  const auto end =
-      RegularizedEvolution({.evaluations = 150, .sample = 3}, 3).evolve(start(recorder, 8));
-  EXPECT_EQ(end.get_f().front().front(), 0.0);
-}
-
 // All of them.
 
 TEST(SimpleSearches, OptionsAreChecked) {
@@ -363,22 +339,6 @@ TEST(SimpleSearches, UnsuitableProblemsAreRefused) {
               Exhaustive().evolve(pagmo::population(pagmo::problem(Constrained()), 2, 1));
             }),
             "exhaustive: constraints of the problem = 1, must be 0");
-}
-
-TEST(SimpleSearches, TheRegistryBuildsThemFromSettings) {
-  const auto& entry = algorithms().at("regularized_evolution");
-  Parameters settings(entry.description.settings);
-  settings.set("population", std::int64_t{20});
-  const auto row = entry.make();
-  EXPECT_TRUE(row.fit(settings, {}).empty());
-  EXPECT_EQ(settings.get<std::int64_t>("sample"), 5);
-  settings.set("sample", std::int64_t{21});
-  EXPECT_EQ(row.fit(settings, {}).front().message, "must be at most algorithm.population = 20");
-  settings.set("evaluations", std::int64_t{33});
-  settings.set("sample", std::int64_t{2});
-  EXPECT_THAT(
-      row.make(settings, {}, 5).get_extra_info(),
-      HasSubstr("evaluations: 33\nsample: 2\nbatch: 1\nin_flight: 1\narrival: false\nseed: 5"));
 }
 
 }  // namespace

@@ -143,16 +143,6 @@ TEST_F(StoreTest, EveryStatusIsReadBackAndThoseThatMayBeRetriedAreForgotten) {
   }
 }
 
-TEST_F(StoreTest, CanonicalFormHoldsNothingMeasured) {
-  auto one = example();
-  auto two = example();
-  two.measured = {{"pid", 8}};
-  two.curve[0].seconds = 99;
-  EXPECT_EQ(canonical_json(one), canonical_json(two));
-  two.curve[0].step = 51;
-  EXPECT_NE(canonical_json(one), canonical_json(two));
-}
-
 TEST_F(StoreTest, KnownEvaluationsAndAsksStayAsTheyAre) {
   Store store(file_);
   store.add({example()});
@@ -369,18 +359,6 @@ TEST_F(StoreTest, WhatIsNotInTheStoreItselfAtTheEndIsSaid) {
                              HasSubstr("another program has been reading")));
     EXPECT_EQ(copied + 1, Store(file_, Store::Mode::read_only).evaluations().size());
   }
-}
-
-TEST_F(StoreTest, ACandidateIsStoredOnce) {
-  const auto evaluation = example();
-  Store(file_).add({evaluation});
-  const SQLite::Database raw(file_.string());
-  SQLite::Statement row(raw, "SELECT candidate, identity, length(digest) FROM evaluations");
-  ASSERT_TRUE(row.executeStep());
-  EXPECT_EQ(row.getColumn(0).getString(), evaluation.candidate);
-  EXPECT_EQ(row.getColumn(1).getString(), R"({"candidate":null,"rate":0.1})");
-  EXPECT_EQ(row.getColumn(2).getInt(), 32);
-  EXPECT_EQ(Store(file_, Store::Mode::read_only).find("e1")->identity, evaluation.identity);
 }
 
 TEST_F(StoreTest, EvaluationsSayWhichSessionMadeThem) {

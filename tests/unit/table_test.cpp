@@ -447,39 +447,6 @@ TEST_F(ForeignTable, MeasuredObjectivesHaveANumber) {
   EXPECT_THAT(refusal_of("{"), HasSubstr(place + ": it is no JSON"));
 }
 
-TEST_F(ForeignTable, EveryColumnIsNeededInItsType) {
-  const std::set<std::string> values{"parameters", "perplexity", "test_nll", "test_perplexity",
-                                     "test_tokens"};
-  int columns = 0;
-  for (const auto& table : tables_) {
-    EXPECT_THAT(refusal("DROP TABLE " + table),
-                HasSubstr("changed.table: not a readable table: no such table: " + table));
-    const SQLite::Database sqlite(file_.string());
-    SQLite::Statement info(sqlite, "SELECT name, type FROM pragma_table_info('" + table + "')");
-    while (info.executeStep()) {
-      const auto name = info.getColumn(0).getString();
-      const auto type = info.getColumn(1).getString();
-      const auto set = [&](const std::string& value) {
-        return unbind(table) + "UPDATE " + table + " SET " + name + " = " + value;
-      };
-      ++columns;
-      EXPECT_THAT(refusal(set("x'ff'")), HasSubstr(name + " = ")) << table;
-      if (type != "TEXT") {
-        EXPECT_THAT(refusal(set("'x'")), HasSubstr(name + " = \"x\"")) << table;
-      }
-      if (type != "REAL") {
-        EXPECT_THAT(refusal(set("NULL")), HasSubstr(name + " = null")) << table;
-      }
-      if (values.contains(name)) continue;
-      EXPECT_THAT(refusal("ALTER TABLE " + table + " RENAME COLUMN " + name + " TO other"),
-                  HasSubstr("changed.table: not a readable table: no such column: " + name));
-    }
-  }
-  EXPECT_EQ(columns, 31);
-  EXPECT_THAT(refusal("UPDATE trainings SET status = 'fine' WHERE replicate = 2"),
-              HasSubstr("changed.table: unknown status 'fine', known: ok, stopped_early, "));
-}
-
 TEST_F(ForeignTable, MechanismsAndStepsAreInOrder) {
   EXPECT_THAT(refusal("UPDATE mechanisms SET name = 'additive|a' WHERE mechanism = 1"),
               HasSubstr("changed.table: mechanisms.name = \"additive|a\", must be greater than the "
