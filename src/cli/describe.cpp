@@ -356,9 +356,10 @@ std::string component_text(const Component& component) {
   }
   rows.push_back(row("fused", !in_kernel ? "computed outside the attention kernel"
                               : component.fused
-                                  ? "yes, in every numerical mode but reference"
+                                  ? "yes, in every numerical mode but reference; of more than 512 "
+                                    "tokens no map is kept"
                                   : "no: attention with it is computed by LibTorch's operations in "
-                                    "every numerical mode"));
+                                    "every numerical mode, from the whole map"));
   rows.push_back(row("causal", component.causal ? "yes" : "no: it sees later tokens"));
   rows.push_back(row("prefixes", component.prefix_consistent
                                      ? "do not change when tokens are appended"

@@ -16,35 +16,32 @@ HWY_BEFORE_NAMESPACE();
 namespace nas::kernels {
 namespace HWY_NAMESPACE {
 
+/// Dropout of what a block's queries see: `rows` to `dropped`, maybe the same, and in place `others`,
+/// of the same columns, unless null.
+/// @param head  its number among those of all sequences.
 template <class Real>
-void drop_row(const Dropout& dropout, std::int64_t first, std::int64_t size, Real* HWY_RESTRICT row,
-              Real* HWY_RESTRICT other) {
+void drop_rows(const Attention<Real>& attention, const Block& block, std::int64_t head,
+               const Real* rows, Real* dropped, Real* others) {
   const Wide<Real> d;
-  const auto scale = hn::Set(d, static_cast<Real>(dropout.scale));
-  for_each_kept(d, dropout, first, size, [&](std::int64_t i, std::int64_t n, auto mask) {
-    // A vector beyond n belongs to the next block of the mask, or lies behind the row.
-    const auto meant = hn::FirstN(d, static_cast<std::size_t>(n));
-    const auto drop = [&](Real* at) {
-      const auto x = hn::LoadU(d, at + i);
-      const auto dropped = hn::IfThenElseZero(mask, hn::Mul(x, scale));
-      hn::StoreU(hn::IfThenElse(meant, dropped, x), d, at + i);
-    };
-    drop(row);
-    if (other != nullptr) drop(other);
-  });
-}
-
-/// Dropout of what the query sees of a row, and of `other`, a row of the same columns, unless null.
-/// @param query  its number among those of all heads.
-template <class Real>
-void drop_row(const Attention<Real>& attention, const Block& block, std::int64_t query, Real* row,
-              Real* other) {
-  const std::int64_t i = query % attention.tokens;
-  block.for_row(i, [&](const Run& run) {
-    drop_row<Real>(attention.dropout, query * attention.tokens + run.key,
-                   std::min(run.size(), i + 1 - run.key), row + run.begin,
-                   other == nullptr ? nullptr : other + run.begin);
-  });
+  const auto scale = hn::Set(d, static_cast<Real>(attention.dropout.scale));
+  if (dropped != rows) std::copy_n(rows, block.rows() * block.columns(), dropped);
+  for (std::int64_t i = block.begin; i < block.end; ++i) {
+    block.for_row(i, [&](const Run& run) {
+      const std::int64_t begin = (i - block.begin) * block.columns() + run.begin;
+      const std::int64_t first = (head * attention.tokens + i) * attention.tokens + run.key;
+      for_each_kept(d, attention.dropout, first, std::min(run.size(), i + 1 - run.key),
+                    [&](std::int64_t j, std::int64_t n, auto mask) {
+                      // A vector beyond n belongs to the next block of the mask, or lies behind the row.
+                      const auto meant = hn::FirstN(d, static_cast<std::size_t>(n));
+                      for (Real* of : {dropped, others}) {
+                        if (of == nullptr) continue;
+                        const auto x = hn::LoadU(d, of + begin + j);
+                        const auto kept = hn::IfThenElseZero(mask, hn::Mul(x, scale));
+                        hn::StoreU(hn::IfThenElse(meant, kept, x), d, of + begin + j);
+                      }
+                    });
+    });
+  }
 }
 
 /// What is added to the scores of one head after the other: b[i - j] + c_i - c_j.
@@ -183,6 +180,70 @@ struct HeadPlace {
   }
 };
 
+/// Weights before dropout of one block after the other, one head after the other.
+template <class ScoreOf, class Real>
+class Weights {
+ public:
+  Weights(const Attention<Real>& attention, const AttentionGradients<Real>* gradients,
+          Workspace<Real>& workspace)
+      : score(attention.tokens, attention.width, gradients != nullptr, workspace),
+        biases(attention, gradients, workspace),
+        rows(workspace.take(kQueryRows * padded(attention.tokens) + kPadding)),
+        statistics(workspace.take(kQueryRows)),
+        attention_(attention),
+        keeps_(attention.kept != nullptr && kept_size_ > 0),
+        computes_(!keeps_ || gradients == nullptr) {}
+
+  /// @param clear  gradients w.r.t. keys begin at 0.
+  void start(const HeadPlace<Real>& place, bool clear) {
+    score.start(place.inputs(attention_), clear);
+    biases.start(place.index);
+    if (!keeps_) return;
+    kept_ = attention_.kept + place.index * kept_size_;
+    statistics = kept_ + kept_size_ - attention_.tokens - kQueryRows;
+  }
+
+  /// @return a block's rows, and in `statistics` theirs; in the backward pass as they were kept.
+  Real* next(const HeadPlace<Real>& place, const Block& block) {
+    Real* found = rows;
+    if (keeps_) {
+      found = std::exchange(kept_, kept_ + block.rows() * block.columns());
+      statistics += kQueryRows;
+    }
+    if (!computes_) return found;
+    score.forward(block, found);
+    biases.start(block);
+    const auto& by = attention_.normalization;
+    for (std::int64_t i = block.begin; i < block.end; ++i) {
+      Real* whole = found + (i - block.begin) * block.columns();
+      Real* scores = whole + block.row_begin(i);
+      const std::int64_t size = block.row_end(i) - block.row_begin(i);
+      scale_row(*place.temperature[i], size, scores);
+      biases.add_to(block, i, whole);
+      block.hide(i, whole);
+      statistics[i - block.begin] =
+          attention_.sinks == nullptr
+              ? by.forward(scores, block.visible(i), size, attention_.tokens)
+              : by.forward_with_sink(scores, block.visible(i), size, attention_.sinks[place.head]);
+      std::fill(whole, scores, Real{0});
+      std::fill(scores + size, whole + block.columns(), Real{0});
+    }
+    return found;
+  }
+
+  ScoreOf score;
+  Biases<Real> biases;
+  Real* rows;        ///< of a block that is not kept
+  Real* statistics;  ///< what the normalization returned for the block's rows
+
+ private:
+  const Attention<Real>& attention_;
+  std::int64_t kept_size_ = kept_size(attention_.tokens, attention_.window, attention_.globals);
+  bool keeps_;
+  bool computes_;
+  Real* kept_ = nullptr;  // of the next block
+};
+
 /// The forward pass of one head after the other.
 template <class ScoreOf, class Real>
 class Forward {
@@ -191,30 +252,27 @@ class Forward {
       : attention_(attention),
         output_(output),
         workspace_(memory),
-        score_(attention.tokens, attention.width, /*backward=*/false, workspace_),
+        weights_(attention, nullptr, workspace_),
         values_(workspace_.take(attention.tokens * row_)),
-        mixed_(workspace_.take(kQueryRows * row_)),
-        weights_(workspace_.take(kQueryRows * padded(attention.tokens) + kPadding)),
-        biases_(attention, nullptr, workspace_) {}
+        mixed_(workspace_.take(kQueryRows * row_)) {}
 
   void run(std::int64_t index) {
     const HeadPlace<Real> place(attention_, index);
-    score_.start(place.inputs(attention_), /*clear=*/true);
-    biases_.start(index);
+    weights_.start(place, /*clear=*/true);
     const auto values = attention_.v.head(place.sequence, place.key_head);
     if (std::exchange(packed_, values.data) != values.data) {
       pack_rows(values, attention_.tokens, attention_.width, values_);
     }
-    Real* kept = attention_.weights == nullptr ? nullptr : attention_.weights + index * kept_size_;
     for (std::int64_t first = 0; first < attention_.tokens; first += kQueryRows) {
       const auto block = Block::of(attention_, first);
       const std::int64_t columns = block.columns();
-      score_.forward(block, weights_);
-      biases_.start(block);
-      for (std::int64_t i = block.begin; i < block.end; ++i) weigh(place, block, i, kept);
-      if (kept != nullptr) kept += block.rows() * columns;
+      const Real* rows = weights_.next(place, block);
+      if (attention_.dropout.drops()) {
+        drop_rows<Real>(attention_, block, index, rows, weights_.rows, nullptr);
+        rows = weights_.rows;
+      }
       block.for_keys([&](const Run& run) {
-        multiply_rows<Real>(block.rows(), row_, run.size(), {weights_ + run.begin, columns, 1},
+        multiply_rows<Real>(block.rows(), row_, run.size(), {rows + run.begin, columns, 1},
                             values_ + run.key * row_, row_,
                             run.begin == 0 ? Initial<Real>{} : Initial<Real>{mixed_, row_}, mixed_,
                             row_);
@@ -225,42 +283,13 @@ class Forward {
   }
 
  private:
-  /// Raw scores of query i to what multiplies values. @param kept  of the block, or null.
-  void weigh(const HeadPlace<Real>& place, const Block& block, std::int64_t i, Real* kept) {
-    const std::int64_t row_begin = block.row_begin(i);
-    const std::int64_t row_end = block.row_end(i);
-    const std::int64_t size = row_end - row_begin;
-    const std::int64_t offset = (i - block.begin) * block.columns();
-    Real* whole = weights_ + offset;
-    Real* scores = whole + row_begin;
-    scale_row(*place.temperature[i], size, scores);
-    biases_.add_to(block, i, whole);
-    block.hide(i, whole);
-    const auto& rows = attention_.normalization;
-    const Real statistic =
-        attention_.sinks == nullptr
-            ? rows.forward(scores, block.visible(i), size, attention_.tokens)
-            : rows.forward_with_sink(scores, block.visible(i), size, attention_.sinks[place.head]);
-    std::fill(whole, scores, Real{0});
-    std::fill(whole + row_end, whole + block.columns(), Real{0});
-    const std::int64_t query = place.index * attention_.tokens + i;
-    if (kept != nullptr) {
-      attention_.statistics[query] = statistic;
-      std::copy_n(whole, block.columns(), kept + offset);
-    }
-    if (attention_.dropout.drops()) drop_row<Real>(attention_, block, query, whole, nullptr);
-  }
-
   const Attention<Real>& attention_;
   HeadVectors<Real> output_;
   std::int64_t row_ = padded(attention_.width);
-  std::int64_t kept_size_ = weights_size(attention_.tokens, attention_.window, attention_.globals);
   Workspace<Real> workspace_;
-  ScoreOf score_;
+  Weights<ScoreOf, Real> weights_;
   Real* values_;
   Real* mixed_;
-  Real* weights_;
-  Biases<Real> biases_;
   const Real* packed_ = nullptr;  // what values_ has
 };
 
@@ -280,50 +309,46 @@ class Backward {
       : attention_(attention),
         gradients_(gradients),
         workspace_(memory),
-        score_(attention.tokens, attention.width, /*backward=*/true, workspace_),
+        weights_(attention, &gradients, workspace_),
         values_(workspace_.take(attention.width * column_step(attention.tokens))),
         outputs_(workspace_.take(attention.tokens * row_)),
         dv_(workspace_.take(attention.tokens * row_)),
         dq_(workspace_.take(kQueryRows * row_)),
         dots_(workspace_.take(kQueryRows)),
         gradient_(workspace_.take(kQueryRows * padded(attention.tokens) + kPadding)),
-        dropped_(workspace_.take(kQueryRows * padded(attention.tokens) + kPadding)),
-        biases_(attention, &gradients, workspace_) {}
+        spare_(workspace_.take(kQueryRows * padded(attention.tokens) + kPadding)) {}
 
   void run(std::int64_t index) {
     const std::int64_t tokens = attention_.tokens;
     const std::int64_t width = attention_.width;
     const HeadPlace<Real> place(attention_, index);
     const bool first_of_group = place.head % attention_.group() == 0;
-    score_.start(place.inputs(attention_), /*clear=*/first_of_group);
-    biases_.start(index);
+    weights_.start(place, /*clear=*/first_of_group);
     pack_columns(attention_.v.head(place.sequence, place.key_head), tokens, width, values_);
     pack_rows(gradients_.output.head(place.sequence, place.head), tokens, width, outputs_);
     if (first_of_group) std::fill_n(dv_, tokens * row_, Real{0});
     by_temperature_ = gradients_.inverse_temperature + index * tokens;
     by_sink_ = 0;
-    const Real* weights = attention_.weights + index * kept_size_;
     for (std::int64_t first = 0; first < tokens; first += kQueryRows) {
-      const auto block = Block::of(attention_, first);
-      run(place, block, weights);
-      weights += block.rows() * block.columns();
+      run(place, Block::of(attention_, first));
     }
-    biases_.finish(index);
+    weights_.biases.finish(index);
     if (gradients_.sinks != nullptr) gradients_.sinks[index] = by_sink_;
-    score_.finish_head(gradients_.direction == nullptr ? nullptr
-                                                       : gradients_.direction + index * width);
+    weights_.score.finish_head(
+        gradients_.direction == nullptr ? nullptr : gradients_.direction + index * width);
     if ((place.head + 1) % attention_.group() == 0) {
       unpack_rows(dv_, gradients_.v.head(place.sequence, place.key_head), 0, tokens, width);
-      score_.finish(gradients_.k.head(place.sequence, place.key_head));
+      weights_.score.finish(gradients_.k.head(place.sequence, place.key_head));
     }
   }
 
  private:
-  void run(const HeadPlace<Real>& place, const Block& block, const Real* weights) {
+  void run(const HeadPlace<Real>& place, const Block& block) {
+    const Real* weights = weights_.next(place, block);
     values_backward(place, block, weights);
     has_raw_scores_ = false;
     for (std::int64_t i = block.begin; i < block.end; ++i) weigh(place, block, i, weights);
-    score_.backward(block, gradient_, dq_, dots_);
+    weights_.score.backward(block, gradient_, dq_, dots_, spare_);
     unpack_rows(dq_, gradients_.q.head(place.sequence, place.head), block.begin, block.end,
                 attention_.width);
     for (std::int64_t i = block.begin; i < block.end; ++i) {
@@ -343,13 +368,8 @@ class Backward {
     });
     const Real* used = weights;
     if (attention_.dropout.drops()) {
-      std::copy_n(weights, block.rows() * columns, dropped_);
-      for (std::int64_t i = block.begin; i < block.end; ++i) {
-        const std::int64_t offset = (i - block.begin) * columns;
-        drop_row<Real>(attention_, block, place.index * attention_.tokens + i, dropped_ + offset,
-                       gradient_ + offset);
-      }
-      used = dropped_;
+      drop_rows(attention_, block, place.index, weights, spare_, gradient_);
+      used = spare_;
     }
     block.for_keys([&](const Run& run) {
       Real* by_values = dv_ + run.key * row_;
@@ -361,7 +381,7 @@ class Backward {
   /// Gradients w.r.t. weights of query i to those w.r.t. raw scores.
   void weigh(const HeadPlace<Real>& place, const Block& block, std::int64_t i,
              const Real* weights) {
-    const Real statistic = attention_.statistics[place.index * attention_.tokens + i];
+    const Real statistic = weights_.statistics[i - block.begin];
     const std::int64_t row_begin = block.row_begin(i);
     const std::int64_t size = block.columns() - row_begin;
     const std::int64_t offset = (i - block.begin) * block.columns();
@@ -371,13 +391,13 @@ class Backward {
     std::fill(whole, g, Real{0});
     if (attention_.sinks != nullptr) by_sink_ -= statistic * product_sum(w, g, size);
     attention_.normalization.backward(w, g, size, statistic);
-    biases_.backward(block, i, whole);
+    weights_.biases.backward(block, i, whole);
     const Real factor = *place.temperature[i];
     if (vanishes(factor)) {
       // What dropout left of the weights has been used.
-      if (!has_raw_scores_) score_.forward(block, dropped_);
+      if (!has_raw_scores_) weights_.score.forward(block, spare_);
       has_raw_scores_ = true;
-      const Real* raw = dropped_ + (g - gradient_);
+      const Real* raw = spare_ + (g - gradient_);
       by_temperature_[i] = std::inner_product(g, g + size, raw, Real{0});
     }
     scale_row(factor, size, g);
@@ -394,20 +414,18 @@ class Backward {
   const Attention<Real>& attention_;
   const AttentionGradients<Real>& gradients_;
   std::int64_t row_ = padded(attention_.width);
-  std::int64_t kept_size_ = weights_size(attention_.tokens, attention_.window, attention_.globals);
   Workspace<Real> workspace_;
-  ScoreOf score_;
+  Weights<ScoreOf, Real> weights_;
   Real* values_;   // as columns
   Real* outputs_;  // dL/d(output)
   Real* dv_;
   Real* dq_;
   Real* dots_;
   Real* gradient_;
-  Real* dropped_;
-  Biases<Real> biases_;
+  Real* spare_;                     // weights after dropout, raw scores, then the score's own
   Real* by_temperature_ = nullptr;  // of the present head
   Real by_sink_ = 0;
-  bool has_raw_scores_ = false;  // of the present block, in dropped_
+  bool has_raw_scores_ = false;  // of the present block, in spare_
 };
 
 /// Pass, Forward or Backward, over heads [begin, end).

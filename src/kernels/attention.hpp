@@ -64,10 +64,9 @@ struct Attention {
   /// with RowKernel::forward_with_sink.
   const Real* sinks = nullptr;
   Dropout dropout;
-  /// For the backward pass, weights_size() numbers per head: weights before dropout, and the
-  /// normalization's statistic of each query. Null: nothing is kept.
-  Real* weights = nullptr;
-  Real* statistics = nullptr;  ///< (B, H, T)
+  /// For the backward pass, kept_size() numbers per head. Null or none: it computes them again, the
+  /// same bits.
+  Real* kept = nullptr;
 
   [[nodiscard]] std::int64_t num_heads() const { return sequences * heads; }
   /// How many neighbouring heads have a key head in common.
@@ -122,10 +121,13 @@ constexpr QueryBlock query_block(std::int64_t begin, std::int64_t tokens, std::i
   return block;
 }
 
-/// @return how many weights a head keeps: those of its blocks.
-constexpr std::int64_t weights_size(std::int64_t tokens, std::int64_t window = 0,
-                                    std::int64_t globals = 0) {
-  std::int64_t size = 0;
+inline constexpr std::int64_t kMostKeptKeys = 512;  ///< that a query sees, for weights to be kept
+
+/// @return numbers that a head keeps: weights before dropout, then each query's statistic; or 0.
+constexpr std::int64_t kept_size(std::int64_t tokens, std::int64_t window = 0,
+                                 std::int64_t globals = 0) {
+  if (tokens > kMostKeptKeys && (window <= 0 || window + globals > kMostKeptKeys)) return 0;
+  std::int64_t size = tokens;
   for (std::int64_t begin = 0; begin < tokens; begin += kQueryRows) {
     const auto block = query_block(begin, tokens, window, globals);
     size += block.rows() * block.columns();
@@ -147,7 +149,7 @@ template <class Real>
 void attention_forward(const Attention<Real>& attention, HeadVectors<Real> output,
                        std::int64_t begin, std::int64_t end, Real* workspace);
 
-/// The same for the gradients, from the weights and statistics that the forward pass kept.
+/// The same for the gradients, from what the forward pass kept.
 template <class Real>
 void attention_backward(const Attention<Real>& attention, const AttentionGradients<Real>& gradients,
                         std::int64_t begin, std::int64_t end, Real* workspace);

@@ -170,8 +170,10 @@ struct Block : QueryBlock {
 //   start(head, clear)                   before the first block, either pass; `clear`: gradients
 //                                        w.r.t. k begin at 0, else at what they are;
 //   forward(block, scores)               raw scores;
-//   backward(block, gradient, dq, dots)  from dL/dr, r the raw scores: dL/dq (rows of
+//   backward(block, gradient, dq, dots, spare)
+//                                        from dL/dr, r the raw scores: dL/dq (rows of
 //                                        padded(width)) and sum_j gradient_ij r_ij for each row;
+//                                        `spare` has room for a block;
 //   finish(dk, ddirection)               after the last block: gradients w.r.t. k and direction.
 
 /// r = q.k, and what is made of it by a map.
@@ -185,7 +187,6 @@ class ProductScore {
     key_rows_ = workspace.take(tokens * padded(width));
     query_rows_ = workspace.take(tokens * padded(width));
     dk_ = workspace.take(tokens * padded(width));
-    if constexpr (Map::kNeedsProduct) products_ = workspace.take(kQueryRows * padded(tokens));
     if constexpr (Map::kTakesNorms) by_key_norms_ = workspace.take(tokens);
   }
 
@@ -213,12 +214,12 @@ class ProductScore {
     }
   }
 
-  void backward(const Block& block, Real* gradient, Real* dq, Real* dots) {
+  void backward(const Block& block, Real* gradient, Real* dq, Real* dots, Real* spare) {
     const std::int64_t size = padded(head_.width);
     if constexpr (Map::kNeedsProduct) {
-      product(block, products_);
+      product(block, spare);
       for (std::int64_t i = 0; i < block.rows(); ++i) {
-        const Real* products = products_ + i * block.columns();
+        const Real* products = spare + i * block.columns();
         Real* row = gradient + i * block.columns();
         auto sum = hn::Zero(Wide<Real>());
         for_vectors<Real>(block.columns(), [&](auto d, std::int64_t j) {
@@ -337,7 +338,6 @@ class ProductScore {
   Real* key_rows_ = nullptr;  // (tokens, padded width), as the following ones
   Real* query_rows_ = nullptr;
   Real* dk_ = nullptr;
-  Real* products_ = nullptr;
   Real* key_norms_ = nullptr;     // (padded tokens): |k|^2 / 2
   Real* by_key_norms_ = nullptr;  // sum_i g_ij
 };
@@ -417,7 +417,7 @@ class AdditiveScore {
     }
   }
 
-  void backward(const Block& block, Real* gradient, Real* dq, Real* dots) {
+  void backward(const Block& block, Real* gradient, Real* dq, Real* dots, Real* /*spare*/) {
     if (factored_) {
       backward_rows<true>(block, gradient, dq, dots);
     } else {
@@ -454,13 +454,29 @@ class AdditiveScore {
     }
   }
 
+  /// Raw scores of the loaded query and vectors of keys.
+  template <bool kFactored, std::size_t kVectors>
+  HWY_INLINE void write(const Real* HWY_RESTRICT keys, Real* HWY_RESTRICT scores) const {
+    const Wide<Real> d;
+    const auto total = hn::Set(d, direction_sum_);
+    Vector<Wide<Real>> sums[kVectors];
+    for (auto& sum : sums) sum = hn::Zero(d);
+    for (std::int64_t e = 0; e < head_.width; ++e, keys += column_step(head_.tokens)) {
+      const auto query = hn::Set(d, query_[e]);
+      const auto weight = hn::Set(d, head_.direction[e]);
+      for (std::size_t n = 0; n < kVectors; ++n) {
+        const auto key = hn::LoadU(d, keys + n * hn::Lanes(d));
+        sums[n] = hn::MulAdd(weight, fraction<kFactored>(d, query, key), sums[n]);
+      }
+    }
+    for (std::size_t n = 0; n < kVectors; ++n) {
+      hn::StoreU(hn::MulAdd(hn::Set(d, Real{-2}), sums[n], total), d, scores + n * hn::Lanes(d));
+    }
+  }
+
   template <bool kFactored>
   void forward_rows(const Block& block, Real* HWY_RESTRICT scores) {
-    const Wide<Real> d;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    const std::int64_t size = column_step(head_.tokens);
-    const auto total = hn::Set(d, direction_sum_);
-    const auto minus_two = hn::Set(d, Real{-2});
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(Wide<Real>()));
     for (std::int64_t i = block.begin; i < block.end; ++i) {
       load_query<kFactored>(i);
       Real* row = scores + (i - block.begin) * block.columns();
@@ -468,33 +484,11 @@ class AdditiveScore {
       // Visible keys only, two vectors at a time: a single chain of additions would stall on its
       // latency.
       block.for_row(i, [&](const Run& run) {
-        Real* HWY_RESTRICT out = row + run.begin;
-        const Real* HWY_RESTRICT from = keys_ + run.key;
         std::int64_t j = 0;
         for (; j + 2 * lanes <= run.size(); j += 2 * lanes) {
-          auto sum0 = hn::Zero(d);
-          auto sum1 = hn::Zero(d);
-          for (std::int64_t e = 0; e < head_.width; ++e) {
-            const auto query = hn::Set(d, query_[e]);
-            const auto weight = hn::Set(d, head_.direction[e]);
-            const Real* keys = from + e * size + j;
-            sum0 = hn::MulAdd(weight, fraction<kFactored>(d, query, hn::LoadU(d, keys)), sum0);
-            sum1 =
-                hn::MulAdd(weight, fraction<kFactored>(d, query, hn::LoadU(d, keys + lanes)), sum1);
-          }
-          hn::StoreU(hn::MulAdd(minus_two, sum0, total), d, out + j);
-          hn::StoreU(hn::MulAdd(minus_two, sum1, total), d, out + j + lanes);
+          write<kFactored, 2>(keys_ + run.key + j, row + run.begin + j);
         }
-        for (; j < run.size(); j += lanes) {
-          auto sum = hn::Zero(d);
-          for (std::int64_t e = 0; e < head_.width; ++e) {
-            sum = hn::MulAdd(
-                hn::Set(d, head_.direction[e]),
-                fraction<kFactored>(d, hn::Set(d, query_[e]), hn::LoadU(d, from + e * size + j)),
-                sum);
-          }
-          hn::StoreU(hn::MulAdd(minus_two, sum, total), d, out + j);
-        }
+        if (j < run.size()) write<kFactored, 1>(keys_ + run.key + j, row + run.begin + j);
       });
       std::fill(row + block.row_end(i), row + block.columns(), Real{0});
     }

@@ -16,8 +16,7 @@ namespace {
 /// Where heads lie in (R, B, T, H d): side by side; and what is kept of them.
 struct Layout {
   std::int64_t models, sequences, heads, tokens, width, kv_heads;
-  /// Where what a model keeps for the backward pass begins: all heads' weights, then all their
-  /// statistics. One more at the end.
+  /// Where what a model keeps for the backward pass begins. One more at the end.
   std::vector<std::int64_t> kept_begins{0};
   bool with_biases = false;
 
@@ -29,7 +28,8 @@ struct Layout {
         width(tensors.q.size(3) / heads),
         kv_heads(tensors.v.size(3) / width) {
     for (const auto& model : attention.of_models) {
-      kept_begins.push_back(kept_begins.back() + weights_size(model) + num_heads() * tokens);
+      const auto kept = kernels::kept_size(tokens, model.window, model.globals);
+      kept_begins.push_back(kept_begins.back() + num_heads() * kept);
       with_biases = with_biases || model.distance_biases >= 0 || model.sums >= 0 ||
                     model.score == kernels::Score::distance;
     }
@@ -37,9 +37,6 @@ struct Layout {
 
   [[nodiscard]] std::int64_t num_heads() const { return sequences * heads; }  ///< of a model
   [[nodiscard]] std::int64_t group() const { return heads / kv_heads; }
-  [[nodiscard]] std::int64_t weights_size(const ModelAttention& model) const {
-    return num_heads() * kernels::weights_size(tokens, model.window, model.globals);
-  }
 
   /// Those of model r.
   template <class Real>
@@ -50,8 +47,7 @@ struct Layout {
   }
 };
 
-/// @param kept  where a model's weights and statistics are kept for the backward pass; null: they
-/// are not.
+/// @param kept  of all models, for the backward pass; null: nothing is kept.
 template <class Real>
 kernels::Attention<Real> attention_of(const ArrayAttention& models, const Layout& layout,
                                       std::int64_t r, const AttentionTensors& tensors, Real* kept) {
@@ -80,10 +76,7 @@ kernels::Attention<Real> attention_of(const ArrayAttention& models, const Layout
   attention.sinks = row_of<Real>(tensors.sinks, model.sinks);
   attention.dropout =
       models.masks.of(static_cast<std::size_t>(r), layout.heads * layout.tokens * layout.tokens);
-  if (kept != nullptr) {
-    attention.weights = kept + layout.kept_begins[static_cast<std::size_t>(r)];
-    attention.statistics = attention.weights + layout.weights_size(model);
-  }
+  if (kept != nullptr) attention.kept = kept + layout.kept_begins[static_cast<std::size_t>(r)];
   return attention;
 }
 

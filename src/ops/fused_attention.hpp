@@ -57,10 +57,11 @@ struct AttentionTensors {
 };
 
 /// Causal attention by blocks of queries, forward and backward (kernels/attention.hpp), of all
-/// models of an array: no matrix of all scores, no mask and no random number is stored, only the
-/// weights, for the backward pass. float32 and float64, on the CPU and on devices with kernels of
-/// their own (ops/device_operations.hpp); on the CPU by as many threads as LibTorch has, with the
-/// same result for any number and in any array. Not for second derivatives.
+/// models of an array: no matrix of all scores, no mask and no random number is stored, weights on
+/// devices and where no query sees more than kernels::kMostKeptKeys keys, for the backward pass.
+/// float32 and float64, on the CPU and on devices with kernels of their own
+/// (ops/device_operations.hpp); on the CPU by as many threads as LibTorch has, with the same result
+/// for any number and in any array. Not for second derivatives.
 ///
 /// With a window, time and memory are in proportion to it. Gradients w.r.t. biases, sums and sinks
 /// are computed where they are asked for.

@@ -2,6 +2,7 @@
 #include <future>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -156,8 +157,9 @@ void run_kernels(Case<Real>& given) {
 }
 
 /// The same by the CPU's kernels, model by model.
+/// @param keeps  whether the backward pass has the weights of the forward pass.
 template <class Real>
-void run_on_cpu(Case<Real>& given) {
+void run_on_cpu(Case<Real>& given, bool keeps = true) {
   const Sizes& sizes = given.sizes;
   for (auto* out : {&given.output, &given.dq, &given.dk, &given.dv}) {
     *out = Array<Real>(given.q.size());
@@ -165,8 +167,7 @@ void run_on_cpu(Case<Real>& given) {
   given.dtemperature.assign(given.temperature.size(), 0);
   given.ddirections.assign(given.directions.size(), 0);
   const std::int64_t heads = sizes.sequences * sizes.heads;
-  Array<Real> weights(static_cast<std::size_t>(heads * kernels::weights_size(sizes.tokens)));
-  Array<Real> statistics(static_cast<std::size_t>(heads * sizes.tokens));
+  Array<Real> kept(static_cast<std::size_t>(heads * kernels::kept_size(sizes.tokens)));
   Array<Real> ddirection(static_cast<std::size_t>(heads * sizes.width));
   Array<Real> dbiases(static_cast<std::size_t>(heads * sizes.tokens));
   Array<Real> dsinks(static_cast<std::size_t>(heads));
@@ -217,8 +218,7 @@ void run_on_cpu(Case<Real>& given) {
                                      sizes.heads * sizes.tokens, sizes.tokens, 1};
     attention.dropout = {mix64(mix64(given.seeds[static_cast<std::size_t>(r)]) ^ given.site),
                          mechanism.dropout_threshold, mechanism.dropout_scale};
-    attention.weights = weights.data();
-    attention.statistics = statistics.data();
+    if (keeps) attention.kept = kept.data();
     kernels::attention_forward(attention, vectors(given.output), 0, heads, workspace);
     kernels::AttentionGradients<Real> gradients;
     gradients.output = vectors(std::as_const(given.outer));
@@ -367,6 +367,24 @@ TYPED_TEST(AttentionKernels, EqualTheCpusForWhatIsSeenAndAdded) {
     in_both_orders([&] {
       expect_equal({5, 1, 2, 66, 8, 2}, kernels::Score::product, normalization);
     });
+  }
+}
+
+/// Weights that are computed again have the same bits, also where a factor of scores vanishes.
+TYPED_TEST(AttentionKernels, TheCpusNeedNoKeptWeights) {
+  const auto results = [](const auto& of) {
+    return std::tie(of.output, of.dq, of.dk, of.dv, of.dtemperature, of.ddirections,
+                    of.ddistance_biases, of.dsums, of.dsinks);
+  };
+  for (const auto score : kScores) {
+    for (const auto normalization : kNormalizations) {
+      auto kept = make_case<TypeParam>({5, 2, 2, 66, 8, 2}, of_seen(score, normalization));
+      kept.temperature[40] = 0;
+      auto again = kept;
+      run_on_cpu(kept);
+      run_on_cpu(again, /*keeps=*/false);
+      EXPECT_TRUE(results(again) == results(kept)) << static_cast<int>(normalization);
+    }
   }
 }
 

@@ -328,23 +328,6 @@ TEST(FusedAttention, UsesTheThreadsThatItIsGiven) {
 #endif
 }
 
-TEST(FusedAttention, DoesNotDependOnTheNumberOfThreads) {
-  auto mechanism = vanilla_mechanism(Semantics::corrected);
-  for (const auto* similarity : {"dot", "silu_dot", "additive"}) {
-    mechanism.set("similarity", similarity);
-    const Case given{{32, 4, 70}, at::kFloat, 3};
-    const int before = at::get_num_threads();
-    at::set_num_threads(1);
-    const auto one = layer_pass(mechanism, Semantics::corrected, given, NumericalMode::exact);
-    at::set_num_threads(2);
-    const auto two = layer_pass(mechanism, Semantics::corrected, given, NumericalMode::exact);
-    at::set_num_threads(before);
-    for (const auto& [name, tensor] : one) {
-      EXPECT_TRUE(tensor.equal(two.at(name))) << similarity << " " << name;
-    }
-  }
-}
-
 Architecture small_architecture(const Mechanism& mechanism) {
   return {.stack = {mechanism}, .width = 24, .heads = 3, .context = 19, .vocabulary = 1037};
 }

@@ -91,7 +91,7 @@ TEST(DescribeText, AComponentHasFormulaCostAndLabels) {
             "  cost           8.39 M FLOPs per layer and sequence\n"
             "  state          65536 bytes per layer and sequence, beside keys and values\n"
             "  fused          no: attention with it is computed by LibTorch's operations in every "
-            "numerical mode\n"
+            "numerical mode, from the whole map\n"
             "  causal         yes\n"
             "  prefixes       do not change when tokens are appended\n");
   EXPECT_THAT(describe_text("relu_norm"), HasSubstr("voids          temperature\n"));
