@@ -159,7 +159,7 @@ TEST_F(SpaceTest, TrainingIsSearchedBesideTheModel) {
   const auto nll = [](const Evaluation& evaluation) { return evaluation.curve.back().valid.nll; };
   for (const std::string optimizer : {"adamw", "lion"}) {
     const auto section = "training.optimizer=" + optimizer;
-    ASSERT_TRUE(ran("nas-run", search("ffn: [gelu]", optimizer,
+    ASSERT_TRUE(ran("nas-run", search("tied: [1, 0]", optimizer,
                                       {"--no-report", "training.learning_rate=8e-3", section})));
     const auto& own =
         found.at("model{learning_rate=0.008" +

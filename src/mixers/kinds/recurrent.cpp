@@ -84,7 +84,8 @@ void apply_rules(LayerRules& rules) {
   if (layer.integer("key_width") == head_width(layer, rules.head_width()))
     layer.set("key_width", 0);
   if (layer.word("decay") != "none") rules.clear({"near"});
-  if (layer.word("feature") != "identity" && layer.integer("near") == 0) rules.clear({"position"});
+  const bool near = layer.integer("near") > 0 && is_active(slot("near"), layer);
+  if (layer.word("feature") != "identity" && !near) rules.clear({"position"});
 }
 
 void require_valid(const Architecture& architecture, const Mechanism& layer) {
