@@ -27,6 +27,7 @@ data: {corpus: text_file, path: mytext.txt}
 evaluation: {workers: 3}
 space: {normalization: [softmax, entmax15], bias: true, attention_dropout: 0.1}
 space: {match_parameters: true}
+space: {training.optimizer: [adamw, muon], training.learning_rate: {min: 1e-3, max: 1e-2, log: true}}
 objectives: [perplexity, {name: latency, context: 64}]
 constraints: parameters <= 1e6
 baseline: {mechanism: dot|softmax|none|fixed|bias|0}

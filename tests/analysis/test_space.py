@@ -13,6 +13,7 @@ from pathlib import Path
 from attnas.analysis.commands import components
 from attnas.analysis.genes import genes
 from attnas.analysis.run import Run
+from attnas.analysis.schema import place
 from python_tests import PROGRAMS, ROOT, need
 
 need(program="nas-run")
@@ -44,7 +45,7 @@ def described() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     genes, settings = re.split(r"\n  setting .*\n", text)
     for line in genes.splitlines():
-        if head := re.match(r"  (\w+)  ", line):
+        if head := re.match(r"  ([\w.]+)  ", line):
             found[head.group(1)] = []
         elif (listed := re.match(r" +a list of (?!integers)(.*)", line)) and found:
             found[[*found][-1]] += re.split(r", | and ", listed.group(1))
@@ -58,13 +59,17 @@ def documented() -> dict[str, str]:
     rows, names = {}, []
     for line in text.splitlines():
         if line.startswith("|"):
-            names = re.findall(r"`(\w+)`", line.split("|")[1]) or names
+            names = re.findall(r"`([\w.]+)`", line.split("|")[1]) or names
             for name in names:
                 rows[name] = rows.get(name, "") + line
     return {name: "" for name in re.findall(r"`(\w+): true`", text)} | rows
 
 
 class Page(unittest.TestCase):
+    def test_genes_of_training_are_of_all_layers(self):
+        self.assertEqual([place(gene) for gene in ("slot1.window", "training.learning_rate")],
+                         [("slot1.", "window"), ("", "training.learning_rate")])
+
     def test_has_every_gene_and_option(self):
         said = documented()
         options = described()

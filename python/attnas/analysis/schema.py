@@ -86,7 +86,7 @@ def place(gene: str) -> tuple[str, str]:
     """Which layers have a gene, and what it is in them: "slot1." and "window" of "slot1.window",
     "" and "window" of "window", which is of all layers."""
     prefix, dot, name = gene.rpartition(".")
-    return prefix + dot, name
+    return (prefix + dot, name) if prefix != "training" else ("", gene)
 
 
 def schema(record: Mapping[str, Any] | None) -> Schema:
