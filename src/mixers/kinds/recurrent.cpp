@@ -84,8 +84,11 @@ void apply_rules(LayerRules& rules) {
   if (layer.integer("key_width") == head_width(layer, rules.head_width()))
     layer.set("key_width", 0);
   if (layer.word("decay") != "none") rules.clear({"near"});
-  const bool near = layer.integer("near") > 0 && is_active(slot("near"), layer);
-  if (layer.word("feature") != "identity" && !near) rules.clear({"position"});
+  const auto& feature = layer.word("feature");
+  const auto& beside = slot("near").owner_options;
+  const bool near =
+      layer.integer("near") > 0 && std::find(beside.begin(), beside.end(), feature) != beside.end();
+  if (feature != "identity" && !near) rules.clear({"position"});
 }
 
 void require_valid(const Architecture& architecture, const Mechanism& layer) {
