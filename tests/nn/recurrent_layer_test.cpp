@@ -100,12 +100,6 @@ struct Lone {
     for (auto& parameter : parameters) parameter.tensor.normal_(0.0, 0.5, from);
   }
   torch::Tensor operator()(const torch::Tensor& x) { return layer.forward(x, x, Pass{}, 0); }
-  [[nodiscard]] torch::Tensor& parameter(const std::string& name) {
-    for (auto& parameter : parameters) {
-      if (parameter.name == name) return parameter.tensor;
-    }
-    throw std::out_of_range(name);
-  }
   /// Takes the values of another layer's parameters of the same names.
   void take(Lone& other) {
     const at::NoGradGuard no_grad;
