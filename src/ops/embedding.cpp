@@ -1,6 +1,8 @@
 #include "ops/embedding.hpp"
 
 #include <algorithm>
+#include <unordered_map>
+#include <vector>
 
 #include <ATen/Dispatch.h>
 
@@ -78,25 +80,6 @@ torch::Tensor by_operations(const torch::Tensor& tokens, const torch::Tensor& em
   return vectors + positions.slice(1, 0, tokens.size(2)).unsqueeze(1);
 }
 
-/// Writes the gradients, given as zeros, on the CPU; that w.r.t. positions may be undefined.
-void write_gradients(const torch::Tensor& tokens, const torch::Tensor& by_y,
-                     const torch::Tensor& by_embedding, const torch::Tensor& by_positions) {
-  const Layout layout(tokens, by_embedding, by_positions);
-  AT_DISPATCH_FLOATING_TYPES(by_y.scalar_type(), "embedding_backward", [&] {
-    const auto add = [&](const scalar_t* gradient, const torch::Tensor& to, std::int64_t row) {
-      auto* sum = to.data_ptr<scalar_t>() + row * layout.width;
-      for (std::int64_t j = 0; j < layout.width; ++j) sum[j] += gradient[j];
-    };
-    at::parallel_for(0, layout.models, 1, [&](std::int64_t begin, std::int64_t end) {
-      layout.for_tokens(begin, end, tokens.data_ptr<std::int64_t>(), [&](auto i, auto e, auto p) {
-        const auto* gradient = by_y.data_ptr<scalar_t>() + i * layout.width;
-        add(gradient, by_embedding, e);
-        if (by_positions.defined()) add(gradient, by_positions, p);
-      });
-    });
-  });
-}
-
 torch::Tensor zeros(const torch::Tensor& sizes, const torch::Tensor& like) {
   return sizes.defined() ? at::zeros(sizes.sizes(), like.options()) : sizes;
 }
@@ -129,16 +112,27 @@ struct TiedEmbedding {
     const bool again = torch::autograd::get_current_graph_task_keep_graph();
     const auto by_embedding = again ? by_out[1].clone() : by_out[1];
     const auto by_positions = zeros(saved[2], by_embedding);
-    // Of each model's token that there is, summed apart: as where two tables are added.
-    for (std::int64_t r = 0; r < saved[0].size(0); ++r) {
-      const auto [there, places] =
-          at::_unique(saved[0][r], /*sorted=*/true, /*return_inverse=*/true);
-      const auto sums = at::zeros({1, there.size(0), by_embedding.size(2)}, by_embedding.options());
-      write_gradients(places.unsqueeze(0), by_out[0].narrow(0, r, 1), sums,
-                      by_positions.defined() ? by_positions.narrow(0, r, 1) : by_positions);
-      auto rows = by_embedding[r];
-      rows.index_put_({there}, rows.index({there}) + sums[0]);
-    }
+    const Layout layout(saved[0], by_embedding, by_positions);
+    AT_DISPATCH_FLOATING_TYPES(by_embedding.scalar_type(), "embedding_backward", [&] {
+      const auto add = [&](const scalar_t* from, scalar_t* to) {
+        for (std::int64_t j = 0; j < layout.width; ++j) to[j] += from[j];
+      };
+      at::parallel_for(0, layout.models, 1, [&](std::int64_t begin, std::int64_t end) {
+        // Each row is summed apart, as where two tables are added.
+        std::unordered_map<std::int64_t, std::vector<scalar_t>> sums;
+        layout.for_tokens(
+            begin, end, saved[0].data_ptr<std::int64_t>(), [&](auto i, auto e, auto p) {
+              const auto* gradient = by_out[0].data_ptr<scalar_t>() + i * layout.width;
+              auto& sum = sums[e];
+              if (sum.empty()) sum.resize(static_cast<std::size_t>(layout.width));
+              add(gradient, sum.data());
+              if (by_positions.defined())
+                add(gradient, by_positions.data_ptr<scalar_t>() + p * layout.width);
+            });
+        for (const auto& [e, sum] : sums)
+          add(sum.data(), by_embedding.data_ptr<scalar_t>() + e * layout.width);
+      });
+    });
     return {{}, by_embedding, by_positions};
   }
 };
