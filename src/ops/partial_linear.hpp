@@ -18,7 +18,9 @@ struct PartialMap {
   torch::Tensor bias;    ///< (M, out)
 };
 
-/// y_m = x_m W_m' + b_m for the models of an array that have a map, as linear() in a mode.
+/// y_m = x_m W_m' + b_m for the models of an array that have a map, in one operation, in the way of
+/// a mode; backward likewise. On the CPU, no model's result depends on the others. Not for second
+/// derivatives.
 ///
 /// @param x     (R, ..., in).
 /// @param maps  at least one, of different models and one size `out`.
