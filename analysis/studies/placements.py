@@ -55,8 +55,8 @@ def study(given: argparse.Namespace) -> tuple[list[str], list[list[str]], list[f
     facts = next(iter(runs.values())).facts
     choices = [blocks if len(own) > 1 else own for own in facts["choices"]]
     convert.measure_again(
-        {"data": config["data"], "objectives": ["loss", "cache_share"],
-         "problem": {**config["problem"], "blocks": blocks[1:]}}, choices,
+        {"name": "held_out", "data": config["data"], "objectives": ["loss", "cache_share"],
+         "problem": {**config["problem"], "blocks": blocks[1:], "split": "test"}}, choices,
         dict.fromkeys(asked.values()), given.documents, Path(given.output, "held_out"),
         convert.settings_of(given.settings))
     found = convert.measured(Run(Path(given.output, "held_out")))

@@ -226,8 +226,8 @@ def asked_again(search: Run, choice: str, trains: bool) -> dict[tuple[str, ...],
 def measure_again(config: dict[str, Any], choices: Sequence[Sequence[str]],
                   asked: Iterable[Sequence[str]], replicates: int, folder: Path,
                   settings: dict[str, Any], reuse: Path | None = None) -> None:
-    """Measures placements on documents that no search has read; those with a block that its layer
-    does not have are left out. @param choices  of each layer."""
+    """Measures placements of a run's configuration, split included; those with a block that its
+    layer does not have are left out. @param choices  of each layer."""
     points = filter(None, (digits(words, choices) for words in asked))
     launched({**config, "algorithm": {"name": "listed", "points": " ".join(points)},
               "evaluation": {"replicates": replicates}}, folder, reuse=reuse, **settings)

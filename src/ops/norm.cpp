@@ -197,12 +197,12 @@ torch::Tensor rms_norm(const torch::Tensor& x, const torch::Tensor& weight, doub
   if (x.device().is_cpu() && mode != NumericalMode::reference) {
     return array_op(RowNorm{epsilon, /*centred=*/false}, {x, weight, {}})[0];
   }
-  // The order of LibTorch's sums depends on the shape of what is summed.
-  return model_by_model(
-      [epsilon](const torch::Tensor& part, const torch::Tensor& gain) {
-        return rms_norm_by_operations(part, gain, epsilon);
-      },
-      x, weight);
+  if (!x.device().is_cpu()) return rms_norm_by_operations(x, weight, epsilon);
+  // LibTorch's sums depend on the shape of what is summed, and on whether gradients of one model's part are added first.
+  return for_each_model(x.size(0), [&](std::int64_t r) {
+    const auto model = x.slice(0, r, r + 1);
+    return rms_norm_by_operations(model, weight.slice(0, r, r + 1), epsilon).squeeze(0);
+  });
 }
 
 }  // namespace nas::nn

@@ -50,7 +50,7 @@ class Placements(unittest.TestCase):
         with mock.patch.object(placements, "Run", lambda path: folders[str(path)]), \
                 mock.patch.object(placements.convert, "launched", launched):
             said, rows, dots = placements.study(given)
-        self.assertEqual([asked[0][0][:2], asked[0][2]], [["1010", "0101"], {"evaluation.threads": 1}])
+        self.assertEqual([asked[0][0][:2], asked[0][2]], [["1010", "0101"], {"reuse": None, "evaluation.threads": 1}])
         self.assertEqual([asked[0][1]["split"], asked[0][1]["blocks"]], ["test", ["window{4,1}"]])
         self.assertEqual(rows[0][:4], ["good", "4", "2", "50 %"])
         means = [float(row[6].split()[0].replace("\u2212", "-")) for row in rows]
