@@ -73,9 +73,7 @@ void attention(benchmark::State& state, const Case& of) {
     state.SkipWithError("the gradient is not the reference's");
     return;
   }
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(of.backward ? layer.both() : layer.forward());
-  }
+  for (auto _ : state) benchmark::DoNotOptimize(of.backward ? layer.both() : layer.forward());
   state.counters["tokens/s"] = benchmark::Counter(static_cast<double>(of.tokens),
                                                   benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -90,9 +88,8 @@ std::vector<std::string> options() {
   const auto vanilla = vanilla_mechanism(Semantics::corrected);
   for (const std::string gene : {"similarity", "normalization", "temperature", "gating", "qk_norm",
                                  "position", "pattern", "decay", "head_norm"}) {
-    for (const auto& key : components().keys(gene)) {
+    for (const auto& key : components().keys(gene))
       if (vanilla.word(gene) != key) all.push_back(gene + "=" + key);
-    }
   }
   for (const std::string genes : {"kv_heads=1", "conv=4", "bias=none"}) all.push_back(genes);
   return all;

@@ -79,9 +79,8 @@ Windows read_windows(const Settings& settings) {
   if (settings.tokens.empty()) {
     RandomEngine random(1);
     windows.tokens.resize(static_cast<std::size_t>(8 * settings.batch * window));
-    for (auto& token : windows.tokens) {
+    for (auto& token : windows.tokens)
       token = static_cast<std::int32_t>(random.below(settings.vocabulary));
-    }
   } else {
     std::ifstream file(settings.tokens, std::ios::binary | std::ios::ate);
     if (!file) throw InputError("--tokens " + settings.tokens + ": cannot be read");
@@ -130,6 +129,10 @@ std::vector<Architecture> architectures_of(const Settings& settings) {
     architecture =
         parse_model(mechanisms[static_cast<std::size_t>(model) % mechanisms.size()], architecture);
     require_valid(architecture);
+    if (architecture.layers != settings.frame.layers) {
+      throw InputError("--layers " + std::to_string(settings.frame.layers) + ", must be " +
+                       std::to_string(architecture.layers) + " as --mechanism says: 2*attn has 2");
+    }
     architectures.push_back(architecture);
   }
   return architectures;
@@ -375,14 +378,11 @@ nlohmann::json result_of(const Settings& settings) {
                            {"loss_steps", timing.loss_steps},
                            {"page_faults", timing.faults},
                            {"peak_rss_bytes", std::int64_t{1024} * usage.ru_maxrss},
-                           {"peak_bytes", nullptr},
-                           {"requested_bytes", nullptr},
                            {"flop_per_step", flop_per_step(settings)},
                            {"versions", versions()}};
-  if (settings.allocator == "ours") {
-    result["peak_bytes"] = timing.peak_bytes;
-    result["requested_bytes"] = timing.requested_bytes;
-  }
+  const bool ours = settings.allocator == "ours";
+  result["peak_bytes"] = ours ? nlohmann::json(timing.peak_bytes) : nullptr;
+  result["requested_bytes"] = ours ? nlohmann::json(timing.requested_bytes) : nullptr;
   return result;
 }
 
@@ -404,7 +404,8 @@ int run(int argc, char** argv) {
       "batch", options::value(&settings.batch)->default_value(32), "sequences a step")(
       "context", options::value(&settings.context)->default_value(128), "tokens a sequence")(
       "vocabulary", options::value(&settings.vocabulary)->default_value(10000), "words")(
-      "layers", options::value(&settings.frame.layers)->default_value(2), "of a model")(
+      "layers", options::value(&settings.frame.layers)->default_value(2),
+      "of a model; what names say, too, must be as many")(
       "width", options::value(&settings.frame.width)->default_value(128), "of the stream")(
       "heads", options::value(&settings.frame.heads)->default_value(4), "of a layer")(
       "micro", options::value(&settings.micro)->default_value(0),
@@ -441,9 +442,8 @@ int run(int argc, char** argv) {
   positive("warm-up", settings.warm_up, 0);
   positive("steps", settings.steps, 1);
   positive("array", settings.array, 1);
-  if (settings.allocator != "ours" && settings.allocator != "torch") {
+  if (settings.allocator != "ours" && settings.allocator != "torch")
     throw InputError("--allocator " + settings.allocator + ", must be ours or torch");
-  }
   settings.device = nn::resolve_device(settings.device);
   nn::require_numerical_mode(parse_numerical_mode(settings.mode), settings.device);
   if (given.contains("on-request")) {
