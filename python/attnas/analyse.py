@@ -117,9 +117,18 @@ def estimates(statistics: dict[str, list]) -> dict[str, Any]:
             for name, heads in statistics.items()}
 
 
-def layer_json(number: int, genes: dict[str, Any], found: dict[str, Any] | None) -> dict[str, Any]:
+def left_out(genes: dict[str, Any]) -> str:
+    """Why a layer with heads has no maps; empty where it has, or no heads."""
+    if genes["mixer"] == "pair":
+        return "mixer pair"
+    return f"near = {genes['near']}" if genes.get("near") else ""
+
+
+def layer_json(number: int, genes: dict[str, Any],
+               found: dict[str, Any] | None = None) -> dict[str, Any]:
     """A layer of attention.json."""
-    json_of_layer = {"layer": number, "mixer": genes["mixer"]}
+    why = left_out(genes)
+    json_of_layer = {"layer": number, "mixer": genes["mixer"], **({"left_out": why} if why else {})}
     if found is None:
         return json_of_layer
     gates = [{"name": genes["gating"], "statistics": estimates(found["gate"]),
@@ -180,8 +189,9 @@ def table(found: dict[str, Any]) -> str:
     what = (f"{found['mechanism']}, replicate {found['replicate']}, weights {found['weights']}, "
             f"{counted(found['sequences'], 'sequence')} of the {found['split']} split; means over "
             "heads\n\n")
-    if apart := [str(layer["layer"]) for layer in found["layers"] if layer["mixer"] == "pair"]:
-        what += f"not looked into are layers of mixer pair: {', '.join(apart)}\n\n"
+    if apart := [f"layer {layer['layer']} ({layer['left_out']})" for layer in found["layers"]
+                 if "left_out" in layer]:
+        what += f"not looked into: {', '.join(apart)}\n\n"
     lines = ("  ".join(each.rjust(max(map(len, column))) for each, column in zip(row, columns))
              for row in zip(*columns))
     return wrapped(what + "".join(f"{line}\n" for line in lines), line_width())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import os
 import sys
@@ -160,14 +161,13 @@ def attention(options: argparse.Namespace) -> None:
             raise InputError(f"--text has {len(ids)} tokens, must have at most {most}")
         sentences.append(analyse.sentence_json(model, form, ids))
     if not sentences[0]["layers"]:
-        raise InputError(f"{options.folder}: no layer is one of attention, or recurrent")
+        raise InputError(f"{options.folder}: no layer of attention, or recurrent, has maps")
     folder = Path(options.output or options.folder.rstrip("/") + "-attention")
     analyse.write_json(folder, {
         "schema": analyse.SCHEMA, "mechanism": config["mechanism"],
         "candidate": config["candidate"],
         "weights": f"of {options.folder}", "model": {},
-        "layers": [{"layer": number, "mixer": genes["mixer"]}
-                   for number, genes in enumerate(config["layers"])],
+        "layers": [*map(analyse.layer_json, itertools.count(), config["layers"])],
         "sentences": sentences})
     print(f"written to {folder / 'attention.json'}", flush=True)
     analyse.write_page(folder)

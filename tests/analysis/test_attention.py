@@ -5,6 +5,7 @@ import math
 import pathlib
 import xml.etree.ElementTree
 
+from attnas.analyse import layer_json, table
 from attnas.analysis.commands import attention
 import numpy as np
 from attnas.analysis import attention_figures as figures
@@ -20,12 +21,10 @@ def estimate(values, shown=True) -> dict:
     """As nas-analyse writes it: NaN is null."""
     known = np.array([value for value in values if not math.isnan(value)])
     if not len(known):
-        return {"mean": None, "low": None, "high": None, "n": 0,
-                **({"values": [None] * len(values)} if shown else {})}
+        return {"mean": None, "low": None, "high": None, "n": 0, **({"values": [None] * len(values)} if shown else {})}
     margin = (stats.t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / math.sqrt(len(known))
               if len(known) > 1 else math.nan)
-    found = {"mean": known.mean(), "low": known.mean() - margin, "high": known.mean() + margin,
-             "n": len(known)}
+    found = {"mean": known.mean(), "low": known.mean() - margin, "high": known.mean() + margin, "n": len(known)}
     if shown:
         found["values"] = [None if math.isnan(value) else value for value in values]
     return found
@@ -34,8 +33,7 @@ def estimate(values, shown=True) -> dict:
 def statistic(heads) -> dict:
     """Of values (H, sequences)."""
     heads = np.asarray(heads, dtype=float)
-    return {"layer": estimate(heads.mean(axis=0)),
-            "heads": [estimate(head, shown=False) for head in heads]}
+    return {"layer": estimate(heads.mean(axis=0)), "heads": [estimate(head, shown=False) for head in heads]}
 
 
 def example(kind: str) -> list:
@@ -48,7 +46,7 @@ def example(kind: str) -> list:
 
 
 def analysis(label="dot|softmax", shift=0.0, seed=5, **changes) -> dict:
-    """Two layers of attention with a gate and one layer of another mixer, in between."""
+    """Two layers of attention with a gate and one layer that is not looked into, in between."""
     random = np.random.default_rng(seed)
 
     def about(mean, spread=0.01):
@@ -64,8 +62,7 @@ def analysis(label="dot|softmax", shift=0.0, seed=5, **changes) -> dict:
         found["distance_slope"] = statistic(np.full((HEADS, SEQUENCES), math.nan))
         return {"layer": index, "mixer": "attn", "statistics": found,
                 "profile": [[None, *(0.3 / n for n in range(1, TOKENS))]] * HEADS,
-                "gates": [{"name": "output_gate",
-                           "statistics": {"gate_mean": statistic(about(0.7))},
+                "gates": [{"name": "output_gate", "statistics": {"gate_mean": statistic(about(0.7))},
                            "histogram": [[0.0] * 10 + [0.1] * 10] * HEADS}],
                 "example": [example("previous"), example("negative" if index else "uniform")]}
 
@@ -75,7 +72,7 @@ def analysis(label="dot|softmax", shift=0.0, seed=5, **changes) -> dict:
             "sequences": SEQUENCES, "length": TOKENS, "first_query": 8, "confidence": 0.95,
             "model": {"nll": estimate(3.0 + shift + 0.1 * random.standard_normal(SEQUENCES)),
                       "in_context_score": estimate(0.5 + 0.1 * random.standard_normal(SEQUENCES))},
-            "layers": [layer(0), {"layer": 1, "mixer": "conv"}, layer(2)], **changes}
+            "layers": [layer(0), layer_json(1, {"mixer": "recurrent", "near": 8}), layer(2)], **changes}
 
 
 def with_a_state(**changes) -> dict:
@@ -110,7 +107,7 @@ class Reading(Folder):
     def test_layers_heads_and_maps(self):
         found = read(self.write("a", analysis()))
         self.assertEqual([layer.index for layer in found.attention], [0, 2])
-        self.assertEqual([layer.mixer for layer in found.layers], ["attn", "conv", "attn"])
+        self.assertEqual([layer.mixer for layer in found.layers], ["attn", "recurrent", "attn"])
         first = found.layers[0]
         self.assertEqual(first.maps.shape, (HEADS, TOKENS, TOKENS))
         self.assertTrue((np.triu(first.maps, 1) == 0).all())
@@ -164,12 +161,11 @@ class Pages(Folder):
         text = (self.folder / "a" / "attention.md").read_text(encoding="utf-8")
         for words in ("2 of 4 heads give more than 0.3 of their weight to the first token",
                       "of layer 0 looks at the token before with 0.9",
-                      "less than 0.4", "25 % of them in layer 2",
+                      "less than 0.4", "25 % of them in layer 2", "Not looked into: layer 1 (near = 8).",
                       "seed 1 of run quickstart, weights kept"):
             self.assertIn(words, text)
-        page = (self.folder / "a" / "attention.html").read_text(encoding="utf-8")
-        self.assertIn("<svg", page)
-        self.assertNotIn("Differences", text)
+        self.assertIn("<svg", (self.folder / "a" / "attention.html").read_text(encoding="utf-8"))
+        self.assertIn("not looked into: layer 1 (near = 8)", table(analysis()))
 
     def test_a_recurrent_layer(self):
         self.write("a", with_a_state())

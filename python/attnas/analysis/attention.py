@@ -59,6 +59,7 @@ class Layer:
     profile: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))  # (H, T) a(n)
     gates: list[Gate] = field(default_factory=list)
     maps: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0)))  # (H, T, T), one sequence
+    left_out: str = ""  # why it has no maps, though it has heads
 
     @property
     def recurrent(self) -> bool:
@@ -135,7 +136,7 @@ def _maps(heads: list[list[list[float]]]) -> np.ndarray:
 
 def _layer(given: dict[str, Any]) -> Layer:
     if "statistics" not in given:
-        return Layer(given["layer"], given["mixer"])
+        return Layer(given["layer"], given["mixer"], left_out=str(given.get("left_out", "")))
     profile = [[_number(value) for value in head] for head in given["profile"]]
     gates = [Gate(gate["name"], _statistics(gate["statistics"]), np.array(gate["histogram"]))
              for gate in given["gates"]]
@@ -144,11 +145,9 @@ def _layer(given: dict[str, Any]) -> Layer:
 
 
 def _sentence(given: dict[str, Any], recurrent: set[int]) -> Sentence:
-    heads = [
-        Head(layer["layer"], number, [[_number(weight) for weight in row]
-                                      for row in rows], layer["layer"] in recurrent)
-        for layer in given["layers"] for number, rows in enumerate(layer["maps"])
-    ]
+    heads = [Head(layer["layer"], number, [[_number(weight) for weight in row] for row in rows],
+                  layer["layer"] in recurrent)
+             for layer in given["layers"] for number, rows in enumerate(layer["maps"])]
     tokens = [str(token) for token in given["tokens"]]
     if any([len(row) for row in head.rows] != list(range(1, len(tokens) + 1)) for head in heads):
         raise ValueError("the rows of a map are not those of its tokens")
@@ -172,10 +171,8 @@ def read(given: str | os.PathLike) -> Analysis:
     if not isinstance(found, dict) or found.get("schema") != SCHEMA or "layers" not in found:
         raise BadInput(f"{file}: not an analysis of attention of version {SCHEMA}")
     try:
-        facts = {
-            key: value for key, value in found.items()
-            if key not in ("model", "layers", "sentences")
-        }
+        facts = {key: value for key, value in found.items()
+                 if key not in ("model", "layers", "sentences")}
         layers = [_layer(layer) for layer in found["layers"]]
         recurrent = {layer.index for layer in layers if layer.recurrent}
         return Analysis(str(file), found["mechanism"], facts,

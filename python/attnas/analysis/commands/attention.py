@@ -161,8 +161,11 @@ def findings(analysis: Analysis) -> list[str]:
 
 def verdict(analysis: Analysis) -> Chapter:
     """The findings in sentences; none of sentences alone."""
-    return Chapter("verdict", "Verdict",
-                   [Bullets(findings(analysis))] if analysis.attention else [])
+    items = findings(analysis) if analysis.attention else []
+    apart = [f"layer {layer.index} ({layer.left_out})"
+             for layer in analysis.layers if layer.left_out]
+    items += [f"Not looked into: {listed(apart, 8)}."] if apart else []
+    return Chapter("verdict", "Verdict", [Bullets(items)] if items else [])
 
 
 def pictures_of_maps(analysis: Analysis) -> Chapter:
