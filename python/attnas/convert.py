@@ -34,6 +34,7 @@ FRONT = 8  # placements of the front that are measured again, at most
 FIRST = 4  # tokens, of windows that are a control of those without any
 WITHOUT = "without first tokens"
 MADE_BY = ("vocabulary", "unit", "pretokens", "tokenizer_file")  # ids of a text
+FILES = {"path", "train", "valid", "test"}  # of a corpus
 # Numbers of the command line: default and least, below which some have no interval.
 COUNTS = {"stage1": ("0", 0), "stage2": ("0", 0), "trainings": ("4", 4), "context": (None, 2),
           "cache-context": (None, 1), "replicates": ("4", 2), "verdict": ("16", 4)}
@@ -290,6 +291,12 @@ def data_of(given: argparse.Namespace, about: dict[str, Any]) -> dict[str, Any]:
         data = {"corpus": "text_file", "path": os.path.abspath(given.text)}
     elif corpus == own["corpus"]:
         data |= own["settings"]
+        for setting in FILES & {name for name, value in data.items() if value}:
+            if not os.path.exists(data[setting]):
+                raise InputError(f"{given.model}: {data[setting]}, the text of its corpus, is not "
+                                 "here (config.json has its name alone): give --text FILE, or the "
+                                 "command in its folder")
+            data[setting] = os.path.abspath(data[setting])
     if tokenizer.is_file():  # whose ids need none of what has made them
         return {**{key: value for key, value in data.items() if key not in MADE_BY},
                 "tokenizer": str(tokenizer.resolve())}

@@ -40,8 +40,7 @@ class ConvertTest(unittest.TestCase):
 
     def test_the_choice_keeps_the_budget(self):
         found = {name: {"cache_share": [share], "loss": [loss]}
-                 for name, share, loss in (("a", 1.0, 0.0), ("b", 0.5, 0.3), ("c", 0.4, 0.2),
-                                           ("d", 0.3, 9.0))}
+                 for name, share, loss in (("a", 1.0, 0.0), ("b", 0.5, 0.3), ("c", 0.4, 0.2), ("d", 0.3, 9.0))}
         self.assertEqual(chosen(found, 0.5), "c")
         self.assertEqual(chosen(found, 0.3), "d")
         with self.assertRaisesRegex(InputError, "least of what was searched is 30 %"):
@@ -94,3 +93,6 @@ class ConvertTest(unittest.TestCase):
         with self.assertRaisesRegex(InputError, "its tokens are those of brown"):
             data_of(given, about)
         self.assertEqual(data_of(given, {**about, "text": {"unit": "byte"}}), {"corpus": "gcide", "tokenizer": "byte"})
+        given.corpus, about["data"] = None, {"corpus": "text_file", "settings": {"path": "mine.txt", "train": ""}}
+        with self.assertRaisesRegex(InputError, "mine.txt, the text of its corpus, is not here .* give --text FILE"):
+            data_of(given, about)
