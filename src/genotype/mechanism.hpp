@@ -33,8 +33,8 @@ struct Slot {
   double min = 0.0;  ///< of a number
   double max = kUnbounded;
   bool max_exclusive = false;
-  /// Of a word all options, of a component those that science offers, whether or not a module
-  /// computes them. Of the paper's component genes the keys, not the labels.
+  /// Of a word all options but optimisers, of a component those that science offers, whether or not a
+  /// module computes them. Of the paper's component genes the keys, not the labels.
   std::vector<std::string> choices{};
   /// Of a size, or what is no size but goes with some options: the slot and its options beside which
   /// alone it has an effect. Of the sizes of a component, that component.

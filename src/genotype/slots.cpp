@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/format.hpp"
-#include "core/registry.hpp"
+#include "core/optimizers.hpp"
 #include "core/words.hpp"
 #include "genotype/component.hpp"
 #include "genotype/field_words.hpp"
@@ -109,7 +109,7 @@ std::vector<Slot> model_genes() {
        .max = 1e3,
        .written = "learning_rate"},
       words_of("training.optimizer", "what changes weights; section: what training.optimizer says",
-               {"section", "adamw", "muon", "lion", "soap"}),
+               {"section"}),
   };
   genes.back().written = "optimizer";
   for (auto& gene : genes) gene.model = true;
@@ -169,13 +169,13 @@ bool declare_genes() {
                    lead(text, words, /*listed=*/true));
 }
 
-/// The words that a choice may be, of a component also the keys that are registered.
+/// The words that a choice may be, of a component, or an optimiser, also the keys that are registered.
 Words known(const Slot& slot) {
   auto words = slot.choices;
-  if (!slot.is_component()) return words;
-  for (const auto* component : components().of(slot.name)) {
+  if (slot.name == "training.optimizer")
+    for (auto& key : optimizers().keys()) words.push_back(std::move(key));
+  for (const auto* component : components().of(slot.name))
     if (!holds(words, component->key)) words.push_back(component->key);
-  }
   return words;
 }
 
@@ -208,9 +208,8 @@ std::int64_t checked_integer(const Slot& slot, std::string_view text) {
 
 std::string range(const Slot& slot) {
   if (slot.max >= kUnbounded) return "a number >= " + shortest(slot.min);
-  if (slot.max_exclusive) {
+  if (slot.max_exclusive)
     return "a number in [" + shortest(slot.min) + ", " + shortest(slot.max) + ")";
-  }
   return "a number in (" + shortest(slot.min) + ", " + shortest(slot.max) + "]";
 }
 
@@ -241,9 +240,8 @@ const std::vector<std::string>& component_genes() {
 
 Gene searched(const Slot& slot) {
   if (slot.name == "bias") return {.name = slot.name, .options = {"bias", "no_bias"}};
-  if (slot.name == "attention_dropout") {
+  if (slot.name == "attention_dropout")
     return {.name = slot.name, .min = 0.0, .max = 0.3, .decimals = 2};
-  }
   if (slot.paper) return {.name = slot.name, .options = paper_labels(slot.name)};
   if (const auto* number = std::get_if<double>(&slot.default_value)) {
     return {.name = slot.name, .min = *number, .max = *number};

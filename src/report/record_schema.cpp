@@ -35,7 +35,7 @@ Json voids_json(const Slot& slot, const std::string& key) {
 Json options_json(const Slot& slot, Semantics semantics) {
   auto options = Json::array();
   if (!slot.is_component()) {
-    for (const auto& word : slot.choices) {
+    for (const auto& word : nas::options(slot)) {
       options.push_back({{"key", word}, {"label", word}, {"voids", Json::array()}});
     }
     return options;

@@ -7,10 +7,11 @@
 
 #include <ATen/ops/linalg_qr.h>
 #include <ATen/ops/linalg_svd.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <torch/serialize.h>
 
 #include "core/seed.hpp"
+#include "genotype/slots.hpp"
 #include "ops/torch_compat.hpp"
 #include "training/optimizer.hpp"
 #include "training/update_rule.hpp"
@@ -92,6 +93,7 @@ INSTANTIATE_TEST_SUITE_P(, EachRule, testing::ValuesIn(optimizers().keys()),
                          [](const auto& rule) { return rule.param; });
 
 TEST_P(EachRule, ChangesAModelOfAnArrayAsItAlone) {
+  EXPECT_THAT(options(slot("training.optimizer")), testing::Contains(GetParam()));
   Array array(GetParam(), {0, 1, 2}, at::kFloat), alone(GetParam(), {1}, at::kFloat);
   array.take(1, kSteps);
   alone.take(1, kSteps);
