@@ -16,6 +16,7 @@ from typing import Any
 from attnas.analysis import words
 from attnas.analysis.digest import seed_number
 from attnas.analysis.run import Candidate, Evaluation, Run
+from attnas.analysis.schema import training_of
 from attnas.analysis.words import counted
 from attnas.command_line import run_main, shortest
 from attnas.prepare.images import class_names, recipe
@@ -197,7 +198,8 @@ def training(model: Model) -> Iterator[str]:
     yield f"\n## Data and training\n\n- corpus: {corpus}; SHA-256 {identity['corpus_hash']}"
     if model.licence:
         yield f"- licence of the corpus: {model.licence}"
-    for setting, value in identity["training"].items():
+    for setting, value in training_of(model.evaluation.candidate,
+                                      identity["training"]).items():
         yield f"- {setting}: {value_text(value)}"
     yield (f"- run seed {identity['run_seed']}, replicate {model.evaluation.replicate}, numerical "
            f"mode {identity['numerical_mode']}\n"

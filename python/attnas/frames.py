@@ -13,6 +13,7 @@ from attnas.analysis.digest import perplexity
 from attnas.analysis.exports import ask_columns, ask_rows
 from attnas.analysis.genes import choices_by_label
 from attnas.analysis.run import Evaluation, Run, finite_or
+from attnas.analysis.schema import training_of
 
 
 class _Table:
@@ -37,9 +38,9 @@ class _Table:
         """The rows. @param first, last  columns at the beginning and at the end, which no row may
         have.
         """
-        names = [
-            name for name in dict.fromkeys([*first, *self._columns]) if name not in (last or ())
-        ] + (last or [])
+        last = last or []
+        names = [name for name in (*first, *self._columns) if name not in last] + last
+        names = [*dict.fromkeys(names)]
         if self._size == 0:
             return pd.DataFrame([], columns=names)
         nothing = [math.nan] * self._size
@@ -50,10 +51,8 @@ def candidates(run: Run) -> pd.DataFrame:
     """See attnas.Run.candidates."""
     own = run.digest
     controls = {one["candidate"]: one["name"] for one in own.get("controls") or []}
-    controls |= {
-        one["candidate"]: one["label"] for one in run.retest.get("candidates", [])
-        if one["role"] == "control"
-    }
+    controls |= {one["candidate"]: one["label"] for one in run.retest.get("candidates", [])
+                 if one["role"] == "control"}
     seconds = _seconds(run)
     table, rows = _Table(), []
     add = rows.append if run.listed else table.add
@@ -82,9 +81,8 @@ def candidates(run: Run) -> pd.DataFrame:
     for objective in run.objectives:
         names += [objective.name, f"{objective.name}_standard_error"]
     frame = table.frame([*names, "n", "first_ask", "times_asked", "stopped_at", "train_seconds"])
-    numbers = [
-        name for each in run.objectives for name in (each.name, f"{each.name}_standard_error")
-    ]
+    numbers = [name for each in run.objectives
+               for name in (each.name, f"{each.name}_standard_error")]
     if controls:
         frame.insert(2, "control", frame.candidate.map(controls).fillna(""))
     frame = frame.astype({"on_front": bool, **dict.fromkeys(numbers, float)})
@@ -143,10 +141,8 @@ def _judged(run: Run, own: list[Evaluation], asked: list[tuple[int, str]]) -> di
     status of its replicates, of the usable ones where divergence_rate judges failures."""
     if asked:
         return {"status": asked[-1][1], "first_ask": min(asked)[0] + 1, "times_asked": len(asked)}
-    judges = [
-        *(objective.key for objective in run.objectives), *map(str,
-                                                               run.config.get("constraints") or [])
-    ]
+    judges = [*(objective.key for objective in run.objectives),
+              *map(str, run.config.get("constraints") or [])]
     if any(one.startswith("divergence_rate") for one in judges):
         own = [each for each in own if each.usable] or own
     return {"status": max(
@@ -164,32 +160,21 @@ def evaluations(run: Run) -> pd.DataFrame:
             answered.setdefault(id_, []).append(number + 1)
             batches.setdefault(id_, batch)
     table, rates = _Table(), _rates(run)
-    for own in _records(run.digest["evaluations"], "id", "candidate", "replicate", "status",
-                        "reason", "usable", "objectives", "values", "measured", "curve",
-                        "stopped_at", "identity"):
+    for place, own in enumerate(_records(
+            run.digest["evaluations"], "id", "candidate", "replicate", "status", "reason",
+            "usable", "objectives", "values", "measured", "curve", "stopped_at")):
         last = own["curve"][-1] if own["curve"] else {"step": 0, "valid": {}}
         quality = {name: last["valid"].get(name) for name in ("nll", "tokens") if own["usable"]}
         table.add({
-            "mechanism": run.label(own["candidate"]),
-            "candidate": own["candidate"],
-            "replicate": own["replicate"],
-            "asks": answered.get(own["id"], []),
-            "batch": batches.get(own["id"]),
-            "status": own["status"],
-            "reason": own["reason"],
-            "usable": own["usable"],
-            **({"learning_rate": rates[own["identity"]]} if rates else {}),
-            **_numbers(own["objectives"]),
-            **_numbers(own["values"]),
-            **_numbers(quality),
-            "steps": last["step"],
-            "stopped_at": own["stopped_at"],
+            "mechanism": run.label(own["candidate"]), "candidate": own["candidate"],
+            "replicate": own["replicate"], "asks": answered.get(own["id"], []),
+            "batch": batches.get(own["id"]), "status": own["status"], "reason": own["reason"],
+            "usable": own["usable"], **({"learning_rate": rates[place]} if rates else {}),
+            **_numbers(own["objectives"]), **_numbers(own["values"]), **_numbers(quality),
+            "steps": last["step"], "stopped_at": own["stopped_at"],
             # Measured objectives are among the objectives.
-            **{
-                name: value for name, value in own["measured"].items() if not isinstance(
-                    value, dict)
-            },
-            "id": own["id"]
+            **{name: value for name, value in own["measured"].items()
+               if not isinstance(value, dict)}, "id": own["id"]
         })
     frame = table.frame([
         "mechanism", "candidate", "replicate", "asks", "batch", "status", "reason", "usable",
@@ -201,34 +186,33 @@ def evaluations(run: Run) -> pd.DataFrame:
 def curves(run: Run) -> pd.DataFrame:
     """See attnas.Run.curves."""
     table, rates = _Table(), _rates(run)
-    for own in _records(run.digest["evaluations"], "id", "candidate", "replicate", "curve",
-                        "identity"):
+    for place, own in enumerate(_records(run.digest["evaluations"], "id", "candidate",
+                                         "replicate", "curve")):
         for point in own["curve"]:
             table.add({
                 "mechanism": run.label(own["candidate"]), "candidate": own["candidate"],
                 "replicate": own["replicate"],
-                **({"learning_rate": rates[own["identity"]]} if rates else {}), **_numbers({
-                    name: point[name] for name in ("step", "seconds", "train_nll")
-                }), "perplexity": perplexity(point["valid"]),
-                **_numbers(point["valid"]), "id": own["id"]
-            })
+                **({"learning_rate": rates[place]} if rates else {}),
+                **_numbers({name: point[name] for name in ("step", "seconds", "train_nll")}),
+                "perplexity": perplexity(point["valid"]), **_numbers(point["valid"]),
+                "id": own["id"]})
     return table.frame(
         ["mechanism", "candidate", "replicate", "step", "seconds", "train_nll", "perplexity"])
 
 
 def _rates(run: Run) -> list[float | None]:
-    """The learning rate of each identity; empty where there is one alone."""
-    rates = [(one.get("training") or {}).get("learning_rate") for one in run.digest["identities"]]
+    """The learning rate of each evaluation; empty where there is one alone."""
+    sections = [one.get("training") or {} for one in run.digest["identities"]]
+    rates = [training_of(own["candidate"], sections[own["identity"]]).get("learning_rate")
+             for own in _records(run.digest["evaluations"], "candidate", "identity")]
     return rates if len({*rates}) > 1 else []
 
 
 def asks(run: Run) -> pd.DataFrame:
     """See attnas.Run.asks."""
     names = ask_columns(run.digest)
-    numbers = {
-        *(objective.name for objective in run.objectives),
-        *(gene["name"] for gene in run.digest["genes"] if "min" in gene)
-    }
+    numbers = {*(objective.name for objective in run.objectives),
+               *(gene["name"] for gene in run.digest["genes"] if "min" in gene)}
     convert = [float if name in numbers else None for name in names]
     values: list[list] = [[] for _ in names]
     for row in ask_rows(run.digest):

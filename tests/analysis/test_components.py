@@ -376,9 +376,7 @@ class Program(FolderTest):
         self.assertEqual(self.run_program(self.table(cells), "--baseline", other), (0, ""))
         self.assertTrue(self.rows("ablation"))
 
-    SCHEMA = {"genes": [
-        {"name": "normalization", "options": [
-            {"key": "softmax", "label": "softmax", "voids": []},
+    SCHEMA = {"genes": [{"name": "normalization", "options": [{"key": "softmax", "label": "softmax", "voids": []},
             {"key": "relu_norm", "label": "relu_norm", "voids": ["temperature"]}]},
         {"name": "pattern", "paper": False, "options": [
             {"key": "full", "label": "full", "voids": ["window"]},

@@ -13,7 +13,7 @@ from pathlib import Path
 from attnas.analysis.commands import components
 from attnas.analysis.genes import genes
 from attnas.analysis.run import Run
-from attnas.analysis.schema import place
+from attnas.analysis.schema import place, training_of
 from python_tests import PROGRAMS, ROOT, need
 
 need(program="nas-run")
@@ -69,6 +69,10 @@ class Page(unittest.TestCase):
     def test_genes_of_training_are_of_all_layers(self):
         self.assertEqual([place(gene) for gene in ("slot1.window", "training.learning_rate")],
                          [("slot1.", "window"), ("", "training.learning_rate")])
+        self.assertEqual(training_of("model{norm=rms,learning_rate=0.008,optimizer=muon}/attn",
+                                     {"steps": 5, "learning_rate": 0.003}),
+                         {"steps": 5, "learning_rate": 0.008, "optimizer": "muon"})
+        self.assertEqual(training_of("dot|softmax|none|fixed|bias|0", {"steps": 5}), {"steps": 5})
 
     def test_has_every_gene_and_option(self):
         said = documented()

@@ -76,10 +76,10 @@ class Study:
         self.balanced = factorial.means(self.values[:, self.common])
         self.exact = self.factorial.complete
         self.effects = (factorial.decompose(self.factorial, self.balanced) if self.exact else [])
+        self.numbers = [gene for gene in numbers if genes[gene].nunique() > 1]  # that vary
         self.squares = None if self.exact else factorial.least_squares(
             self.factorial, self.balanced.mean,
-            {gene: genes[gene].astype(float).to_numpy() for gene in numbers
-             if genes[gene].nunique() > 1})
+            {gene: genes[gene].astype(float).to_numpy() for gene in self.numbers})
         self.baseline = self._baseline(baseline)
         self.winners = self._winners()
         self.path, self.path_note = self._path()

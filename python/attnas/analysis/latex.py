@@ -56,30 +56,20 @@ def _row(run: Run, record: dict[str, Any], level: float) -> dict[str, Any]:
     row["distinguished"] = row["p_holm"] <= level
     told = ("better" if row["difference"] < 0 else "worse") if row["distinguished"] else "open"
     row["decision"] = record.get("decision", told) if contrast else ""
-    row |= {
-        name: finite_or(test.get(key), NAN)
-        for name, key in (("test_perplexity", "mean"), ("test_perplexity_low", "low"),
-                          ("test_perplexity_high", "high"))
-    }
+    row |= {f"test_perplexity{end}": finite_or(test.get(key), NAN)
+            for end, key in (("", "mean"), ("_low", "low"), ("_high", "high"))}
     solved = record.get("solved") or {}
-    row |= {
-        "solved": solved.get("count"), "runs": solved.get("of"),
-        "p_shares": finite_or(contrast.get("p_shares"), NAN)
-    }
+    row |= {"solved": solved.get("count"), "runs": solved.get("of"),
+            "p_shares": finite_or(contrast.get("p_shares"), NAN)}
     row |= {f"solved_{key}": finite_or(solved.get(key), NAN) for key in ("low", "high", "median")}
-    row |= {
-        "probability": finite_or(record.get("non_dominated_probability"),
-                                 NAN), "differs": record.get("differs", ""),
-        "learning_rate": finite_or(record.get("learning_rate"),
-                                   NAN), "rate_at_end": bool(record.get("rate_at_end"))
-    }
+    row |= {"probability": finite_or(record.get("non_dominated_probability"), NAN),
+            "differs": record.get("differs", ""),
+            "learning_rate": finite_or(record.get("learning_rate"), NAN),
+            "rate_at_end": bool(record.get("rate_at_end"))}
     for objective, found in zip(run.objectives, record["retest"]):
         found = found or {}
-        row |= {
-            name: finite_or(found.get(key), NAN)
-            for name, key in ((objective.name, "mean"), (f"{objective.name}_low", "low"),
-                              (f"{objective.name}_high", "high"))
-        }
+        row |= {objective.name + end: finite_or(found.get(key), NAN)
+                for end, key in (("", "mean"), ("_low", "low"), ("_high", "high"))}
     return row
 
 

@@ -7,6 +7,7 @@ named here. A record that lacks a part of it has what stands in OLD.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,25 +17,21 @@ from typing import Any
 PENALTY = 10.0
 
 OLD: dict[str, Any] = {
-    "genes": [{"name": "similarity", "vanilla": ["dot"], "options": []}, {
-        "name": "normalization", "vanilla": ["softmax"],
-        "options": [{"key": "relu_norm", "voids": ["temperature"]}]
-    }, {"name": "gating", "vanilla": ["none"],
-        "options": []}, {"name": "temperature", "vanilla": ["fixed", "sqrt_d"],
-                         "options": []}, {"name": "bias", "vanilla": ["bias"], "options": []},
-              {"name": "attention_dropout", "kind": "number"}, ],
+    "genes": [
+        {"name": "similarity", "vanilla": ["dot"], "options": []},
+        {"name": "normalization", "vanilla": ["softmax"],
+         "options": [{"key": "relu_norm", "voids": ["temperature"]}]},
+        {"name": "gating", "vanilla": ["none"], "options": []},
+        {"name": "temperature", "vanilla": ["fixed", "sqrt_d"], "options": []},
+        {"name": "bias", "vanilla": ["bias"], "options": []},
+        {"name": "attention_dropout", "kind": "number"}],
     "objectives": {
-        **{
-            key: {
-                "source": "analytic",
-                "maximise": False
-            } for key in ("attention_flops", "flops", "non_embedding_parameters", "parameters",
-                          "state_bytes")
-        }, "accuracy": {"source": "trained", "maximise": True},
-    }, "statuses": [{"name": name}
-                    for name in ("ok", "stopped_early", "diverged", "out_of_memory", "rejected",
-                                 "failed", "timed_out", "crashed")], "reference_point": 1.1,
-}
+        **{key: {"source": "analytic", "maximise": False}
+           for key in ("attention_flops", "flops", "non_embedding_parameters", "parameters",
+                       "state_bytes")}, "accuracy": {"source": "trained", "maximise": True}},
+    "statuses": [{"name": name}
+                 for name in ("ok", "stopped_early", "diverged", "out_of_memory", "rejected",
+                              "failed", "timed_out", "crashed")], "reference_point": 1.1}
 
 
 @dataclass(frozen=True)
@@ -87,6 +84,15 @@ def place(gene: str) -> tuple[str, str]:
     "" and "window" of "window", which is of all layers."""
     prefix, dot, name = gene.rpartition(".")
     return (prefix + dot, name) if prefix != "training" else ("", gene)
+
+
+def training_of(candidate: str, section: Mapping[str, Any]) -> dict[str, Any]:
+    """The section `training` of a candidate, whose genes of it are in the head of its name."""
+    head = re.match(r"model\{([^}]*)\}/", candidate)
+    genes = dict(gene.split("=", 1) for gene in head[1].split(",")) if head and head[1] else {}
+    own = {key: read(genes[key]) for key, read in (("learning_rate", float), ("optimizer", str))
+           if key in genes}
+    return {**section, **own}
 
 
 def schema(record: Mapping[str, Any] | None) -> Schema:

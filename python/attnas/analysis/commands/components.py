@@ -394,11 +394,12 @@ def _ablation_tables(study: Study) -> list:
         rows += [[f"+ {step.gene} {step.option}", _interval(step.gain),
                   digits(study.goal.natural(step.mean))] for step in study.path]
         parts.append(Columns(["step", "gain [95 %]", study.goal.title], rows))
-    if study.path_note:
-        parts.append(Paragraph(study.path_note))
+    parts += [Paragraph(study.path_note)] if study.path_note else []
     text = ("Intervals are Student's over paired seeds, each for itself. The best mechanisms were "
             "chosen by the same seeds, so their advantages look larger than they are; the verdict "
             "says what is left of the first one's in a seed that did not choose it.")
+    if study.numbers and (study.path or rows):
+        text += f" Such mechanisms may differ in {joined(study.numbers)}, too, which is no option."
     if study.noise and study.noise.paired > 0:
         least = 1.96 * study.noise.paired * np.sqrt(2 / study.noise.seeds)
         text += (f" Few seeds make such intervals long. If all mechanisms were equally noisy, one "
