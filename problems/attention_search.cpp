@@ -50,9 +50,7 @@ constexpr std::int64_t kWidestArray = 256;
 
 int available_cores() {
   cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) return 1;
-  return std::max(1, CPU_COUNT(&cores));
+  return sched_getaffinity(0, sizeof(cores), &cores) != 0 ? 1 : std::max(1, CPU_COUNT(&cores));
 }
 
 class AttentionSearch final : public Problem {
@@ -175,9 +173,8 @@ class AttentionSearch final : public Problem {
     if (corpus_->task != "next_token") identity["task"] = corpus_->task;
     if (architecture_.match_parameters) identity["model"]["match_parameters"] = true;
     if (time_limit_ > 0.0) identity["time_limit"] = time_limit_;
-    for (const auto& constraint : objectives_->constraints) {
+    for (const auto& constraint : objectives_->constraints)
       identity["constraints"].push_back(constraint.text());
-    }
     if (!stop_above_.empty()) {
       auto& limits = identity["stop_above_nll"] = nlohmann::json::object();
       for (const auto& [step, nll] : stop_above_) limits[std::to_string(step)] = nll;
@@ -296,10 +293,7 @@ class AttentionSearch final : public Problem {
     if (!best_array_) {
       const TrainingJob job{.architecture = vanilla_architecture(architecture_),
                             .settings = training_,
-                            .run_seed = seed_,
-                            .replicate = 0,
-                            .stop_above = {},
-                            .checkpoint_name = {}};
+                            .run_seed = seed_};
       // On a thread of its own, as workers are: it sets its thread's number of OpenMP threads.
       const auto time = [&] { return best_array(job, *corpus_, context(device()), kWidestArray); };
       best_array_ = std::async(std::launch::async, time).get();
@@ -320,7 +314,12 @@ class AttentionSearch final : public Problem {
 
   void require_memory(const SearchSpace& space) const override {
     const auto largest = largest_candidate(
-        space, architecture_, training_.sequences_at_once(), [&](const Architecture& candidate) {
+        space, architecture_,
+        [&](const Architecture& candidate) {
+          return least_bytes(candidate, settings_of(candidate, identity_training_),
+                             training_.sequences_at_once());
+        },
+        [&](const Architecture& candidate) {
           return objectives_ == nullptr ||
                  objectives_->violation_by_formula(subject_of(candidate)).empty();
         });
@@ -397,8 +396,10 @@ class AttentionSearch final : public Problem {
   }
 
   double calibrate_seconds(const Candidate& candidate) override {
-    return expected_seconds({.architecture = architecture_of(candidate), .settings = training_},
-                            *corpus_, context(device()));
+    const auto& model = architecture_of(candidate);
+    const auto settings = settings_of(model, identity_training_);
+    return expected_seconds({.architecture = model, .settings = settings}, *corpus_,
+                            context(device()));
   }
 
  private:
@@ -434,7 +435,7 @@ class AttentionSearch final : public Problem {
   }
 
   /// The name under which measured values of a candidate are remembered: attention dropout does
-  /// nothing outside training.
+  /// nothing outside training, nor do genes of training.
   /// @param architecture  of the candidate; nullptr: its name is parsed, the first time.
   const std::string& function_of(const std::string& candidate,
                                  const Architecture* architecture = nullptr) {
@@ -443,6 +444,9 @@ class AttentionSearch final : public Problem {
       auto function =
           architecture != nullptr ? *architecture : parse_unchecked(candidate, architecture_);
       for (auto& mechanism : function.stack) mechanism.set("attention_dropout", 0.0);
+      for (const auto* slot : model_slots()) {
+        if (slot->name.starts_with("training.")) function.genes.set(*slot, slot->default_value);
+      }
       known = candidate_of(function).name;
     }
     return known;
@@ -639,13 +643,9 @@ class AttentionSearch final : public Problem {
     const auto kept = models_to_keep(models, static_cast<std::size_t>(keep_models_));
     for (std::size_t i = 0; i < files.size(); ++i) {
       if (std::find(kept.begin(), kept.end(), i) != kept.end()) continue;
-      remove_file(with_extension(files[i], ".pt"));
+      remove_file(fs::path(files[i]).replace_extension(".pt"));
       remove_file(files[i]);
     }
-  }
-
-  [[nodiscard]] static fs::path with_extension(fs::path file, const char* extension) {
-    return file.replace_extension(extension);
   }
 
   const ObjectiveSet* objectives_;

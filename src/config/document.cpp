@@ -130,9 +130,8 @@ class YamlSource {
     constexpr int kMaxDepth = 32;  // an anchor that contains an alias of itself has no end
     if (depth > kMaxDepth) refuse(yaml.Mark(), "nested too deeply, or an anchor within itself");
     constexpr int kMostValues = 100'000;  // aliases of lists of aliases are many
-    if (++values_ > kMostValues) {
+    if (++values_ > kMostValues)
       refuse(yaml.Mark(), "more than 100000 values, aliases counted where they stand");
-    }
     auto node = at(yaml.Mark());
     if (yaml.IsScalar()) {
       node.kind = Kind::scalar;
@@ -177,9 +176,8 @@ DocumentNode single_entry(std::string key, DocumentNode value) {
 void expand_short_forms(DocumentNode& document, const PluginSections& sections) {
   for (auto& entry : document.entries) {
     const auto section = sections.find(entry.key);
-    if (section != sections.end() && entry.value.kind == Kind::scalar) {
+    if (section != sections.end() && entry.value.kind == Kind::scalar)
       entry.value = single_entry(section->second.key, std::move(entry.value));
-    }
   }
 }
 
@@ -355,7 +353,9 @@ DocumentNode parse_override(const std::string& text, const PluginSections& secti
   } catch (const InputError& error) {
     throw InputError(error.what() + (" in '" + text + "'"));
   }
+  constexpr std::string_view kGenes = "space.training.";  // whose names have a dot
   for (auto dot = path.rfind('.'); dot != std::string::npos; dot = path.rfind('.')) {
+    if (dot + 1 == kGenes.size() && path.starts_with(kGenes)) dot = kGenes.find('.');
     node = single_entry(path.substr(dot + 1), std::move(node));
     path.resize(dot);
   }

@@ -574,7 +574,8 @@ Candidate candidate_of(const Architecture& architecture) {
 }
 
 std::optional<Architecture> largest_candidate(
-    const SearchSpace& space, const Architecture& frame, std::int64_t batch_size,
+    const SearchSpace& space, const Architecture& frame,
+    const std::function<double(const Architecture&)>& bytes_of,
     const std::function<bool(const Architecture&)>& counts) {
   std::vector<std::pair<std::string, GeneValue>> values;
   for (const auto& gene : space.genes()) {
@@ -586,7 +587,7 @@ std::optional<Architecture> largest_candidate(
   const auto grows = [&] {
     try {
       auto candidate = canonical(architecture_of(Genotype(values), frame));
-      const double bytes = least_training_bytes(candidate, batch_size);
+      const double bytes = bytes_of(candidate);
       if (bytes <= most || !counts(candidate)) return false;
       most = bytes;
       largest = std::move(candidate);

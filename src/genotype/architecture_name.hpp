@@ -69,12 +69,13 @@ Genotype genotype_of(const Architecture& architecture);
 /// @throws InputError if the sizes of the model are wrong.
 Candidate candidate_of(const Architecture& architecture);
 
-/// The candidate of a space whose training takes the most memory (least_training_bytes), as found gene by gene: each
-/// takes its most expensive option beside the others' until none grows. Cost: a canonical form per option, a few times.
+/// The candidate of a space whose training takes the most memory, as found gene by gene: each takes its most expensive
+/// option beside the others' until none grows. Cost: a canonical form per option, a few times.
 /// @param counts  whether a candidate, in its canonical form, is trained at all.
 /// @return in its canonical form; nothing where no such candidate is found.
 std::optional<Architecture> largest_candidate(
-    const SearchSpace& space, const Architecture& frame, std::int64_t batch_size,
+    const SearchSpace& space, const Architecture& frame,
+    const std::function<double(const Architecture&)>& bytes_of,
     const std::function<bool(const Architecture&)>& counts);
 
 /// Those of some genes whose value has an effect in an architecture, in their order: the rules of the canonical form do

@@ -71,10 +71,14 @@ Row mean_fields(const RankedCandidate& candidate) {
   return row;
 }
 
-/// Empty where its identity does not say it.
-std::string rate_of(const Evaluation& evaluation) {
+/// Its candidate's own, if that has a gene for it. Empty where its identity does not say it.
+std::string rate_of(const RunSummary& run, const Evaluation& evaluation) {
   const auto& identity = evaluation.identity;
   if (!identity.is_object() || !identity.contains("training")) return {};
+  if (evaluation.candidate.find("learning_rate=") != std::string::npos) {
+    const auto own = choices_of(run, evaluation.candidate, {"training.learning_rate"});
+    if (own) return own->front();
+  }
   const auto rate = number_at(identity.at("training"), "learning_rate");
   return rate ? shortest(*rate) : std::string();
 }
@@ -94,8 +98,8 @@ void write_evaluations(const RunSummary& run, std::ostream& out) {
   header.insert(header.end(), genes.begin(), genes.end());
   header.insert(header.end(), {"replicate", "asks", "batch", "status", "reason"});
   const auto& all = run.evaluations;
-  const bool rates = std::any_of(all.begin(), all.end(), [&all](const auto& one) {
-    return rate_of(one) != rate_of(all.front());
+  const bool rates = std::any_of(all.begin(), all.end(), [&](const auto& one) {
+    return rate_of(run, one) != rate_of(run, all.front());
   });
   if (rates) header.emplace_back("learning_rate");
   header.insert(header.end(), quality_columns().begin(), quality_columns().end());
@@ -117,7 +121,7 @@ void write_evaluations(const RunSummary& run, std::ostream& out) {
     const auto batch = numbers.empty() ? "" : std::to_string(asks[evaluation.id].front()->batch);
     row.insert(row.end(), {std::to_string(evaluation.replicate), join(numbers, " "), batch,
                            std::string(to_string(evaluation.status)), evaluation.reason});
-    if (rates) row.push_back(rate_of(evaluation));
+    if (rates) row.push_back(rate_of(run, evaluation));
     const auto quality = quality_fields(evaluation);
     row.insert(row.end(), quality.begin(), quality.end());
     for (const auto* name : {"parameters", "flops"}) {
@@ -163,9 +167,8 @@ void erase_idle(nlohmann::json& section) {
   const auto given = section;
   for (const auto& setting : settings_of_algorithm(section.value("name", ""))) {
     const auto& needs = setting.needs;
-    if (!needs.setting.empty() && given.value(needs.setting, needs.above) <= needs.above) {
+    if (!needs.setting.empty() && given.value(needs.setting, needs.above) <= needs.above)
       section.erase(setting.name);
-    }
   }
 }
 
@@ -182,12 +185,10 @@ nlohmann::json comparable_config(nlohmann::json config) {
     }
   }
   // Steps of whole batches are written as before there were others.
-  if (config.value("/training/micro_batch"_json_pointer, 0) == 0) {
+  if (config.value("/training/micro_batch"_json_pointer, 0) == 0)
     erase_keys(config, "training", {"micro_batch"});
-  }
-  if (config.value("/training/recompute"_json_pointer, "none") == "none") {
+  if (config.value("/training/recompute"_json_pointer, "none") == "none")
     erase_keys(config, "training", {"recompute"});
-  }
   const auto algorithm = config.find("algorithm");
   if (algorithm != config.end() && algorithm->is_object()) erase_idle(*algorithm);
   return without_places(std::move(config));
@@ -221,9 +222,8 @@ nlohmann::json without_places(nlohmann::json config) {
   }
   const auto data = config.find("data");
   if (data == config.end() || !data->is_object()) return config;
-  if (data->value("corpus", "") == "text_file") {
+  if (data->value("corpus", "") == "text_file")
     erase_keys(config, "data", {"train", "valid", "test"});
-  }
   for (auto setting = data->begin(); setting != data->end();) {
     const auto& key = setting.key();
     const bool path = key == "path" || key.ends_with("_file") || key.ends_with("folder");

@@ -357,7 +357,7 @@ Plan Study::plan(bool calibrate, Observer& given, const RunSettings& settings) c
       .recorded = recorded_in(folder_, experiment_, *problem, environment, settings.force_device)};
   if (!plan.trains) return plan;
   plan.rehearsal = rehearsal_of(experiment_, *setup);
-  plan.retest = retest_plan(experiment_, plan.rehearsal.found());
+  plan.retest = retest_plan(experiment_, plan.rehearsal);
   if (calibrate) {
     if (!has_cluster(experiment_)) plan.array_width = problem->array_width();
     plan.preparation = problem->calibrate_preparation(replicates_of(experiment_));

@@ -81,9 +81,8 @@ std::string save_weights(const fs::path& checkpoint, const std::string& name,
   auto archive = read_checkpoint(checkpoint, name_of(name, replicate));
   torch::serialize::OutputArchive weights;
   for (const auto& key : archive.keys()) {
-    if (std::find(kBesideWeights.begin(), kBesideWeights.end(), key) != kBesideWeights.end()) {
+    if (std::find(kBesideWeights.begin(), kBesideWeights.end(), key) != kBesideWeights.end())
       continue;
-    }
     torch::Tensor tensor;
     archive.read(key, tensor);
     weights.write(key, tensor);
@@ -313,6 +312,9 @@ void ArrayTraining::finish_who_is_done() {
 std::optional<TrainingResult> ArrayTraining::ending(Member& member, double loss_sum,
                                                     const Scores& valid) const {
   const auto step = std::to_string(member.step());
+  const auto ends = [](Status status, const std::string& reason = "") {
+    return TrainingResult{.status = status, .reason = reason};
+  };
   if (member.validation_is_due()) {
     const double train_nll = loss_sum / static_cast<double>(member.loss_steps);
     member.curve.push_back(
@@ -320,31 +322,22 @@ std::optional<TrainingResult> ArrayTraining::ending(Member& member, double loss_
     member.loss_steps = member.read_steps = 0;
     member.read_sum = 0.0;
     if (!member.is_finite()) {
-      return TrainingResult{
-          .status = Status::diverged,
-          .reason = std::string(std::isfinite(train_nll) ? "validation" : "training") +
-                    " loss is not finite at step " + step,
-          .curve = {}};
+      return ends(Status::diverged,
+                  std::string(std::isfinite(train_nll) ? "validation" : "training") +
+                      " loss is not finite at step " + step);
     }
   } else if (member.loss_is_checked() && !std::isfinite(loss_sum)) {
-    return TrainingResult{.status = Status::diverged,
-                          .reason = "training loss is not finite by step " + step,
-                          .curve = {}};
+    return ends(Status::diverged, "training loss is not finite by step " + step);
   }
-  if (const auto reason = member.hopeless(); !reason.empty()) {
-    return TrainingResult{.status = Status::stopped_early, .reason = reason, .curve = {}};
-  }
-  if (member.has_ended()) return TrainingResult{.status = Status::ok, .reason = "", .curve = {}};
+  if (const auto reason = member.hopeless(); !reason.empty())
+    return ends(Status::stopped_early, reason);
+  if (member.has_ended()) return ends(Status::ok);
   if (context_.time_limit > 0.0 && member.seconds > context_.time_limit) {
-    return TrainingResult{
-        .status = Status::timed_out,
-        .reason = human_duration(member.seconds) + " at step " + step +
-                  " are more than evaluation.time_limit = " + shortest(context_.time_limit) + " s",
-        .curve = {}};
+    return ends(Status::timed_out, human_duration(member.seconds) + " at step " + step +
+                                       " are more than evaluation.time_limit = " +
+                                       shortest(context_.time_limit) + " s");
   }
-  if (member.is_paused()) {
-    return TrainingResult{.status = Status::paused, .reason = "", .curve = {}};
-  }
+  if (member.is_paused()) return ends(Status::paused);
   return std::nullopt;
 }
 
@@ -358,9 +351,8 @@ void ArrayTraining::finish(std::vector<std::optional<TrainingResult>>& endings) 
           : std::vector<Scores>(members_.size());
   std::map<std::string, std::vector<Scores>> further;
   if (ended) {
-    for (const auto& [name, windows] : corpus_.further) {
+    for (const auto& [name, windows] : corpus_.further)
       further[name] = score(windows, evenly_spaced(windows.size(), 0));
-    }
   }
   share_time();
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -434,9 +426,8 @@ void ArrayTraining::save(const Member& member, std::size_t index) const {
   torch::serialize::OutputArchive optimizer;
   optimizer_->save(optimizer, model);
   archive.write("optimizer", optimizer);
-  for (const auto& [name, tensor] : parameters_of(*models_, model)) {
+  for (const auto& [name, tensor] : parameters_of(*models_, model))
     archive.write(name, tensor.clone());
-  }
   try {
     write_checkpoint(file, name_of(*member.job), archive);
   } catch (const MachineError& error) {

@@ -84,9 +84,8 @@ bool describes_tensors(std::string_view line) {
   if (line.empty() || (line.starts_with("class ") && line.ends_with("(Module):"))) return true;
   if (!line.starts_with("  ")) return false;
   line.remove_prefix(2);
-  if (line.starts_with("__parameters__ = [") || line.starts_with("__buffers__ = [")) {
+  if (line.starts_with("__parameters__ = [") || line.starts_with("__buffers__ = ["))
     return line.ends_with("]");
-  }
   if (line == "__annotations__ = []") return true;
   if (line.starts_with("__annotations__[\"")) {
     constexpr std::string_view kType = "\"] = ";
@@ -126,9 +125,8 @@ torch::serialize::InputArchive archive_of_tensors(std::string_view bytes) {
     }
     if (!name.starts_with("code/") || !name.ends_with(".py")) continue;
     const auto [text, size] = records.getRecord(name);
-    if (has_function({static_cast<const char*>(text.get()), size})) {
+    if (has_function({static_cast<const char*>(text.get()), size}))
       throw UnreadableCheckpoint("it holds functions beside its tensors, which are not run");
-    }
     if (!describes_tensors_alone({static_cast<const char*>(text.get()), size})) {
       throw UnreadableCheckpoint("its record " + shown +
                                  " describes more than tensors, or is damaged");
@@ -193,8 +191,7 @@ std::string bytes_of(torch::serialize::OutputArchive& archive) {
     }
     return size;
   });
-  if (too_little_memory) throw std::bad_alloc();
-  if (!is_whole(bytes)) throw std::bad_alloc();
+  if (too_little_memory || !is_whole(bytes)) throw std::bad_alloc();
   return bytes;
 }
 
@@ -224,9 +221,7 @@ torch::serialize::InputArchive read_checkpoint(const std::filesystem::path& file
   }();
   const auto end = bytes.find('\n');
   std::istringstream line(bytes.substr(0, end));
-  std::string magic;
-  std::string name;
-  std::string sum;
+  std::string magic, name, sum;
   line >> magic >> name >> sum;
   if (magic != kMagic) {
     throw UnreadableCheckpoint(
@@ -235,9 +230,8 @@ torch::serialize::InputArchive read_checkpoint(const std::filesystem::path& file
   }
   if (name != training) throw UnreadableCheckpoint("it is of another training");
   const auto payload = std::string_view(bytes).substr(end + 1);
-  if (sum != checksum(training, payload)) {
+  if (sum != checksum(training, payload))
     throw UnreadableCheckpoint("its checksum does not fit: it is damaged");
-  }
   return read_archive(payload);
 }
 

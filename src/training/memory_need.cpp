@@ -26,6 +26,7 @@ namespace nas {
 namespace {
 
 constexpr double kFloat = sizeof(float);
+constexpr auto kTable = "embedding.weight";
 
 /// Bytes that grow with the number of sequences.
 struct Bytes {
@@ -57,6 +58,16 @@ double state_bytes(const UpdateRule* rule, const nn::Parameter& parameter, bool 
   for (const auto& [name, state] : rule->states(parameter.tensor.detach()))
     bytes += bytes_of(state);
   return bytes;
+}
+
+/// Of each byte of a small square matrix; no other sizes have less.
+double state_share(const UpdateRule* rule, const char* name, bool decays) {
+  const nn::Parameter parameter{.name = name,
+                                .tensor = at::empty({1, 4, 4}, at::TensorOptions(at::kFloat)),
+                                .models = {0},
+                                .start = nn::Start::normal(),
+                                .decay = nn::Decay::no};
+  return state_bytes(rule, parameter, decays) / bytes_of(parameter.tensor);
 }
 
 bool has_shared_keys(const Mechanism& layer) { return layer.word("keys") == "shared"; }
@@ -172,12 +183,7 @@ class ModelNeed {
       optimizer_ += layer.optimizer;
     }
     // What is no layer's is alike for rules of its own, whatever its size.
-    const nn::Parameter other{.name = "embedding.weight",
-                              .tensor = at::empty({1, 4, 4}, at::TensorOptions(at::kFloat)),
-                              .models = {0},
-                              .start = nn::Start::normal(),
-                              .decay = nn::Decay::no};
-    optimizer_ += others * state_bytes(rule.get(), other, false) / bytes_of(other.tensor);
+    optimizer_ += others * state_share(rule.get(), kTable, false);
   }
 
   [[nodiscard]] MemoryNeed of(const TrainingSettings& settings) const {
@@ -272,10 +278,19 @@ std::string MemoryNeed::text() const {
 
 double least_bytes(const Architecture& architecture, const TrainingSettings& settings,
                    std::int64_t sequences) {
-  if (!settings.recompute_layers) return least_training_bytes(architecture, sequences);
-  return least_training_bytes(architecture, 0) +
-         kFloat * static_cast<double>(architecture.layers * architecture.context *
-                                      architecture.width * sequences);
+  const auto rule = optimizers().at(settings.optimizer).make();
+  const auto tables = static_cast<double>(architecture.vocabulary + architecture.context) *
+                      static_cast<double>(architecture.width);
+  const auto others = least_training_bytes(architecture, 0) / (4.0 * kFloat) - tables;
+  // AdamW's two moments are counted.
+  const auto states = others * (state_share(rule.get(), "layers.0.weight", true) - 2.0) +
+                      tables * (state_share(rule.get(), kTable, false) - 2.0);
+  const auto read = settings.recompute_layers
+                        ? static_cast<double>(architecture.layers * architecture.context *
+                                              architecture.width * sequences)
+                        : 0.0;
+  return kFloat * (states + read) +
+         least_training_bytes(architecture, settings.recompute_layers ? 0 : sequences);
 }
 
 MemoryNeed memory_need(const Architecture& architecture, const TrainingSettings& settings,

@@ -24,8 +24,8 @@ struct MemoryNeed {
   [[nodiscard]] std::string text() const;
 };
 
-/// The least that it can be, whatever layers are made of: least_training_bytes(), or where these are computed again, of their
-/// activations what each reads.
+/// The least that it can be, whatever layers are made of: least_training_bytes(), with what the optimiser keeps, or where
+/// layers are computed again, of their activations what each reads.
 double least_bytes(const Architecture& architecture, const TrainingSettings& settings,
                    std::int64_t sequences);
 

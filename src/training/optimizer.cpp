@@ -42,6 +42,12 @@ void assign(const std::string& name, const torch::Tensor& state, const torch::Te
   state.copy_(values);
 }
 
+/// What AdamW keeps.
+std::vector<std::pair<std::string, torch::Tensor>> moments(const torch::Tensor& parameter) {
+  return {{"first_moment", at::zeros_like(parameter)},
+          {"second_moment", at::zeros_like(parameter)}};
+}
+
 }  // namespace
 
 Optimizer::Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t models,
@@ -67,23 +73,12 @@ Optimizer::Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t 
                            std::min(kPieceSize, size - begin)});
       }
     }
-    const auto index = at::tensor(given.models, at::TensorOptions(at::kLong));
-    auto& entry = entries_.emplace_back(Entry{given.name,
-                                              tensor,
-                                              {"first_moment", "second_moment"},
-                                              {},
-                                              given.models,
-                                              index.to(tensor.device()),
-                                              decays(given),
-                                              false});
+    const auto index = at::tensor(given.models, at::TensorOptions(at::kLong)).to(tensor.device());
+    auto& entry = entries_.emplace_back(
+        Entry{given.name, tensor, {}, {}, given.models, index, decays(given), false});
     if (rates) entry.rate = rates(given);
     entry.by_rule = rule_ != nullptr && rule_->takes(given, entry.decays);
-    if (!entry.by_rule) {
-      entry.states = {at::zeros_like(tensor), at::zeros_like(tensor)};
-      continue;
-    }
-    entry.names.clear();
-    for (auto& [name, state] : rule_->states(tensor.detach())) {
+    for (auto& [name, state] : entry.by_rule ? rule_->states(tensor.detach()) : moments(tensor)) {
       entry.names.push_back(name);
       entry.states.push_back(std::move(state));
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <tuple>
 
 #include <ATen/Parallel.h>
@@ -151,8 +152,7 @@ std::vector<TrainingResult> train_together(std::span<const TrainingJob> jobs, co
   for (auto& result : results) {
     if (!lack.empty() && result.status == Status::failed) {
       result = {.status = Status::out_of_memory,
-                .reason = lack + smaller_parts(jobs.front().settings),
-                .curve = {}};
+                .reason = lack + smaller_parts(jobs.front().settings)};
     }
     result.peak_bytes = peak / count;
   }
@@ -193,20 +193,27 @@ double expected_seconds(const TrainingJob& job, const Corpus& corpus,
   TrainingContext scratch = context;
   scratch.checkpoint_folder.clear();
   std::vector<TrainingResult> results(1);
-  // Of a batch in parts one part is timed: there may be many, and each may take long.
   auto timed = job;
   const auto& settings = job.settings;
-  timed.settings.batch_size = settings.sequences_at_once();
-  ArrayTraining training({&timed, 1}, corpus, scratch, results);
-  const double of_a_step = step_seconds(training, 0.5) * static_cast<double>(settings.batch_size) /
-                           static_cast<double>(timed.settings.batch_size);
+  std::optional<ArrayTraining> training;
+  const auto seconds_of = [&](std::int64_t sequences) {
+    timed.settings.batch_size = sequences;
+    training.emplace(std::span(&timed, 1), corpus, scratch, results);
+    return step_seconds(*training, 0.5);
+  };
+  const auto at_once = settings.sequences_at_once();
+  const auto two = std::min(2 * at_once, settings.batch_size);
+  double of_a_step = seconds_of(at_once);
+  // Of a batch in parts, of which there may be many, two are timed: the optimiser takes one step for all.
+  if (two > at_once)
+    of_a_step += (seconds_of(two) - of_a_step) / static_cast<double>(two - at_once) *
+                 static_cast<double>(settings.batch_size - at_once);
   const auto scored = evenly_spaced(corpus.valid.size(), settings.validation_windows);
   std::vector<std::int64_t> few;
-  for (const auto i : evenly_spaced(std::ssize(scored), settings.evaluation_batch_size)) {
+  for (const auto i : evenly_spaced(std::ssize(scored), settings.evaluation_batch_size))
     few.push_back(scored[static_cast<std::size_t>(i)]);
-  }
   const auto start = Clock::now();
-  training.score(corpus.valid, few);
+  training->score(corpus.valid, few);
   const double of_a_window = seconds_since(start) / static_cast<double>(few.size());
   return of_a_step * static_cast<double>(settings.steps) +
          of_a_window * static_cast<double>(scored.size()) *

@@ -108,8 +108,8 @@ std::vector<std::vector<std::size_t>> fitting_groups(std::span<const TrainingJob
 /// The result of one training run.
 struct TrainingResult {
   Status status = Status::failed;
-  std::string reason;
-  std::vector<CurvePoint> curve;
+  std::string reason{};
+  std::vector<CurvePoint> curve{};
   Scores test{};  ///< of the trained model; no tokens unless asked for
   /// By split (Corpus::further); the test split, too, of another task than next tokens.
   std::map<std::string, Scores> further{};

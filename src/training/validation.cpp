@@ -12,9 +12,7 @@ namespace nas {
 std::vector<std::int64_t> evenly_spaced(std::int64_t size, std::int64_t count) {
   if (count == 0 || count > size) count = size;
   std::vector<std::int64_t> chosen(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    chosen[static_cast<std::size_t>(i)] = i * size / count;
-  }
+  for (std::int64_t i = 0; i < count; ++i) chosen[static_cast<std::size_t>(i)] = i * size / count;
   return chosen;
 }
 

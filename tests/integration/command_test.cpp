@@ -120,15 +120,13 @@ TEST_F(CommandTest, NoObjectiveCanHaveTheNameOfAnythingThatARunRecords) {
   std::set<std::string> recorded;
   std::string header;
   std::getline(std::ifstream(out / "evaluations.csv"), header);
-  for (std::istringstream columns(header); std::getline(columns, header, ',');) {
+  for (std::istringstream columns(header); std::getline(columns, header, ',');)
     recorded.insert(header.substr(0, header.find_last_not_of('\r') + 1));
-  }
   const auto results = results_of(out);
   for (const auto& evaluation : results.at("evaluations")) {
     for (const auto& [name, value] : evaluation.items()) recorded.insert(name);
-    for (const auto* part : {"values", "measured"}) {
+    for (const auto* part : {"values", "measured"})
       for (const auto& [name, value] : evaluation.at(part).items()) recorded.insert(name);
-    }
   }
   EXPECT_TRUE(recorded.contains("status") && recorded.contains("worker")) << header;
   for (const auto& name : recorded) {
@@ -255,18 +253,16 @@ TEST_F(CommandTest, AReadOnlyFolderIsReadAndNotWritten) {
   const auto expected = canonical_export(folder_ / "copy");  // readers leave files where they can
   const auto files = [&folder] {
     std::map<std::string, std::string> bytes;
-    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder))
       bytes[entry.path().string()] = entry.is_regular_file() ? read_file(entry.path()) : "";
-    }
     return bytes;
   };
   const auto before = files();
   const auto read_only = [&folder] {
     if (!see_read_only(folder)) _exit(kNotAllowed);
   };
-  if (run("nas-run", {"--version"}, read_only) == kNotAllowed) {
+  if (run("nas-run", {"--version"}, read_only) == kNotAllowed)
     GTEST_SKIP() << "mounting a folder read-only takes root or a user namespace";
-  }
   EXPECT_TRUE(ran("nas-export", {folder, "--canonical"}, read_only));
   EXPECT_EQ(text(), expected);
   EXPECT_TRUE(ran("nas-run", {folder, "--status"}, read_only));
@@ -449,9 +445,8 @@ TEST_F(CommandTest, TheBestModelsByTheObjectiveAreKept) {
   std::vector<double> all;
   const auto results = results_of(out);
   const Store store(out / "store.sqlite", Store::Mode::read_only);
-  for (const auto& evaluation : store.evaluations()) {
+  for (const auto& evaluation : store.evaluations())
     all.push_back(evaluation.values.at("perplexity"));
-  }
   std::sort(all.rbegin(), all.rend());
   std::vector<double> values;
   for (const auto& model : kept_models(out)) {

@@ -47,9 +47,8 @@ TEST_F(FaultsTest, FilesOfOthersAmongTheModelsChangeNothing) {
   EXPECT_TRUE(ran("nas-run", small_search(folder, more)));
   EXPECT_EQ(canonical_export(folder), expected);
   int weights = 0;
-  for (const auto& entry : fs::directory_iterator(folder / "models")) {
+  for (const auto& entry : fs::directory_iterator(folder / "models"))
     weights += entry.path().extension() == ".pt" ? 1 : 0;
-  }
   EXPECT_EQ(weights, 3);
   EXPECT_TRUE(fs::exists(folder / "models" / "notes.json"));
   EXPECT_TRUE(fs::exists(folder / "models" / "number.json"));

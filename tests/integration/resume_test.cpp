@@ -139,9 +139,8 @@ TEST_F(ResumeTest, ADamagedCheckpointOrOneOfAnotherTrainingRunIsReportedAndNotCo
   const auto checkpoints = [&folder] {
     std::vector<fs::path> files;
     std::error_code none;  // of them, yet
-    for (const auto& entry : fs::directory_iterator(folder / "checkpoints", none)) {
+    for (const auto& entry : fs::directory_iterator(folder / "checkpoints", none))
       if (entry.path().extension() == ".pt") files.push_back(entry.path());
-    }
     std::sort(files.begin(), files.end());
     return files;
   };

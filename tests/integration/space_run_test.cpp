@@ -173,6 +173,15 @@ TEST_F(SpaceTest, TrainingIsSearchedBesideTheModel) {
   const auto best = results_of(folder_ / "run")["retest"]["candidates"][0];
   EXPECT_THAT(best["candidate"].get<std::string>(),
               HasSubstr("learning_rate=" + best["learning_rate"].dump()));
+  // The search's section says 0.003 of them all.
+  EXPECT_THAT(read_file(folder_ / "run" / "evaluations.csv"),
+              AllOf(HasSubstr(",ok,,0.001,"), HasSubstr(",ok,,0.008,")));
+  ASSERT_TRUE(ran("nas-run", search(genes, "plan",
+                                    {"--dry-run", "retest={top: 1, replicates: 2}",
+                                     "space.training.optimizer=[section, soap]"})));
+  expect_text("10 training runs, 6 of them to find learning rates");
+  // Of matrices 4 x 16 x 16 and 2 x 64 x 16 two moments and four squares, of 1,008 others two moments.
+  expect_text("optimiser 116 KiB");
 }
 
 TEST_F(SpaceTest, ModelsMatchInParameters) {

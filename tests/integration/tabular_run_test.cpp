@@ -65,9 +65,8 @@ TEST_F(TabularRunTest, ABudgetThatEndsAFinishedSearchSoonerIsRefused) {
   const auto facts = [this] {
     const Store store(folder_ / "a" / "store.sqlite", Store::Mode::read_only);
     std::vector<nlohmann::json> all;
-    for (const auto* key : {"config", "ended_by", "finished", "last_population"}) {
+    for (const auto* key : {"config", "ended_by", "finished", "last_population"})
       all.push_back(store.meta(key).value_or(nullptr));
-    }
     all.push_back(store.indicators().size());
     return all;
   };

@@ -262,9 +262,8 @@ TEST_F(TrainTest, LayeredNamesAreThoseWrittenOut) {
   const auto trained = [this](const char* folder) {
     std::vector<std::pair<std::string, nlohmann::json>> found;
     const auto digest = results_of(folder_ / folder);
-    for (const auto& candidate : digest["retest"]["candidates"]) {
+    for (const auto& candidate : digest["retest"]["candidates"])
       found.emplace_back(candidate["candidate"], candidate["evaluations"]);
-    }
     return found;
   };
   ASSERT_EQ(train({"gdn/attn", "gdn@1", "=/swa{window=4}", "2*attn{conv=0}"}, "short"), 0)

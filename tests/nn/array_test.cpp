@@ -102,9 +102,8 @@ Step step_of(const std::vector<Architecture>& all, const std::vector<std::size_t
   Step step;
   step.losses = models.loss(input, target, pass);
   step.losses.sum().backward();
-  for (std::int64_t model = 0; model < models.num_models(); ++model) {
+  for (std::int64_t model = 0; model < models.num_models(); ++model)
     step.gradients.push_back(gradients_of(models, model));
-  }
   step.scores = models.scores(input, target);
   return step;
 }
@@ -168,9 +167,8 @@ Step expect_each_alone(const std::vector<Architecture>& all, NumericalMode mode,
 }
 
 TEST_P(ArrayOfModels, OfReplicatesComputesWhatEachComputesAlone) {
-  for (const auto& mechanism : various_mechanisms()) {
+  for (const auto& mechanism : various_mechanisms())
     expect_each_alone(std::vector<Architecture>(3, small(mechanism)), GetParam());
-  }
 }
 
 /// Parts around attention, in a frame each; layers differ.

@@ -181,9 +181,8 @@ void expect_steps(const OptionRegistry<Option>& registry, const std::string& key
   const auto option = registry.at(key).make(context, ParameterScope(parameters));
   move_to(parameters, at::kCPU, type);
   const at::NoGradGuard no_grad;
-  for (auto& parameter : parameters) {
+  for (auto& parameter : parameters)
     parameter.tensor.copy_(noise(parameter.tensor.sizes(), 3).mul(size));
-  }
   const auto of_type = [&](at::IntArrayRef shape, std::uint64_t seed) {
     return noise(shape, seed).to(type);
   };

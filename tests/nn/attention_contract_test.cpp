@@ -178,9 +178,8 @@ void expect_gradients(const Mechanism& mechanism, Semantics semantics, Numerical
   layer.residual.requires_grad_(true);
   layer.loss().backward();
   expect_gradient(layer, layer.x.detach(), layer.x.grad(), name + " x");
-  if (layer.residual.grad().defined()) {
+  if (layer.residual.grad().defined())
     expect_gradient(layer, layer.residual.detach(), layer.residual.grad(), name + " residual");
-  }
   for (const auto& parameter : layer.parameters) {
     ASSERT_TRUE(parameter.tensor.grad().defined()) << name << " " << parameter.name;
     expect_gradient(layer, parameter.tensor.detach(), parameter.tensor.grad(),
@@ -205,9 +204,8 @@ TEST(AttentionLayer, TemperatureCancelsUnderReluNorm) {
       Layer layer(mechanism, semantics);
       Layer fixed(canonical(mechanism, semantics), semantics);
       for (auto& parameter : fixed.parameters) {
-        for (const auto& own : layer.parameters) {
+        for (const auto& own : layer.parameters)
           if (own.name == parameter.name) parameter.tensor.set_data(own.tensor.detach().clone());
-        }
       }
       const auto expected = fixed.layer.forward(fixed.x, fixed.residual, Pass{}, 0);
       const auto y = layer.layer.forward(fixed.x, fixed.residual, Pass{}, 0);

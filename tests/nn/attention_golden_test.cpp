@@ -34,9 +34,8 @@ void expect_close(const torch::Tensor& given, const torch::Tensor& theirs,
 
 std::string label_of(const nlohmann::json& gene) {
   std::string label;
-  for (const auto* name : {"similarity", "normalization", "gating", "temperature_mode"}) {
+  for (const auto* name : {"similarity", "normalization", "gating", "temperature_mode"})
     label += gene.at(name).get<std::string>() + "|";
-  }
   return label + (gene.at("use_bias").get<bool>() ? "bias" : "no_bias") + "|0";
 }
 

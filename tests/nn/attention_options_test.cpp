@@ -472,9 +472,8 @@ TEST(AttentionOptions, InAnArrayComputeWhatEachComputesAlone) {
   }
   expect_same_alone(all, NumericalMode::reference);
   expect_same_alone(all, NumericalMode::exact);
-  for (const auto* similarity : {"dot", "additive", "bilinear", "cosine", "silu_dot"}) {
+  for (const auto* similarity : {"dot", "additive", "bilinear", "cosine", "silu_dot"})
     all.push_back(with([&](auto& m) { m.set("similarity", similarity); }));
-  }
   expect_same_alone(all, NumericalMode::exact, 40);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "core/error.hpp"
+#include "core/optimizers.hpp"
 #include "core/process_memory.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
@@ -95,8 +96,12 @@ TEST(TrainingMemory, IsNearWhatOtherModesAndOptimizersTake) {
   for (const auto mode : {NumericalMode::reference, NumericalMode::fast}) {
     expect_near(kVanilla, {.batch = 12}, mode);
   }
-  for (const std::string optimizer : {"lion", "muon"}) {
-    expect_near(kVanilla, {.batch = 12, .optimizer = optimizer});
+  for (const auto& optimizer : optimizers().keys()) {
+    const Sizes sizes{.batch = 12, .optimizer = optimizer};
+    expect_near(kVanilla, sizes);
+    const auto job = job_of(kVanilla, sizes);
+    EXPECT_LE(least_bytes(job.architecture, job.settings, sizes.batch),
+              memory_need(job.architecture, job.settings, {}).total());
   }
 }
 

@@ -41,10 +41,10 @@ TEST(MemoryNeed, OfATrainingRunIsRightWhereIntegersWouldOverflow) {
 std::string largest_of(const std::vector<Gene>& wide, std::int64_t most_parameters) {
   auto genes = paper_space().genes();
   genes.insert(genes.end(), wide.begin(), wide.end());
-  Architecture frame;
-  frame.vocabulary = 100;
+  const Architecture frame{.vocabulary = 100};
   const auto largest = largest_candidate(
-      SearchSpace(std::move(genes)), frame, 32,
+      SearchSpace(std::move(genes)), frame,
+      [](const Architecture& given) { return least_training_bytes(given, 32); },
       [&](const Architecture& given) { return num_parameters(given) <= most_parameters; });
   return largest ? to_string(*largest) : "none";
 }

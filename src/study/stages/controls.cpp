@@ -121,9 +121,9 @@ std::int64_t control_trainings(const Experiment& experiment, const Problem& prob
   auto retested = experiment.retest.get<std::int64_t>("replicates");
   if (experiment.retest.get<double>("until") > 0.0) retested = std::min(retested, kFirstSeeds);
   const auto controls = controls_of(experiment, problem);
-  std::vector<std::string> names;
-  for (const auto& control : controls) names.push_back(control.name);
-  return (retested > 0 ? rate_trainings(experiment, names) : 0) +
+  std::vector<RateRow> rows;
+  for (const auto& control : controls) rows.push_back({control.name, control.candidate});
+  return (retested > 0 ? rate_trainings(experiment, rows) : 0) +
          std::ssize(controls) * (retested > 0     ? retested
                                  : options.racing ? options.racing->replicates
                                                   : options.replicates);

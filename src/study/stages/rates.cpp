@@ -152,11 +152,9 @@ std::map<std::string, TunedRate> rates_of(const StageWork& work, Rates& rates,
   return found;
 }
 
-std::int64_t rate_trainings(const Experiment& experiment, const std::vector<std::string>& names) {
-  if (!experiment.retest.get<bool>("tune")) return 0;
-  const auto unknown = std::count_if(names.begin(), names.end(), [&](const auto& name) {
-    return !experiment.rates.contains(name);
-  });
+std::int64_t rate_trainings(const Experiment& experiment, const std::vector<RateRow>& rows) {
+  const auto unknown = std::count_if(rows.begin(), rows.end(),
+                                     [&](const auto& row) { return !given_rate(experiment, row); });
   const auto grid = race_of_rates();
   return unknown * std::ssize(grid.factors) * grid.seeds;
 }

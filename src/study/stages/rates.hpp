@@ -75,14 +75,14 @@ struct RateRow {
   Candidate candidate;
 };
 
-/// The rates of a comparison's rows: those that the configuration gives (`rates`), of others the best of
-/// race_of_rates() around the baseline's; where it says `retest.tune: false`, its own rate for all.
+/// The rates of a comparison's rows: those that candidates have as a gene, and that the configuration gives (`rates`), of
+/// others the best of race_of_rates() around the baseline's; where it says `retest.tune: false`, its own rate for all.
 /// @return by canonical name.
 std::map<std::string, TunedRate> rates_of(const StageWork& work, Rates& rates,
                                           const std::vector<RateRow>& rows);
 
 /// For the plan: training runs that find the rates of such rows, before any grid grows.
-std::int64_t rate_trainings(const Experiment& experiment, const std::vector<std::string>& names);
+std::int64_t rate_trainings(const Experiment& experiment, const std::vector<RateRow>& rows);
 
 /// {learning_rate, rate_at_end, rates: [{learning_rate, valid_nll or valid_accuracy: by seed}]}.
 nlohmann::json to_json(Measure measure, const TunedRate& rate);

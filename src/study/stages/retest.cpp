@@ -170,14 +170,20 @@ std::string name_of(const Retested& one) {
   return one.role == Role::control ? one.label : one.candidate;
 }
 
+std::string rates_text(Integer trainings) {
+  if (trainings == 0) return {};
+  return ", " + std::to_string(trainings) +
+         " of them to find learning rates, and more where the best is the first or the last";
+}
+
 /// Finds the learning rates of those that are chosen and have none yet.
 template <class Chosen>
 void take_rates(const StageWork& work, std::vector<Wanted>& wanted, Chosen chosen) {
   const auto lacks = [&](const Wanted& one) { return chosen(one) && !one.rate; };
   std::vector<RateRow> rows;
   for (const auto& one : wanted) {
-    if (!lacks(one)) continue;
-    rows.push_back({name_of(one.retested), one.problem->parse(one.retested.candidate)});
+    if (lacks(one))
+      rows.push_back({name_of(one.retested), one.problem->parse(one.retested.candidate)});
   }
   Rates rates(work);
   const auto found = rates_of(work, rates, rows);
@@ -192,7 +198,8 @@ void take_rates(const StageWork& work, std::vector<Wanted>& wanted, Chosen chose
 /// Training runs that find a rate; as long as it is not known, the most.
 Integer trainings_of_rate(const StageWork& work, const Wanted& one) {
   if (!one.rate) {
-    const auto least = rate_trainings(work.experiment, {name_of(one.retested)});
+    const auto candidate = one.problem->parse(one.retested.candidate);
+    const auto least = rate_trainings(work.experiment, {{name_of(one.retested), candidate}});
     return least == 0 ? 0 : least + kRateGrowths * race_of_rates().seeds;
   }
   Integer sum = 0;
@@ -251,7 +258,10 @@ RetestOutcome judged(const StageWork& work, const std::vector<Wanted>& wanted) {
                        guessing(work.store.meta("facts").value_or(nullptr), work.setup.objectives));
   const auto seen = work.store.meta("seen_before").value_or(nullptr);
   if (seen.is_string()) outcome.seen_before = seen;
-  outcome.at_one_rate = !settings.get<bool>("tune") && work.setup.problem->expensive();
+  std::set<double> rates;
+  for (const auto& one : wanted) rates.insert(one.rate ? one.rate->rate : 0.0);
+  outcome.at_one_rate =
+      !settings.get<bool>("tune") && work.setup.problem->expensive() && rates.size() == 1;
   return outcome;
 }
 
@@ -418,40 +428,32 @@ std::vector<Evaluation> train_listed(const StageWork& work) {
   return std::move(wanted[baseline].retested.evaluations);
 }
 
-namespace {
-
-std::string rates_text(Integer trainings) {
-  if (trainings == 0) return {};
-  return ", " + std::to_string(trainings) +
-         " of them to find learning rates, and more where the best is the first or the last";
-}
-
-}  // namespace
-
-RetestPlan retest_plan(const Experiment& experiment, std::int64_t found) {
+RetestPlan retest_plan(const Experiment& experiment, const Rehearsal& rehearsal) {
   const auto replicates = experiment.retest.get<Integer>("replicates");
   if (replicates == 0) return {};
   if (const auto listed = std::ssize(experiment.mechanisms); listed > 0) {
-    auto rows = experiment.mechanisms;
-    rows.emplace_back("baseline");
+    std::vector<RateRow> rows;
+    for (const auto& candidate : rehearsal.candidates) rows.push_back({candidate.name, candidate});
+    if (!rows.empty()) rows.back().name = "baseline";
     const auto of_rates = rate_trainings(experiment, rows);
     const auto trainings = (listed + 1) * replicates + of_rates;
     const auto until = experiment.retest.get<double>("until");
     return {.text = (until > 0.0 ? "at most " : "") + std::to_string(trainings) +
-                    " training runs: " + std::to_string(listed) +
-                    (listed == 1 ? " mechanism" : " mechanisms") + " and the baseline " +
-                    experiment.baseline + ", on the same " + std::to_string(replicates) +
-                    (replicates == 1 ? " seed" : " seeds") +
+                    " training runs: " + counted(listed, "mechanism") + " and the baseline " +
+                    experiment.baseline + ", on the same " + counted(replicates, "seed") +
                     (until > 0.0 ? ", until each is decided to " + shortest(until) + " %" : "") +
                     rates_text(of_rates),
             .trainings = trainings};
   }
   const bool several = experiment.objectives.objectives.size() > 1;
-  const auto top = several ? 0 : std::min(found, experiment.retest.get<Integer>("top"));
+  const auto top = several ? 0 : std::min(rehearsal.found(), experiment.retest.get<Integer>("top"));
   const auto known = top + (experiment.baseline.empty() ? 0 : 1);
-  const auto of_rates =
-      rate_trainings(experiment, std::vector<std::string>(static_cast<std::size_t>(top))) +
-      (experiment.baseline.empty() ? 0 : rate_trainings(experiment, {"baseline"}));
+  // Those that come to be the best have rates of their own, or not, as the first have.
+  std::vector<RateRow> rows(static_cast<std::size_t>(top));
+  for (std::size_t i = 0; i < std::min(rows.size(), rehearsal.candidates.size()); ++i)
+    rows[i].candidate = rehearsal.candidates[i];
+  if (!experiment.baseline.empty()) rows.push_back({.name = "baseline", .candidate = {}});
+  const auto of_rates = rate_trainings(experiment, rows);
   std::vector<std::string> retested;
   retested.push_back(several ? "the front" : "the best " + std::to_string(top));
   if (!experiment.baseline.empty()) retested.emplace_back("the baseline");

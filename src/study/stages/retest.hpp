@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/visibility.hpp"
+#include "study/session/rehearsal.hpp"
 #include "study/stages/further_trainings.hpp"
 
 namespace NAS_PUBLIC nas {
@@ -22,11 +23,10 @@ void retest(const StageWork& work);
 std::vector<Evaluation> train_listed(const StageWork& work);
 
 /// For the plan: what is trained again, or of a list.
-/// @param found  mechanisms that the search comes to, at most.
 struct RetestPlan {
   std::string text;            ///< empty: nothing
   std::int64_t trainings = 0;  ///< without the front's, whose size is unknown
 };
-RetestPlan retest_plan(const Experiment& experiment, std::int64_t found);
+RetestPlan retest_plan(const Experiment& experiment, const Rehearsal& rehearsal);
 
 }  // namespace nas
