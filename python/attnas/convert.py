@@ -301,6 +301,11 @@ def data_of(given: argparse.Namespace, about: dict[str, Any]) -> dict[str, Any]:
         return {**{key: value for key, value in data.items() if key not in MADE_BY},
                 "tokenizer": str(tokenizer.resolve())}
     unit = (about["text"] or {}).get("unit")
+    if unit == "word" and given.text and own["corpus"] == "text_file":
+        if os.path.basename(given.text) != (file := own["settings"].get("path", "")):
+            raise InputError(f"{given.model}: its words are those of its own text {file}, others "
+                             f"than those of --text {given.text}")
+        return {**own["settings"], **data}
     if not imported and data["corpus"] != own["corpus"] and unit != "byte":
         raise InputError(f"{given.model}: its tokens are those of {own['corpus']}, which has made "
                          f"them: give neither --corpus nor --text")

@@ -376,11 +376,9 @@ class Program(FolderTest):
         self.assertEqual(self.run_program(self.table(cells), "--baseline", other), (0, ""))
         self.assertTrue(self.rows("ablation"))
 
-    SCHEMA = {"genes": [{"name": "normalization", "options": [{"key": "softmax", "label": "softmax", "voids": []},
-            {"key": "relu_norm", "label": "relu_norm", "voids": ["temperature"]}]},
-        {"name": "pattern", "paper": False, "options": [
-            {"key": "full", "label": "full", "voids": ["window"]},
-            {"key": "window", "label": "window", "voids": []}]}]}
+    OPTIONS = {"normalization": {"softmax": [], "relu_norm": ["temperature"]}, "pattern": {"full": ["window"], "window": []}}
+    SCHEMA = {"genes": [{"name": gene, "paper": gene != "pattern", "options": [{"key": key, "label": key, "voids": voids}
+                         for key, voids in options.items()]} for gene, options in OPTIONS.items()]}
 
     def layers_in_turn(self, without: str = ""):
         """Writes a run over a cycle: in slot 0 a full factorial of 16 combinations, 9 functions; the

@@ -94,5 +94,11 @@ class ConvertTest(unittest.TestCase):
             data_of(given, about)
         self.assertEqual(data_of(given, {**about, "text": {"unit": "byte"}}), {"corpus": "gcide", "tokenizer": "byte"})
         given.corpus, about["data"] = None, {"corpus": "text_file", "settings": {"path": "mine.txt", "train": ""}}
+        given.text = "other.txt"
+        with self.assertRaisesRegex(InputError, "those of its own text mine.txt, others than those of --text other.txt"):
+            data_of(given, about)
+        given.text = "/there/mine.txt"
+        self.assertEqual(data_of(given, about), {"corpus": "text_file", "path": "/there/mine.txt", "train": ""})
+        given.text = None
         with self.assertRaisesRegex(InputError, "mine.txt, the text of its corpus, is not here .* give --text FILE"):
             data_of(given, about)

@@ -40,8 +40,7 @@ algorithm: {{population: 12, generations: 3}}
 
 def described() -> dict[str, list[str]]:
     """The genes of `nas-run describe space`, each with the options that it lists by name."""
-    text = subprocess.run([PROGRAM, "describe", "space"], text=True, capture_output=True,
-                          check=True).stdout
+    text = subprocess.run([PROGRAM, "describe", "space"], text=True, capture_output=True, check=True).stdout
     found: dict[str, list[str]] = {}
     genes, settings = re.split(r"\n  setting .*\n", text)
     for line in genes.splitlines():
@@ -67,10 +66,8 @@ def documented() -> dict[str, str]:
 
 class Page(unittest.TestCase):
     def test_genes_of_training_are_of_all_layers(self):
-        self.assertEqual([place(gene) for gene in ("slot1.window", "training.learning_rate")],
-                         [("slot1.", "window"), ("", "training.learning_rate")])
-        self.assertEqual(training_of("model{norm=rms,learning_rate=0.008,optimizer=muon}/attn",
-                                     {"steps": 5, "learning_rate": 0.003}),
+        self.assertEqual([*map(place, ("slot1.window", "training.x"))], [("slot1.", "window"), ("", "training.x")])
+        self.assertEqual(training_of("model{norm=rms,learning_rate=0.008,optimizer=muon}/attn", {"steps": 5, "learning_rate": 0.003}),
                          {"steps": 5, "learning_rate": 0.008, "optimizer": "muon"})
         self.assertEqual(training_of("dot|softmax|none|fixed|bias|0", {"steps": 5}), {"steps": 5})
 
@@ -105,8 +102,7 @@ class Runs(unittest.TestCase):
         for own in digest["models"]["choices"].values():
             chosen = {name: own[place] for name, place in at.items()}
             self.assertEqual(chosen[f"{prefix}window"] is None, chosen[f"{prefix}pattern"] == "full")
-            self.assertEqual(chosen[f"{prefix}temperature"] is None,
-                             chosen[f"{prefix}normalization"] == "relu_norm")
+            self.assertEqual(chosen[f"{prefix}temperature"] is None, chosen[f"{prefix}normalization"] == "relu_norm")
         self.assertEqual(self.found[f"{prefix}kv_heads"].options, ("1", "4"))
         self.assertEqual(self.found[f"{prefix}window"].options, ("4", "8"))
         self.assertEqual(self.found[f"{prefix}temperature"].options, ("fixed", "per_query"))

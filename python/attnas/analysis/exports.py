@@ -32,10 +32,8 @@ def _genes(run: Digest) -> list[dict[str, Any]]:
 
 def _asked(genes: list[dict[str, Any]], ask: dict[str, Any]) -> list[str]:
     """As asked for, one per gene."""
-    return [
-        gene.get("stored", {}).get(value, value)
-        for gene, value in zip(genes, ask["genotype"].split("|"))
-    ]
+    return [gene.get("stored", {}).get(value, value)
+            for gene, value in zip(genes, ask["genotype"].split("|"))]
 
 
 def _natural(goals: list[Objective], fitness: list[float]) -> list[float]:

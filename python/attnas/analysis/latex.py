@@ -79,11 +79,9 @@ def columns_of_runs(found: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     something."""
     known = [row for row in found if row["solved"] is not None]
     fail = any(row["solved"] < row["runs"] for row in known if row["role"] != "control")
-    solved = [
-        solved_text(*(row[key] for key in ("solved", "runs", "solved_low",
-                                           "solved_high"))) if row in known else NOTHING
-        for row in found
-    ]
+    keys = ("solved", "runs", "solved_low", "solved_high")
+    solved = [solved_text(*(row[key] for key in keys)) if row in known else NOTHING
+              for row in found]
     medians = [number(row["solved_median"]) if fail else NOTHING for row in found]
     rates = [rate_text(row["learning_rate"], row["rate_at_end"]) for row in found]
     return [(head, cells)
@@ -195,9 +193,8 @@ def _two_decimals(value: float) -> str:
 
 def _added(share: float | None) -> str:
     """How many seeds there are, where what they said decided about that."""
-    return (
-        rf"Seeds were added until each was distinguished or within {100 * share:g}\,\% (Lai, "
-        rf"1976). " if share else "")
+    return (rf"Seeds were added until each was distinguished or within {100 * share:g}\,\% (Lai, "
+            rf"1976). " if share else "")
 
 
 def _caption(run: Run, found: list[dict[str, Any]], tested: bool) -> str:
