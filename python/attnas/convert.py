@@ -291,11 +291,11 @@ def data_of(given: argparse.Namespace, about: dict[str, Any]) -> dict[str, Any]:
         data = {"corpus": "text_file", "path": os.path.abspath(given.text)}
     elif corpus == own["corpus"]:
         data |= own["settings"]
-        for setting in FILES & {name for name, value in data.items() if value}:
+        other = any(word.startswith("data") for word in given.settings)  # which may be files
+        for setting in () if other else FILES & {name for name, value in data.items() if value}:
             if not os.path.exists(data[setting]):
-                raise InputError(f"{given.model}: {data[setting]}, the text of its corpus, is not "
-                                 "here (config.json has its name alone): give --text FILE, or the "
-                                 "command in its folder")
+                raise InputError(f"{given.model}: {data[setting]} of its corpus is not here: give "
+                                 f"data.{setting}=FILE, or the command in the folder of that file")
             data[setting] = os.path.abspath(data[setting])
     if tokenizer.is_file():  # whose ids need none of what has made them
         return {**{key: value for key, value in data.items() if key not in MADE_BY},

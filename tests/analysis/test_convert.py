@@ -86,7 +86,7 @@ class ConvertTest(unittest.TestCase):
     def test_documents_are_in_the_models_own_tokens(self):
         about = {"model": {"context": 256, "vocabulary": 256}, "text": {"unit": "word"},
                  "data": {"corpus": "brown", "settings": {"vocabulary": 99}}}
-        given = argparse.Namespace(model="nothing", text=None, corpus=None, blocks=["drop"], context=None, cache_context=None)
+        given = argparse.Namespace(model="nothing", text=None, corpus=None, blocks=["drop"], context=None, cache_context=None, settings=[])
         self.assertEqual(data_of(given, about), {"corpus": "brown", "vocabulary": 99})
         self.assertEqual(problem_of(given, about)["probes"], ["copy{64}", "pairs{32}"])
         given.corpus = "gcide"
@@ -95,10 +95,10 @@ class ConvertTest(unittest.TestCase):
         self.assertEqual(data_of(given, {**about, "text": {"unit": "byte"}}), {"corpus": "gcide", "tokenizer": "byte"})
         given.corpus, about["data"] = None, {"corpus": "text_file", "settings": {"path": "mine.txt", "train": ""}}
         given.text = "other.txt"
-        with self.assertRaisesRegex(InputError, "those of its own text mine.txt, others than those of --text other.txt"):
-            data_of(given, about)
+        self.assertRaisesRegex(InputError, "of its own text mine.txt, others than those of --text other.txt", data_of, given, about)
         given.text = "/there/mine.txt"
         self.assertEqual(data_of(given, about), {"corpus": "text_file", "path": "/there/mine.txt", "train": ""})
         given.text = None
-        with self.assertRaisesRegex(InputError, "mine.txt, the text of its corpus, is not here .* give --text FILE"):
-            data_of(given, about)
+        self.assertRaisesRegex(InputError, "mine.txt of its corpus is not here: give data.path=FILE", data_of, given, about)
+        given.settings = ["data.path=other.txt"]
+        self.assertEqual(data_of(given, about)["path"], "mine.txt")
