@@ -23,6 +23,7 @@
 #include "core/stop.hpp"
 #include "data/corpus.hpp"
 #include "models/model_folder.hpp"
+#include "ops/memory.hpp"
 #include "search/problem.hpp"
 
 namespace nas {
@@ -205,9 +206,8 @@ class Conversions final : public Problem {
     nlohmann::json identity = settings_;
     for (const auto* name : {"base", "layers", "room", "stage1_folder", "stage2_folder"})
       identity.erase(name);
-    if (!distiller_) {
+    if (!distiller_)
       for (const auto* name : kStage2) identity.erase(name);
-    }
     if (!is_low_rank()) identity.erase("stage2_rank");
     if (!learned_) {
       for (const auto* name : {"stage1_tokens", "stage1_batch", "stage1_seeds"})
@@ -385,12 +385,12 @@ class Conversions final : public Problem {
     const std::chrono::duration<double> one = std::chrono::steady_clock::now() - begin;
     calibrated_ = one.count();
     if (distiller_) {
-      const auto before = resident_memory();
+      const nn::MemoryScope memory;
       *calibrated_ *= static_cast<double>(settings_.get<Integer>("stage2_documents")) *
                       (fidelity() == "all" ? 3.0 : 1.0);
       *calibrated_ +=
           (distiller_->seconds(last) + distiller_->seconds(Placement(last.size(), 0))) / 2.0;
-      training_bytes_ = resident_memory() - before;
+      training_bytes_ = memory.peak_bytes();
     }
     return *calibrated_;
   }
@@ -582,7 +582,7 @@ class Conversions final : public Problem {
   std::string corpus_hash_, corpus_name_, weights_hash_, stage1_, stage2_;
   double bytes_per_token_ = 0.0;
   std::optional<double> calibrated_;
-  Integer training_bytes_ = 0;  // of one training of stage 2, once calibrated
+  Integer training_bytes_ = 0;  // of tensors of one training of stage 2, once calibrated
   std::vector<Integer> order_;
   Weights weights_;
   std::unique_ptr<LearnedBlocks> learned_;
