@@ -44,8 +44,7 @@ from attnas.analysis import packages
 from attnas.analysis.files import write_whole
 from attnas.analysis.words import counted
 from attnas.command_line import (
-    HELP_END, become, line_width, program_file, require_options, run_main, take_option,
-    wrapped)
+    HELP_END, become, line_width, program_file, require_options, run_main, take_option, wrapped)
 from attnas.errors import InputError
 
 SCHEMA = 1  # of attention.json
@@ -166,12 +165,10 @@ def analysis_json(folder: str, taken: dict[str, Any]) -> dict[str, Any]:
         sentences = [sentence_json(model, form, row[:SENTENCE_TOKENS])
                      for row in sequences[0][:SENTENCES]]
     return {"schema": SCHEMA, **taken, "sequences": len(tokens), "length": tokens.shape[1],
-            "token_seed": TOKEN_SEED,
-            "first_query": maps.FIRST_QUERY, "confidence": CONFIDENCE,
+            "token_seed": TOKEN_SEED, "first_query": maps.FIRST_QUERY, "confidence": CONFIDENCE,
             "model": {name: estimate(values, True) for name, values in of_model.items()},
             "layers": [layer_json(number, genes, of_layers.get(number))
-                       for number, genes in enumerate(config["layers"])],
-            "sentences": sentences}
+                       for number, genes in enumerate(config["layers"])], "sentences": sentences}
 
 
 def table(found: dict[str, Any]) -> str:

@@ -111,8 +111,7 @@ def _genes(name: str, width: int, heads: int, context: int | None, semantics: st
                          "build/*/bin of the current folder; build attnas, or add its folder to "
                          "PATH")
     command = [
-        program, "genes", name, f"--width={width}", f"--heads={heads}", f"--semantics={semantics}"
-    ]
+        program, "genes", name, f"--width={width}", f"--heads={heads}", f"--semantics={semantics}"]
     if context is not None:
         command.append(f"--context={context}")
     command += [f"--plugin={file}" for file in plugins]
@@ -124,10 +123,8 @@ def _genes(name: str, width: int, heads: int, context: int | None, semantics: st
     layers = []
     for layer in json.loads(done.stdout):
         if layer["mixer"] in mixers and layer["mixer"] != "none":
-            genes = {
-                gene: value for gene, value in layer.items()
-                if gene not in ("mixer", "ffn", "hidden")
-            }
+            genes = {gene: value for gene, value in layer.items()
+                     if gene not in ("mixer", "ffn", "hidden")}
             if (found := {layer["mixer"]: genes}) not in layers:
                 layers.append(found)
     what = "attention" if mixers == ("attn",) else "mixer"

@@ -73,8 +73,7 @@ _GPT2_TENSORS = _rows(
     (_BLOCK + "attention.out_proj", "transformer.h.N.attn.c_proj", "D D", "always", "transposed"),
     (_BLOCK + "feed_forward_norm", "transformer.h.N.ln_2", "D", "always"),
     (_BLOCK + "feed_forward.expand", "transformer.h.N.mlp.c_fc", "D F", "always", "transposed"),
-    (_BLOCK + "feed_forward.contract", "transformer.h.N.mlp.c_proj", "F D", "always",
-     "transposed"),
+    (_BLOCK + "feed_forward.contract", "transformer.h.N.mlp.c_proj", "F D", "always", "transposed"),
     ("final_norm", "transformer.ln_f", "D", "always"), ("head", "lm_head", "V D", "", "", "untied"))
 _NEOX_TENSORS = _rows(
     ("embedding", "gpt_neox.embed_in", "V D"),
@@ -183,15 +182,12 @@ HARMLESS = {
     "tie_encoder_decoder", "attn_implementation", "_attn_implementation",
     "_attn_implementation_autoset", "unsloth_fixed", "unsloth_version",
     "transformers.js_config", "max_window_layers", "gradient_checkpointing",
-    "keys_to_ignore_at_inference",
-}
+    "keys_to_ignore_at_inference"}
 # Keys that change nothing where they have this value, in families that have no others.
-NEUTRAL = {
-    "attention_bias": False, "mlp_bias": False, "use_sliding_window": False,
-    "is_encoder_decoder": False, "add_cross_attention": False, "is_causal": True,
-    "rope_interleaved": False, "partial_rotary_factor": 1.0, "pruned_heads": {},
-    "use_bidirectional_attention": False, "is_llama_config": True,
-}
+NEUTRAL = {"attention_bias": False, "mlp_bias": False, "use_sliding_window": False,
+           "is_encoder_decoder": False, "add_cross_attention": False, "is_causal": True,
+           "rope_interleaved": False, "partial_rotary_factor": 1.0, "pruned_heads": {},
+           "use_bidirectional_attention": False, "is_llama_config": True}
 HARMLESS_TENSORS = ("rotary_emb.inv_freq", "attn.bias", "attn.masked_bias", "attention.bias",
                     "attention.masked_bias")
 
@@ -295,11 +291,9 @@ def _add_activation(family: Family, facts: dict, where: str) -> None:
     facts["ffn"] = "swiglu_bias" if facts["mlp_bias"] and ffn == "swiglu" else ffn
 
 
-ROPE_KEYS = {
-    "default": (), "linear": ("factor",),
-    "llama3": ("factor", "low_freq_factor", "high_freq_factor",
-               "original_max_position_embeddings"),
-}
+ROPE_KEYS = {"default": (), "linear": ("factor",),
+             "llama3": ("factor", "low_freq_factor", "high_freq_factor",
+                        "original_max_position_embeddings")}
 
 
 def _add_rotation(facts: dict, config: dict, where: str) -> None:
@@ -385,8 +379,7 @@ def _add_windows(facts: dict, config: dict, where: str) -> None:
                  for i in range(layers)]
     if not isinstance(kinds, list) or len(kinds) != layers or not {*map(str, kinds)} <= {
             "full_attention", "sliding_attention"}:
-        _refuse(where, "layer_types", kinds,
-                f"{layers} times full_attention or sliding_attention")
+        _refuse(where, "layer_types", kinds, f"{layers} times full_attention or sliding_attention")
     if "sliding_attention" in kinds and window is None:
         raise InputError(f"{where}: layer_types has sliding_attention, but no window takes effect: "
                          f"sliding_window = {shown(config.get('sliding_window'))}, "
@@ -538,8 +531,7 @@ def _require_tied(embedding: Stored, output: Stored) -> None:
     """@throws InputError  if the output matrix is another than the embedding."""
     same = embedding.shape == output.shape
     if same and (embedding.path, embedding.begin) != (output.path, output.begin):
-        same = all(numpy.array_equal(a, b)
-                   for a, b in zip(embedding.pieces(), output.pieces()))
+        same = all(numpy.array_equal(a, b) for a, b in zip(embedding.pieces(), output.pieces()))
     if not same:
         raise InputError(f"{output.path}: {output.name} differs from {embedding.name}, must be "
                          f"equal: tie_word_embeddings is true")

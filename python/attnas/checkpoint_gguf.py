@@ -27,16 +27,14 @@ KEYS = {
     "rope.freq_base": "rope_theta", "vocab_size": "vocab_size",
 }
 CHECKED = ("attention.value_length", "rope.dimension_count", "rope.scaling.type",
-           "rope.scaling.factor", "rope.scaling.original_context_length",
-           "rope.scaling.finetuned")
+           "rope.scaling.factor", "rope.scaling.original_context_length", "rope.scaling.finetuned")
 TENSORS = {
     "token_embd.weight": "model.embed_tokens.weight", "output_norm.weight": "model.norm.weight",
     "output.weight": "lm_head.weight", "attn_norm": "input_layernorm",
     "ffn_norm": "post_attention_layernorm", "attn_q": "self_attn.q_proj",
     "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
     "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
-    "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
-}
+    "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
 ARCHITECTURES = ("llama", "qwen2", "qwen3")
 LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 QWEN2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -48,8 +46,7 @@ CUTS = {
         {"type": "Digits", "individual_digits": True}, LEVEL]}),
     "qwen2": ({"type": "NFC"}, {"type": "Sequence", "pretokenizers": [
         {"type": "Split", "pattern": {"Regex": QWEN2}, "behavior": "Isolated", "invert": False},
-        {**LEVEL, "use_regex": False}]}),
-}
+        {**LEVEL, "use_regex": False}]})}
 CONTROL, USER_DEFINED = 3, 4  # types of tokens
 
 

@@ -118,12 +118,10 @@ def _others(run: Run, known: set[str]) -> list[dict[str, Any]]:
         if evaluation.candidate not in known:
             others.setdefault(evaluation.candidate, []).append(evaluation)
     asked = _asked(run, others)
-    return [{
-        "mechanism": run.label(name), "candidate": name, "on_front": False,
-        "n": sum(each.usable for each in own), "first_ask": None, "times_asked": 0,
-        "train_seconds": sum(each.seconds for each in own), **_judged(run, own, asked[name]),
-        **(_listed(run, name, own) if run.listed else {})
-    } for name, own in others.items()]
+    return [{"mechanism": run.label(name), "candidate": name, "on_front": False,
+             "n": sum(each.usable for each in own), "first_ask": None, "times_asked": 0,
+             "train_seconds": sum(each.seconds for each in own), **_judged(run, own, asked[name]),
+             **(_listed(run, name, own) if run.listed else {})} for name, own in others.items()]
 
 
 def _asked(run: Run, names: Iterable[str]) -> dict[str, list[tuple[int, str]]]:
@@ -178,8 +176,7 @@ def evaluations(run: Run) -> pd.DataFrame:
         })
     frame = table.frame([
         "mechanism", "candidate", "replicate", "asks", "batch", "status", "reason", "usable",
-        *(objective.name for objective in run.objectives)
-    ], ["id"])
+        *(objective.name for objective in run.objectives)], ["id"])
     return _with_genes(run, _with_integers(frame, "batch", "stopped_at"))
 
 
@@ -189,13 +186,12 @@ def curves(run: Run) -> pd.DataFrame:
     for place, own in enumerate(_records(run.digest["evaluations"], "id", "candidate",
                                          "replicate", "curve")):
         for point in own["curve"]:
-            table.add({
-                "mechanism": run.label(own["candidate"]), "candidate": own["candidate"],
-                "replicate": own["replicate"],
-                **({"learning_rate": rates[place]} if rates else {}),
-                **_numbers({name: point[name] for name in ("step", "seconds", "train_nll")}),
-                "perplexity": perplexity(point["valid"]), **_numbers(point["valid"]),
-                "id": own["id"]})
+            table.add({"mechanism": run.label(own["candidate"]), "candidate": own["candidate"],
+                       "replicate": own["replicate"],
+                       **({"learning_rate": rates[place]} if rates else {}),
+                       **_numbers({name: point[name] for name in ("step", "seconds", "train_nll")}),
+                       "perplexity": perplexity(point["valid"]), **_numbers(point["valid"]),
+                       "id": own["id"]})
     return table.frame(
         ["mechanism", "candidate", "replicate", "step", "seconds", "train_nll", "perplexity"])
 
@@ -235,13 +231,11 @@ def comparison(run: Run) -> pd.DataFrame:
 
 
 def _candidate(run: Run, own: dict[str, Any], seconds: dict[str, float]) -> dict[str, Any]:
-    row = {
-        "mechanism": own["mechanism"], "candidate": own["candidate"],
-        "status": "ok" if own["stopped_at"] is None else "stopped_early",
-        "on_front": own["on_front"], "n": own["n"], "first_ask": own["first_ask"] + 1 or None,
-        "times_asked": own["times_asked"], "stopped_at": own["stopped_at"],
-        "train_seconds": sum(seconds.get(id_, 0.0) for id_ in own["evaluations"])
-    }
+    row = {"mechanism": own["mechanism"], "candidate": own["candidate"],
+           "status": "ok" if own["stopped_at"] is None else "stopped_early",
+           "on_front": own["on_front"], "n": own["n"], "first_ask": own["first_ask"] + 1 or None,
+           "times_asked": own["times_asked"], "stopped_at": own["stopped_at"],
+           "train_seconds": sum(seconds.get(id_, 0.0) for id_ in own["evaluations"])}
     for objective in run.objectives:
         row[objective.name] = finite_or(own["values"][objective.name], math.nan)
         row[f"{objective.name}_standard_error"] = own["standard_errors"][objective.name]
@@ -256,17 +250,14 @@ def _listed(run: Run, name: str, own: list[Evaluation]) -> dict[str, Any]:
     if compared:
         own = [run.by_id[id_] for id_ in compared["evaluations"]]
     usable = [each for each in own if each.usable]
-    row = {
-        **_numbers(usable[0].values if usable else {}), "n": len(usable),
-        "status": min(own, key=lambda each: (each.usable, each.status == "ok")).status,
-        "stopped_at": min((each.stopped_at for each in own if each.stopped_at is not None),
-                          default=None)
-    }
+    row = {**_numbers(usable[0].values if usable else {}), "n": len(usable),
+           "status": min(own, key=lambda each: (each.usable, each.status == "ok")).status,
+           "stopped_at": min((each.stopped_at for each in own if each.stopped_at is not None),
+                             default=None)}
     for place, objective in enumerate(run.objectives):
         values = pd.Series([each.objectives[place] for each in usable], dtype=float)
         found = compared["retest"][place] if compared else {
-            "mean": values.mean(), "standard_error": values.sem()
-        }
+            "mean": values.mean(), "standard_error": values.sem()}
         row[objective.name] = finite_or(found["mean"], math.nan)
         row[f"{objective.name}_standard_error"] = found["standard_error"]
     return row

@@ -51,8 +51,7 @@ class Search:
         self._logarithmic = {gene["name"] for gene in genes if gene.get("log")}
         #: Genes of the space: a list of options, or a pair of bounds.
         self.space: dict[str, list[str] | tuple[float, float]] = {
-            gene["name"]: gene.get("options") or (gene["min"], gene["max"])
-            for gene in genes}
+            gene["name"]: gene.get("options") or (gene["min"], gene["max"]) for gene in genes}
         #: Where all randomness must come from, so that the run can be continued.
         self.random = random.Random(seed)
         #: The initial population, which is asked for already: pairs of a genotype and its fitness.
@@ -76,10 +75,8 @@ class Search:
         """A genotype drawn uniformly, gene by gene; by their logarithms, where a gene's `log` is
         true.
         """
-        return {
-            name: self.random.choice(values) if isinstance(values, list) else self._number(
-                name, *values) for name, values in self.space.items()
-        }
+        return {name: self.random.choice(values) if isinstance(values, list) else self._number(
+            name, *values) for name, values in self.space.items()}
 
     def _number(self, name: str, low: float, high: float) -> float:
         if name not in self._logarithmic:
@@ -171,8 +168,7 @@ def _candidate(facts: dict[str, Any]) -> Candidate:
     """
     without = {
         "similarity": "none", "normalization": "none", "gating": "none", "temperature": "none",
-        "bias": "none", "attention_dropout": 0.0
-    }
+        "bias": "none", "attention_dropout": 0.0}
     return Candidate(**{**facts, "genes": {**without, **facts["genes"]}})
 
 

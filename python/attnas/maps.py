@@ -406,8 +406,7 @@ class _Layer:
         return {"statistics": _joined(self.statistics), "gate": _joined(self.gate),
                 "profile": torch.cat(self.profiles).nanmean(0).tolist(),
                 "histogram": (self.counts / self.counts.sum(-1, keepdim=True)).tolist()
-                if self.gate else [],
-                "example": self.example}
+                if self.gate else [], "example": self.example}
 
 
 def _append(to: dict[str, list[Tensor]], found: dict[str, Tensor]) -> None:
@@ -451,9 +450,8 @@ def analysis(model: nn.Module, tokens: Tensor, targets: Tensor, vocabulary: int,
         # Weights of states have no scale of their own, where a norm follows.
         masses = [layers[record.layer].statistics["sink_mass"][-1] for record in own
                   if record.scores is not None]
-        _append(of_model, {
-            "nll": nll / asked.double(),
-            "in_context_score": in_context_score(nll_again, periods[part])})
+        _append(of_model, {"nll": nll / asked.double(),
+                           "in_context_score": in_context_score(nll_again, periods[part])})
         if masses:
             _append(of_model, {"sink_rate": (torch.cat(masses, 1) > SINK_MASS).double().mean(-1)})
     return ({name: torch.cat(parts).tolist() for name, parts in of_model.items()},

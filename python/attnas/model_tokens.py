@@ -10,25 +10,19 @@ import zlib
 
 # Texts are cut where the classes of their characters say; each is written as one of ASCII of its
 # class.
-RULES = {
-    "gpt2": r"'s|'t|'re|'ve|'m|'ll|'d| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+",
-    "cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\nA-Za-z0-9]?[A-Za-z]+|[0-9]{1,3}| "
-              r"?[^\sA-Za-z0-9]+[\r\n]*|\s+\Z|\s*[\r\n]|\s+(?!\S)|\s",
-    "gpt4": r"'(?i:[sdmt]|ll|ve|re)|[^\r\nA-Za-z0-9]?[A-Za-z]+|[0-9]{1,3}| "
-            r"?[^\sA-Za-z0-9]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-}
+RULES = {"gpt2": r"'s|'t|'re|'ve|'m|'ll|'d| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+",
+         "cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\nA-Za-z0-9]?[A-Za-z]+|[0-9]{1,3}| "
+         r"?[^\sA-Za-z0-9]+[\r\n]*|\s+\Z|\s*[\r\n]|\s+(?!\S)|\s",
+         "gpt4": r"'(?i:[sdmt]|ll|ve|re)|[^\r\nA-Za-z0-9]?[A-Za-z]+|[0-9]{1,3}| "
+         r"?[^\sA-Za-z0-9]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"}
 # Where they are written: tiktoken's cl100k, but for the possessive bound, which Oniguruma has not,
 # and how GPT-4 and Llama 3 have it.
-PATTERNS = {
-    "cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}"
-              r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
-    "gpt4": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-            r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-}
-SPACES = {
-    *map(chr, range(9, 14)), " ", "\x85", "\xa0", "\u1680", *map(chr, range(0x2000, 0x200B)),
-    "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"
-}
+PATTERNS = {"cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}"
+            r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
+            "gpt4": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+            r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"}
+SPACES = {*map(chr, range(9, 14)), " ", "\x85", "\xa0", "\u1680", *map(chr, range(0x2000, 0x200B)),
+          "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"}
 # Lengths of runs of other characters (0), letters (1) and numbers (2) of Unicode 16.0, whatever
 # Python has: 4 length + kind, 7 bits a byte, the lowest first.
 RUNS = zlib.decompress(base64.b85decode(
@@ -169,11 +163,9 @@ class Tokens:
         characters = byte_characters()
         byte_of = {c: byte for byte, c in characters.items()}
         self.byte_ids = [self.vocabulary[characters[byte]] for byte in range(256)]
-        self.bytes = {
-            i: bytes(byte_of[c] for c in token) if all(c in byte_of
-                                                       for c in token) else token.encode()
-            for token, i in self.vocabulary.items()
-        }
+        self.bytes = {i: bytes(byte_of[c] for c in token) if all(c in byte_of
+                                                                 for c in token) else token.encode()
+                      for token, i in self.vocabulary.items()}
         pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in model["merges"]]
         self.ranks = {}
         for rank, (left, right) in enumerate(pairs):

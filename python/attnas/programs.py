@@ -28,10 +28,8 @@ def main() -> NoReturn:
         print(f"{name}: {error.args[0]}", file=sys.stderr)
         sys.exit(2)
     if not _is_beside(torch):
-        folders = [
-            f"{torch}/lib", *glob.glob(f"{os.path.dirname(torch)}/nvidia/*/lib"),
-            os.environ.get("LD_LIBRARY_PATH", "")
-        ]
+        folders = [f"{torch}/lib", *glob.glob(f"{os.path.dirname(torch)}/nvidia/*/lib"),
+                   os.environ.get("LD_LIBRARY_PATH", "")]
         os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, folders))
     os.environ.setdefault("NAS_PYTHON", sys.executable)
     os.execv(f"{_PACKAGE}/bin/{name}", sys.argv)

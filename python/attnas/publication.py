@@ -38,10 +38,8 @@ _ABOUT = {
 _VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
 # What a task is: by part of a record's identity, "" for itself.
-_TASK = {
-    "": ("corpus_hash", "semantics", "model"),
-    "training": ("steps", "batch_size", "learning_rate", "schedule", "warmup_steps")
-}
+_TASK = {"": ("corpus_hash", "semantics", "model"),
+         "training": ("steps", "batch_size", "learning_rate", "schedule", "warmup_steps")}
 
 _CHANGES = ("version", "date", "text")
 
@@ -160,8 +158,7 @@ def publish(path: str | os.PathLike, output: str | os.PathLike | None = None) ->
     """
     table = Table(path)
     if lacking := [
-            key for key, (_, needed) in _ABOUT.items() if needed and key not in table.publication
-    ]:
+        key for key, (_, needed) in _ABOUT.items() if needed and key not in table.publication]:
         raise InputError(f"{path}: its publication has no {', '.join(lacking)}; python3 -m "
                          f"attnas.publication record puts it there")
     folder, name = pathlib.Path(path).parent if output is None else pathlib.Path(
@@ -176,9 +173,8 @@ def publish(path: str | os.PathLike, output: str | os.PathLike | None = None) ->
         sheet.write_text(data_sheet(table, sums), encoding="utf-8")
         files = [copy, sheet]
         listed = folder / f"{name}.sha256"
-        listed.write_text(
-            "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
-                    for file in files), encoding="utf-8")
+        listed.write_text("".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
+                                  for file in files), encoding="utf-8")
     except OSError as error:
         raise unwritable(error.filename or folder, error) from None
     return [*files, listed]
@@ -248,13 +244,11 @@ def _composition(table: Table, ends: list) -> list[str]:
     for name in table.mechanisms:
         own = len(table.seeds(name))
         seeds[own] = seeds.get(own, 0) + 1
-    lines = [
-        f"An instance is one training run: a mechanism with one seed. {len(ends)} of them, "
-        f"of {len(table.mechanisms)} mechanisms: " +
-        ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) + ".",
-        "Seeds of a mechanism: " + ", ".join(f"{own} of {count} mechanisms"
-                                             for own, count in sorted(seeds.items())) + "."
-    ]
+    lines = [f"An instance is one training run: a mechanism with one seed. {len(ends)} of them, "
+             f"of {len(table.mechanisms)} mechanisms: " +
+             ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) + ".",
+             "Seeds of a mechanism: " + ", ".join(f"{own} of {count} mechanisms"
+                                                  for own, count in sorted(seeds.items())) + "."]
     if len(seeds) > 1:
         lines.append("Where some mechanisms have more seeds than others, these may have been "
                      "chosen by their first ones: means over few seeds and over many are not "
@@ -271,10 +265,8 @@ def _composition(table: Table, ends: list) -> list[str]:
         between = statistics.stdev(statistics.fmean(own) for own in finals.values() if own)
         lines.append(f"Final validation nll: standard deviation {within:.4f} between seeds of a "
                      f"mechanism (pooled), {between:.4f} between the mechanisms' means.")
-    tested = {
-        name: [end.test_perplexity for end in own if end.test_perplexity is not None]
-        for name, own in groups.items()
-    }
+    tested = {name: [end.test_perplexity for end in own if end.test_perplexity is not None]
+              for name, own in groups.items()}
     means = sorted((statistics.fmean(own), name) for name, own in tested.items() if own)
     if means:
         (best, first), (worst, last) = means[0], means[-1]
@@ -289,10 +281,8 @@ def _composition(table: Table, ends: list) -> list[str]:
 def _sources(facts: dict[str, Any]) -> list[str]:
     lines = []
     for source in facts.get("sources", []):
-        environments = [
-            *source.get("environments", []),
-            *([source["environment"]] if "environment" in source else [])
-        ]
+        environments = [*source.get("environments", []),
+                        *([source["environment"]] if "environment" in source else [])]
         for own in environments or [{}]:
             made = ", ".join(f"{key} {own[key]}"
                              for key in ("processor", "instruction_set", "device", "torch",

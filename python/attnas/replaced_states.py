@@ -26,15 +26,11 @@ from attnas.model import read_config
 from attnas.placement import placed
 
 # What a block is of the ways in which Recurrent can be.
-BLOCKS = {
-    "ret": {"decay": "fixed"},
-    "ssd": {"decay": "scalar"},
-    "gdn": {"update": "delta", "decay": "scalar"},
-    "gdn2": {"update": "delta2", "decay": "channel", "decay_form": "softplus"},
-    "kda": {"update": "delta", "decay": "channel", "decay_form": "softplus"},
-    "lin": {},
-    "near": {}
-}
+BLOCKS = {"ret": {"decay": "fixed"}, "ssd": {"decay": "scalar"},
+          "gdn": {"update": "delta", "decay": "scalar"},
+          "gdn2": {"update": "delta2", "decay": "channel", "decay_form": "softplus"},
+          "kda": {"update": "delta", "decay": "channel", "decay_form": "softplus"}, "lin": {},
+          "near": {}}
 KEPT, GATE_LOGIT = 0.99, 2.0  # alpha; where a gate has room to open and close
 
 

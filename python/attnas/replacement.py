@@ -35,21 +35,12 @@ FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "smollm3")
 MASKS = ("sdpa", "eager")  # implementations of attention whose masks are read here
 _OF_STATES = {"conv": (0, 4), "gate": (0, 1)}
 # What a layer may become, and its sizes: least value, or all, and that of one that is not given.
-WORDS = {
-    "full": {},
-    "window": {"window": (1, 64), "globals": (0, 4), "kv_heads": (1, 0)},
-    "heads": {"groups": (1, 1), "window": (1, 64), "globals": (0, 4)},
-    "gqa": {"kv_heads": (1, 1)},
-    "local": {},
-    "drop": {},
-    "ret": {"gate": (0, 1)},
-    "ssd": {"gate": (0, 1)},
-    "gdn": _OF_STATES,
-    "gdn2": _OF_STATES,
-    "kda": _OF_STATES,
-    "lin": {"feature": (("hedgehog", "taylor2"), "hedgehog")},
-    "near": {"feature": (("hedgehog", "taylor2"), "hedgehog"), "near": (1, 64)}
-}
+WORDS = {"full": {}, "window": {"window": (1, 64), "globals": (0, 4), "kv_heads": (1, 0)},
+         "heads": {"groups": (1, 1), "window": (1, 64), "globals": (0, 4)},
+         "gqa": {"kv_heads": (1, 1)}, "local": {}, "drop": {}, "ret": {"gate": (0, 1)},
+         "ssd": {"gate": (0, 1)}, "gdn": _OF_STATES, "gdn2": _OF_STATES, "kda": _OF_STATES,
+         "lin": {"feature": (("hedgehog", "taylor2"), "hedgehog")},
+         "near": {"feature": (("hedgehog", "taylor2"), "hedgehog"), "near": (1, 64)}}
 
 
 def replace(model: nn.Module, layers: Mapping[int, str] | Sequence[str] | str,

@@ -253,8 +253,7 @@ class Table:
         #: What holds for every training run: corpus, model, training, semantics, ...
         #(docs/files.md)
         self.facts: dict[str, Any] = {
-            **meta["facts"], **meta["identity"], "name": meta["name"], "sources": meta["sources"]
-        }
+            **meta["facts"], **meta["identity"], "name": meta["name"], "sources": meta["sources"]}
         #: Licence, version, changelog, limits, ...; empty where the table was never published.
         self.publication: dict[str, Any] = {}
         if database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = "
@@ -279,10 +278,8 @@ class Table:
         self.runs: dict[str, dict[int, Run]] = {name: {} for name in self._names}
         for row in _rows(database, "trainings"):
             name, seed = places[row.pop("mechanism")], row.pop("replicate")
-            kept = {
-                key: row.pop(key)
-                for key in ("status", "reason", "train_seconds", "cpu_seconds", "peak_bytes")
-            }
+            kept = {key: row.pop(key)
+                    for key in ("status", "reason", "train_seconds", "cpu_seconds", "peak_bytes")}
             self.runs[name][seed] = Run(
                 **kept, values={key: value for key, value in row.items() if value is not None},
                 curve={})
@@ -302,13 +299,10 @@ class Table:
         words += [{}] * max(name.count("|") + 1 for name in self._names)
         self._labels = {
             name: "|".join(own.get(field, field) for field, own in zip(name.split("|"), words))
-            for name in self._names
-        }
+            for name in self._names}
         count = collections.Counter(self._labels.values())
-        self._by_label = {
-            label: name for name, label in self._labels.items()
-            if label not in self._names and count[label] == 1
-        }
+        self._by_label = {label: name for name, label in self._labels.items()
+                          if label not in self._names and count[label] == 1}
 
     def _record(self, name: str, seed: int, run: Run, step: int | None) -> Record:
         point = run.curve[step] if step is not None else {}

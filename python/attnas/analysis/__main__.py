@@ -11,13 +11,8 @@ from . import packages
 
 _ARRAYS = ("numpy", "scipy")
 _FRAMES = (*_ARRAYS, "pandas")
-NEEDS = {
-    "attention": _ARRAYS,
-    "compare": _ARRAYS,
-    "components": _FRAMES,
-    "export": (),
-    "report": _ARRAYS,
-}
+NEEDS = {"attention": _ARRAYS, "compare": _ARRAYS, "components": _FRAMES, "export": (),
+         "report": _ARRAYS}
 
 
 def main(command: str, arguments: list[str]) -> int:

@@ -56,8 +56,7 @@ def _draw_map(picture: Picture, weights: np.ndarray, x: float, y: float, side: f
                 f"M{x + first * cell:.1f} {y + i * cell:.1f}h{number * cell:.1f}v{cell:.2f}"
                 f"h{-number * cell:.1f}z")
     for level in sorted(paths):
-        picture.add("path", d="".join(paths[level]),
-                    class_="fill c0" if level > 0 else "fill c1",
+        picture.add("path", d="".join(paths[level]), class_="fill c0" if level > 0 else "fill c1",
                     fill_opacity=LEVELS[abs(level) - 1][1], pointer_events="none")
 
 
@@ -128,8 +127,7 @@ def profiles(layer: Layer) -> Figure:
                   "the frame.", title, HALF)
 
 
-def _curve(picture: Picture, x: Axis, y: Axis, values: np.ndarray, name: str,
-           thick: float) -> None:
+def _curve(picture: Picture, x: Axis, y: Axis, values: np.ndarray, name: str, thick: float) -> None:
     points = [(x(float(n)), y(float(value))) for n, value in enumerate(values)
               if n > 0 and math.isfinite(value) and value > 0]
     if points:

@@ -34,10 +34,8 @@ def expanded(column: Any, count: int) -> list:
     parts = column["each"]
     if isinstance(parts, list):
         return [list(values) for values in zip(*(expanded(part, count) for part in parts))]
-    return [
-        dict(zip(parts, values))
-        for values in zip(*(expanded(part, count) for part in parts.values()))
-    ]
+    return [dict(zip(parts, values))
+            for values in zip(*(expanded(part, count) for part in parts.values()))]
 
 
 class _File:
@@ -164,28 +162,22 @@ class Digest(Mapping):
         if key == "truth":
             return self._of_candidates("truth") or None
         if key == "models" and own:
-            return {
-                **own, "choices": self._of_candidates("choices"),
-                "differences": self._of_candidates("difference")
-            }
+            return {**own, "choices": self._of_candidates("choices"),
+                    "differences": self._of_candidates("difference")}
         if key == "baseline":
             return own and self._named(own)
         return [self._named(one) for one in own or []] if key == "controls" else self._facts[key]
 
     def plain(self) -> dict[str, Any]:
         """The same with all lists in memory."""
-        return {
-            key: list(value) if isinstance(value, Records) else value
-            for key, value in self.items()
-        }
+        return {key: list(value) if isinstance(value, Records) else value
+                for key, value in self.items()}
 
     def _records(self, key: str) -> Records:
         convert: dict[str, Callable[[list], list]] = {"candidate": self._candidates}
         if key not in ("evaluations", "paused"):
-            convert |= {
-                "evaluations": lambda lists: list(map(self._evaluations, lists)),
-                "evaluation": self._evaluations
-            }
+            convert |= {"evaluations": lambda lists: list(map(self._evaluations, lists)),
+                        "evaluation": self._evaluations}
         if key == "candidates":
             convert = {}
         derived = {"mechanism":
@@ -197,9 +189,7 @@ class Digest(Mapping):
         place = [record["candidate"]]
         return {
             **record, "candidate": self._candidates(place)[0], "mechanism": self._mechanisms(place)
-                                                                            [0],
-            "evaluations": self._evaluations(record["evaluations"])
-        }
+            [0], "evaluations": self._evaluations(record["evaluations"])}
 
     def _candidates(self, places: list[int]) -> list[str]:
         return [self._names[place] for place in places]

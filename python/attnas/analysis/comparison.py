@@ -170,11 +170,9 @@ class Comparison:
         """
         best = _best(self.searches.candidates.truth, BEST)
         name = self.algorithms[self.reference].name
-        return float(
-            np.mean([
-                np.isin(search.candidates, best).any() for search in self.searches.searches
-                if search.algorithm == name
-            ]))
+        return float(np.mean([
+            np.isin(search.candidates, best).any() for search in self.searches.searches
+            if search.algorithm == name]))
 
     @property
     def fruitless(self) -> dict[str, int]:
@@ -289,11 +287,9 @@ def _over_draws(searches: stores.Searches, algorithms: list[Algorithm],
     # the training runs behind the truth are not known
     if not all(np.isfinite(values).all() for values in judged):
         judged = [a.final for a in algorithms]
-    return [
-        None if i == reference else _against_on_draws(a, algorithms[reference], judged[i],
-                                                      judged[reference])
-        for i, a in enumerate(algorithms)
-    ]
+    return [None if i == reference else _against_on_draws(a, algorithms[reference], judged[i],
+                                                          judged[reference])
+            for i, a in enumerate(algorithms)]
 
 
 def _against_on_draws(a: Algorithm, b: Algorithm, of_a: np.ndarray,
@@ -566,10 +562,8 @@ class _Redrawn:
                 self._reference) == 1 else 1.0 - values / self._values[best]
 
         rows = iter(scores)
-        gaps = np.array([
-            gaps_of(self._values[next(rows)]) if trace.chosen else np.full(
-                self.TABLES, trace.gap[-1]) for trace in algorithm.traces
-        ])
+        gaps = np.array([gaps_of(self._values[next(rows)]) if trace.chosen else np.full(
+            self.TABLES, trace.gap[-1]) for trace in algorithm.traces])
         if len(gaps) < 2:
             return statistics.Interval(algorithm.iqm.point, np.nan, np.nan)
         point = algorithm.iqm.point

@@ -74,8 +74,7 @@ def over_draws(results: list[Comparison], words: Words) -> Chapter:
     last = results[-1]
     reference = last.algorithms[last.reference].name
     found = [
-        dict(zip((a.name for a in result.algorithms), result.over_draws)) for result in results
-    ]
+        dict(zip((a.name for a in result.algorithms), result.over_draws)) for result in results]
     names = [a.name for a in last.algorithms if a.name != reference]
     head = ["algorithm", *(f"{result.budget} {words.spent}" for result in results)]
     searches = len(last.algorithms[last.reference].traces)
@@ -86,8 +85,7 @@ def over_draws(results: list[Comparison], words: Words) -> Chapter:
             Paragraph(f"Share of {searches} draws of the table's seeds on which a search was "
                       f"better than one of {reference}, ties half. With one search on each, "
                       "another draw's cannot be told; twice as many --seeds as there are draws "
-                      "have two."),
-            Columns(head, rows)])
+                      "have two."), Columns(head, rows)])
     return Chapter("draws", title, [
         Paragraph(f"Probability that a search is better than one of {reference} on the same draw, "
                   f"ties half, mean over {last.noises} draws of the table's seeds [95 % of what "
@@ -120,8 +118,7 @@ def by_draws(results: list[Comparison]) -> str:
     return csv_text([
         "budget", "algorithm", "draws", "searches", "reference_met_best", "improvement",
         "improvement_low", "improvement_high", "another_draw_low", "another_draw_high",
-        "measured_draw_low", "measured_draw_high", "held_out_covered"
-    ], rows)
+        "measured_draw_low", "measured_draw_high", "held_out_covered"], rows)
 
 
 def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chapter:
@@ -157,9 +154,7 @@ def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chap
                       f"[95 % over {words.units}]. Which are the best is taken as exact."),
             Columns(["algorithm", *(str(result.budget) for result in results)], [[
                 name, *(f"{digits(lost.begun)}: {bracketed(lost.share)}" if lost.begun else "0"
-                        for _, _, lost in (each[name] for each in by_name))
-            ] for name in names])
-        ]
+                        for _, _, lost in (each[name] for each in by_name))] for name in names])]
     return Chapter("budgets", "At several budgets", parts)
 
 
@@ -178,12 +173,10 @@ def by_budget(results: list[Comparison], pruned: list[list]) -> str:
     for result, losses in zip(results, pruned):
         for i, (algorithm, lost) in enumerate(zip(result.algorithms, losses)):
             against = result.against and result.against.returned[i]
-            values = [
-                *algorithm.iqm, *(result.against.gaps[i][1:] if result.against else
-                                  (np.nan, ) * 2), *(against or (np.nan, ) * 3),
-                result.fruitless.get(algorithm.name, 0),
-                *([lost.begun, *lost.share] if lost else [np.nan] * 4)
-            ]
+            values = [*algorithm.iqm, *(result.against.gaps[i][1:] if result.against else
+                                        (np.nan, ) * 2), *(against or (np.nan, ) * 3),
+                      result.fruitless.get(algorithm.name, 0),
+                      *([lost.begun, *lost.share] if lost else [np.nan] * 4)]
             rows.append([result.budget, algorithm.name, len(algorithm.traces), *map(float, values)])
     return csv_text([
         "budget", "algorithm", "searches", "gap_iqm", "gap_iqm_low", "gap_iqm_high",
@@ -210,16 +203,14 @@ def targets(result: Comparison, words: Words) -> Chapter:
                   for text in ("never" if time == np.inf else digits(time), share_text(success)))
     ] for a in result.algorithms]
     gap = digits(result.start)
-    return Chapter("targets", "Targets", [
-        Pictures({"targets.svg": picture}),
-        Paragraph(
-            f"Expected {words.spent} until "
-            f"{joined([share_text(1 - s) for s in comparison.ERT_SHARES])} "
-            f"of the way from {start} (median gap {gap}) to the {optimum} are done, if "
-            "searches that miss were begun anew; and the share of searches that get there. A "
-            "target counts as reached when the gap stays at or below it for the rest of the "
-            "search: an incumbent that is given up for a worse one has reached nothing."),
-        Columns(head, rows)])
+    return Chapter("targets", "Targets", [Pictures({"targets.svg": picture}), Paragraph(
+        f"Expected {words.spent} until "
+        f"{joined([share_text(1 - s) for s in comparison.ERT_SHARES])} "
+        f"of the way from {start} (median gap {gap}) to the {optimum} are done, if "
+        "searches that miss were begun anew; and the share of searches that get there. A "
+        "target counts as reached when the gap stays at or below it for the rest of the "
+        "search: an incumbent that is given up for a worse one has reached nothing."),
+                                          Columns(head, rows)])
 
 
 def attainment(result: Comparison, words: Words) -> Chapter:
@@ -258,8 +249,7 @@ def attainment(result: Comparison, words: Words) -> Chapter:
     values = "true" if result.true else "measured"
     return Chapter("attainment", "Attainment", [
         Paragraph(f"A search attains a point if something on the front that it returns is "
-                        f"at least as good in both objectives, by {values} values."),
-        Pictures(pictures)])
+                  f"at least as good in both objectives, by {values} values."), Pictures(pictures)])
 
 
 def _file_name(name: str) -> str:

@@ -63,8 +63,7 @@ def curves(run: Run) -> list[Curve]:
     quantity = measure(run)
     made = [
         Curve(run.label(name), run.brief(name), rank, is_baseline, *_mean(quantity, evaluations))
-        for name, rank, is_baseline, evaluations in found
-    ]
+        for name, rank, is_baseline, evaluations in found]
     return [curve for curve in made if curve.points]
 
 

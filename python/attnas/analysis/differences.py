@@ -90,9 +90,6 @@ def from_baseline(run: Run, objective: int) -> list[Difference]:
     order."""
     if run.baseline is None:
         return []
-    found = [
-        difference(run, candidate, run.baseline, objective)
-        for candidate in run.comparable
-        if candidate.name != run.baseline.name
-    ]
+    found = [difference(run, candidate, run.baseline, objective) for candidate in run.comparable
+             if candidate.name != run.baseline.name]
     return _adjusted([each for each in found if each is not None])

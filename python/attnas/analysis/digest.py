@@ -29,14 +29,11 @@ class BadInput(Exception):
 
 
 # What values can be, by key; others have no limits.
-LIMITS = {
-    "accuracy": (0.0, 1.0), "divergence_rate": (0.0, 1.0), "perplexity": (1.0, math.inf),
-    "published_perplexity": (1.0, math.inf),
-    **dict.fromkeys(
-        ("nll", "bits_per_byte", "train_seconds", "peak_memory", "parameters",
-         "non_embedding_parameters", "flops", "attention_flops", "state_bytes", "latency",
-         "decode_latency", "energy"), (0.0, math.inf)),
-}
+LIMITS = {"accuracy": (0.0, 1.0), "divergence_rate": (0.0, 1.0), "perplexity": (1.0, math.inf),
+          "published_perplexity": (1.0, math.inf), **dict.fromkeys(
+              ("nll", "bits_per_byte", "train_seconds", "peak_memory", "parameters",
+               "non_embedding_parameters", "flops", "attention_flops", "state_bytes", "latency",
+               "decode_latency", "energy"), (0.0, math.inf))}
 
 
 def limits(name: str) -> tuple[float, float]:
@@ -85,11 +82,9 @@ class Objective:
 
 def objectives(digest: Mapping[str, Any]) -> list[Objective]:
     """Those of a run."""
-    return [
-        Objective(own["name"], own["unit"], own["maximise"], own["best"], own["worst"],
-                  own["penalty"], own["source"] or "",
-                  own.get("key") or own["name"]) for own in digest["objectives"]
-    ]
+    return [Objective(own["name"], own["unit"], own["maximise"], own["best"], own["worst"],
+                      own["penalty"], own["source"] or "",
+                      own.get("key") or own["name"]) for own in digest["objectives"]]
 
 
 def flat(settings: Mapping[str, Any], before: str = "") -> dict[str, str]:
@@ -116,10 +111,8 @@ def short_names(digest: Mapping[str, Any]) -> dict[str, str]:
     """What candidates are called where a label is long: as the verdict calls what was re-tested or
     listed; of others what differs from the baseline, of names of many genes."""
     compared = (digest.get("retest") or {}).get("candidates", ())
-    return {
-        **(digest["models"] or {}).get("differences", {}),
-        **{one["candidate"]: one["label"] for one in reversed(compared)}
-    }
+    return {**(digest["models"] or {}).get("differences", {}),
+            **{one["candidate"]: one["label"] for one in reversed(compared)}}
 
 
 def perplexity(valid: dict[str, Any]) -> float:
@@ -177,10 +170,8 @@ def _is_current(file: pathlib.Path, store: pathlib.Path) -> bool:
 def _holds_as_much(found: columns.Digest, store: pathlib.Path) -> bool:
     """Whether a digest has as many asks and evaluations as a store, which its time does not say
     after a copy that kept none. Of a store that cannot be counted the time alone decides."""
-    counted = {
-        "asks": len(found["asks"]) + len(found.get("rung_asks", ())),
-        "evaluations": len(found["evaluations"])
-    }
+    counted = {"asks": len(found["asks"]) + len(found.get("rung_asks", ())),
+               "evaluations": len(found["evaluations"])}
     try:
         with contextlib.closing(sqlite_files.open_read_only(store)) as database:
             return all(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == count

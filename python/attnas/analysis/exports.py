@@ -43,11 +43,9 @@ def _natural(goals: list[Objective], fitness: list[float]) -> list[float]:
 def ask_columns(run: Digest) -> list[str]:
     """Names of what ask_rows() has of each."""
     goals = [goal.name for goal in objectives(run)]
-    return [
-        "number", "batch", "candidate", "label", *(gene["name"] for gene in run["genes"]),
-        "replicates", "status", *goals, *(f"fitness_{name}" for name in goals), "trained",
-        "train_seconds", "reused"
-    ]
+    return ["number", "batch", "candidate", "label", *(gene["name"] for gene in run["genes"]),
+            "replicates", "status", *goals, *(f"fitness_{name}" for name in goals), "trained",
+            "train_seconds", "reused"]
 
 
 def ask_rows(run: Digest) -> Iterator[list]:

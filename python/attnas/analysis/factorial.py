@@ -47,8 +47,7 @@ def means(values: np.ndarray) -> Means:
     if np.abs(noise).max() <= statistics.rounding(values[there]):
         noise = np.zeros_like(noise)
     freedom = int(there.sum() - len(values) - rank)
-    return Means(mean, count, noise, (noise**2).sum() / freedom if freedom > 0 else np.nan,
-                 freedom)
+    return Means(mean, count, noise, (noise**2).sum() / freedom if freedom > 0 else np.nan, freedom)
 
 
 class Factorial:
@@ -238,10 +237,8 @@ def shares(factorial: Factorial, estimate: Means) -> dict[Term, float]:
     """Those of decompose() alone, without tests and intervals."""
     parts = {term: _explained(_weighted(factorial, term), estimate) for term in factorial.terms()}
     total = _variance(list(parts.values()), estimate)
-    return {
-        term: part / total if total > 0 else 0.0 if total < 0 else np.nan
-        for term, (part, _) in parts.items()
-    }
+    return {term: part / total if total > 0 else 0.0 if total < 0 else np.nan
+            for term, (part, _) in parts.items()}
 
 
 def _variance(parts: list[tuple[float, float]], estimate: Means) -> float:

@@ -98,10 +98,8 @@ def curves(title: str, below: str, x: np.ndarray, x_title: str, y_title: str, li
                 picture.path(stepped(zip(across(x[there]), y(line.middle[there]))), f"stroke "
                              f"{line.style}", line.name,
                              style="stroke-width: 1" if line.style == "other" else None)
-        ends = [
-            y(float(line.middle[-1])) if np.isfinite(line.middle[-1]) else frame.top
-            for line in named
-        ]
+        ends = [y(float(line.middle[-1])) if np.isfinite(line.middle[-1]) else frame.top
+                for line in named]
         for line, end, place in zip(named, ends, apart(ends, 15, frame.top + 4, frame.bottom)):
             picture.line(frame.right + 1, end, frame.right + 7, place, f"stroke "
                          f"{line.style}", style="stroke-width: 1")
@@ -282,8 +280,7 @@ def surfaces(title: str, below: str, on: Plane, panels: list[Panel],
             frame = Frame(x, y, x + wide, y + high)
             _small_axes(picture, frame, on.axes(frame), column == 0, i + across >= len(panels))
             drawn = "plain" if panel.style in ("other", "reference") else panel.style
-            picture.text(x, y - 4, shortened(panel.name, int(wide / 7.0)),
-                         _row_style(panel.style))
+            picture.text(x, y - 4, shortened(panel.name, int(wide / 7.0)), _row_style(panel.style))
             if len(panel.quarter) and len(panel.three_quarters):
                 picture.area(on.staircase(frame, panel.quarter)
                              + on.staircase(frame, panel.three_quarters)[::-1], f"fill {drawn}",

@@ -49,10 +49,9 @@ def mechanism(label: str, brief: str = "") -> Html:
 
     @param brief  shown in its place, the whole name being a tooltip; empty: the name itself.
     """
-    return element(
-        "span", join(*re.split(r"(?<=[|,{+/=])", shortened(brief or label, 160)),
-                     separator="<wbr>"), class_="mechanism",
-        title=label if brief not in ("", label) else None)
+    return element("span", join(*re.split(r"(?<=[|,{+/=])", shortened(brief or label, 160)),
+                                separator="<wbr>"), class_="mechanism",
+                   title=label if brief not in ("", label) else None)
 
 
 def prose(words: str) -> Html:

@@ -51,11 +51,9 @@ def _common(search: stores.Search) -> dict:
     asked = len(search.candidates)
     charged = np.bincount(search.candidates, search.charged)
     recycled = np.maximum(charged - search.replicates, 0).sum() if search.replicates else 0
-    return {
-        "recycled": int(recycled), "seed": search.seed, "trained": search.trained,
-        "seconds": search.seconds, "repeated": 1.0 - len(np.unique(search.candidates)) / asked,
-        "search_seconds": search.search_seconds, "asked": asked
-    }
+    return {"recycled": int(recycled), "seed": search.seed, "trained": search.trained,
+            "seconds": search.seconds, "repeated": 1.0 - len(np.unique(search.candidates)) / asked,
+            "search_seconds": search.search_seconds, "asked": asked}
 
 
 def _judge_of_values(searches: stores.Searches):

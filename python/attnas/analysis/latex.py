@@ -48,8 +48,7 @@ def _row(run: Run, record: dict[str, Any], level: float) -> dict[str, Any]:
     row: dict[str, Any] = {
         "mechanism": record["label"], "candidate": record["candidate"], "role": record["role"],
         "unit": "share of errors" if measure.accuracy else "nats",
-        "n": int(contrast["n"]) if contrast else None
-    }
+        "n": int(contrast["n"]) if contrast else None}
     row |= {key: finite_or(contrast.get(key), NAN) for key in _OF_CONTRASTS}
     low, high = measure.interval(row["low"], row["high"])
     row |= {"percent": measure.shown(row["difference"]), "percent_low": low, "percent_high": high}
@@ -143,16 +142,13 @@ def table(run: Run) -> str:
     tested = any(row["test_perplexity"] == row["test_perplexity"] for row in found)
     heads = ["Mechanism", *(_heading(objective.title) for objective in run.objectives)]
     if tested:
-        heads += [
-            "Test", "Change (points)" if measure_of(run.retest).accuracy else r"Change "
-            r"(\%)", "$p$", "$n$"
-        ]
+        heads += ["Test", "Change (points)" if measure_of(run.retest).accuracy else r"Change "
+                  r"(\%)", "$p$", "$n$"]
     more = columns_of_runs(found)
     heads += [_heading(head) for head, _ in more]
     lines = [
         " & ".join([*_cells(run, row, tested), *(escaped(cells[i]) for _, cells in more)]) + r" \\"
-        for i, row in enumerate(found)
-    ]
+        for i, row in enumerate(found)]
     slug = re.sub(r"[^A-Za-z0-9]+", "-", run.name).strip("-").lower() or "run"
     return "\n".join([
         r"% \usepackage[T1]{fontenc} \usepackage{textcomp,booktabs,graphicx}", r"\begin{table}",
@@ -161,8 +157,7 @@ def table(run: Run) -> str:
         r"  \resizebox{\ifdim\width>\linewidth \linewidth\else \width\fi}{!}{%",
         f"  \\begin{{tabular}}{{p{{0.3\\linewidth}}{'r' * (len(heads) - 1)}}}", r"    \toprule",
         f"    {' & '.join(heads)} \\\\", r"    \midrule", *(f"    {line}" for line in lines),
-        r"    \bottomrule", r"  \end{tabular}}", r"\end{table}", ""
-    ])
+        r"    \bottomrule", r"  \end{tabular}}", r"\end{table}", ""])
 
 
 def _heading(title: str) -> str:
@@ -203,9 +198,8 @@ def _caption(run: Run, found: list[dict[str, Any]], tested: bool) -> str:
     # the share to which seeds were added until everything was decided
     added = run.retest.get("until")
     most = "at most " if added else ""
-    text = (
-        f"Mechanisms{corpus}: means over {most}{replicates} that no search used, on the "
-        f"validation split")
+    text = (f"Mechanisms{corpus}: means over {most}{replicates} that no search used, on the "
+            f"validation split")
     if not tested:
         return text + "."
     confidence = run.retest["confidence"]
@@ -215,12 +209,9 @@ def _caption(run: Run, found: list[dict[str, Any]], tested: bool) -> str:
     test = "paired $t$-test"
     if added:
         test = f"anytime-valid $t$-test (of controls: {test})"
-    return (
-        rf"{text}; {one}{'accuracy' if accuracy else 'perplexity'} on the test split and its "
-        rf"change from the baseline, "
-        rf"with {100 * confidence:g}\,\% intervals. $p$: "
-        rf"{test} of the {judged} of the test "
-        "split, $n$ pairs of equal seeds, corrected by Holm. "
-        rf"{_added(added)}"
-        rf"{escaped(note_of_runs(found))}"
-        rf"Bold: better than the baseline, italic: worse, $p \leq {1 - confidence:.3g}$.")
+    return (rf"{text}; {one}{'accuracy' if accuracy else 'perplexity'} on the test split and its "
+            rf"change from the baseline, " rf"with {100 * confidence:g}\,\% intervals. $p$: "
+            rf"{test} of the {judged} of the test "
+            "split, $n$ pairs of equal seeds, corrected by Holm. " rf"{_added(added)}"
+            rf"{escaped(note_of_runs(found))}"
+            rf"Bold: better than the baseline, italic: worse, $p \leq {1 - confidence:.3g}$.")

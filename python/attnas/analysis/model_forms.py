@@ -64,8 +64,7 @@ def huggingface_files(folder: Path, plugins: Iterable[str] = ()) -> dict[str, by
         files["tokenizer_config.json"] = _json({
             "tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
             "model_max_length": config["model"]["context"],
-            "model_input_names": ["input_ids", "attention_mask"]
-        })
+            "model_input_names": ["input_ids", "attention_mask"]})
     elif text:
         form = module.Text(str(folder), config)
         # What ends a text: in a published layout a line's end is a blank.
@@ -74,8 +73,7 @@ def huggingface_files(folder: Path, plugins: Iterable[str] = ()) -> dict[str, by
         files["tokenizer_config.json"] = _json({
             "tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
             "model_max_length": config["model"]["context"], "padding_side": "right",
-            "model_input_names": ["input_ids", "attention_mask"], "pad_token": _PAD, **end
-        })
+            "model_input_names": ["input_ids", "attention_mask"], "pad_token": _PAD, **end})
     return files
 
 

@@ -54,19 +54,13 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Cell]], sortable: bool 
     mechanism's dots.
     """
     left = [bool(rows) and rows[0][i].left for i in range(len(header))]
-    heads = [
-        element("th", element("button", name, type="button") if sortable and name else name,
-                scope="col", class_="left" if left[i] else None)
-        for i, name in enumerate(header)
-    ]
-    body = [
-        element("tr", *(
-            element("td", cell.shown, class_="left" if cell.left else None,
-                    data_v=cell.key if sortable else None)
-            for cell in row
-        ), data_m=marked[i] if i < len(marked) else None)
-        for i, row in enumerate(rows)
-    ]
+    heads = [element("th", element("button", name, type="button") if sortable and name else name,
+                     scope="col", class_="left" if left[i] else None)
+             for i, name in enumerate(header)]
+    body = [element("tr", *(element("td", cell.shown, class_="left" if cell.left else None,
+                                    data_v=cell.key if sortable else None)
+                            for cell in row), data_m=marked[i] if i < len(marked) else None)
+            for i, row in enumerate(rows)]
     return element(
         "div",
         element("table", element("thead", element("tr", *heads)), element("tbody", *body),
@@ -97,20 +91,16 @@ def page(title: str, below: str, sections: Sequence[Section], broad: bool = Fals
     broad: with room for two pictures side by side.
     """
     links = [element("a", section.key, href="#" + section.key) for section in sections]
-    parts = [
-        element("section", element("h2", section.title), section.body, id=section.key)
-        for section in sections
-    ]
+    parts = [element("section", element("h2", section.title), section.body, id=section.key)
+             for section in sections]
     script = (_HERE / "page.js").read_text(encoding="utf-8")
     style = "".join(file.read_text(encoding="utf-8") for file in (svg.STYLE, _HERE / "page.css"))
-    head = element(
-        "head", element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", http_equiv="Content-Security-Policy",
-                content="default-src 'none'; style-src 'unsafe-inline'; "
-                        "script-src 'unsafe-inline'"),
-        element("title", title), element("style", Html(style)),
-    )
+    head = element("head", element("meta", charset="utf-8"),
+                   element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+                   element("meta", http_equiv="Content-Security-Policy",
+                           content="default-src 'none'; style-src 'unsafe-inline'; "
+                           "script-src 'unsafe-inline'"),
+                   element("title", title), element("style", Html(style)))
     body = element(
         "body",
         element("header", element("h1", title),

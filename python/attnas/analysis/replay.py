@@ -107,11 +107,9 @@ class Unseen:
         @param seen  evaluations of each candidate that the search was charged.
         """
         rest = self.cells(seed, chosen, seen)
-        return np.array([
-            self._values[one, list(cells)].mean(
-                axis=0) if cells else np.full(self._values.shape[2], np.nan)
-            for one, cells in zip(chosen, rest, strict=True)
-        ])
+        return np.array([self._values[one, list(cells)].mean(
+            axis=0) if cells else np.full(self._values.shape[2], np.nan)
+                         for one, cells in zip(chosen, rest, strict=True)])
 
     def cells(self, seed: int, chosen: tuple[int, ...],
               seen: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
@@ -127,10 +125,8 @@ class Unseen:
         answering, others = self._redrawn(candidate, stores.draw_of(seed, self._draws))
         if others:
             return others
-        met = {
-            answering[place % len(answering)]
-            for place in replay_order(seed, name, self._drawn)[:seen]
-        }
+        met = {answering[place % len(answering)]
+               for place in replay_order(seed, name, self._drawn)[:seen]}
         measured = [one for one in answering if self._measured[candidate, one]]
         return tuple(one for one in measured if one not in met) or tuple(measured)
 

@@ -246,10 +246,8 @@ class Run:
     def controls(self) -> dict[str, Candidate]:
         """The baseline with less of what it is about, by name; those of a re-test are in `retest`.
         """
-        return {
-            one["name"]: self._candidates([one], [-1])[0]
-            for one in self.digest.get("controls") or []
-        }
+        return {one["name"]: self._candidates([one], [-1])[0]
+                for one in self.digest.get("controls") or []}
 
     def _candidates(self, records: Iterable[dict[str, Any]],
                     ranks: Iterable[int]) -> list[Candidate]:
@@ -257,8 +255,7 @@ class Run:
         found = []
         for own, rank in zip(records, ranks):
             name, values = own["candidate"], [
-                finite_or(own["values"][one], math.nan) for one in names
-            ]
+                finite_or(own["values"][one], math.nan) for one in names]
             found.append(
                 Candidate(name, own["mechanism"], self.brief(name), self.natural(values), values,
                           own["on_front"], own["first_ask"], own["times_asked"], rank, own["n"],

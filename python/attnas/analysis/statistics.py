@@ -222,11 +222,9 @@ def another_group(each: ArrayLike, variances: ArrayLike,
     total = each.var(ddof=1)
     noise = np.mean(variances)
     between = total if np.isnan(noise) else max(total - noise, 0.0)
-    margins = [
-        stats.t.ppf((1.0 + confidence) / 2.0,
-                    max((k - 1) * (variance / total)**2, 1.0) if total > 0.0 else k - 1) *
-        np.sqrt(variance + total / k) for variance in (between, total)
-    ]
+    margins = [stats.t.ppf((1.0 + confidence) / 2.0,
+                           max((k - 1) * (variance / total)**2, 1.0) if total > 0.0 else k - 1) *
+               np.sqrt(variance + total / k) for variance in (between, total)]
     return tuple(Interval(point, float(max(point - margin, 0.0)), float(min(point + margin, 1.0)))
                  for margin in (min(margins), margins[1]))
 
@@ -423,8 +421,7 @@ def kendall(a: ArrayLike, b: ArrayLike, confidence: float = 0.95,
         # Pairs within a group were taken away twice.
         without = np.array([
             whole - 2.0 * own[one].sum(axis=0) + _ordered(a[one], b[one]).sum(axis=0)
-            for one in members
-        ])
+            for one in members])
     k = len(without)
     if k < 4:
         return Interval(tau, np.nan, np.nan)

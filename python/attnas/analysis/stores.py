@@ -261,8 +261,7 @@ WITHOUT_EFFECT = frozenset({
     "evaluation.array", "evaluation.device", "evaluation.keep_models", "evaluation.failure_window",
     "evaluation.retry_failed", "evaluation.retry_out_of_memory", "evaluation.retry_timed_out",
     "evaluation.retry_crashed", "evaluation.retry_lost", "training.checkpoint_minutes",
-    "fidelity.checkpoint_space", "fidelity.audit"
-})
+    "fidelity.checkpoint_space", "fidelity.audit"})
 # What tells searches apart by itself: their names and seeds, see _method(). Plug-ins are places of
 # files.
 KNOWN_APART = frozenset({"algorithm", "fidelity", "seed", "plugins"})
@@ -271,8 +270,7 @@ KNOWN_APART = frozenset({"algorithm", "fidelity", "seed", "plugins"})
 QUESTION = frozenset({"data", "problem", "semantics", "model", "training", "objectives"})
 SAME_QUESTION = frozenset({
     "training.checkpoints", "training.score_test", "training.evaluation_batch_size",
-    "training.early_stop_after", "training.early_stop_factor"
-})
+    "training.early_stop_after", "training.early_stop_factor"})
 
 
 def _settings(own: dict) -> dict:
@@ -290,10 +288,8 @@ def _settings(own: dict) -> dict:
         else:
             found[path] = value
 
-    goals = [
-        goal if isinstance(goal, dict) else {"name": goal}
-        for goal in config.get("objectives") or []
-    ]
+    goals = [goal if isinstance(goal, dict) else {"name": goal}
+             for goal in config.get("objectives") or []]
     add(
         "", {
             **config, "objectives": {
@@ -329,17 +325,14 @@ def _asks(own: dict) -> list[dict]:
 def _steps(own: dict, asks: list[dict]) -> np.ndarray:
     """Steps of training up to each of all asks of a run, by its learning curves."""
     curves = {
-        one["id"]: one["curve"] for one in [*own.get("evaluations", []), *own.get("paused", [])]
-    }
+        one["id"]: one["curve"] for one in [*own.get("evaluations", []), *own.get("paused", [])]}
     paid: dict = {}  # by evaluation
     spent, total = [], 0
     for ask in asks:
         for one in ask["evaluations"]:
             before = paid.get(one, 0)
-            values = [
-                point["step"] for point in curves.get(one, [])
-                if point["step"] <= ask.get("step", np.inf)
-            ]
+            values = [point["step"] for point in curves.get(one, [])
+                      if point["step"] <= ask.get("step", np.inf)]
             paid[one] = max(before, *values[-1:], 0)
             total += paid[one] - before
         spent.append(total)
@@ -414,8 +407,7 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
                                        rule), "search_seconds": np.nan if own is None else own,
             "replicates": _drawn(meta.get("table", {})),
             "steps": steps if steps is not None and len(steps) == asked else None, "retested": {},
-            "draw": draw_of(seed, meta["draws"]) if "draws" in meta else None
-        })
+            "draw": draw_of(seed, meta["draws"]) if "draws" in meta else None})
         _require_ascending(file, name, searches[-1])
     truth, believed = (_column([row[i] for row in rows], len(objectives)) for i in (3, 4))
     config = meta.get("config") or {}
@@ -481,10 +473,8 @@ def _require_comparable(first: _Store, other: _Store) -> None:
                          f"{first.source.path} has {names(first)}; only searches for the same "
                          "objectives can be compared")
     if first.draws != other.draws:
-        shown = [
-            f"{store.draws['tables']} draws of seed {store.draws['seed']}"
-            if store.draws else "the recorded table" for store in (other, first)
-        ]
+        shown = [f"{store.draws['tables']} draws of seed {store.draws['seed']}"
+                 if store.draws else "the recorded table" for store in (other, first)]
         raise StoreError(f"{other.source.path}: answered by {shown[0]}, but {first.source.path} by "
                          f"{shown[1]}; only searches that the same tables answer can be compared")
     tables = [store.table.get("sha256") for store in (first, other)]
@@ -497,13 +487,11 @@ def _another_question(first: _Store, other: _Store) -> str:
     """In what the values of two runs answer different questions; an empty text where they do not.
     """
     asked = [
-        path for path in _differing_settings([first, other]) if _is_question(path, [first, other])
-    ]
+        path for path in _differing_settings([first, other]) if _is_question(path, [first, other])]
     if not asked:
         return ""
     each = ", ".join(f"{path} = {_shown(other.settings.get(path))} in place of "
-                     f"{_shown(first.settings.get(path))}"
-                     for path in asked)
+                     f"{_shown(first.settings.get(path))}" for path in asked)
     return f"{other.source.path}: {each} of {first.source.path}"
 
 
@@ -632,9 +620,7 @@ def _searches(store: _Store, numbers: dict[str, int], candidates: Candidates) ->
         asked = renumber[fields["candidates"]]
         truth = None if candidates.truth is None else candidates.truth[asked]
         own = {key: value for key, value in fields.items() if key != "steps"}
-        own |= {
-            "candidates": asked, "budget": store.budget,
-            "retested": {int(renumber[one]): point for one, point in own["retested"].items()}
-        }
+        own |= {"candidates": asked, "budget": store.budget,
+                "retested": {int(renumber[one]): point for one, point in own["retested"].items()}}
         result.append(Search(**own, truth=truth, labels=candidates.labels))
     return result

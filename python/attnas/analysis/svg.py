@@ -240,10 +240,8 @@ class Picture:
 
     def markup(self, class_: str) -> Html:
         """The picture as a part of a page."""
-        return element(
-            "svg", *self.parts, viewBox=f"0 0 {self.width:.0f} {self.height:.0f}",
-            class_=class_, role="img", aria_label=self.label, tabindex=0,
-        )
+        return element("svg", *self.parts, viewBox=f"0 0 {self.width:.0f} {self.height:.0f}",
+                       class_=class_, role="img", aria_label=self.label, tabindex=0)
 
 
 def _named(axis: Axis, name: str) -> str:
@@ -275,10 +273,9 @@ class Figure:
 
     def html(self) -> Html:
         """A part of a page: drawn for wide and for narrow screens."""
-        return element(
-            "figure", element("h3", self.title) if self.title else None,
-            self.draw(self.wide).markup("wide"), self.draw(NARROW).markup("narrow"),
-            element("figcaption", self.caption) if self.caption else None)
+        return element("figure", element("h3", self.title) if self.title else None,
+                       self.draw(self.wide).markup("wide"), self.draw(NARROW).markup("narrow"),
+                       element("figcaption", self.caption) if self.caption else None)
 
     def file(self, title: str = "") -> str:
         """A file of its own, title and caption within the picture."""

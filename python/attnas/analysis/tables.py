@@ -203,8 +203,7 @@ def collect(runs: Sequence[str]) -> Table:
                 baseline = (own["baseline"] or {}).get("candidate")
                 if facts.setdefault("baseline", baseline) == baseline:
                     facts["differences"] = {
-                        **recorded["differences"], **facts.get("differences", {})
-                    }
+                        **recorded["differences"], **facts.get("differences", {})}
             if own["record_schema"]:
                 facts.setdefault("schema", own["record_schema"])
             for evaluation in _of_the_search(own):
@@ -212,8 +211,7 @@ def collect(runs: Sequence[str]) -> Table:
                 # search.
                 given = {
                     key: value for key, value in own["identities"][evaluation["identity"]].items()
-                    if key != "stop_above_nll"
-                }
+                    if key != "stop_above_nll"}
                 identity = given if identity is None else identity
                 if given != identity:
                     keys = sorted(key for key in {*given, *identity}
@@ -236,10 +234,8 @@ def _of_the_search(own: dict) -> list[dict]:
     are no models and were never trained. Of a run of listed mechanisms those that it compares;
     while it compares none yet, those on fresh seeds."""
     listed = "mechanisms" in own["config"]
-    compared = {
-        one for candidate in (own.get("retest") or {}).get("candidates", [])
-        for one in candidate["evaluations"]
-    }
+    compared = {one for candidate in (own.get("retest") or {}).get("candidates", [])
+                for one in candidate["evaluations"]}
     training = own["config"].get("training") or {}
 
     def is_its_own(evaluation: dict) -> bool:
@@ -261,10 +257,8 @@ def _without_genes(own: dict) -> dict | None:
     """
     if own["genes"]:
         return None
-    return {
-        "genes": [], "choices": {one["candidate"]: [] for one in own["evaluations"]},
-        "differences": {}
-    }
+    return {"genes": [], "choices": {one["candidate"]: [] for one in own["evaluations"]},
+            "differences": {}}
 
 
 def _add_models(models: dict, own: dict, space: dict, run: str) -> None:

@@ -33,17 +33,13 @@ def chapter(table: tables.Table | None) -> Chapter:
     plateau = min((float(runs[one].mean()) for one in PLATEAUS if one in runs and len(runs[one])),
                   default=math.nan)
     line = statistics.failure_line([runs["baseline"], of_best], plateau)
-    rows = [[
-        model["name"], f"{model['learning_rate']:g}",
-        *_cells(runs[model["name"]], accuracy, line, plateau)
-    ] for model in gates["models"]]
+    rows = [[model["name"], f"{model['learning_rate']:g}",
+             *_cells(runs[model["name"]], accuracy, line, plateau)] for model in gates["models"]]
     counts = best_counts(gates["count_models"], accuracy)
     if counts:
         tested = counts[f"test_{value}"]
-        rows.append([
-            f"counts of order {counts['order']}", "-",
-            digits(tested if accuracy else math.exp(tested)), "-", "-"
-        ])
+        rows.append([f"counts of order {counts['order']}", "-",
+                     digits(tested if accuracy else math.exp(tested)), "-", "-"])
     rows += [[f"best of the table, {best}", "-", *_cells(of_best, accuracy, line, plateau)]
              ] if best else []
     head, solved = ["model", "learning rate", f"test {name}", "solved", "n"], ""
@@ -58,8 +54,7 @@ def chapter(table: tables.Table | None) -> Chapter:
                  f"Test {name} [95 %]. Baseline and controls have the best of five learning rates "
                  f"or more each, those of the table's mechanisms "
                  f"are what it says; the {'largest' if accuracy else 'least'} of many noisy means "
-                 f"is too {'high' if accuracy else 'low'}.{solved}"]),
-        Columns(head, rows)])
+                 f"is too {'high' if accuracy else 'low'}.{solved}"]), Columns(head, rows)])
 
 
 PLATEAUS = ("no mixer", "window 2", "window 4")  # what needs no attention
@@ -82,12 +77,9 @@ def _cells(losses: np.ndarray, accuracy: bool, line: float, plateau: float) -> l
     point, *ends = (1.0 - one if accuracy else math.exp(one) for one in found)
     low, high = sorted(ends)
     solved = int((losses <= line).sum())
-    return [
-        digits(point) + (f" [{digits(low)}, {digits(high)}]" if len(losses) > 1 else ""),
-        solved_text(solved, len(losses),
-                    *statistics.share_interval(solved, len(losses))[1:]),
-        str(len(losses))
-    ]
+    return [digits(point) + (f" [{digits(low)}, {digits(high)}]" if len(losses) > 1 else ""),
+            solved_text(solved, len(losses), *statistics.share_interval(solved, len(losses))[1:]),
+            str(len(losses))]
 
 
 def _best(table: tables.Table, accuracy: bool) -> tuple[str, np.ndarray]:

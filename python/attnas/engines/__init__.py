@@ -85,10 +85,8 @@ class Left(Exception):
 
 def lost(order: dict, why: Died | Left) -> dict:
     """The line of an order that a worker gives up."""
-    return {
-        "kind": "lost", "order": order["order"], "reason": str(why) or "it was "
-                                                           "stopped", "machine": why.machine
-    }
+    return {"kind": "lost", "order": order["order"], "reason": str(why) or "it was stopped",
+            "machine": why.machine}
 
 
 class Faults:
@@ -104,9 +102,8 @@ class Faults:
     def add(self, why: Died) -> str | None:
         """@return why the worker is set aside, once it is."""
         self.count = self.count + 1 if why.machine else 0
-        return (
-            f"{self.MOST} failures in a row, the last one: {why}"
-            if self.count >= self.MOST else None)
+        return (f"{self.MOST} failures in a row, the last one: {why}"
+                if self.count >= self.MOST else None)
 
 
 class Child:

@@ -200,8 +200,7 @@ async def _serve(address: str, listen: str | None, security: Security, slots: in
 def work(words: list[str]) -> int:
     """A worker of the run in a folder, until the run is complete."""
     parser = argparse.ArgumentParser(prog="workers", description="Measures for the run in a "
-                                                                 "folder, on this machine, until "
-                                                                 "it is complete.")
+                                     "folder, on this machine, until it is complete.")
     parser.add_argument("folder", help="of the run, as this machine sees it")
     parser.add_argument("--slots", type=int, default=1, help="orders at once, each by a process "
                                                              "of its own (default: 1)")
@@ -288,20 +287,15 @@ class _Engine:
             security = Security.temporary()
             listen = settings.get("listen", "auto")
             host = _address() if listen == "auto" else _host(listen)
-            self.cluster = distributed.SpecCluster(
-                security=security, scheduler={
-                    "cls": _Scheduler, "options": {
-                        "host": host, "port": 0, "protocol": "tls://", "security": security
-                    }
-                })
+            self.cluster = distributed.SpecCluster(security=security, scheduler={
+                "cls": _Scheduler, "options": {
+                    "host": host, "port": 0, "protocol": "tls://", "security": security}})
             address = self.cluster.scheduler_address
             names = ("tls_ca_file", *(f"tls_{role}_{part}" for role in ("client", "worker")
                                       for part in ("cert", "key")))
-            self.said = json.dumps({
-                "address": address, "grace": run["grace"],
-                "security": {name: getattr(security, name)
-                             for name in names} | {"require_encryption": True}
-            })
+            self.said = json.dumps({"address": address, "grace": run["grace"],
+                                    "security": {name: getattr(security, name)
+                                                 for name in names} | {"require_encryption": True}})
             _write_private(self.file, self.said)
         self.client = distributed.Client(address, security=security)
         self.client.subscribe_topic(self.run["id"], lambda event: say(**event[1]["line"]))

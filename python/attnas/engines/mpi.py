@@ -98,10 +98,8 @@ def _serve(pool, slots: int) -> None:
 def main() -> int:
     if _STARTED not in os.environ:
         os.environ[_STARTED] = "1"
-        words = [
-            "mpirun", *shlex.split(os.environ.get("NAS_MPIRUN", "")), "-x", _STARTED,
-            sys.executable, "-B", __file__
-        ]
+        words = ["mpirun", *shlex.split(os.environ.get("NAS_MPIRUN", "")), "-x", _STARTED,
+                 sys.executable, "-B", __file__]
         os.execvp(words[0], words)
     from mpi4py import MPI
     from mpi4py.futures import MPICommExecutor

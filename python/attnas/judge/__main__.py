@@ -90,19 +90,17 @@ def _parser() -> argparse.ArgumentParser:
 def _require_ranges(given: argparse.Namespace) -> None:
     alone = not given.campaign
     folder = given.output or given.campaign
-    away = [one for one in (given.json, given.page) if one and not
-            Path(one).parent.is_dir()]
+    away = [one for one in (given.json, given.page) if one and not Path(one).parent.is_dir()]
     for wrong, said in (
-            (folder and folder.exists() and not folder.is_dir(), f"{folder}: is no folder"),
-            (away, f"{''.join(away[:1])}: there is no such folder"),
-            (given.most is not None and given.most < 2,
-             f"--most = {given.most}, must be at least 2"),
-            (given.jobs < 1, f"--jobs = {given.jobs}, must be at least 1"),
-            (given.error and alone, "--error is of a campaign, and needs --campaign FOLDER"),
-            (given.output and not alone, "--output: a campaign has its own folder"),
-            (alone and not given.baseline, "no --baseline is given"),
-            (not given.candidate, "no --candidate is given"),
-            (alone and not given.metrics, "no --metric is given, such as 'loss: ([0-9.]+)'")):
+        (folder and folder.exists() and not folder.is_dir(), f"{folder}: is no folder"),
+        (away, f"{''.join(away[:1])}: there is no such folder"),
+        (given.most is not None and given.most < 2, f"--most = {given.most}, must be at least 2"),
+        (given.jobs < 1, f"--jobs = {given.jobs}, must be at least 1"),
+        (given.error and alone, "--error is of a campaign, and needs --campaign FOLDER"),
+        (given.output and not alone, "--output: a campaign has its own folder"),
+        (alone and not given.baseline, "no --baseline is given"),
+        (not given.candidate, "no --candidate is given"),
+        (alone and not given.metrics, "no --metric is given, such as 'loss: ([0-9.]+)'")):
         if wrong:
             raise InputError(said)
 

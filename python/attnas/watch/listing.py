@@ -53,10 +53,8 @@ class WatchList:
             if not os.path.isdir(word):
                 self._add(store_named(Path(word)), word)
             elif not self._find(Path(word), self._name(word), 0):
-                raise BadInput(
-                    f"{word}: holds no run; give a run's folder, or one that holds runs "
-                    f"(store.sqlite) at most {_DEPTH} folders deep"
-                )
+                raise BadInput(f"{word}: holds no run; give a run's folder, or one that holds runs "
+                               f"(store.sqlite) at most {_DEPTH} folders deep")
 
     def _name(self, word: str) -> str:
         return "" if len(self._words) == 1 else word
@@ -70,16 +68,12 @@ class WatchList:
         if depth == _DEPTH or depth > 0 and folder.is_symlink():
             return False
         try:
-            inside = [
-                entry.name
-                for entry in os.scandir(folder)
-                if not entry.name.startswith(".") and entry.is_dir()
-            ]
+            inside = [entry.name for entry in os.scandir(folder)
+                      if not entry.name.startswith(".") and entry.is_dir()]
         except OSError:
             return False
         found = [
-            self._find(folder / own, f"{name}/{own}" if name else own, depth + 1) for own in inside
-        ]
+            self._find(folder / own, f"{name}/{own}" if name else own, depth + 1) for own in inside]
         return any(found)
 
     def _add(self, store: Path, name: str) -> None:
@@ -170,15 +164,8 @@ class WatchList:
 
     def state(self) -> dict:
         """A row a run, see docs/how-to/watch-a-run.md."""
-        rows = [
-            {**run.row, "number": number, "run": run.name}
-            for number, run in enumerate(self._runs)
-            if not run.gone and run.row is not None
-        ]
-        return {
-            "folders": self._words,
-            "version": self.version,
-            "unread": self._num_unread(),
-            "runs": rows,
-        }
+        rows = [{**run.row, "number": number, "run": run.name}
+                for number, run in enumerate(self._runs) if not run.gone and run.row is not None]
+        return {"folders": self._words, "version": self.version, "unread": self._num_unread(),
+                "runs": rows}
 

@@ -26,11 +26,8 @@ from .state import Page, RunWatch
 _PATIENCE = 60  # s, with a connection, for each request
 _MOST = 200  # connections
 _HERE = Path(__file__).parent
-_STYLES = (
-    _HERE.parent / "analysis" / "picture.css",
-    _HERE.parent / "analysis" / "page.css",
-    _HERE / "watch.css",
-)
+_STYLES = (_HERE.parent / "analysis" / "picture.css", _HERE.parent / "analysis" / "page.css",
+           _HERE / "watch.css")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _ORDER = re.compile(r"newest|mechanism|ask|seed|status|seconds|[0-9]{1,3}")
 _RUN_OF_LIST = re.compile(r"/run/(\d{1,18})/(state\.json)?")
@@ -86,8 +83,7 @@ class App:
         page, run = place
         if page:
             return self._page(
-                "watch_list" if isinstance(self.watched, WatchList) and run is None else "watch"
-            )
+                "watch_list" if isinstance(self.watched, WatchList) and run is None else "watch")
         given = {key: request.query_params.get(key, "")
                  for key in ("since", "page", "sort", "down")}
         page = None
@@ -109,11 +105,9 @@ class App:
         return found[2] is None, int(found[1])
 
     def _page(self, name: str) -> Response:
-        policy = (
-            "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; "
-            "form-action 'none'; frame-ancestors 'none'; "
-            f"style-src 'nonce-{self._nonce}'; script-src 'nonce-{self._nonce}'"
-        )
+        policy = ("default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; "
+                  "form-action 'none'; frame-ancestors 'none'; "
+                  f"style-src 'nonce-{self._nonce}'; script-src 'nonce-{self._nonce}'")
         return Response(self._pages[name], 200, {"Content-Security-Policy": policy}, "text/html")
 
     def _state(self, request: Request, run: int | None, since: int, page: Page | None) -> Response:
@@ -174,19 +168,10 @@ class Server:
         """@param port  0: any that is free. Raises BadInput where the host is no address of this
         machine, or the port is in use."""
         self._app = App()
-        self._server = _Uvicorn(
-            uvicorn.Config(
-                self._app,
-                http=_Connection,
-                ws="none",
-                loop="asyncio",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                timeout_keep_alive=_PATIENCE,
-            )
-        )
+        self._server = _Uvicorn(uvicorn.Config(self._app, http=_Connection, ws="none",
+                                               loop="asyncio", lifespan="off", log_config=None,
+                                               access_log=False, server_header=False,
+                                               timeout_keep_alive=_PATIENCE))
         self._socket = _listening(host, port)
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:  # as nohup has it
@@ -222,10 +207,8 @@ def _address(host: str) -> str:
         for *_, (address, *_) in found:
             if ipaddress.ip_address(address).is_loopback:
                 return address
-    raise BadInput(
-        f"command line: --host {host}, must be an address of this machine, "
-        "such as 127.0.0.1 or ::1, or localhost"
-    )
+    raise BadInput(f"command line: --host {host}, must be an address of this machine, "
+                   "such as 127.0.0.1 or ::1, or localhost")
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -239,6 +222,5 @@ def _listening(host: str, port: int) -> socket.socket:
         made.close()
         raise BadInput(
             f"command line: cannot listen on {host} port {port}: {os.strerror(error.errno)}"
-            + ("; --port 0 takes one that is free" if port else "")
-        ) from None
+            + ("; --port 0 takes one that is free" if port else "")) from None
     return made

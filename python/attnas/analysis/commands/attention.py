@@ -82,8 +82,7 @@ def _interval(found: Estimate) -> str:
 
 def _strongest(analysis: Analysis, name: str) -> tuple[int, int, Estimate] | None:
     """The head with the largest mean of a statistic, by layer and number."""
-    heads = [(layer.index, h, head) for layer in analysis.attention
-             if name in layer.statistics
+    heads = [(layer.index, h, head) for layer in analysis.attention if name in layer.statistics
              for h, head in enumerate(layer.statistics[name].heads) if math.isfinite(head.mean)]
     return max(heads, key=lambda each: each[2].mean, default=None)
 
@@ -195,9 +194,8 @@ class Sentences(Part):
                          for row in head.drawn]
             } for head in one.heads]
         } for one in shown]).replace("<", "\\u003c")
-        choices = [
-            ("sentence", [" ".join(one.tokens) for one in shown]),
-            ("head", [f"layer {head.layer}, head {head.number}" for head in shown[0].heads])]
+        choices = [("sentence", [" ".join(one.tokens) for one in shown]),
+                   ("head", [f"layer {head.layer}, head {head.number}" for head in shown[0].heads])]
         return element(
             "div", element("script", Html(data), type="application/json"),
             element(

@@ -113,11 +113,9 @@ def _what_would_decide(result: Comparison, words: Words, level: list[str]) -> li
     if result.noises:
         return [_more_searches(result, words, level)]
     algorithms, pairs = result.algorithms, result.pairs
-    needed = [
-        searches_to_tell(pairs.probability[0, j],
-                         len(algorithms) * (len(algorithms) - 1) // 2)
-        for j, algorithm in enumerate(algorithms) if algorithm.name in level
-    ]
+    needed = [searches_to_tell(pairs.probability[0, j],
+                               len(algorithms) * (len(algorithms) - 1) // 2)
+              for j, algorithm in enumerate(algorithms) if algorithm.name in level]
     least = min(needed)
     now = max(len(algorithm.traces) for algorithm in algorithms)
     if least <= now:
@@ -222,8 +220,7 @@ def _headline(at: list[Comparison], result: Comparison) -> list[str]:
 
 def _spending_less(result: Comparison) -> str:
     less = [f"{algorithm.name} {digits(algorithm.trainings.mean())}"
-            for algorithm in result.algorithms
-            if algorithm.trainings.mean() < 0.95 * result.budget]
+            for algorithm in result.algorithms if algorithm.trainings.mean() < 0.95 * result.budget]
     return f"; on average less: {joined(less)}" if less else ""
 
 
@@ -311,15 +308,12 @@ def _unseen_verdict(result: Comparison, words: Words) -> str:
     means = {algorithm.name: unseen_mean(algorithm, words)[0] for algorithm in result.algorithms
              if unseen_mean(algorithm, words)[1]}
     least, most = min(means, key=means.get), max(means, key=means.get)
-    what = (
-        "fronts have a mean hypervolume" if result.several else f"winners have a mean "
-                                                                f"{words.goal.quantity}")
+    what = ("fronts have a mean hypervolume" if result.several else f"winners have a mean "
+            f"{words.goal.quantity}")
     text += f"{what} from {digits(means[least])} ({least}) to {digits(means[most])} ({most})"
     groups = {} if result.reference is None else _grouped({
         a.name: words.finding(unseen_improvement(result, i))
-        for i, a in enumerate(result.algorithms)
-        if i != result.reference
-    })
+        for i, a in enumerate(result.algorithms) if i != result.reference})
     if not groups:
         return text + "."
     each = "; ".join(f"{finding}: {joined(names)}" for finding, names in groups.items())
@@ -329,8 +323,7 @@ def _unseen_verdict(result: Comparison, words: Words) -> str:
 
 def _bias(result: Comparison, words: Words) -> str:
     means = {algorithm.name: result.mean_optimism(algorithm).point
-             for algorithm in result.algorithms
-             if np.isfinite(result.optimism(algorithm)).any()}
+             for algorithm in result.algorithms if np.isfinite(result.optimism(algorithm)).any()}
     if not means:
         return "No search has measured anything."
     # Who averaged all replicates that answer believes what is then expected: no luck can show.
@@ -502,23 +495,20 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
         "Optimism", f"By how much the {'front' if result.several else 'winner'} looks better to "
         "the searcher than it is; mean and 95 % interval over " + words.units + ".",
         "relative hypervolume" if result.several else words.goal.quantity, bars, [(0.0, "none")])
-    return Chapter("beliefs", "Believed against true", [
-        Paragraph(
-            f"Optimism is how much better the result looked than {against}: the best of many "
-            f"noisy values is partly the luckiest. Means over {words.units}. Between the means "
-            "of the replicates and what is true lies the step from one split of the data to "
-            "another." if known else
-            f"Optimism is how much better the result looked than {against}: the best of many "
-            f"noisy values is partly the luckiest. Means over {words.units}."),
-        Paragraph(
+    return Chapter("beliefs", "Believed against true", [Paragraph(
+        f"Optimism is how much better the result looked than {against}: the best of many "
+        f"noisy values is partly the luckiest. Means over {words.units}. Between the means "
+        "of the replicates and what is true lies the step from one split of the data to "
+        "another." if known else
+        f"Optimism is how much better the result looked than {against}: the best of many "
+        f"noisy values is partly the luckiest. Means over {words.units}."), Paragraph(
             "The mean contains the training that answered, so that optimism is understated; of r "
             "replicates of which a search sees one, by a factor of (r - 1) / r."
             + (f" Unseen replicates are the others of the "
                f"{'members of the front' if result.several else 'winner'}, on the test "
                f"split; searches that have seen all of "
                f"{'those of one' if result.several else 'them'} are left out there."
-               if unseen else "")),
-        Pictures({"optimism.svg": picture}), Columns(head, rows)])
+               if unseen else "")), Pictures({"optimism.svg": picture}), Columns(head, rows)])
 
 
 def _retested(result: Comparison, words: Words) -> Chapter:
@@ -529,25 +519,20 @@ def _retested(result: Comparison, words: Words) -> Chapter:
         values = words.unseen(values[np.isfinite(values)])
         mean = statistics.mean_interval(values).within(
             *digest.limits("" if result.several else words.goal.key)) if len(values) else None
-        rows.append([
-            algorithm.name,
-            str(len(values)),
-            bracketed(mean) if mean else "",
-            *([] if result.reference is None else ["reference"]
-              if i == result.reference else [bracketed(unseen_improvement(result, i))])
-        ])
+        rows.append([algorithm.name, str(len(values)), bracketed(mean) if mean else "",
+                     *([] if result.reference is None else ["reference"]
+                       if i == result.reference else [bracketed(unseen_improvement(result, i))])])
     what = "hypervolume" if result.several else words.goal.quantity
     return Chapter("beliefs", "Re-tested", [
         Paragraph(f"The {'front' if result.several else 'candidate'} that a search returns, "
                   f"trained again on fresh seeds, which "
                   "had no part in choosing it: means of these, perplexity of the test split"
                   + (", in the hypervolume of the front of all searches together as they measured "
-                     "it." if result.several else ".")
-                  + " Intervals are over searches."),
+                     "it." if result.several else ".") + " Intervals are over searches."),
         Columns(["algorithm", "re-tested searches", f"{what}, mean [95 %]",
                  *([] if result.reference is None else [f"P(better than {words.reference}) [95 "
                                                         f"%]"])], rows)]
-        if knows_unseen(result) else [])
+                   if knows_unseen(result) else [])
 
 
 def effort(result: Comparison, words: Words) -> Chapter:
@@ -560,8 +545,7 @@ def effort(result: Comparison, words: Words) -> Chapter:
                      f"{algorithm.trainings.sum() / asked.sum():.2f}",
                      share_text(algorithm.each("repeated").mean()),
                      digits(np.mean([trace.seconds[-1] for trace in algorithm.traces])),
-                     "-" if np.isnan(own) else digits(own),
-                     str(algorithm.each("recycled").sum())])
+                     "-" if np.isnan(own) else digits(own), str(algorithm.each("recycled").sum())])
     return Chapter("effort", "Effort", [Columns(
         ["algorithm", "asks", words.spent, f"{words.spent} an ask", "repeated asks",
          "charged seconds", "own time an ask, ms", "trainings met again"], rows)])
@@ -638,9 +622,8 @@ def summary(result: Comparison, words: Words) -> str:
             fields[f"reached_{100 * (1 - share):.0f}"] = success
         return {**fields, "repeated": algorithm.each("repeated").mean(),
                 "recycled": int(algorithm.each("recycled").sum()),
-                "trainings_per_ask": algorithm.trainings.sum() / asked.sum(),
-                "search_ms_per_ask":
-                    1000 * algorithm.each("search_seconds").sum() / asked.sum()}
+                "trainings_per_ask": algorithm.trainings.sum() / asked.sum(), "search_ms_per_ask":
+                1000 * algorithm.each("search_seconds").sum() / asked.sum()}
 
     rows = [row(i, algorithm) for i, algorithm in enumerate(result.algorithms)]
     return csv_text(list(rows[0]), (fields.values() for fields in rows))
@@ -683,8 +666,7 @@ def main(arguments: list[str]) -> None:
     result = _compared(searches, budget, options.reference, options.resamples)
     at = [
         _compared(searches, each, options.reference, options.resamples) if each < budget else result
-        for each in options.at
-    ]
+        for each in options.at]
     words = Words(result, shown)
     pruned = [pruned_of(each) for each in at]
     command = f"analysis/compare.py {shlex.join(arguments)}"

@@ -189,9 +189,8 @@ def _how_noisy(found: noise.Noise, goal: Objective) -> str:
 def _without_seeds(found: noise.Noise) -> str:
     """What is the mechanism's where seeds are blocks, if anything."""
     share = found.two_way.point
-    return (
-        f", but {_share(share)} without what a seed does to all mechanisms "
-        f"alike" if share > 0 else "")
+    return (f", but {_share(share)} without what a seed does to all mechanisms "
+            f"alike" if share > 0 else "")
 
 
 def _how_early(study: Study) -> str:
@@ -275,14 +274,12 @@ def _exact_tables(study: Study) -> list:
                  "cancelled by some options of another, any effect it has is an interaction with "
                  "that one too.")
     if not study.balanced.variance > 0:
-        why = (
-            "Seeds change nothing" if study.balanced.freedom else "There is one value of each "
-                                                                  "mechanism")
+        why = ("Seeds change nothing" if study.balanced.freedom else "There is one value of each "
+               "mechanism")
         text = ("Exact functional analysis of variance: every combination counts alike, nothing is "
                 f"modelled. {why}: no test, and nothing that noise adds is subtracted.")
     shown = [row for row in rows if row[0].count(" x ") < 2]
-    return [Paragraph(text), Columns(head, shown),
-            Columns(head, rows, "All terms")]
+    return [Paragraph(text), Columns(head, shown), Columns(head, rows, "All terms")]
 
 
 def _not_applicable(study: Study) -> str:
@@ -305,12 +302,10 @@ def _main_effects(study: Study) -> Figure:
     rows = []
     for i, (gene, options) in enumerate(study.factorial.options.items()):
         each = [figures.Row(_alone(study, gene, option), f"c{i % figures.NUM_COLOURS}",
-                            *study.option_mean(gene, option))
-                for option in options]
+                            *study.option_mean(gene, option)) for option in options]
         rows += sorted(each, key=lambda row: study.goal.natural(row.point))
     how = ("over all combinations with it; 95 % interval over seeds, without what a seed does to "
-           "all" if study.exact else
-           "least squares, the other genes averaged; 95 % interval")
+           "all" if study.exact else "least squares, the other genes averaged; 95 % interval")
     overall = float(np.average(study.balanced.mean, weights=study.factorial.weights))
     return figures.intervals("Main effects", f"Mean {study.goal.title} of each option, {how}. "
                              f"Colours: {joined(list(study.factorial.options))}.",
@@ -329,8 +324,7 @@ def _heat_map(study: Study, term: Term) -> Figure:
     means = np.array([[mean(**{of_rows: row, of_columns: column}) for column in columns]
                       for row in rows])
     sums = (np.array([mean(**{of_rows: row}) for row in rows])[:, None]
-            + np.array([mean(**{of_columns: column}) for column in columns])[None]
-            - mean())
+            + np.array([mean(**{of_columns: column}) for column in columns])[None] - mean())
     what = "" if study.exact else " that was recorded, other genes as they came"
     return figures.interaction(
         f"{of_rows} x {of_columns}", f"Mean {study.goal.title} of each pair{what}; blue: better "
@@ -433,8 +427,7 @@ def noise_section(study: Study) -> Chapter:
             ["the best single training", f"{best:.3f}" if abs(best) < 1e9 else digits(best)])
         if agreement := noise.agreement_among_best(study.values):
             rows.append(["Spearman of the other seeds among the 20 mechanisms best by one, for "
-                         "each",
-                         ", ".join(_decimals(value, ".2f") for value in agreement)])
+                         "each", ", ".join(_decimals(value, ".2f") for value in agreement)])
         parts.append(Columns([f"{found.mechanisms} mechanisms, {found.seeds} seeds",
                                   study.goal.title], rows))
     if study.splits:

@@ -97,12 +97,9 @@ def model_folder(given: Path, mechanism: str | None, plugins: list[str]) -> Iter
                        f"nas-export on PATH to write one")
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "model"
-        command = [
-            program,
-            str(given), "--format", "pytorch", "--output",
-            str(folder), "--mechanism", mechanism or "best",
-            *(word for plugin in plugins for word in ("--plugin", plugin))
-        ]
+        command = [program, str(given), "--format", "pytorch", "--output",
+                   str(folder), "--mechanism", mechanism or "best",
+                   *(word for plugin in plugins for word in ("--plugin", plugin))]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                               check=False)
         if done.returncode != 0:

@@ -21,8 +21,7 @@ from attnas.analysis.files import write_whole
 from attnas.analysis.page import page
 from attnas.analysis.run import Run
 from attnas.analysis.sections import (controls, curves, effort, failures, front, mechanisms,
-                                      progress, replicates, reproducibility, retest, rungs,
-                                      verdict)
+                                      progress, replicates, reproducibility, retest, rungs, verdict)
 from attnas.analysis.words import counted, listed
 
 SECTIONS = (verdict, retest, controls, front, progress, rungs, curves, replicates, failures,
@@ -58,10 +57,8 @@ def write_pictures(folder: Path, run: Run) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise unwritable(folder, error) from error
-    drawn = {
-        **retest.pictures(run), **progress.pictures(run), **front.pictures(run),
-        **curves.pictures(run)
-    }
+    drawn = {**retest.pictures(run), **progress.pictures(run), **front.pictures(run),
+             **curves.pictures(run)}
     for name, each in drawn.items():
         write(folder / f"{name}.svg", each.file(run.name).encode())
 

@@ -34,6 +34,5 @@ def _totals(run: Run, trained: list[Evaluation]) -> Html:
         if total < 0.99 * elapsed:
             idle = elapsed - total
             rows.append(("waiting", f"at least {duration(idle)} ({percent(idle / elapsed)} of the "
-                                    "wall clock) without any training: starting, the algorithm, "
-                                    "storing"))
+                         "wall clock) without any training: starting, the algorithm, " "storing"))
     return element("dl", *(join(element("dt", a), element("dd", b)) for a, b in rows))

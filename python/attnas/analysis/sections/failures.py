@@ -21,17 +21,14 @@ def section(run: Run) -> Section:
     total = counted(len(tried), "evaluation")
     others = join(_stopped(run), _rejected(run))
     if not failures:
-        return Section("failures", "Failures",
-                       join(paragraph(f"None of {total} failed."), others))
+        return Section("failures", "Failures", join(paragraph(f"None of {total} failed."), others))
     groups: dict[tuple[str, str], list[Evaluation]] = defaultdict(list)
     for evaluation in failures:
         groups[evaluation.status, evaluation.reason].append(evaluation)
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
-    rows = [
-        [Cell(status.replace("_", " "), left=True), Cell(reason, left=True),
-         Cell(_names(run, evaluations), left=True), Cell(len(evaluations))]
-        for (status, reason), evaluations in ordered[:MOST_ROWS]
-    ]
+    rows = [[Cell(status.replace("_", " "), left=True), Cell(reason, left=True),
+             Cell(_names(run, evaluations), left=True), Cell(len(evaluations))]
+            for (status, reason), evaluations in ordered[:MOST_ROWS]]
     return Section("failures", "Failures", join(
         paragraph(f"{len(failures)} of {total} failed."),
         table(["status", "reason", "mechanisms", "count"], rows),
@@ -57,14 +54,11 @@ def _rejected(run: Run) -> Html | None:
     groups: dict[str, list[str]] = defaultdict(list)
     for name, reason in run.rejected.items():
         groups[_constraint(reason)].append(name)
-    rows = [
-        [Cell(constraint, left=True), Cell(run.rejected[names[0]], left=True), Cell(len(names))]
-        for constraint, names in sorted(groups.items(), key=lambda item: -len(item[1]))
-    ]
-    return join(
-        paragraph(f"{counted(len(run.rejected), 'mechanism')} rejected by constraints: no "
-                  "failures, and before training nothing was spent on them."),
-        table(["constraint on", "for example", "mechanisms"], rows[:MOST_ROWS]))
+    rows = [[Cell(constraint, left=True), Cell(run.rejected[names[0]], left=True), Cell(len(names))]
+            for constraint, names in sorted(groups.items(), key=lambda item: -len(item[1]))]
+    return join(paragraph(f"{counted(len(run.rejected), 'mechanism')} rejected by constraints: no "
+                          "failures, and before training nothing was spent on them."),
+                table(["constraint on", "for example", "mechanisms"], rows[:MOST_ROWS]))
 
 
 def _constraint(reason: str) -> str:

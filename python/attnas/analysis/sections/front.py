@@ -45,8 +45,7 @@ def _figures(run: Run) -> dict[str, Figure]:
             f"The best {min(MOST_RANKED, len(run.ranking))} of {len(run.ranking)} mechanisms. "
             "Small dots: single trainings." + (" Dashed: the baseline." if run.baseline else ""))}
     pairs = list(combinations(range(len(run.objectives)), 2))
-    names = (["front"] if len(pairs) == 1 else
-             [f"front_{i + 1}_{j + 1}" for i, j in pairs])
+    names = (["front"] if len(pairs) == 1 else [f"front_{i + 1}_{j + 1}" for i, j in pairs])
     return {name: Figure(lambda width, p=pair: _scatter(run, *p, width))
             for name, pair in zip(names, pairs)}
 
@@ -154,8 +153,7 @@ def _table(run: Run) -> Html:
     return join(
         table(header, rows, marked=[c.rank for c in shown] + [baseline.rank if baseline else None]),
         note(f"{more} further members of the front are in the table of all mechanisms.")
-        if more > 0 else None,
-    )
+        if more > 0 else None)
 
 
 def change(value: float, before: float) -> str:

@@ -49,9 +49,7 @@ def _all(run: Run) -> Html:
     cut = (note(f"The first {MOST_ROWS} of {len(run.ranking):,}; evaluations.csv has all.")
            if len(run.ranking) > MOST_ROWS else None)
     printed = element("p", "On paper the first 30 rows.", class_="note paper")
-    return join(
-        element("h3", "Table"), filter_, " ",
-        element("span", f"{len(shown)} of {len(shown)}", id="shown", class_="note screen"),
-        table(header, rows, sortable=True, marked=[c.rank for c in shown], id="all"), cut,
-        printed if len(shown) > 30 else None,
-    )
+    return join(element("h3", "Table"), filter_, " ",
+                element("span", f"{len(shown)} of {len(shown)}", id="shown", class_="note screen"),
+                table(header, rows, sortable=True, marked=[c.rank for c in shown], id="all"), cut,
+                printed if len(shown) > 30 else None)

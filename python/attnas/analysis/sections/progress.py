@@ -19,8 +19,7 @@ def section(run: Run) -> Section | None:
         return None
     best = _best(run)
     return Section("progress", "Search progress", join(
-        *(each.html() for each in _pictures(run, best).values()), _unseen(run),
-        _ended(run, best)))
+        *(each.html() for each in _pictures(run, best).values()), _unseen(run), _ended(run, best)))
 
 
 def pictures(run: Run) -> dict[str, Figure]:

@@ -44,8 +44,7 @@ def section(run: Run) -> Section | None:
                f"Dots: {name} of single trainings. Bar: mean with its 95 % interval; an arrow "
                "where it goes beyond the axis. "
                + (f"{rest} further mechanisms are not shown." if rest > 0 else "")),
-        _table(run, objective, {c.name for c in shown}),
-    ))
+        _table(run, objective, {c.name for c in shown})))
 
 
 def _picture(run: Run, shown: list[Candidate], objective: int, width: float) -> Picture:
@@ -64,8 +63,7 @@ def _picture(run: Run, shown: list[Candidate], objective: int, width: float) -> 
         is_baseline = run.baseline is not None and candidate.name == run.baseline.name
         colour = " baseline-text" if is_baseline else ""
         picture.text(left if narrow else 2, y - 10 if narrow else y + 4,
-                     shortened(candidate.brief, 46 if narrow else 53),
-                     "code small label" + colour)
+                     shortened(candidate.brief, 46 if narrow else 53), "code small label" + colour)
         found = run.replicates(candidate, objective)
         mean, low, high = interval(list(
             found.values())).within(*limits(described.key or described.name))
@@ -102,9 +100,8 @@ def _interval(run: Run, shown: list[Candidate],
         return mean_interval
     line = failure_line([loss(list(run.replicates(each, objective).values())) for each in shown],
                         float(loss([plateau])[0]))
-    return lambda values: mean_with_failures(values,
-                                             loss(values) > line, plateau) if math.isfinite(
-                                                 line) else mean_interval(values)
+    return lambda values: mean_with_failures(values, loss(values) > line, plateau) if math.isfinite(
+        line) else mean_interval(values)
 
 
 def _table(run: Run, objective: int, shown: set[str]) -> object:
@@ -124,5 +121,4 @@ def _table(run: Run, objective: int, shown: set[str]) -> object:
         table(["mechanism", f"{name} to baseline", "95 % interval", "p", "p (Holm)", "n"], rows),
         note(prose(f"Differences from the baseline by {test}; Holm over all {len(found)} "
                    "mechanisms compared. The mechanisms were selected by these very scores: only "
-                   "seeds that the search has not seen (`retest:`) give unbiased differences.")),
-    )
+                   "seeds that the search has not seen (`retest:`) give unbiased differences.")))

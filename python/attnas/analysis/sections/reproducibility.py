@@ -20,17 +20,14 @@ def section(run: Run) -> Section:
     command = shlex.join([program, f"{run.name}.yaml", "--output", f"runs/{folder}"])
     return Section("reproducibility", "Reproducibility", join(
         paragraph("Save the configuration below as ", element("code", f"{run.name}.yaml"),
-                  ", then:"),
-        copyable(command),
+                  ", then:"), copyable(command),
         paragraph("Answers were told to the algorithm as they arrived (algorithm.order: arrival). "
                   "They are recorded, so that this run continues exactly, but another one of the "
                   "same configuration may find something else.")
-        if (run.config.get("algorithm") or {}).get("order") == "arrival" else "",
-        _facts(run),
+        if (run.config.get("algorithm") or {}).get("order") == "arrival" else "", _facts(run),
         folded("Configuration, every setting with its effective value", copyable(_yaml(run))),
         note("The same processor family, library versions and number of threads give the same "
-             "numbers; times and measured objectives belong to the machine."),
-    ))
+             "numbers; times and measured objectives belong to the machine.")))
 
 
 def _yaml(run: Run) -> str:
@@ -68,10 +65,8 @@ def _facts(run: Run) -> Html:
     if starts:
         rows.append(("trained", f"{min(starts)} to {max(starts)}"))
     rows.append(("elapsed", duration(run.elapsed) if run.elapsed else None))
-    return element("dl", *(
-        join(element("dt", name), element("dd", value))
-        for name, value in rows if value not in (None, "")
-    ))
+    return element("dl", *(join(element("dt", name), element("dd", value))
+                           for name, value in rows if value not in (None, "")))
 
 
 def _of_each(environments: list[tuple[dict[str, Any], int]],

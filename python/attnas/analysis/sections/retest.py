@@ -32,19 +32,14 @@ def section(run: Run) -> Section | None:
     if retest_lacks(run):
         return Section("retest", "Re-test", paragraph(
             "The re-test, which trains the best mechanisms and the baseline again on held-out "
-            "seeds, is not finished"
-            + ("." if run.at_work else ": the same command continues.")))
+            "seeds, is not finished" + ("." if run.at_work else ": the same command continues.")))
     if not retest.get("candidates"):
         return None
     records = retest["candidates"]
     objective = run.objectives[run.noisy]
-    return Section("retest", "Re-test", join(
-        *(figure.html() for figure in pictures(run).values()),
-        _bias(run, records, objective),
-        _table(run, records),
-        _reading(run),
-        counts(run),
-    ))
+    return Section("retest", "Re-test", join(*(figure.html() for figure in pictures(run).values()),
+                                             _bias(run, records, objective), _table(run, records),
+                                             _reading(run), counts(run)))
 
 
 def pictures(run: Run) -> dict[str, Figure]:
@@ -80,9 +75,8 @@ def _beyond(run: Run) -> str:
     """
     if not run.retest.get("until"):
         return ""
-    return (
-        f" Seeds were added until each mechanism was decided to {100 * run.retest['until']:g} "
-        f"{measure_of(run.retest).unit}.")
+    return (f" Seeds were added until each mechanism was decided to {100 * run.retest['until']:g} "
+            f"{measure_of(run.retest).unit}.")
 
 
 @dataclass(frozen=True)
@@ -145,12 +139,8 @@ def _comparison(run: Run) -> Section:
     """Listed mechanisms beside the baseline."""
     records = run.retest["candidates"]
     return Section("comparison", "Comparison", join(
-        *(figure.html() for figure in pictures(run).values()),
-        _table(run, records),
-        _reading(run),
-        counts(run),
-        _differences(run, records),
-    ))
+        *(figure.html() for figure in pictures(run).values()), _table(run, records), _reading(run),
+        counts(run), _differences(run, records)))
 
 
 def _probability(run: Run) -> str:
@@ -161,8 +151,7 @@ def _probability(run: Run) -> str:
 def _reading(run: Run) -> Html:
     compared = latex.rows(run)
     often = " Intervals and p hold however often one looks, but those of controls."
-    held = often if run.retest.get(
-        "until") else ""
+    held = often if run.retest.get("until") else ""
     what = ("test accuracy, in points" if measure_of(run.retest).accuracy else
             "test perplexity (that of nll d, in nats, is exp(d) - 1)")
     shares = " p of shares: of an exact test of pairs of which one fails, by Holm, too." if any(
@@ -190,9 +179,7 @@ def _differences(run: Run, records: list[dict]) -> Html | None:
                 Cell(mechanism(run.label(record["candidate"]), record["label"]), left=True),
                 Cell(objective.title, left=True),
                 Cell(_ranged(signed(found["difference"]), range_text(low, high))),
-                Cell(p_value(found["p_holm"])),
-                Cell(str(found["n"]))
-            ])
+                Cell(p_value(found["p_holm"])), Cell(str(found["n"]))])
     if not rows:
         return None
     return join(
@@ -226,10 +213,8 @@ def _on_axis(records: list[dict], scores: list[tuple[float, float, float, float]
     """The values that the axis has to show. Controls may be so far off that nothing could be seen
     of the others: their means stand at the edge then."""
     def known(controls: bool) -> list[float]:
-        return [
-            value for record, score in zip(records, scores)
-            if (record["role"] == "control") == controls for value in score if value == value
-        ]
+        return [value for record, score in zip(records, scores)
+                if (record["role"] == "control") == controls for value in score if value == value]
 
     own = known(False)
     if not own:
@@ -260,8 +245,7 @@ def _picture(run: Run, records: list[dict], objective: Objective, width: float) 
         words = tip(label, "" if run.listed else
                     f"search {number(seen)} (n = {record['search_n']})",
                     f"{'mean' if run.listed else 're-test'} {number(mean)}, "
-                    f"{_interval(run.retest)} {range_text(low, high)}",
-                    record["role"])
+                    f"{_interval(run.retest)} {range_text(low, high)}", record["role"])
         if mean > x.high:
             picture.text(frame.right - 4, y + 4, f"{number(mean)} \u2192", "small", "end")
             continue
@@ -280,10 +264,8 @@ def _picture(run: Run, records: list[dict], objective: Objective, width: float) 
 
 
 def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
-    shifts = [
-        mean - seen for record in records if record["role"] in ("front", "top")
-        for seen, mean, *_ in [_scores(run, record)] if mean == mean and seen == seen
-    ]
+    shifts = [mean - seen for record in records if record["role"] in ("front", "top")
+              for seen, mean, *_ in [_scores(run, record)] if mean == mean and seen == seen]
     if not shifts:
         return None
     average = sum(shifts) / len(shifts)
@@ -309,10 +291,8 @@ def _table(run: Run, records: list[dict]) -> Html:
                                for record in records)), ["search", "re-test"]
 
     def cells(key: str, text: Callable[[float], object]) -> list[object]:
-        return [
-            NOTHING if row[key] is None or row[key] != row[key] else text(row[key])
-            for row in compared
-        ]
+        return [NOTHING if row[key] is None or row[key] != row[key] else text(row[key])
+                for row in compared]
 
     columns = [
         ("mechanism",
@@ -334,6 +314,5 @@ def _table(run: Run, records: list[dict]) -> Html:
         ("effect size", cells("effect_size", signed))
     ]
     said = [(head, own) for head, own in columns if {*own} - {NOTHING}]
-    return table([head for head, _ in said],
-                 [[Cell(cell, left=i < 2) for i, cell in enumerate(row)]
-                  for row in zip(*(own for _, own in said))])
+    return table([head for head, _ in said], [[Cell(cell, left=i < 2) for i, cell in enumerate(row)]
+                                              for row in zip(*(own for _, own in said))])

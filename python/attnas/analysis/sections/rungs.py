@@ -15,14 +15,11 @@ def section(run: Run) -> Section | None:
         return None
     rows = [[Cell(f"{rung['step']:,}"), Cell(f"{rung['reached']:,}"), Cell(f"{rung['went_on']:,}"),
              Cell(percent(rung["went_on"] / rung["reached"]))] for rung in rungs]
-    return Section(
-        "rungs", "Rungs",
-        join(
-            paragraph("Candidates pause at these steps of training; the best ones there go on, "
-                      "compared by one training run of the same seeds each. What an algorithm "
-                      "hears of a candidate is how it was at its first rung."),
-            table(["step", "paused there", "went on", "share"], rows), paragraph(_steps(run)),
-        ))
+    return Section("rungs", "Rungs", join(
+        paragraph("Candidates pause at these steps of training; the best ones there go on, "
+                  "compared by one training run of the same seeds each. What an algorithm "
+                  "hears of a candidate is how it was at its first rung."),
+        table(["step", "paused there", "went on", "share"], rows), paragraph(_steps(run))))
 
 
 def _steps(run: Run) -> str:
@@ -31,10 +28,8 @@ def _steps(run: Run) -> str:
     ended = [e for e in run.evaluations if e.id in asked and e.trained]
     # What went on outside the search, as the baseline, took the steps of its last rung in the
     # search.
-    paused = {
-        ask["evaluation"]: ask["step"] for ask in run.digest.get("rung_asks") or []
-        if ask["evaluation"] not in asked
-    }
+    paused = {ask["evaluation"]: ask["step"] for ask in run.digest.get("rung_asks") or []
+              if ask["evaluation"] not in asked}
     paused |= {one["id"]: one["curve"][-1]["step"] for one in run.digest["paused"]}
     whole = max((e.curve[-1]["step"] for e in ended if e.status == "ok"), default=0)
     if not whole:

@@ -85,9 +85,8 @@ def _listed(run: Run, running: str) -> list[Html]:
         if run.retest.get("voided"):
             who = "The baseline and its controls alone"
         elif until:
-            how = (
-                f"at most {seeds}, added until each was decided to {100 * until:g} %, the same "
-                f"for all")
+            how = (f"at most {seeds}, added until each was decided to {100 * until:g} %, the same "
+                   f"for all")
         parts.append(note(f"{who} were trained on {how}, which no search uses, and nothing was "
                           f"selected by its score."))
     return parts
@@ -146,8 +145,7 @@ def _one(run: Run) -> Html:
     if baseline.name == best.name:
         return join(_spent(run), "no mechanism scored better than the baseline, ",
                     mechanism(best.label, best.brief), f": {objective.name} "
-                                                       f"{number(best.values[0])} "
-                    f"({_seeds(best)}).")
+                    f"{number(best.values[0])} " f"({_seeds(best)}).")
     if not objective.is_better(best.values[0], baseline.values[0]):
         return join(*says, f", no better than the baseline's {number(baseline.values[0])} "
                     f"({_seeds(best)} and {baseline.n}).")
@@ -220,8 +218,7 @@ def _certainty(run: Run) -> str:
 
 
 def _largest(run: Run, compared: list[Difference], objective: int) -> str:
-    first = min(compared, key=lambda d: -d.value if run.objectives[objective].maximise
-                else d.value)
+    first = min(compared, key=lambda d: -d.value if run.objectives[objective].maximise else d.value)
     name = run.objectives[objective].name
     worse = sum(d.significant for d in compared)
     text = f"No mechanism is significantly better than the baseline in {name}"
