@@ -67,8 +67,7 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
 
     database.executemany("INSERT INTO candidates VALUES (?, ?, ?, ?, ?)",
                          [(i, names[i] if names else f"candidate|{i}", f"mechanism {i}",
-                           text(truth, i),
-                           text(believed, i)) for i in range(len(truth))])
+                           text(truth, i), text(believed, i)) for i in range(len(truth))])
     database.executemany("INSERT INTO algorithms VALUES (?, ?, ?, ?)",
                          [(i, name, name, json.dumps(settings or {}))
                           for i, name in enumerate(algorithms)])

@@ -23,16 +23,12 @@ OBJECTIVES = [
     {"name": "attention_flops", "key": "attention_flops", "unit": "FLOP", "maximise": False,
      "best": 1.5e6, "worst": 2.5e6, "penalty": 11.5e6, "source": "analytic"},
     {"name": "accuracy", "key": "accuracy", "unit": "1", "maximise": True, "best": 0.4,
-     "worst": 0.1, "penalty": 2.6, "source": "trained"},
-]
-SPACE = {
-    "similarity": ["dot", "multiplicative", "additive", "cosine"],
-    "normalization": ["softmax", "sparsemax", "relu_norm", "sigmoid"],
-    "gating": ["none", "input_gate", "output_gate", "highway"],
-    "temperature": ["fixed", "learned", "adaptive"],
-    "bias": ["bias", "no_bias"],
-    "attention_dropout": {"min": 0.0, "max": 0.3},
-}
+     "worst": 0.1, "penalty": 2.6, "source": "trained"}]
+SPACE = {"similarity": ["dot", "multiplicative", "additive", "cosine"],
+         "normalization": ["softmax", "sparsemax", "relu_norm", "sigmoid"],
+         "gating": ["none", "input_gate", "output_gate", "highway"],
+         "temperature": ["fixed", "learned", "adaptive"], "bias": ["bias", "no_bias"],
+         "attention_dropout": {"min": 0.0, "max": 0.3}}
 BASELINE = "dot|softmax|none|fixed|bias|0.1"
 BAD = ["diverged", "out_of_memory", "failed"]  # from less bad to worst
 

@@ -45,8 +45,7 @@ class Beliefs(unittest.TestCase):
     def test_fronts_follow_beliefs(self):
         asked = np.array([4, 2, 7, 4, 2, 9])
         believed = np.array([[1, 1], [0, 2], [2, 2], [3, 3], [0, 2], [INF, INF]])
-        self.assertEqual(list(fronts(asked, believed)),
-                         [(4,), (4, 2), (4, 2), (2,), (2,), (2,)])
+        self.assertEqual(list(fronts(asked, believed)), [(4,), (4, 2), (4, 2), (2,), (2,), (2,)])
         # Of equal points the first stays, and what is dominated leaves.
         self.assertEqual(list(fronts(np.array([3, 1, 0]), np.array([[1, 1], [1, 1], [0, 0]]))),
                          [(3,), (3,), (0,)])

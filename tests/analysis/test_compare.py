@@ -195,19 +195,17 @@ class HandComputed(Comparing):
         # The last training of the first was lucky; by its mean it is not the better one.
         for folder, settings, winner in (("latest", {}, 3.0),
                                          ("mean", {"evaluation": {"repeated": "retrain"}}, 0.0)):
-            write_comparison(
-                self.folder / folder, [PERPLEXITY], [[103], [100]], None, ["x"],
-                [(0, 1, 0.1, [0, 1, 0], [1, 2, 3], [1, 2, 3], [110, 105, 102])],
-                settings=settings)
+            write_comparison(self.folder / folder, [PERPLEXITY], [[103], [100]], None, ["x"],
+                             [(0, 1, 0.1, [0, 1, 0], [1, 2, 3], [1, 2, 3], [110, 105, 102])],
+                             settings=settings)
             self.compare(self.folder / folder)
             self.check("x", {"gap_median": winner})
 
     def test_the_front_is_that_of_the_last_beliefs(self):
         write_comparison(self.folder / "square.sqlite", SQUARE, [[0, 1], [0.5, 0.5]], None,
-                         ["x", "y"],
-                         [(0, 1, 0.1, [1, 0, 1], [1, 2, 3], [1, 2, 3],
-                           [[0.4, 0.4], [0, 1], [0.5, 0.5]]),
-                          (1, 1, 0.1, [1], [1], [1], [[0.4, 0.4]])])
+                         ["x", "y"], [(0, 1, 0.1, [1, 0, 1], [1, 2, 3], [1, 2, 3],
+                                       [[0.4, 0.4], [0, 1], [0.5, 0.5]]),
+                                      (1, 1, 0.1, [1], [1], [1], [[0.4, 0.4]])])
         self.compare(self.folder / "square.sqlite")
         self.check("x", {"believed_mean": 1.0, "true_mean": 1.0, "optimism": 0.0})
 
@@ -265,8 +263,7 @@ class HandComputed(Comparing):
         self.check("narrow", {"gap_median": 1 - 0.36 / whole, "believed_mean": 0.49 / whole,
                               "true_mean": 0.36 / whole, "optimism": (0.49 - 0.36) / whole})
         self.check("wide", {"gap_median": 0.0, "optimism": 0.0})
-        self.assertIn("With one search an algorithm nothing can be tested",
-                      self.read("compare.md"))
+        self.assertIn("With one search an algorithm nothing can be tested", self.read("compare.md"))
 
     def test_one_search_of_one_is_not_said_to_be_distinguished(self):
         write_comparison(self.folder / "few.sqlite", [PERPLEXITY], [[100], [101], [103]], None, ["a", "b", "random_search"],

@@ -24,21 +24,19 @@ class OnATable(Comparing):
         0.5, and the second the other; replicates differ by `spread`, of the other by `other` times that."""
         names = ["dot|softmax|none|fixed|bias|0", "dot|softmax|none|fixed|no_bias|0"]
         self.tests = np.array([[10.0, 10 + spread, 10 - spread], [10.5, 10.5 + other[0] * spread, 10.5 + other[1] * spread]])
-        write_table(self.folder / "x.table", {
-            (name, seed): cell(self.tests[i, seed])
-            for i, name in enumerate(names) for seed in range(3)})
+        write_table(self.folder / "x.table", {(name, seed): cell(self.tests[i, seed])
+                                              for i, name in enumerate(names) for seed in range(3)})
         truth = self.tests.mean(axis=1, keepdims=True)
         goals = [PERPLEXITY]
         if several:
             truth = np.column_stack([truth, [1e6, 1e6]])
             goals = [{**PERPLEXITY, "best": 5.0, "worst": 15.0}, FLOPS]
         (self.folder / "x.sqlite").unlink(missing_ok=True)
-        write_comparison(
-            self.folder / "x.sqlite", goals, truth, truth, ["good", "random_search"],
-            [(number, seed, 0.1, [number], [1 if seed % 4 else 3], [1], truth[number])
-             for number in (0, 1) for seed in self.SEEDS],
-            sha256=tables.read(str(self.folder / "x.table")).sha256, names=names,
-            table=str(self.folder / "x.table"))
+        write_comparison(self.folder / "x.sqlite", goals, truth, truth, ["good", "random_search"],
+                         [(number, seed, 0.1, [number], [1 if seed % 4 else 3], [1], truth[number])
+                          for number in (0, 1) for seed in self.SEEDS],
+                         sha256=tables.read(str(self.folder / "x.table")).sha256, names=names,
+                         table=str(self.folder / "x.table"))
         return self.folder / "x.sqlite"
 
     def bounds(self, name="improvement_with_table"):

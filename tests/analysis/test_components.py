@@ -467,12 +467,11 @@ class Program(FolderTest):
     def test_refusals(self):
         path = self.table(self.cells())
         for arguments, words in (
-                ([path, "--objective", "speed"], "no speed; recorded are on the valid split "
-                 "accuracy, nll, perplexity; on the test split nll, perplexity"),
-                ([path, "--objective", "accuracy", "--split", "test"],
-                 "no accuracy on the test split"),
-                ([path, "--baseline", "x"], "--baseline x: not among the 8 mechanisms"),
-                ([self.folder / "no"], "no such file; give a table")):
+            ([path, "--objective", "speed"], "no speed; recorded are on the valid split "
+             "accuracy, nll, perplexity; on the test split nll, perplexity"),
+            ([path, "--objective", "accuracy", "--split", "test"], "no accuracy on the test split"),
+            ([path, "--baseline", "x"], "--baseline x: not among the 8 mechanisms"),
+            ([self.folder / "no"], "no such file; give a table")):
             code, error = self.run_program(*arguments)
             self.assertEqual(code, 2, arguments)
             self.assertIn(words, error)

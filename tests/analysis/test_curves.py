@@ -97,8 +97,7 @@ class CurvesTest(FolderTest):
         made.stop(made.asks[0]["evaluations"])
         run = Run(self.folder)
         picture = section.pictures(run)["curves"].draw(860)
-        self.assertEqual(sum("<title>" in part for part in picture.parts),
-                         3 * len(curves(run)) - 2)
+        self.assertEqual(sum("<title>" in part for part in picture.parts), 3 * len(curves(run)) - 2)
 
     def test_many_mechanisms_are_thinned(self):
         self.fixture()

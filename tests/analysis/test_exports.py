@@ -17,8 +17,7 @@ SEARCHES = {
     "two": ("nsga2_zdt.yaml", "algorithm.population=8", "algorithm.generations=5", "seed=1"),
     "other": ("nsga2_zdt.yaml", "algorithm.population=8", "algorithm.generations=5", "seed=2"),
     "attention": ("smoke.yaml", "objectives=[accuracy]", "algorithm.generations=3",
-                  "model.width=8", "evaluation.workers=1", "constraints=[parameters <= 1300]"),
-}
+                  "model.width=8", "evaluation.workers=1", "constraints=[parameters <= 1300]")}
 
 
 class Exports(unittest.TestCase):

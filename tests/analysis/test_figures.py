@@ -27,8 +27,7 @@ class Axes(unittest.TestCase):
 
     def test_a_logarithmic_axis_over_many_powers_shows_these_alone(self):
         axis = Axis(2e-4, 50.0, logarithmic=True)
-        self.assertEqual([words for _, words in axis.ticks()],
-                         ["0.001", "0.01", "0.1", "1", "10"])
+        self.assertEqual([words for _, words in axis.ticks()], ["0.001", "0.01", "0.1", "1", "10"])
 
     def test_ticks_have_as_many_digits_as_their_step(self):
         for low, high, expected in ((14_890.0, 15_010.0, ["14.9 k", "14.92 k", "14.94 k", "14.96 k", "14.98 k", "15 k"]),

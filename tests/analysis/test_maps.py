@@ -251,9 +251,8 @@ class Models(unittest.TestCase):
     def test_a_hybrid_in_order(self):
         recurrent = {"mixer": "recurrent", "update": "delta", "decay": "scalar", "conv": 4}
         model, layers = self.analysis({**recurrent, "gating": "sigmoid_gate"}, {"mixer": "conv"},
-                                      {},
-                                      {"mixer": "recurrent", "decay": "channel",
-                                       "gating": "swish_gate"})
+                                      {}, {"mixer": "recurrent", "decay": "channel",
+                                           "gating": "swish_gate"})
         self.assertEqual(list(layers), [0, 2, 3])
         self.assertTrue({"state_used", "half_life", "beta_sd"} <= layers[0]["statistics"].keys())
         self.assertTrue(layers[0]["gate"] and not layers[3]["gate"], "SiLU has no open end")

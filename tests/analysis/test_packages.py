@@ -16,8 +16,7 @@ LACKING = {f"{command}.py": needs for command, needs in NEEDS.items() if needs}
 def run(script: str, *arguments: str) -> subprocess.CompletedProcess:
     """By a Python without its site-packages."""
     return subprocess.run([sys.executable, "-S", SCRIPTS / script, *arguments], text=True,
-                          capture_output=True, check=False,
-                          env={"PATH": "/nowhere"})
+                          capture_output=True, check=False, env={"PATH": "/nowhere"})
 
 
 class WithoutPackages(unittest.TestCase):

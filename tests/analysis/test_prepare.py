@@ -234,8 +234,7 @@ class BytePairs(Case):
         self.refused("x.json: is no JSON of a tokenizer", byte_pairs.read,
                      str(self.write("x.json", "{")))
 
-    @unittest.skipUnless(importlib.util.find_spec("tokenizers"),
-                         "needs the package tokenizers")
+    @unittest.skipUnless(importlib.util.find_spec("tokenizers"), "needs the package tokenizers")
     def test_the_package_reads_others_and_agrees(self):
         made = self.read_changed("normalizer", value={"type": "NFC"}, package=True)
         own = trained("bpe", "abab")
@@ -271,12 +270,11 @@ class Layouts(Case):
     def test_settings_that_do_not_fit_are_refused(self):
         one = ("a\n", "a\n", "a\n")
         for said, settings in (
-                ("data.coverage = 0.5, must be left out where data.unit = word: it is of char",
-                 {"coverage": 0.5}),
-                ("data.layout = published, must be standard where data.unit = bpe",
-                 {"unit": "bpe", "layout": "published"}),
-                ("data.unit = byte, must be left out where data.tokenizer = bpe",
-                 {"unit": "byte", "tokenizer": "bpe"})):
+            ("data.coverage = 0.5, must be left out where data.unit = word: it is of char",
+             {"coverage": 0.5}), ("data.layout = published, must be standard where data.unit = bpe",
+                                  {"unit": "bpe", "layout": "published"}),
+            ("data.unit = byte, must be left out where data.tokenizer = bpe",
+             {"unit": "byte", "tokenizer": "bpe"})):
             self.refused(said, encoded, one, **settings)
         self.refused("model.context = 1, must be in [2", encoded, one, 1)
 
@@ -305,17 +303,16 @@ class OwnText(Case):
         one = self.write("my.txt", "one line only\n")
         must = "', must be path alone, or train, valid and test without path"
         for said, settings in (
-                ("text_file: data.path = '', train = '', valid = '', test = '" + must, {}),
-                ("data.path = 'p', train = '', valid = '', test = 't" + must,
-                 {"path": "p", "test": "t"}),
-                ("/no/such: cannot be read", {"path": "/no/such"}),
-                ("/dev/zero: is a device, must be a text file", {"path": "/dev/zero"}),
-                (f"{pipe}: is a pipe, must be a text file", {"path": pipe}),
-                ("text_file: the valid split has no text", {"path": one}),
-                ("data.valid_share + data.test_share = 1, must be less than 1",
-                 {"path": one, "valid_share": 0.5, "test_share": 0.5}),
-                ("unknown setting 'shares'", {"path": one, "shares": 1}),
-                ("data.vocabulary = \"9\", must be a int", {"path": one, "vocabulary": "9"})):
+            ("text_file: data.path = '', train = '', valid = '', test = '" + must, {}),
+            ("data.path = 'p', train = '', valid = '', test = 't" + must,
+             {"path": "p", "test": "t"}), ("/no/such: cannot be read", {"path": "/no/such"}),
+            ("/dev/zero: is a device, must be a text file", {"path": "/dev/zero"}),
+            (f"{pipe}: is a pipe, must be a text file", {"path": pipe}),
+            ("text_file: the valid split has no text", {"path": one}),
+            ("data.valid_share + data.test_share = 1, must be less than 1",
+             {"path": one, "valid_share": 0.5, "test_share": 0.5}),
+            ("unknown setting 'shares'", {"path": one, "shares": 1}),
+            ("data.vocabulary = \"9\", must be a int", {"path": one, "vocabulary": "9"})):
             self.refused(said, self.corpus, **settings)
         self.assertFalse((self.folder / "kept").exists())
 
@@ -624,8 +621,7 @@ class Archives(Case):
     def test_gzip_alone(self):
         self.assertEqual(files.read_gzip(self.write("a.gz", gzip.compress(b"a")
                                                        + gzip.compress(b"b"))), b"ab")
-        self.refused("b.gz: not compressed by gzip", files.read_gzip,
-                     self.write("b.gz", "words"))
+        self.refused("b.gz: not compressed by gzip", files.read_gzip, self.write("b.gz", "words"))
         self.refused("c.gz: not a readable archive", files.read_gzip,
                      self.write("c.gz", gzip.compress(b"abcdef")[:-4]))
 

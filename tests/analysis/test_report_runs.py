@@ -51,10 +51,9 @@ class LongNames(PageTest):
 
     def test_keys_of_a_space_are_options_by_their_keys(self):
         digest = said_by(self.made.file)
-        digest["record_schema"] = {"genes": [
-            {"name": "similarity", "options": [
-                {"key": key, "label": label, "voids": []} for key, label in (
-                    ("dot", "dot"), ("silu_dot", "multiplicative"), ("additive", "additive"))]}]}
+        digest["record_schema"] = {"genes": [{"name": "similarity", "options": [
+            {"key": key, "label": label, "voids": []} for key, label in (
+                ("dot", "dot"), ("silu_dot", "multiplicative"), ("additive", "additive"))]}]}
         digest["genes"][0]["options"] = ["multiplicative", "dot", "additive"]
         self.made.file.write_text(text_of(digest), encoding="utf-8")
         found = genes(Run(self.folder))
@@ -102,8 +101,7 @@ class ListedMechanisms(PageTest):
         def record(name: str, role: str, mean: float, differences: list) -> dict:
             found = [{"mean": mean, "standard_error": 0.5, "n": 3, "low": mean - 1,
                       "high": mean + 1},
-                     {"mean": 1.75e6, "standard_error": 0.0, "n": 3, "low": 1.75e6,
-                      "high": 1.75e6}]
+                     {"mean": 1.75e6, "standard_error": 0.0, "n": 3, "low": 1.75e6, "high": 1.75e6}]
             return {"candidate": name, "label": name, "role": role, "evaluations": [],
                     "search": [], "search_n": 0, "retest": found, "test": found[0],
                     "non_dominated_probability": 0.8, "against_baseline": None,

@@ -1,6 +1,7 @@
 """nas-watch: what it says of runs that are written, have stopped or ended, and to whom."""
 
 import concurrent.futures
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -10,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import struct
 import subprocess
 import tempfile
@@ -20,13 +22,20 @@ from unittest import mock
 
 from attnas.analysis import packages
 from attnas.analysis.digest import BadInput
-from attnas.watch import listing, server, state
+from attnas.watch import large, listing, server, state
 from digest_file import said_by, text_of
 from page_fixture import BASELINE, RunFixture
 from python_tests import PROGRAMS as BIN, ROOT, FolderTest
 
 if lacking := packages.missing("starlette", "uvicorn"):
     raise unittest.SkipTest(lacking)
+COMMAND = """
+problem: {type: command, parameters: [x = 0 .. 1, y = 0 .. 1], metrics: ['a = ^(\\S+) ', 'b = ^\\S+ (\\S+)', 'c = (\\S+)$'],
+  command: [sh, -c, 'awk "BEGIN {x = $0; y = $1; if (x < 0.25) exit 1; print x, y - x, x * y}"', "{x}", "{y}", "{seed}"]}
+objectives: [{name: a, range: [0, 1]}, {name: b, range: [-1, 1]}, {name: c, goal: maximise, range: [1, 0]}]
+algorithm: {name: nsga2, population: 8, generations: 5}
+evaluation: {replicates: 2, workers: 2}
+"""
 NOW = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -140,42 +149,38 @@ class States(Watched):
     def test_a_run_without_its_re_test_is_not_finished(self):
         config = {"retest": {"replicates": 3}}
         self.assertEqual(self.now(ended_by="the end", config=config)["phase"], "stopped")
-        retest = {"candidates": [], "verdict": "equal"}
-        self.assertEqual(self.now(retest=retest)["phase"], "finished")
+        self.assertEqual(self.now(retest={"candidates": [], "verdict": "equal"})["phase"], "finished")
         self.assertEqual(self.now()["verdict"], "equal")
 
     def test_only_what_has_changed_is_told_to_who_knows_the_rest(self):
         watch = state.RunWatch(self.run_.folder)
         whole = watch.state(-1)
-        self.assertTrue(whole["whole"])
-        self.assertEqual(len(whole["evaluations"]), 4)
+        self.assertEqual((whole["whole"], len(whole["evaluations"])), (True, 4))
         self.run_.ask()
         news = self.look(watch, whole["version"])
-        self.assertFalse(news["whole"])
-        self.assertEqual([len(news[key]) for key in ("evaluations", "candidates")], [1, 1])
+        self.assertEqual((news["whole"], len(news["evaluations"]), len(news["candidates"])), (False, 1, 1))
         self.assertEqual(len(watch.state(news["version"] + 1000)["evaluations"]), 5, "no version of it")
         self.run_.say(sessions=[{}, {}])
         self.assertTrue(self.look(watch, news["version"])["whole"], "failures may be made again")
         later = state.RunWatch(self.run_.folder, watch.version)
-        self.assertTrue(later.state(watch.version)["whole"])
-        self.assertGreater(later.version, watch.version)
+        self.assertTrue(later.state(watch.version)["whole"] and later.version > watch.version)
 
     def test_a_page_has_its_rows_in_order_and_of_a_large_run_nothing_that_it_does_not_show(self):
         run = FakeRun(self.folder / "large", asked=40)
         watch = state.RunWatch(run.folder)
         asks = sorted((one["ask"] for one in watch.state(-1)["evaluations"] if not one["baseline"]), reverse=True)
-        for large in (1000, 20):
-            with mock.patch.multiple(state, _LARGE=large, _POINTS=10, _CURVES=4):
+        for most in (1000, 20):
+            with mock.patch.multiple(state, _POINTS=10, _CURVES=4), mock.patch.object(large, "LARGE", most):
                 found = watch.state(-1, state.Page(offset=3, rows=5))
                 records = {one["id"]: one for one in found["evaluations"]}
                 self.assertEqual([records[id_]["ask"] for id_ in found["rows"]], asks[3:8])
                 self.assertEqual(found["of"]["evaluations"], len(asks) + 1, "the baseline's, too")
-                self.assertEqual(len(records) == len(asks) + 1, large == 1000)
-                self.assertLessEqual(len(records), large)
+                self.assertEqual(len(records) == len(asks) + 1, most == 1000)
+                self.assertLessEqual(len(records), most)
                 known = {one["c"] for one in found["candidates"]}
                 self.assertLessEqual({*found["front"], *found["top"], found["baseline"]["c"],
                                       *(one["c"] for one in records.values())}, known)
-                self.assertEqual(len(known) < 20, large == 20)
+                self.assertEqual(len(known) < 20, most == 20)
                 for sort, down in (("0", False), ("1", True), ("seconds", True)):
                     told = watch.state(-1, state.Page(0, sort, down))
                     values = [one["seconds"] if sort == "seconds" else one["values"][int(sort)]
@@ -223,8 +228,7 @@ class States(Watched):
         work, asking = at_work(array(("new", "x"))), {"batch": 0, "asks": [{"evaluations": ["new"]}]}
         low, high = self.now(at_work=work, asking=asking, planned_asks=9)["left"]
         self.assertTrue(5.5 * min(seconds) / 2 <= low <= high <= 5.5 * 16.5 / 2, (low, high))
-        config = {"budget": {"train_seconds": 8.0}}
-        low, high = self.now(config=config)["left"]
+        low, high = self.now(config={"budget": {"train_seconds": 8.0}})["left"]
         self.assertTrue(0 < high < 5, "2 s are left, but what runs goes on to its end")
         beyond = at_work(array(("new", "x"), step=4_000_000), array(step=9), stage="re-test")
         self.assertEqual(self.now(at_work=beyond)["left"], [0, 0], "no time is taken back")
@@ -408,25 +412,24 @@ class Program(unittest.TestCase):
         program.send_signal(name)
         self.assertEqual(program.wait(30), 0)
 
-    def files(self) -> dict:
+    def files(self, folder: Path) -> dict:
         return {file: hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
-                for file in self.run_.rglob("*")}
+                for file in folder.rglob("*")}
 
     def test_a_finished_run_has_the_numbers_of_its_results_and_nothing_of_it_is_touched(self):
-        before = self.files()
+        before = self.files(self.run_)
         (self.run_ / "results.json").rename(self.folder / "aside.json")
         try:
             program = self.watch(self.run_)
             found = json.loads(self.get("/state.json").text)
         finally:
             (self.folder / "aside.json").rename(self.run_ / "results.json")
-        self.assertEqual(found["phase"], "finished")
-        self.assertEqual(found["name"], self.results["config"]["name"])
+        self.assertEqual((found["phase"], found["name"]), ("finished", self.results["config"]["name"]))
         for count in ("asked", "evaluated", "reused", "rejected", "stopped_early"):
             self.assertEqual(found["counts"][count], self.results["counts"][count])
         self.assertEqual(found["version"], json.loads(self.get("/state.json").text)["version"])
         self.ends(program)
-        self.assertEqual(self.files(), before)
+        self.assertEqual(self.files(self.run_), before)
 
     def test_it_answers_who_knows_the_token_and_nobody_else(self):
         program = self.watch(self.run_)
@@ -442,8 +445,7 @@ class Program(unittest.TestCase):
             self.assertNotIn("{", answer.text)
         self.assertEqual(self.get("/elsewhere").status, 404)
         head = self.get("/", "HEAD")
-        self.assertEqual((head.status, head.text), (200, ""))
-        self.assertEqual(head.headers["Content-Length"], str(len(page.text.encode())))
+        self.assertEqual((head.status, head.text, head.headers["Content-Length"]), (200, "", str(len(page.text.encode()))))
         post = self.get("/", "POST")
         self.assertEqual((post.status, post.headers["Allow"]), (405, "GET, HEAD"))
         tag = self.get("/state.json").headers["ETag"]
@@ -453,6 +455,42 @@ class Program(unittest.TestCase):
         page = json.loads(self.get("/state.json", headers={"If-None-Match": tag}).text)
         self.assertEqual(len(page["rows"]), len(page["evaluations"]) - 1, "another answer, from the second row on")
         self.ends(program, signal.SIGTERM)
+
+    def shown(self, folder: Path, read) -> list[dict]:
+        """Everything that pages show of a run that is read in a way, with names in the place of numbers."""
+        with mock.patch.multiple(large, read=read, LARGE=3), mock.patch.multiple(
+                state, _POINTS=5, _CURVES=4, _FAILED=3), mock.patch.object(
+                state.RunWatch, "_number_of", lambda own, name: own._numbers.setdefault(name, name)):
+            watch = state.RunWatch(folder)
+            sorts = ("newest", "mechanism", "ask", "seed", "status", "seconds", "0", "1")
+            pages = (state.Page(offset, sort, down) for offset in (0, 3) for down in (True, False) for sort in sorts)
+            return [watch.overview(), watch.state(-1), *(watch.state(-1, page) for page in pages)]
+
+    def test_a_large_run_is_shown_from_its_store_as_nas_export_has_it(self):
+        folders, table = [self.run_], f"problem.table={ROOT / 'problems/tables/text.table'}"
+        (self.folder / "command.yaml").write_text(COMMAND, encoding="utf-8")
+        for words in ([self.folder / "command.yaml"], ["tabular_ga.yaml", table], ["nsga2_zdt.yaml", "algorithm.generations=4"],
+                      ["tabular_nsga2.yaml", table, 'constraints=["attention_flops <= 2.2e6"]']):
+            folders.append(self.folder / f"large{len(folders)}")
+            subprocess.run([BIN / "nas-run", ROOT / "configs" / words[0], *words[1:], "--output", folders[-1],
+                            "--no-report"], capture_output=True, check=True)
+        for folder in folders:
+            self.assertEqual(self.shown(folder, large.LargeRun), self.shown(folder, large.WatchedRun))
+        folder = folders[3]
+        with contextlib.closing(sqlite3.connect(folder / "store.sqlite")) as writer, mock.patch.object(
+                large, "LARGE", 3), mock.patch.dict(os.environ, PATH=f"{BIN}:{os.environ['PATH']}"):
+            writer.execute("PRAGMA journal_mode = WAL")
+            for sql, text in (("DELETE FROM asks WHERE number >= 200", ""),
+                              ("UPDATE evaluations SET reason = 'x'", "is damaged: its SHA-256 does not fit"),
+                              ("PRAGMA user_version = 2", "not a store of version 1 (its version is 2)")):
+                writer.execute(sql)
+                writer.commit()
+                before = self.files(folder)
+                with self.assertRaisesRegex(BadInput, re.escape(text)) if text else contextlib.nullcontext():
+                    found = state.RunWatch(folder).state(-1, state.Page())
+                self.assertEqual(self.files(folder), before, "what is read is a copy, with its journal")
+            lengths = [len(one["name"]) for one in found["candidates"]]
+            self.assertEqual((found["counts"]["asked"], min(lengths), max(lengths) > 300), (200, 101, True))
 
     def test_runs_of_a_list_are_known_by_their_numbers_alone(self):
         program = self.watch(self.folder / "runs")

@@ -8,7 +8,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import time
 import unittest
 import urllib.request
 from pathlib import Path
@@ -203,16 +202,3 @@ class Browser(FolderTest):
                          "watch_list", "runs.json")
         self.assertIn("ticks: 1.155 1.1555 1.156; 1.004 1.006; 14900 14950; 2.7834 M 2.783405 M; 0 0.5 1; 100 k 200 k 1 M.",
                       self.dom(page))
-
-    def test_five_thousand_evaluations_come_once(self):
-        address = self.show(5000)
-        state = address.replace("/?", "/state.json?")
-        with urllib.request.urlopen(state) as answer:
-            whole = json.load(answer)
-        self.assertEqual(len(whole["evaluations"]), 5000)
-        begun = time.monotonic()
-        with urllib.request.urlopen(f"{state}&since={whole['version']}") as answer:
-            text = answer.read()
-        print(f"{len(text):,} bytes in {1000 * (time.monotonic() - begun):.1f} ms")
-        self.assertEqual(json.loads(text)["evaluations"], [])
-        self.assertLess(len(text), 100_000)

@@ -6,7 +6,7 @@ import calendar
 import time
 from collections.abc import Iterable, Sequence
 
-from attnas.analysis.run import Run
+from .large import WatchedRun
 
 _RECENT = 20  # training runs whose pace counts
 
@@ -19,18 +19,18 @@ def seconds_since(text: str) -> float:
         return 0.0
 
 
-def listed_mechanisms(run: Run) -> list[str]:
+def listed_mechanisms(run: WatchedRun) -> list[str]:
     """Mechanisms that are trained in place of a search, in their order."""
     return [name for name in run.config.get("mechanisms", ()) if isinstance(name, str)]
 
 
-def retest_of(run: Run) -> dict:
+def retest_of(run: WatchedRun) -> dict:
     """The configuration's section."""
     retest = run.config.get("retest")
     return retest if isinstance(retest, dict) else {}
 
 
-def progress(run: Run, finished: bool) -> dict:
+def progress(run: WatchedRun, finished: bool) -> dict:
     """Asks that are answered, of how many, or training runs where these are what is known
     beforehand.
 
@@ -47,7 +47,7 @@ def progress(run: Run, finished: bool) -> dict:
     return {"done": run.num_asked, "of": None, "unit": "ask"}
 
 
-def _of_listed(run: Run, finished: bool) -> dict:
+def _of_listed(run: WatchedRun, finished: bool) -> dict:
     retest, done = retest_of(run), run.digest["outside_the_search"]["evaluated"]
     most = run.digest.get("planned_trainings")
     if finished:
@@ -60,16 +60,16 @@ def _of_listed(run: Run, finished: bool) -> dict:
             "at_most": not finished and "until" in retest}
 
 
-def num_asking(run: Run) -> int:
+def num_asking(run: WatchedRun) -> int:
     """Asks of the present batch that nothing answers yet."""
     asking = run.digest.get("asking")
     if not isinstance(asking, dict) or not run.at_work or run.at_work.get("stage") != "search":
         return 0
-    known = run.by_id.keys() | {one["id"] for one in run.digest.get("paused", ())}
+    known = {*run.by_id, *(one["id"] for one in run.digest.get("paused", ()))}
     return sum(not known.issuperset(ask["evaluations"]) for ask in asking["asks"])
 
 
-def _seconds_left(run: Run) -> float | None:
+def _seconds_left(run: WatchedRun) -> float | None:
     """Seconds of training that the budget allows beyond the evaluations that are told; None where
     it has no such limit."""
     budget = run.config.get("budget", {})
@@ -78,8 +78,7 @@ def _seconds_left(run: Run) -> float | None:
 
 
 def _time_left(
-    trainings: float, workers: int, seconds: Sequence[float]
-) -> tuple[float, float] | None:
+    trainings: float, workers: int, seconds: Sequence[float]) -> tuple[float, float] | None:
     """What so many training runs would take, at the quicker and the slower pace of the last
     ones."""
     if not seconds:
@@ -95,7 +94,7 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
-def left(run: Run, own: dict) -> list[float] | None:
+def left(run: WatchedRun, own: dict) -> list[float] | None:
     """Seconds, from quick to slow training runs, that the search takes, or the stage that follows
     it.
 
@@ -104,10 +103,8 @@ def left(run: Run, own: dict) -> list[float] | None:
     if not work:
         return None
     workers, searching = max(1, work.get("workers", 1)), work.get("stage") == "search"
-    done = sorted(
-        (one for one in run.evaluations if one.seconds > 0),
-        key=lambda one: one.measured.get("started") or "",
-    )
+    done = sorted((one for one in run.latest() if one.seconds > 0),
+                  key=lambda one: one.measured.get("started") or "")
     seconds = [one.seconds for one in done]
     begun, running, elapsed = _at_work(work["arrays"], seconds)
     trainings, known = work.get("waiting", 0), not searching or own["of"] is not None
@@ -121,8 +118,7 @@ def left(run: Run, own: dict) -> list[float] | None:
     if searching and budget is not None and (found or not known):
         most = max(0.0, budget - elapsed) / workers
         by_budget = [
-            max(most, least) for least in _time_left(running, workers, seconds) or (0.0, 0.0)
-        ]
+            max(most, least) for least in _time_left(running, workers, seconds) or (0.0, 0.0)]
         found = list(map(min, by_budget, found)) if found else by_budget
     if not found:
         return None
@@ -145,12 +141,12 @@ def _at_work(arrays: Iterable[dict], seconds: list[float]) -> tuple[int, float, 
     return begun, running, elapsed
 
 
-def _still_to_come(run: Run, own: dict, booked: float) -> float:
+def _still_to_come(run: WatchedRun, own: dict, booked: float) -> float:
     """Training runs of a search beyond those that are booked: of asks still to come, as many are
     trained as of those so far."""
     share = 1.0
     if own["unit"] == "ask":
         booked = num_asking(run)
-        if run.asks:
+        if run.asked:
             share = run.num_searched / max(1, run.num_asked)
     return max(0.0, own["of"] - own["done"] - booked) * share

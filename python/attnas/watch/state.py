@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import math
 import os
 import struct
 import time
@@ -12,18 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnas.analysis.digest import BadInput
-from attnas.analysis.run import Candidate, Evaluation, Run, finite_or
+from attnas.analysis.run import Candidate, Evaluation, finite_or
 
-from . import progress
+from . import large, progress
 
 _BETWEEN = 0.5  # s
 _SHARE = 10  # of the time of one core
 _SILENT = 300.0  # s without a word from the writer: something is wrong, or a step takes long
 _UNLOCKED = 60.0  # s, likewise where the file system has no locks: nobody writes any more
 _TOP = 3
-_LARGE = 2000  # evaluations: of more a page has some
-_POINTS, _CURVES, _FAILED = 1000, 200, 30  # of those, at most
-_HELD_OUT = 1_000_000  # the first replicate of a re-test
+_POINTS, _CURVES, _FAILED = 1000, 200, 30  # of large runs, at most
+_NAME = 100  # characters of those that a picture alone has
 _TABLE = 0x6e617374  # what files of tables say they are
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -77,8 +75,7 @@ def store_named(word: Path) -> Path:
         raise BadInput(f"{file}: no such store")
     if is_table(file):
         raise BadInput(
-            f"{file}: is a table, must be a run's folder; nas-data table info {file} describes it"
-        )
+            f"{file}: is a table, must be a run's folder; nas-data table info {file} describes it")
     return file
 
 
@@ -125,36 +122,40 @@ class RunWatch:
         the run before: this one has later ones. Raises BadInput if there is none."""
         self._store = store_named(run)
         self.version = self._oldest = before  # counts the changes; since which no record has gone
-        self._run: Run | None = None
+        self._run: large.WatchedRun | None = None
         self._writer = False
         self._stamp: Stamp | None = None  # None: the last reading of it failed on the way
         self._phase, self._error = "", None
         self._looked = self._took = 0.0
         self._head: dict = {}  # all but the records
         self._evaluations, self._candidates = _Changing(), _Changing()
-        self._recorded: Run | None = None  # of which these are
-        self._asks: dict[str, int] = {}  # of evaluations
-        self._order: dict[tuple[str, bool], list[Evaluation]] = {}
+        self._recorded: large.WatchedRun | None = None  # of which these are
+        self._order: dict[tuple[str, bool], list[str]] = {}  # of evaluations
         self._numbers: dict[str, int] = {}  # of candidates
-        self._read()
+        self._read_in_time()
 
     def look(self) -> None:
         """Looks whether anything has changed, at most twice per second, and where looking takes
         long so seldom that it takes a tenth of a core. What cannot be read any more becomes part of
         the state; what was read stays."""
-        began = time.monotonic()
-        if began - self._looked < max(_BETWEEN, _SHARE * self._took):
+        if time.monotonic() - self._looked < max(_BETWEEN, _SHARE * self._took):
             return
         error = None
         try:
-            self._read()
+            self._read_in_time()
         except Exception as found:  # pylint: disable=broad-exception-caught
             error = str(found)
-        self._looked = time.monotonic()
-        self._took = self._looked - began
         if error != self._error:
             self._error = error
             self.version += 1
+
+    def _read_in_time(self) -> None:
+        began = time.monotonic()
+        try:
+            self._read()
+        finally:
+            self._looked = time.monotonic()
+            self._took = self._looked - began
 
     def _read(self) -> None:
         writer, stamp = has_writer(self._store), stamp_of(self._store)
@@ -165,7 +166,7 @@ class RunWatch:
         ended, self._writer = self._writer and not writer, writer
         if stamp != self._stamp or ended:
             before, whole, self._stamp = self._run, self._stamp is not None, None
-            self._run = Run(self._store, live=writer)
+            self._run = large.read(self._store, writer)
             self._order = {}
             self.version += 1
             # Another run that has taken its place may have as many sessions, but not the same ones.
@@ -189,22 +190,20 @@ class RunWatch:
         if self._writer:
             return "silent" if self._age(stamp) > _SILENT else "running"
         lacks_stage = (
-            progress.retest_of(self._run).get("replicates", 0) > 0 and not self._run.retest
-        )
+            progress.retest_of(self._run).get("replicates", 0) > 0 and not self._run.retest)
         return "finished" if self._run.ended_by and not lacks_stage else "stopped"
 
     def _number_of(self, candidate: str) -> int:
         return self._numbers.setdefault(candidate, len(self._numbers))
 
+    def _numbers_of(self, candidates: Iterable[Candidate]) -> list[int]:
+        return [self._number_of(one.name) for one in candidates]
+
     def _describe(self, stamp: Stamp) -> None:
-        run, self._asks = self._run, {}
-        for numbers, lists in run.digest["asks"].columns("number", "evaluations"):
-            for number, ids in zip(numbers, lists):
-                for id_ in ids:
-                    self._asks.setdefault(id_, number)
+        run = self._run
         own = progress.progress(run, self._phase_at(stamp) == "finished")
         beside = run.baseline and run.baseline.name
-        top = [one.name for one in run.ranking if one.name != beside][:_TOP]
+        top = [one.name for one in run.ranking[:_TOP + 1] if one.name != beside][:_TOP]
         counts, outside = run.digest["counts"], run.digest["outside_the_search"]
         now, verdict = run.sessions[-1] if run.sessions else {}, run.retest.get("verdict")
         self._head = {
@@ -220,7 +219,6 @@ class RunWatch:
             "baseline": run.baseline
             and {"c": self._number_of(beside), "values": _numbers(run.baseline.values)},
             "listed": list(map(self._number_of, progress.listed_mechanisms(run))) or None,
-            "front": [self._number_of(one.name) for one in run.front],
             "top": list(map(self._number_of, top)),
             "best": self._best(),
             "verdict": _text(verdict),
@@ -239,15 +237,10 @@ class RunWatch:
         }
 
     def _best(self) -> list[dict]:
-        front = self._run.front
-        found = [
-            min(front, key=lambda one: one.fitness[i])
-            for i in range(len(self._run.objectives) if front else 0)
-        ]
-        return [
-            {"c": self._number_of(one.name), "value": finite_or(one.values[i], None)}
-            for i, one in enumerate(found)
-        ]
+        run = self._run
+        found = [run.best(i) for i in range(len(run.objectives) if run.front else 0)]
+        return [{"c": self._number_of(one.name), "value": finite_or(one.values[i], None)}
+                for i, one in enumerate(found)]
 
     def _at_work(self) -> dict | None:
         run, work = self._run, self._run.at_work
@@ -301,69 +294,52 @@ class RunWatch:
 
     def _evaluation(self, one: Evaluation) -> dict:
         baseline = self._run.baseline
-        return {
-            "id": one.id,
-            "c": self._number_of(one.candidate),
-            "replicate": one.replicate,
-            "status": one.status,
-            "usable": one.usable,
-            "reason": one.reason,
-            "values": _numbers(one.objectives) if one.usable else [None] * len(one.objectives),
-            "seconds": one.seconds,
-            "ask": self._asks.get(one.id),
-            "baseline": baseline is not None and one.candidate == baseline.name
-            and any(one is own for own in baseline.evaluations),
-            "curve": _curve(one),
-        }
+        return {"id": one.id, "c": self._number_of(one.candidate), "replicate": one.replicate,
+                "status": one.status, "usable": one.usable, "reason": one.reason,
+                "values": _numbers(one.objectives) if one.usable else [None] * len(one.objectives),
+                "seconds": one.seconds, "ask": self._run.asked.get(one.id),
+                "baseline": baseline is not None and one.candidate == baseline.name
+                and any(one.id == own.id for own in baseline.evaluations), "curve": _curve(one)}
 
-    def _sorted(self, by: str, down: bool) -> list[Evaluation]:
-        """All evaluations in an order; what has no value comes last."""
-        def newest(one: Evaluation) -> tuple:  # the baseline comes before a search, a re-test after
-            last = math.inf if one.replicate >= _HELD_OUT else -1
-            return self._asks.get(one.id, last), one.replicate
-
-        keys = {"newest": newest, "ask": newest, "status": lambda one: one.status,
+    def _sorted(self, by: str, down: bool) -> list[str]:
+        """Ids of all evaluations in an order; what has no value comes last."""
+        keys = {"status": lambda one: one.status, "seed": lambda one: one.replicate,
                 "mechanism": lambda one: self._name_of(one.candidate),
-                "seed": lambda one: one.replicate, "seconds": lambda one: one.seconds}
-        if (by, down) not in self._order:
-            rows = self._run.evaluations
-            if by in keys:
-                self._order[by, down] = sorted(rows, key=keys[by], reverse=down)
-            else:
-                i = min(int(by), len(self._run.objectives) - 1)
-                values = {one.id: finite_or(one.objectives[i], None) for one in rows if one.usable}
-                known = [one for one in rows if values.get(one.id) is not None]
-                self._order[by, down] = sorted(
-                    known, key=lambda one: values[one.id], reverse=down) + [
-                    one for one in rows if values.get(one.id) is None]
+                "seconds": lambda one: one.seconds}
+        if (by, down) not in self._order and by in ("newest", "ask"):
+            self._order[by, down] = self._run.newest(down)
+        elif (by, down) not in self._order:
+            i = 0 if by in keys else min(int(by), len(self._run.objectives) - 1)
+            key = keys.get(by, lambda one: _numbers(one.objectives)[i] if one.usable else None)
+            rows = [(key(one), one.id) for one in self._run.evaluations]
+            known = sorted((row for row in rows if row[0] is not None),
+                           key=lambda row: row[0], reverse=down)
+            self._order[by, down] = [id_ for _, id_ in known] + [
+                id_ for value, id_ in rows if value is None]
         return self._order[by, down]
 
-    def _improving(self) -> Iterable[Candidate]:
-        """Each candidate that was better than all before it, by the first objective."""
-        best = math.inf
-        for one in sorted(self._run.ranking, key=lambda one: one.first_ask):
-            if one.stopped_at is None and one.fitness[0] < best:
-                best = one.fitness[0]
-                yield one
-
-    def _some(self, shown: list[Evaluation], failures: list[Evaluation]) -> dict:
+    def _some(self, shown: list[str]) -> dict:
         """Records of a large run for its page: what its tables show, the front, the best ones, and
         some of the others for the pictures."""
         run, head = self._run, self._head
-        ranked = {one.name: one for one in run.ranking}
         styled = {*head["top"], *(head["listed"] or ()), head["baseline"] and head["baseline"]["c"]}
-        curved = [one for one in run.evaluations if one.curve]
-        own = [one for one in curved if self._numbers.get(one.candidate) in styled]
-        evaluations = {one.id: one for one in (*shown, *failures, *thinned(own, _CURVES),
-                                               *thinned(curved, _CURVES))}
+        curved = run.curved
+        own = [id_ for id_, name in curved.items() if self._numbers.get(name) in styled]
+        ids = dict.fromkeys((*shown, *thinned(own, _CURVES), *thinned([*curved], _CURVES)))
+        evaluations = run.some(ids)
         numbered = {*styled, *(one["c"] for one in head["best"])}
-        names = {*self._named(), *(name for name, c in self._numbers.items() if c in numbered),
-                 *(one.candidate for one in evaluations.values()),
-                 *(one.name for one in (*thinned(run.front, _POINTS), *self._improving(),
-                                        *thinned(run.ranking, _POINTS)))}
-        return {"whole": True,
-                "candidates": [self._candidate(name, ranked.get(name)) for name in sorted(names)],
-                "evaluations": [self._evaluation(one) for one in evaluations.values()]}
+        named = {*self._named(), *(name for name, c in self._numbers.items() if c in numbered),
+                 *(one.candidate for one in evaluations)}
+        drawn = {one.name: one for some in (thinned(run.front, _POINTS), run.improving(),
+                                            thinned(run.ranking, _POINTS)) for one in some}
+        ranked = drawn | run.ranked(named - drawn.keys())
+        candidates = {name: self._candidate(name, ranked.get(name))
+                      for name in sorted(named | drawn.keys())}
+        for record in (candidates[name] for name in drawn.keys() - named):
+            if len(record["name"]) > _NAME:
+                record["name"] = record.pop("label", record["name"])[:_NAME] + "…"
+        return {"whole": True, "candidates": list(candidates.values()),
+                "evaluations": [self._evaluation(one) for one in evaluations]}
 
     def _describe_listed(self, row: dict) -> None:
         """Of listed mechanisms the one with the best mean, of those with the most seeds, and the
@@ -380,11 +356,8 @@ class RunWatch:
         sign = 1 if run.objectives[0].maximise else -1
         if known:
             best = max(known, key=lambda name: (len(values[name]), sign * means[name]))
-            row["best"] = {
-                "name": self._name_of(best),
-                "label": run.label(best),
-                "value": finite_or(means[best], None),
-            }
+            row["best"] = {"name": self._name_of(best), "label": run.label(best),
+                           "value": finite_or(means[best], None)}
 
     def overview(self) -> dict:
         """The row of the run in a list: how far it is, its best mechanism and its baseline by the
@@ -408,11 +381,8 @@ class RunWatch:
             return row
         if run.ranking:
             best = run.ranking[0]
-            row["best"] = {
-                "name": self._name_of(best.name),
-                "label": best.label,
-                "value": finite_or(best.values[0], None),
-            }
+            row["best"] = {"name": self._name_of(best.name), "label": best.label,
+                           "value": finite_or(best.values[0], None)}
         return row
 
     def state(self, since: int, page: Page | None = None) -> dict:
@@ -427,23 +397,21 @@ class RunWatch:
         if page:
             rows = self._sorted(page.sort, page.down)
             shown = rows[page.offset:page.offset + page.rows]
-            failed = [one for one in self._sorted("newest", True) if one.failed]
-            state["rows"] = [one.id for one in shown]
-            state["failed"] = [one.id for one in failed[:_FAILED]]
-            state["of"] = {"evaluations": len(rows), "failures": len(failed),
-                           "candidates": len(run.ranking), "front": len(run.front)}
-            if len(rows) > _LARGE:
-                state["front"] = state["front"][::-(-len(run.front) // _POINTS) or 1]
-                return state | self._some(shown, failed[:_FAILED])
+            newest = self._sorted("newest", True) if run.failed else []
+            failed = [id_ for id_ in newest if id_ in run.failed][:_FAILED]
+            state |= {"rows": shown, "failed": failed,
+                      "of": {"evaluations": len(rows), "failures": len(run.failed),
+                             "candidates": len(run.ranking), "front": len(run.front)}}
+            if len(rows) > large.LARGE:
+                state["front"] = self._numbers_of(thinned(run.front, _POINTS))
+                return state | self._some([*shown, *failed])
+        state["front"] = self._numbers_of(run.front)
         if self._recorded is not run:
             self._describe_records()
         known = self._oldest <= since <= self.version
         after = since if known else -1
-        return state | {
-            "whole": not known,
-            "candidates": self._candidates.since(after),
-            "evaluations": self._evaluations.since(after),
-        }
+        return state | {"whole": not known, "candidates": self._candidates.since(after),
+                        "evaluations": self._evaluations.since(after)}
 
 
 def _text(value) -> str:
@@ -461,8 +429,5 @@ def _objective(goal) -> dict:
 def _curve(evaluation: Evaluation) -> list[list[float]]:
     """Validation loss by step, in nats per token."""
     valid = [(point["step"], point["valid"]) for point in evaluation.curve]
-    return [
-        [step, own["nll"] / own["tokens"]]
-        for step, own in valid
-        if own.get("tokens") and own.get("nll") is not None
-    ]
+    return [[step, own["nll"] / own["tokens"]] for step, own in valid
+            if own.get("tokens") and own.get("nll") is not None]
