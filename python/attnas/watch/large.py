@@ -28,6 +28,7 @@ LARGE = 2000  # evaluations: of more a page has some
 _LATEST = 1000  # evaluations of a large run whose pace is known
 _TRIES = 3
 _FAILURE, _ROUNDING = 10.0, 1e-12  # of penalties, see ObjectiveRecord
+_OTHER = "status != 'ok' OR curve != '[]'"
 _LISTED = "(SELECT value FROM json_each(?))"
 _LONG_NAMES = ("SELECT id FROM evaluations WHERE instr(candidate, 'pair(') OR length(candidate) - "
                "length(replace(candidate, '|', '')) != 5 LIMIT 1")  # see has_six_fields()
@@ -125,13 +126,14 @@ class LargeRun(WatchedRun):
             yield row
 
     def _read_evaluations(self) -> None:
-        (low, high), = self._select("SELECT min(identity), max(identity) FROM evaluations")
+        (low, high, others), = self._select(f"SELECT min(identity), max(identity), sum({_OTHER}) "
+                                            "FROM evaluations")
         self._alike = low == high
         key = "id" if self._alike else "candidate"
         self.by_id = dict(self._select(f"SELECT id, {key} FROM evaluations"))  # keys
         self._keys: dict[str, str] = {}  # by names, as far as they were met
         rows = sorted(self._select("SELECT id, candidate, status, curve != '[]' FROM evaluations "
-                                   "WHERE status != 'ok' OR curve != '[]'"))
+                                   f"WHERE {_OTHER}")) if others else []
         self.curved = {id_: name for id_, name, _, curve in rows if curve}
         self._unusable = {id_: status for id_, _, status, _ in rows if status != "ok"}
         _require(not {"paused", "stopped_early"}.intersection(self._unusable.values()))
@@ -310,7 +312,6 @@ def _copy_of(store: Path) -> sqlite3.Connection:
     journal, rollback = Path(f"{store}-wal"), Path(f"{store}-journal")
 
     def state() -> tuple[bytes, tuple[int, ...]]:
-        """The journal's beginning, or where there is none what changes with the store."""
         _require(not rollback.exists() or rollback.stat().st_size == 0)
         head = b""
         if journal.exists():
