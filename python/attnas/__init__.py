@@ -20,8 +20,7 @@ _MODULES = {
     "InputError": "errors", "Layer": "attention", "MachineError": "errors", "Order": "study",
     "Run": "result", "Search": "functions", "Stopped": "errors", "Study": "study", "Table": "table",
     "algorithm": "functions", "decide": "judge.decide", "load": "result",
-    "objective": "functions", "replace": "replacement", "run": "launch", "search": "foreign"
-}
+    "objective": "functions", "replace": "replacement", "run": "launch", "search": "foreign"}
 _ALONE = ("errors", "replacement", "table")  # modules that say themselves what they need
 _SUBMODULES = {*_MODULES.values(), "frames", "library", "model", "settings"}
 

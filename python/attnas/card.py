@@ -198,8 +198,7 @@ def training(model: Model) -> Iterator[str]:
     yield f"\n## Data and training\n\n- corpus: {corpus}; SHA-256 {identity['corpus_hash']}"
     if model.licence:
         yield f"- licence of the corpus: {model.licence}"
-    for setting, value in training_of(model.evaluation.candidate,
-                                      identity["training"]).items():
+    for setting, value in training_of(model.evaluation.candidate, identity["training"]).items():
         yield f"- {setting}: {value_text(value)}"
     yield (f"- run seed {identity['run_seed']}, replicate {model.evaluation.replicate}, numerical "
            f"mode {identity['numerical_mode']}\n"

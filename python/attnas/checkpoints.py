@@ -89,12 +89,10 @@ class Form:
     widened: Callable[[numpy.ndarray], numpy.ndarray]  # (blocks, bytes) to float32
 
 
-PLAIN = {
-    "F32": Form("F32", 1, 4, lambda blocks: blocks.view("<f4")),
-    "F16": Form("F16", 1, 2, lambda blocks: blocks.view("<f2").astype(numpy.float32)),
-    "BF16": Form("BF16", 1, 2, lambda blocks: (
-        blocks.view("<u2").astype(numpy.uint32) << 16).view(numpy.float32)),
-}
+PLAIN = {"F32": Form("F32", 1, 4, lambda blocks: blocks.view("<f4")),
+         "F16": Form("F16", 1, 2, lambda blocks: blocks.view("<f2").astype(numpy.float32)),
+         "BF16": Form("BF16", 1, 2, lambda blocks: (
+             blocks.view("<u2").astype(numpy.uint32) << 16).view(numpy.float32))}
 # By the number that GGUF has for them.
 GGUF_FORMS = {
     0: PLAIN["F32"], 1: PLAIN["F16"], 30: PLAIN["BF16"],

@@ -289,9 +289,8 @@ def places_of(header, size):
         if entry["dtype"] != "F32":
             raise ValueError(f"{name} is of type {entry['dtype']}, must be F32")
         shape, (begin, end) = entry["shape"], entry["data_offsets"]
-        if any(
-                type(number) is not int or not 0 <= number <= size
-                for number in (*shape, begin, end)):
+        if any(type(number) is not int or not 0 <= number <= size
+               for number in (*shape, begin, end)):
             raise ValueError(f"{name} has shape {shape} at {begin} to {end}, must be integers in "
                              f"[0, {size}]")
         if end - begin != 4 * math.prod(shape):

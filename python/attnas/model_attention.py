@@ -147,9 +147,8 @@ def entmax15(layer, scores, visible):
                                  ordered.square().cumsum(-1))).sum(-1, keepdim=True)
     inside = z.detach() >= ordered.gather(-1, size - 1)
     kept = z.masked_fill(~inside, 0.0)
-    tau = threshold(
-        inside.sum(-1, keepdim=True).to(z.dtype), kept.sum(-1, keepdim=True),
-        kept.square().sum(-1, keepdim=True))
+    tau = threshold(inside.sum(-1, keepdim=True).to(z.dtype), kept.sum(-1, keepdim=True),
+                    kept.square().sum(-1, keepdim=True))
     return (z - tau).masked_fill(~inside, 0.0).square()
 
 
@@ -425,13 +424,12 @@ class Attention(nn.Module):
                  value_embedding=0, semantics="corrected", layer=0):
         super().__init__()
         for name, value, known in (
-                ("similarity", similarity, SIMILARITIES), ("gating", gating, GATES),
-                ("normalization", normalization, NORMALIZATIONS), ("bias", bias, BIASES),
-                ("temperature", temperature, TEMPERATURES), ("qk_norm", qk_norm, NORMS_OF_HEADS),
-                ("pattern", pattern, PATTERNS), ("position", position, POSITIONS),
-                ("decay", decay, DECAYS), ("head_norm", head_norm, NORMS_OF_HEADS),
-                ("keys", keys, ("own", "shared")),
-                ("decay_form", decay_form, DECAY_FORMS)):
+            ("similarity", similarity, SIMILARITIES), ("gating", gating, GATES),
+            ("normalization", normalization, NORMALIZATIONS), ("bias", bias, BIASES),
+            ("temperature", temperature, TEMPERATURES), ("qk_norm", qk_norm, NORMS_OF_HEADS),
+            ("pattern", pattern, PATTERNS), ("position", position, POSITIONS),
+            ("decay", decay, DECAYS), ("head_norm", head_norm, NORMS_OF_HEADS),
+            ("keys", keys, ("own", "shared")), ("decay_form", decay_form, DECAY_FORMS)):
             require_known(name, value, known)
         width, context = integer("width", width, 1, 1e6), integer("context", context, 0, 1e9)
         heads, kv_heads = integer("heads", heads, 1, 1e6), integer("kv_heads", kv_heads, 0, 1e6)

@@ -152,8 +152,7 @@ class Recurrent(nn.Module):
     def make_features(self, favor_features, layer):
         d_k = self.key_width
         sizes = {
-            "favor": favor_features or 2 * d_k, "taylor2": 1 + d_k + d_k * d_k, "hedgehog": 2 * d_k
-        }
+            "favor": favor_features or 2 * d_k, "taylor2": 1 + d_k + d_k * d_k, "hedgehog": 2 * d_k}
         self.features = sizes.get(self.feature, d_k)
         if self.feature == "favor":  # drawn, but no parameters
             self.projection = random_features(self.features, d_k, layer)

@@ -630,9 +630,8 @@ def _table(run: Mapping[str, Any]) -> Html:
 @program
 def main(arguments: list[str]) -> None:
     """Writes the page of a run and prints its text."""
-    parser = Parser(
-        prog="attnas convert-page", allow_abbrev=False, description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(prog="attnas convert-page", allow_abbrev=False, description=__doc__,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", metavar="RUN")
     parser.add_argument("controls", metavar="CONTROL", nargs="*")
     parser.add_argument("--cache", default="50%", help="share of the cache (default: 50%%)")

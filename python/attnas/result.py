@@ -156,8 +156,7 @@ class Run:
         columns = ["mechanism", *self.objectives, "n", "first_ask"]
         table = Html(shown.head(_MOST_SHOWN).to_html(columns=columns, index=False, border=0))
         name = next((name for name in self.pictures if name.startswith("front")), None)
-        picture = name and element(
-            "img", alt=name, src="data:image/svg+xml;base64," +
-            base64.b64encode(self.pictures[name].encode()).decode())
+        picture = name and element("img", alt=name, src="data:image/svg+xml;base64," +
+                                   base64.b64encode(self.pictures[name].encode()).decode())
         return join(element("h4", text(self.name)), *self._words, picture, table,
                     element("p", f"and {left} more") if left > 0 else None)

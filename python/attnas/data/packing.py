@@ -264,8 +264,7 @@ def check_cell(cell: Evaluation, trained: bool = True) -> None:
     if cell.status not in USABLE or not trained:
         return
     require(bool(cell.curve), "it was finished, but its curve has no point")
-    require("train_seconds" in cell.measured,
-            "it was finished, but its train_seconds are missing")
+    require("train_seconds" in cell.measured, "it was finished, but its train_seconds are missing")
     longest = float(cell.measured["train_seconds"])
     for point in cell.curve:
         at_step, valid = f" at step {point['step']}", point["valid"]

@@ -12,8 +12,7 @@ from pathlib import Path
 from attnas.errors import InputError
 
 from . import corpora
-from .files import (SPLITS, Progress, fresh, other_kind, publish, read_file, staging,
-                    write_file)
+from .files import (SPLITS, Progress, fresh, other_kind, publish, read_file, staging, write_file)
 
 _RECORD = "source.json"
 

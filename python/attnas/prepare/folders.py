@@ -243,17 +243,16 @@ def _write(folder: Path, facts: dict[str, Any], made: texts.Prepared,
             write(f"{split}.{ending}", _little_endian(numbers))
     if made.tokenizer_file and made.file is not None:
         write(made.tokenizer_file, made.file)
-    card = {
-        "format": FORMAT, **facts, "description": made.description, "unit": made.unit,
-        "many": made.many, "vocabulary": made.vocabulary,
-        "special": dict(zip(("pad", "unknown", "end_of_sentence"), made.special)),
-        "first": made.first if made.layout == "standard" else -1, "layout": made.layout,
-        "context": None if made.layout == "standard" else context,
-        "tokens": {split: len(ids) for split, ids in made.ids.items()},
-        "unknown_share": shares, "keeps": made.keeps, "tokenizer_file": made.tokenizer_file,
-        "sha256": sha256,
-        "task": "classification" if made.classes else "next_token", "labels": made.classes,
-        "least_nll": 0}
+    card = {"format": FORMAT, **facts, "description": made.description, "unit": made.unit,
+            "many": made.many, "vocabulary": made.vocabulary,
+            "special": dict(zip(("pad", "unknown", "end_of_sentence"), made.special)),
+            "first": made.first if made.layout == "standard" else -1, "layout": made.layout,
+            "context": None if made.layout == "standard" else context,
+            "tokens": {split: len(ids) for split, ids in made.ids.items()},
+            "unknown_share": shares, "keeps": made.keeps, "tokenizer_file": made.tokenizer_file,
+            "sha256": sha256,
+            "task": "classification" if made.classes else "next_token", "labels": made.classes,
+            "least_nll": 0}
     write_file(folder / "card.json",
                (json.dumps(card, indent=1, ensure_ascii=False) + "\n").encode())
     return card

@@ -225,14 +225,10 @@ class RunWatch:
             "hypervolume": finite_or(run.indicators[-1].value, None)
             if run.several and run.indicators
             else None,
-            "counts": {
-                key: counts[key]
-                for key in ("asked", "evaluated", "reused", "rejected", "stopped_early")
-            }
-            | {
-                "outside": outside["evaluated"],
-                "failures": counts["failures"] + len(outside["failures"]),
-            },
+            "counts": {key: counts[key]
+                       for key in ("asked", "evaluated", "reused", "rejected", "stopped_early")}
+            | {"outside": outside["evaluated"],
+               "failures": counts["failures"] + len(outside["failures"])},
             "at_work": self._at_work(),
         }
 
@@ -252,10 +248,8 @@ class RunWatch:
                          for one in array["trainings"] if one["evaluation"] not in run.by_id]
             if trainings:
                 arrays.append(
-                    {
-                        "trainings": trainings,
-                        **{key: array[key] for key in ("started", "step", "steps", "curve")},
-                    }
+                    {"trainings": trainings,
+                     **{key: array[key] for key in ("started", "step", "steps", "curve")}}
                 )
         asking = run.digest.get("asking") or {}
         return {**{key: work[key] for key in ("stage", "workers", "waiting")},
@@ -371,10 +365,8 @@ class RunWatch:
             "best": None,
             "title": head["name"],
             "error": self._error,
-            **{
-                key: head[key]
-                for key in ("ended_by", "started", "elapsed_seconds", "progress", "left")
-            },
+            **{key: head[key]
+               for key in ("ended_by", "started", "elapsed_seconds", "progress", "left")},
         }
         if run.listed:
             self._describe_listed(row)

@@ -27,13 +27,10 @@ def section(run: Run) -> Section | None:
     return Section(
         "controls", "Controls",
         join(
-            table(header, [[
-                Cell(name, left=True),
-                Cell(mechanism(each.label, each.brief), left=True),
-                *map(Cell, map(number, each.values)),
-                Cell(_change(run, each)),
-                Cell(each.n_text)
-            ] for name, each in rows]),
+            table(header, [[Cell(name, left=True),
+                            Cell(mechanism(each.label, each.brief), left=True),
+                            *map(Cell, map(number, each.values)), Cell(_change(run, each)),
+                            Cell(each.n_text)] for name, each in rows]),
             note(
                 "The baseline without any mixer of positions, and with windows of few tokens, "
                 "trained alike on the baseline's seeds. What is better than the baseline says "
