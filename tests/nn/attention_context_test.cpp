@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,95 +15,54 @@
 namespace nas::nn::test {
 namespace {
 
-Mechanism of(const std::map<std::string, std::string>& words,
-             const std::map<std::string, std::int64_t>& sizes = {}) {
-  auto mechanism = vanilla();
-  mechanism.set("cope_positions", 4).set("decay_rank", 3);
-  for (const auto& [gene, word] : words) mechanism.set(gene, word);
-  for (const auto& [gene, size] : sizes) mechanism.set(gene, size);
-  return mechanism;
+Mechanism of(const std::string& changes) {
+  return with("cope_positions=4,decay_rank=3," + changes);
 }
 
-std::map<std::string, Mechanism> options() {
-  const std::map<std::string, std::int64_t> window{{"window", 4}, {"globals", 1}};
-  return {
-      {"cope", of({{"position", "cope"}})},
-      {"cope in a window", of({{"position", "cope"},
-                               {"pattern", "window"},
-                               {"similarity", "l2"},
-                               {"temperature", "log_length"},
-                               {"normalization", "sink"}},
-                              window)},
-      {"cope of shared keys", of({{"position", "cope"}, {"decay", "scalar"}}, {{"kv_heads", 2}})},
-      {"indexed", of({{"pattern", "indexed"}}, {{"pattern_block", 2}, {"chosen", 1}})},
-      {"indexed of shared keys",
-       of({{"pattern", "indexed"}, {"temperature", "log_length"}, {"position", "cope"}},
-          {{"pattern_block", 3}, {"chosen", 1}, {"kv_heads", 2}})},
-      {"path", of({{"position", "path"}})},
-      {"path of products",
-       of({{"position", "path"}, {"similarity", "silu_dot"}, {"normalization", "stick_breaking"}})},
-      {"path of distances", of({{"position", "path"}, {"similarity", "l2"}, {"qk_norm", "rms"}})},
-      {"path of angles", of({{"position", "path"}, {"similarity", "cosine"}}, {{"kv_heads", 2}})},
-      {"path in a window", of({{"position", "path"}, {"pattern", "window"}, {"decay", "scalar"}},
-                              {{"window", 4}, {"globals", 1}, {"kv_heads", 2}})},
-      {"channel", of({{"decay", "channel"}})},
-      {"channel bounded", of({{"decay", "channel"}, {"decay_form", "bounded"}})},
-      {"channel, rotated", of({{"decay", "channel"},
-                               {"decay_form", "softplus"},
-                               {"position", "rope"},
-                               {"temperature", "per_query"},
-                               {"pattern", "window"}},
-                              window)},
-  };
-}
-
-TEST(AttentionContext, IsCausalAndPrefixConsistent) {
-  for (const auto& [name, mechanism] : options()) {
-    SCOPED_TRACE(name);
-    expect_causal_and_prefix_consistent(mechanism);
-  }
-}
-
-TEST(AttentionContext, ChangesWhatIsComputedAndIsTheSameInEveryMode) {
-  for (const auto& [name, mechanism] : options()) {
-    SCOPED_TRACE(name);
-    Layer reference(mechanism), exact(mechanism, NumericalMode::exact), without(vanilla());
-    expect_different(reference, without);
-    expect_equal(reference, exact);
+TEST(AttentionContext, IsCausalTheSameInEveryModeAndInAnArray) {
+  for (const auto* changes :
+       {"position=cope",
+        "position=cope,pattern=window,similarity=l2,temperature=log_length,normalization=sink,"
+        "window=4,globals=1",
+        "position=cope,decay=scalar,kv_heads=2", "pattern=indexed,pattern_block=2,chosen=1",
+        "pattern=indexed,temperature=log_length,position=cope,pattern_block=3,chosen=1,kv_heads=2",
+        "position=path", "position=path,similarity=silu_dot,normalization=stick_breaking",
+        "position=path,similarity=l2,qk_norm=rms", "position=path,similarity=cosine,kv_heads=2",
+        "position=path,pattern=window,decay=scalar,window=4,globals=1,kv_heads=2", "decay=channel",
+        "decay=channel,decay_form=bounded",
+        "decay=channel,decay_form=softplus,position=rope,temperature=per_query,pattern=window,"
+        "window=4,globals=1"}) {
+    SCOPED_TRACE(changes);
+    const auto mechanism = of(changes);
+    expect_causal_option(mechanism);
     EXPECT_FALSE(fused_forms(mechanism).attention);
-  }
-}
-
-TEST(AttentionContext, InAnArrayIsWhatEachComputesAlone) {
-  for (const auto& [name, mechanism] : options()) {
-    SCOPED_TRACE(name);
-    auto other = mechanism;
-    other.set("cope_positions", 7).set("decay_rank", 2).set("window", 3);
-    other.set("attention_dropout", 0.2).set("gating", "headwise_gate");
+    const auto other = with(std::string(changes) +
+                            ",cope_positions=7,decay_rank=2,window=3,attention_dropout=0.2,"
+                            "gating=headwise_gate");
     ASSERT_TRUE(same_shapes(mechanism, other));
     expect_same_alone({mechanism, other, mechanism}, NumericalMode::reference);
     expect_same_alone({other, mechanism, other}, NumericalMode::exact, 70);
   }
-  EXPECT_FALSE(same_shapes(options().at("path"), options().at("cope")));
+  EXPECT_FALSE(same_shapes(of("position=path"), of("position=cope")));
 }
 
 TEST(AttentionContext, OfNothingIsAttention) {
   Layer none(vanilla());
-  Layer cope(options().at("cope"));
+  Layer cope(of("position=cope"));
   cope.fill("cope.weight", 0.0);
   expect_equal(cope, none, 0.0);
-  Layer path(options().at("path"));
+  Layer path(of("position=path"));
   path.fill("path_w.weight", 0.0);
   expect_equal(path, none);
   for (const auto* form : {"gla", "bounded"}) {  // nothing fades
-    Layer channel(of({{"decay", "channel"}, {"decay_form", form}}));
+    Layer channel(of(std::string("decay=channel,decay_form=") + form));
     channel.fill("decay_up.weight", 0.0);
     channel.fill(form == std::string("gla") ? "decay_up.bias" : "decay_step_bias",
                  form == std::string("gla") ? 1e3 : -1e3);
     expect_equal(channel, none);
   }
-  Layer alone(of({{"decay", "channel"}, {"pattern", "window"}}, {{"window", 1}}));
-  Layer own(of({{"pattern", "window"}}, {{"window", 1}}));
+  Layer alone(of("decay=channel,pattern=window,window=1"));
+  Layer own(of("pattern=window,window=1"));
   expect_equal(alone, own);
 }
 
@@ -137,7 +95,8 @@ TEST(AttentionContext, IndexedBlocksAreThoseOfTheDefinition) {
   for (const std::int64_t block : {1, 3, 4}) {
     for (const std::int64_t chosen : {0, 1, 3, 20}) {
       LayerContext context;
-      context.shape.sizes = of({}, {{"pattern_block", block}, {"chosen", chosen}});
+      context.shape.sizes =
+          with("pattern_block=" + std::to_string(block) + ",chosen=" + std::to_string(chosen));
       std::vector<Parameter> parameters;
       const auto pattern = patterns().at("indexed").make(context, ParameterScope(parameters));
       const auto q = noise({1, 2, 4, 19, 5}, 1), k = noise({1, 2, 2, 19, 5}, 2);
@@ -156,7 +115,7 @@ TEST(AttentionContext, IndexedBlocksAreThoseOfTheDefinition) {
 TEST(AttentionContext, OneDecayOfAllEntriesMultipliesProducts) {
   LayerContext context;
   context.shape = Layer::shape_of(vanilla(), 4);
-  context.shape.sizes = of({{"decay", "channel"}});
+  context.shape.sizes = of("decay=channel");
   std::vector<Parameter> parameters;
   const auto decay = decays().at("channel").make(context, ParameterScope(parameters));
   move_to(parameters, at::kCPU, at::kDouble);
@@ -202,7 +161,7 @@ void expect_steps(const OptionRegistry<Option>& registry, const std::string& key
 
 TEST(AttentionContext, ByChunksIsWhatTokensDoOneAfterTheOther) {
   for (const auto* form : {"gla", "bounded"}) {
-    const auto sizes = of({{"decay_form", form}});
+    const auto sizes = of(std::string("decay_form=") + form);
     // Also where a chunk fades by far more than float has exponents for.
     for (const double size : {0.5, 20.0}) {
       expect_steps(decays(), "channel", sizes, size, at::kDouble, 1e-12);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <torch/types.h>
 
 #include "genotype/mixer_kind.hpp"
+#include "genotype/slots.hpp"
 #include "lone_layer.hpp"
 #include "ops/torch_compat.hpp"
 
@@ -32,12 +34,23 @@ inline Mechanism vanilla() {
   return mechanism;
 }
 
-using Change = std::function<void(Mechanism&)>;
-
-inline Mechanism with(const Change& change) {
+/// @param changes  "gene=choice,gene=number".
+inline Mechanism with(const std::string& changes) {
   auto mechanism = vanilla();
-  change(mechanism);
+  std::istringstream text(changes);
+  for (std::string field; std::getline(text, field, ',');) {
+    const auto equals = field.find('=');
+    choose(slot(field.substr(0, equals)), field.substr(equals + 1), Semantics::corrected,
+           mechanism);
+  }
   return mechanism;
+}
+
+/// Each by its changes.
+inline std::map<std::string, Mechanism> with_each(const std::vector<std::string>& changes) {
+  std::map<std::string, Mechanism> mechanisms;
+  for (const auto& of_one : changes) mechanisms[of_one] = with(of_one);
+  return mechanisms;
 }
 
 /// One layer of width 16 in float64 with random parameters of its own for each name.
@@ -97,10 +110,14 @@ inline void expect_different(Layer& a, Layer& b) {
   EXPECT_GT((a(input()) - b(input())).abs().max().item<double>(), 1e-4);
 }
 
-/// In both ways of computing, a later token changes nothing, and neither does its absence.
-inline void expect_causal_and_prefix_consistent(const Mechanism& mechanism) {
-  for (const auto mode : {NumericalMode::reference, NumericalMode::exact}) {
-    Layer layer(mechanism, mode);
+/// An option is none of vanilla attention and computes the same in both ways; a later token changes
+/// nothing, and neither does its absence.
+inline void expect_causal_option(const Mechanism& mechanism, double tolerance = 1e-12) {
+  Layer reference(mechanism), exact(mechanism, NumericalMode::exact), without(vanilla());
+  expect_different(reference, without);
+  expect_equal(reference, exact, tolerance);
+  for (auto* const layer_of_mode : {&reference, &exact}) {
+    auto& layer = *layer_of_mode;
     const auto y = layer(input());
     EXPECT_TRUE(y.isfinite().all().item<bool>());
     for (std::int64_t tokens = 1; tokens < 9; ++tokens) {

@@ -17,73 +17,39 @@
 namespace nas::nn::test {
 namespace {
 
+constexpr const char* kMany =
+    "kv_heads=2,qk_norm=rms,position=rope,decay=scalar,normalization=sink,temperature=log_length,"
+    "gating=headwise_gate,head_norm=rms,conv=4,pattern=window,window=4,globals=1";
+
 /// Each option of attention of the wide space, and some together.
 std::map<std::string, Mechanism> options_of_attention() {
-  return {
-      {"rope", with([](auto& m) { m.set("position", "rope"); })},
-      {"half a rope",
-       with([](auto& m) { m.set("position", "rope"), m.set("rope_fraction", 0.5); })},
-      {"alibi", with([](auto& m) { m.set("position", "alibi"); })},
-      {"t5", with([](auto& m) {
-         m.set("position", "t5"), m.set("t5_buckets", 6), m.set("t5_distance", 8);
-       })},
-      {"window", with([](auto& m) { m.set("pattern", "window"), m.set("window", 3); })},
-      {"globals",
-       with([](auto& m) { m.set("pattern", "window"), m.set("window", 2), m.set("globals", 2); })},
-      {"two key heads", with([](auto& m) { m.set("kv_heads", 2); })},
-      {"qk_norm", with([](auto& m) { m.set("qk_norm", "rms"); })},
-      {"head_norm", with([](auto& m) { m.set("head_norm", "rms"); })},
-      {"conv", with([](auto& m) { m.set("conv", 3); })},
-      {"forget gates", with([](auto& m) { m.set("decay", "scalar"); })},
-      {"l2", with([](auto& m) { m.set("similarity", "l2"); })},
-      {"sink", with([](auto& m) { m.set("normalization", "sink"); })},
-      {"sigmoid", with([](auto& m) { m.set("normalization", "sigmoid_attn"); })},
-      {"relu_n", with([](auto& m) { m.set("normalization", "relu_n"); })},
-      {"log_length", with([](auto& m) { m.set("temperature", "log_length"); })},
-      {"elementwise", with([](auto& m) { m.set("gating", "elementwise_gate"); })},
-      {"headwise", with([](auto& m) { m.set("gating", "headwise_gate"); })},
-      {"top_k in a window", with([](auto& m) {
-         m.set("normalization", "top_k"), m.set("pattern", "window"), m.set("window", 5);
-       })},
-      {"many", with([](auto& m) {
-         m.set("kv_heads", 2), m.set("qk_norm", "rms"), m.set("position", "rope"),
-             m.set("decay", "scalar");
-         m.set("normalization", "sink"), m.set("temperature", "log_length"),
-             m.set("gating", "headwise_gate");
-         m.set("head_norm", "rms"), m.set("conv", 4), m.set("pattern", "window"),
-             m.set("window", 4), m.set("globals", 1);
-       })},
-  };
+  return with_each({"position=rope",
+                    "position=rope,rope_fraction=0.5",
+                    "position=alibi",
+                    "position=t5,t5_buckets=6,t5_distance=8",
+                    "pattern=window,window=3",
+                    "pattern=window,window=2,globals=2",
+                    "kv_heads=2",
+                    "qk_norm=rms",
+                    "head_norm=rms",
+                    "conv=3",
+                    "decay=scalar",
+                    "similarity=l2",
+                    "normalization=sink",
+                    "normalization=sigmoid_attn",
+                    "normalization=relu_n",
+                    "temperature=log_length",
+                    "gating=elementwise_gate",
+                    "gating=headwise_gate",
+                    "normalization=top_k,pattern=window,window=5",
+                    kMany});
 }
 
-TEST(AttentionOptions, AreCausalAndPrefixConsistent) {
+TEST(AttentionOptions, AreCausalAndTheSameInTheFusedKernel) {
   for (const auto& [name, mechanism] : options_of_attention()) {
     SCOPED_TRACE(name);
-    expect_causal_and_prefix_consistent(mechanism);
-  }
-}
-
-TEST(AttentionOptions, ChangeWhatIsComputed) {
-  for (const auto& [name, mechanism] : options_of_attention()) {
-    SCOPED_TRACE(name);
-    Layer with_option(mechanism);
-    Layer without(vanilla());
-    expect_different(with_option, without);
-  }
-}
-
-TEST(AttentionOptions, AreTheSameInTheFusedKernel) {
-  for (const auto& [name, mechanism] : options_of_attention()) {
-    SCOPED_TRACE(name);
-    Layer reference(mechanism);
-    Layer exact(mechanism, NumericalMode::exact);
-    expect_equal(reference, exact);
-  }
-}
-
-TEST(AttentionOptions, AllHaveFusedForms) {
-  for (const auto& [name, mechanism] : options_of_attention()) {
-    EXPECT_EQ(fused_forms(mechanism), (FusedForms{true, true, true})) << name;
+    expect_causal_option(mechanism);
+    EXPECT_EQ(fused_forms(mechanism), (FusedForms{true, true, true}));
   }
 }
 
@@ -122,9 +88,9 @@ void expect_exact_equals_reference(const Mechanism& mechanism, const std::string
 TEST(AttentionOptions, OfSharedKeysInWindowsEqualTheReferenceInTheFusedKernel) {
   auto mechanisms = options_of_attention();
   for (const auto* similarity : {"additive", "bilinear", "cosine", "silu_dot"}) {
-    mechanisms[similarity] = with([&](auto& m) { m.set("similarity", similarity); });
-    mechanisms[std::string("many ") + similarity] = mechanisms.at("many");
-    mechanisms[std::string("many ") + similarity].set("similarity", similarity);
+    const auto change = std::string("similarity=") + similarity;
+    mechanisms[similarity] = with(change);
+    mechanisms["many " + change] = with(kMany + ("," + change));
   }
   for (const auto& [name, mechanism] : mechanisms) {
     for (const std::int64_t kv_heads : {1, 2}) {
@@ -143,10 +109,8 @@ TEST(AttentionOptions, OfSharedKeysInWindowsEqualTheReferenceInTheFusedKernel) {
 /// Where windows end within and between the kernel's blocks of 32, with terms of two kinds beside
 /// the scores.
 TEST(AttentionOptions, InAnyWindowEqualTheReferenceInTheFusedKernel) {
-  auto biased = with([](auto& m) {
-    m.set("position", "t5"), m.set("t5_buckets", 6), m.set("t5_distance", 8);
-    m.set("decay", "scalar"), m.set("kv_heads", 2), m.set("pattern", "window");
-  });
+  auto biased =
+      with("position=t5,t5_buckets=6,t5_distance=8,decay=scalar,kv_heads=2,pattern=window");
   const auto check = [&](const std::string& name, std::int64_t tokens) {
     for (const std::int64_t window : {1, 5, 32, 64, 200}) {
       for (const std::int64_t globals : {0, 1, 4}) {
@@ -193,21 +157,21 @@ TEST(AttentionOptions, NeedMemoryInProportionToTheTokens) {
 }
 
 TEST(AttentionOptions, SharedKeyHeadsAreRepeatedRows) {
-  Layer shared(with([](auto& m) { m.set("kv_heads", 2); }));
+  Layer shared(with("kv_heads=2"));
   Layer own(vanilla());
   for (const auto* name : {"k_proj.weight", "v_proj.weight"}) {
     const auto rows = shared[name].view({1, 2, 1, 4, 16}).expand({1, 2, 2, 4, 16});
     own.set(name, rows.reshape({1, 16, 16}));
   }
   expect_equal(shared, own);
-  Layer all(with([](auto& m) { m.set("kv_heads", 4); }));
+  Layer all(with("kv_heads=4"));
   Layer none(vanilla());
   expect_equal(all, none, 0.0);
 }
 
 TEST(AttentionOptions, NormalisedQueriesAndKeysHaveNoScale) {
-  Layer layer(with([](auto& m) { m.set("qk_norm", "rms"); }));
-  Layer large(with([](auto& m) { m.set("qk_norm", "rms"); }));
+  Layer layer(with("qk_norm=rms"));
+  Layer large(with("qk_norm=rms"));
   large.set("q_proj.weight", layer["q_proj.weight"] * 1000.0);
   large.set("k_proj.weight", layer["k_proj.weight"] * 1000.0);
   expect_equal(layer, large, 1e-3);  // but for the epsilon
@@ -233,7 +197,7 @@ TEST(AttentionOptions, RotatedScoresDependOnTheDistanceAlone) {
 }
 
 TEST(AttentionOptions, EqualBiasesOfDistancesAreNone) {
-  Layer biased(with([](auto& m) { m.set("position", "t5"); }));
+  Layer biased(with("position=t5"));
   Layer none(vanilla());
   biased.fill("relative_bias.weight", 0.7);
   expect_equal(biased, none);
@@ -303,8 +267,8 @@ TEST(AttentionOptions, DistancesShareBucketsExactlyByTheirLogarithms) {
 }
 
 TEST(AttentionOptions, AlibiIsForgetGatesOfOneStrengthEach) {
-  Layer alibi(with([](auto& m) { m.set("position", "alibi"); }));
-  Layer forget(with([](auto& m) { m.set("decay", "scalar"); }));
+  Layer alibi(with("position=alibi"));
+  Layer forget(with("decay=scalar"));
   forget.fill("forget.weight", 0.0);
   std::vector<double> logits;
   for (int h = 0; h < 4; ++h) logits.push_back(-std::log(std::expm1(std::exp2(-2.0 * (h + 1)))));
@@ -313,7 +277,7 @@ TEST(AttentionOptions, AlibiIsForgetGatesOfOneStrengthEach) {
 }
 
 TEST(AttentionOptions, OpenForgetGatesAreNone) {
-  Layer forget(with([](auto& m) { m.set("decay", "scalar"); }));
+  Layer forget(with("decay=scalar"));
   Layer none(vanilla());
   forget.fill("forget.weight", 0.0);
   forget.fill("forget.bias", 60.0);
@@ -335,11 +299,11 @@ TEST(AttentionOptions, DecaysOfLongSequencesAreExactInFloat) {
 }
 
 TEST(AttentionOptions, SinksOfNoWeightAreSoftmaxAndOfZeroSoftmax1) {
-  Layer sink(with([](auto& m) { m.set("normalization", "sink"); }));
+  Layer sink(with("normalization=sink"));
   Layer softmax(vanilla());
   sink.fill("sink", -1e3);
   expect_equal(sink, softmax);
-  Layer softmax1(with([](auto& m) { m.set("normalization", "softmax1"); }));
+  Layer softmax1(with("normalization=softmax1"));
   sink.fill("sink", 0.0);
   expect_equal(sink, softmax1);
 }
@@ -370,10 +334,10 @@ TEST(AttentionOptions, WeightsAreOfVisibleKeys) {
 }
 
 TEST(AttentionOptions, WindowsShowSoManyTokens) {
-  Layer wide(with([](auto& m) { m.set("pattern", "window"), m.set("window", 9); }));
+  Layer wide(with("pattern=window,window=9"));
   Layer full(vanilla());
   expect_equal(wide, full, 0.0);
-  Layer window(with([](auto& m) { m.set("pattern", "window"), m.set("window", 3); }));
+  Layer window(with("pattern=window,window=3"));
   const auto y = window(input());
   auto changed = input().clone();
   changed.select(1, 2).mul_(-2.0);
@@ -386,13 +350,13 @@ TEST(AttentionOptions, WindowsShowSoManyTokens) {
 TEST(AttentionOptions, OpenGatesAreNoneAndHeadwiseOnesRepeatRows) {
   Layer none(vanilla());
   for (const auto* gating : {"elementwise_gate", "headwise_gate"}) {
-    Layer open(with([&](auto& m) { m.set("gating", gating); }));
+    Layer open(with(std::string("gating=") + gating));
     open.fill("head_gate.weight", 0.0);
     open.fill("head_gate.bias", 60.0);
     expect_equal(open, none);
   }
-  Layer headwise(with([](auto& m) { m.set("gating", "headwise_gate"); }));
-  Layer elementwise(with([](auto& m) { m.set("gating", "elementwise_gate"); }));
+  Layer headwise(with("gating=headwise_gate"));
+  Layer elementwise(with("gating=elementwise_gate"));
   elementwise.set("head_gate.weight", headwise["head_gate.weight"].repeat_interleave(4, 1));
   elementwise.set("head_gate.bias", headwise["head_gate.bias"].repeat_interleave(4, 1));
   expect_equal(headwise, elementwise);
@@ -423,7 +387,7 @@ Values started(const Mechanism& mechanism) {
 }
 
 TEST(AttentionOptions, StartAsSpecified) {
-  const auto many = started(options_of_attention().at("many"));
+  const auto many = started(with(kMany));
   EXPECT_EQ(many.at("sink").abs().max().item<double>(), 0.0);
   EXPECT_EQ(many.at("q_norm.weight").min().item<double>(), 1.0);
   EXPECT_EQ(many.at("head_gate.bias").min().item<double>(), 2.0);
@@ -442,7 +406,7 @@ TEST(AttentionOptions, StartAsSpecified) {
 TEST(AttentionOptions, WordsForBiasesNameTheProjectionsThatHaveOne) {
   const std::map<std::string, std::size_t> counts{{"bias", 4}, {"no_bias", 1}, {"none", 0}};
   for (const auto& [word, count] : counts) {
-    const auto values = started(with([&bias = word](auto& m) { m.set("bias", bias); }));
+    const auto values = started(with("bias=" + word));
     EXPECT_EQ(values.size(), 4 + count) << word;
     EXPECT_EQ(values.contains("q_proj.bias"), word == "bias");
     EXPECT_EQ(values.contains("out_proj.bias"), word != "none");
@@ -450,18 +414,16 @@ TEST(AttentionOptions, WordsForBiasesNameTheProjectionsThatHaveOne) {
 }
 
 TEST(AttentionOptions, OfOneShapeMayBeInOneArray) {
-  const auto rope = with([](auto& m) { m.set("position", "rope"); });
+  const auto rope = with("position=rope");
   EXPECT_TRUE(same_shapes(vanilla(), rope));
-  EXPECT_FALSE(same_shapes(vanilla(), with([](auto& m) { m.set("kv_heads", 2); })));
-  EXPECT_FALSE(same_shapes(vanilla(), with([](auto& m) { m.set("conv", 4); })));
-  EXPECT_FALSE(same_shapes(vanilla(), with([](auto& m) { m.set("heads", 2); })));
+  EXPECT_FALSE(same_shapes(vanilla(), with("kv_heads=2")));
+  EXPECT_FALSE(same_shapes(vanilla(), with("conv=4")));
+  EXPECT_FALSE(same_shapes(vanilla(), with("heads=2")));
 }
 
 TEST(AttentionOptions, InAnArrayComputeWhatEachComputesAlone) {
   auto mechanisms = options_of_attention();
-  mechanisms["biases, sums and sinks"] = with([](auto& m) {
-    m.set("position", "t5"), m.set("decay", "scalar"), m.set("normalization", "sink");
-  });
+  mechanisms["biases, sums and sinks"] = with("position=t5,decay=scalar,normalization=sink");
   std::vector<Mechanism> all;
   for (int twice = 0; twice < 2; ++twice) {
     for (const auto& [name, mechanism] : mechanisms) {
@@ -473,18 +435,16 @@ TEST(AttentionOptions, InAnArrayComputeWhatEachComputesAlone) {
   expect_same_alone(all, NumericalMode::reference);
   expect_same_alone(all, NumericalMode::exact);
   for (const auto* similarity : {"dot", "additive", "bilinear", "cosine", "silu_dot"})
-    all.push_back(with([&](auto& m) { m.set("similarity", similarity); }));
+    all.push_back(with(std::string("similarity=") + similarity));
   expect_same_alone(all, NumericalMode::exact, 40);
 }
 
 TEST(AttentionOptions, WithSharedKeysInAnArrayComputeWhatEachComputesAlone) {
   std::vector<Mechanism> all;
-  for (const auto* gating : {"none", "headwise_gate", "elementwise_gate"}) {
-    all.push_back(with([&](auto& m) {
-      m.set("kv_heads", 2), m.set("conv", 4), m.set("gating", gating),
-          m.set("qk_norm", gating[0] == 'n' ? "none" : "rms");
-      m.set("position", gating[0] == 'h' ? "none" : "rope"), m.set("temperature", "log_length");
-    }));
+  for (const auto* of_one :
+       {"qk_norm=none,position=rope,gating=none", "qk_norm=rms,position=none,gating=headwise_gate",
+        "qk_norm=rms,position=rope,gating=elementwise_gate"}) {
+    all.push_back(with(std::string("kv_heads=2,conv=4,temperature=log_length,") + of_one));
   }
   expect_same_alone(all, NumericalMode::reference);
   expect_same_alone(all, NumericalMode::exact);
@@ -494,8 +454,7 @@ TEST(AttentionOptions, WithSharedKeysInAnArrayComputeWhatEachComputesAlone) {
     all.back().set("conv", 4);
   }
   for (const auto* similarity : {"additive", "bilinear", "cosine", "silu_dot", "additive"}) {
-    all.push_back(options_of_attention().at("many"));
-    all.back().set("similarity", similarity);
+    all.push_back(with(std::string(kMany) + ",similarity=" + similarity));
   }
   expect_same_alone(all, NumericalMode::exact, 40);
 }

@@ -8,7 +8,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -25,130 +24,53 @@
 namespace nas::nn::test {
 namespace {
 
-/// Options that operations compute in every mode: by the fused kernel none has a form.
-std::map<std::string, Mechanism> without_fused_form() {
-  return {
-      {"stick_breaking", with([](auto& m) { m.set("normalization", "stick_breaking"); })},
-      {"stick_breaking in a window", with([](auto& m) {
-         m.set("normalization", "stick_breaking"), m.set("pattern", "window"), m.set("window", 3),
-             m.set("globals", 1);
-       })},
-      {"strided", with([](auto& m) { m.set("pattern", "strided"), m.set("stride", 3); })},
-      {"bigbird", with([](auto& m) {
-         m.set("pattern", "bigbird"), m.set("pattern_block", 2), m.set("random", 1);
-       })},
-      {"bigbird with counts", with([](auto& m) {
-         m.set("pattern", "bigbird"), m.set("pattern_block", 1), m.set("globals", 1),
-             m.set("random", 2);
-         m.set("temperature", "log_length"), m.set("normalization", "top_k"),
-             m.set("position", "alibi");
-       })},
-      {"soft_cap", with([](auto& m) { m.set("soft_cap", 1); })},
-      {"soft_cap with counts", with([](auto& m) {
-         m.set("soft_cap", 1), m.set("temperature", "log_length"), m.set("position", "t5"),
-             m.set("decay", "scalar");
-       })},
-  };
-}
-
+const std::vector<std::string> kSoftCaps{
+    "soft_cap=1", "soft_cap=1,temperature=log_length,position=t5,decay=scalar"};
+/// Other options that operations compute in every mode: by the fused kernel none has a form.
+const std::vector<std::string> kWithoutFusedForm{
+    "normalization=stick_breaking",
+    "normalization=stick_breaking,pattern=window,window=3,globals=1", "pattern=strided,stride=3",
+    "pattern=bigbird,pattern_block=2,random=1",
+    "pattern=bigbird,pattern_block=1,globals=1,random=2,temperature=log_length,"
+    "normalization=top_k,position=alibi"};
 /// Of queries that are keys.
-std::map<std::string, Mechanism> hashed() {
-  const auto lsh = [](const Change& change) {
-    auto mechanism = with(
-        [](auto& m) { m.set("pattern", "lsh"), m.set("pattern_block", 2), m.set("rounds", 2); });
-    change(mechanism);
-    return mechanism;
-  };
-  return {
-      {"lsh", lsh([](auto&) {})},
-      {"lsh of one round", lsh([](auto& m) { m.set("rounds", 1), m.set("buckets", 2); })},
-      {"lsh with counts", lsh([](auto& m) {
-         m.set("temperature", "log_length"), m.set("normalization", "sigmoid_attn"),
-             m.set("decay", "scalar");
-       })},
-      {"lsh, top_k",
-       lsh([](auto& m) { m.set("normalization", "top_k"), m.set("head_norm", "rms"); })},
-      {"lsh, stick_breaking", lsh([](auto& m) { m.set("normalization", "stick_breaking"); })},
-  };
-}
-
+const std::vector<std::string> kHashed{
+    "pattern=lsh,pattern_block=2,rounds=2", "pattern=lsh,pattern_block=2,rounds=1,buckets=2",
+    "pattern=lsh,pattern_block=2,rounds=2,temperature=log_length,normalization=sigmoid_attn,"
+    "decay=scalar",
+    "pattern=lsh,pattern_block=2,rounds=2,normalization=top_k,head_norm=rms",
+    "pattern=lsh,pattern_block=2,rounds=2,normalization=stick_breaking"};
 /// Around the fused kernel.
-std::map<std::string, Mechanism> of_values() {
-  return {
-      {"value_exclusion", with([](auto& m) { m.set("value_exclusion", 1); })},
-      {"value_exclusion, gated", with([](auto& m) {
-         m.set("value_exclusion", 1), m.set("gating", "headwise_gate"), m.set("head_norm", "rms");
-         m.set("position", "rope");
-       })},
-  };
-}
+const std::vector<std::string> kOfValues{
+    "value_exclusion=1", "value_exclusion=1,gating=headwise_gate,head_norm=rms,position=rope"};
 
 std::map<std::string, Mechanism> all_options() {
-  auto all = without_fused_form();
-  all.merge(hashed());
-  all.merge(of_values());
-  all["value_exclusion of shared keys"] =
-      with([](auto& m) { m.set("value_exclusion", 1), m.set("kv_heads", 2); });
+  auto all = with_each({"value_exclusion=1,kv_heads=2"});
+  for (const auto& some : {kSoftCaps, kWithoutFusedForm, kHashed, kOfValues}) {
+    all.merge(with_each(some));
+  }
   return all;
 }
 
-TEST(AttentionPatterns, AreCausalAndPrefixConsistent) {
+TEST(AttentionPatterns, AreCausalAndTheSameInEveryMode) {
   for (const auto& [name, mechanism] : all_options()) {
     SCOPED_TRACE(name);
-    expect_causal_and_prefix_consistent(mechanism);
-  }
-}
-
-TEST(AttentionPatterns, ChangeWhatIsComputed) {
-  for (const auto& [name, mechanism] : all_options()) {
-    SCOPED_TRACE(name);
-    Layer with_option(mechanism);
-    Layer without(vanilla());
-    expect_different(with_option, without);
-  }
-}
-
-TEST(AttentionPatterns, AreTheSameInEveryMode) {
-  for (const auto& [name, mechanism] : all_options()) {
-    SCOPED_TRACE(name);
-    Layer reference(mechanism);
-    Layer exact(mechanism, NumericalMode::exact);
-    expect_equal(reference, exact);
+    expect_causal_option(mechanism);
     EXPECT_EQ(fused_forms(mechanism).attention, mechanism.integer("value_exclusion") == 1);
   }
 }
 
-std::vector<Mechanism> twice(const std::map<std::string, Mechanism>& options) {
-  std::vector<Mechanism> all;
-  for (int time = 0; time < 2; ++time) {
-    for (const auto& [name, mechanism] : options) {
-      all.push_back(mechanism);
-      all.back().set("attention_dropout", 0.2);
-    }
-  }
-  return all;
-}
-
 TEST(AttentionPatterns, InAnArrayComputeWhatEachComputesAlone) {
-  auto patterns = without_fused_form();
-  std::map<std::string, Mechanism> capped;
-  for (const auto* name : {"soft_cap", "soft_cap with counts"}) {
-    capped[name] = patterns.at(name);
-    patterns.erase(name);
-  }
-  for (const auto& options : {patterns, capped, hashed(), of_values()}) {
-    const auto all = twice(options);
+  for (const auto& options : {kSoftCaps, kWithoutFusedForm, kHashed, kOfValues}) {
+    std::vector<Mechanism> all;
+    for (int twice = 0; twice < 2; ++twice) {
+      for (const auto& option : options) all.push_back(with(option + ",attention_dropout=0.2"));
+    }
     for (const auto& mechanism : all) ASSERT_TRUE(same_shapes(mechanism, all.front()));
     expect_same_alone(all, NumericalMode::reference);
     expect_same_alone(all, NumericalMode::exact, 40);
+    EXPECT_FALSE(same_shapes(vanilla(), all.front()));
   }
-}
-
-TEST(AttentionPatterns, OfOtherShapesAreInNoArray) {
-  EXPECT_FALSE(same_shapes(vanilla(), hashed().at("lsh")));
-  EXPECT_FALSE(same_shapes(vanilla(), of_values().at("value_exclusion")));
-  EXPECT_FALSE(same_shapes(vanilla(), without_fused_form().at("soft_cap")));
-  EXPECT_FALSE(same_shapes(vanilla(), without_fused_form().at("strided")));
 }
 
 // ---- stick-breaking
@@ -210,31 +132,18 @@ torch::Tensor shown(const std::string& key, const Mechanism& sizes, std::int64_t
 
 TEST(AttentionPatterns, ThatShowEverythingAreFull) {
   Layer full(vanilla());
-  const std::map<std::string, Mechanism> wide{
-      {"stride 1", with([](auto& m) { m.set("pattern", "strided"), m.set("stride", 1); })},
-      {"stride 9", with([](auto& m) { m.set("pattern", "strided"), m.set("stride", 9); })},
-      {"globals", with([](auto& m) {
-         m.set("pattern", "bigbird"), m.set("pattern_block", 2), m.set("globals", 5);
-       })},
-      {"random", with([](auto& m) {
-         m.set("pattern", "bigbird"), m.set("pattern_block", 2), m.set("random", 3);
-       })},
-      {"one block", with([](auto& m) {
-         m.set("pattern", "bigbird"), m.set("pattern_block", 9), m.set("random", 0);
-       })}};
-  for (const auto& [name, mechanism] : wide) {
-    SCOPED_TRACE(name);
-    Layer layer(mechanism);
+  for (const auto* wide :
+       {"pattern=strided,stride=1", "pattern=strided,stride=9",
+        "pattern=bigbird,pattern_block=2,globals=5", "pattern=bigbird,pattern_block=2,random=3",
+        "pattern=bigbird,pattern_block=9,random=0"}) {
+    SCOPED_TRACE(wide);
+    Layer layer(with(wide));
     expect_equal(layer, full, 0.0);
   }
 }
 
 TEST(AttentionPatterns, RowsFromAPlaceOnAreThoseOfAll) {
-  Mechanism sizes;
-  sizes.set("window", 5);
-  sizes.set("globals", 1);
-  sizes.set("stride", 3);
-  sizes.set("pattern_block", 2);
+  const auto sizes = with("window=5,globals=1,stride=3,pattern_block=2");
   for (const auto* key : {"full", "window", "strided", "bigbird"}) {
     const auto all = shown(key, sizes, 23);
     for (const std::int64_t first : {1, 7, 22}) {
@@ -246,11 +155,8 @@ TEST(AttentionPatterns, RowsFromAPlaceOnAreThoseOfAll) {
 
 /// The blocks that a head shows, of blocks of one token.
 std::vector<std::int64_t> blocks_of(std::int64_t layer, std::int64_t head, std::int64_t own) {
-  Mechanism sizes;
-  sizes.set("pattern_block", 1);
-  sizes.set("globals", 1);
-  sizes.set("random", 3);
-  const auto row = shown("bigbird", sizes, 21, layer)[head][own];
+  const auto row =
+      shown("bigbird", with("pattern_block=1,globals=1,random=3"), 21, layer)[head][own];
   std::vector<std::int64_t> blocks;
   for (std::int64_t j = 0; j < 21; ++j) {
     if (row[j].item<bool>()) blocks.push_back(j);
@@ -286,7 +192,7 @@ class OneBucket final : public HashedKeys {
 NAS_REGISTER_PATTERN(OneBucket, .key = "one_bucket", .summary = "lsh without rotations");
 
 TEST(AttentionPatterns, OneBucketIsAttentionOfSharedQueriesWithoutTheDiagonal) {
-  Layer layer(with([](auto& m) { m.set("pattern", "one_bucket"); }));
+  Layer layer(with("pattern=one_bucket"));
   const auto heads = [&](const char* name) {
     return input().matmul(layer[name][0].t()).view({2, 9, 4, 4}).transpose(1, 2);
   };
@@ -302,14 +208,10 @@ TEST(AttentionPatterns, OneBucketIsAttentionOfSharedQueriesWithoutTheDiagonal) {
 }
 
 TEST(AttentionPatterns, HashesShowTheNewestEqualKeys) {
-  Mechanism sizes;
-  sizes.set("pattern_block", 2);
-  sizes.set("rounds", 3);
-  sizes.set("buckets", 6);
   LayerContext context;
   context.shape.width = 16;
   context.shape.heads = 4;
-  context.shape.sizes = sizes;
+  context.shape.sizes = with("pattern_block=2,rounds=3,buckets=6");
   std::vector<Parameter> parameters;
   const auto keys = noise({2, 3, 4, 40, 4}, 9);
   std::vector<torch::Tensor> of_layers;
@@ -333,7 +235,7 @@ TEST(AttentionPatterns, HashesShowTheNewestEqualKeys) {
 // ---- what is done to scores and values
 
 TEST(AttentionPatterns, SoftCapsBoundScores) {
-  Layer layer(with([](auto& m) { m.set("soft_cap", 2); }));
+  Layer layer(with("soft_cap=2"));
   const auto projected = [&](const torch::Tensor& x, const std::string& part) {
     return x.matmul(layer[part + ".weight"][0].t()).detach();
   };
@@ -348,12 +250,12 @@ TEST(AttentionPatterns, SoftCapsBoundScores) {
   const auto mixed = weights.matmul(heads_of("v_proj")).transpose(1, 2).flatten(2);
   EXPECT_TRUE(layer(input()).allclose(projected(mixed, "out_proj"), 1e-12, 1e-12));
   Layer none(vanilla());
-  Layer wide(with([](auto& m) { m.set("soft_cap", 65536); }));
+  Layer wide(with("soft_cap=65536"));
   expect_equal(none, wide, 1e-6);
 }
 
 TEST(AttentionPatterns, ExcludedValuesLeaveWhatIsAcrossThem) {
-  Layer layer(with([](auto& m) { m.set("value_exclusion", 1); }));
+  Layer layer(with("value_exclusion=1"));
   Layer plain(vanilla());
   layer.set("out_proj.weight", at::eye(16, kDouble).unsqueeze(0));
   plain.set("out_proj.weight", at::eye(16, kDouble).unsqueeze(0));
@@ -471,10 +373,8 @@ TEST(AttentionPatterns, WhatBeginsWithNoShareIsAbsent) {
 // A query that sees its own key alone has that key's value.
 TEST(AttentionPatterns, ValuesHaveAShareOfTheTokensRow) {
   for (const std::int64_t key_heads : {4, 1}) {
-    Layer layer(with([&](auto& m) {
-      m.set("value_embedding", 1), m.set("kv_heads", key_heads), m.set("pattern", "window"),
-          m.set("window", 1);
-    }));
+    Layer layer(
+        with("value_embedding=1,pattern=window,window=1,kv_heads=" + std::to_string(key_heads)));
     Pass pass;
     pass.value_rows = noise({1, 2, 9, 16}, 3);
     const at::NoGradGuard no_grad;
