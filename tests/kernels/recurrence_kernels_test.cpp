@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <string>
-#include <type_traits>
 
 #include <gtest/gtest.h>
 

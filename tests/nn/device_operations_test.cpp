@@ -19,6 +19,7 @@
 #include "ops/cuda_operations.hpp"
 #include "ops/embedding.hpp"
 #include "ops/fast_products.hpp"
+#include "ops/gate.hpp"
 #include "ops/memory.hpp"
 #include "ops/norm.hpp"
 #include "ops/product.hpp"
@@ -148,6 +149,27 @@ TEST_P(DeviceOperationsOf, LinearMapsOfOneInput) {
     expect_same(before_bias, given, "linear_before_bias");
   }
   use_fast_products(own);
+}
+
+/// A copy, one gated term, two, three, and a copy with logits that it does not read.
+TEST_P(DeviceOperationsOf, GatedSums) {
+  GatedSums sums{{{{{{1.0F, 0.0F}}}, -1},
+                  {{{{0.0F, 1.0F}}}, 3},
+                  {{{{0.0F, 1.0F}, {}, {0.0F, -1.0F}}}, 2},
+                  {{{{0.0F, 1.0F}, {1.0F, -1.0F}, {0.5F, 0.25F}}}, 0},
+                  {{{{1.0F, 0.0F}}}, 1}}};
+  sums.on_device =
+      at::from_blob(sums.of_models.data(),
+                    {static_cast<std::int64_t>(sums.of_models.size() * sizeof(kernels::GatedSum))},
+                    at::TensorOptions(at::kByte));
+  const std::vector<std::int64_t> sizes{5, 1, 1, 2503};  // more than a block, and no multiple
+  expect_same(
+      [&](const auto& in) {
+        return gated_sum(sums, {in[0], in[1], in[2]}, in[3]);
+      },
+      {random(sizes, GetParam(), 1), random(sizes, GetParam(), 2), random(sizes, GetParam(), 3),
+       random({4, 1, 1, 2503}, GetParam(), 4)},
+      "gated_sum");
 }
 
 TEST_P(DeviceOperationsOf, LayerNormBesideItsInput) {
