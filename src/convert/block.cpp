@@ -1,17 +1,13 @@
 #include "convert/block.hpp"
 
-#include <utility>
-
+#include "core/define_registry.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/words.hpp"
 
 namespace nas {
 
-LayerBlockRegistry& layer_blocks() {
-  static LayerBlockRegistry registry("block");
-  return registry;
-}
+NAS_DEFINE_REGISTRY(LayerBlockRegistry, layer_blocks, "block")
 
 LayerBlock parse_block(const std::string& text) {
   const auto brace = text.find('{');

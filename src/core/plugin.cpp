@@ -14,9 +14,11 @@
 
 #include <dlfcn.h>
 
+#include "core/define_registry.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/installed.hpp"
+#include "core/optimizers.hpp"
 #include "core/registry.hpp"
 #include "core/version.hpp"
 
@@ -201,8 +203,9 @@ bool check_registrations(std::function<std::string()> mistake) {
 }
 
 void require_sound_registrations() {
-  const auto mistake = mistake_of_checks();
-  if (!mistake.empty()) throw std::logic_error(mistake);
+  if (const auto mistake = mistake_of_checks(); !mistake.empty()) throw std::logic_error(mistake);
 }
+
+NAS_DEFINE_REGISTRY(OptimizerRegistry, optimizers, "optimizer")
 
 }  // namespace nas

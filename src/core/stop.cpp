@@ -1,7 +1,6 @@
 #include "core/stop.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <limits>

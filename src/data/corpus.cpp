@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "core/define_registry.hpp"
+
 namespace nas {
 
 namespace {
@@ -29,14 +31,7 @@ DataLocation default_data_location() {
   return home.is_absolute() ? DataLocation{home / ".cache" / "attnas"} : DataLocation{};
 }
 
-TaskRegistry& tasks() {
-  static TaskRegistry registry("task");
-  return registry;
-}
-
-CorpusRegistry& corpora() {
-  static CorpusRegistry registry("corpus");
-  return registry;
-}
+NAS_DEFINE_REGISTRY(TaskRegistry, tasks, "task")
+NAS_DEFINE_REGISTRY(CorpusRegistry, corpora, "corpus")
 
 }  // namespace nas

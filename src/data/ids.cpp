@@ -1,7 +1,6 @@
 #include "data/ids.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
 #include <utility>

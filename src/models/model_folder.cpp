@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <map>
 #include <set>
 #include <sstream>
 #include <string_view>

@@ -3,37 +3,16 @@
 #include <limits>
 #include <tuple>
 
+#include "core/define_registry.hpp"
+
 namespace nas::nn {
 
-OptionRegistry<Similarity>& similarities() {
-  static OptionRegistry<Similarity> registry("similarity");
-  return registry;
-}
-
-OptionRegistry<Normalization>& normalizations() {
-  static OptionRegistry<Normalization> registry("normalization");
-  return registry;
-}
-
-OptionRegistry<Temperature>& temperatures() {
-  static OptionRegistry<Temperature> registry("temperature");
-  return registry;
-}
-
-OptionRegistry<Position>& positions() {
-  static OptionRegistry<Position> registry("position");
-  return registry;
-}
-
-OptionRegistry<Pattern>& patterns() {
-  static OptionRegistry<Pattern> registry("pattern");
-  return registry;
-}
-
-OptionRegistry<ScoreDecay>& decays() {
-  static OptionRegistry<ScoreDecay> registry("decay");
-  return registry;
-}
+NAS_DEFINE_REGISTRY(OptionRegistry<Similarity>, similarities, "similarity")
+NAS_DEFINE_REGISTRY(OptionRegistry<Normalization>, normalizations, "normalization")
+NAS_DEFINE_REGISTRY(OptionRegistry<Temperature>, temperatures, "temperature")
+NAS_DEFINE_REGISTRY(OptionRegistry<Position>, positions, "position")
+NAS_DEFINE_REGISTRY(OptionRegistry<Pattern>, patterns, "pattern")
+NAS_DEFINE_REGISTRY(OptionRegistry<ScoreDecay>, decays, "decay")
 
 torch::Tensor hide(const torch::Tensor& scores, const torch::Tensor& visible) {
   return scores.masked_fill(visible.logical_not(), -std::numeric_limits<double>::infinity());

@@ -1,5 +1,6 @@
 #include "nn/feed_forward.hpp"
 
+#include "core/define_registry.hpp"
 #include "ops/product.hpp"
 
 namespace nas::nn {
@@ -31,9 +32,6 @@ torch::Tensor GatedFeedForward::forward(const torch::Tensor& x, const Masks& mas
   return contract_(dropout(model_by_model(silu, gate) * expanded, masks));
 }
 
-FeedForwardRegistry& feed_forwards() {
-  static FeedForwardRegistry registry("ffn");
-  return registry;
-}
+NAS_DEFINE_REGISTRY(FeedForwardRegistry, feed_forwards, "ffn")
 
 }  // namespace nas::nn

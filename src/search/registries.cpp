@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/define_registry.hpp"
 #include "core/setting_forms.hpp"
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
@@ -7,20 +8,9 @@
 
 namespace nas {
 
-AlgorithmRegistry& algorithms() {
-  static AlgorithmRegistry registry("algorithm");
-  return registry;
-}
-
-ObjectiveRegistry& objectives() {
-  static ObjectiveRegistry registry("objective");
-  return registry;
-}
-
-ProblemRegistry& problems() {
-  static ProblemRegistry registry("problem");
-  return registry;
-}
+NAS_DEFINE_REGISTRY(AlgorithmRegistry, algorithms, "algorithm")
+NAS_DEFINE_REGISTRY(ObjectiveRegistry, objectives, "objective")
+NAS_DEFINE_REGISTRY(ProblemRegistry, problems, "problem")
 
 Setting integer_setting(std::string name, std::int64_t value, double min, double max,
                         std::string help) {

@@ -1,7 +1,6 @@
 #include "training/batches.hpp"
 
 #include <numeric>
-#include <utility>
 
 #include "core/seed.hpp"
 #include "core/shuffle.hpp"

@@ -1,22 +1,12 @@
+#include "core/define_registry.hpp"
 #include "nn/parts/gate.hpp"
 #include "nn/parts/head_maps.hpp"
 #include "nn/parts/vector_norm.hpp"
 
 namespace nas::nn {
 
-OptionRegistry<Gating>& gatings() {
-  static OptionRegistry<Gating> registry("gating");
-  return registry;
-}
-
-OptionRegistry<HeadMaps>& head_maps() {
-  static OptionRegistry<HeadMaps> registry("maps");
-  return registry;
-}
-
-OptionRegistry<VectorNorm>& vector_norms() {
-  static OptionRegistry<VectorNorm> registry("vector norm");
-  return registry;
-}
+NAS_DEFINE_REGISTRY(OptionRegistry<Gating>, gatings, "gating")
+NAS_DEFINE_REGISTRY(OptionRegistry<HeadMaps>, head_maps, "maps")
+NAS_DEFINE_REGISTRY(OptionRegistry<VectorNorm>, vector_norms, "vector norm")
 
 }  // namespace nas::nn

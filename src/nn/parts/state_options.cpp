@@ -2,30 +2,16 @@
 
 #include <cmath>
 
+#include "core/define_registry.hpp"
 #include "ops/log_decay.hpp"
 #include "ops/product.hpp"
 
 namespace nas::nn {
 
-OptionRegistry<StateUpdate>& state_updates() {
-  static OptionRegistry<StateUpdate> registry("update");
-  return registry;
-}
-
-OptionRegistry<StateDecay>& state_decays() {
-  static OptionRegistry<StateDecay> registry("decay");
-  return registry;
-}
-
-OptionRegistry<OutputGate>& output_gates() {
-  static OptionRegistry<OutputGate> registry("gating");
-  return registry;
-}
-
-OptionRegistry<FeatureMap>& feature_maps() {
-  static OptionRegistry<FeatureMap> registry("feature map");
-  return registry;
-}
+NAS_DEFINE_REGISTRY(OptionRegistry<StateUpdate>, state_updates, "update")
+NAS_DEFINE_REGISTRY(OptionRegistry<StateDecay>, state_decays, "decay")
+NAS_DEFINE_REGISTRY(OptionRegistry<OutputGate>, output_gates, "gating")
+NAS_DEFINE_REGISTRY(OptionRegistry<FeatureMap>, feature_maps, "feature map")
 
 bool by_kernels(const torch::Tensor& x, NumericalMode mode) {
   return x.device().is_cpu() && mode != NumericalMode::reference;
