@@ -58,8 +58,7 @@ NAS_REGISTER_DECAY(
     .parameters = [](const AttentionShape& shape) { return shape.heads * (shape.width + 1); },
     .flops =
         [](const AttentionShape& shape) {
-          return static_cast<double>(shape.context * shape.heads * (2 * shape.width + 2)) +
-                 2.0 * shape.scores();
+          return shape.at_each_token(shape.heads * (2 * shape.width + 2)) + 2.0 * shape.scores();
         },
     .state_bytes = [](const AttentionShape& shape) { return 4 * shape.heads * shape.kept(); },
     .fused = true);

@@ -33,8 +33,7 @@ NAS_REGISTER_GATING(
     .parameters = [](const AttentionShape& shape) { return shape.inner() * (shape.width + 1); },
     .flops =
         [](const AttentionShape& shape) {
-          return static_cast<double>(shape.context * shape.inner()) *
-                 static_cast<double>(2 * shape.width + 3);
+          return shape.at_each_token(shape.inner() * (2 * shape.width + 3));
         });
 
 }  // namespace

@@ -37,8 +37,7 @@ NAS_REGISTER_GATING(
     .parameters = [](const AttentionShape& shape) { return shape.heads * (shape.width + 1); },
     .flops =
         [](const AttentionShape& shape) {
-          return static_cast<double>(shape.context) *
-                 static_cast<double>(shape.heads * (2 * shape.width + 2) + shape.inner());
+          return shape.at_each_token(shape.heads * (2 * shape.width + 2) + shape.inner());
         });
 
 }  // namespace

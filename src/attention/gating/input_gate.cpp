@@ -28,8 +28,7 @@ NAS_REGISTER_GATING(
     .parameters = [](const AttentionShape& shape) { return shape.width * (shape.width + 1); },
     .flops =
         [](const AttentionShape& shape) {
-          return static_cast<double>(shape.context * shape.width) *
-                 static_cast<double>(2 * shape.width + 3);
+          return shape.at_each_token(shape.width * (2 * shape.width + 3));
         });
 
 }  // namespace

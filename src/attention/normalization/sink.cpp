@@ -30,8 +30,7 @@ NAS_REGISTER_NORMALIZATION(
     .parameters = [](const AttentionShape& shape) { return shape.heads; },
     .flops =
         [](const AttentionShape& shape) {
-          return 4.0 *
-                 (shape.scores() + static_cast<double>(shape.context * shape.heads * shape.maps));
+          return 4.0 * (shape.scores() + shape.at_each_token(shape.heads * shape.maps));
         });
 
 }  // namespace

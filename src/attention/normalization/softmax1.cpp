@@ -19,7 +19,7 @@ NAS_REGISTER_NORMALIZATION(
         "w = exp(s) / (1 + sum exp(s)): may attend to nothing (Miller 2023, 'softmax off by "
         "one')",
     .flops = [](const AttentionShape& shape) {
-      return 4.0 * (shape.scores() + static_cast<double>(shape.heads * shape.context * shape.maps));
+      return 4.0 * (shape.scores() + shape.at_each_token(shape.heads * shape.maps));
     });
 
 }  // namespace

@@ -121,7 +121,7 @@ NAS_REGISTER_POSITION(
     .flops =
         [](const AttentionShape& shape) {
           return 3.0 * shape.sizes.real("rope_fraction") *
-                 static_cast<double>(shape.context * (shape.inner() + shape.own_key_width()));
+                 shape.at_each_token(shape.inner() + shape.own_key_width());
         },
     .fused = true);
 

@@ -124,7 +124,7 @@ NAS_REGISTER_SIMILARITY(
         [](const AttentionShape& shape) {
           // All pairs, as for every similarity; what the blocks leave out depends on the batch.
           return 4.0 * static_cast<double>(shape.inner()) *
-                 (static_cast<double>(shape.context * shape.head_width()) + shape.pairs());
+                 (shape.at_each_token(shape.head_width()) + shape.pairs());
         },
     .batch_invariant = true);
 

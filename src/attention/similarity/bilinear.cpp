@@ -37,7 +37,7 @@ NAS_REGISTER_SIMILARITY(
     .flops =
         [](const AttentionShape& shape) {
           return 2.0 * static_cast<double>(shape.inner()) *
-                 (static_cast<double>(shape.context * shape.head_width()) + shape.pairs());
+                 (shape.at_each_token(shape.head_width()) + shape.pairs());
         },
     .batch_invariant = true);
 

@@ -29,7 +29,7 @@ NAS_REGISTER_SIMILARITY(
     .flops =
         [](const AttentionShape& shape) {
           return 2.0 * shape.pairs() * static_cast<double>(shape.inner()) +
-                 3.0 * static_cast<double>(shape.context * (shape.inner() + shape.key_width()));
+                 3.0 * shape.at_each_token(shape.inner() + shape.key_width());
         },
     .batch_invariant = true);
 

@@ -23,7 +23,7 @@ NAS_REGISTER_SIMILARITY(
     .flops =
         [](const AttentionShape& shape) {
           return shape.pairs() * static_cast<double>(2 * shape.inner() + shape.heads) +
-                 2.0 * static_cast<double>(shape.context * shape.key_width());
+                 2.0 * shape.at_each_token(shape.key_width());
         },
     .batch_invariant = true);
 

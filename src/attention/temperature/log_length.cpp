@@ -44,7 +44,7 @@ NAS_REGISTER_TEMPERATURE(
     .parameters = [](const AttentionShape& shape) { return shape.heads; },
     .flops =
         [](const AttentionShape& shape) {
-          return shape.scores() + static_cast<double>(shape.heads * shape.context);
+          return shape.scores() + shape.at_each_token(shape.heads);
         });
 
 }  // namespace

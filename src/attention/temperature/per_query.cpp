@@ -34,8 +34,7 @@ NAS_REGISTER_TEMPERATURE(
     .parameters = [](const AttentionShape& shape) { return shape.heads * (shape.width + 1); },
     .flops =
         [](const AttentionShape& shape) {
-          return static_cast<double>(shape.heads * shape.context) *
-                     static_cast<double>(2 * shape.width + 3) +
+          return shape.at_each_token(shape.heads) * static_cast<double>(2 * shape.width + 3) +
                  shape.scores();
         });
 

@@ -32,7 +32,7 @@ NAS_REGISTER_TEMPERATURE(
     .parameters = [](const AttentionShape& shape) { return shape.width + 1; },
     .flops =
         [](const AttentionShape& shape) {
-          return static_cast<double>(shape.context * shape.width) + shape.scores();
+          return shape.at_each_token(shape.width) + shape.scores();
         },
     .causal = false, .prefix_consistent = false);
 

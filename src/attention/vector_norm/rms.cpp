@@ -30,10 +30,7 @@ NAS_REGISTER_VECTOR_NORM(
     Rms, .key = "rms",
     .summary = "x / sqrt(mean x^2 + eps) g of each head, g starts at 1 (arXiv:1910.07467)",
     .parameters = [](const AttentionShape& shape) { return shape.head_width(); },
-    .flops =
-        [](const AttentionShape& shape) {
-          return 4.0 * static_cast<double>(shape.context * shape.inner());
-        });
+    .flops = [](const AttentionShape& shape) { return 4.0 * shape.at_each_token(shape.inner()); });
 
 }  // namespace
 }  // namespace nas::nn
