@@ -121,11 +121,12 @@ std::string objectives_text(const ObjectiveSet& set) {
   return join(texts);
 }
 
-/// What mode `fast` multiplies by on the CPU.
+/// What the mode multiplies by on the CPU, unless `exact` goes by float32.
 std::string products_text(const Experiment& experiment, const Plan& plan) {
-  const bool fast = experiment.evaluation.get<std::string>("numerical_mode") == "fast";
-  if (!fast || plan.facts.value("device", "") != "cpu") return {};
-  return ", products by " + nn::environment().fast_products;
+  const auto mode = experiment.evaluation.get<std::string>("numerical_mode");
+  if (mode == "reference" || plan.facts.value("device", "") != "cpu") return {};
+  const std::string products = nn::to_json(nn::environment()).at(mode + "_products");
+  return mode != "exact" || products != "float32" ? ", products by " + products : "";
 }
 
 /// Where it is trained, and how much at once.

@@ -18,7 +18,8 @@ std::string version_text() {
        << "BLAS " << environment.blas_library
        << (environment.blas_kernels.empty() ? "" : ", " + environment.blas_kernels) << '\n'
        << "kernels for " << environment.instruction_set << '\n'
-       << "mode fast multiplies by " << environment.fast_products << '\n'
+       << "modes multiply by " << environment.exact_products << " (exact), "
+       << environment.tf32_products << " (tf32), " << environment.fast_products << " (fast)\n"
        << "pagmo " << PAGMO_VERSION << '\n'
        << "Boost " << BOOST_LIB_VERSION << '\n';
   return text.str();

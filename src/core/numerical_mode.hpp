@@ -11,7 +11,7 @@ namespace NAS_PUBLIC nas {
 enum class NumericalMode {
   reference,  ///< one LibTorch operation after the other
   exact,      ///< fused kernels
-  tf32,  ///< the same, with float32 products of a CUDA device in TensorFloat-32; not on the CPU
+  tf32,  ///< float32 products in TensorFloat-32 on CUDA; on the CPU of two bfloat16 parts, if faster
   fast,  ///< the same, with products of bfloat16 numbers (of attention on a CUDA device:
          ///< TensorFloat-32), summed in float32; float32 weights
 };

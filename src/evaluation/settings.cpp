@@ -197,8 +197,8 @@ std::vector<Setting> evaluation_settings() {
               "any number, which nobody promises of a BLAS"),
       choice("numerical_mode", "exact", {"reference", "exact", "tf32", "fast"},
              "reference: one LibTorch operation after the other; exact: fused kernels, float32; "
-             "tf32: also TensorFloat-32 products, on CUDA devices only; fast: also bfloat16 "
-             "products; part of the result"),
+             "tf32: also TensorFloat-32 products, on a CPU with tiles (AMX) of two bfloat16 parts; "
+             "fast: also bfloat16 products; part of the result"),
       choice(
           "determinism", "relaxed", {"relaxed", "bitwise"},
           "bitwise: a training run is to have the same bits on a GPU whatever trains beside it, "

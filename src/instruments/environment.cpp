@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <ATen/Context.h>
@@ -24,7 +25,7 @@
 
 #include "core/error.hpp"
 #include "kernels/instruction_set.hpp"
-#include "ops/fast_products.hpp"
+#include "ops/cpu_products.hpp"
 
 namespace nas::nn {
 
@@ -98,7 +99,9 @@ Environment environment() {
   if (environment.instruction_set.starts_with("AVX3")) {  // Highway's name
     environment.instruction_set.replace(0, 4, "AVX-512");
   }
-  environment.fast_products = to_string(fast_products());
+  environment.exact_products = to_string(cpu_products(NumericalMode::exact));
+  environment.tf32_products = to_string(cpu_products(NumericalMode::tf32));
+  environment.fast_products = to_string(cpu_products(NumericalMode::fast));
   // Debian's reference implementation lies in .../blas/libblas.so.3; every other one names itself
   // in its path. A LibTorch with MKL inside exports no sgemm_ of another library, and is not slow.
   environment.slow_blas = environment.blas_library.find("/blas/libblas.so") != std::string::npos;
@@ -119,13 +122,20 @@ nlohmann::json to_json(const Environment& environment) {
           {"libc", environment.libc},
           {"processor", environment.processor},
           {"instruction_set", environment.instruction_set},
+          {"exact_products", environment.exact_products},
+          {"tf32_products", environment.tf32_products},
           {"fast_products", environment.fast_products},
           {"variables", environment.variables}};
 }
 
 void keep_products(const nlohmann::json& environment) {
-  const auto recorded = parse_fast_products(environment.value("fast_products", ""));
-  if (recorded && !fast_products_are_given()) use_fast_products(*recorded);
+  for (const auto& [mode, key, before] :
+       {std::tuple{NumericalMode::exact, "exact_products", "float32"},
+        std::tuple{NumericalMode::tf32, "tf32_products", ""},
+        std::tuple{NumericalMode::fast, "fast_products", ""}}) {
+    const auto recorded = parse_cpu_products(mode, environment.value(key, before));
+    if (recorded && !are_cpu_products_given(mode)) use_cpu_products(mode, *recorded);
+  }
 }
 
 void take_product_buffers(int threads) {
@@ -194,12 +204,7 @@ std::string device_of_place(std::int64_t place) {
 void require_numerical_mode(NumericalMode mode, const std::string& device) {
   const auto setting = "evaluation.numerical_mode = " + std::string(to_string(mode));
   const bool in_tf32 = mode == NumericalMode::tf32;
-  if (device == "cpu") {
-    if (!in_tf32) return;
-    throw InputError(setting +
-                     " on the CPU, must be reference, exact or fast there: TensorFloat-32 products "
-                     "are those of CUDA devices");
-  }
+  if (device == "cpu") return;
   const char* value = std::getenv(kTf32Override);
   if (value == nullptr || *value == '\0' || mode == NumericalMode::fast) return;
   if (in_tf32 != (std::string_view(value) == "0")) return;

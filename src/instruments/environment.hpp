@@ -21,8 +21,9 @@ struct Environment {
   std::string processor;     ///< model name
   std::string
       instruction_set;  ///< of the kernels: "AVX-512", "AVX2", ... (kernels/instruction_set.hpp)
-  std::string fast_products;  ///< of mode `fast` on the CPU (ops/fast_products.hpp)
-  bool slow_blas = false;     ///< the reference BLAS: about 11 times slower than an OpenBLAS
+  /// Of modes on the CPU (ops/cpu_products.hpp).
+  std::string exact_products, tf32_products, fast_products;
+  bool slow_blas = false;  ///< the reference BLAS: about 11 times slower than an OpenBLAS
   /// Those that are set of the environment's variables that numerical libraries read, but for how
   /// threads wait and where they run.
   std::map<std::string, std::string> variables;
@@ -30,11 +31,11 @@ struct Environment {
 Environment environment();
 
 /// As runs record it: "torch", "torch_capability", "blas", "blas_kernels", "libc", "processor",
-/// "instruction_set", "fast_products", "variables".
+/// "instruction_set", "exact_products", "tf32_products", "fast_products", "variables".
 nlohmann::json to_json(const Environment& environment);
 
-/// Makes this process multiply in mode `fast` on the CPU by what a recorded environment tells, if it does and the variable
-/// NAS_FAST_PRODUCTS does not say otherwise. Before anything is computed.
+/// Makes this process multiply in each mode on the CPU by what a recorded environment tells, where the mode's variable does
+/// not say otherwise; one that tells nothing of `exact` multiplied by float32. Before anything is computed.
 void keep_products(const nlohmann::json& environment);
 
 /// Takes the memory that products of so many threads at once need, once and for all, where the
@@ -57,8 +58,7 @@ std::string device_of_place(std::int64_t place);
 /// Whether products on a device are as a mode says.
 ///
 /// @param device  "cpu", "cuda:0", ...
-/// @throws InputError for tf32 on the CPU, which has none, and where NVIDIA_TF32_OVERRIDE makes
-/// cuBLAS multiply otherwise than LibTorch asks for.
+/// @throws InputError where NVIDIA_TF32_OVERRIDE makes cuBLAS multiply otherwise than LibTorch asks for.
 void require_numerical_mode(NumericalMode mode, const std::string& device);
 
 /// Makes products and LibTorch's operations of this process add in a fixed order on a CUDA device:

@@ -10,9 +10,9 @@
 
 #include "kernels/cross_entropy.hpp"
 #include "ops/array_op.hpp"
+#include "ops/cpu_products.hpp"
 #include "ops/device_operations.hpp"
 #include "ops/divergence_loss.hpp"
-#include "ops/fast_products.hpp"
 #include "ops/logit_rows.hpp"
 #include "ops/product.hpp"
 #include "ops/scratch.hpp"
@@ -21,9 +21,9 @@ namespace nas::nn {
 
 namespace {
 
-template <class Products>
-std::int64_t rows_at_once(const OutputLayer& layer) {
-  return std::min(logit_rows(layer.vocabulary(), Products::kBytes), layer.tokens());
+/// @param bytes  of a logit.
+std::int64_t rows_at_once(const OutputLayer& layer, std::int64_t bytes) {
+  return std::min(logit_rows(layer.vocabulary(), bytes), layer.tokens());
 }
 
 /// LibTorch's own losses throw likewise. @param targets  contiguous.
@@ -39,9 +39,10 @@ void require_targets_below(std::int64_t vocabulary, const torch::Tensor& targets
 torch::Tensor as_rows(const torch::Tensor& x) { return x.view({x.size(0), -1, x.size(-1)}); }
 
 // The products of a few rows of logits with E, of one model after the other:
+//   rows()                 at once, at most;
+//   of(layer)              the same products of another layer;
 //   take(model)            goes on with that model;
 //   logits(first, rows)    computes logits of tokens [first, first + rows), row_size() apart;
-//   made(i, size, rows)    on any thread: of these rows [i, i + size) are now dL/d(logits), i even;
 //   backward(first, rows)  from dL/d(logits), which is where these logits were: writes
 //                          dL/d(features), adds dL/dE.
 
@@ -56,17 +57,19 @@ template <class Real>
 class ExactProducts {
  public:
   using Logit = Real;
-  static constexpr std::int64_t kBytes = sizeof(Real);
 
-  ExactProducts(const OutputLayer& layer, std::int64_t rows)
+  explicit ExactProducts(const OutputLayer& layer)
       : layer_(layer),
         row_size_(padded_row(layer.vocabulary())),
-        logits_(rows * row_size_),
+        logits_(rows() * row_size_),
         to_logits_(kernels::packed_size(layer.width(), layer.vocabulary())) {
     if (!layer.by_features.defined()) return;
     from_logits_.emplace(kernels::packed_size(layer.vocabulary(), layer.width()));
-    features_.emplace(kernels::packed_size(rows, layer.width()));
+    features_.emplace(kernels::packed_size(rows(), layer.width()));
   }
+
+  [[nodiscard]] ExactProducts of(const OutputLayer& layer) const { return ExactProducts(layer); }
+  [[nodiscard]] std::int64_t rows() const { return rows_at_once(layer_, sizeof(Real)); }
 
   void take(std::int64_t model) {
     model_ = model;
@@ -95,7 +98,6 @@ class ExactProducts {
                               features_->data(), {by_embedding, width()}, by_embedding, width());
   }
 
-  void made(std::int64_t /*first*/, std::int64_t /*size*/, std::int64_t /*rows*/) const {}
   [[nodiscard]] std::int64_t row_size() const { return row_size_; }
 
  private:
@@ -113,64 +115,77 @@ class ExactProducts {
   std::optional<Scratch<Real>> from_logits_, features_;  // for gradients
 };
 
-/// By pairs of bfloat16 numbers. Gradients w.r.t. logits are rounded while they are in the cache.
+/// By pairs of bfloat16 numbers, to which gradients w.r.t. logits are rounded some columns at a time, so that these stay in
+/// the second-level cache.
 class PairedProducts {
  public:
   using Logit = float;
-  static constexpr std::int64_t kBytes = 8;  // rounded along and across, too
 
-  PairedProducts(const OutputLayer& layer, std::int64_t rows)
+  PairedProducts(const OutputLayer& layer, kernels::PairForm form)
       : layer_(layer),
+        form_(form),
         row_size_(padded_row(layer.vocabulary())),
-        logits_(rows * row_size_),
-        features_(rows * half(width())),
-        to_logits_(kernels::packed_size(half(width()), vocabulary())) {
+        logits_(rows() * row_size_),
+        rounded_(rows() * form.parts * half(std::max(width(), kColumns))),
+        to_logits_(packed_size(width(), vocabulary())) {
     if (!layer.by_features.defined()) return;
-    from_logits_.emplace(kernels::packed_size(half(vocabulary()), width()));
-    along_.emplace(rows * half(vocabulary()));
-    across_.emplace(kernels::packed_size(half(rows), vocabulary()));
-    packed_features_.emplace(kernels::packed_size(half(rows), width()));
+    from_logits_.emplace(packed_size(vocabulary(), width()));
+    packed_logits_.emplace(packed_size(rows(), kColumns));
+    packed_features_.emplace(packed_size(rows(), width()));
   }
+
+  [[nodiscard]] PairedProducts of(const OutputLayer& layer) const { return {layer, form_}; }
+  [[nodiscard]] std::int64_t rows() const { return rows_at_once(layer_, sizeof(float)); }
 
   void take(std::int64_t model) {
     model_ = model;
     const float* e = part(layer_.embedding);
-    kernels::pack_pairs({e, 1, width()}, width(), vocabulary(), 0, width(), to_logits_.data());
-    if (from_logits_) pack_pairs_on_threads(vocabulary(), width(), e, from_logits_->data());
+    kernels::pack_pairs({e, 1, width()}, width(), vocabulary(), 0, width(), to_logits_.data(),
+                        form_);
+    for (std::int64_t word = 0; from_logits_ && word < vocabulary(); word += kColumns) {
+      pack_pairs_on_threads(std::min(kColumns, vocabulary() - word), width(), e + word * width(),
+                            width(), from_logits_->data() + packed_size(word, width()), form_);
+    }
   }
 
   float* logits(std::int64_t first, std::int64_t rows) {
-    round_pairs_on_threads(rows, width(), part(layer_.features) + first * width(),
-                           features_.data());
-    multiply_pairs_on_threads(rows, vocabulary(), half(width()), {features_.data()},
-                              to_logits_.data(), {}, logits_.data(), row_size_);
+    const float* features = part(layer_.features) + first * width();
+    round_pairs_on_threads(rows, width(), features, width(), rounded_.data(), form_);
+    multiply_pairs_on_threads(rows, vocabulary(), half(width()), {rounded_.data()},
+                              to_logits_.data(), {}, logits_.data(), row_size_, form_);
     return logits_.data();
   }
 
-  void made(std::int64_t first, std::int64_t size, std::int64_t rows) const {
-    if (!along_) return;
-    kernels::round_pairs(size, vocabulary(), logits_.data() + first * row_size_, row_size_,
-                         along_->data() + first * half(vocabulary()));
-    kernels::pack_pairs({logits_.data(), row_size_, 1}, rows, vocabulary(), first, first + size,
-                        across_->data());
-  }
-
   void backward(std::int64_t first, std::int64_t rows) {
-    multiply_pairs_on_threads(rows, width(), half(vocabulary()), {along_->data()},
-                              from_logits_->data(), {}, part(layer_.by_features) + first * width(),
-                              width());
-    pack_pairs_on_threads(rows, width(), part(layer_.features) + first * width(),
-                          packed_features_->data());
-    float* by_embedding = part(layer_.by_embedding);
-    multiply_pairs_on_threads(vocabulary(), width(), half(rows), {across_->data(), vocabulary(), 0},
-                              packed_features_->data(), {by_embedding, width()}, by_embedding,
-                              width());
+    float* const by_features = part(layer_.by_features) + first * width();
+    pack_pairs_on_threads(rows, width(), part(layer_.features) + first * width(), width(),
+                          packed_features_->data(), form_);
+    for (std::int64_t word = 0; word < vocabulary(); word += kColumns) {
+      const auto words = std::min(kColumns, vocabulary() - word);
+      const float* by_logits = logits_.data() + word;
+      round_pairs_on_threads(rows, words, by_logits, row_size_, rounded_.data(), form_);
+      multiply_pairs_on_threads(rows, width(), half(words), {rounded_.data()},
+                                from_logits_->data() + packed_size(word, width()),
+                                {word == 0 ? nullptr : by_features, width()}, by_features, width(),
+                                form_);
+      pack_pairs_on_threads(rows, words, by_logits, row_size_, packed_logits_->data(), form_);
+      float* const by_embedding = part(layer_.by_embedding) + word * width();
+      multiply_pairs_on_threads(words, width(), half(rows), {packed_logits_->data(), words, 0},
+                                packed_features_->data(), {by_embedding, width()}, by_embedding,
+                                width(), form_);
+    }
   }
 
   [[nodiscard]] std::int64_t row_size() const { return row_size_; }
 
  private:
+  static constexpr std::int64_t kColumns = kernels::kColumnBlock;
+
   static std::int64_t half(std::int64_t size) { return (size + 1) / 2; }
+  /// Of `depth` numbers in pairs.
+  [[nodiscard]] std::int64_t packed_size(std::int64_t depth, std::int64_t columns) const {
+    return form_.parts * kernels::packed_size(half(depth), columns);
+  }
   [[nodiscard]] std::int64_t width() const { return layer_.width(); }
   [[nodiscard]] std::int64_t vocabulary() const { return layer_.vocabulary(); }
   /// Of the present model.
@@ -179,22 +194,27 @@ class PairedProducts {
   }
 
   const OutputLayer& layer_;
+  kernels::PairForm form_;
   std::int64_t model_ = 0;
   std::int64_t row_size_;
-  Scratch<float> logits_, features_, to_logits_;
-  std::optional<Scratch<float>> from_logits_, along_, across_, packed_features_;  // for gradients
+  Scratch<float> logits_, rounded_, to_logits_;
+  std::optional<Scratch<float>> from_logits_, packed_logits_, packed_features_;  // for gradients
 };
 
 /// With factors and results rounded to bfloat16, by LibTorch.
 class RoundedProducts {
  public:
   using Logit = kernels::Bfloat16;
-  static constexpr std::int64_t kBytes = 4;
 
-  RoundedProducts(const OutputLayer& layer, std::int64_t /*rows*/)
+  explicit RoundedProducts(const OutputLayer& layer)
       : layer_(layer),
         all_embedding_(rounded_factor(layer.embedding)),
         all_features_(rounded_factor(layer.features)) {}
+
+  [[nodiscard]] RoundedProducts of(const OutputLayer& layer) const {
+    return RoundedProducts(layer);
+  }
+  [[nodiscard]] std::int64_t rows() const { return rows_at_once(layer_, 4); }
 
   void take(std::int64_t model) {
     model_ = model;
@@ -206,8 +226,6 @@ class RoundedProducts {
     logits_ = multiply_rounded(features_.narrow(0, first, rows), embedding_.t());
     return reinterpret_cast<Logit*>(logits_.data_ptr<at::BFloat16>());
   }
-
-  void made(std::int64_t /*first*/, std::int64_t /*size*/, std::int64_t /*rows*/) const {}
 
   void backward(std::int64_t first, std::int64_t rows) {
     layer_.by_features[model_].narrow(0, first, rows).copy_(multiply_rounded(logits_, embedding_));
@@ -227,19 +245,17 @@ class RoundedProducts {
 template <class Run>
 void with_products(const OutputLayer& layer, NumericalMode mode, const Run& run) {
   if (layer.features.scalar_type() == at::kDouble) {
-    run(ExactProducts<double>(layer, rows_at_once<ExactProducts<double>>(layer)));
+    run(ExactProducts<double>(layer));
     return;
   }
-  using By = FastProducts::By;
-  const auto by = mode == NumericalMode::fast
-                      ? fast_products().of(layer.vocabulary() * layer.width())
-                      : By::float32;
-  if (by == By::pairs) {
-    run(PairedProducts(layer, rows_at_once<PairedProducts>(layer)));
+  using By = CpuProducts::By;
+  const auto by = cpu_products(mode).of(layer.vocabulary() * layer.width());
+  if (by == By::float32) {
+    run(ExactProducts<float>(layer));
   } else if (by == By::library) {
-    run(RoundedProducts(layer, rows_at_once<RoundedProducts>(layer)));
+    run(RoundedProducts(layer));
   } else {
-    run(ExactProducts<float>(layer, rows_at_once<ExactProducts<float>>(layer)));
+    run(PairedProducts(layer, pair_form(mode, by)));
   }
 }
 
@@ -247,24 +263,16 @@ void with_products(const OutputLayer& layer, NumericalMode mode, const Run& run)
 /// each piece of a model's tokens.
 template <class Products, class Each, class Then>
 void for_tokens(const OutputLayer& layer, Products& products, const Each& each, const Then& then) {
-  const std::int64_t step = rows_at_once<Products>(layer);
+  const std::int64_t step = products.rows();
   for (std::int64_t model = 0; model < layer.models(); ++model) {
     products.take(model);
     for (std::int64_t first = 0; first < layer.tokens(); first += step) {
       const std::int64_t rows = std::min(step, layer.tokens() - first);
       auto* logits = products.logits(first, rows);
-      constexpr std::int64_t kGrain = 8;  // even
-      at::parallel_for(0, (rows + kGrain - 1) / kGrain, 1,
-                       [&](std::int64_t begin, std::int64_t end) {
-                         for (auto piece = begin * kGrain; piece < std::min(rows, end * kGrain);
-                              piece += kGrain) {
-                           const auto size = std::min(kGrain, rows - piece);
-                           for (auto i = piece; i < piece + size; ++i) {
-                             each(model, first + i, logits + i * products.row_size());
-                           }
-                           products.made(piece, size, rows);
-                         }
-                       });
+      constexpr std::int64_t kGrain = 8;
+      at::parallel_for(0, rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
+        for (auto i = begin; i < end; ++i) each(model, first + i, logits + i * products.row_size());
+      });
       then(first, rows);
     }
   }
@@ -362,12 +370,11 @@ struct LinearCrossEntropy : MadeForward {
 /// The products of two models' logits of the same tokens, for for_tokens(); those of the second are read.
 template <class Products>
 struct BothProducts {
-  static constexpr std::int64_t kBytes = Products::kBytes;
-
   Products own, told;
   std::int64_t first = 0;
   typename Products::Logit* told_logits = nullptr;
 
+  [[nodiscard]] std::int64_t rows() const { return own.rows(); }
   void take(std::int64_t model) {
     own.take(model);
     told.take(model);
@@ -376,9 +383,6 @@ struct BothProducts {
     first = begin;
     told_logits = told.logits(begin, rows);
     return own.logits(begin, rows);
-  }
-  void made(std::int64_t begin, std::int64_t size, std::int64_t rows) const {
-    own.made(begin, size, rows);
   }
   [[nodiscard]] const auto* told_row(std::int64_t token) const {
     return told_logits + (token - first) * told.row_size();
@@ -403,8 +407,8 @@ struct LinearDivergence : MadeForward {
     std::vector<double> nats(static_cast<std::size_t>(layer.models() * layer.tokens()));
     with_products(layer, mode, [&](auto&& products) {
       using Products = std::decay_t<decltype(products)>;
-      BothProducts<Products> both{std::move(products),
-                                  Products(told, rows_at_once<Products>(layer))};
+      auto of_told = products.of(told);
+      BothProducts<Products> both{std::move(products), std::move(of_told)};
       for_tokens(
           layer, both,
           [&](std::int64_t model, std::int64_t token, auto* logits) {

@@ -10,8 +10,8 @@
 #include <ATen/Dispatch.h>
 
 #include "ops/array_op.hpp"
+#include "ops/cpu_products.hpp"
 #include "ops/device_operations.hpp"
-#include "ops/fast_products.hpp"
 #include "ops/model_parts.hpp"
 
 namespace nas::nn {
@@ -88,55 +88,104 @@ torch::Tensor rounded_product(const torch::Tensor& a, const torch::Tensor& b) {
   return for_each_model(a.size(0), [&](std::int64_t r) { return multiply_rounded(a[r], b[r]); });
 }
 
-/// The same by pairs of bfloat16 numbers; float32.
-struct PairedLinear {
+/// Of x, then weight and bias of each map of it: by pairs of bfloat16 numbers; float32.
+struct PairedLinears {
   static constexpr bool kAnyStrides = true;
-  std::vector<std::int64_t> bias_rows;
+  kernels::PairForm form;
+  std::vector<std::vector<std::int64_t>> bias_rows;  ///< of each map; none: it has no biases
 
   Tensors forward(const Tensors& in, Tensors& saved) const {
-    const auto x = in[0].contiguous(), weight = with_lines(in[1]);
-    const auto bias = bias_rows.empty() ? torch::Tensor() : in[2].contiguous();
-    const auto width = weight.size(2), out = weight.size(1), pairs = (width + 1) / 2;
-    const auto rows = x.numel() / (x.size(0) * width);
-    auto y = at::empty(with_last(x, out), x.options());
-    saved = {x, weight};
-    const Scratch<float> left(rows * pairs);
+    const auto x = in[0].contiguous();
+    const auto width = x.size(-1), rows = x.numel() / (x.size(0) * width);
+    saved = {x};
+    Tensors results;
+    const Scratch<float> left(rows * form.parts * half(width));
     for (std::int64_t r = 0; r < x.size(0); ++r) {
-      const float* of_model = row_of<float>(x, r);
-      round_pairs_on_threads(rows, width, of_model, left.data());
-      const float* added =
-          bias.defined() ? row_of<float>(bias, bias_rows[static_cast<std::size_t>(r)]) : nullptr;
-      const auto lines = view_of(weight, r);
-      multiply_in_blocks(rows, out, width, left.data(), {lines.data, lines.column, lines.row},
-                         {added, 0}, row_of<float>(y, r));
+      round_pairs_on_threads(rows, width, row_of<float>(x, r), width, left.data(), form);
+      for (std::size_t i = 0; i < bias_rows.size(); ++i) {
+        if (r == 0) {
+          saved.push_back(with_lines(in[2 * i + 1]));
+          results.push_back(at::empty(with_last(x, saved.back().size(1)), x.options()));
+        }
+        const auto bias = bias_rows[i].empty() ? torch::Tensor() : in[2 * i + 2].contiguous();
+        const float* added = bias.defined()
+                                 ? row_of<float>(bias, bias_rows[i][static_cast<std::size_t>(r)])
+                                 : nullptr;
+        const auto lines = view_of(saved[i + 1], r);
+        multiply_in_blocks(rows, results[i].size(-1), width, left.data(),
+                           {lines.data, lines.column, lines.row}, {added, 0},
+                           row_of<float>(results[i], r));
+      }
     }
-    return {y};
+    return results;
   }
 
+  /// Gradients w.r.t. x of further maps are added by their products.
   Tensors backward(const Tensors& saved, const Tensors& by_out) const {
-    const auto by_y = by_out[0].contiguous();
-    const auto &x = saved[0], &weight = saved[1];
-    const auto width = weight.size(2), out = weight.size(1);
-    const auto rows = by_y.numel() / (by_y.size(0) * out), pairs = (rows + 1) / 2;
-    auto by_x = unwritten(x), by_weight = unwritten(weight);
-    const Scratch<float> along(rows * ((out + 1) / 2)), across(kernels::packed_size(pairs, out)),
-        packed(kernels::packed_size(pairs, width));
-    for (std::int64_t r = 0; r < by_y.size(0); ++r) {
-      const float* of_model = row_of<float>(by_y, r);
-      round_pairs_on_threads(rows, out, of_model, along.data());
-      pack_pairs_on_threads(rows, out, of_model, across.data());
-      multiply_in_blocks(rows, width, out, along.data(), view_of(weight, r), {},
-                         row_of<float>(by_x, r));
-      pack_pairs_on_threads(rows, width, row_of<float>(x, r), packed.data());
-      multiply_pairs_on_threads(out, width, pairs, {across.data(), out, 0}, packed.data(), {},
-                                row_of<float>(by_weight, r), width);
+    const auto& x = saved[0];
+    const auto width = x.size(-1), rows = x.numel() / (x.size(0) * width);
+    Tensors given, by{unwritten(x)};
+    std::int64_t widest = 0;
+    for (std::size_t i = 0; i < by_out.size(); ++i) {
+      given.push_back(by_out[i].contiguous());
+      widest = std::max(widest, given[i].size(-1));
+      by.push_back(unwritten(saved[i + 1]));
+      by.push_back(bias_rows[i].empty() ? torch::Tensor() : bias_gradient(given[i], bias_rows[i]));
     }
-    return {by_x, by_weight, bias_rows.empty() ? torch::Tensor() : bias_gradient(by_y, bias_rows)};
+    const auto step = rows_at_once(rows, width * widest);
+    const Scratch<float> along(step * form.parts * half(widest)), across(packed_size(step, widest)),
+        packed(packed_size(step, width));
+    std::vector<Scratch<float>> weights;  // packed once for all rows
+    for (std::size_t i = 0; step < rows && i < given.size(); ++i) {
+      weights.emplace_back(packed_size(given[i].size(-1), width));
+    }
+    for (std::int64_t r = 0; r < x.size(0); ++r) {
+      for (std::size_t i = 0; i < weights.size(); ++i) {
+        const auto out = given[i].size(-1);
+        kernels::pack_pairs(view_of(saved[i + 1], r), out, width, 0, out, weights[i].data(), form);
+      }
+      for (std::int64_t first = 0; first < rows; first += step) {
+        const auto size = std::min(step, rows - first);
+        pack_pairs_on_threads(size, width, row_of<float>(x, r) + first * width, width,
+                              packed.data(), form);
+        float* const by_x = row_of<float>(by[0], r) + first * width;
+        for (std::size_t i = 0; i < given.size(); ++i) {
+          const auto out = given[i].size(-1);
+          const float* by_y = row_of<float>(given[i], r) + first * out;
+          float* const by_weight = row_of<float>(by[2 * i + 1], r);
+          round_pairs_on_threads(size, out, by_y, out, along.data(), form);
+          const kernels::Initial<float> before{i == 0 ? nullptr : by_x, width};
+          if (weights.empty()) {
+            multiply_in_blocks(size, width, out, along.data(), view_of(saved[i + 1], r), before,
+                               by_x);
+          } else {
+            multiply_pairs_on_threads(size, width, half(out), {along.data()}, weights[i].data(),
+                                      before, by_x, width, form);
+          }
+          pack_pairs_on_threads(size, out, by_y, out, across.data(), form);
+          multiply_pairs_on_threads(out, width, half(size), {across.data(), out, 0}, packed.data(),
+                                    {first == 0 ? nullptr : by_weight, width}, by_weight, width,
+                                    form);
+        }
+      }
+    }
+    return by;
   }
 
  private:
   static kernels::MatrixView<float> view_of(const torch::Tensor& weight, std::int64_t r) {
     return {weight.data_ptr<float>() + r * weight.stride(0), weight.stride(1), weight.stride(2)};
+  }
+
+  static std::int64_t half(std::int64_t size) { return (size + 1) / 2; }
+  /// Of `depth` numbers in pairs.
+  [[nodiscard]] std::int64_t packed_size(std::int64_t depth, std::int64_t columns) const {
+    return form.parts * kernels::packed_size(half(depth), columns);
+  }
+  /// Rows of gradients that stay in the cache as pairs, of small maps, whose own gradients stay there, too.
+  static std::int64_t rows_at_once(std::int64_t rows, std::int64_t weights) {
+    constexpr std::int64_t kRows = 256, kWeights = std::int64_t{1} << 18U;
+    return weights <= kWeights ? std::min(rows, kRows) : rows;
   }
 
   /// With contiguous rows or columns.
@@ -145,16 +194,16 @@ struct PairedLinear {
   }
 
   /// C (m, n) = initial + A B of pairs of A (m, k), as many columns of B at a time as stay in the cache.
-  static void multiply_in_blocks(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-                                 kernels::MatrixView<float> b, kernels::Initial<float> initial,
-                                 float* c) {
-    const std::int64_t pairs = (k + 1) / 2, step = std::min(n, kernels::kColumnBlock);
-    const Scratch<float> packed(kernels::packed_size(pairs, step));
+  void multiply_in_blocks(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                          kernels::MatrixView<float> b, kernels::Initial<float> initial,
+                          float* c) const {
+    const std::int64_t step = std::min(n, kernels::kColumnBlock);
+    const Scratch<float> packed(packed_size(k, step));
     for (std::int64_t first = 0; first < n; first += step) {
       const std::int64_t columns = std::min(step, n - first);
-      kernels::pack_pairs(b.at(0, first), k, columns, 0, k, packed.data());
-      multiply_pairs_on_threads(m, columns, pairs, {a}, packed.data(), initial.at(0, first),
-                                c + first, n);
+      kernels::pack_pairs(b.at(0, first), k, columns, 0, k, packed.data(), form);
+      multiply_pairs_on_threads(m, columns, half(k), {a}, packed.data(), initial.at(0, first),
+                                c + first, n, form);
     }
   }
 };
@@ -354,58 +403,73 @@ void require_fitting(const torch::Tensor& x, const torch::Tensor& weight) {
               "linear: x ", x.sizes(), " does not fit weights ", weight.sizes());
 }
 
+/// On the CPU.
+CpuProducts::By way_of(const torch::Tensor& x, const torch::Tensor& weight, NumericalMode mode) {
+  return x.scalar_type() == at::kFloat ? cpu_products(mode).of(weight.size(1) * weight.size(2))
+                                       : CpuProducts::By::float32;
+}
+
+std::vector<std::int64_t> rows_of(const Biases& bias) {
+  return bias.values.defined() ? bias.rows : std::vector<std::int64_t>();
+}
+
 }  // namespace
 
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const Biases& bias,
                      NumericalMode mode) {
   require_fitting(x, weight);
   if (has_device_form(x, mode)) return linears_of(x, {{weight, bias}}, mode)[0];
-  using By = FastProducts::By;
-  const bool on_cpu = x.device().is_cpu();
-  const bool rounds = mode == NumericalMode::fast && (!on_cpu || x.scalar_type() == at::kFloat);
-  const auto by =
-      !rounds || !on_cpu ? By::float32 : fast_products().of(weight.size(1) * weight.size(2));
-  if (rounds && !on_cpu) return add_biases(array_op(RoundedLinear(), {x, weight, {}})[0], bias);
-  const auto rows = bias.values.defined() ? bias.rows : std::vector<std::int64_t>();
-  if (by == By::library) return array_op(RoundedLinear{rows}, {x, weight, bias.values})[0];
-  if (by == By::pairs) return array_op(PairedLinear{rows}, {x, weight, bias.values})[0];
-  if (on_cpu && (mode == NumericalMode::exact || mode == NumericalMode::fast)) {
-    return array_op(ExactLinear{rows}, {x, weight, bias.values})[0];
+  using By = CpuProducts::By;
+  if (!x.device().is_cpu()) {
+    if (mode != NumericalMode::fast) return linear_by_operations(x, weight, bias);
+    return add_biases(array_op(RoundedLinear(), {x, weight, {}})[0], bias);
   }
-  return linear_by_operations(x, weight, bias);
+  if (mode == NumericalMode::reference) return linear_by_operations(x, weight, bias);
+  const auto by = way_of(x, weight, mode);
+  const Tensors in{x, weight, bias.values};
+  if (by == By::float32) return array_op(ExactLinear{rows_of(bias)}, in)[0];
+  if (by == By::library) return array_op(RoundedLinear{rows_of(bias)}, in)[0];
+  return array_op(PairedLinears{pair_form(mode, by), {rows_of(bias)}}, in)[0];
 }
 
-void try_products(FastProducts::By by, const torch::Tensor& x, const torch::Tensor& weight,
-                  const torch::Tensor& by_y) {
+void try_products(NumericalMode mode, CpuProducts::By by, const torch::Tensor& x,
+                  const torch::Tensor& weight, const torch::Tensor& by_y) {
   const auto run = [&](const auto& op) {
     Tensors saved;
     const auto y = op.forward({x, weight}, saved);
     return op.backward(saved, {by_y});
   };
-  if (by == FastProducts::By::pairs) {
-    run(PairedLinear());
-  } else if (by == FastProducts::By::library) {
+  if (by == CpuProducts::By::float32) {
+    run(ExactLinear());
+  } else if (by == CpuProducts::By::library) {
     run(RoundedLinear());
   } else {
-    run(ExactLinear());
+    run(PairedLinears{pair_form(mode, by), {{}}});
   }
 }
 
 std::vector<torch::Tensor> linears_of(const torch::Tensor& x,
                                       const std::vector<std::pair<torch::Tensor, Biases>>& maps,
                                       NumericalMode mode) {
-  Tensors results;
-  if (!has_device_form(x, mode)) {
-    for (const auto& [weight, bias] : maps) results.push_back(linear(x, weight, bias, mode));
-    return results;
-  }
-  Tensors in{x};
+  using By = CpuProducts::By;
+  const bool on_device = has_device_form(x, mode), on_cpu = x.device().is_cpu();
+  Tensors in{x}, results;
+  std::vector<std::vector<std::int64_t>> bias_rows;
+  std::optional<By> by;  // of all maps
   for (const auto& [weight, bias] : maps) {
     require_fitting(x, weight);
     in.push_back(weight);
-    in.push_back(of_all_models(bias));
+    in.push_back(on_device ? of_all_models(bias) : bias.values);
+    bias_rows.push_back(rows_of(bias));
+    const auto of_map = on_cpu ? way_of(x, weight, mode) : By::float32;
+    by = by.value_or(of_map) == of_map ? of_map : By::float32;
   }
-  return array_op(DeviceLinear{mode == NumericalMode::fast}, in);
+  if (on_device) return array_op(DeviceLinear{mode == NumericalMode::fast}, in);
+  if (by == By::pairs || by == By::tiles) {
+    return array_op(PairedLinears{pair_form(mode, *by), bias_rows}, in);
+  }
+  for (const auto& [weight, bias] : maps) results.push_back(linear(x, weight, bias, mode));
+  return results;
 }
 
 Biased linear_before_bias(const torch::Tensor& x, const torch::Tensor& weight, const Biases& bias,

@@ -10,6 +10,7 @@
 
 #include "core/numerical_mode.hpp"
 #include "core/visibility.hpp"
+#include "kernels/pairs.hpp"
 #include "kernels/product.hpp"
 #include "ops/scratch.hpp"
 
@@ -51,27 +52,31 @@ void multiply_on_threads(std::int64_t m, std::int64_t n, std::int64_t k,
 /// kernels::multiply_pairs on LibTorch's threads, likewise.
 inline void multiply_pairs_on_threads(std::int64_t m, std::int64_t n, std::int64_t pairs,
                                       kernels::LeftPairs a, const float* packed,
-                                      kernels::Initial<float> initial, float* c,
-                                      std::int64_t c_row) {
+                                      kernels::Initial<float> initial, float* c, std::int64_t c_row,
+                                      kernels::PairForm form) {
   constexpr std::int64_t kRows = kernels::kPanelRows, kGrain = 2;
   at::parallel_for(0, (m + kRows - 1) / kRows, kGrain, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t first = begin * kRows;
-    kernels::multiply_pairs(std::min(m, end * kRows) - first, n, pairs, a.at(first, pairs), packed,
-                            initial.at(first, 0), c + first * c_row, c_row);
+    kernels::multiply_pairs(std::min(m, end * kRows) - first, n, pairs,
+                            a.at(first, form.parts * pairs), packed, initial.at(first, 0),
+                            c + first * c_row, c_row, form);
   });
 }
 
-/// kernels::round_pairs and kernels::pack_pairs of rows that follow each other, on LibTorch's threads.
-inline void round_pairs_on_threads(std::int64_t m, std::int64_t k, const float* x, float* pairs) {
+/// kernels::round_pairs and kernels::pack_pairs of contiguous rows on LibTorch's threads.
+inline void round_pairs_on_threads(std::int64_t m, std::int64_t k, const float* x, std::int64_t row,
+                                   float* pairs, kernels::PairForm form) {
   constexpr std::int64_t kGrain = 64;
   at::parallel_for(0, m, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    kernels::round_pairs(end - begin, k, x + begin * k, k, pairs + begin * ((k + 1) / 2));
+    kernels::round_pairs(end - begin, k, x + begin * row, row,
+                         pairs + begin * form.parts * ((k + 1) / 2), form);
   });
 }
-inline void pack_pairs_on_threads(std::int64_t k, std::int64_t n, const float* x, float* packed) {
+inline void pack_pairs_on_threads(std::int64_t k, std::int64_t n, const float* x, std::int64_t row,
+                                  float* packed, kernels::PairForm form) {
   constexpr std::int64_t kGrain = 32;
   at::parallel_for(0, (k + 1) / 2, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    kernels::pack_pairs({x, n, 1}, k, n, 2 * begin, std::min(k, 2 * end), packed);
+    kernels::pack_pairs({x, row, 1}, k, n, 2 * begin, std::min(k, 2 * end), packed, form);
   });
 }
 
@@ -123,7 +128,7 @@ void add_up_rows(std::int64_t m, std::int64_t n, const Real* x, Real* sums) {
 }
 
 // Products of numerical mode `fast`: factors are rounded to bfloat16 (8 bits of significand), sums
-// are float32. On the CPU fast_products() says how, or that float32's are as fast; GPUs, and
+// are float32. On the CPU cpu_products() says how, or that float32's are as fast; GPUs, and
 // LibTorch on the CPU, round results to bfloat16 again.
 
 /// Before models compute on a CUDA device: makes LibTorch multiply float32 matrices there as the
@@ -170,8 +175,8 @@ struct Biased {
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const Biases& bias,
                      NumericalMode mode);
 
-/// linear() of one x for several weights and biases: on devices with kernels of their own as one
-/// operation, which adds gradients w.r.t. x while it multiplies.
+/// linear() of one x for several weights and biases: on devices with kernels of their own, and by
+/// products of bfloat16 pairs, as one operation, which adds gradients w.r.t. x while it multiplies.
 std::vector<torch::Tensor> linears_of(const torch::Tensor& x,
                                       const std::vector<std::pair<torch::Tensor, Biases>>& maps,
                                       NumericalMode mode);

@@ -71,7 +71,7 @@ RecordToRepeat read_record(const std::filesystem::path& run, const ReproductionS
   const auto config = store.meta("config");
   if (!config) throw InputError(file.string() + ": has no configuration to make it again by");
   check_plugins(store.environments(), file.parent_path());
-  keep_fast_products(store.sessions());
+  keep_products(store.sessions());
   RecordToRepeat record{.place = run.string(),
                         .experiment = recorded_experiment(*config, settings.overrides),
                         .sessions = store.sessions()};

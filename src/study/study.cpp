@@ -131,11 +131,11 @@ void check_store_is_there(const fs::path& folder) {
 }
 
 /// Before this process says in what environment it works: as the run in the folder did, if there is one.
-void keep_fast_products_of(const fs::path& folder) {
+void keep_products_of(const fs::path& folder) {
   const auto file = folder / "store.sqlite";
   std::error_code missing;
   if (const auto size = fs::file_size(file, missing); missing || size == 0) return;
-  keep_fast_products(Store(file, Store::Mode::read_only).sessions());
+  keep_products(Store(file, Store::Mode::read_only).sessions());
 }
 
 /// Whether a run can begin in a folder, or go on there, as far as that shows without writing.
@@ -344,7 +344,7 @@ Plan Study::plan(bool calibrate, Observer& given, const RunSettings& settings) c
       !text.empty()) {
     warn(text);
   }
-  keep_fast_products_of(folder_);
+  keep_products_of(folder_);
   const auto environment = environment_json(setup->facts);
   (void)recall_from(settings.reuse, experiment_, problem->identity(), environment,
                     settings.force_device);  // what it refuses
@@ -392,7 +392,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   warn_of_text(experiment_, setup->facts);
   const auto& problem = setup->problem;
   const auto rehearsal = rehearsal_of(experiment_, *setup);
-  keep_fast_products_of(folder_);
+  keep_products_of(folder_);
   const auto environment = environment_json(setup->facts);
   const auto recall = recall_from(settings.reuse, experiment_, problem->identity(), environment,
                                   settings.force_device);

@@ -19,7 +19,7 @@
 #include "genotype/mechanism_name.hpp"
 #include "instruments/environment.hpp"
 #include "nn/transformer.hpp"
-#include "ops/fast_products.hpp"
+#include "ops/cpu_products.hpp"
 #include "ops/memory.hpp"
 #include "training/optimizer.hpp"
 
@@ -142,10 +142,10 @@ TEST(Counters, AStepAsksForNoMoreThanItDid) {
     return Counters{peak_megabytes * kMegabyte, requested_megabytes * kMegabyte, operations, 200};
   };
   expect_at_most("dot|softmax|none|fixed|bias|0.1", NumericalMode::exact, limit(73, 107, 345));
-  const auto own = nn::fast_products();
-  nn::use_fast_products({nn::FastProducts::By::pairs, 0});
-  expect_at_most("dot|softmax|none|fixed|bias|0.1", NumericalMode::fast, limit(64, 144, 360));
-  nn::use_fast_products(own);
+  const auto own = nn::cpu_products(NumericalMode::fast);
+  nn::use_cpu_products(NumericalMode::fast, {nn::CpuProducts::By::pairs, 0});
+  expect_at_most("dot|softmax|none|fixed|bias|0.1", NumericalMode::fast, limit(66, 144, 360));
+  nn::use_cpu_products(NumericalMode::fast, own);
   expect_at_most("dot|softmax|none|fixed|bias|0.1", NumericalMode::reference,
                  limit(174, 321, 5300));
   expect_at_most("additive|sparsemax|highway|per_query|bias|0.1", NumericalMode::exact,

@@ -16,9 +16,9 @@
 #include "emulated_device.hpp"
 #include "gradients.hpp"
 #include "nn/attention.hpp"
+#include "ops/cpu_products.hpp"
 #include "ops/cuda_operations.hpp"
 #include "ops/embedding.hpp"
-#include "ops/fast_products.hpp"
 #include "ops/gate.hpp"
 #include "ops/memory.hpp"
 #include "ops/norm.hpp"
@@ -132,8 +132,9 @@ TEST_P(DeviceOperationsOf, LinearMapsOfOneInput) {
   const std::vector given{random({3, 2, 40, 6}, GetParam(), 1), random({3, 5, 6}, GetParam(), 2),
                           random({3, 5}, GetParam(), 3),        random({3, 8, 6}, GetParam(), 4),
                           random({2, 8}, GetParam(), 5),        random({3, 4, 6}, GetParam(), 6)};
-  const auto own = fast_products();
-  use_fast_products({FastProducts::By::library, 0});  // rounds results, as devices do
+  const auto own = cpu_products(NumericalMode::fast);
+  use_cpu_products(NumericalMode::fast,
+                   {CpuProducts::By::library, 0});  // rounds results, as devices do
   for (const auto mode : {NumericalMode::exact, NumericalMode::fast}) {
     const auto all = [mode](const auto& in) {
       const auto y = linears_of(
@@ -148,7 +149,7 @@ TEST_P(DeviceOperationsOf, LinearMapsOfOneInput) {
     };
     expect_same(before_bias, given, "linear_before_bias");
   }
-  use_fast_products(own);
+  use_cpu_products(NumericalMode::fast, own);
 }
 
 /// A copy, one gated term, two, three, and a copy with logits that it does not read.

@@ -120,13 +120,16 @@ TEST_F(ContinuingTest, WhateverDecidesAboutBitsIsCompared) {
   whole.update({{"torch_capability", "AVX2"},
                 {"blas_kernels", "Haswell"},
                 {"libc", "2.36"},
+                {"exact_products", "float32"},
+                {"tf32_products", "tiles"},
                 {"fast_products", "pairs"},
                 {"variables", {{"OMP_NUM_THREADS", "1"}}}});
   record(whole);
   EXPECT_TRUE(tells_environment(whole));
   EXPECT_EQ(warning(whole), "");
-  for (const std::string key : {"torch", "torch_capability", "blas", "blas_kernels", "libc",
-                                "instruction_set", "fast_products"}) {
+  for (const std::string key :
+       {"torch", "torch_capability", "blas", "blas_kernels", "libc", "instruction_set",
+        "exact_products", "tf32_products", "fast_products"}) {
     auto other = whole;
     other[key] = "other";
     EXPECT_THAT(warning(other), HasSubstr(" -> other. Results may differ")) << key;

@@ -231,13 +231,15 @@ void check_continuation(const Store& store, const Experiment& experiment,
 
 std::vector<std::string> environment_changes(const nlohmann::json& before,
                                              const nlohmann::json& now) {
-  constexpr std::array<std::pair<const char*, const char*>, 7> kParts{
+  constexpr std::array<std::pair<const char*, const char*>, 9> kParts{
       {{"torch", "LibTorch"},
        {"torch_capability", "LibTorch's instruction set"},
        {"blas", "BLAS"},
        {"blas_kernels", "BLAS kernels"},
        {"libc", "libc"},
        {"instruction_set", "instruction set"},
+       {"exact_products", "products of mode exact by"},
+       {"tf32_products", "products of mode tf32 by"},
        {"fast_products", "products of mode fast by"}}};
   std::vector<std::string> changes;
   const auto compare = [&changes](const std::string& what, const std::string& there,

@@ -54,7 +54,7 @@ std::unique_ptr<StudySetup> set_up(const Experiment& experiment, const fs::path&
   return setup;
 }
 
-void keep_fast_products(const std::vector<nlohmann::json>& sessions) {
+void keep_products(const std::vector<nlohmann::json>& sessions) {
   if (!sessions.empty()) nn::keep_products(sessions.back().at("environment"));
 }
 

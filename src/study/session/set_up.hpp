@@ -30,7 +30,7 @@ std::unique_ptr<StudySetup> set_up(const Experiment& experiment,
                                    const std::filesystem::path& folder);
 
 /// nn::keep_products() of the last session of a record.
-void keep_fast_products(const std::vector<nlohmann::json>& sessions);
+void keep_products(const std::vector<nlohmann::json>& sessions);
 
 /// What a run records of the machine and the programs. @param facts  of the problem.
 nlohmann::json environment_json(const nlohmann::json& facts);

@@ -1,0 +1,162 @@
+#include "ops/cpu_products.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <ctime>
+#include <utility>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <ATen/Parallel.h>
+#include <torch/types.h>
+
+#include "core/error.hpp"
+#include "kernels/pairs.hpp"
+
+namespace nas::nn {
+
+namespace {
+
+using Way = CpuProducts::By;
+
+constexpr std::string_view kFrom = " from ", kWeights = " weights";
+constexpr std::array<std::pair<std::string_view, Way>, 4> kNames{{{"float32", Way::float32},
+                                                                  {"pairs", Way::pairs},
+                                                                  {"tiles", Way::tiles},
+                                                                  {"LibTorch", Way::library}}};
+
+const char* variable(NumericalMode mode) {
+  return mode == NumericalMode::fast   ? "NAS_FAST_PRODUCTS"
+         : mode == NumericalMode::tf32 ? "NAS_TF32_PRODUCTS"
+                                       : "NAS_EXACT_PRODUCTS";
+}
+
+double seconds_of_thread() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Least time of a map's three products, conversions included; whoever else uses the core does not count.
+double seconds_of(NumericalMode mode, Way by, std::int64_t rows, std::int64_t in,
+                  std::int64_t out) {
+  const auto x = at::ones({1, rows, in}), weight = at::ones({1, out, in});
+  const auto by_y = at::ones({1, rows, out});
+  double least = 0.0;
+  for (int i = 0; i < 4; ++i) {
+    const double begin = seconds_of_thread();
+    try_products(mode, by, x, weight, by_y);
+    const double seconds = seconds_of_thread() - begin;
+    if (i > 0) least = i == 1 ? seconds : std::min(least, seconds);  // the first touches memory
+  }
+  return least;
+}
+
+CpuProducts measured(NumericalMode mode) {
+  if (mode == NumericalMode::exact) return {};
+  std::vector<Way> rivals;
+  const bool tiles = kernels::has_pair_products(/*tiles=*/true);
+  if (mode == NumericalMode::fast && kernels::has_pair_products()) rivals.push_back(Way::pairs);
+  if (mode == NumericalMode::fast && tiles) rivals.push_back(Way::library);
+  if (tiles) rivals.push_back(Way::tiles);
+  if (rivals.empty()) return {};
+  constexpr double kGain = 0.9;
+  constexpr std::int64_t kWide = 128, kNarrow = 48;
+  const auto threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const auto of_wide = [mode](Way by) {
+    return seconds_of(mode, by, 256, kWide, kWide) + seconds_of(mode, by, 128, kWide, 1024);
+  };
+  CpuProducts found;
+  double least = kGain * of_wide(Way::float32);
+  for (const auto by : rivals) {
+    if (const auto seconds = of_wide(by); seconds < least) {
+      least = seconds;
+      found.by = by;
+    }
+  }
+  if (found.by != Way::float32 &&
+      seconds_of(mode, found.by, 256, kNarrow, kNarrow) >=
+          kGain * seconds_of(mode, Way::float32, 256, kNarrow, kNarrow)) {
+    found.least = kWide * kWide;
+  }
+  at::set_num_threads(threads);
+  return found;
+}
+
+CpuProducts taken(NumericalMode mode) {
+  if (!are_cpu_products_given(mode)) return measured(mode);
+  const std::string_view value = std::getenv(variable(mode));
+  if (const auto given = parse_cpu_products(mode, value)) return *given;
+  throw InputError(std::string(variable(mode)) + " = " + std::string(value) + ", must be float32" +
+                   (mode == NumericalMode::fast ? ", pairs, tiles or LibTorch" : " or tiles") +
+                   ", all but the first perhaps with \" from N weights\"");
+}
+
+CpuProducts& chosen(NumericalMode mode) {
+  static CpuProducts exact = taken(NumericalMode::exact), tf32 = taken(NumericalMode::tf32),
+                     fast = taken(NumericalMode::fast), reference;
+  switch (mode) {
+    case NumericalMode::exact:
+      return exact;
+    case NumericalMode::tf32:
+      return tf32;
+    case NumericalMode::fast:
+      return fast;
+    default:
+      return reference;
+  }
+}
+
+}  // namespace
+
+std::string to_string(const CpuProducts& products) {
+  std::string text;
+  for (const auto& [name, by] : kNames) {
+    if (by == products.by) text = name;
+  }
+  if (products.least == 0) return text;
+  return text + std::string(kFrom) + std::to_string(products.least) + std::string(kWeights);
+}
+
+std::optional<CpuProducts> parse_cpu_products(NumericalMode mode, std::string_view text) {
+  CpuProducts products;
+  const auto end = text.find(kFrom);
+  const auto* const found = std::find_if(kNames.begin(), kNames.end(), [&](const auto& known) {
+    return known.first == text.substr(0, end);
+  });
+  if (found == kNames.end()) return std::nullopt;
+  products.by = found->second;
+  const bool of_fast = products.by == Way::pairs || products.by == Way::library;
+  if (of_fast && mode != NumericalMode::fast) return std::nullopt;
+  if (end == std::string_view::npos) return products;
+  text.remove_prefix(end + kFrom.size());
+  if (products.by == Way::float32 || !text.ends_with(kWeights)) return std::nullopt;
+  text.remove_suffix(kWeights.size());
+  const auto* const last = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), last, products.least);
+  if (read.ec != std::errc() || read.ptr != last || products.least < 1) return std::nullopt;
+  return products;
+}
+
+const CpuProducts& cpu_products(NumericalMode mode) { return chosen(mode); }
+
+void use_cpu_products(NumericalMode mode, const CpuProducts& products) { chosen(mode) = products; }
+
+bool are_cpu_products_given(NumericalMode mode) {
+  const char* value = std::getenv(variable(mode));
+  return value != nullptr && *value != '\0';
+}
+
+kernels::PairForm pair_form(NumericalMode mode, Way by) {
+  if (by == Way::pairs) return kernels::pair_form();
+  const int parts = mode == NumericalMode::exact ? 3 : mode == NumericalMode::tf32 ? 2 : 1;
+  return kernels::pair_form(/*tiles=*/true, parts);
+}
+
+}  // namespace nas::nn
