@@ -39,11 +39,13 @@ from attnas.analysis import digest, statistics, tables
 from attnas.analysis.arguments import program
 from attnas.analysis.digest import BadInput
 from attnas.analysis.files import csv_text, write_whole
+from attnas.analysis.words import p_column
 
 MOST = 6
 FEWEST_RATES = 3
-COLUMNS = ("claim", "rate", "rival", "rival_rate", "open_rate", "difference", "low", "high", "n",
-           "p", "p_holm", "confirmed")
+DIFFERENCE = ("difference", "low", "high")
+COLUMNS = ("claim", "rate", "rival", "rival_rate", "open_rate", *DIFFERENCE, "n", "p", "p_holm",
+           "confirmed")
 TRAINING = ("task", "seeds", "learning_rate", "mechanism", "replicate", "valid_nll", "test_nll",
             "revision")
 # task, seeds, rate, mechanism -> replicate -> validation and test nll
@@ -60,13 +62,12 @@ def lines_of(run: str) -> list[list[str]]:
         raise BadInput(f"{run}: its rows have rates of their own, must be one (retest.tune=false)")
     if np.isnan(own.test_nll[own.usable]).any():
         raise BadInput(f"{run}: the test split was not scored, must be (training.score_test)")
-    return [[
-        own.facts["name"],
-        str(own.facts["run_seed"]), f"{own.facts['training']['learning_rate']:g}", name,
-        str(number), *(repr(float(value[i, k])) if own.usable[i, k] else "inf"
-                       for value in (own.valid_nll[..., -1], own.test_nll)),
-        record["environment"]["revision"]
-    ] for i, name in enumerate(own.mechanisms) for k, number in enumerate(own.numbers)
+    return [[own.facts["name"], str(own.facts["run_seed"]),
+             f"{own.facts['training']['learning_rate']:g}", name, str(number),
+             *(repr(float(value[i, k])) if own.usable[i, k] else "inf"
+               for value in (own.valid_nll[..., -1], own.test_nll)),
+             record["environment"]["revision"]]
+            for i, name in enumerate(own.mechanisms) for k, number in enumerate(own.numbers)
             if own.status[i, k] != tables.MISSING]
 
 
@@ -78,14 +79,12 @@ def _lines_of_gates(record: dict[str, Any]) -> list[list[str]]:
     for model in record["models"]:
         sets = [(f"{seed} tuning", 0, one["learning_rate"], one["valid_nll"],
                  [math.nan] * len(one["valid_nll"])) for one in model["tuning"]]
-        judged = seed, digest.FIRST_HELD_OUT, model["learning_rate"], model["valid_nll"], model[
-            "test_nll"]
+        judged = seed, digest.FIRST_HELD_OUT, *(
+            model[key] for key in ("learning_rate", "valid_nll", "test_nll"))
         for seeds, first, rate, *nll in (*sets, judged):
-            found += [[
-                record["config"]["name"], seeds, f"{rate:g}", model["candidate"],
-                str(first + k), *("inf" if value is None else repr(value)
-                                  for value in pair), record["revision"]
-            ] for k, pair in enumerate(zip(*nll))]
+            found += [[record["config"]["name"], seeds, f"{rate:g}", model["candidate"],
+                       str(first + k), *("inf" if value is None else repr(value) for value in pair),
+                       record["revision"]] for k, pair in enumerate(zip(*nll))]
     return found
 
 
@@ -127,10 +126,8 @@ def own_rate(claim: dict[str, Any], mechanism: str,
     and whether it is an end of the rates tried. Without such seeds the one rate of the seeds that
     judge."""
     called = claim.get("tuning", claim["judging"])
-    cells = {
-        key[2]: own for key, own in trainings.items()
-        if (key[0], key[1], key[3]) == (claim["task"], called, mechanism)
-    }
+    cells = {key[2]: own for key, own in trainings.items()
+             if (key[0], key[1], key[3]) == (claim["task"], called, mechanism)}
     rates = sorted(cells)
     if "tuning" not in claim:
         if len(rates) != 1:
@@ -152,10 +149,9 @@ def tested(claim: dict[str, Any], trainings: Trainings) -> dict[str, Any]:
     rate, *_ = own_rate(claim, claim["mechanism"], trainings)
     rivals = {name: own_rate(claim, name, trainings) for name in claim["against"]}
     rival = min(rivals, key=lambda name: rivals[name][1])
-    own, other = ({
-        number: test for number, (_, test) in trainings.get((claim["task"], claim["judging"], at,
-                                                             name), {}).items()
-    } for name, at in ((claim["mechanism"], rate), (rival, rivals[rival][0])))
+    own, other = ({number: test for number, (_, test) in trainings.get(
+        (claim["task"], claim["judging"], at, name), {}).items()}
+        for name, at in ((claim["mechanism"], rate), (rival, rivals[rival][0])))
     seeds = sorted(own.keys() & other.keys())
     if len(seeds) < 2:
         raise BadInput(f"{claim['task']}: {len(seeds)} seeds {claim['judging']} judge "
@@ -166,11 +162,9 @@ def tested(claim: dict[str, Any], trainings: Trainings) -> dict[str, Any]:
         raise BadInput(f"{claim['task']}: a training run that judges failed")
     interval, p = statistics.paired_test(a - b, statistics.rounding(a, b))
     text = claim["claim"] if "tuning" in claim else f"At one learning rate: {claim['claim']}"
-    return {
-        "claim": text, "rate": rate, "rival": rival, "rival_rate": rivals[rival][0],
-        "open_rate": rivals[rival][2], "n": len(seeds), "p": p,
-        **{name: math.expm1(value) for name, value in zip(("difference", "low", "high"), interval)}
-    }
+    return {"claim": text, "rate": rate, "rival": rival, "rival_rate": rivals[rival][0],
+            "open_rate": rivals[rival][2], "n": len(seeds), "p": p,
+            **{name: math.expm1(value) for name, value in zip(DIFFERENCE, interval)}}
 
 
 def family(claims: list[dict[str, Any]], trainings: Trainings) -> list[dict[str, Any]]:
@@ -185,11 +179,6 @@ def family(claims: list[dict[str, Any]], trainings: Trainings) -> list[dict[str,
             for row, p in zip(rows, statistics.holm(directed))]
 
 
-def p_text(p: float) -> str:
-    """As the table has it."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def table(rows: list[dict[str, Any]]) -> str:
     """The claims for people."""
     lines = [
@@ -199,18 +188,15 @@ def table(rows: list[dict[str, Any]]) -> str:
         "compared with, each the best for it on seeds that do not judge. Everything else in this "
         "repository is exploratory.", "",
         "| claim | rates | difference (95 %) | n | p | p (Holm) | |",
-        "|---|---|--:|--:|--:|--:|---|"
-    ]
+        "|---|---|--:|--:|--:|--:|---|"]
     for row in rows:
-        difference, low, high = (f"{100 * row[name]:+.1f}"
-                                 for name in ("difference", "low", "high"))
+        difference, low, high = (f"{100 * row[name]:+.1f}" for name in DIFFERENCE)
         lines.append(
             f"| {row['claim']} | {row['rate']:g}, "
             f"{row['rival_rate']:g}{' (end)' if row['open_rate'] else ''} | {difference} % ({low} "
-            f"to {high}) | {row['n']} | {p_text(row['p'])} | {p_text(row['p_holm'])} | "
+            f"to {high}) | {row['n']} | {p_column(row['p'])} | {p_column(row['p_holm'])} | "
             + ("stands" if row["confirmed"] == "yes" else "falls" if row["p"] < 0.05
-               else "not shown") + " |"
-        )
+               else "not shown") + " |")
     return "\n".join(lines) + "\n"
 
 

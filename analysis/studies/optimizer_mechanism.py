@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Does a mechanism's rank survive another optimiser?
 
-    analysis/studies/optimizer_mechanism.py pilot CONFIG FOLDER --gates RECORD
+    analysis/studies/optimizer_mechanism.py pilot CONFIG FOLDER
     analysis/studies/optimizer_mechanism.py train CONFIG FOLDER
     analysis/studies/optimizer_mechanism.py pack FOLDER... TABLE.csv
     analysis/studies/optimizer_mechanism.py study TABLE.csv -o FOLDER
 
-`pilot` takes the record of nas-data gates of CONFIG, trains the baseline and no mixer by each
-optimiser, and says whether attention is better by each, at a rate inside those tried and with room
-left. `train`, which needs that, trains all mechanisms: four rates by three seeds, at either end up
-to two more while the best is there, then eight fresh seeds at the best rate of each. The same
-command goes on. `pack` takes runs that are complete; `study` needs the table alone.
+`pilot` trains the baseline, the controls and linear attention by each optimiser, and says by which
+the baseline is better than controls and linear attention another, at a rate inside those tried and
+with room left. `train` trains all mechanisms by these, two or more: three or four rates by three
+seeds, at either end up to two more while the best is there, then eight fresh seeds at the best rate
+of each. The same command goes on. `pack` takes complete runs; `study` needs the table alone.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from attnas.analysis.files import csv_text, write_whole
 from attnas.analysis.page import Chapter, Columns, Pictures, Report
 from attnas.analysis.run import Run
 from attnas.analysis.statistics import holm, paired_test, rounding
-from attnas.analysis.words import duration, number, range_text
+from attnas.analysis.words import duration, number
 from attnas.errors import InputError
 from placement_table import drawn_again, said, weights_of
 
@@ -44,7 +44,10 @@ GROWTH = 4.0  # of the grid at either end, by steps of 2
 VANILLA, CONTROLS = "vanilla", ("2*none", "window+window=4")
 MECHANISMS = (*CONTROLS, "sparsemax", "sigmoid_attn", "cosine", "rope", "output_gate", "mqa", "gdn",
               "gla", "linear")  # as nas-train takes and calls them
+PILOT = (*CONTROLS, "linear")  # attention is better than controls, and linear is not attention
 CHOOSING, JUDGING = range(1, 4), range(4, 12)  # seeds
+OWN = {"packages": ({"adamw": [4e-3, 8e-3, 1.6e-2], "muon": [5e-3, 1e-2, 2e-2],
+                     "lion": [5e-4, 1e-3, 2e-3]}, ("rope",))}  # rates, and what is left out
 LEARNED = 0.05  # nats below chance
 HEAD = ("task", "chance", "least", "optimizer", "mechanism", "learning_rate", "seed", "valid_nll",
         "test_nll")
@@ -61,8 +64,8 @@ def rows_of(folder: Path) -> Iterator[list]:
     trained = run and run.retest and run.retest.get("candidates")  # not of one that was stopped
     if not trained or len(run.evaluations) < len(trained) * run.retest["replicates"]:
         return
-    names = {one["candidate"]: VANILLA if one["role"] == "baseline" else one["label"]
-             for one in trained}
+    names = {one["candidate"]: VANILLA if one["role"] == "baseline" else
+             one["label"].rpartition("/")[2] for one in trained}
     guess = run.facts.get("chance") or {"nll": math.log(run.facts["unigram_perplexity"])}
     for one in run.evaluations:
         own, last = one.identity["training"], one.curve[-1]["valid"] if one.usable else {}
@@ -101,13 +104,13 @@ def best_rate(cell: Cell, seeds: list[int] | range = CHOOSING) -> float:
 class Trainings:
     """Runs of nas-train in a folder, one after the other."""
 
-    def __init__(self, config: str, folder: Path, mechanisms: tuple[str, ...], judging: int):
-        self.config, self.folder, self.mechanisms = config, folder, mechanisms
-        self.left = len(RATES) * (len(mechanisms) + 1) * (4 * len(CHOOSING) + judging)
-        self.spent, self.done = 0.0, 0
+    def __init__(self, config: str, folder: Path, mechanisms: tuple[str, ...]):
+        self.rates, left_out = OWN.get(Path(config).stem, (RATES, ()))
+        self.config, self.folder = config, folder
+        self.mechanisms = tuple(one for one in mechanisms if one not in left_out)
 
     def run(self, name: str, optimizer: str, own: list[str], seeds: range, *settings: str) -> None:
-        """One of them, unless it is complete. Says how far all is."""
+        """One of them, unless it is complete."""
         path, count, began = self.folder / name, len(seeds) * (len(own) + 1), time.monotonic()
         earlier = self.folder / f"pilot_{name}"
         if not [*rows_of(path)]:
@@ -120,41 +123,37 @@ class Trainings:
             done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
             if done.returncode:
                 raise SystemExit(done.returncode)  # nas-train has said why
-            self.spent, self.done = self.spent + time.monotonic() - began, self.done + count
-        self.left = max(0, self.left - count)
-        pace = self.spent / max(1, self.done)
-        print(f"{time.strftime('%d %H:%M')} {name}: {count} trained, {self.left} left" + (
-            f", {3600 / pace:.0f} an hour, about {duration(self.left * pace)}" if pace else ""),
-            flush=True)
+        print(f"{time.strftime('%d %H:%M')} {name}: {count} trained in "
+              f"{duration(time.monotonic() - began)}", flush=True)
 
     def tune(self, prefix: str) -> None:
         """The rates that each begins with, and those beyond an end while some are best there."""
         wanted = {(optimizer, rate): [*self.mechanisms]
-                  for optimizer, rates in RATES.items() for rate in rates}
+                  for optimizer, rates in self.rates.items() for rate in rates}
+        asked = set()
         while wanted:
+            asked |= wanted.keys()
             for (optimizer, rate), own in wanted.items():
                 self.run(f"{prefix}{optimizer}_{rate:g}", optimizer, own, CHOOSING,
                          f"training.learning_rate={rate!r}", "retest.tune=false")
-            wanted = self.beyond()
-            self.left += sum(len(CHOOSING) * (len(own) + 1) for own in wanted.values())
+            wanted = {key: own for key, own in self.beyond().items() if key not in asked}
 
     def beyond(self) -> dict[tuple[str, float], list[str]]:
         """Rates to be tried, and what is best beside them but does not guess; vanilla comes too."""
         wanted: dict[tuple[str, float], list[str]] = {}
-        rows = rows_in([self.folder])
+        rows = [row for row in rows_in([self.folder]) if row[3] in self.rates]
         for (optimizer, mechanism), cell in cells_of(rows).items():
-            best, rates, grid = best_rate(cell), tried(cell), RATES[optimizer]
+            best, rates, grid = best_rate(cell), tried(cell), self.rates[optimizer]
             rate = best * 2 if best == rates[-1] else best / 2 if best == rates[0] else math.inf
             guesses = min(nll for nll, _ in cell[best].values()) > rows[0][1] - LEARNED
             if not guesses and grid[0] / GROWTH <= rate <= grid[-1] * GROWTH:
-                own = wanted.setdefault((optimizer, rate), [])
-                own += [mechanism] if mechanism in self.mechanisms else []
+                wanted.setdefault((optimizer, rate), []).extend({mechanism} & {*self.mechanisms})
         return {key: own or [*self.mechanisms[:1]] for key, own in wanted.items()}
 
     def judge(self) -> None:
         """Fresh seeds of all, each at its own best rate."""
         cells = cells_of(rows_in([self.folder]))
-        for optimizer in RATES:
+        for optimizer in self.rates:
             rates = [f"{name} {best_rate(cells[optimizer, name])!r}" for name in self.mechanisms]
             rates.append(f"baseline {best_rate(cells[optimizer, VANILLA])!r}")
             self.run(f"{optimizer}_judged", optimizer, [*self.mechanisms], JUDGING,
@@ -162,35 +161,40 @@ class Trainings:
 
 
 def pilot(given: argparse.Namespace) -> None:
-    """Whether the gates hold by each optimiser."""
-    folder, gates = Path(given.folder), json.loads(Path(given.gates).read_bytes())
-    Trainings(given.config, folder, CONTROLS[:1], 0).tune("pilot_")
-    rows, held = rows_in([folder]), [("gates of the task", gates["passed"], gates["verdict"])]
+    """By which optimisers the gates hold."""
+    folder, held, passed = Path(given.folder), [], []
+    Trainings(given.config, folder, PILOT).tune("pilot_")
+    rows = rows_in([folder])
     cells, least = cells_of(rows), rows[0][2]
     for one in RATES:
-        own, other = (np.array([cell[best_rate(cell)][seed][0] for seed in CHOOSING])
-                      for cell in (cells[one, VANILLA], cells[one, CONTROLS[0]]))
-        interval, p = paired_test(own - other, rounding(own, other))
+        own, *others = (np.array([cell[best_rate(cell)][seed][0] for seed in CHOOSING])
+                        for cell in (cells[one, name] for name in (VANILLA, *PILOT)))
         best, rates = best_rate(cells[one, VANILLA]), tried(cells[one, VANILLA])
-        held += [
-            (f"{one}: better than no mixer", bool(interval.high < 0),
-             f"{number(interval.point)} ({range_text(*interval[1:])}) nats, p {p:.2g}"),
+        gates = [
             (f"{one}: room", bool(own.mean() - least > math.log(1.05)),
              f"{own.mean():.3f} nats of {least:.3f}; seeds differ by {own.std(ddof=1):.3f}"),
             (f"{one}: best rate inside", rates[0] < best < rates[-1],
              f"{best:g} of {rates[0]:g} to {rates[-1]:g}")]
-    words = [f"{gate}: {'passed' if one else 'FAILED'}, {of}" for gate, one, of in held]
-    record = {"passed": all(one for _, one, _ in held), "gates": words}
-    write_whole(folder / "pilot.json", json.dumps(record, indent=1).encode())
+        for name, other in zip(PILOT, others, strict=True):
+            interval, p = paired_test(own - other, rounding(own, other))
+            gates.append((f"{one}: {'better' if name in CONTROLS else 'other'} than {name}",
+                          bool(interval.high < 0 or (name not in CONTROLS and p < 0.05)),
+                          f"{said(interval)} nats, p {p:.2g}"))
+        passed, held = passed + [one] * all(is_so for _, is_so, _ in gates), held + gates
+    words = [f"{gate}: {'passed' if is_so else 'FAILED'}, {of}" for gate, is_so, of in held]
+    write_whole(folder / "pilot.json", json.dumps(
+        {"passed": len(passed) > 1, "optimizers": passed, "gates": words}, indent=1).encode())
     print(*words, sep="\n")
 
 
 def train(given: argparse.Namespace) -> None:
-    """All of it."""
+    """All of it, by the optimisers that have passed."""
     found = Path(given.folder, "pilot.json")
-    if not found.is_file() or not json.loads(found.read_bytes())["passed"]:
+    record = json.loads(found.read_bytes()) if found.is_file() else {"passed": False}
+    if not record["passed"]:
         raise InputError(f"{found}: must say that the pilot has passed")
-    own = Trainings(given.config, found.parent, MECHANISMS, len(JUDGING))
+    own = Trainings(given.config, found.parent, MECHANISMS)
+    own.rates = {one: own.rates[one] for one in record["optimizers"]}
     own.tune("")
     own.judge()
 
@@ -205,13 +209,14 @@ def pack(given: argparse.Namespace) -> None:
 # The study
 
 
-def judged(cells: Cells, chance: float) -> tuple[list[str], list[str], np.ndarray, bool]:
+def judged(cells: Cells, chance: float, rates: dict[str, list[float]] = RATES
+           ) -> tuple[list[str], list[str], np.ndarray, bool]:
     """Optimisers that have all mechanisms at all rates to begin with, mechanisms, test nll of both
     by seed (chance of what failed or is worse), and whether the seeds are fresh; else those that
     choose judge, each at the rate that the others choose."""
     names = [name for name in (VANILLA, *MECHANISMS) if any(name in key for key in cells)]
     optimizers = [one for one in RATES if all(
-        set(RATES[one]) <= set(tried(cells.get((one, name), {}))) for name in names)]
+        set(rates[one]) <= set(tried(cells.get((one, name), {}))) for name in names)]
     own = [cells[one, name] for one in optimizers for name in names]
     if fresh := all(set(JUDGING) <= set(cell[best_rate(cell)]) for cell in own):
         loss = [[cell[best_rate(cell)][seed][1] for seed in JUDGING] for cell in own]
@@ -271,10 +276,10 @@ def failures(cells: Cells, key: tuple[str, str], chance: float) -> str:
     return f"{np.isnan(own).sum()}, {slow} of {len(own)}"
 
 
-def chapters_of(task: str, rows: list[list]) -> tuple[str, list[Chapter]]:
-    """What is said of a task, with tables and pictures."""
+def chapters_of(task: str, rows: list[list]) -> tuple[str, list[Chapter], dict]:
+    """What is said of a task, its tables and pictures, and means of test nll, seeds drawn again."""
     cells, chance = cells_of(rows), rows[0][1]
-    optimizers, names, loss, fresh = judged(cells, chance)
+    optimizers, names, loss, fresh = judged(cells, chance, OWN.get(task, (RATES,))[0])
     if len(optimizers) < 2:
         raise InputError(f"{task}: {len(optimizers)} optimisers have all mechanisms at all rates, "
                          "must be 2 or more")
@@ -323,7 +328,18 @@ def chapters_of(task: str, rows: list[list]) -> tuple[str, list[Chapter]]:
             ["optimisers", "tau", "tau of halves of the seeds", "of the first with itself",
              "of the second with itself", "pairs shown in opposite order"], agreed)]),
         Chapter(f"{task}_shares", f"Shares of variance on {task}", [Columns(
-            ["of", "mechanism, %", "optimiser, %", "interaction, %"], parts)])]
+            ["of", "mechanism, %", "optimiser, %", "interaction, %"], parts)])], {
+                one: {names[m]: means[:, o, m] for m in inner} for o, one in enumerate(optimizers)}
+
+
+def between(one: dict, other: dict) -> list[list[str]]:
+    """By optimiser the tau between the orders on two tasks of the mechanisms of both."""
+    found = []
+    for optimizer in filter(other.get, one):
+        names = [name for name in one[optimizer] if name in other[optimizer]]
+        a, b = (np.array([own[optimizer][name] for name in names]).T for own in (one, other))
+        found.append([optimizer, str(len(names)), said(drawn_again(taus(a, b)))])
+    return found
 
 
 def study(given: argparse.Namespace) -> None:
@@ -333,16 +349,16 @@ def study(given: argparse.Namespace) -> None:
     if tuple(head) != HEAD:
         raise InputError(f"{given.table}: its columns must be {', '.join(HEAD)}")
     rows = [[task, float(chance), float(least), *names, float(rate), int(seed),
-             *(float(nll or "nan") for nll in values)]
-            for task, chance, least, *names, rate, seed, valid, test in lines
-            for values in [(valid, test)]]
-    found = [chapters_of(task, [*own]) for task, own in groupby(rows, lambda row: row[0])]
+             *(float(nll or "nan") for nll in (valid, test))]
+            for task, chance, least, *names, rate, seed, valid, test in lines]
+    spoken, parts, means = zip(*(chapters_of(task, [*own]) for task, own in
+                                 groupby(rows, lambda row: row[0])))
+    tasks = [Chapter("tasks", "Agreement between tasks", [Columns(
+        ["optimiser", "mechanisms", "tau"], between(*means))])] if len(means) == 2 else []
     report = Report.of_findings(
-        "Does a mechanism's rank survive another optimiser?", [one for one, _ in found],
-        [*chain(*(own for _, own in found))],
+        "Does a mechanism's rank survive another optimiser?", spoken, [*chain(*parts), *tasks],
         f"analysis/studies/optimizer_mechanism.py study {given.table} -o {given.output}")
-    print(*(one for one, _ in found), report.write(Path(given.output), "optimizer_mechanism"),
-          sep="\n")
+    print(*spoken, report.write(Path(given.output), "optimizer_mechanism"), sep="\n")
 
 
 def main(arguments: list[str]) -> None:
@@ -350,14 +366,13 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="optimizer_mechanism.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for call, words in {pilot: ["config", "folder", "--gates"], train: ["config", "folder"],
-                        pack: ["folders", "table"], study: ["table", "--output"]}.items():
+    for call, words in {pilot: ["config", "folder"], train: ["config", "folder"],
+                        pack: ["folders", "table"], study: ["table"]}.items():
         own = commands.add_parser(call.__name__)
         own.set_defaults(call=call)
         for word in words:
-            named = {"required": True} if word[0] == "-" else {}
-            own.add_argument(*(["-o"] if word == "--output" else []), word, **named,
-                             **({"nargs": "+"} if word == "folders" else {}))
+            own.add_argument(word, **({"nargs": "+"} if word == "folders" else {}))
+    own.add_argument("-o", "--output", required=True)
     given = parser.parse_args(arguments)
     given.call(given)
 

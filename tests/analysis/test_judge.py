@@ -308,7 +308,3 @@ class Decide(unittest.TestCase):
         found = attnas.decide(lambda v, s: 1 / 0 if v and s > 1 else 1.0 + s, two, on_progress=None)
         self.assertEqual(found.decisions, {"b": "worse"})
         self.assertIn("ZeroDivisionError", found.rows[0]["sentence"])
-
-
-if __name__ == "__main__":
-    unittest.main()

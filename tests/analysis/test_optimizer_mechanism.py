@@ -57,13 +57,14 @@ class Study(FolderTest):
             return SimpleNamespace(returncode=0)
 
         self.enterContext(contextlib.chdir(self.folder))
-        Path("gates.json").write_text('{"passed": true, "verdict": "all"}')
-        given = Namespace(config="urns.yaml", folder="runs", gates="gates.json")
+        given = Namespace(config="urns.yaml", folder="runs")
         with contextlib.redirect_stdout(io.StringIO()), mock.patch.object(own.subprocess, "run", run), \
                 mock.patch.object(own, "rows_of", lambda path: trained.get(path, [])):
             self.assertRaisesRegex(InputError, "pilot", own.train, given)
             own.pilot(given)
             self.assertIn('"passed": true', Path("runs/pilot.json").read_text())
+            with mock.patch.object(own.Trainings, "beyond", lambda _: {("lion", 2e-3): ["gla"]}):  # cannot be answered
+                own.Trainings("urns.yaml", Path("runs"), own.PILOT).tune("pilot_")
             own.train(given)
             first = len(commands)
             own.train(given)
@@ -75,6 +76,14 @@ class Study(FolderTest):
         seeds = [row[6] for row in trained[Path("runs/muon_judged")] if row[4] == "gdn"]
         self.assertEqual(seeds, [*own.JUDGING])
 
+    def test_only_optimisers_by_which_gates_hold_go_on(self):
+        found = [[*one[:7], 0.9, 0.9] if one[3:5] == ["lion", "window+window=4"] else one for one in rows()]
+        with contextlib.redirect_stdout(io.StringIO()), mock.patch.multiple(own, rows_in=lambda _: found, Trainings=mock.Mock()):
+            own.pilot(Namespace(config="packages.yaml", folder=self.folder))
+        record = own.json.loads((self.folder / "pilot.json").read_bytes())
+        self.assertEqual((record["passed"], record["optimizers"]), (True, ["adamw", "muon"]))
+        self.assertNotIn("rope", own.Trainings("packages.yaml", self.folder, own.MECHANISMS).mechanisms)
+
     def test_rows_are_of_runs_that_are_complete(self):
         (self.folder / "results.json").touch()
         ended = SimpleNamespace(
@@ -83,7 +92,7 @@ class Study(FolderTest):
         failed = SimpleNamespace(**vars(ended) | {"usable": False, "candidate": "2*gla", "curve": [], "values": {}})
         run = SimpleNamespace(name="urns", facts={"chance": {"nll": CHANCE}, "least_nll": 0.5}, evaluations=[ended, failed], retest={
             "replicates": 1, "candidates": [{"candidate": "2*attn", "role": "baseline", "label": "2*attn"},
-                                            {"candidate": "2*gla", "role": "listed", "label": "gla"}]})
+                                            {"candidate": "2*gla", "role": "listed", "label": "model{norm=rms}/gla"}]})
         with mock.patch.object(own, "Run", lambda folder: run):
             first, second = own.rows_of(self.folder)
             self.assertEqual(first, ["urns", CHANCE, 0.5, "adamw", own.VANILLA, 1e-3, 4, 1.5, 1.6])
@@ -97,8 +106,8 @@ class Study(FolderTest):
         (_, _, fresh, says), (_, _, early, denies) = (own.judged(own.cells_of(rows(seeds)), CHANCE) for seeds in (own.JUDGING, ()))
         self.assertEqual((says, fresh.shape, denies, early.shape), (True, (3, 12, 8), False, (3, 12, 3)))
         self.assertAlmostEqual(fresh[0, 0, 0], nll_of("adamw", own.VANILLA, 2e-3, 4))
-        two = own.judged(own.cells_of([row for row in rows() if row[3:6] != ["lion", "gdn", 1e-3]]), CHANCE)
-        self.assertEqual(two[0], ["adamw", "muon"])
+        fewer = [row for row in rows() if row[3:6] != ["lion", "gdn", 1e-3]]
+        self.assertEqual(own.judged(own.cells_of(fewer), CHANCE)[0], ["adamw", "muon"])
         cell = {1e-3: {1: (0.1, 0.1), 2: (3.0, 3.0), 3: (3.0, 3.0)}, 2e-3: {1: (2.0, 2.0), 2: (2.0, 2.0), 3: (2.0, 2.0)}}
         self.assertEqual((own.best_rate(cell), own.best_rate(cell, [1, 2])), (2e-3, 1e-3))
         self.assertEqual(own.failures(own.cells_of(rows()), ("muon", "rope"), CHANCE).split(",")[0], "22")
@@ -121,3 +130,9 @@ class Study(FolderTest):
         self.assertIn("(adamw, muon; 3 of 45 pairs shown in opposite order)", text)
         self.assertIn("(adamw, lion; 0 of 45 pairs", text)
         self.assertTrue((self.folder / "page/urns_lion.svg").is_file())
+
+    def test_orders_on_two_tasks(self):
+        one, other = (own.chapters_of(task, rows())[2] for task in ("urns", "text"))
+        other["muon"] = {name: -nll for name, nll in other["muon"].items() if name != "gla"}
+        found = [(optimizer, many, tau[:2]) for optimizer, many, tau in own.between(one, other)]
+        self.assertEqual(found, [("adamw", "10", "1."), ("muon", "9", "−1"), ("lion", "10", "1.")])

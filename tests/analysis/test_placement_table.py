@@ -70,8 +70,7 @@ class Analysis(unittest.TestCase):
         worst = [[[2**LAYERS - 1]] * (LAYERS - 1)] * 4
         mean, low, high = own.over_pairs(own.regrets(table(loss), "F3", worst)[:, :, 0])
         self.assertAlmostEqual(mean, 0.9, delta=0.03)  # keeping layer 1
-        self.assertLessEqual(low, mean)
-        self.assertLessEqual(mean, high)
+        self.assertTrue(low <= mean <= high)
 
     def test_agreement_is_one_where_nothing_is_random_and_less_with_noise(self):
         clean, noisy = table(losses(3, noise=0.0)), table(losses(3, noise=1.0))
@@ -95,12 +94,9 @@ class Corpus(unittest.TestCase):
 class Files(unittest.TestCase):
     def test_rows_of_complete_seeds_come_back(self):
         def run(folder):
-            dropped = Path(folder).name.startswith("drop")
-            names = ["gdn 0-1", "full 0; gdn 1", "full 1; gdn 0", "full 0-1"]
-            if dropped:
+            names = ["gdn 0-1", "full 0; gdn 1", "full 1; gdn 0", "full 0-1"][:2 if Path(folder).name == "seed_3" else 4]
+            if Path(folder).name.startswith("drop"):
                 names = ["full 1; drop 0", "full 0; drop 1"]
-            if Path(folder).name == "seed_3":
-                names = names[:2]
             values = {measure + suffix: 0.5 + len(suffix) for measure in own.MEASURES for suffix in ("", "@1", "@2", "@3")}
             return SimpleNamespace(evaluations=[SimpleNamespace(candidate=name, replicate=0, usable=True, values=values) for name in names])
 
@@ -144,7 +140,3 @@ class Selectors(unittest.TestCase):
             own.study(argparse.Namespace(table="table.csv", output=folder))
             self.assertIn("| one_block | F1 |", Path(folder, "placement_table.md").read_text())
         self.assertRegex(printed.getvalue(), r"(?s)take \w+, which loses .*By number, .*uniform [0-9.]+")
-
-
-if __name__ == "__main__":
-    unittest.main()

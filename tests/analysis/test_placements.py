@@ -58,7 +58,3 @@ class Placements(unittest.TestCase):
         self.assertIn("the choice of good costs", said[0])
         self.assertRegex(" ".join(said), r"Worse: .*bad \(4\.")
         self.assertEqual(len(dots), len(rows))
-
-
-if __name__ == "__main__":
-    unittest.main()
