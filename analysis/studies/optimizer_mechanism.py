@@ -338,7 +338,7 @@ def between(one: dict, other: dict) -> list[list[str]]:
     for optimizer in filter(other.get, one):
         names = [name for name in one[optimizer] if name in other[optimizer]]
         a, b = (np.array([own[optimizer][name] for name in names]).T for own in (one, other))
-        found.append([optimizer, str(len(names)), said(drawn_again(taus(a, b)))])
+        found.append([optimizer, str(len(names)), said(drawn_again(taus(a[:len(b)], b[:len(a)])))])
     return found
 
 
