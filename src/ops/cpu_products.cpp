@@ -98,19 +98,18 @@ CpuProducts taken(NumericalMode mode) {
                    ", all but the first perhaps with \" from N weights\"");
 }
 
+/// Of each mode when it is first asked for.
+template <NumericalMode kMode>
+CpuProducts& kept() {
+  static CpuProducts products = taken(kMode);
+  return products;
+}
+
 CpuProducts& chosen(NumericalMode mode) {
-  static CpuProducts exact = taken(NumericalMode::exact), tf32 = taken(NumericalMode::tf32),
-                     fast = taken(NumericalMode::fast), reference;
-  switch (mode) {
-    case NumericalMode::exact:
-      return exact;
-    case NumericalMode::tf32:
-      return tf32;
-    case NumericalMode::fast:
-      return fast;
-    default:
-      return reference;
-  }
+  static CpuProducts reference;
+  if (mode == NumericalMode::exact) return kept<NumericalMode::exact>();
+  if (mode == NumericalMode::tf32) return kept<NumericalMode::tf32>();
+  return mode == NumericalMode::fast ? kept<NumericalMode::fast>() : reference;
 }
 
 }  // namespace

@@ -126,12 +126,12 @@ class PairedProducts {
         form_(form),
         row_size_(padded_row(layer.vocabulary())),
         logits_(rows() * row_size_),
-        rounded_(rows() * form.parts * half(std::max(width(), kColumns))),
-        to_logits_(packed_size(width(), vocabulary())) {
+        rounded_(rows() * form.parts * pairs_of(std::max(width(), kColumns))),
+        to_logits_(packed_pairs(width(), vocabulary(), form)) {
     if (!layer.by_features.defined()) return;
-    from_logits_.emplace(packed_size(vocabulary(), width()));
-    packed_logits_.emplace(packed_size(rows(), kColumns));
-    packed_features_.emplace(packed_size(rows(), width()));
+    from_logits_.emplace(packed_pairs(vocabulary(), width(), form_));
+    packed_logits_.emplace(packed_pairs(rows(), kColumns, form_));
+    packed_features_.emplace(packed_pairs(rows(), width(), form_));
   }
 
   [[nodiscard]] PairedProducts of(const OutputLayer& layer) const { return {layer, form_}; }
@@ -144,14 +144,15 @@ class PairedProducts {
                         form_);
     for (std::int64_t word = 0; from_logits_ && word < vocabulary(); word += kColumns) {
       pack_pairs_on_threads(std::min(kColumns, vocabulary() - word), width(), e + word * width(),
-                            width(), from_logits_->data() + packed_size(word, width()), form_);
+                            width(), from_logits_->data() + packed_pairs(word, width(), form_),
+                            form_);
     }
   }
 
   float* logits(std::int64_t first, std::int64_t rows) {
     const float* features = part(layer_.features) + first * width();
     round_pairs_on_threads(rows, width(), features, width(), rounded_.data(), form_);
-    multiply_pairs_on_threads(rows, vocabulary(), half(width()), {rounded_.data()},
+    multiply_pairs_on_threads(rows, vocabulary(), pairs_of(width()), {rounded_.data()},
                               to_logits_.data(), {}, logits_.data(), row_size_, form_);
     return logits_.data();
   }
@@ -164,13 +165,13 @@ class PairedProducts {
       const auto words = std::min(kColumns, vocabulary() - word);
       const float* by_logits = logits_.data() + word;
       round_pairs_on_threads(rows, words, by_logits, row_size_, rounded_.data(), form_);
-      multiply_pairs_on_threads(rows, width(), half(words), {rounded_.data()},
-                                from_logits_->data() + packed_size(word, width()),
+      multiply_pairs_on_threads(rows, width(), pairs_of(words), {rounded_.data()},
+                                from_logits_->data() + packed_pairs(word, width(), form_),
                                 {word == 0 ? nullptr : by_features, width()}, by_features, width(),
                                 form_);
       pack_pairs_on_threads(rows, words, by_logits, row_size_, packed_logits_->data(), form_);
       float* const by_embedding = part(layer_.by_embedding) + word * width();
-      multiply_pairs_on_threads(words, width(), half(rows), {packed_logits_->data(), words, 0},
+      multiply_pairs_on_threads(words, width(), pairs_of(rows), {packed_logits_->data(), words, 0},
                                 packed_features_->data(), {by_embedding, width()}, by_embedding,
                                 width(), form_);
     }
@@ -181,11 +182,6 @@ class PairedProducts {
  private:
   static constexpr std::int64_t kColumns = kernels::kColumnBlock;
 
-  static std::int64_t half(std::int64_t size) { return (size + 1) / 2; }
-  /// Of `depth` numbers in pairs.
-  [[nodiscard]] std::int64_t packed_size(std::int64_t depth, std::int64_t columns) const {
-    return form_.parts * kernels::packed_size(half(depth), columns);
-  }
   [[nodiscard]] std::int64_t width() const { return layer_.width(); }
   [[nodiscard]] std::int64_t vocabulary() const { return layer_.vocabulary(); }
   /// Of the present model.

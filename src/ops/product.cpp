@@ -98,19 +98,20 @@ struct PairedLinears {
     const auto x = in[0].contiguous();
     const auto width = x.size(-1), rows = x.numel() / (x.size(0) * width);
     saved = {x};
-    Tensors results;
-    const Scratch<float> left(rows * form.parts * half(width));
+    Tensors results, biases;
+    for (std::size_t i = 0; i < bias_rows.size(); ++i) {
+      saved.push_back(with_lines(in[2 * i + 1]));
+      results.push_back(at::empty(with_last(x, saved.back().size(1)), x.options()));
+      biases.push_back(bias_rows[i].empty() ? torch::Tensor() : in[2 * i + 2].contiguous());
+    }
+    const Scratch<float> left(rows * form.parts * pairs_of(width));
     for (std::int64_t r = 0; r < x.size(0); ++r) {
       round_pairs_on_threads(rows, width, row_of<float>(x, r), width, left.data(), form);
       for (std::size_t i = 0; i < bias_rows.size(); ++i) {
-        if (r == 0) {
-          saved.push_back(with_lines(in[2 * i + 1]));
-          results.push_back(at::empty(with_last(x, saved.back().size(1)), x.options()));
-        }
-        const auto bias = bias_rows[i].empty() ? torch::Tensor() : in[2 * i + 2].contiguous();
-        const float* added = bias.defined()
-                                 ? row_of<float>(bias, bias_rows[i][static_cast<std::size_t>(r)])
-                                 : nullptr;
+        const float* added =
+            biases[i].defined()
+                ? row_of<float>(biases[i], bias_rows[i][static_cast<std::size_t>(r)])
+                : nullptr;
         const auto lines = view_of(saved[i + 1], r);
         multiply_in_blocks(rows, results[i].size(-1), width, left.data(),
                            {lines.data, lines.column, lines.row}, {added, 0},
@@ -133,11 +134,11 @@ struct PairedLinears {
       by.push_back(bias_rows[i].empty() ? torch::Tensor() : bias_gradient(given[i], bias_rows[i]));
     }
     const auto step = rows_at_once(rows, width * widest);
-    const Scratch<float> along(step * form.parts * half(widest)), across(packed_size(step, widest)),
-        packed(packed_size(step, width));
+    const Scratch<float> along(step * form.parts * pairs_of(widest)),
+        across(packed_pairs(step, widest, form)), packed(packed_pairs(step, width, form));
     std::vector<Scratch<float>> weights;  // packed once for all rows
     for (std::size_t i = 0; step < rows && i < given.size(); ++i) {
-      weights.emplace_back(packed_size(given[i].size(-1), width));
+      weights.emplace_back(packed_pairs(given[i].size(-1), width, form));
     }
     for (std::int64_t r = 0; r < x.size(0); ++r) {
       for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -159,13 +160,13 @@ struct PairedLinears {
             multiply_in_blocks(size, width, out, along.data(), view_of(saved[i + 1], r), before,
                                by_x);
           } else {
-            multiply_pairs_on_threads(size, width, half(out), {along.data()}, weights[i].data(),
+            multiply_pairs_on_threads(size, width, pairs_of(out), {along.data()}, weights[i].data(),
                                       before, by_x, width, form);
           }
           pack_pairs_on_threads(size, out, by_y, out, across.data(), form);
-          multiply_pairs_on_threads(out, width, half(size), {across.data(), out, 0}, packed.data(),
-                                    {first == 0 ? nullptr : by_weight, width}, by_weight, width,
-                                    form);
+          multiply_pairs_on_threads(out, width, pairs_of(size), {across.data(), out, 0},
+                                    packed.data(), {first == 0 ? nullptr : by_weight, width},
+                                    by_weight, width, form);
         }
       }
     }
@@ -177,11 +178,6 @@ struct PairedLinears {
     return {weight.data_ptr<float>() + r * weight.stride(0), weight.stride(1), weight.stride(2)};
   }
 
-  static std::int64_t half(std::int64_t size) { return (size + 1) / 2; }
-  /// Of `depth` numbers in pairs.
-  [[nodiscard]] std::int64_t packed_size(std::int64_t depth, std::int64_t columns) const {
-    return form.parts * kernels::packed_size(half(depth), columns);
-  }
   /// Rows of gradients that stay in the cache as pairs, of small maps, whose own gradients stay there, too.
   static std::int64_t rows_at_once(std::int64_t rows, std::int64_t weights) {
     constexpr std::int64_t kRows = 256, kWeights = std::int64_t{1} << 18U;
@@ -198,11 +194,11 @@ struct PairedLinears {
                           kernels::MatrixView<float> b, kernels::Initial<float> initial,
                           float* c) const {
     const std::int64_t step = std::min(n, kernels::kColumnBlock);
-    const Scratch<float> packed(packed_size(k, step));
+    const Scratch<float> packed(packed_pairs(k, step, form));
     for (std::int64_t first = 0; first < n; first += step) {
       const std::int64_t columns = std::min(step, n - first);
       kernels::pack_pairs(b.at(0, first), k, columns, 0, k, packed.data(), form);
-      multiply_pairs_on_threads(m, columns, half(k), {a}, packed.data(), initial.at(0, first),
+      multiply_pairs_on_threads(m, columns, pairs_of(k), {a}, packed.data(), initial.at(0, first),
                                 c + first, n, form);
     }
   }

@@ -49,6 +49,14 @@ void multiply_on_threads(std::int64_t m, std::int64_t n, std::int64_t k,
   }
 }
 
+/// Pairs of k numbers.
+constexpr std::int64_t pairs_of(std::int64_t k) { return (k + 1) / 2; }
+
+/// Elements of a packed (k, n) matrix in pairs of all parts.
+inline std::int64_t packed_pairs(std::int64_t k, std::int64_t n, kernels::PairForm form) {
+  return form.parts * kernels::packed_size(pairs_of(k), n);
+}
+
 /// kernels::multiply_pairs on LibTorch's threads, likewise.
 inline void multiply_pairs_on_threads(std::int64_t m, std::int64_t n, std::int64_t pairs,
                                       kernels::LeftPairs a, const float* packed,
@@ -69,13 +77,13 @@ inline void round_pairs_on_threads(std::int64_t m, std::int64_t k, const float* 
   constexpr std::int64_t kGrain = 64;
   at::parallel_for(0, m, kGrain, [&](std::int64_t begin, std::int64_t end) {
     kernels::round_pairs(end - begin, k, x + begin * row, row,
-                         pairs + begin * form.parts * ((k + 1) / 2), form);
+                         pairs + begin * form.parts * pairs_of(k), form);
   });
 }
 inline void pack_pairs_on_threads(std::int64_t k, std::int64_t n, const float* x, std::int64_t row,
                                   float* packed, kernels::PairForm form) {
   constexpr std::int64_t kGrain = 32;
-  at::parallel_for(0, (k + 1) / 2, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  at::parallel_for(0, pairs_of(k), kGrain, [&](std::int64_t begin, std::int64_t end) {
     kernels::pack_pairs({x, row, 1}, k, n, 2 * begin, std::min(k, 2 * end), packed, form);
   });
 }
