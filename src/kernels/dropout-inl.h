@@ -32,27 +32,19 @@ HWY_INLINE Vector<D32> dropout_hash(D32 d32, Vector<D32> offset, std::uint64_t w
   return hn::Xor(hash, hn::ShiftRight<16>(hash));
 }
 
-/// Marks the elements offset .. of a block that are kept.
-template <class D>
-requires std::same_as < hn::TFromD<D>,
-float > HWY_INLINE hn::Mask<D> kept(D d, const Dropout& dropout, std::uint64_t word,
-                                    std::uint32_t offset) {
-  const hn::RebindToUnsigned<D> d32;
-  const auto hash = dropout_hash(d32, hn::Iota(d32, offset), word);
-  const auto threshold = hn::Set(d32, dropout.threshold);
-  // At least: the larger of the two is the hash. (SSE2 and AVX2 compare signed numbers only.)
-  return hn::RebindMask(d, hn::Eq(hn::Max(hash, threshold), hash));
-}
-
-template <class D>
-requires std::same_as < hn::TFromD<D>,
-double > HWY_INLINE hn::Mask<D> kept(D d, const Dropout& dropout, std::uint64_t word,
-                                     std::uint32_t offset) {
+/// Marks the elements at some offsets of a block that are kept.
+template <class D, class Offsets>
+HWY_INLINE hn::Mask<D> kept(D d, const Dropout& dropout, std::uint64_t word, Offsets offsets) {
   const hn::Rebind<std::uint32_t, D> d32;
-  const hn::RebindToUnsigned<D> d64;
-  const auto hash = dropout_hash(d32, hn::Iota(d32, offset), word);
-  const auto larger = hn::PromoteTo(d64, hn::Max(hash, hn::Set(d32, dropout.threshold)));
-  return hn::RebindMask(d, hn::Eq(larger, hn::PromoteTo(d64, hash)));
+  const auto hash = dropout_hash(d32, offsets, word);
+  // At least: the larger of the two is the hash. (SSE2 and AVX2 compare signed numbers only.)
+  const auto larger = hn::Max(hash, hn::Set(d32, dropout.threshold));
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(float)) {
+    return hn::RebindMask(d, hn::Eq(larger, hash));
+  } else {
+    const hn::RebindToUnsigned<D> d64;
+    return hn::RebindMask(d, hn::Eq(hn::PromoteTo(d64, larger), hn::PromoteTo(d64, hash)));
+  }
 }
 
 /// Calls run(position, n, mask) for vectors that cover elements [0, size) of a row whose first
@@ -61,14 +53,16 @@ template <class D, class Run>
 HWY_INLINE void for_each_kept(D d, const Dropout& dropout, std::int64_t first, std::int64_t size,
                               const Run& run) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const hn::Rebind<std::uint32_t, D> d32;
+  const auto steps = hn::Iota(d32, 0);  // once: from a variable on, Highway stores every element
   first += dropout.first;
   for (std::int64_t begin = 0; begin < size;) {
     const std::int64_t offset = (first + begin) % kDropoutBlock;
     const std::int64_t end = std::min(size, begin + kDropoutBlock - offset);
     const auto word = dropout_word(dropout.key, first + begin);
     for (std::int64_t i = begin; i < end; i += lanes) {
-      run(i, std::min(lanes, end - i),
-          kept(d, dropout, word, static_cast<std::uint32_t>(offset + i - begin)));
+      const auto from = hn::Set(d32, static_cast<std::uint32_t>(offset + i - begin));
+      run(i, std::min(lanes, end - i), kept(d, dropout, word, hn::Add(steps, from)));
     }
     begin = end;
   }
