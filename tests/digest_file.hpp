@@ -32,8 +32,7 @@ inline nlohmann::json records_of(const nlohmann::json& blocks) {
   return records;
 }
 
-/// A digest with records in the place of blocks, names and ids in the place of numbers, and its
-/// candidates by their names.
+/// A digest with records in the place of blocks, names and ids in the place of numbers, and its candidates by their names.
 inline nlohmann::json read_digest(const std::string& text) {
   using Json = nlohmann::json;
   auto json = Json::parse(text);

@@ -11,12 +11,10 @@
 
 namespace nas {
 
-// Which exceptions are a candidate's own is told by their type, and the type is given where it is
-// known: what a model throws while it is built, computes or learns becomes a CandidateFailure there
-// (ops/model_failure.hpp), unless it says that memory or a device failed. An InputError says that
-// what is asked for cannot be had, such as a mechanism that a table lacks. Everything else comes
-// from files, the store, the system or a defect of the program, which would be true of any
-// candidate.
+// Which exceptions are a candidate's own is told by their type, and the type is given where it is known: what a model throws
+// while it is built, computes or learns becomes a CandidateFailure there (ops/model_failure.hpp), unless it says that memory or
+// a device failed. An InputError says that what is asked for cannot be had, such as a mechanism that a table lacks. Everything
+// else comes from files, the store, the system or a defect of the program, which would be true of any candidate.
 void record_failure(Evaluation& evaluation) {
   const auto fail = [&evaluation](Status status, const char* reason) {
     evaluation.status = status;

@@ -55,13 +55,11 @@ class Measurement {
   /// The candidate of a name, as a record or a configuration has it. What a measurement makes of
   /// the name alone needs no genotype. @throws InputError if there is no such candidate.
   [[nodiscard]] virtual Candidate parse(const std::string& name) const { return {.name = name}; }
-  /// Everything that determines the result of measuring a candidate, beyond the candidate's name
-  /// and the replicate.
+  /// Everything that determines the result of measuring a candidate, beyond the candidate's name and the replicate.
   [[nodiscard]] virtual nlohmann::json identity() const = 0;
   /// Relative cost, for starting the longest first. Any unit.
   [[nodiscard]] virtual double expected_cost(const Candidate& /*candidate*/) const { return 1.0; }
-  /// Whether each result is committed when it is there (a training) or once a batch (a synthetic
-  /// problem).
+  /// Whether each result is committed when it is there (a training) or once a batch (a synthetic problem).
   [[nodiscard]] virtual bool expensive() const { return true; }
   /// Steps at which a task may pause (Task::until), ascending; the last one is the end, which counts
   /// for a budget of steps. Empty: it cannot, and takes no steps.
@@ -74,22 +72,19 @@ class Measurement {
   /// Makes of an expensive evaluation of this measurement what it was at an earlier rung, just as
   /// measuring until there had filled it in.
   virtual void end_at(Evaluation& /*evaluation*/, std::int64_t /*rung*/) const {}
-  /// Called once before a batch is measured, with all expensive evaluations of earlier batches of
-  /// this run, without identities, in ask order: a rule such as early stopping looks at this and at
-  /// nothing else that is known, so that results do not depend on the number of workers. Must come
-  /// before identity().
+  /// Called once before a batch is measured, with all expensive evaluations of earlier batches of this run, without identities,
+  /// in ask order: a rule such as early stopping looks at this and at nothing else that is known, so that results do not depend
+  /// on the number of workers. Must come before identity().
   virtual void begin_batch(std::span<const Evaluation* const> /*earlier*/) {}
-  /// What can be known without the expensive part: values, and Status::rejected, which ends the
-  /// evaluation there. Called for one task of a batch after the other before any of them is
-  /// measured, so that timings are undisturbed. Its exceptions mean what those of measure() do.
-  /// Neither is called for candidates with a refusal.
+  /// What can be known without the expensive part: values, and Status::rejected, which ends the evaluation there. Called for
+  /// one task of a batch after the other before any of them is measured, so that timings are undisturbed. Its exceptions mean
+  /// what those of measure() do. Neither is called for candidates with a refusal.
   virtual void screen(const Task& /*task*/, Evaluation& /*evaluation*/) {}
-  /// Fills status, reason, curve, values and measured of `evaluation`, whose other fields are set.
-  /// A task that comes to its `until` is Status::paused.
-  /// @throws StopRequested if asked to stop; CandidateFailure and MemoryLimitExceeded, which become
-  /// Status::failed and out_of_memory; std::bad_alloc (DeviceOutOfMemory) where memory did not
-  /// suffice beside what else was there, and MeasureAlone, for one more try alone. Whatever else
-  /// comes is no result of the candidate and ends the search.
+  /// Fills status, reason, curve, values and measured of `evaluation`, whose other fields are set. A task that comes to its
+  /// `until` is Status::paused.
+  /// @throws StopRequested if asked to stop; CandidateFailure and MemoryLimitExceeded, which become Status::failed and
+  /// out_of_memory; std::bad_alloc (DeviceOutOfMemory) where memory did not suffice beside what else was there, and
+  /// MeasureAlone, for one more try alone. Whatever else comes is no result of the candidate and ends the search.
   virtual void measure(const Task& task, Evaluation& evaluation) = 0;
   /// Most tasks that measure_array() takes at once, where more are waiting than there are workers.
   /// May time some the first time, before anything is measured.
@@ -104,16 +99,14 @@ class Measurement {
   virtual void measure_array(std::span<const Assignment> array) {
     for (const auto& [task, evaluation] : array) measure(task, evaluation);
   }
-  /// Called once the evaluation of an expensive measurement, or a paused one, is committed, and
-  /// again by a later process that finds it recorded: what was kept for an unfinished measurement
-  /// can be deleted, and what belongs to a finished one can be saved. From the thread that asks;
-  /// what it throws ends the search, and the next process calls it again. Called also for one that
-  /// has failed and is to be measured again from its beginning, which is never recorded.
+  /// Called once the evaluation of an expensive measurement, or a paused one, is committed, and again by a later process that
+  /// finds it recorded: what was kept for an unfinished measurement can be deleted, and what belongs to a finished one can be
+  /// saved. From the thread that asks; what it throws ends the search, and the next process calls it again. Called also for one
+  /// that has failed and is to be measured again from its beginning, which is never recorded.
   virtual void recorded(const Evaluation& /*evaluation*/) {}
 
   using Listener = std::function<void(std::span<const Assignment> array, const Advance& advance)>;
-  /// Called about once a second, from the threads that measure, with how far they are; may be
-  /// empty.
+  /// Called about once a second, from the threads that measure, with how far they are; may be empty.
   void set_listener(Listener listener) { listener_ = std::move(listener); }
 
  protected:
@@ -145,10 +138,9 @@ void require_identity(const nlohmann::json& given, const nlohmann::json& here,
 /// and "until" where it is to pause.
 nlohmann::json task_json(const Task& task);
 /// The task again, where it is measured.
-/// @throws InputError if it would be measured otherwise here: `measurement` knows no such candidate
-/// or makes another one of the name, has another identity (but for what a task says of its own
-/// training, "training" and "stop_above_nll") or rungs, or the id is not that of the identity. The
-/// message names what differs.
+/// @throws InputError if it would be measured otherwise here: `measurement` knows no such candidate or makes another one of the
+/// name, has another identity (but for what a task says of its own training, "training" and "stop_above_nll") or rungs, or the
+/// id is not that of the identity. The message names what differs.
 Task read_task(const nlohmann::json& json, const Measurement& measurement);
 
 }  // namespace nas

@@ -31,8 +31,7 @@ struct Retries {
   [[nodiscard]] std::int64_t of(Status status) const;
 };
 
-/// Replicates of a candidate, numbered from 0, at one ask: [first, end) answer, of which
-/// [known, end) are evaluated for it.
+/// Replicates of a candidate, numbered from 0, at one ask: [first, end) answer, of which [known, end) are evaluated for it.
 struct Replicates {
   std::int64_t first = 0;
   std::int64_t known = 0;
@@ -61,15 +60,13 @@ std::vector<std::vector<std::size_t>> arrays_of(const std::vector<std::vector<st
 /// Where a search must end, whatever its algorithm would do; 0 = no such limit.
 struct Budget {
   std::int64_t asks = 0;  ///< the last batch is cut
-  /// Caused by asks; the last batch is cut. Candidates that a constraint rejects before training
-  /// are free.
+  /// Caused by asks; the last batch is cut. Candidates that a constraint rejects before training are free.
   std::int64_t evaluations = 0;
   double train_seconds = 0.0;  ///< of training, summed; no further training begins
   /// Of training, summed; the last batch is cut, so that what is trained depends on no machine.
   std::int64_t train_steps = 0;
-  /// Asks that constraints reject before training, counted from the last ask that trained
-  /// something: where hardly anything satisfies them, a search that trains too little to use up its
-  /// budget still ends.
+  /// Asks that constraints reject before training, counted from the last ask that trained something: where hardly anything
+  /// satisfies them, a search that trains too little to use up its budget still ends.
   std::int64_t rejections = 5000;
 
   /// @return the limit that so many asks, evaluations and steps exceed, "93 evaluations"; empty:

@@ -17,9 +17,8 @@
 
 namespace nas {
 
-/// Why a candidate is re-tested: it is on the search's front, among the best of its only objective,
-/// listed in place of a search, the baseline, or a control: the
-/// baseline with less of what it is about (study/stages/controls.hpp).
+/// Why a candidate is re-tested: it is on the search's front, among the best of its only objective, listed in place of a
+/// search, the baseline, or a control: the baseline with less of what it is about (study/stages/controls.hpp).
 enum class Role { front, top, listed, baseline, control };
 std::string_view to_string(Role role);
 
@@ -28,8 +27,7 @@ struct Retested {
   Role role = Role::top;
   std::string candidate;  ///< canonical name
   std::string label;      ///< for people
-  /// What the search saw, one per objective, in minimisation form; empty where it saw
-  /// nothing.
+  /// What the search saw, one per objective, in minimisation form; empty where it saw nothing.
   std::vector<double> search{};
   std::int64_t search_n = 0;  ///< usable evaluations behind it
   /// {learning_rate, rate_at_end, rates}: what it is trained at, whether that is an end of those that
@@ -40,9 +38,8 @@ struct Retested {
   std::vector<Evaluation> evaluations;
 };
 
-/// What mechanisms are compared by, on the test split: mean nll, whose differences are ratios of
-/// perplexities; or the share of wrong answers, where accuracy is the first objective that training
-/// determines. Less is better of both.
+/// What mechanisms are compared by, on the test split: mean nll, whose differences are ratios of perplexities; or the share of
+/// wrong answers, where accuracy is the first objective that training determines. Less is better of both.
 enum class Measure { perplexity, accuracy };
 /// "perplexity", "accuracy".
 std::string to_string(Measure measure);
@@ -62,8 +59,7 @@ double shown_difference(Measure measure, double difference);
 struct Contrast {
   PairedComparison paired;
   Measure measure = Measure::perplexity;
-  /// Corrected for all comparisons of its family, each pair of equal evaluations once; the interval
-  /// is not.
+  /// Corrected for all comparisons of its family, each pair of equal evaluations once; the interval is not.
   double p_holm = 1.0;
   /// That the mean lies beyond RetestOutcome::until (p_beyond), corrected among its like.
   double p_beyond = 1.0;
@@ -99,9 +95,8 @@ struct RetestedCandidate {
   std::optional<Contrast> against_baseline{};
   /// From the best control, likewise; all but controls are a family.
   std::optional<Contrast> against_control{};
-  /// From the baseline, one per objective, by validation values in the objective's own unit and
-  /// sense; those of an objective are a family. Nothing as above, and for what training does not
-  /// determine, or a single training run does not have.
+  /// From the baseline, one per objective, by validation values in the objective's own unit and sense; those of an objective
+  /// are a family. Nothing as above, and for what training does not determine, or a single training run does not have.
   std::vector<std::optional<Contrast>> differences{};
   std::string rejected{};  ///< which constraint it breaks, and how; empty: none
 };
@@ -134,18 +129,16 @@ struct RetestOutcome {
 
   /// @return the candidate of role baseline; nullptr if there is none.
   [[nodiscard]] const RetestedCandidate* baseline() const;
-  /// @return the control that is best by its mean on the test split, those with failures left out; nullptr
-  /// if there is none.
+  /// @return the control that is best by its mean on the test split, those with failures left out; nullptr if there is none.
   [[nodiscard]] const RetestedCandidate* best_control() const;
   /// A share as a difference of the measure: of errors, or in nats.
   [[nodiscard]] double bound(double share) const;
   /// What the seeds of a candidate have come to against the baseline; open where nothing is compared,
   /// and where failures may still come that would move the mean (runs_for_within).
   [[nodiscard]] Decision decision(const RetestedCandidate& candidate) const;
-  /// Runs of a candidate without which "within" is not said: as many as exclude a share of failures
-  /// that moves the mean by the bound, bound / cost. Where none of all rows has failed in so many
-  /// runs, the task is one whose runs do not fail, and kFewestWithin are enough. Nothing where no number is, or nothing
-  /// is decided.
+  /// Runs of a candidate without which "within" is not said: as many as exclude a share of failures that moves the mean by the
+  /// bound, bound / cost. Where none of all rows has failed in so many runs, the task is one whose runs do not fail, and
+  /// kFewestWithin are enough. Nothing where no number is, or nothing is decided.
   [[nodiscard]] std::optional<std::int64_t> runs_for_within() const;
 };
 

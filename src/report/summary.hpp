@@ -42,8 +42,7 @@ struct RankedCandidate {
   std::string_view label;       ///< for people; lives as long as the summary
   std::vector<double> values;   ///< one per objective, in its own unit and sense
   std::vector<double> fitness;  ///< the same in minimisation form
-  /// Of each value, a mean over n training runs: s / sqrt(n). Nothing for n = 1, and where the
-  /// value is no mean.
+  /// Of each value, a mean over n training runs: s / sqrt(n). Nothing for n = 1, and where the value is no mean.
   std::vector<std::optional<double>> standard_errors;
   bool on_front = false;    ///< not dominated by another candidate that is ok
   std::int64_t n = 0;       ///< evaluations used: the usable ones
@@ -90,8 +89,7 @@ struct RejectedCandidate {
   std::int64_t first_ask = 0;
 };
 
-/// A batch of asks: a generation, for generational algorithms. Values are those of the first
-/// objective, in its own sense.
+/// A batch of asks: a generation, for generational algorithms. Values are those of the first objective, in its own sense.
 struct BatchSummary {
   std::int64_t batch = 0;
   std::int64_t asked = 0;
@@ -137,9 +135,8 @@ struct RunSummary {
   std::vector<ObjectiveRecord> objectives;  ///< at least one
   std::string ended_by;                     ///< what ended the search; empty where unknown
   nlohmann::json labels;                    ///< names for people, by canonical name
-  /// Facts that are passed on as they are recorded: elapsed_seconds, planned_asks, planned_trainings, reference_point,
-  /// truth, truth_splits, count_models; null where unknown, but the reference point, which was always the
-  /// same.
+  /// Facts that are passed on as they are recorded: elapsed_seconds, planned_asks, planned_trainings, reference_point, truth,
+  /// truth_splits, count_models; null where unknown, but the reference point, which was always the same.
   nlohmann::json further;
   Points last_population;  ///< scaled objectives; empty where unknown
   nlohmann::json retest;   ///< see to_record(RetestOutcome); null: there was none
@@ -147,11 +144,9 @@ struct RunSummary {
   /// know whether one does; else null.
   nlohmann::json asking, at_work;
   std::vector<AnsweredAsk> asks;  ///< read before the evaluations that answer them
-  /// Training runs that are paused at a rung, so far; those that another stage has trained on as
-  /// they were before.
+  /// Training runs that are paused at a rung, so far; those that another stage has trained on as they were before.
   std::vector<Evaluation> paused;
-  /// While somebody writes, there may be more by then. Their identities are shortened, see
-  /// whole_identity().
+  /// While somebody writes, there may be more by then. Their identities are shortened, see whole_identity().
   std::vector<Evaluation> evaluations;
   std::vector<Indicator> indicators;
   std::map<std::string_view, const Evaluation*> by_id;  ///< those that are paused, too
@@ -178,8 +173,7 @@ struct RunSummary {
   /// Asks of both kinds.
   [[nodiscard]] std::size_t num_asked() const { return asks.size() + rung_asks.size(); }
   [[nodiscard]] std::string label(const std::string& candidate) const;
-  /// Whether a table answered, each evaluation being the mean over its training runs of a
-  /// mechanism.
+  /// Whether a table answered, each evaluation being the mean over its training runs of a mechanism.
   [[nodiscard]] bool answered_by_means() const;
   [[nodiscard]] bool several() const { return objectives.size() > 1; }
   /// Whether listed mechanisms were trained in place of a search; `retest` compares them.

@@ -38,8 +38,7 @@ struct Algorithm {
 
   Objectives objectives = Objectives::one;
   Encoding encoding = Encoding::integers;
-  /// Asks for a whole generation at once, so that several workers have work; else one candidate
-  /// after the other.
+  /// Asks for a whole generation at once, so that several workers have work; else one candidate after the other.
   bool batches = false;
   /// Each variable is a layer, 0 the layer as it is: there are no real ones.
   bool layers = false;
@@ -54,8 +53,7 @@ struct Algorithm {
   /// @return what does not fit.
   std::function<std::vector<Misfit>(Parameters&, const SearchFacts&)> fit{};
   /// @param settings  the plug-in's own, and `population`; fitted.
-  /// @return a pagmo algorithm of which one evolve() call is one whole search. All randomness comes
-  /// from `seed`.
+  /// @return a pagmo algorithm of which one evolve() call is one whole search. All randomness comes from `seed`.
   std::function<pagmo::algorithm(const Parameters& settings, const SearchFacts&,
                                  std::uint32_t seed)>
       make;
@@ -64,8 +62,7 @@ struct Algorithm {
 using AlgorithmRegistry = Registry<Algorithm()>;
 AlgorithmRegistry& algorithms();
 
-/// The setting `generations` of an algorithm that works in generations, the initial population
-/// being the first.
+/// The setting `generations` of an algorithm that works in generations, the initial population being the first.
 Setting generations_setting(std::int64_t default_value, double min = 1);
 /// The setting `evaluations` of an algorithm that counts candidates.
 Setting evaluations_setting();
@@ -82,8 +79,7 @@ Setting choice_setting(std::string name, std::vector<std::string> choices, std::
 /// so that a child differs in one gene on average.
 void fit_mutation(Parameters& settings, const SearchFacts& facts);
 
-/// Registers an algorithm from its own .cpp in algorithms/: `NAS_REGISTER_ALGORITHM(description,
-/// function);`
+/// Registers an algorithm from its own .cpp in algorithms/: `NAS_REGISTER_ALGORITHM(description, function);`
 #define NAS_REGISTER_ALGORITHM(...) \
   [[maybe_unused]] static const bool nas_registered_algorithm = ::nas::algorithms().add(__VA_ARGS__)
 

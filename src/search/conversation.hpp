@@ -24,11 +24,10 @@ namespace NAS_PUBLIC nas {
 ///                  [&](const auto& point, const auto& fitness) { enter(point, fitness); });
 /// ```
 ///
-/// In a search, what is out is evaluated at the same time, and answers come in virtual time
-/// (VirtualOrder), so that everything follows from the seed and the number of points out, or in
-/// order of arrival. Where candidates are trained by rungs (Fidelity), those that go on are out
-/// beside the points that are asked for, and come before these. Where the search ends, next() or ask() leaves evolve() once all that is out is
-/// told. Any other problem answers in the order of asking.
+/// In a search, what is out is evaluated at the same time, and answers come in virtual time (VirtualOrder), so that everything
+/// follows from the seed and the number of points out, or in order of arrival. Where candidates are trained by rungs
+/// (Fidelity), those that go on are out beside the points that are asked for, and come before these. Where the search ends,
+/// next() or ask() leaves evolve() once all that is out is told. Any other problem answers in the order of asking.
 class Conversation {
  public:
   using Vector = std::vector<double>;
@@ -52,8 +51,7 @@ class Conversation {
   bool promote();
   /// @throws std::logic_error where as many are out as may be.
   void ask(const Vector& point);
-  /// Waits for an answer. @return a point and its fitness; an empty point: one that was heard of has
-  /// gone on.
+  /// Waits for an answer. @return a point and its fitness; an empty point: one that was heard of has gone on.
   /// @throws std::logic_error where nothing is out.
   std::pair<Vector, Vector> next();
 

@@ -38,9 +38,8 @@ struct Subject {
   NumericalMode numerical_mode = NumericalMode::exact;
 };
 
-/// A scalar of a candidate with its unit and its sense. Exactly one of analytic, measured and
-/// trained says where one evaluation's value comes from; `across` replaces it by a value over all
-/// replicates.
+/// A scalar of a candidate with its unit and its sense. Exactly one of analytic, measured and trained says where one
+/// evaluation's value comes from; `across` replaces it by a value over all replicates.
 struct Objective {
   using Evaluations = std::span<const Evaluation* const>;
 
@@ -64,14 +63,12 @@ struct Objective {
   /// Whether it judges failed replicates, so that these do not fail the candidate.
   bool judges_failures = false;
 
-  /// What to expect, from the problem's facts (Problem::facts). Empty or nothing: an analytic
-  /// objective is computed for the whole space, another one is expected between 0 and twice the
-  /// baseline's value.
+  /// What to expect, from the problem's facts (Problem::facts). Empty or nothing: an analytic objective is computed for the
+  /// whole space, another one is expected between 0 and twice the baseline's value.
   std::function<std::optional<Range>(const nlohmann::json& facts)> range{};
   /// The values that it can have: intervals of its mean end there.
   Limits limits{};
-  /// Reason why the objective is unavailable for this problem; empty if available. A null function
-  /// means always available.
+  /// Reason why the objective is unavailable for this problem; empty if available. A null function means always available.
   std::function<std::string(const nlohmann::json& facts)> unavailable{};
 };
 

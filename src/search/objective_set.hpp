@@ -47,8 +47,7 @@ struct Constraint {
   double bound = 0.0;
 
   [[nodiscard]] std::string text() const;  ///< "flops <= 4e+06"
-  /// @return why a value of the quantity breaks it: "flops = 5e+06, must be <= 4e+06"; empty if it
-  /// does not.
+  /// @return why a value of the quantity breaks it: "flops = 5e+06, must be <= 4e+06"; empty if it does not.
   [[nodiscard]] std::string violation(double value) const;
 };
 
@@ -63,8 +62,7 @@ struct ObjectiveSet {
 
   /// Everything that needs no training; status `rejected` if that breaks a constraint.
   /// @param known    measured values of the same function by name (an object), where there are any.
-  /// @param measure  what takes those that are missing, by name, in place of Objective::measured; may
-  /// be empty.
+  /// @param measure  what takes those that are missing, by name, in place of Objective::measured; may be empty.
   void screen(const Subject& subject, const nlohmann::json& known, Evaluation& evaluation,
               const std::function<nlohmann::json(const std::string&)>& measure = {}) const;
   /// @return which constraint by formula a candidate breaks, and how; empty if none.
@@ -78,20 +76,17 @@ struct ObjectiveSet {
 
   /// The joint result of a candidate's replicates, at least one. Ranges must be set.
   ///
-  /// Values are means over the usable replicates (or what an objective makes of all of them), those
-  /// of a failure where they are not finite. A failed replicate fails the candidate, with the worst
-  /// status among them, unless an objective or a constraint judges failures (divergence_rate): one
-  /// that diverges with four of five seeds is not to compete with the fifth. Constraints on what
-  /// training finds are tested on the values over all replicates, so that no lucky seed passes
-  /// alone. A candidate is stopped_early if any replicate was: its values are then means over
-  /// training runs that may differ in steps.
+  /// Values are means over the usable replicates (or what an objective makes of all of them), those of a failure where they are
+  /// not finite. A failed replicate fails the candidate, with the worst status among them, unless an objective or a constraint
+  /// judges failures (divergence_rate): one that diverges with four of five seeds is not to compete with the fifth. Constraints
+  /// on what training finds are tested on the values over all replicates, so that no lucky seed passes alone. A candidate is
+  /// stopped_early if any replicate was: its values are then means over training runs that may differ in steps.
   [[nodiscard]] Judgement judge(Objective::Evaluations evaluations) const;
   [[nodiscard]] std::vector<double> failure() const;
   /// @return fitness with every objective scaled by its range.
   [[nodiscard]] std::vector<double> scaled(const std::vector<double>& fitness) const;
 
-  /// Whether an objective or a constraint judges failed replicates (see
-  /// Objective::judges_failures).
+  /// Whether an objective or a constraint judges failed replicates (see Objective::judges_failures).
   [[nodiscard]] bool judges_failures() const;
 
   /// An objective, or what a constraint is on, of a name; nullptr if there is none.

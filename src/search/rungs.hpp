@@ -74,19 +74,15 @@ class Rungs {
     Genotype genotype;
     std::size_t rung = 0;  ///< to which; one beyond the end: to further replicates
   };
-  /// Forgets all candidates but those that came to the end: none of them is promoted any more. So many
-  /// begin in their place.
+  /// Forgets all candidates but those that came to the end: none of them is promoted any more. So many begin in their place.
   void begin_batch(std::size_t size);
-  /// A candidate is paused at a rung, or has come to the end. One that has come there before changes
-  /// nothing.
+  /// A candidate is paused at a rung, or has come to the end. One that has come there before changes nothing.
   /// @param name  of the candidate.
   void reach(std::size_t rung, const std::string& name, const Genotype& genotype, Reached reached);
-  /// The next promotion: of the highest rung that allows one (num_promoted; of batches num_halved), and
-  /// only once.
+  /// The next promotion: of the highest rung that allows one (num_promoted; of batches num_halved), and only once.
   std::optional<Promoted> promote();
-  /// Candidates promoted to the end by themselves, where no other came there: those of the
-  /// highest rung that anybody came to which no other there dominates; of one objective the best.
-  /// After them, the next ones.
+  /// Candidates promoted to the end by themselves, where no other came there: those of the highest rung that anybody came to
+  /// which no other there dominates; of one objective the best. After them, the next ones.
   std::vector<Promoted> answer();
 
  private:

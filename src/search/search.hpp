@@ -19,8 +19,7 @@
 
 namespace NAS_PUBLIC nas {
 
-/// How several objectives, each scaled by its range, become the one of an algorithm that knows only
-/// one.
+/// How several objectives, each scaled by its range, become the one of an algorithm that knows only one.
 struct Decomposition {
   /// "weighted", "tchebycheff" or "bi" (boundary intersection), as in pagmo; but in Tchebycheff's,
   /// the largest weighted value, a value that is better than its range's best counts as better.
@@ -35,8 +34,7 @@ using Conditions = std::function<std::vector<std::string>(const Genotype&)>;
 struct SearchSettings {
   std::int64_t population = 12;
   std::uint32_t seed = 42;
-  /// Known-good genotypes, the first individuals of the initial population (at most `population`);
-  /// the rest are random.
+  /// Known-good genotypes, the first individuals of the initial population (at most `population`); the rest are random.
   std::vector<Genotype> initial{};
   Encoding encoding = Encoding::integers;
   /// Which genes variation may as well leave alone; empty: all have an effect.
@@ -48,8 +46,7 @@ struct SearchSettings {
   bool mean_of_answers = false;    ///< what is believed of a candidate, see Belief
   std::int64_t stagnation = 0;     ///< asks without progress after which the search ends; 0 = never
   std::optional<double> target{};  ///< ends when the only objective is not worse
-  /// Asks between two indicators: at the end of each batch in which so many have accumulated, and
-  /// at the end of the search.
+  /// Asks between two indicators: at the end of each batch in which so many have accumulated, and at the end of the search.
   std::int64_t indicator_interval = 1;
   std::function<void(const Indicator&)> on_indicator{};  ///< may be empty
 };
@@ -72,9 +69,8 @@ inline constexpr double kReferencePoint = 1.1;
 /// not own. Copies share their state; it looks deterministic to pagmo (replicates are handled
 /// inside) and is not thread-safe (parallelism lies in the evaluator's batches).
 ///
-/// Several objectives are scaled by their ranges. A candidate that was asked for before is slightly
-/// worse each time, so that pagmo's crowding distance, which is NaN for equal points and ranks NaN
-/// first, does not fill the population with clones.
+/// Several objectives are scaled by their ranges. A candidate that was asked for before is slightly worse each time, so that
+/// pagmo's crowding distance, which is NaN for equal points and ranks NaN first, does not fill the population with clones.
 class SearchProblem {
  public:
   struct State;
@@ -121,8 +117,7 @@ class SearchProblem {
 /// ends by itself, the evaluator's budget is spent, the target is reached or progress ends.
 ///
 /// Equal seeds have equal initial populations, whatever the algorithm and its encoding.
-/// @throws StopRequested if a stop was asked for; running it again on the same store continues by
-/// replay.
+/// @throws StopRequested if a stop was asked for; running it again on the same store continues by replay.
 SearchResult run_search(const SearchSpace& space, const std::shared_ptr<Evaluator>& evaluator,
                         const ObjectiveSet& objectives, const pagmo::algorithm& algorithm,
                         const SearchSettings& settings);

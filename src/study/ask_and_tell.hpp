@@ -45,8 +45,7 @@ class AskAndTell {
   explicit AskAndTell(Study study, const Study::RunSettings& settings = {});
   /// @param observer  hears what happens, from the study's thread; outlives this object.
   AskAndTell(Study study, Observer& observer, const Study::RunSettings& settings = {});
-  /// Leaves a study that has not ended, as a stop does: what was told is stored, and the same
-  /// command goes on with it.
+  /// Leaves a study that has not ended, as a stop does: what was told is stored, and the same command goes on with it.
   ~AskAndTell();
   AskAndTell(const AskAndTell&) = delete;
   AskAndTell& operator=(const AskAndTell&) = delete;
@@ -56,9 +55,8 @@ class AskAndTell {
   std::optional<Order> ask();
   /// What an order came to.
   /// @param evaluation  that of the order, completed.
-  /// @throws InputError where no such order is out, an objective has no value of an evaluation that
-  /// is ok or stopped_early, or it is paused where its task was to go on (Task::until), too soon or
-  /// without a curve; the order is out as before.
+  /// @throws InputError where no such order is out, an objective has no value of an evaluation that is ok or stopped_early, or
+  /// it is paused where its task was to go on (Task::until), too soon or without a curve; the order is out as before.
   void tell(Evaluation evaluation);
   /// Puts an order back, to be asked for again: its worker is gone.
   /// @throws InputError where no such order is out.

@@ -66,12 +66,10 @@ class Study {
   struct RunSettings {
     bool force_device = false;  ///< continue on another kind of device than recorded
     bool retry_failed = false;  ///< train again what may_be_retried()
-    /// What measures; empty: the experiment's cluster, else threads of this process. See
-    /// study/ask_and_tell.hpp.
+    /// What measures; empty: the experiment's cluster, else threads of this process. See study/ask_and_tell.hpp.
     std::shared_ptr<Executor> executor{};
-    /// Folder of another run, or a table's file: what that has evaluated under the same identity,
-    /// failures apart, is taken from it and recorded here, as if this run had been continued.
-    /// Empty: none.
+    /// Folder of another run, or a table's file: what that has evaluated under the same identity, failures apart, is taken from
+    /// it and recorded here, as if this run had been continued. Empty: none.
     std::filesystem::path reuse{};
     /// What is trained in place of a search or a list, as a pilot does (study/stages/gates.hpp); empty: these.
     Stage pilot{};
@@ -89,9 +87,8 @@ class Study {
   /// and compared as by a re-test; the folder's run may be of fewer mechanisms or seeds.
   ///
   /// @return the run, digested from its record (store.sqlite in the folder).
-  /// @throws InputError if the folder holds a run that this one cannot continue, see
-  /// check_continuation(), or if what is to be reused has other objectives; nothing is
-  /// written then.
+  /// @throws InputError if the folder holds a run that this one cannot continue, see check_continuation(), or if what is to be
+  /// reused has other objectives; nothing is written then.
   /// @throws StopRequested when asked to stop (core/stop.hpp); everything finished is stored.
   /// @throws MachineError if the store cannot be written, or is no longer where it was.
   RunSummary run(Observer& observer, const RunSettings& settings) const;

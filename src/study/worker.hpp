@@ -16,10 +16,9 @@ namespace NAS_PUBLIC nas {
 
 class Problem;
 
-/// Measures the orders of a study in another process: the problem is built again from the study's
-/// configuration, and a task whose identity it does not reproduce (another corpus, another results
-/// version, another mode) is refused. What it measures is bitwise what the study itself would have
-/// measured on the same kind of device.
+/// Measures the orders of a study in another process: the problem is built again from the study's configuration, and a task
+/// whose identity it does not reproduce (another corpus, another results version, another mode) is refused. What it measures is
+/// bitwise what the study itself would have measured on the same kind of device.
 class Worker {
  public:
   /// @param experiment  the study's, for example by recorded_experiment().
@@ -52,8 +51,7 @@ class Worker {
   /// @param identity  of the study's problem.
   /// @throws InputError with both values of what differs.
   void require_identity(const nlohmann::json& identity) const;
-  /// The model of the device that it measures on, which rounds in its own way: "NVIDIA H100", or the
-  /// processor.
+  /// The model of the device that it measures on, which rounds in its own way: "NVIDIA H100", or the processor.
   [[nodiscard]] std::string device() const;
 
  private:

@@ -18,9 +18,8 @@ struct Batch {
 Batch read_batch(const Windows& windows, const std::vector<std::int64_t>& indices,
                  std::int64_t offset);
 
-/// The order in which a replicate sees the training windows: every epoch a fresh permutation and
-/// offset, both functions of (run seed, replicate, epoch) alone; batches are full and may span two
-/// epochs.
+/// The order in which a replicate sees the training windows: every epoch a fresh permutation and offset, both functions of (run
+/// seed, replicate, epoch) alone; batches are full and may span two epochs.
 class TrainingOrder {
  public:
   TrainingOrder(const Windows& windows, std::int64_t batch_size, std::uint64_t run_seed,

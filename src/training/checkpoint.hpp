@@ -12,8 +12,7 @@ class OutputArchive;
 
 namespace nas {
 
-/// A checkpoint that cannot be continued from, with the reason: damaged, of another training run,
-/// or of an earlier version.
+/// A checkpoint that cannot be continued from, with the reason: damaged, of another training run, or of an earlier version.
 class UnreadableCheckpoint : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -5,9 +5,8 @@
 
 namespace nas {
 
-/// Steps that read their batches, seeds and learning rates in the device's memory: windows are sent
-/// once, orders once per epoch, the rest in tables of some steps. After the first few, whole tables
-/// of steps are captured and replayed as one.
+/// Steps that read their batches, seeds and learning rates in the device's memory: windows are sent once, orders once per
+/// epoch, the rest in tables of some steps. After the first few, whole tables of steps are captured and replayed as one.
 class DeviceFedSteps final : public ArraySteps {
  public:
   /// @param windows  at least plan.batch.

@@ -29,8 +29,7 @@ namespace nas {
 /// on neither the other models, a diverged one among them, nor the number of threads.
 class Optimizer {
  public:
-  /// @param parameters  contiguous, all of one type and device, where they stay; shared, not
-  /// copied.
+  /// @param parameters  contiguous, all of one type and device, where they stay; shared, not copied.
   /// @param models      in the array.
   /// @param decays      whether weight decay applies to a parameter.
   /// @param beta2       of AdamW; must be 0.999 on a device with kernels of its own.
@@ -60,8 +59,7 @@ class Optimizer {
 
   /// Writes what is kept of one model by its parameters' names, as if it were alone.
   void save(torch::serialize::OutputArchive& archive, std::int64_t model) const;
-  /// @throws c10::Error if the archive lacks one of the model's parameters, or has it in other
-  /// sizes.
+  /// @throws c10::Error if the archive lacks one of the model's parameters, or has it in other sizes.
   void load(torch::serialize::InputArchive& archive, std::int64_t model);
   /// Copies what is kept of model `from` of another optimiser to model `to`, by name.
   ///

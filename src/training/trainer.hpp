@@ -15,8 +15,7 @@
 
 namespace nas {
 
-/// How much and how one evaluation trains: the fidelity and the optimiser. From the `training`
-/// section.
+/// How much and how one evaluation trains: the fidelity and the optimiser. From the `training` section.
 struct TrainingSettings {
   explicit TrainingSettings(const Parameters& parameters);
 
@@ -47,9 +46,8 @@ struct TrainingSettings {
   [[nodiscard]] double rate(std::int64_t step) const;
 };
 
-/// Where, how and under which limits a training run is made. Threads, numerical mode and kind of
-/// device change its result by rounding, a device without kernels of its own
-/// (ops/device_operations.hpp) also by other dropout masks, nothing else does.
+/// Where, how and under which limits a training run is made. Threads, numerical mode and kind of device change its result by
+/// rounding, a device without kernels of its own (ops/device_operations.hpp) also by other dropout masks, nothing else does.
 struct TrainingContext {
   std::string device = "cpu";
   int threads = 1;
@@ -116,11 +114,9 @@ struct TrainingResult {
   /// Training and validation, over all processes that worked on it; in an array, its share: what
   /// the array took, divided by the number of models in it.
   double seconds = 0.0;
-  /// The part of `seconds` in which its thread computed: what a neighbour on the machine does not
-  /// stretch. Counts one thread.
+  /// The part of `seconds` in which its thread computed: what a neighbour on the machine does not stretch. Counts one thread.
   double cpu_seconds = 0.0;
-  /// Largest memory of tensors at once, in an array the share of it; 0 where the device does not
-  /// count.
+  /// Largest memory of tensors at once, in an array the share of it; 0 where the device does not count.
   std::int64_t peak_bytes = 0;
 };
 
@@ -145,8 +141,7 @@ struct TrainingResult {
 std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpus& corpus,
                                   const TrainingContext& context);
 
-/// Seconds that a whole training run is expected to take here: some steps and a validation batch
-/// are timed (about a second).
+/// Seconds that a whole training run is expected to take here: some steps and a validation batch are timed (about a second).
 double expected_seconds(const TrainingJob& job, const Corpus& corpus,
                         const TrainingContext& context);
 

@@ -12,8 +12,7 @@
 
 namespace nas {
 
-/// @return `count` of `size` indices, evenly spaced; all of them if count is 0 or above their
-/// number.
+/// @return `count` of `size` indices, evenly spaced; all of them if count is 0 or above their number.
 std::vector<std::int64_t> evenly_spaced(std::int64_t size, std::int64_t count);
 
 /// Scores each model of an array on windows of a split, without dropout. Logits are made for some

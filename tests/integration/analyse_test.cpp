@@ -1,5 +1,4 @@
-// nas-analyse on runs, and nas-model take, which it stands on: whose weights are taken, what is
-// written and what is refused.
+// nas-analyse on runs, and nas-model take, which it stands on: whose weights are taken, what is written and what is refused.
 
 #include "integration/changed_record.hpp"
 #include "integration/program.hpp"

@@ -343,8 +343,7 @@ TEST_F(ComparisonRunTest, EveryAlgorithmIsHeldToTheReplicatesThatThereAre) {
   EXPECT_FALSE(fs::exists(folder_ / "a"));
 }
 
-/// On the small table no search can spend its trainings: the limit on asks ends those that do not
-/// end by themselves.
+/// On the small table no search can spend its trainings: the limit on asks ends those that do not end by themselves.
 TEST_F(ComparisonRunTest, EveryConfigurationRuns) {
   int count = 0;
   for (const auto& entry : fs::directory_iterator(source_folder() + "/configs")) {

@@ -138,8 +138,7 @@ class InjectionTest : public ProgramTest {
   std::map<std::string, long> counted(const Disturbed& disturbed);
   /// Fails every kind of operation in each of its ways.
   void fail_at(const Disturbed& disturbed, const Numbers& numbers);
-  /// The same of a process that continues what another one has left that was killed at the middle
-  /// one of its writes.
+  /// The same of a process that continues what another one has left that was killed at the middle one of its writes.
   /// @param settings  of the search.
   void fail_continued(const Texts& settings, bool errors_alone, const Numbers& numbers);
   /// A run that meets a fault, then the same command without it.

@@ -157,9 +157,8 @@ class ProgramTest : public ::testing::Test {
     return test::read_digest(read_file(run / "results.json"));
   }
 
-  /// Kills a program at least `least` times before it ends, each time after a random part of the
-  /// time that the last run() took: on any machine neither too early nor too late. A program that
-  /// ends all the same is begun anew, with half the time.
+  /// Kills a program at least `least` times before it ends, each time after a random part of the time that the last run() took:
+  /// on any machine neither too early nor too late. A program that ends all the same is begun anew, with half the time.
   /// @param output  the folder that it writes.
   void kill_at_random_moments(const std::string& name, const Texts& arguments,
                               const fs::path& output, int least = 3) {

@@ -18,8 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using ResumeTest = ProgramTest;
 
-/// A search of real trainings by two workers, long enough to be killed often; checkpoints several
-/// times a training.
+/// A search of real trainings by two workers, long enough to be killed often; checkpoints several times a training.
 Texts small_search(const std::string& folder, int steps = 60) {
   return {source_folder() + "/configs/smoke.yaml",
           "--output",
@@ -267,8 +266,7 @@ TEST_F(ResumeTest, WhatDoesNotFitIsRefusedWithWhatWould) {
   }
 }
 
-/// One layer of ratio r takes about 16 (4 + 2 r) D^2 bytes: with 4 an eighth of the memory, with 64
-/// eleven times that.
+/// One layer of ratio r takes about 16 (4 + 2 r) D^2 bytes: with 4 an eighth of the memory, with 64 eleven times that.
 TEST_F(ResumeTest, ASpaceOfWhichNoMachineCanHoldACandidateIsRefused) {
   const auto width = 2 * std::llround(std::sqrt(largest_memory() / (8 * 16 * 12)) / 2);
   EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--dry-run",

@@ -33,8 +33,7 @@ class ConfigTest : public ::testing::Test {
     return (folder_ / name).string();
   }
 
-  /// @return the text of the InputError that `function` throws, the folder's name left out; empty
-  /// if it throws none.
+  /// @return the text of the InputError that `function` throws, the folder's name left out; empty if it throws none.
   template <class Function>
   std::string error_of(Function function) const {
     try {

@@ -18,8 +18,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-/// Genes of 4, 4, 4, 3 and 2 options and a real one, with everything that is asked recorded in
-/// batches.
+/// Genes of 4, 4, 4, 3 and 2 options and a real one, with everything that is asked recorded in batches.
 struct Landscape {
   std::shared_ptr<AskedBatches> batches = std::make_shared<AskedBatches>();
 
@@ -90,8 +89,7 @@ TEST(EvoGa, ParentsAreTheBestSixAndWithoutMutationChildrenAreMixturesOfThem) {
 }
 
 TEST(EvoGa, CrossoverAndMutationHappenAtTheirRates) {
-  // Two kinds of parents, all zeros and all ones, in many binary genes: a child's genes tell what
-  // happened.
+  // Two kinds of parents, all zeros and all ones, in many binary genes: a child's genes tell what happened.
   struct Bits {
     [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
       return {Vector(50, 0), Vector(50, 1)};

@@ -54,8 +54,7 @@ TEST(FrontProbability, OneFailureAmongTheDrawnSeedsIsAFailureUnlessItIsJudged) {
 }
 
 TEST(FrontProbability, ResampledMeansHaveTheVarianceOfTheMean) {
-  // 16 seeds, differences with mean 0.5 and standard error s / 4: the probability is that of a
-  // normal variable.
+  // 16 seeds, differences with mean 0.5 and standard error s / 4: the probability is that of a normal variable.
   RandomEngine random(derive_seed(4, 0, "noise", 0));
   Points first;
   Points second;

@@ -14,8 +14,7 @@
 #include "unit/forked.hpp"
 
 // Sanitizers ask these for their options, before they are ready for code that they instrument. What a process does about its
-// signals is looked at here, and they would do something about them before.
-// NOLINTBEGIN(bugprone-reserved-identifier)
+// signals is looked at here, and they would do something about them before. NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" __attribute__((visibility("default"), no_sanitize("address", "thread"))) const char*
 __asan_default_options() {
   return "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0";

@@ -5,8 +5,7 @@
 
 namespace nas {
 
-/// @return what a call complains about when it is given an invalid argument, or where it throws
-/// another kind of error.
+/// @return what a call complains about when it is given an invalid argument, or where it throws another kind of error.
 template <class Error = std::invalid_argument, class Call>
 std::string message_of(Call call) {
   try {

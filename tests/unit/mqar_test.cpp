@@ -73,8 +73,7 @@ TEST(Mqar, ChanceIsAGuessByTheQuerysPlace) {
   EXPECT_EQ(chance(1.0, 3).by, "guessing among the values shown, by the place of the query");
   EXPECT_NEAR(chance(1.0, 3).nll, std::log(3.0), 1e-3);
   EXPECT_NEAR(chance(1.0, 3).accuracy, 1.0 / 3.0, 0.01);
-  // Three gaps of weights 1, 1/2 and 1/3: the first pair is asked for at the first one in 6 of 11
-  // cases.
+  // Three gaps of weights 1, 1/2 and 1/3: the first pair is asked for at the first one in 6 of 11 cases.
   const auto near = chance(0.0, 3);
   EXPECT_GT(near.accuracy, 0.42);
   EXPECT_LT(near.accuracy, 6.0 / 11.0);

@@ -20,8 +20,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-/// A real gene, one that cannot vary, and categories of 4, 3 and 20 options; what is asked is
-/// recorded in batches.
+/// A real gene, one that cannot vary, and categories of 4, 3 and 20 options; what is asked is recorded in batches.
 struct Landscape {
   static constexpr std::size_t kLength = 5;
 

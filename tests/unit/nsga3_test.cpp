@@ -107,8 +107,7 @@ double hypervolume(const std::vector<Vector>& fitness, const Vector& reference) 
 }
 
 TEST(Nsga3, CoversTheFrontOfDtlz2) {
-  // The hypervolume of the whole front is 1.1^3 - pi / 6 = 0.8074, that of where the 91 reference
-  // directions meet it 0.745.
+  // The hypervolume of the whole front is 1.1^3 - pi / 6 = 0.8074, that of where the 91 reference directions meet it 0.745.
   const pagmo::problem problem{pagmo::dtlz(2, 12, 3)};
   auto met = das_dennis_points(3, 12);
   for (auto& point : met) {

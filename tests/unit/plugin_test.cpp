@@ -1,5 +1,4 @@
-// Shared libraries of plug-ins, as they are loaded. What one registers stays, so each case says
-// what it needs.
+// Shared libraries of plug-ins, as they are loaded. What one registers stays, so each case says what it needs.
 
 #include "core/plugin.hpp"
 

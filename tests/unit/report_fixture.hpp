@@ -73,8 +73,7 @@ inline Ask ask(std::int64_t number, std::int64_t batch, const Texts& ids, double
           .fitness = {fitness}};
 }
 
-/// A small made-up run: five asks in two generations, one of them reused, one failed, and a
-/// baseline outside the search.
+/// A small made-up run: five asks in two generations, one of them reused, one failed, and a baseline outside the search.
 class ReportTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -11,8 +11,7 @@
 namespace nas {
 namespace {
 
-/// A configuration, and what is said of it: all of it where it begins with a place, else a part;
-/// nothing where it is right.
+/// A configuration, and what is said of it: all of it where it begins with a place, else a part; nothing where it is right.
 struct Case {
   std::string text;
   std::string said;

@@ -18,8 +18,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-/// Asks for the same decision vectors as often as it is told, one batch each, and notes the
-/// answers.
+/// Asks for the same decision vectors as often as it is told, one batch each, and notes the answers.
 struct Repeater {
   Vector batch;
   int times = 1;

@@ -276,8 +276,7 @@ TEST(RegularizedEvolution, EachChildDiffersInOneVariable) {
 }
 
 TEST(RegularizedEvolution, ALuckyIndividualDies) {
-  // Only one of the initial individuals is good, and its children are not: with elitism they would
-  // stay its children for ever.
+  // Only one of the initial individuals is good, and its children are not: with elitism they would stay its children for ever.
   auto recorder = grid();
   recorder.upper = {9, 9, 9};
   const Vector lucky{0, 0, 0};

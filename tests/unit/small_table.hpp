@@ -123,8 +123,7 @@ inline std::vector<Evaluation> small_cells() {
   return cells;
 }
 
-/// The same with five further replicates of the first mechanism, more than all have, and with two of
-/// the second.
+/// The same with five further replicates of the first mechanism, more than all have, and with two of the second.
 inline std::vector<Evaluation> unequal_cells() {
   auto cells = small_cells();
   const auto names = small_mechanisms();

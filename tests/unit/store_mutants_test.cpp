@@ -211,8 +211,7 @@ class AnyStore : public ::testing::Test {
     return false;
   }
 
-  /// Changes a cell of the whole store. @return what was changed; empty where SQLite refused that,
-  /// as it does two equal keys.
+  /// Changes a cell of the whole store. @return what was changed; empty where SQLite refused that, as it does two equal keys.
   std::string change_cell(Digest digest) {
     // $ is the cell's value.
     static const Texts kValues{"NULL",

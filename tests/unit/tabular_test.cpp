@@ -194,8 +194,7 @@ TEST_F(TabularTest, RungsAreAnsweredFromTheCurves) {
   }
 }
 
-/// What the mode `mean` answers, what several replicates answer together, and what ground truth is
-/// made of: one mean.
+/// What the mode `mean` answers, what several replicates answer together, and what ground truth is made of: one mean.
 TEST_F(TabularTest, TheMeanOfAnObjectiveIsOneEverywhere) {
   auto cells = testing::small_cells();
   for (auto& cell : cells) {  // of the test split, the validation split's scores

@@ -29,8 +29,7 @@ struct Contender {
 /// Many searches of several algorithms on one table.
 struct Comparison {
   std::vector<Contender> contenders;  ///< at least one
-  /// Tables, redrawn from the recorded one, that answer its searches in turn; 0: the recorded one
-  /// does. See Draw.
+  /// Tables, redrawn from the recorded one, that answer its searches in turn; 0: the recorded one does. See Draw.
   std::int64_t draws = 0;
 
   /// An experiment of which all but the algorithm holds for every contender. Its seed is that of
@@ -47,12 +46,10 @@ std::vector<Setting> contender_settings();
 /// Settings of the section `evaluation` that an item of `algorithms` may have for itself.
 const std::vector<std::string>& contender_evaluation();
 
-/// Reads a comparison: an experiment with the problem `tabular`, in which `algorithms` (a list of
-/// names, or maps with what a section `algorithm` may have and label, seeds, belief, evaluation,
-/// fidelity)
-/// stands in place of `algorithm`, and `seeds` says how many searches each of them runs. A search
-/// may ask 50 times as often as it may train, unless budget.asks says otherwise: one that asks for
-/// nothing new would never end.
+/// Reads a comparison: an experiment with the problem `tabular`, in which `algorithms` (a list of names, or maps with what a
+/// section `algorithm` may have and label, seeds, belief, evaluation, fidelity) stands in place of `algorithm`, and `seeds`
+/// says how many searches each of them runs. A search may ask 50 times as often as it may train, unless budget.asks says
+/// otherwise: one that asks for nothing new would never end.
 /// @throws InputError as load_experiment does.
 Comparison load_comparison(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides);

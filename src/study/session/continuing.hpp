@@ -24,8 +24,7 @@ nlohmann::json plugins_record();
 std::string missing_plugins(const std::vector<nlohmann::json>& environments,
                             const std::filesystem::path& folder);
 
-/// @throws InputError where these are missing, or where the bytes of one have changed and the
-/// command line does not give it.
+/// @throws InputError where these are missing, or where the bytes of one have changed and the command line does not give it.
 void check_plugins(const std::vector<nlohmann::json>& environments,
                    const std::filesystem::path& folder);
 
@@ -35,12 +34,10 @@ void check_plugins(const std::vector<nlohmann::json>& environments,
 std::vector<std::string> identity_differences(const Evaluation& evaluation,
                                               const nlohmann::json& now);
 
-/// Whether evaluations of a record are those that this process would make, as far as their identity
-/// does not say it.
+/// Whether evaluations of a record are those that this process would make, as far as their identity does not say it.
 /// @param environment   this process's; see Store::begin_session.
 /// @param force_device  allow another kind of device than the recorded one.
-/// @throws InputError naming the folder: another kind of device, other bytes of a plug-in that the
-/// command line does not give.
+/// @throws InputError naming the folder: another kind of device, other bytes of a plug-in that the command line does not give.
 void check_same_results(const Store& store, const std::filesystem::path& folder,
                         const nlohmann::json& environment, bool force_device);
 
@@ -48,10 +45,9 @@ void check_same_results(const Store& store, const std::filesystem::path& folder,
 /// @param experiment    the one that is given now, in the folder of `store`.
 /// @param environment   this process's; see Store::begin_session.
 /// @param force_device  allow another kind of device than the recorded one.
-/// @throws InputError naming the folder and what differs: plug-ins (see check_plugins), the
-/// configuration, the kind of device, or what else determines a result (results version, corpus),
-/// or how asks were answered, so that recorded evaluations would not answer and the search would
-/// take another course.
+/// @throws InputError naming the folder and what differs: plug-ins (see check_plugins), the configuration, the kind of device,
+/// or what else determines a result (results version, corpus), or how asks were answered, so that recorded evaluations would
+/// not answer and the search would take another course.
 void check_continuation(const Store& store, const Experiment& experiment,
                         const Measurement& measurement, const std::filesystem::path& folder,
                         const nlohmann::json& environment, bool force_device);

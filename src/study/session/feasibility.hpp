@@ -33,11 +33,9 @@ struct Feasibility {
   /// "300 of 384 combinations are models, others are rejected: kv_heads = 3, must ..."; of random
   /// ones the share with its interval as below.
   [[nodiscard]] std::string models_text() const;
-  /// "96 of 384 combinations satisfy flops <= 4e+06"; of random ones the share with its 95 %
-  /// interval (Clopper & Pearson 1934).
+  /// "96 of 384 combinations satisfy flops <= 4e+06"; of random ones the share with its 95 % interval (Clopper & Pearson 1934).
   [[nodiscard]] std::string text() const;
-  /// @throws InputError naming what excludes all if no combination of the whole space passes, or
-  /// none is a model.
+  /// @throws InputError naming what excludes all if no combination of the whole space passes, or none is a model.
   void require_any() const;
 
  private:

@@ -14,10 +14,9 @@
 
 namespace NAS_PUBLIC nas {
 
-/// Hears what happens while a study runs, to show it. A function that is not overridden hears
-/// nothing. Calls come from any thread, but never two at a time; none may take long, since workers
-/// wait for it, and none may throw. What begins also ends, however it ends: what a beginning refers
-/// to lives until then.
+/// Hears what happens while a study runs, to show it. A function that is not overridden hears nothing. Calls come from any
+/// thread, but never two at a time; none may take long, since workers wait for it, and none may throw. What begins also ends,
+/// however it ends: what a beginning refers to lives until then.
 class Observer {
  public:
   /// A search that begins.
@@ -27,8 +26,7 @@ class Observer {
     const Problem& problem;
     const Rehearsal& rehearsal;  ///< what it is expected to ask for
   };
-  /// Training runs beside the search: rates and the re-test; or in its place,
-  /// those of listed mechanisms.
+  /// Training runs beside the search: rates and the re-test; or in its place, those of listed mechanisms.
   struct Stage {
     std::string name;        ///< "re-test"
     std::int64_t total = 0;  ///< training runs, known ones included

@@ -18,8 +18,7 @@ namespace nas {
 inline constexpr double kGateRates[] = {0.25, 0.5, 1.0, 2.0, 4.0};
 /// Seeds that choose among them, and others that judge.
 inline constexpr std::int64_t kGateTuningSeeds = 3, kGateSeeds = 8;
-/// Windows, in tokens: attention must be better than the first, how far back the task asks is said by
-/// the second.
+/// Windows, in tokens: attention must be better than the first, how far back the task asks is said by the second.
 inline constexpr std::int64_t kGateWindows[] = {2, 4}, kReportedWindows[] = {8, 16, 32};
 
 /// A model of a pilot. Values are mean nll on the validation split, in nats per target, or where accuracy is
@@ -82,10 +81,9 @@ GatesOutcome judge_gates(const std::vector<PilotModel>& models, const nlohmann::
                          double own_rate, Measure measure = Measure::perplexity,
                          double least = 0.0);
 
-/// Trains a pilot: the baseline, no mixer and the windows with each learning rate and the choosing seeds,
-/// and with further rates while the best is at an end (find_rates); then each at its best rate with the judging
-/// seeds. Everything is recorded in the work's store, recalled from there, and judged; the record is
-/// kept as "gates", too.
+/// Trains a pilot: the baseline, no mixer and the windows with each learning rate and the choosing seeds, and with further
+/// rates while the best is at an end (find_rates); then each at its best rate with the judging seeds. Everything is recorded in
+/// the work's store, recalled from there, and judged; the record is kept as "gates", too.
 /// @param work  whose experiment lists no search.
 nlohmann::json train_gates(const StageWork& work);
 
