@@ -66,7 +66,7 @@ std::vector<Setting> settings_of(const std::vector<std::string>& names) {
 LayerPlacements::LayerPlacements(const pagmo::population& population, LayerSelectionOptions options)
     : asked_(population), options_(std::move(options)) {
   const auto& problem = population.get_problem();
-  require_suitable(options_.selector, population, /*single=*/false);
+  require_suitable(options_.selector, population, /*single=*/false, /*least=*/0);
   require(problem.get_ncx() == 0, "real variables", static_cast<double>(problem.get_ncx()),
           "0: each variable is a layer");
   for (const auto number : {options_.score, options_.beside, options_.cost}) {
@@ -180,7 +180,8 @@ bool add_layer_selector(const std::string& key, const std::string& summary,
         return Algorithm{.objectives = Algorithm::Objectives::any,
                          .batches = true,
                          .layers = true,
-                         .default_population = 1,
+                         .default_population = 0,  // they ask for all that they look at
+                         .min_population = 0,
                          .make = make};
       });
 }

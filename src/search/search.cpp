@@ -365,7 +365,7 @@ SearchResult run_search(const SearchSpace& space, const std::shared_ptr<Evaluato
     joined.insert(joined.end(), initial.back().begin(), initial.back().end());
   }
   try {
-    const auto fitness = asker.batch_fitness(joined);
+    const auto fitness = size == 0 ? joined : asker.batch_fitness(joined);
     pagmo::population population(pagmo::problem(asker), 0, settings.seed);
     const auto width = static_cast<std::ptrdiff_t>(asker.get_nobj());
     for (std::size_t i = 0; i < size; ++i) {

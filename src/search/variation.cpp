@@ -161,7 +161,7 @@ void Requirement::operator()(bool holds, const std::string& name, double value,
 }
 
 void require_suitable(const std::string& algorithm, const pagmo::population& population,
-                      bool single) {
+                      bool single, std::size_t least) {
   const auto& problem = population.get_problem();
   const auto refuse = [&algorithm](const std::string& what) {
     throw std::invalid_argument(algorithm + ": " + what);
@@ -173,7 +173,7 @@ void require_suitable(const std::string& algorithm, const pagmo::population& pop
     refuse("constraints of the problem = " + std::to_string(problem.get_nc()) + ", must be 0");
   }
   if (problem.is_stochastic()) refuse("the problem is stochastic, must be deterministic");
-  if (population.size() == 0) refuse("the population is empty, must have an individual");
+  if (population.size() < least) refuse("the population is empty, must have an individual");
 }
 
 void AskedPoints::ask(const std::vector<Vector>& batch) {
@@ -193,6 +193,7 @@ double AskedPoints::value(std::size_t i) const {
 }
 
 pagmo::population AskedPoints::best() const {
+  if (points_.empty()) return population_;
   std::vector<std::size_t> order(points_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (fitness_.front().size() == 1) {

@@ -22,8 +22,7 @@ std::size_t below(std::mt19937& engine, std::size_t n);
 /// @return 0 .. n-1 in random order, all orders alike.
 std::vector<std::size_t> shuffled(std::size_t n, std::mt19937& engine);
 
-/// How often our own algorithms vary a point again that was asked for before, until they ask for it
-/// all the same.
+/// How often our own algorithms vary a point again that was asked for before, until they ask for it all the same.
 inline constexpr int kTriesForNewPoint = 20;
 
 /// A point drawn uniformly within a problem's bounds.
@@ -39,21 +38,18 @@ bool is_finite(const std::vector<double>& fitness);
 /// Whether each variable of a point has an effect, where the problem is a search that knows
 /// conditions (SearchSettings); else all have.
 std::vector<bool> active_variables(const std::vector<double>& point, const pagmo::problem& problem);
-/// Variables of a point that variation may change: those that have an effect, or all where none
-/// has.
+/// Variables of a point that variation may change: those that have an effect, or all where none has.
 std::vector<std::size_t> changeable(const std::vector<double>& point,
                                     const pagmo::problem& problem);
-/// The point as it is evaluated (SearchProblem::evaluated), with every variable without effect at its
-/// lower bound: equal for points that differ in such variables, or in decimals that the gene does not
-/// have, alone.
+/// The point as it is evaluated (SearchProblem::evaluated), with every variable without effect at its lower bound: equal for
+/// points that differ in such variables, or in decimals that the gene does not have, alone.
 std::vector<double> effective_point(const std::vector<double>& point,
                                     const pagmo::problem& problem);
 
 /// Number of points of a problem whose variables are all integers; infinite if one is real.
 double num_points(const pagmo::problem& problem);
 
-/// Draws points that were neither given nor drawn before, where all variables are integers; with a
-/// real variable any point.
+/// Draws points that were neither given nor drawn before, where all variables are integers; with a real variable any point.
 class UnseenPoints {
  public:
   UnseenPoints(const pagmo::problem& problem, const std::vector<std::vector<double>>& seen);
@@ -81,9 +77,9 @@ struct Requirement {
 };
 
 /// @throws std::invalid_argument naming the algorithm unless the problem is deterministic and
-/// box-bounded, has one objective where `single` is set, and the population is not empty.
+/// box-bounded, has one objective where `single` is set, and the population has the least size.
 void require_suitable(const std::string& algorithm, const pagmo::population& population,
-                      bool single);
+                      bool single, std::size_t least = 1);
 
 /// Everything that a search has asked for, the initial population first.
 class AskedPoints {

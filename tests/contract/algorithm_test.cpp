@@ -137,8 +137,8 @@ struct Fitted {
     if (settings.contains("generations")) settings.set("generations", Integer{8});
     if (settings.contains("temperatures")) settings.set("temperatures", Integer{3});
     if (settings.contains("points")) {
-      const auto ones = std::string(facts.dimension, '1');
-      settings.set("points", "0" + ones.substr(1) + " " + ones);
+      const auto of = [this](char digit) { return std::string(facts.dimension, digit); };
+      settings.set("points", of('0') + " " + of('1'));
     }
     if (algorithm.fit) misfits = algorithm.fit(settings, facts);
   }
@@ -305,7 +305,7 @@ TEST_P(AlgorithmContract, KilledAndResumedItEndsLikeAnUninterruptedRun) {
   EXPECT_GT(whole.evaluator->num_asked(), whole.fitted.population);
   SearchRun other(GetParam(), num_objectives(), folder.path() / "other.sqlite", 6);
   other.search();
-  EXPECT_NE(other.record(), whole.record()) << "its seed decides";
+  if (whole.fitted.population > 0) EXPECT_NE(other.record(), whole.record());  // its seed decides
 }
 
 TEST_P(AlgorithmContract, TheArchiveIsEverythingThatWasAskedUntilAHardBudgetEndsIt) {

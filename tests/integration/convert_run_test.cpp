@@ -143,7 +143,9 @@ TEST_F(ConvertRunTest, HybridsLearnAsAWholeAlikeHoweverTheyAreRun) {
   std::erase_if(listed, [](const auto& word) { return word.find("rungs") != std::string::npos; });
   listed.back() = "algorithm={name: listed, points: '001 111'}";
   ASSERT_TRUE(ran("nas-run", words("listed", listed)));
-  for (const auto& one : results_of(path("listed")).at("evaluations")) {
+  const auto measured = results_of(path("listed")).at("evaluations");
+  EXPECT_EQ(measured.size(), 3U) << "these two and the model itself";
+  for (const auto& one : measured) {
     const auto& values = one.at("values");
     if (one.at("candidate") == "full 0-2") continue;
     EXPECT_LT(values.at("kl"), values.at("kl@2")) << one.at("candidate");

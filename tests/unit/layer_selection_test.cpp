@@ -44,7 +44,7 @@ std::vector<Vector> asked_by(const std::string& key, const Layers& layers,
   Parameters settings(entry.description.settings);
   for (const auto& [name, value] : given) settings.set(name, value);
   pagmo::population population{pagmo::problem(layers)};
-  population.push_back(Vector(layers.costs.size(), 0.0));
+  if (key != "listed") population.push_back(Vector(layers.costs.size(), 0.0));
   layers.asked->clear();
   (void)entry.make().make(settings, {}, 5).evolve(population);
   return *layers.asked;
@@ -58,6 +58,9 @@ TEST(LayerSelection, ControlsDoNotLookAtScores) {
   EXPECT_THAT(
       asked_by("uniform", kFour, {{"block", Integer{2}}}),
       ElementsAre(Vector{2, 2, 2, 2}, Vector{2, 2, 0, 2}, Vector{2, 0, 2, 0}, Vector{0, 2, 0, 0}));
+  EXPECT_THAT(asked_by("listed", kFour, {{"points", "0120 1111"}}),
+              ElementsAre(Vector{0, 1, 2, 0}, Vector{1, 1, 1, 1}));
+  EXPECT_THAT(asked_by("listed", kFour), ::testing::IsEmpty());
   EXPECT_THAT(asked_by("random_layers", kFour, {{"width", Integer{3}}}), SizeIs(::testing::Le(13)));
 }
 
