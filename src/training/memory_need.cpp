@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -28,13 +29,18 @@ namespace {
 constexpr double kFloat = sizeof(float);
 constexpr auto kTable = "embedding.weight";
 
-/// Bytes that grow with the number of sequences.
+/// Bytes by the number of sequences, as measured: straight lines between numbers, and beyond the last.
 struct Bytes {
-  double of_one = 0.0;
-  double of_more = 0.0;  ///< of each further one
+  std::vector<std::pair<std::int64_t, double>> measured{};
 
   [[nodiscard]] double of(std::int64_t sequences) const {
-    return of_one + of_more * static_cast<double>(sequences - 1);
+    if (measured.size() == 1) return measured.front().second;
+    std::size_t i = 1;
+    while (i + 1 < measured.size() && measured[i].first < sequences) ++i;
+    const auto& [few, least] = measured[i - 1];
+    const auto& [more, most] = measured[i];
+    const auto share = static_cast<double>(sequences - few) / static_cast<double>(more - few);
+    return least + (most - least) * share;
   }
 };
 
@@ -96,13 +102,17 @@ class MeasuredLayer {
     nn::initialise(parameters_, {{1, 0}});
   }
 
-  LayerNeed need(bool several) {
+  LayerNeed need(std::int64_t most) {
     measure(1);  // leaves what is kept of any number of sequences
-    const auto one = measure(1);
-    const auto two = several ? measure(2) : one;
+    // Gradients of tokens take more than those of weights from about as many tokens as the width on.
+    const auto many = (architecture_.width - 1) / architecture_.context + 1;
     const std::array fields{&LayerNeed::result, &LayerNeed::forward, &LayerNeed::kept,
                             &LayerNeed::backward};
-    for (std::size_t i = 0; i < fields.size(); ++i) need_.*fields[i] = {one[i], two[i] - one[i]};
+    for (const auto n : std::set{std::int64_t{1}, std::min(many, most), std::min(2 * many, most)}) {
+      const auto bytes = measure(n);
+      for (std::size_t i = 0; i < fields.size(); ++i)
+        (need_.*fields[i]).measured.emplace_back(n, bytes[i]);
+    }
     return need_;
   }
 
@@ -162,7 +172,7 @@ class ModelNeed {
             const TrainingContext& context)
       : architecture_(architecture), mode_(context.numerical_mode) {
     const auto rule = optimizers().at(settings.optimizer).make();
-    const bool several = settings.batch_size > 1 || settings.evaluation_batch_size > 1;
+    const auto most = std::max(settings.sequences_at_once(), settings.evaluation_batch_size);
     // Layers that are alike, and read the keys of such, take the same.
     const auto alike = [&](std::int64_t i, std::int64_t j) {
       const auto &a = architecture.layer(i), &b = architecture.layer(j);
@@ -173,7 +183,7 @@ class ModelNeed {
       std::int64_t j = 0;
       while (j < i && !alike(i, j)) ++j;
       layers_.push_back(j < i ? layers_[static_cast<std::size_t>(j)]
-                              : MeasuredLayer(architecture, i, mode_, rule.get()).need(several));
+                              : MeasuredLayer(architecture, i, mode_, rule.get()).need(most));
     }
     weights_ = kFloat * static_cast<double>(num_parameters(architecture));
     table_ = kFloat * static_cast<double>(architecture.vocabulary * architecture.width);
@@ -192,7 +202,8 @@ class ModelNeed {
     const auto stream = streams(micro);
     // Gradients that are there before those of a part are made.
     const auto before = in_parts ? weights_ : 0.0;
-    const auto tokens = 4.0 * sizeof(std::int64_t) *
+    // Inputs, targets, positions, and what norms and the loss keep of each.
+    const auto tokens = 12.0 * sizeof(std::int64_t) *
                         static_cast<double>(settings.batch_size * architecture_.context);
     const auto kept = [&](const LayerNeed& layer) {
       return (settings.recompute_layers ? layer.result : layer.kept).of(micro);

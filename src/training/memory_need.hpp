@@ -29,10 +29,10 @@ struct MemoryNeed {
 double least_bytes(const Architecture& architecture, const TrainingSettings& settings,
                    std::int64_t sequences);
 
-/// What training a model alone takes, of which one layer of each kind is made for one and two sequences and measured,
-/// forwards and backwards; what is one for each sequence grows with their number. Weights, logits and the rest are counted by
-/// formula. Takes about as long as some steps of one sequence, and the memory of one layer. Of the task next_token; within 10 %
-/// of TrainingResult::peak_bytes, unless an optimiser's own rule takes more than the rest.
+/// What training a model alone takes, of which one layer of each kind is made and measured, forwards and backwards, for one
+/// sequence and for as many as have once and twice as many tokens as the width, from which on all grows with their number.
+/// Weights, logits and the rest are counted by formula. Takes about as long as some steps of so many, and the memory of one layer.
+/// Of the task next_token; within 10 % of TrainingResult::peak_bytes, unless an optimiser's own rule takes more than the rest.
 ///
 /// @throws what nn::rethrow_as_failure() says of layers that cannot be computed.
 MemoryNeed memory_need(const Architecture& architecture, const TrainingSettings& settings,

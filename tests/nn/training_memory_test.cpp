@@ -21,7 +21,6 @@ namespace nas {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 struct Sizes {
   std::int64_t layers = 4, width = 64, context = 64, vocabulary = 300, batch = 8, micro = 0,
@@ -50,7 +49,7 @@ TrainingJob job_of(const std::string& model, const Sizes& sizes) {
 
 /// @return the moment of the most memory.
 std::string expect_near(const std::string& model, const Sizes& sizes,
-                        NumericalMode mode = NumericalMode::exact) {
+                        NumericalMode mode = NumericalMode::exact, double least = 0.9) {
   TrainingContext context;
   context.numerical_mode = mode;
   const auto job = job_of(model, sizes);
@@ -58,7 +57,8 @@ std::string expect_near(const std::string& model, const Sizes& sizes,
   const auto corpus = test::counting_corpus(sizes.vocabulary, sizes.context, 64);
   const auto taken = train(std::vector{job}, corpus, context).front();
   EXPECT_EQ(taken.status, Status::ok) << taken.reason;
-  EXPECT_NEAR(static_cast<double>(need.total()) / static_cast<double>(taken.peak_bytes), 1.0, 0.1)
+  EXPECT_THAT(static_cast<double>(need.total()) / static_cast<double>(taken.peak_bytes),
+              ::testing::AllOf(::testing::Ge(least), ::testing::Le(1.1)))
       << model << ": " << taken.peak_bytes << " bytes, said " << need.total() << ": "
       << need.text();
   return need.when;
@@ -77,6 +77,7 @@ TEST(TrainingMemory, IsNearWhatIsTakenWhereverTheMostIs) {
                         NumericalMode::reference),
             "the end of a step");
   EXPECT_EQ(expect_near(kVanilla, {.batch = 2, .scored = 64}), "validation");
+  expect_near(kVanilla, {.layers = 2, .width = 256, .batch = 32}, NumericalMode::exact, 1.0);
 }
 
 TEST(TrainingMemory, IsNearWhatLayersOfAnyKindTake) {
@@ -93,9 +94,8 @@ TEST(TrainingMemory, IsNearWhatLayersOfAnyKindTake) {
 }
 
 TEST(TrainingMemory, IsNearWhatOtherModesAndOptimizersTake) {
-  for (const auto mode : {NumericalMode::reference, NumericalMode::fast}) {
+  for (const auto mode : {NumericalMode::reference, NumericalMode::fast})
     expect_near(kVanilla, {.batch = 12}, mode);
-  }
   for (const auto& optimizer : optimizers().keys()) {
     const Sizes sizes{.batch = 12, .optimizer = optimizer};
     expect_near(kVanilla, sizes);
@@ -117,7 +117,7 @@ TEST(TrainingMemory, IsSaidToFitWhereItDoes) {
   const auto lone = job_of(kVanilla, {.layers = 16, .context = 256, .batch = 1});
   const auto all = memory_need(lone.architecture, lone.settings, {}).total();
   EXPECT_THAT(what_fits(lone.architecture, lone.settings, {}, all * 2 / 3),
-              StartsWith("training.recompute = layers takes "));
+              ::testing::StartsWith("training.recompute = layers takes "));
   EXPECT_EQ(text_of(1000), "no settings of training make it fit");
 }
 
