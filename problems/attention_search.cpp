@@ -84,7 +84,7 @@ class AttentionSearch final : public Problem {
     const auto& causality = inputs.evaluation.get<std::string>("causality");
     gate_ =
         causality == "require" || (causality == "auto" && inputs.semantics == Semantics::corrected);
-    architecture_ = frame_of(inputs.model, semantics_, inputs.match_parameters);
+    architecture_ = frame_of(inputs.model, semantics_, inputs.match_parameters, inputs.section);
     // The corpus may be too large as well.
     require_memory(architecture_, "");
     auto corpus = corpora()

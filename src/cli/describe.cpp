@@ -199,7 +199,8 @@ std::string offers_text(const Slot& slot) {
   const auto range = slot.is_bounded() ? "in [" + shortest(slot.min) + ", " + shortest(slot.max) +
                                              (slot.max_exclusive ? ")" : "]")
                                        : ">= " + shortest(slot.min);
-  if (slot.is_number()) return "a number " + range + ", or a map of min, max and decimals";
+  if (slot.is_number())
+    return "a number " + range + ", or a map of min, max, decimals, log and digits";
   if (slot.is_integer()) return "a list of integers " + range;
   if (slot.is_flag()) return "a list of true, false, none and qkv";
   if (is_text(slot)) return "layers as names of models write them, in a list";

@@ -20,7 +20,6 @@
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/installed.hpp"
-#include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/mechanism_name.hpp"
 #include "genotype/shorthand.hpp"
@@ -119,7 +118,7 @@ std::string listing(const Words& mechanisms) {
 
 /// The mechanisms that a run does not list yet; mistakes are left to the reader of the whole list.
 Words not_listed(const Words& mechanisms, const nas::Experiment& recorded) {
-  const auto frame = nas::frame_of(recorded.model, recorded.semantics, recorded.match_parameters);
+  const auto frame = nas::frame_of(recorded);
   const auto is_listed = [&](const std::string& name) {
     try {
       const auto base = nas::parse_model(recorded.baseline, frame);

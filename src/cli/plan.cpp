@@ -7,7 +7,6 @@
 
 #include "core/format.hpp"
 #include "data/corpus_facts.hpp"
-#include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/shorthand.hpp"
 #include "instruments/environment.hpp"
@@ -45,7 +44,7 @@ void training_lines(const Experiment& experiment, const nlohmann::json& facts,
 /// A listed mechanism with what its name does not say of how it differs from the baseline.
 std::string beside(const std::string& name, const Experiment& experiment) {
   if (experiment.baseline.empty()) return name;
-  const auto frame = frame_of(experiment.model, experiment.semantics, experiment.match_parameters);
+  const auto frame = frame_of(experiment);
   const auto differs = unsaid_differences(canonical(parse_model(name, frame)),
                                           canonical(parse_model(experiment.baseline, frame)));
   return name + (differs.empty() ? "" : ", differs from the baseline also in " + join(differs));

@@ -165,7 +165,8 @@ Json gene_schema(const Slot& slot) {
   return any_of({number, map_of({{"min", number},
                                  {"max", number},
                                  {"decimals", {{"type", "integer"}}},
-                                 {"log", {{"type", "boolean"}}}})});
+                                 {"log", {{"type", "boolean"}}},
+                                 {"digits", {{"type", "integer"}}}})});
 }
 
 Json space_schema() {

@@ -4,7 +4,8 @@
 
 namespace nas {
 
-Architecture frame_of(const Parameters& model, Semantics semantics, bool match_parameters) {
+Architecture frame_of(const Parameters& model, Semantics semantics, bool match_parameters,
+                      const ModelGenes& section) {
   return {
       .stack = {Mechanism{}.set("attention_dropout", 0.0)},  // none where a space has no gene of it
       .semantics = semantics,
@@ -15,7 +16,8 @@ Architecture frame_of(const Parameters& model, Semantics semantics, bool match_p
       .vocabulary = 1,
       .feed_forward = model.get<std::int64_t>("feed_forward"),
       .match_parameters = match_parameters,
-      .dropout = model.get<double>("dropout")};
+      .dropout = model.get<double>("dropout"),
+      .section = section};
 }
 
 }  // namespace nas

@@ -179,6 +179,13 @@ Parameters with_genes(Parameters training, const ModelGenes& genes) {
   return training;
 }
 
+ModelGenes genes_of(const Parameters& training, bool rates) {
+  ModelGenes genes;
+  genes.set("training.optimizer", training.get<std::string>("optimizer"));
+  if (rates) genes.set("training.learning_rate", training.get<double>("learning_rate"));
+  return genes;
+}
+
 std::vector<Setting> evaluation_settings() {
   return {
       execution(text("device", "auto",

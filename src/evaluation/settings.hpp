@@ -22,6 +22,8 @@ std::vector<Setting> model_settings();
 std::vector<Setting> training_settings();
 /// The section `training` of a candidate: its genes "training.X" that are not default stand for X.
 Parameters with_genes(Parameters training, const ModelGenes& genes);
+/// What the section says of these genes. @param rates  of learning_rate, too.
+ModelGenes genes_of(const Parameters& training, bool rates);
 std::vector<Setting> evaluation_settings();
 /// Where a search ends, whatever its algorithm would do.
 std::vector<Setting> budget_settings();

@@ -31,6 +31,9 @@ struct Architecture {
   double dropout =
       0.1;  ///< on the embedding sum, after GELU and after the second feed-forward layer
 
+  /// What a configuration says of the genes "training.X": one that says the same is left out.
+  ModelGenes section{};
+
   /// The mechanism of layer i < layers.
   [[nodiscard]] const Mechanism& layer(std::int64_t i) const {
     return stack[static_cast<std::size_t>(i) % stack.size()];

@@ -375,6 +375,10 @@ void apply_rules(Architecture& architecture, Voided voided) {
 /// What the rules of the canonical form leave, whether or not there is such a model.
 Architecture reduced(Architecture architecture) {
   require_valid(architecture);
+  auto& genes = architecture.genes;
+  for (const auto* slot : model_slots()) {
+    if (genes.at(*slot) == architecture.section.at(*slot)) genes.set(*slot, slot->default_value);
+  }
   apply_rules(architecture, [](std::int64_t, const Slot&) {});
   shorten(architecture);
   if (architecture.semantics == Semantics::published && !has_six_fields(architecture)) {
@@ -664,7 +668,15 @@ std::optional<GeneValue> offered(const Gene& gene, const Architecture& architect
   const auto& slot = nas::slot(name);
   auto named = gene;
   named.name = name;
-  if (slot.model) return offered(named, architecture.genes, architecture.semantics);
+  if (slot.model) {
+    auto genes = architecture.genes;
+    auto value = offered(named, genes, architecture.semantics);
+    // What the section says may be said in two ways.
+    const auto &said = genes.at(slot), &own = architecture.section.at(slot);
+    if (value || (said != own && said != slot.default_value)) return value;
+    genes.set(slot, SlotValue(said == own ? slot.default_value : own));
+    return offered(named, genes, architecture.semantics);
+  }
   const auto& layer = architecture.layer(std::max<std::int64_t>(place, 0));
   if (auto value = offered(named, layer, architecture.semantics)) return value;
   if (const auto value = offered(named, written_out(layer, architecture), architecture.semantics)) {

@@ -145,9 +145,13 @@ double with_digits(double x, int digits) {
 }
 
 /// What an entry stands for: within the bounds, and at the nearest decimal fraction as the double that it is read as.
-double real_value(const Gene& gene, double x) {
+/// @param encoded  the entry may be encode()'s of a value that keeps all digits.
+double real_value(const Gene& gene, double x, bool encoded) {
   constexpr int kDigits = 12;
-  if (gene.log) x = with_digits(std::exp(x), kDigits);
+  if (gene.log) {
+    const double value = std::exp(x), given = with_digits(value, kDigits);
+    x = encoded && std::log(given) == x ? given : with_digits(value, gene.digits);
+  }
   if (gene.decimals >= 0) {
     constexpr double kExact = 9007199254740992.0;  // 2^53: beyond it there is nothing to round
     const double scale = std::pow(10.0, gene.decimals);
@@ -208,7 +212,7 @@ Genotype SearchSpace::decode(const std::vector<double>& decision_vector, Encodin
     } else if (gene.categorical()) {
       values.emplace_back(gene.name, gene.options[chosen_option(gene, encoding, entries[&gene])]);
     } else {
-      values.emplace_back(gene.name, real_value(gene, *entries[&gene]));
+      values.emplace_back(gene.name, real_value(gene, *entries[&gene], true));
     }
   }
   return Genotype(std::move(values));
@@ -250,7 +254,8 @@ Genotype SearchSpace::draw(RandomEngine& random) const {
       drawn[&gene] = gene.options[static_cast<std::size_t>(random.below(options))];
     } else {
       const double low = entry_of(gene, gene.min);
-      drawn[&gene] = real_value(gene, low + random.uniform() * (entry_of(gene, gene.max) - low));
+      drawn[&gene] =
+          real_value(gene, low + random.uniform() * (entry_of(gene, gene.max) - low), false);
     }
   });
   std::vector<std::pair<std::string, GeneValue>> values;

@@ -22,6 +22,7 @@ struct Gene {
   double max = 0.0;   ///< real gene only, >= min
   int decimals = -1;  ///< real gene only: values are rounded to so many; -1 = not at all
   bool log = false;   ///< real gene only, min > 0: algorithms see logarithms of its values
+  int digits = 12;    ///< with log: significant digits of values that are not given, in [1, 12]
 
   [[nodiscard]] bool categorical() const { return !options.empty(); }
   /// Whether there is anything to choose.
@@ -55,7 +56,8 @@ class Genotype {
 ///
 /// Decision vector: first the real genes, then the categorical ones, each group in the order of the genes; genes that
 /// do not vary are left out (pagmo's algorithms refuse equal bounds). Of a gene with Gene::log the entry is the natural
-/// logarithm; its values have 12 significant digits, so that they are the same after a logarithm and back.
+/// logarithm. An entry that is the logarithm of a number of 12 significant digits stands for that, as encode() gives it; any other
+/// (of random ones all but one in thousands) for the nearest number of Gene::digits.
 class SearchSpace {
  public:
   SearchSpace() = default;
@@ -80,10 +82,9 @@ class SearchSpace {
   [[nodiscard]] Genotype decode(const std::vector<double>& decision_vector,
                                 Encoding encoding = Encoding::integers) const;
   /// Inverse of decode on valid genotypes.
-  /// @param random  where several vectors decode to the genotype, one of them is drawn; without it
-  /// they are the middle ones.
-  /// @throws InputError if a value is not in the space, naming the gene, the value and what is
-  /// allowed; std::logic_error if a gene is missing.
+  /// @param random  where several vectors decode to the genotype, one of them is drawn; without it they are the middle ones.
+  /// @throws InputError if a value is not in the space, naming the gene, the value and what is allowed; std::logic_error if a
+  /// gene is missing.
   [[nodiscard]] std::vector<double> encode(const Genotype& genotype,
                                            Encoding encoding = Encoding::integers,
                                            RandomEngine* random = nullptr) const;

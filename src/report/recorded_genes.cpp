@@ -87,7 +87,12 @@ std::optional<Architecture> recorded_architecture(const RunSummary& run, const s
     const auto semantics = parse_semantics(run.config.value("semantics", "corrected"));
     const auto space = run.config.value("space", nlohmann::json::object());
     const bool matched = space.value("match_parameters", false);
-    return parse_unchecked(name, frame_of(model, semantics, matched));
+    Parameters training(training_settings());
+    run.config.value("training", nlohmann::json::object()).get_to(training);
+    const bool rates = !run.listed() && space.contains("training.learning_rate");
+    const auto section =
+        space.value("merge_section", false) ? genes_of(training, rates) : ModelGenes{};
+    return parse_unchecked(name, frame_of(model, semantics, matched, section));
   } catch (const InputError&) {
     return std::nullopt;
   }
@@ -158,7 +163,7 @@ nlohmann::json choices_json(const RunSummary& run, const std::string& candidate,
     }
     const auto& slot = nas::slot(place_of(gene).slot);
     auto choice = choice_text(gene, *architecture);
-    if (slot.is_integer() && choice.find('/') == std::string::npos) {
+    if ((slot.is_integer() || slot.is_word()) && choice.find('/') == std::string::npos) {
       const auto configured = configured_gene(gene, space);
       const auto value = configured.categorical() ? offered(configured, *architecture)
                                                   : std::optional<GeneValue>();

@@ -66,7 +66,10 @@ std::vector<std::string> gene_names(const nlohmann::json& section) {
 std::string choice_text(std::string_view gene, const Architecture& architecture) {
   const auto place = place_of(gene);
   const auto& slot = nas::slot(place.slot);
-  if (slot.model) return text(slot, architecture.genes);
+  if (slot.model) {
+    const bool said = architecture.genes.at(slot) != slot.default_value;
+    return text(slot, said ? architecture.genes : architecture.section);
+  }
   const auto& stack = architecture.stack;
   if (place.layer) return text(slot, stack[*place.layer % stack.size()]);
   std::vector<std::string> texts;

@@ -28,6 +28,7 @@ struct ProblemInputs {
   Parameters settings;  ///< of the problem plug-in itself
   Parameters model;
   bool match_parameters = false;  ///< of the section `space`
+  ModelGenes section{};           ///< Architecture::section
   std::string corpus;             ///< key of the corpus plug-in
   Parameters data;                ///< its settings
   Parameters training;
@@ -109,8 +110,7 @@ class Problem : public Measurement {
   /// device that trains. @return the objective's record. @throws as Objective::measured.
   using Instrument = std::function<nlohmann::json(const Task& task, const std::string& objective)>;
   virtual void measure_by(Instrument /*instrument*/) {}
-  /// From now on a checkpoint that cannot be written is a warning: on a worker, whose results reach
-  /// the record by another way.
+  /// From now on a checkpoint that cannot be written is a warning: on a worker, whose results reach the record by another way.
   virtual void do_without_checkpoints() {}
   /// Ground truth where the problem knows it, as a table does.
   [[nodiscard]] virtual GroundTruth truth() const { return {}; }

@@ -1,4 +1,5 @@
 #include "experiment_fixture.hpp"
+#include "genotype/architecture_name.hpp"
 #include "genotype/slots.hpp"
 #include "prelude.hpp"
 #include "study/reader/space.hpp"
@@ -69,7 +70,13 @@ TEST_F(ExperimentTest, RangesOfNumbersMayBeLogarithmic) {
   const auto& gene = experiment.space.gene("attention_dropout");
   EXPECT_TRUE(gene.log);
   EXPECT_EQ(gene.decimals, -1);
+  EXPECT_EQ(gene.digits, 3);
   const auto& resolved = experiment.resolved["space"]["attention_dropout"];
+  auto before = experiment.resolved;
+  EXPECT_EQ(before["space"]["attention_dropout"].erase("digits"), 1U);
+  EXPECT_EQ(recorded_experiment(before).space.gene("attention_dropout").digits, 12);
+  EXPECT_EQ(mistakes("space: {attention_dropout: {digits: 3}}\n"),
+            "a.yaml:1:38: space.attention_dropout.digits = 3, must be left out where log is false");
   EXPECT_EQ(resolved["log"], true);
   EXPECT_TRUE(load("space: {attention_dropout: " + resolved.dump() + "}\n")
                   .space.gene("attention_dropout")
@@ -370,6 +377,32 @@ TEST_F(ExperimentTest, ASpaceMustHaveSomethingToSearch) {
         "space: {similarity: dot, normalization: softmax, gating: none, temperature: fixed}\n");
   EXPECT_EQ(mistakes("extends: base.yaml\nspace:\n  bias: true\n  attention_dropout: 0\n"),
             "a.yaml:3:3: space: every gene has one value only, at least one must vary");
+}
+
+TEST_F(ExperimentTest, WhatTheSectionSaysOfTrainingIsOneCandidateInEitherSpelling) {
+  const std::string vanilla = "dot|softmax|none|fixed|bias|0.1";
+  const std::string own = "model{learning_rate=0.00282842712475,optimizer=soap}/2*attn";
+  for (const std::string optimizer : {"section", "adamw"}) {
+    const auto text =
+        "space: {training.learning_rate: {min: 1e-3, max: 8e-3, log: true}, "
+        "training.optimizer: [" +
+        optimizer +
+        ", soap]}\n"
+        "training: {learning_rate: 0.003}\nmodel: {layers: 2}\n";
+    const auto given = load(text);
+    for (const auto& experiment : {given, recorded_experiment(given.resolved)}) {
+      const auto frame = frame_of(experiment);
+      for (const std::string name : {"", "optimizer=adamw", "learning_rate=0.003", "own"}) {
+        const auto model = parse_model(name == "own" ? own : "model{" + name + "}/2*attn", frame);
+        const auto in_space = genotype_in(experiment.space, model, frame);
+        for (const auto& one : {model, architecture_of(in_space, frame)})
+          EXPECT_EQ(candidate_of(one).name, name == "own" ? own : vanilla) << name;
+      }
+    }
+    auto before = given.resolved;
+    before["space"].erase("merge_section");
+    EXPECT_EQ(recorded_experiment(before).section, ModelGenes{});
+  }
 }
 
 TEST_F(ExperimentTest, InformedMechanismsLieInTheSpace) {

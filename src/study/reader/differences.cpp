@@ -35,6 +35,8 @@ Experiment recorded_experiment(nlohmann::json resolved, const std::vector<std::s
   if (resolved.contains("/fidelity/audit"_json_pointer)) {
     resolved["fidelity"].erase("audit");  // of version 0.1.0, without effect
   }
+  if (resolved.contains("training") && !resolved["space"].contains("merge_section"))
+    resolved["space"]["merge_section"] = false;  // of before this setting
   Diagnostics diagnostics;
   auto experiment =
       read_experiment(read_document(resolved.dump(), name, overrides, plugin_sections()),

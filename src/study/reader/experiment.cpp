@@ -14,7 +14,6 @@
 #include "core/installed.hpp"
 #include "core/plugin.hpp"
 #include "data/corpus.hpp"
-#include "evaluation/frame.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/shorthand.hpp"
@@ -58,13 +57,13 @@ class Reader {
     }
     read_top(file);
     experiment_.model = read_own("model", model_settings());
+    experiment_.training = read_own("training", training_settings());
     read_space_section();
-    frame_ = frame_of(experiment_.model, experiment_.semantics, experiment_.match_parameters);
+    frame_ = frame_of(experiment_);
     if (!has_sizes()) frame_.match_parameters = false;  // there is nothing to match
     check_space();
     check_idle();
     check_baseline();
-    experiment_.training = read_own("training", training_settings());
     experiment_.evaluation = read_own("evaluation", evaluation_settings());
     experiment_.budget = read_own("budget", budget_settings());
     if (document_.find("fidelity") != nullptr)
@@ -212,13 +211,16 @@ class Reader {
 
   void read_space_section() {
     noting_mistakes("space", [&] {
+      const auto* node = document_.find("space");
+      const auto layers = experiment_.model.get<Integer>("layers");
       experiment_.space = kind_.space
                               ? decided_by_problem(kind_.space)
-                              : read_space(document_.find("space"), experiment_.semantics,
-                                           experiment_.model.get<Integer>("layers"), diagnostics_);
-      if (reads("space")) {
-        experiment_.match_parameters = read_match_parameters(document_.find("space"), diagnostics_);
-      }
+                              : read_space(node, experiment_.semantics, layers, diagnostics_);
+      if (!reads("space")) return;
+      experiment_.match_parameters = read_space_setting("match_parameters", node, diagnostics_);
+      const bool rates = !listed() && node != nullptr && node->find("training.learning_rate");
+      if (reads("training") && read_space_setting("merge_section", node, diagnostics_))
+        experiment_.section = genes_of(experiment_.training, rates);
     });
     if (!listed() && !mistaken_.contains("space") && !mistaken_.contains("problem") &&
         experiment_.space.num_varying() == 0) {
@@ -473,8 +475,7 @@ class Reader {
     fit_checkpoints(steps);
   }
 
-  /// Validations beyond the last step are left out, and without any before it nobody is stopped
-  /// early: both are said.
+  /// Validations beyond the last step are left out, and without any before it nobody is stopped early: both are said.
   void fit_checkpoints(Integer steps) {
     auto checkpoints = experiment_.training.get<std::vector<Integer>>("checkpoints");
     if (std::erase_if(checkpoints, [steps](Integer step) { return step > steps; }) > 0) {
@@ -639,11 +640,10 @@ class Reader {
 
   /// Says where the decimals of the space make another mechanism of one that is given.
   void note_rounding(const std::string& given, const Genotype& genotype) {
-    const auto& space = experiment_.space;
     const auto name = [this](const Genotype& one) {
       return to_string(canonical(architecture_of(one, frame_)));
     };
-    const auto taken = name(space.decode(space.encode(genotype)));
+    const auto taken = name(experiment_.space.decode(experiment_.space.encode(genotype)));
     if (taken == name(genotype)) return;
     experiment_.notes.push_back("algorithm.informed = " + given + " is taken as " + taken +
                                 ", by the decimals of the space");

@@ -20,14 +20,14 @@
 
 namespace NAS_PUBLIC nas {
 
-/// One experiment, read from YAML, complete (defaults filled in) and validated against the
-/// registries.
+/// One experiment, read from YAML, complete (defaults filled in) and validated against the registries.
 struct Experiment {
   std::string name;  ///< default: the file's stem
   std::uint64_t seed = 42;
   Semantics semantics = Semantics::corrected;
   SearchSpace space;              ///< options as the user wrote them (labels or component keys)
   bool match_parameters = false;  ///< of the section `space`: Architecture::match_parameters
+  ModelGenes section;             ///< Architecture::section; of its rate where rates are searched
   std::string problem;            ///< key
   Parameters problem_settings;
   ObjectiveSet objectives;  ///< ranges only where the configuration gives them
@@ -53,6 +53,9 @@ struct Experiment {
   std::vector<std::string> notes;  ///< what was made to fit, for the user
 };
 
+/// The frame of its models, with the genes of the paper.
+Architecture frame_of(const Experiment& experiment);
+
 /// Reads a configuration: `extends:` chains (relative to the file), then overrides `key.path=value`
 /// in order. Validation steps after the last training step are dropped and a warm-up that exceeds
 /// an override of the steps is shortened, so that a shorter training run is one override.
@@ -65,16 +68,14 @@ Experiment load_experiment(const std::filesystem::path& file,
 Experiment load_experiment(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides, Diagnostics& mistakes);
 
-/// The same from a document that is read already; mistakes go to `diagnostics`, and with one the
-/// experiment is not to be used.
+/// The same from a document that is read already; mistakes go to `diagnostics`, and with one the experiment is not to be used.
 /// @param file  names the experiment where the document does not.
 /// @throws InputError where plug-ins cannot be loaded: what else is there cannot be judged then.
 Experiment read_experiment(const DocumentNode& document, const std::filesystem::path& file,
                            Diagnostics& diagnostics);
 
-/// Reads a configuration again as a run recorded it (Experiment::resolved). Plug-ins that it names
-/// are not loaded: a record may be somebody else's, and whoever reads it has not asked for them; see
-/// check_plugins().
+/// Reads a configuration again as a run recorded it (Experiment::resolved). Plug-ins that it names are not loaded: a record may
+/// be somebody else's, and whoever reads it has not asked for them; see check_plugins().
 /// @param overrides  what is different here: "evaluation.device=cuda".
 /// @param load_plugins  for a process that works for that very run: its plug-ins, too.
 /// @throws InputError where this version reads it otherwise.
@@ -85,10 +86,9 @@ Experiment recorded_experiment(nlohmann::json resolved,
 /// Sections of an experiment that name plug-ins, for load_document.
 const PluginSections& plugin_sections();
 
-/// Dotted keys at which two resolved configurations differ, each "key: old -> new" ("absent" where
-/// one has no such key). Left out are settings_without_effect(); plugins,
-/// since those that were used are recorded apart; and listed mechanisms that come to those of the
-/// record.
+/// Dotted keys at which two resolved configurations differ, each "key: old -> new" ("absent" where one has no such key). Left
+/// out are settings_without_effect(); plugins, since those that were used are recorded apart; and listed mechanisms that come
+/// to those of the record.
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given);
 

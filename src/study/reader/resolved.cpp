@@ -5,6 +5,7 @@
 #include "core/format.hpp"
 #include "core/plugin.hpp"
 #include "data/text.hpp"
+#include "evaluation/frame.hpp"
 #include "evaluation/settings.hpp"
 #include "study/reader/engines.hpp"
 #include "study/reader/objectives.hpp"
@@ -23,6 +24,11 @@ std::vector<std::string> sections_of_search() {
     }
   }
   return sections;
+}
+
+Architecture frame_of(const Experiment& experiment) {
+  return frame_of(experiment.model, experiment.semantics, experiment.match_parameters,
+                  experiment.section);
 }
 
 nlohmann::json resolved_configuration(const Experiment& experiment,
@@ -80,6 +86,12 @@ nlohmann::json resolved_configuration(const Experiment& experiment,
   }
   // Of listed mechanisms, too: it decides what models they are.
   if (experiment.match_parameters) json["space"]["match_parameters"] = true;
+  // Only where a name may say it, as records were before there was such a setting.
+  const auto said = join(experiment.mechanisms) + experiment.baseline +
+                    json.value("space", nlohmann::json()).dump();
+  if (experiment.section != ModelGenes{} &&
+      (said.find("optimizer=") != said.npos || said.find("training.") != said.npos))
+    json["space"]["merge_section"] = true;
   return json;
 }
 

@@ -256,8 +256,13 @@ class SpaceReader {
     }
     const auto decimals = setting::integer("decimals", gene.decimals, -1, 12,
                                            "values are rounded to so many; -1 = not at all");
+    // Records of before had no such setting.
+    const bool before = node.origin.source == kRecordedConfiguration;
+    const auto digits = setting::integer("digits", before ? gene.digits : 3, 1, 12,
+                                         "significant digits of values that are drawn by log");
     const auto bounds = read_section(
-        path, &node, {bound("min", gene.min), bound("max", gene.max), decimals, log_setting()},
+        path, &node,
+        {bound("min", gene.min), bound("max", gene.max), decimals, log_setting(), digits},
         diagnostics_);
     const auto min = bounds.get<double>("min");
     const auto max = bounds.get<double>("max");
@@ -269,6 +274,9 @@ class SpaceReader {
     gene.max = max;
     gene.decimals = static_cast<int>(bounds.get<std::int64_t>("decimals"));
     gene.log = bounds.get<bool>("log");
+    if (gene.log) gene.digits = static_cast<int>(bounds.get<std::int64_t>("digits"));
+    if (const auto* given = node.find("digits"); given != nullptr && !gene.log)
+      refuse(*given, path + ".digits", "must be left out where log is false");
     if (gene.log && node.find("decimals") == nullptr) gene.decimals = -1;
     if (gene.log && min <= 0.0) {
       refuse(node, path, "min = " + shortest(min) + ", must be > 0 where log is true");
@@ -342,11 +350,17 @@ std::vector<Setting> space_settings() {
       setting::any("match_parameters", false,
                    "whether feed-forward layers get the hidden width that brings a model nearest "
                    "to the parameters of the vanilla one; what would need less than half of "
-                   "model.width, or has none, is rejected")};
+                   "model.width, or has none, is rejected"),
+      setting::any(
+          "merge_section", true,
+          "whether a candidate whose own genes training.X say what section training says is "
+          "the one without them; false: as in runs of before this setting")};
 }
 
-bool read_match_parameters(const DocumentNode* node, Diagnostics& diagnostics) {
-  const auto setting = space_settings().front();
+bool read_space_setting(std::string_view name, const DocumentNode* node, Diagnostics& diagnostics) {
+  const auto settings = space_settings();
+  const auto& setting = *std::find_if(settings.begin(), settings.end(),
+                                      [&](const auto& one) { return one.name == name; });
   Value value = setting.default_value;
   const auto* given = node != nullptr ? node->find(setting.name) : nullptr;
   if (given != nullptr) read_value("space." + setting.name, *given, setting, diagnostics, value);
@@ -366,6 +380,7 @@ nlohmann::json space_json(const SearchSpace& space) {
     if (!gene.categorical()) {
       json = {{"min", gene.min}, {"max", gene.max}, {"decimals", gene.decimals}};
       if (gene.log) json["log"] = true;
+      if (gene.digits != Gene{}.digits) json["digits"] = gene.digits;
     }
     for (const auto& option : gene.options) json.push_back(option_json(slot, option));
   }

@@ -35,15 +35,14 @@ SearchSpace read_space(const DocumentNode* node, Semantics semantics, std::int64
 
 /// Settings of the section `space` beside its genes, `stack` and `period`.
 std::vector<Setting> space_settings();
-/// Of these match_parameters, in a section that read_space has read.
-bool read_match_parameters(const DocumentNode* node, Diagnostics& diagnostics);
+/// One of these, in a section that read_space has read.
+bool read_space_setting(std::string_view name, const DocumentNode* node, Diagnostics& diagnostics);
 
 /// The section from which a space would be read again.
 nlohmann::json space_json(const SearchSpace& space);
 
-/// What a wide space is compared with unless a configuration says otherwise: the vanilla
-/// transformer in the space's frame. A gene of one value has that; others are as in the paper's
-/// model.
+/// What a wide space is compared with unless a configuration says otherwise: the vanilla transformer in the space's frame. A
+/// gene of one value has that; others are as in the paper's model.
 /// @return the name of it.
 /// @throws InputError if there is no such model.
 std::string vanilla_of(const SearchSpace& space, const Architecture& frame);
@@ -51,9 +50,8 @@ std::string vanilla_of(const SearchSpace& space, const Architecture& frame);
 /// A space in which a gene has one value only.
 SearchSpace with_value(const SearchSpace& space, const std::string& gene, const GeneValue& value);
 
-/// Why the genes of one value are part of no model: the rule that vanilla_of breaks, unless another
-/// value of a single gene, one of its options or an end of its range, keeps it. Empty if there is a
-/// model. Cost: milliseconds where there is none.
+/// Why the genes of one value are part of no model: the rule that vanilla_of breaks, unless another value of a single gene, one
+/// of its options or an end of its range, keeps it. Empty if there is a model. Cost: milliseconds where there is none.
 std::string refusal_of(const SearchSpace& space, const Architecture& frame);
 
 /// Slots of which a space offers several values that make no difference: beside all that it offers

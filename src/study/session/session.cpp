@@ -8,7 +8,6 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/seed.hpp"
-#include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
 #include "search/algorithm.hpp"
 #include "search/gene_place.hpp"
@@ -24,7 +23,7 @@ std::vector<Genotype> informed_genotypes(const Experiment& experiment) {
   const auto share = static_cast<std::size_t>(
       std::llround(experiment.informed_share * static_cast<double>(experiment.population)));
   const auto wanted = std::min(experiment.informed.size(), std::max<std::size_t>(share, 1));
-  const auto frame = frame_of(experiment.model, experiment.semantics, experiment.match_parameters);
+  const auto frame = frame_of(experiment);
   std::vector<Genotype> genotypes;
   for (std::size_t i = 0; i < wanted; ++i) {
     const auto& name = experiment.informed[i];
@@ -55,6 +54,7 @@ std::shared_ptr<Problem> make_problem(const Experiment& experiment, const Object
              .settings = experiment.problem_settings,
              .model = experiment.model,
              .match_parameters = experiment.match_parameters,
+             .section = experiment.section,
              .corpus = experiment.corpus,
              .data = experiment.data,
              .training = experiment.training,

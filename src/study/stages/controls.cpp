@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/mechanism_name.hpp"
 #include "statistics/sequential.hpp"
@@ -45,8 +44,7 @@ std::vector<Control> controls_of(const Experiment& experiment, const Problem& pr
   if (experiment.baseline.empty() || !problem.expensive()) return {};
   if (experiment.semantics == Semantics::published) return {};  // knows neither
   const auto baseline = problem.parse(experiment.baseline);
-  const auto model = parse_model(
-      baseline.name, frame_of(experiment.model, experiment.semantics, experiment.match_parameters));
+  const auto model = parse_model(baseline.name, frame_of(experiment));
   std::vector<std::pair<std::string, Architecture>> wanted;
   wanted.emplace_back("no mixer", without_mixers(model));
   for (const auto window : windows) {

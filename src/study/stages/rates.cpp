@@ -51,7 +51,11 @@ std::optional<double> given_rate(const Experiment& experiment, const RateRow& ro
   const auto* model = row.candidate.architecture.get();
   const double gene = model == nullptr ? 0.0 : model->genes.real("training.learning_rate");
   if (gene > 0.0) return gene;
-  if (!experiment.retest.get<bool>("tune")) return experiment.training.get<double>("learning_rate");
+  // Where rates are searched, one who says none has the section's.
+  const bool searched =
+      row.name == row.candidate.name && experiment.section.real("training.learning_rate") > 0.0;
+  if (searched || !experiment.retest.get<bool>("tune"))
+    return experiment.training.get<double>("learning_rate");
   const auto given = experiment.rates.find(row.name);
   return given == experiment.rates.end() ? std::nullopt : std::optional(given->second);
 }

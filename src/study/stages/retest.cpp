@@ -451,7 +451,7 @@ RetestPlan retest_plan(const Experiment& experiment, const Rehearsal& rehearsal)
   // Those that come to be the best have rates of their own, or not, as the first have.
   std::vector<RateRow> rows(static_cast<std::size_t>(top));
   for (std::size_t i = 0; i < std::min(rows.size(), rehearsal.candidates.size()); ++i)
-    rows[i].candidate = rehearsal.candidates[i];
+    rows[i] = {rehearsal.candidates[i].name, rehearsal.candidates[i]};
   if (!experiment.baseline.empty()) rows.push_back({.name = "baseline", .candidate = {}});
   const auto of_rates = rate_trainings(experiment, rows);
   std::vector<std::string> retested;
