@@ -1,9 +1,12 @@
-"""results.json of runs that never were: what tests say by names and ids, in the form that the programs write."""
+"""results.json and stores of runs that never were: what tests say by names and ids, in the form that the programs write."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import pathlib
+import sqlite3
 from typing import Any
 
 from attnas.analysis import digest
@@ -47,3 +50,21 @@ def text_of(own: dict[str, Any]) -> str:
 def said_by(file: pathlib.Path) -> dict[str, Any]:
     """What text_of() makes the same file of again."""
     return digest.read(file).plain()
+
+
+def write_store(file: pathlib.Path, facts: dict[str, Any], evaluations: list[dict], asks: list[dict], values: list[float] = ()) -> None:
+    """Writes a store by records of a digest; rows have their SHA-256, as docs/files.md says. @param values  indicators."""
+    with contextlib.closing(sqlite3.connect(file)) as store, store:
+        store.executescript("PRAGMA user_version = 1; CREATE TABLE indicators(asked INTEGER PRIMARY KEY, value)")
+        for table, keys, rows in (
+                ("meta", "key value", [{"key": key, "value": json.dumps(fact)} for key, fact in facts.items()]),
+                ("asks", "number batch genotype evaluations reused fitness", asks),
+                ("evaluations", "id candidate replicate status reason identity curve values measured", evaluations)):
+            columns = keys.split()
+            store.execute(f"CREATE TABLE {table}({', '.join(map(json.dumps, columns))}, digest)")
+            for own in rows:
+                known = [own[key] if isinstance(own[key], (str, int)) else json.dumps(own[key]) for key in columns]
+                texts = [str(one).encode() for one in known]
+                digest_ = hashlib.sha256(b"".join(b"%d:%s" % (len(text), text) for text in texts)).digest()
+                store.execute(f"INSERT INTO {table} VALUES ({'?, ' * len(known)}?)", (*known, digest_))
+        store.executemany("INSERT INTO indicators(value) VALUES (?)", ([value] for value in values))

@@ -1,17 +1,15 @@
 """The page of nas-watch in a browser: its script runs under its policy, texts of a run stay texts, and thousands of
 evaluations are no burden."""
 
-import hashlib
-import json
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import unittest
 import urllib.request
 from pathlib import Path
 
+import digest_file
 from attnas.analysis import packages
 from python_tests import FolderTest, PROGRAMS, ROOT, need
 
@@ -23,46 +21,25 @@ need(program="nas-watch")
 HOSTILE = "</script><img src=x onerror=\"document.title='broken'\"><b>bold</b>&amp;"
 
 
-def row(*columns: str | int) -> tuple:
-    """A row with its digest, as docs/files.md says."""
-    texts = [str(column).encode() for column in columns]
-    return *columns, hashlib.sha256(b"".join(b"%d:%s" % (len(text), text) for text in texts)).digest()
-
-
 def write_store(file: Path, count: int, validations: int = 10, name: str = HOSTILE) -> None:
     """A finished run of two objectives whose names, labels and reasons are full of markup.
 
     @param name  what candidates' names begin with.
     """
-    store = sqlite3.connect(file)
-    store.executescript("""
-        PRAGMA user_version = 1; PRAGMA journal_mode = WAL;
-        CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL, digest BLOB) WITHOUT ROWID;
-        CREATE TABLE evaluations(id TEXT PRIMARY KEY, candidate TEXT, replicate INTEGER, status TEXT, reason TEXT,
-            identity TEXT, curve TEXT, "values" TEXT, measured TEXT, digest BLOB) WITHOUT ROWID;
-        CREATE TABLE asks(number INTEGER PRIMARY KEY, batch INTEGER, genotype TEXT, evaluations TEXT, reused INTEGER,
-            fitness TEXT, digest BLOB);
-        CREATE TABLE indicators(asked INTEGER PRIMARY KEY, batch INTEGER, evaluated INTEGER, front INTEGER, value REAL);""")
     facts = {"config": {"name": HOSTILE, "budget": {"evaluations": count}}, "ended_by": f"{HOSTILE} asks",
              "objectives": [{"name": name, "key": name, "unit": "1", "maximise": False, "best": 0, "worst": worst}
                             for name, worst in ((HOSTILE, 100), ("flops", 10))],
              "sessions": [{"environment": {}, "host": HOSTILE, "pid": 1, "started": "2026-01-31T12:00:00Z"}]}
-    store.executemany("INSERT INTO meta VALUES (?, ?, ?)", [row(key, json.dumps(fact)) for key, fact in facts.items()])
+    evaluations, asks = [], []
     for i in range(count):
         values = [20 + i % 977 / 100, i % 641]
-        failed = i == 1
-        scores = dict.fromkeys(("pad_nll", "pad_tokens", "unknown_nll", "unknown_tokens", "batch_mean_nll", "batches"), 0)
-        curve = [{"step": 50 * k, "train_nll": 5, "seconds": k,
-                  "valid": {**scores, "nll": 50 + 40 / k, "tokens": 10, "correct": 1}} for k in range(11 - validations, 11)]
-        store.execute("INSERT INTO evaluations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                      row(f"e{i:05d}", f"{name}|{i}", 0, "failed" if failed else "ok", HOSTILE if failed else "",
-                       json.dumps({"candidate": i, "training": {"steps": 500}}), json.dumps([] if failed else curve),
-                       json.dumps({HOSTILE: values[0], "flops": values[1]}), json.dumps({"train_seconds": 2.0})))
-        store.execute("INSERT INTO asks VALUES (?, ?, ?, ?, ?, ?, ?)",
-                      row(i, i // 10, "g", json.dumps([f"e{i:05d}"]), 0, json.dumps(values)))
-        store.execute("INSERT INTO indicators VALUES (?, ?, ?, 1, ?)", (i + 1, i // 10, i + 1, i / count))
-    store.commit()
-    store.close()
+        curve = [{"step": 50 * k, "train_nll": 5, "seconds": k, "valid": {"nll": 50 + 40 / k, "tokens": 10}}
+                 for k in range(11 - validations, 11)]
+        evaluations.append({"id": f"e{i:05d}", "candidate": f"{name}|{i}", "replicate": 0, "status": "ok", "reason": "", "identity": {},
+                            "curve": curve, "values": {HOSTILE: values[0], "flops": values[1]}, "measured": {"train_seconds": 2.0}})
+        asks.append({"number": i, "batch": i // 10, "genotype": "g", "evaluations": [f"e{i:05d}"], "reused": 0, "fitness": values})
+    evaluations[1] |= {"status": "failed", "reason": HOSTILE, "curve": []}
+    digest_file.write_store(file, facts, evaluations, asks, [i / count for i in range(count)])
 
 
 class Browser(FolderTest):

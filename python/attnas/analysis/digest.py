@@ -125,14 +125,12 @@ def perplexity(valid: dict[str, Any]) -> float:
         return math.inf
 
 
-def read(given: str | os.PathLike, live: bool = False) -> columns.Digest:
+def read(given: str | os.PathLike) -> columns.Digest:
     """The digest of a run, of which long lists are read where they are needed.
 
     @param given  a run's folder, its store.sqlite, or a digest as a file of JSON. Where a store
         knows more than the digest beside it, by its time or its number of asks and evaluations,
         nas-export makes a new one, which is kept nowhere.
-    @param live  of a run that a process writes: what it works on at present as well, which only the
-        store says.
     @throws BadInput  where there is no run, or no digest and no nas-export.
     """
     path = pathlib.Path(given)
@@ -144,7 +142,7 @@ def read(given: str | os.PathLike, live: bool = False) -> columns.Digest:
         return _parsed(open(file, "rb"), file)
     if not store.is_file():
         raise BadInput(f"{path}: no such run; give {RUN}")
-    if not live and store.name == "store.sqlite" and _is_current(file, store):
+    if store.name == "store.sqlite" and _is_current(file, store):
         with contextlib.suppress(BadInput):
             found = _parsed(open(file, "rb"), file)
             if _holds_as_much(found, store):

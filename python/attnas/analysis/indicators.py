@@ -36,13 +36,9 @@ def non_dominated(points: ArrayLike) -> np.ndarray:
         mask[order[:1]] = True
         mask[order[1:][last[1:] < np.minimum.accumulate(last)[:-1]]] = True
         return mask
-    front = np.empty_like(points)
-    size = 0
-    for index in order:
-        if not (front[:size] <= points[index]).all(axis=1).any():
-            front[size] = points[index]
-            size += 1
-            mask[index] = True
+    while len(order):
+        mask[order[0]] = True
+        order = order[(points[order] < points[order[0]]).any(axis=1)]
     return mask
 
 

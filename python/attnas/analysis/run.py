@@ -17,7 +17,7 @@ from attnas.analysis import digest
 from attnas.analysis.columns import Records
 from attnas.analysis.schema import schema
 
-_DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError)
+DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class _Part(cached_property):
     def __get__(self, instance, owner=None):
         try:
             return super().__get__(instance, owner)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise instance.damaged(error) from None
 
 
@@ -148,12 +148,12 @@ class Run:
     is what the search believes of it.
     """
 
-    def __init__(self, path: Path, live: bool = False):
+    def __init__(self, path: Path):
         """Reads a run's folder, store or digest, see digest.read(). Raises digest.BadInput."""
-        self.path, self.digest = path, digest.read(path, live)
+        self.path, self.digest = path, digest.read(path)
         try:
             self._take(self.digest)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise self.damaged(error) from None
 
     def damaged(self, error: Exception) -> digest.BadInput:

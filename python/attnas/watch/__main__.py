@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -54,8 +52,7 @@ def run(arguments: list[str]) -> None:
         print(command_line.wrapped(_HELP + _END, command_line.line_width(), True), end="")
         return
     if "--version" in words:
-        subprocess.run([command_line.program_file("nas-export"), "--version"], check=True)
-        return
+        command_line.become("nas-export", ["--version"])
     command_line.require_options(words, ("--port", "--host", "--help", "--version"))
     port, host = (command_line.take_option(words, name) for name in ("--port", "--host"))
     port = _port("0" if port is None else port)
@@ -64,13 +61,11 @@ def run(arguments: list[str]) -> None:
     if not words:
         raise BadInput(
             "command line: give a run, or a folder of runs, as in nas-watch runs/quickstart")
-    if lacking := packages.missing("starlette", "uvicorn"):
+    if lacking := packages.missing("numpy", "starlette", "uvicorn"):
         raise BadInput(lacking)
     from .listing import WatchList
     from .server import Server
     from .state import RunWatch
-    exporter = Path(command_line.program_file("nas-export"))  # of the same build
-    os.environ["PATH"] = f"{exporter.parent}{os.pathsep}{os.environ.get('PATH', '')}"
     server = Server("127.0.0.1" if host is None else host, port)
     first = Path(words[0])
     one = len(words) == 1 and (not first.is_dir() or (first / "store.sqlite").exists())

@@ -6,7 +6,7 @@ import calendar
 import time
 from collections.abc import Iterable, Sequence
 
-from .large import WatchedRun
+from .stored import StoredRun
 
 _RECENT = 20  # training runs whose pace counts
 
@@ -19,18 +19,18 @@ def seconds_since(text: str) -> float:
         return 0.0
 
 
-def listed_mechanisms(run: WatchedRun) -> list[str]:
+def listed_mechanisms(run: StoredRun) -> list[str]:
     """Mechanisms that are trained in place of a search, in their order."""
     return [name for name in run.config.get("mechanisms", ()) if isinstance(name, str)]
 
 
-def retest_of(run: WatchedRun) -> dict:
+def retest_of(run: StoredRun) -> dict:
     """The configuration's section."""
     retest = run.config.get("retest")
     return retest if isinstance(retest, dict) else {}
 
 
-def progress(run: WatchedRun, finished: bool) -> dict:
+def progress(run: StoredRun, finished: bool) -> dict:
     """Asks that are answered, of how many, or training runs where these are what is known
     beforehand.
 
@@ -47,7 +47,7 @@ def progress(run: WatchedRun, finished: bool) -> dict:
     return {"done": run.num_asked, "of": None, "unit": "ask"}
 
 
-def _of_listed(run: WatchedRun, finished: bool) -> dict:
+def _of_listed(run: StoredRun, finished: bool) -> dict:
     retest, done = retest_of(run), run.digest["outside_the_search"]["evaluated"]
     most = run.digest.get("planned_trainings")
     if finished:
@@ -60,21 +60,21 @@ def _of_listed(run: WatchedRun, finished: bool) -> dict:
             "at_most": not finished and "until" in retest}
 
 
-def num_asking(run: WatchedRun) -> int:
+def num_asking(run: StoredRun) -> int:
     """Asks of the present batch that nothing answers yet."""
     asking = run.digest.get("asking")
     if not isinstance(asking, dict) or not run.at_work or run.at_work.get("stage") != "search":
         return 0
-    known = {*run.by_id, *(one["id"] for one in run.digest.get("paused", ()))}
+    known = run.by_id.keys() | run.paused.keys()
     return sum(not known.issuperset(ask["evaluations"]) for ask in asking["asks"])
 
 
-def _seconds_left(run: WatchedRun) -> float | None:
+def _seconds_left(run: StoredRun) -> float | None:
     """Seconds of training that the budget allows beyond the evaluations that are told; None where
     it has no such limit."""
     budget = run.config.get("budget", {})
     limits = [budget[key] for key in ("train_seconds", "gpu_seconds") if budget.get(key, 0) > 0]
-    return max(0.0, min(limits) - run.digest["train_seconds"]) if limits else None
+    return max(0.0, min(limits) - run.train_seconds) if limits else None
 
 
 def _time_left(
@@ -94,7 +94,7 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
-def left(run: WatchedRun, own: dict) -> list[float] | None:
+def left(run: StoredRun, own: dict) -> list[float] | None:
     """Seconds, from quick to slow training runs, that the search takes, or the stage that follows
     it.
 
@@ -141,7 +141,7 @@ def _at_work(arrays: Iterable[dict], seconds: list[float]) -> tuple[int, float, 
     return begun, running, elapsed
 
 
-def _still_to_come(run: WatchedRun, own: dict, booked: float) -> float:
+def _still_to_come(run: StoredRun, own: dict, booked: float) -> float:
     """Training runs of a search beyond those that are booked: of asks still to come, as many are
     trained as of those so far."""
     share = 1.0

@@ -6,20 +6,21 @@ import fcntl
 import os
 import struct
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from attnas.analysis.digest import BadInput
 from attnas.analysis.run import Candidate, Evaluation, finite_or
 
-from . import large, progress
+from . import progress
+from .stored import StoredRun
 
 _BETWEEN = 0.5  # s
 _SHARE = 10  # of the time of one core
 _SILENT = 300.0  # s without a word from the writer: something is wrong, or a step takes long
 _UNLOCKED = 60.0  # s, likewise where the file system has no locks: nobody writes any more
 _TOP = 3
+_LARGE = 2000  # evaluations: of more a page has some
 _POINTS, _CURVES, _FAILED = 1000, 200, 30  # of large runs, at most
 _NAME = 100  # characters of those that a picture alone has
 _TABLE = 0x6e617374  # what files of tables say they are
@@ -115,21 +116,21 @@ class _Changing:
 
 
 class RunWatch:
-    """Reads digests that nas-export makes of a copy, so that nothing of the run is touched."""
+    """Reads copies of a store, so that nothing of the run is touched."""
 
     def __init__(self, run: Path, before: int = 0):
         """@param run  a run's folder, or its store. @param before  the version of one that watched
         the run before: this one has later ones. Raises BadInput if there is none."""
         self._store = store_named(run)
         self.version = self._oldest = before  # counts the changes; since which no record has gone
-        self._run: large.WatchedRun | None = None
+        self._run: StoredRun | None = None
         self._writer = False
         self._stamp: Stamp | None = None  # None: the last reading of it failed on the way
         self._phase, self._error = "", None
         self._looked = self._took = 0.0
         self._head: dict = {}  # all but the records
         self._evaluations, self._candidates = _Changing(), _Changing()
-        self._recorded: large.WatchedRun | None = None  # of which these are
+        self._recorded: StoredRun | None = None  # of which these are
         self._order: dict[tuple[str, bool], list[str]] = {}  # of evaluations
         self._numbers: dict[str, int] = {}  # of candidates
         self._read_in_time()
@@ -166,7 +167,7 @@ class RunWatch:
         ended, self._writer = self._writer and not writer, writer
         if stamp != self._stamp or ended:
             before, whole, self._stamp = self._run, self._stamp is not None, None
-            self._run = large.read(self._store, writer)
+            self._run = StoredRun(self._store, writer, before)
             self._order = {}
             self.version += 1
             # Another run that has taken its place may have as many sessions, but not the same ones.
@@ -196,14 +197,15 @@ class RunWatch:
     def _number_of(self, candidate: str) -> int:
         return self._numbers.setdefault(candidate, len(self._numbers))
 
-    def _numbers_of(self, candidates: Iterable[Candidate]) -> list[int]:
-        return [self._number_of(one.name) for one in candidates]
+    def _numbers_of(self, keys: list[str]) -> list[int]:
+        return [self._number_of(one.name) for one in self._run.candidates(keys)]
 
     def _describe(self, stamp: Stamp) -> None:
         run = self._run
         own = progress.progress(run, self._phase_at(stamp) == "finished")
         beside = run.baseline and run.baseline.name
-        top = [one.name for one in run.ranking[:_TOP + 1] if one.name != beside][:_TOP]
+        top = [one.name for one in run.candidates(run.ranked[:_TOP + 1])
+               if one.name != beside][:_TOP]
         counts, outside = run.digest["counts"], run.digest["outside_the_search"]
         now, verdict = run.sessions[-1] if run.sessions else {}, run.retest.get("verdict")
         self._head = {
@@ -220,7 +222,8 @@ class RunWatch:
             and {"c": self._number_of(beside), "values": _numbers(run.baseline.values)},
             "listed": list(map(self._number_of, progress.listed_mechanisms(run))) or None,
             "top": list(map(self._number_of, top)),
-            "best": self._best(),
+            "best": [{"c": self._number_of(one.name), "value": finite_or(one.values[i], None)}
+                     for i, one in enumerate(run.candidates(run.best))],
             "verdict": _text(verdict),
             "hypervolume": finite_or(run.indicators[-1].value, None)
             if run.several and run.indicators
@@ -231,12 +234,6 @@ class RunWatch:
                "failures": counts["failures"] + len(outside["failures"])},
             "at_work": self._at_work(),
         }
-
-    def _best(self) -> list[dict]:
-        run = self._run
-        found = [run.best(i) for i in range(len(run.objectives) if run.front else 0)]
-        return [{"c": self._number_of(one.name), "value": finite_or(one.values[i], None)}
-                for i, one in enumerate(found)]
 
     def _at_work(self) -> dict | None:
         run, work = self._run, self._run.at_work
@@ -258,18 +255,16 @@ class RunWatch:
 
     def _named(self) -> set[str]:
         """Candidates that are listed or at work."""
-        arrays = (self._run.at_work or {"arrays": ()})["arrays"]
-        return {*progress.listed_mechanisms(self._run),
-                *(one["candidate"] for array in arrays for one in array["trainings"])}
+        return {*progress.listed_mechanisms(self._run), *self._run.training}
 
     def _describe_records(self) -> None:
         """All candidates that have been evaluated or are at work, and all evaluations."""
-        run = self._run
-        names = self._named() | {one.candidate for one in run.evaluations}
-        ranked = {one.name: one for one in run.ranking}
+        run, evaluations = self._run, self._run.evaluations
+        names = self._named() | {one.candidate for one in evaluations}
+        ranked = {one.name: one for one in run.candidates(run.ranked)}
         for name in sorted(names):
             self._candidates.set(name, self._candidate(name, ranked.get(name)), self.version)
-        for one in run.evaluations:
+        for one in evaluations:
             self._evaluations.set(one.id, self._evaluation(one), self.version)
         self._recorded = run
 
@@ -324,9 +319,9 @@ class RunWatch:
         numbered = {*styled, *(one["c"] for one in head["best"])}
         named = {*self._named(), *(name for name, c in self._numbers.items() if c in numbered),
                  *(one.candidate for one in evaluations)}
-        drawn = {one.name: one for some in (thinned(run.front, _POINTS), run.improving(),
-                                            thinned(run.ranking, _POINTS)) for one in some}
-        ranked = drawn | run.ranked(named - drawn.keys())
+        keys = {*thinned(run.front, _POINTS), *run.improving(), *thinned(run.ranked, _POINTS)}
+        drawn = {one.name: one for one in run.candidates([*keys])}
+        ranked = drawn | run.named(named - drawn.keys())
         candidates = {name: self._candidate(name, ranked.get(name))
                       for name in sorted(named | drawn.keys())}
         for record in (candidates[name] for name in drawn.keys() - named):
@@ -371,8 +366,7 @@ class RunWatch:
         if run.listed:
             self._describe_listed(row)
             return row
-        if run.ranking:
-            best = run.ranking[0]
+        for best in run.candidates(run.ranked[:1]):
             row["best"] = {"name": self._name_of(best.name), "label": best.label,
                            "value": finite_or(best.values[0], None)}
         return row
@@ -393,8 +387,8 @@ class RunWatch:
             failed = [id_ for id_ in newest if id_ in run.failed][:_FAILED]
             state |= {"rows": shown, "failed": failed,
                       "of": {"evaluations": len(rows), "failures": len(run.failed),
-                             "candidates": len(run.ranking), "front": len(run.front)}}
-            if len(rows) > large.LARGE:
+                             "candidates": len(run.ranked), "front": len(run.front)}}
+            if len(rows) > _LARGE:
                 state["front"] = self._numbers_of(thinned(run.front, _POINTS))
                 return state | self._some([*shown, *failed])
         state["front"] = self._numbers_of(run.front)
