@@ -3,53 +3,34 @@
 #include <numeric>
 
 #include <pagmo/algorithm.hpp>
-#include <pagmo/problem.hpp>
 #include <pagmo/problems/ackley.hpp>
 #include <pagmo/problems/zdt.hpp>
 
-#include "asked_batches.hpp"
 #include "core/format.hpp"
 #include "core/seed.hpp"
-#include "prelude.hpp"
-#include "search/algorithm.hpp"
+#include "recording_problem.hpp"
 
 namespace nas {
 namespace {
 
-using Vector = std::vector<double>;
-
-/// Genes of 4, 4, 4, 3 and 2 options and a real one, with everything that is asked recorded in batches.
-struct Landscape {
-  std::shared_ptr<AskedBatches> batches = std::make_shared<AskedBatches>();
-
-  [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
-    return {{0, 0, 0, 0, 0, 0}, {0.3, 3, 3, 3, 2, 1}};
-  }
-  [[nodiscard]] std::size_t get_nix() const { return 5; }
-  static double value(const Vector& x) {
-    // Like the real one: a strong gene, an interaction, a weak real gene.
-    double v = 100;
-    v -= 3 * (x[3] == 2) + 2 * (x[2] == 1) * (x[1] < 2) + 1.0 * (x[1] == 0) + 0.5 * x[4];
-    return v + 2 * std::abs(x[0] - 0.1);
-  }
-  [[nodiscard]] Vector fitness(const Vector& x) const { return {value(x)}; }
-  [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
-    return answer(*batches, joined, 6, [&](const Vector& x) { return fitness(x); });
-  }
-};
-
-EvoGa::Options options(unsigned generations) {
-  EvoGa::Options result;
-  result.generations = generations;
-  return result;
+/// Genes of 4, 4, 4, 3 and 2 options and a real one.
+RecordingProblem landscape() {
+  return {.lower = Vector(6, 0),
+          .upper = {0.3, 3, 3, 3, 2, 1},
+          .num_integers = 5,
+          .value = [](const Vector& x) {
+            // Like the real one: a strong gene, an interaction, a weak real gene.
+            double v = 100;
+            v -= 3 * (x[3] == 2) + 2 * (x[2] == 1) * (x[1] < 2) + 1.0 * (x[1] == 0) + 0.5 * x[4];
+            return Vector{v + 2 * std::abs(x[0] - 0.1)};
+          }};
 }
 
 TEST(EvoGa, PapersSettingAsksFor93) {
-  const Landscape landscape;
-  const EvoGa ga({}, 1);
-  const auto end = ga.evolve(pagmo::population(landscape, 12, 1));
-  ASSERT_EQ(landscape.batches->size(), 9U);
-  for (const auto& batch : *landscape.batches) EXPECT_EQ(batch.size(), 9U);
+  const auto problem = landscape();
+  const auto end = EvoGa({}, 1).evolve(start(problem, 12));
+  ASSERT_EQ(problem.batches->size(), 9U);
+  for (const auto& batch : *problem.batches) EXPECT_EQ(batch.size(), 9U);
   EXPECT_EQ(end.size(), 12U);
   for (const auto& x : end.get_x()) {
     for (std::size_t gene = 1; gene < x.size(); ++gene) EXPECT_EQ(x[gene], std::round(x[gene]));
@@ -57,28 +38,23 @@ TEST(EvoGa, PapersSettingAsksFor93) {
 }
 
 TEST(EvoGa, ElitesSurviveWithTheirFitness) {
-  const Landscape landscape;
-  const auto begin = pagmo::population(landscape, 12, 3);
-  const EvoGa ga(options(2), 3);
-  const auto end = ga.evolve(begin);
+  const auto begin = start(landscape(), 12, 3);
+  const auto end = EvoGa({.generations = 2}, 3).evolve(begin);
   auto best = begin.get_f();
   std::sort(best.begin(), best.end());
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(end.get_f()[i], best[i]);
 }
 
 TEST(EvoGa, ParentsAreTheBestSixAndWithoutMutationChildrenAreMixturesOfThem) {
-  auto how = options(2);
-  how.mutation = 0;
-  const Landscape landscape;
-  const auto begin = pagmo::population(landscape, 40, 5);
-  how.elite = 1;
-  EvoGa(how, 5).evolve(begin);
+  const auto problem = landscape();
+  const auto begin = start(problem, 40, 5);
+  EvoGa({.generations = 2, .elite = 1, .mutation = 0}, 5).evolve(begin);
   std::vector<std::size_t> order(40);
   std::iota(order.begin(), order.end(), 0U);
   const auto f = begin.get_f();
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return f[a] < f[b]; });
   const auto x = begin.get_x();
-  for (const auto& child : landscape.batches->front()) {
+  for (const auto& child : problem.batches->front()) {
     for (std::size_t gene = 0; gene < child.size(); ++gene) {
       bool inherited = false;
       for (std::size_t parent = 0; parent < 6; ++parent)
@@ -88,23 +64,21 @@ TEST(EvoGa, ParentsAreTheBestSixAndWithoutMutationChildrenAreMixturesOfThem) {
   }
 }
 
+/// Fifty genes of one kind.
+RecordingProblem fifty(double upper, bool integers) {
+  return {.lower = Vector(50, 0),
+          .upper = Vector(50, upper),
+          .num_integers = integers ? 50U : 0U,
+          .value = [](const Vector&) { return Vector{0}; }};
+}
+
 TEST(EvoGa, CrossoverAndMutationHappenAtTheirRates) {
   // Two kinds of parents, all zeros and all ones, in many binary genes: a child's genes tell what happened.
-  struct Bits {
-    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
-      return {Vector(50, 0), Vector(50, 1)};
-    }
-    [[nodiscard]] std::size_t get_nix() const { return 50; }
-    [[nodiscard]] Vector fitness(const Vector&) const { return {0}; }
-  };
-  const std::size_t size = 2001;
-  pagmo::population population{pagmo::problem(Bits{})};
+  constexpr unsigned size = 2001;
+  auto population = start(fifty(1, true), 0);
   for (std::size_t i = 0; i < size; ++i)
     population.push_back(Vector(50, i % 2 == 0 ? 0.0 : 1.0), {0.0});
-  auto how = options(2);
-  how.elite = 1;
-  how.parents = size;
-  how.mutation = 0;
+  EvoGa::Options how{.generations = 2, .elite = 1, .parents = size, .mutation = 0};
   int mixed = 0;
   const auto crossed = EvoGa(how, 1).evolve(population);
   for (const auto& x : crossed.get_x()) {
@@ -129,24 +103,15 @@ TEST(EvoGa, CrossoverAndMutationHappenAtTheirRates) {
 
 /// Share of genes at their upper bound where the only parent's are all 0, without crossover.
 double share_at_upper(double upper, bool integers, bool flip, double mutation) {
-  struct Genes {
-    double upper = 1;
-    bool integers = true;
-    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
-      return {Vector(50, 0), Vector(50, upper)};
-    }
-    [[nodiscard]] std::size_t get_nix() const { return integers ? 50 : 0; }
-    [[nodiscard]] Vector fitness(const Vector&) const { return {0}; }
-  };
   const std::size_t size = 401;
-  pagmo::population population{pagmo::problem(Genes{upper, integers})};
+  auto population = start(fifty(upper, integers), 0);
   for (std::size_t i = 0; i < size; ++i) population.push_back(Vector(50, 0), {0.0});
-  auto how = options(2);
-  how.elite = 1;
-  how.parents = 1;
-  how.crossover = 0;
-  how.mutation = mutation;
-  how.flip_binary = flip;
+  const EvoGa::Options how{.generations = 2,
+                           .elite = 1,
+                           .parents = 1,
+                           .crossover = 0,
+                           .mutation = mutation,
+                           .flip_binary = flip};
   const auto end = EvoGa(how, 3).evolve(population);
   double changed = 0;
   for (const auto& x : end.get_x()) {
@@ -170,62 +135,53 @@ TEST(EvoGa, AFlippedBinaryGeneChangesAtTheWholeRate) {
 
 TEST(EvoGa, RandomStreamStaysAsItIs) {
   // Runs in stores are resumed by asking again from the seed: another stream would orphan them.
-  const Landscape landscape;
-  pagmo::population population{pagmo::problem(landscape)};
+  const auto problem = landscape();
+  auto population = start(problem, 0);
   for (int i = 0; i < 12; ++i) {
     const Vector x{0.02 * i, double(i % 4), double(i / 3), double(i % 3), double(i % 3), 1};
-    population.push_back(x, {Landscape::value(x)});
+    population.push_back(x, problem.value(x));
   }
   EvoGa({}, 11).evolve(population);
   double sum = 0;
   int place = 0;
-  for (const auto& batch : *landscape.batches) {
+  for (const auto& batch : *problem.batches) {
     for (const auto& x : batch) {
       for (const double gene : x) sum += ++place * gene;
     }
   }
   EXPECT_DOUBLE_EQ(sum, 114486.87379497834);
-  const auto& last = landscape.batches->back().back();
+  const auto& last = problem.batches->back().back();
   EXPECT_EQ(Vector(last.begin() + 1, last.end()), (Vector{0, 1, 2, 0, 0}));
 }
 
 TEST(EvoGa, AdaptiveRateFalls) {
-  auto how = options(10);
-  how.adaptive_mutation = true;
-  const EvoGa ga(how, 1);
+  const EvoGa ga({.generations = 10, .adaptive_mutation = true}, 1);
   EXPECT_NEAR(ga.mutation_rate(1), 0.5 * std::pow(0.5, 0.1), 1e-15);
   EXPECT_NEAR(ga.mutation_rate(9), 0.5 * std::pow(0.5, 0.9), 1e-15);
   EXPECT_EQ(EvoGa({}, 1).mutation_rate(5), 0.3);
 }
 
 TEST(EvoGa, RefusesWhatItCannotDo) {
-  const auto with = [](auto change) {
-    EvoGa::Options how;
-    change(how);
-    return message_of([&] { EvoGa(how, 1); });
-  };
-  EXPECT_EQ(with([](auto& o) { o.crossover = 1.5; }), "evo_ga: crossover = 1.5, must be in [0, 1]");
-  EXPECT_EQ(with([](auto& o) { o.mutation = -0.1; }), "evo_ga: mutation = -0.1, must be in [0, 1]");
-  EXPECT_EQ(with([](auto& o) { o.generations = 0; }), "evo_ga: generations = 0, must be >= 1");
-  EXPECT_EQ(with([](auto& o) { o.elite = 0; }), "evo_ga: elite = 0, must be >= 1");
-  EXPECT_EQ(with([](auto& o) { o.parents = 0; }), "evo_ga: parents = 0, must be >= 1");
-  const auto evolving = [](const pagmo::problem& problem, std::size_t size) {
-    return message_of([&] { EvoGa({}, 1).evolve(pagmo::population(problem, size, 1)); });
-  };
-  const pagmo::problem ackley{pagmo::ackley(2)};
-  EXPECT_THAT(evolving(pagmo::problem(pagmo::zdt(1)), 12),
+  EXPECT_EQ(refusal<EvoGa>({.crossover = 1.5}), "evo_ga: crossover = 1.5, must be in [0, 1]");
+  EXPECT_EQ(refusal<EvoGa>({.mutation = -0.1}), "evo_ga: mutation = -0.1, must be in [0, 1]");
+  EXPECT_EQ(refusal<EvoGa>({.generations = 0}), "evo_ga: generations = 0, must be >= 1");
+  EXPECT_EQ(refusal<EvoGa>({.elite = 0}), "evo_ga: elite = 0, must be >= 1");
+  EXPECT_EQ(refusal<EvoGa>({.parents = 0}), "evo_ga: parents = 0, must be >= 1");
+  const pagmo::ackley ackley(2);
+  EXPECT_THAT(refusal<EvoGa>(pagmo::zdt(1), 12),
               HasSubstr("objectives of the problem = 2, must be 1"));
-  EXPECT_THAT(evolving(ackley, 2), HasSubstr("elite = 3, must be at most the population, 2"));
-  EXPECT_THAT(evolving(ackley, 4), HasSubstr("parents = 6, must be at most the population, 4"));
+  EXPECT_THAT(refusal<EvoGa>(ackley, 2), HasSubstr("elite = 3, must be at most the population, 2"));
+  EXPECT_THAT(refusal<EvoGa>(ackley, 4),
+              HasSubstr("parents = 6, must be at most the population, 4"));
 }
 
 TEST(EvoGa, RanksNanLastAndTiesByAge) {
-  pagmo::population population{pagmo::problem(Landscape{})};
+  auto population = start(landscape(), 0);
   for (int i = 0; i < 12; ++i) {
     population.push_back({0.1, 0, 0, 0, double(i % 3), double(i % 2)},
                          {i < 4 ? std::nan("") : 5.0});
   }
-  const auto end = EvoGa(options(2), 1).evolve(population);
+  const auto end = EvoGa({.generations = 2}, 1).evolve(population);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(end.get_x()[i], population.get_x()[4 + i]);
 }
 

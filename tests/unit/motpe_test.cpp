@@ -4,17 +4,13 @@
 #include <numeric>
 
 #include <pagmo/algorithm.hpp>
-#include <pagmo/problem.hpp>
 #include <pagmo/problems/ackley.hpp>
 #include <pagmo/problems/dtlz.hpp>
 #include <pagmo/problems/zdt.hpp>
-#include <pagmo/utils/hypervolume.hpp>
 #include <pagmo/utils/multi_objective.hpp>
 
-#include "asked_batches.hpp"
 #include "core/seed.hpp"
-#include "prelude.hpp"
-#include "search/algorithm.hpp"
+#include "recording_problem.hpp"
 #include "search/variation.hpp"
 #include "statistics/statistics.hpp"
 
@@ -22,70 +18,19 @@ namespace nas {
 namespace {
 
 using ::testing::Pointwise;
-using Vector = std::vector<double>;
-
-/// A problem of given bounds whose fitness is a function; what is asked is recorded in batches.
-struct Landscape {
-  using Value = Vector (*)(const Vector&);
-  Value value = nullptr;
-  Vector lower;
-  Vector upper;
-  std::size_t num_integers = 0;
-  std::size_t num_objectives = 1;
-  std::shared_ptr<AskedBatches> batches = std::make_shared<AskedBatches>();
-
-  [[nodiscard]] std::size_t get_nobj() const { return num_objectives; }
-  [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
-    return value == nullptr ? std::pair<Vector, Vector>{{0}, {1}} : std::pair{lower, upper};
-  }
-  [[nodiscard]] std::size_t get_nix() const { return num_integers; }
-  [[nodiscard]] Vector fitness(const Vector& x) const { return value(x); }
-  [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
-    return answer(*batches, joined, lower.size(), value);
-  }
-  [[nodiscard]] std::vector<Vector> asked() const {
-    std::vector<Vector> all;
-    for (const auto& batch : *batches) all.insert(all.end(), batch.begin(), batch.end());
-    return all;
-  }
-};
 
 /// 5 x 4 x 4 x 5 x 3 x 4 = 4800 mechanisms; what the third and the fourth gene do depends on the
 /// first, so that no gene can be judged by itself.
-Landscape categories() {
-  Landscape landscape;
-  landscape.lower = Vector(6, 0);
-  landscape.upper = {4, 3, 3, 4, 2, 3};
-  landscape.num_integers = 6;
-  landscape.value = [](const Vector& x) {
-    double f = 100 - 2 * (x[1] == 2) - 0.5 * x[4] - 0.7 * (x[5] == 1);
-    f -= x[0] == 3 ? 4 * (x[2] == 1) + 3 * (x[3] == 4) : 2 * (x[2] == 0) + 1.0 * (x[3] == 0);
-    return Vector{f};
-  };
-  return landscape;
-}
-
-/// Two reals, one that cannot vary, three categories, two objectives.
-Landscape mixed() {
-  Landscape landscape;
-  landscape.lower = {-1, 2, 0, -1, 0, 0};
-  landscape.upper = {1, 2, 0.5, 3, 1, 2};
-  landscape.num_integers = 3;
-  landscape.num_objectives = 2;
-  landscape.value = [](const Vector& x) {
-    return Vector{x[0] * x[0] + x[2] + (x[3] == 2 ? 0 : 1), 1 - x[0] + x[2] + x[4]};
-  };
-  return landscape;
-}
-
-pagmo::population start(const Landscape& landscape, std::size_t size, unsigned seed) {
-  return pagmo::population(pagmo::problem(landscape), size, seed);
-}
-
-Motpe::Options options(unsigned evaluations) {
-  Motpe::Options result;
-  result.evaluations = evaluations;
-  return result;
+RecordingProblem categories() {
+  return {.lower = Vector(6, 0),
+          .upper = {4, 3, 3, 4, 2, 3},
+          .num_integers = 6,
+          .value = [](const Vector& x) {
+            double f = 100 - 2 * (x[1] == 2) - 0.5 * x[4] - 0.7 * (x[5] == 1);
+            f -=
+                x[0] == 3 ? 4 * (x[2] == 1) + 3 * (x[3] == 4) : 2 * (x[2] == 0) + 1.0 * (x[3] == 0);
+            return Vector{f};
+          }};
 }
 
 TEST(ParzenEstimator, CategoricalDensityIsTheFormula) {
@@ -248,59 +193,55 @@ TEST(MotpeSplit, WeightsAreContributions) {
   EXPECT_EQ(contribution_weights(std::vector<Vector>(3, Vector{1, 2, 3, 4, 5})), Vector(3, 1));
 }
 
-TEST(Motpe, BeatsRandomSearchWhereGenesInteract) {
-  // A startup of all evaluations is random search without repetition.
+/// Medians over seeds of the best value found, and of that of a startup of all evaluations, which
+/// is random search without repetition.
+std::pair<double, double> medians(const RecordingProblem& landscape, unsigned evaluations,
+                                  unsigned seeds) {
   Vector found;
   Vector by_chance;
-  auto random = options(100);
-  random.startup = 100;
-  for (unsigned seed = 0; seed < 21; ++seed) {
-    const auto begin = start(categories(), 12, seed);
-    found.push_back(Motpe(options(100), seed).evolve(begin).champion_f().front());
-    by_chance.push_back(Motpe(random, seed).evolve(begin).champion_f().front());
-  }
-  std::cout << "median of the best: " << median(found) << ", random search " << median(by_chance)
-            << ", best of all 100 - 2 - 1 - 0.7 - 7 = 89.3\n";
-  EXPECT_LT(median(found), median(by_chance) - 1.0);
-  EXPECT_LE(median(found), 90.0);
-}
-
-TEST(Motpe, GetsNearTheOptimumOfReals) {
-  Landscape landscape;
-  landscape.lower = {-5, -5, 0};
-  landscape.upper = {5, 5, 3};
-  landscape.num_integers = 1;
-  landscape.value = [](const Vector& x) {
-    return Vector{(x[0] - 1) * (x[0] - 1) + (x[1] + 2) * (x[1] + 2) + (x[2] == 2 ? 0.0 : 5.0)};
-  };
-  Vector found;
-  Vector by_chance;
-  auto random = options(150);
-  random.startup = 150;
-  for (unsigned seed = 0; seed < 11; ++seed) {
+  for (unsigned seed = 0; seed < seeds; ++seed) {
     const auto begin = start(landscape, 12, seed);
-    found.push_back(Motpe(options(150), seed).evolve(begin).champion_f().front());
-    by_chance.push_back(Motpe(random, seed).evolve(begin).champion_f().front());
+    const auto best = [&](unsigned startup) {
+      return Motpe({.evaluations = evaluations, .startup = startup}, seed)
+          .evolve(begin)
+          .champion_f()
+          .front();
+    };
+    found.push_back(best(0));
+    by_chance.push_back(best(evaluations));
   }
   std::cout << "median of the best: " << median(found) << ", random search " << median(by_chance)
             << '\n';
-  EXPECT_LT(median(found), 0.5 * median(by_chance));
+  return {median(found), median(by_chance)};
+}
+
+TEST(Motpe, BeatsRandomSearchWhereGenesInteract) {
+  // The best of all is 100 - 2 - 1 - 0.7 - 7 = 89.3.
+  const auto [found, by_chance] = medians(categories(), 100, 21);
+  EXPECT_LT(found, by_chance - 1.0);
+  EXPECT_LE(found, 90.0);
+}
+
+TEST(Motpe, GetsNearTheOptimumOfReals) {
+  const auto value = [](const Vector& x) {
+    return Vector{(x[0] - 1) * (x[0] - 1) + (x[1] + 2) * (x[1] + 2) + (x[2] == 2 ? 0.0 : 5.0)};
+  };
+  const auto [found, by_chance] = medians(
+      {.lower = {-5, -5, 0}, .upper = {5, 5, 3}, .num_integers = 1, .value = value}, 150, 11);
+  EXPECT_LT(found, 0.5 * by_chance);
 }
 
 TEST(Motpe, AsksNothingTwiceAndEndsWithTheSpace) {
   // 12 points, one gene of which has one value.
-  auto landscape = categories();
-  landscape.lower = {0, 7, -1, 2};
-  landscape.upper = {1, 7, 1, 3};
-  landscape.num_integers = 4;
-  landscape.value = [](const Vector& x) { return Vector{x[0] + x[2] * x[3]}; };
+  const RecordingProblem landscape{
+      .lower = {0, 7, -1, 2},
+      .upper = {1, 7, 1, 3},
+      .num_integers = 4,
+      .value = [](const Vector& x) { return Vector{x[0] + x[2] * x[3]}; }};
   for (const unsigned batch : {1U, 5U, 100U}) {
     landscape.batches->clear();
-    auto how = options(1000);
-    how.startup = 5;
-    how.batch = batch;
     const auto begin = start(landscape, 3, 1);
-    const auto end = Motpe(how, 1).evolve(begin);
+    const auto end = Motpe({.evaluations = 1000, .startup = 5, .batch = batch}, 1).evolve(begin);
     auto all = landscape.asked();
     const auto initial = begin.get_x();
     const std::set<Vector> before(initial.begin(), initial.end());
@@ -314,12 +255,8 @@ TEST(Motpe, AsksNothingTwiceAndEndsWithTheSpace) {
 }
 
 TEST(Motpe, BatchesAreOfTheirSize) {
-  auto how = options(50);
-  how.startup = 20;
-  how.batch = 8;
   const auto landscape = categories();
-  const Motpe motpe(how, 1);
-  motpe.evolve(start(landscape, 12, 1));
+  Motpe({.evaluations = 50, .startup = 20, .batch = 8}, 1).evolve(start(landscape, 12, 1));
   std::vector<std::size_t> sizes;
   for (const auto& batch : *landscape.batches) sizes.push_back(batch.size());
   EXPECT_THAT(sizes, ElementsAre(8, 8, 8, 8, 6));
@@ -328,7 +265,7 @@ TEST(Motpe, BatchesAreOfTheirSize) {
 TEST(Motpe, ReturnsTheBestThatWasSeen) {
   const auto landscape = categories();
   const auto begin = start(landscape, 12, 4);
-  const auto end = Motpe(options(60), 4).evolve(begin);
+  const auto end = Motpe({.evaluations = 60}, 4).evolve(begin);
   Vector all;
   for (const auto& f : begin.get_f()) all.push_back(f.front());
   for (const auto& x : landscape.asked()) all.push_back(landscape.value(x).front());
@@ -340,88 +277,68 @@ TEST(Motpe, ReturnsTheBestThatWasSeen) {
   // Copies only fill up.
   pagmo::population copies{pagmo::problem(landscape)};
   for (int i = 0; i < 4; ++i) copies.push_back(Vector(6, i == 3 ? 1 : 0), {i == 3 ? 9.0 : 5.0});
-  const auto filled = Motpe(options(4), 1).evolve(copies).get_f();
+  const auto filled = Motpe({.evaluations = 4}, 1).evolve(copies).get_f();
   EXPECT_EQ(filled, (std::vector<Vector>{{5}, {9}, {5}, {5}}));
 }
 
 TEST(Motpe, ConstantAndFailingObjectivesDoNoHarm) {
-  for (const auto value :
-       {Landscape::Value{[](const Vector&) {
-          return Vector{1, 2};
-        }},
-        Landscape::Value{[](const Vector& x) {
-          return Vector{x[0], 2};
-        }},
-        Landscape::Value{[](const Vector&) {
-          return Vector{std::nan(""), 2};
-        }},
-        Landscape::Value{[](const Vector& x) {
-          return Vector{x[0], x[3] == 0 ? std::numeric_limits<double>::max()
-                                        : -std::numeric_limits<double>::max()};
-        }},
-        Landscape::Value{[](const Vector& x) {
-          return Vector{x[0], x[3] == 0 ? -std::numeric_limits<double>::infinity() : x[2]};
-        }}}) {
-    auto landscape = mixed();
-    landscape.value = value;
-    Motpe(options(60), 1).evolve(start(landscape, 10, 1));
+  constexpr double kMax = std::numeric_limits<double>::max();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<Vector (*)(const Vector&)> values;
+  values.push_back([](const Vector&) { return Vector{1, 2}; });
+  values.push_back([](const Vector& x) { return Vector{x[0], 2}; });
+  values.push_back([](const Vector&) { return Vector{std::nan(""), 2}; });
+  values.push_back([](const Vector& x) { return Vector{x[0], x[3] == 0 ? kMax : -kMax}; });
+  values.push_back([](const Vector& x) { return Vector{x[0], x[3] == 0 ? -kInfinity : x[2]}; });
+  for (const auto value : values) {
+    // Two reals, one that cannot vary, three categories, two objectives.
+    const RecordingProblem landscape{.lower = {-1, 2, 0, -1, 0, 0},
+                                     .upper = {1, 2, 0.5, 3, 1, 2},
+                                     .num_integers = 3,
+                                     .num_objectives = 2,
+                                     .value = value};
+    Motpe({.evaluations = 60}, 1).evolve(start(landscape, 10, 1));
     EXPECT_EQ(landscape.asked().size(), 50U);
   }
   auto landscape = categories();
   landscape.value = [](const Vector& x) { return Vector{x[0] == 3 ? x[1] : std::nan("")}; };
-  const auto end = Motpe(options(100), 1).evolve(start(landscape, 12, 1));
+  const auto end = Motpe({.evaluations = 100}, 1).evolve(start(landscape, 12, 1));
   for (const auto& x : end.get_x()) EXPECT_EQ(x[0], 3);
 }
 
 TEST(Motpe, RefusesWhatItCannotDo) {
-  const auto with = [](auto change) {
-    Motpe::Options how;
-    change(how);
-    return message_of([&] { Motpe(how, 1); });
-  };
-  EXPECT_EQ(with([](auto& o) { o.evaluations = 0; }), "motpe: evaluations = 0, must be >= 1");
-  EXPECT_EQ(with([](auto& o) { o.gamma = 0; }), "motpe: gamma = 0, must be in (0, 1)");
-  EXPECT_EQ(with([](auto& o) { o.gamma = 1; }), "motpe: gamma = 1, must be in (0, 1)");
-  EXPECT_EQ(with([](auto& o) { o.candidates = 0; }), "motpe: candidates = 0, must be >= 1");
-  EXPECT_EQ(with([](auto& o) { o.batch = 0; }), "motpe: batch = 0, must be >= 1");
-  EXPECT_EQ(with([](auto& o) { o.categorical_bandwidth = 1; }),
+  EXPECT_EQ(refusal<Motpe>({.evaluations = 0}), "motpe: evaluations = 0, must be >= 1");
+  EXPECT_EQ(refusal<Motpe>({.gamma = 0}), "motpe: gamma = 0, must be in (0, 1)");
+  EXPECT_EQ(refusal<Motpe>({.gamma = 1}), "motpe: gamma = 1, must be in (0, 1)");
+  EXPECT_EQ(refusal<Motpe>({.candidates = 0}), "motpe: candidates = 0, must be >= 1");
+  EXPECT_EQ(refusal<Motpe>({.batch = 0}), "motpe: batch = 0, must be >= 1");
+  EXPECT_EQ(refusal<Motpe>({.categorical_bandwidth = 1}),
             "motpe: categorical_bandwidth = 1, must be in [0, 1)");
-
-  const auto evolving = [](const pagmo::problem& problem, std::size_t size) {
-    return message_of([&] { Motpe(options(20), 1).evolve(pagmo::population(problem, size, 1)); });
-  };
-  EXPECT_EQ(evolving(pagmo::problem(pagmo::ackley(2)), 21),
+  EXPECT_EQ(refusal<Motpe>(pagmo::ackley(2), 21, {.evaluations = 20}),
             "motpe: evaluations = 20, must be at least the population, 21");
   struct Stochastic {
     [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {{0}, {1}}; }
     [[nodiscard]] Vector fitness(const Vector&) const { return {0}; }
     void set_seed(unsigned) {}
   };
-  EXPECT_EQ(evolving(pagmo::problem(Stochastic{}), 12),
+  EXPECT_EQ(refusal<Motpe>(Stochastic{}, 12),
             "motpe: the problem is stochastic, must be deterministic");
 }
 
 TEST(Motpe, TakesMoreObjectivesThanHypervolumeDoes) {
   for (const unsigned num_objectives : {3U, 4U, 5U, 8U}) {
     const pagmo::problem problem{pagmo::dtlz(2, num_objectives + 4, num_objectives)};
-    const auto end = Motpe(options(60), 1).evolve(pagmo::population(problem, 12, 1));
+    const auto end = Motpe({.evaluations = 60}, 1).evolve(pagmo::population(problem, 12, 1));
     EXPECT_EQ(end.get_problem().get_fevals(), 60U);
   }
 }
 
-class MotpeRegistry : public ::testing::Test {
- protected:
-  MotpeRegistry() : parameters(algorithms().at("motpe").description.settings) {
-    parameters.set("population", std::int64_t{12});
-    facts.num_genes = 9;
-  }
-  Algorithm algorithm = algorithms().at("motpe").make();
-  Parameters parameters;
-  SearchFacts facts;
+struct MotpeRegistry : RegistryTest {
+  MotpeRegistry() : RegistryTest("motpe", 12, {.num_genes = 9}) {}
 };
 
 TEST_F(MotpeRegistry, FitsWhatIsLeftOpenAndBuildsIt) {
-  EXPECT_TRUE(algorithm.fit(parameters, facts).empty());
+  EXPECT_EQ(misfits(), Texts{});
   const auto made = algorithm.make(parameters, facts, 3);
   const auto& how = made.extract<Motpe>()->options();
   EXPECT_EQ(how.evaluations, 100U);
@@ -435,16 +352,13 @@ TEST_F(MotpeRegistry, FitsWhatIsLeftOpenAndBuildsIt) {
 
   parameters.set("startup", std::int64_t{0});
   parameters.set("evaluations", std::int64_t{15});
-  EXPECT_TRUE(algorithm.fit(parameters, facts).empty());
+  EXPECT_EQ(misfits(), Texts{});
   EXPECT_EQ(parameters.get<std::int64_t>("startup"), 15);
 }
 
 TEST_F(MotpeRegistry, SaysWhatDoesNotFit) {
   parameters.set("startup", std::int64_t{101});
-  auto misfits = algorithm.fit(parameters, facts);
-  ASSERT_EQ(misfits.size(), 1U);
-  EXPECT_EQ(misfits.front().setting, "startup");
-  EXPECT_EQ(misfits.front().message, "must be at most algorithm.evaluations = 100");
+  EXPECT_THAT(misfits(), ElementsAre("startup must be at most algorithm.evaluations = 100"));
 }
 
 }  // namespace

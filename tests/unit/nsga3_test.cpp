@@ -4,49 +4,26 @@
 #include <numeric>
 
 #include <pagmo/algorithm.hpp>
-#include <pagmo/problem.hpp>
 #include <pagmo/problems/ackley.hpp>
 #include <pagmo/problems/dtlz.hpp>
-#include <pagmo/utils/hypervolume.hpp>
 #include <pagmo/utils/multi_objective.hpp>
 
-#include "asked_batches.hpp"
-#include "prelude.hpp"
-#include "search/algorithm.hpp"
+#include "recording_problem.hpp"
 
 namespace nas {
 namespace {
 
-using Vector = std::vector<double>;
-
-/// A real gene, one that cannot vary, and categories of 4, 3, 5 and 2 options; what is asked is
-/// recorded in batches. `value` says what the fitness is.
-struct Landscape {
-  using Value = Vector (*)(const Vector&);
-  static constexpr std::size_t kLength = 6;
-
-  Value value = conflict;
-  std::shared_ptr<AskedBatches> batches = std::make_shared<AskedBatches>();
-
-  static Vector conflict(const Vector& x) {
-    const double cost = x[0] + (x[2] == 1 ? 2.0 : 0.0) + (x[3] == 2 ? 1.0 : 0.0) + x[5];
-    return {cost, 5 - cost + (x[4] == 3 ? 0.0 : 2.0), 1e9 * (x[2] == 0 ? 1.0 : 3.0 + x[0])};
-  }
-  [[nodiscard]] std::size_t get_nobj() const { return 3; }
-  [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
-    return {{-0.5, 2, 0, 0, -1, 0}, {0.5, 2, 3, 2, 3, 1}};
-  }
-  [[nodiscard]] std::size_t get_nix() const { return 4; }
-  [[nodiscard]] Vector fitness(const Vector& x) const { return value(x); }
-  [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
-    return answer(*batches, joined, kLength, value);
-  }
-};
-
-Nsga3::Options options(unsigned generations) {
-  Nsga3::Options result;
-  result.generations = generations;
-  return result;
+/// A real gene, one that cannot vary, and categories of 4, 3, 5 and 2 options.
+RecordingProblem landscape() {
+  return {.lower = {-0.5, 2, 0, 0, -1, 0},
+          .upper = {0.5, 2, 3, 2, 3, 1},
+          .num_integers = 4,
+          .num_objectives = 3,
+          .value = [](const Vector& x) {
+            const double cost = x[0] + (x[2] == 1 ? 2.0 : 0.0) + (x[3] == 2 ? 1.0 : 0.0) + x[5];
+            return Vector{cost, 5 - cost + (x[4] == 3 ? 0.0 : 2.0),
+                          1e9 * (x[2] == 0 ? 1.0 : 3.0 + x[0])};
+          }};
 }
 
 TEST(Nsga3, ReferencePointsDivideTheSimplex) {
@@ -96,16 +73,6 @@ TEST(Nsga3, InterceptsAreThoseOfTheExtremePoints) {
   EXPECT_EQ(axis_intercepts({{0, 0}, {0, 0}}, {1, 1}), (Vector{1, 1}));
 }
 
-double hypervolume(const std::vector<Vector>& fitness, const Vector& reference) {
-  std::vector<Vector> inside;
-  for (const auto& f : fitness) {
-    bool dominates = true;
-    for (std::size_t i = 0; i < f.size(); ++i) dominates = dominates && f[i] < reference[i];
-    if (dominates) inside.push_back(f);
-  }
-  return inside.empty() ? 0.0 : pagmo::hypervolume(inside).compute(reference);
-}
-
 TEST(Nsga3, CoversTheFrontOfDtlz2) {
   // The hypervolume of the whole front is 1.1^3 - pi / 6 = 0.8074, that of where the 91 reference directions meet it 0.745.
   const pagmo::problem problem{pagmo::dtlz(2, 12, 3)};
@@ -117,8 +84,7 @@ TEST(Nsga3, CoversTheFrontOfDtlz2) {
   }
   const double reachable = hypervolume(met, Vector(3, 1.1));
   for (unsigned seed = 1; seed <= 3; ++seed) {
-    const Nsga3 nsga3(options(100), seed);
-    const auto end = nsga3.evolve(pagmo::population(problem, 92, seed));
+    const auto end = Nsga3({.generations = 100}, seed).evolve(pagmo::population(problem, 92, seed));
     EXPECT_EQ(end.get_problem().get_fevals(), 92U * 100U);
     const double found = hypervolume(end.get_f(), Vector(3, 1.1));
     const auto random = pagmo::population(problem, 92 * 100, seed);
@@ -132,34 +98,28 @@ TEST(Nsga3, CoversTheFrontOfDtlz2) {
 
 TEST(Nsga3, UnitsOfTheObjectivesDoNotMatter) {
   // Powers of two, so that scaled fitness is exact and all decisions must be the same.
-  struct Scaled {
-    pagmo::dtlz inner{2, 12, 3};
-    double scale = 1;
-    [[nodiscard]] std::size_t get_nobj() const { return 3; }
-    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return inner.get_bounds(); }
-    [[nodiscard]] Vector fitness(const Vector& x) const {
-      auto f = inner.fitness(x);
-      f[0] *= scale;
-      f[2] /= scale;
-      return f;
-    }
+  const auto scaled = [](double scale) {
+    const pagmo::dtlz inner(2, 12, 3);
+    const auto bounds = inner.get_bounds();
+    return RecordingProblem{.lower = bounds.first,
+                            .upper = bounds.second,
+                            .num_objectives = 3,
+                            .value = [inner, scale](const Vector& x) {
+                              const auto f = inner.fitness(x);
+                              return Vector{f[0] * scale, f[1], f[2] / scale};
+                            }};
   };
-  Scaled scaled;
-  scaled.scale = 0x1p30;
-  const auto plain =
-      Nsga3(options(20), 3).evolve(pagmo::population(pagmo::problem(Scaled{}), 40, 3));
-  const auto other = Nsga3(options(20), 3).evolve(pagmo::population(scaled, 40, 3));
+  const auto plain = Nsga3({.generations = 20}, 3).evolve(start(scaled(1), 40, 3));
+  const auto other = Nsga3({.generations = 20}, 3).evolve(start(scaled(0x1p30), 40, 3));
   EXPECT_EQ(plain.get_x(), other.get_x());
 }
 
 TEST(Nsga3, SpreadsOverTheFrontAndKeepsTheExtremes) {
   // f = (t, 1 - t): all is one front, so that only the niches decide.
-  struct Line {
-    [[nodiscard]] std::size_t get_nobj() const { return 2; }
-    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {{0}, {1}}; }
-    [[nodiscard]] Vector fitness(const Vector& x) const { return {x[0], 1 - x[0]}; }
-  };
-  const auto end = Nsga3(options(60), 5).evolve(pagmo::population(pagmo::problem(Line{}), 11, 5));
+  const RecordingProblem line{.num_objectives = 2, .value = [](const Vector& x) {
+                                return Vector{x[0], 1 - x[0]};
+                              }};
+  const auto end = Nsga3({.generations = 60}, 5).evolve(start(line, 11, 5));
   Vector x;
   for (const auto& point : end.get_x()) x.push_back(point.front());
   std::sort(x.begin(), x.end());
@@ -167,79 +127,58 @@ TEST(Nsga3, SpreadsOverTheFrontAndKeepsTheExtremes) {
 }
 
 TEST(Nsga3, KeepsTheFirstFrontOfWhatWasAskedWhereItFits) {
-  const Landscape landscape;
-  const auto begin = pagmo::population(landscape, 40, 6);
-  const auto end = Nsga3(options(2), 6).evolve(begin);
+  const auto problem = landscape();
+  const auto begin = start(problem, 40, 6);
+  const auto end = Nsga3({.generations = 2}, 6).evolve(begin);
   auto all = begin.get_f();
-  for (const auto& x : landscape.batches->front()) all.push_back(landscape.fitness(x));
+  for (const auto& x : problem.batches->front()) all.push_back(problem.fitness(x));
   const auto sorted = pagmo::fast_non_dominated_sorting(all);
-  std::set<Vector> kept;
-  for (const auto& f : end.get_f()) kept.insert(f);
+  const auto kept = end.get_f();
   const auto& front = std::get<0>(sorted).front();
   ASSERT_LT(front.size(), 40U);
-  for (const auto i : front) EXPECT_EQ(kept.count(all[i]), 1U);
+  for (const auto i : front) EXPECT_THAT(kept, ::testing::Contains(all[i]));
 }
 
 TEST(Nsga3, WhatIsNotFiniteRanksLast) {
-  Landscape landscape;
-  landscape.value = [](const Vector& x) {
-    auto f = Landscape::conflict(x);
+  auto problem = landscape();
+  problem.value = [finite = problem.value](const Vector& x) {
+    auto f = finite(x);
     if (x[2] == 0) f[1] = std::nan("");
     if (x[2] == 1) f[0] = -std::numeric_limits<double>::infinity();
     if (x[2] == 2) f[2] = std::numeric_limits<double>::max();
     return f;
   };
-  const auto end = Nsga3(options(20), 1).evolve(pagmo::population(landscape, 12, 1));
+  const auto end = Nsga3({.generations = 20}, 1).evolve(start(problem, 12));
   for (const auto& x : end.get_x()) EXPECT_GE(x[2], 2);
 
-  landscape.value = [](const Vector&) { return Vector(3, std::nan("")); };
-  EXPECT_EQ(Nsga3(options(5), 1).evolve(pagmo::population(landscape, 12, 1)).size(), 12U);
+  problem.value = [](const Vector&) { return Vector(3, std::nan("")); };
+  EXPECT_EQ(Nsga3({.generations = 5}, 1).evolve(start(problem, 12)).size(), 12U);
 }
 
 TEST(Nsga3, RefusesWhatItCannotDo) {
-  const auto with = [](auto change) {
-    Nsga3::Options how;
-    change(how);
-    return message_of([&] { Nsga3(how, 1); });
-  };
-  EXPECT_EQ(with([](auto& o) { o.generations = 0; }), "nsga3: generations = 0, must be >= 1");
-  EXPECT_EQ(with([](auto& o) { o.crossover = 1.5; }), "nsga3: crossover = 1.5, must be in [0, 1]");
-  EXPECT_EQ(with([](auto& o) { o.mutation = -0.1; }), "nsga3: mutation = -0.1, must be in [0, 1]");
-  EXPECT_EQ(with([](auto& o) { o.eta_c = -1; }), "nsga3: eta_c = -1, must be >= 0");
-  EXPECT_EQ(with([](auto& o) { o.eta_m = std::nan(""); }), "nsga3: eta_m = nan, must be >= 0");
-
-  const auto evolving = [](const pagmo::problem& problem, std::size_t size,
-                           const Nsga3::Options& how = {}) {
-    return message_of([&] { Nsga3(how, 1).evolve(pagmo::population(problem, size, 1)); });
-  };
-  const pagmo::problem dtlz{pagmo::dtlz(2, 12, 3)};
-  EXPECT_EQ(evolving(pagmo::problem(pagmo::ackley(2)), 12),
+  EXPECT_EQ(refusal<Nsga3>({.generations = 0}), "nsga3: generations = 0, must be >= 1");
+  EXPECT_EQ(refusal<Nsga3>({.crossover = 1.5}), "nsga3: crossover = 1.5, must be in [0, 1]");
+  EXPECT_EQ(refusal<Nsga3>({.mutation = -0.1}), "nsga3: mutation = -0.1, must be in [0, 1]");
+  EXPECT_EQ(refusal<Nsga3>({.eta_c = -1}), "nsga3: eta_c = -1, must be >= 0");
+  EXPECT_EQ(refusal<Nsga3>({.eta_m = std::nan("")}), "nsga3: eta_m = nan, must be >= 0");
+  const pagmo::dtlz dtlz(2, 12, 3);
+  EXPECT_EQ(refusal<Nsga3>(pagmo::ackley(2), 12),
             "nsga3: objectives of the problem = 1, must be >= 2");
-  EXPECT_EQ(evolving(dtlz, 3), "nsga3: population = 3, must be >= 4");
-  EXPECT_EQ(evolving(pagmo::problem(pagmo::dtlz(2, 12, 5)), 4),
+  EXPECT_EQ(refusal<Nsga3>(dtlz, 3), "nsga3: population = 3, must be >= 4");
+  EXPECT_EQ(refusal<Nsga3>(pagmo::dtlz(2, 12, 5), 4),
             "nsga3: population = 4, must be at least the number of objectives, 5");
-  auto how = options(3);
-  how.divisions = 12;
-  EXPECT_EQ(evolving(dtlz, 90, how),
+  EXPECT_EQ(refusal<Nsga3>(dtlz, 90, {.generations = 3, .divisions = 12}),
             "nsga3: divisions = 12, must be at most 11, which gives 78 reference points for a "
             "population of 90");
-  EXPECT_EQ(evolving(dtlz, 91, how), "nothing was thrown");
+  EXPECT_EQ(refusal<Nsga3>(dtlz, 91, {.generations = 3, .divisions = 12}), "nothing was thrown");
 }
 
-class Nsga3Registry : public ::testing::Test {
- protected:
-  Nsga3Registry() : parameters(algorithms().at("nsga3").description.settings) {
-    parameters.set("population", std::int64_t{92});
-    facts.num_genes = 5;
-    facts.num_objectives = 3;
-  }
-  Algorithm algorithm = algorithms().at("nsga3").make();
-  Parameters parameters;
-  SearchFacts facts;
+struct Nsga3Registry : RegistryTest {
+  Nsga3Registry() : RegistryTest("nsga3", 92, {.num_genes = 5, .num_objectives = 3}) {}
 };
 
 TEST_F(Nsga3Registry, FitsWhatIsLeftOpenAndBuildsIt) {
-  EXPECT_TRUE(algorithm.fit(parameters, facts).empty());
+  EXPECT_EQ(misfits(), Texts{});
   const auto made = algorithm.make(parameters, facts, 3);
   const auto& how = made.extract<Nsga3>()->options();
   EXPECT_EQ(how.generations, 50U);
@@ -255,18 +194,11 @@ TEST_F(Nsga3Registry, FitsWhatIsLeftOpenAndBuildsIt) {
 
 TEST_F(Nsga3Registry, SaysWhatDoesNotFit) {
   parameters.set("divisions", std::int64_t{13});
-  auto misfits = algorithm.fit(parameters, facts);
-  ASSERT_EQ(misfits.size(), 1U);
-  EXPECT_EQ(misfits.front().setting, "divisions");
-  EXPECT_EQ(misfits.front().message,
-            "must be at most 12: 13 give 105 reference points, more than algorithm.population = "
-            "92");
+  EXPECT_THAT(misfits(), ElementsAre("divisions must be at most 12: 13 give 105 reference points, "
+                                     "more than algorithm.population = 92"));
   facts.num_objectives = 7;
   parameters.set("population", std::int64_t{6});
-  misfits = algorithm.fit(parameters, facts);
-  ASSERT_EQ(misfits.size(), 1U);
-  EXPECT_EQ(misfits.front().setting, "population");
-  EXPECT_EQ(misfits.front().message, "must be at least the number of objectives, 7");
+  EXPECT_THAT(misfits(), ElementsAre("population must be at least the number of objectives, 7"));
 }
 
 }  // namespace

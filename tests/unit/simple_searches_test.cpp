@@ -1,14 +1,13 @@
 // The search algorithms that need no model and no population dynamics: random, exhaustive and local
 // search, and ageing evolution.
 
+#include <numeric>
+#include <stdexcept>
 #include <tuple>
 
 #include <pagmo/algorithm.hpp>
-#include <pagmo/population.hpp>
-#include <pagmo/problem.hpp>
 #include <pagmo/problems/ackley.hpp>
 #include <pagmo/problems/zdt.hpp>
-#include <pagmo/s11n.hpp>
 #include <pagmo/utils/multi_objective.hpp>
 #include <sys/resource.h>
 
@@ -16,59 +15,27 @@
 #include "algorithms/local_search.hpp"
 #include "algorithms/random_search.hpp"
 #include "algorithms/regularized_evolution.hpp"
-#include "asked_batches.hpp"
-#include "prelude.hpp"
-#include "search/algorithm.hpp"
+#include "recording_problem.hpp"
 #include "search/variation.hpp"
 
 namespace nas {
 namespace {
 
-using Vector = std::vector<double>;
-
-/// Records what it is asked for, in batches.
-struct Recorder {
-  Vector lower;
-  Vector upper;
-  std::size_t nix = 0;
-  std::function<double(const Vector&)> value;
-  std::shared_ptr<AskedBatches> batches = std::make_shared<AskedBatches>();
-
-  [[nodiscard]] Vector fitness(const Vector& x) const { return {value(x)}; }
-  [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
-    return answer(*batches, joined, lower.size(), [this](const Vector& x) { return fitness(x); });
-  }
-  [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {lower, upper}; }
-  [[nodiscard]] std::size_t get_nix() const { return nix; }
-  template <class Archive>
-  void serialize(Archive& /*archive*/, unsigned /*version*/) {}
-
-  [[nodiscard]] std::vector<Vector> asked() const {
-    std::vector<Vector> all;
-    for (const auto& batch : *batches) all.insert(all.end(), batch.begin(), batch.end());
-    return all;
-  }
-};
-
 /// 5 x 4 x 3 points; a separable valley whose floor is (3, 1, 2).
-Recorder grid() {
-  return {.lower = {0, 0, 0}, .upper = {4, 3, 2}, .nix = 3, .value = [](const Vector& x) {
-            return std::abs(x[0] - 3) + std::abs(x[1] - 1) + std::abs(x[2] - 2);
+RecordingProblem grid() {
+  return {.lower = {0, 0, 0}, .upper = {4, 3, 2}, .num_integers = 3, .value = [](const Vector& x) {
+            return Vector{std::abs(x[0] - 3) + std::abs(x[1] - 1) + std::abs(x[2] - 2)};
           }};
 }
 /// The same with a real variable in front, best at 0.25.
-Recorder mixed() {
+RecordingProblem mixed() {
   auto recorder = grid();
   recorder.lower.insert(recorder.lower.begin(), 0.0);
   recorder.upper.insert(recorder.upper.begin(), 1.0);
-  recorder.value = [](const Vector& x) {
-    return std::abs(x[0] - 0.25) + std::abs(x[1] - 3) + std::abs(x[2] - 1) + std::abs(x[3] - 2);
+  recorder.value = [rest = recorder.value](const Vector& x) {
+    return Vector{std::abs(x[0] - 0.25) + rest({x[1], x[2], x[3]})[0]};
   };
   return recorder;
-}
-
-pagmo::population start(const Recorder& recorder, std::size_t size, unsigned seed = 1) {
-  return pagmo::population(pagmo::problem(recorder), size, seed);
 }
 
 // Variation.
@@ -113,21 +80,14 @@ TEST(Variation, UnseenPointsEndWithTheSpace) {
   EXPECT_FALSE(seen.contains(Vector{4, 3, 2}));
 }
 
-/// Two objectives by a table.
-struct Table {
-  std::vector<Vector> rows;
-  [[nodiscard]] Vector fitness(const Vector& x) const {
-    return rows[static_cast<std::size_t>(x[0])];
-  }
-  [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {{0}, {9}}; }
-  [[nodiscard]] static std::size_t get_nobj() { return 2; }
-  [[nodiscard]] static std::size_t get_nix() { return 1; }
-};
-
 TEST(Variation, TheBestOfSeveralObjectivesAreDistinctAndNonDominated) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const Table table{{{nan, 0}, {1, 2}, {3, 3}, {2, 1}}};
-  pagmo::population population{pagmo::problem(table)};
+  const std::vector<Vector> rows{{nan, 0}, {1, 2}, {3, 3}, {2, 1}};
+  const RecordingProblem table{
+      .upper = {9}, .num_integers = 1, .num_objectives = 2, .value = [&](const Vector& x) {
+        return rows[static_cast<std::size_t>(x[0])];
+      }};
+  auto population = start(table, 0);
   for (const double x : {0.0, 1.0, 1.0}) population.push_back({x});
   AskedPoints asked(population);
   asked.ask({{2}, {3}});
@@ -176,9 +136,8 @@ TEST(RandomSearch, AsksForEachPointOnceUntilTheSpaceEnds) {
   const auto begin = start(recorder, 7);
   const auto end = RandomSearch({.evaluations = 1000}, 5).evolve(begin);
   auto asked = recorder.asked();
-  auto initial = begin.get_x();
-  std::sort(initial.begin(), initial.end());
-  initial.erase(std::unique(initial.begin(), initial.end()), initial.end());
+  const auto population = begin.get_x();
+  const std::set<Vector> initial(population.begin(), population.end());
   EXPECT_EQ(asked.size(), 60 - initial.size());
   asked.insert(asked.end(), initial.begin(), initial.end());
   EXPECT_EQ(std::set<Vector>(asked.begin(), asked.end()).size(), 60U);
@@ -205,11 +164,9 @@ TEST(Exhaustive, AsksForEveryPointExactlyOnce) {
   const auto initial = begin.get_x();
   std::set<Vector> all(asked.begin(), asked.end());
   EXPECT_EQ(all.size(), asked.size());
-  for (const auto& point : initial) EXPECT_TRUE(all.insert(point).second || true);
+  for (const auto& point : initial) EXPECT_THAT(asked, Not(::testing::Contains(point)));
+  all.insert(initial.begin(), initial.end());
   EXPECT_EQ(all.size(), 60U);
-  for (const auto& point : initial) {
-    EXPECT_EQ(std::count(asked.begin(), asked.end(), point), 0);
-  }
   EXPECT_EQ(end.champion_x(), (Vector{3, 1, 2}));
 }
 
@@ -255,6 +212,17 @@ TEST(LocalSearch, AsksForAllUnknownNeighboursTogether) {
 
 // Ageing evolution.
 
+std::ptrdiff_t num_different(const Vector& a, const Vector& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), std::ptrdiff_t{0}, std::plus<>(),
+                            std::not_equal_to<>());
+}
+
+/// Whether a point could be the child of one of those in [first, last).
+bool is_child(const Vector& point, auto first, auto last) {
+  return std::any_of(first, last,
+                     [&](const Vector& parent) { return num_different(point, parent) == 1; });
+}
+
 TEST(RegularizedEvolution, EachChildDiffersInOneVariable) {
   const auto recorder = grid();
   const auto begin = start(recorder, 6);
@@ -264,12 +232,7 @@ TEST(RegularizedEvolution, EachChildDiffersInOneVariable) {
   auto queue = begin.get_x();
   for (const auto& batch : *recorder.batches) {
     for (const auto& child : batch) {
-      const bool related = std::any_of(queue.end() - 6, queue.end(), [&](const Vector& parent) {
-        int different = 0;
-        for (std::size_t i = 0; i < 3; ++i) different += child[i] != parent[i];
-        return different == 1;
-      });
-      EXPECT_TRUE(related);
+      EXPECT_TRUE(is_child(child, queue.end() - 6, queue.end()));
     }
     queue.insert(queue.end(), batch.begin(), batch.end());
   }
@@ -280,7 +243,9 @@ TEST(RegularizedEvolution, ALuckyIndividualDies) {
   auto recorder = grid();
   recorder.upper = {9, 9, 9};
   const Vector lucky{0, 0, 0};
-  recorder.value = [&](const Vector& x) { return x == lucky ? -100.0 : x[0] + x[1] + x[2]; };
+  recorder.value = [&](const Vector& x) {
+    return Vector{x == lucky ? -100.0 : x[0] + x[1] + x[2]};
+  };
   auto begin = start(recorder, 4);
   begin.set_x(0, lucky);
   for (std::size_t i = 1; i < 4; ++i) begin.set_x(i, {5, 5, 5});
@@ -289,45 +254,78 @@ TEST(RegularizedEvolution, ALuckyIndividualDies) {
   int strangers = 0;
   const auto asked = recorder.asked();
   for (std::size_t i = 20; i < asked.size(); ++i) {
-    int different = 0;
-    for (std::size_t k = 0; k < 3; ++k) different += asked[i][k] != lucky[k];
-    strangers += different > 1 ? 1 : 0;
+    strangers += num_different(asked[i], lucky) > 1 ? 1 : 0;
   }
   EXPECT_GT(strangers, 100);
   EXPECT_EQ(end.champion_f().front(), -100.0) << "but the best ever is returned";
 }
 
+constexpr std::ptrdiff_t kPopulation = 5;
+
+/// What a search for the least sum of six variables of nine values evaluates, the population first.
+std::vector<Vector> evaluated(const RegularizedEvolutionOptions& options) {
+  std::vector<Vector> points;
+  const RecordingProblem sum{.lower = Vector(6, 0),
+                             .upper = Vector(6, 8),
+                             .num_integers = 6,
+                             .value = [&](const Vector& x) {
+                               points.push_back(x);
+                               return Vector{std::accumulate(x.begin(), x.end(), 0.0)};
+                             }};
+  (void)RegularizedEvolution(options, 7).evolve(start(sum, kPopulation, 3));
+  return points;
+}
+
+TEST(RegularizedEvolution, ParentsAreAmongTheLastThatWereTold) {
+  for (const unsigned in_flight : {1U, 2U, 7U}) {
+    const auto points = evaluated({.evaluations = 80, .sample = 2, .in_flight = in_flight});
+    ASSERT_EQ(points.size(), 80U);
+    for (std::ptrdiff_t i = kPopulation; i < 80; ++i) {
+      // This problem answers in the order of asking: when a child is asked for, in_flight - 1 are
+      // out, and before that as many as were asked.
+      const auto told = points.begin() + std::max(kPopulation, i - std::min(i, in_flight - 1L));
+      EXPECT_TRUE(is_child(points[std::size_t(i)], told - kPopulation, told)) << i << in_flight;
+    }
+  }
+}
+
+TEST(RegularizedEvolution, OneOutIsOneAfterTheOther) {
+  EXPECT_EQ(evaluated({.evaluations = 60, .in_flight = 1}),
+            evaluated({.evaluations = 60, .batch = 1}));
+  EXPECT_NE(evaluated({.evaluations = 60, .in_flight = 4}), evaluated({.evaluations = 60}));
+}
+
+TEST(RegularizedEvolution, NothingWaitsForABatchWhereSeveralAreOut) {
+  EXPECT_THROW(RegularizedEvolution({.batch = 2, .in_flight = 2}), std::invalid_argument);
+  EXPECT_THROW(RegularizedEvolution({.in_flight = 0}), std::invalid_argument);
+}
+
 // All of them.
 
 TEST(SimpleSearches, OptionsAreChecked) {
-  EXPECT_EQ(message_of([] { RandomSearch({.evaluations = 0}, 1); }),
+  EXPECT_EQ(refusal<RandomSearch>({.evaluations = 0}),
             "random_search: evaluations = 0, must be >= 1");
   EXPECT_EQ(message_of([] { Exhaustive({.levels = 0}); }), "exhaustive: levels = 0, must be >= 1");
-  EXPECT_EQ(message_of([] { LocalSearch({.step = 0.0}, 1); }),
-            "local_search: step = 0, must be in (0, 1]");
-  EXPECT_EQ(message_of([] { LocalSearch({.step = 1.5}, 1); }),
-            "local_search: step = 1.5, must be in (0, 1]");
-  EXPECT_EQ(message_of([] { LocalSearch({.evaluations = 0}, 1); }),
+  EXPECT_EQ(refusal<LocalSearch>({.step = 0.0}), "local_search: step = 0, must be in (0, 1]");
+  EXPECT_EQ(refusal<LocalSearch>({.step = 1.5}), "local_search: step = 1.5, must be in (0, 1]");
+  EXPECT_EQ(refusal<LocalSearch>({.evaluations = 0}),
             "local_search: evaluations = 0, must be >= 1");
-  EXPECT_EQ(message_of([] { RegularizedEvolution({.evaluations = 0}, 1); }),
+  EXPECT_EQ(refusal<RegularizedEvolution>({.evaluations = 0}),
             "regularized_evolution: evaluations = 0, must be >= 1");
-  EXPECT_EQ(message_of([] { RegularizedEvolution({.sample = 0}, 1); }),
+  EXPECT_EQ(refusal<RegularizedEvolution>({.sample = 0}),
             "regularized_evolution: sample = 0, must be >= 1");
-  EXPECT_EQ(message_of([] { RegularizedEvolution({.batch = 0}, 1); }),
+  EXPECT_EQ(refusal<RegularizedEvolution>({.batch = 0}),
             "regularized_evolution: batch = 0, must be >= 1");
-  const auto recorder = grid();
-  EXPECT_EQ(message_of([&] { RegularizedEvolution({.sample = 5}, 1).evolve(start(recorder, 4)); }),
+  EXPECT_EQ(refusal<RegularizedEvolution>(grid(), 4, {.sample = 5}),
             "regularized_evolution: sample = 5, must be at most the population, 4");
 }
 
 TEST(SimpleSearches, UnsuitableProblemsAreRefused) {
-  const pagmo::population two(pagmo::problem(pagmo::zdt(1, 3)), 5, 1);
-  EXPECT_EQ(message_of([&] { LocalSearch({}, 1).evolve(two); }),
+  EXPECT_EQ(refusal<LocalSearch>(pagmo::zdt(1, 3), 5),
             "local_search: objectives of the problem = 2, must be 1");
-  EXPECT_EQ(message_of([&] { RegularizedEvolution({}, 1).evolve(two); }),
+  EXPECT_EQ(refusal<RegularizedEvolution>(pagmo::zdt(1, 3), 5),
             "regularized_evolution: objectives of the problem = 2, must be 1");
-  const pagmo::population empty(pagmo::problem(pagmo::ackley(2)), 0, 1);
-  EXPECT_EQ(message_of([&] { RandomSearch({}, 1).evolve(empty); }),
+  EXPECT_EQ(refusal<RandomSearch>(pagmo::ackley(2), 0),
             "random_search: the population is empty, must have an individual");
   struct Constrained {
     [[nodiscard]] Vector fitness(const Vector& x) const { return {x[0], x[0]}; }
