@@ -303,9 +303,9 @@ nlohmann::json versions() {
           {"blas", environment.blas_library},
           {"processor", environment.processor},
           {"instruction_set", environment.instruction_set},
-          {"exact_products", environment.exact_products},
-          {"tf32_products", environment.tf32_products},
-          {"fast_products", environment.fast_products},
+          {"exact_products", environment.products.at("exact_products")},
+          {"tf32_products", environment.products.at("tf32_products")},
+          {"fast_products", environment.products.at("fast_products")},
           {"compiler", __VERSION__},
           {"revision", kRevision}};
 }

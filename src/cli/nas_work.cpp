@@ -130,7 +130,7 @@ class Bench {
   Bench(nas::Experiment experiment, Place place)
       : place_(std::move(place)),
         worker_(std::move(experiment), place_.folder),
-        name_(worker_name()),
+        name_(nas::host_name() + ":" + std::to_string(getpid())),
         thread_([this] { work(); }) {}
   ~Bench() { finish(/*at_once=*/true); }
   Bench(const Bench&) = delete;
@@ -183,8 +183,6 @@ class Bench {
   }
 
  private:
-  static std::string worker_name() { return nas::host_name() + ":" + std::to_string(getpid()); }
-
   void finish(bool at_once) {
     if (!thread_.joinable()) return;
     {
@@ -305,6 +303,7 @@ void check_run(const Json& run, const nas::Worker& worker) {
 
 std::unique_ptr<Bench> begin(const Json& run, const Place& place) {
   try {
+    if (run.contains("environment")) nas::nn::keep_products(run.at("environment"));
     auto experiment =
         nas::recorded_experiment(run.at("config"), place.overrides, /*load_plugins=*/true);
     auto bench = std::make_unique<Bench>(std::move(experiment), place);

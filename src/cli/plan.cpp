@@ -124,7 +124,7 @@ std::string objectives_text(const ObjectiveSet& set) {
 std::string products_text(const Experiment& experiment, const Plan& plan) {
   const auto mode = experiment.evaluation.get<std::string>("numerical_mode");
   if (mode == "reference" || plan.facts.value("device", "") != "cpu") return {};
-  const std::string products = nn::to_json(nn::environment()).at(mode + "_products");
+  const std::string products = nn::environment().products.at(mode + "_products");
   return mode != "exact" || products != "float32" ? ", products by " + products : "";
 }
 

@@ -18,10 +18,10 @@ std::string version_text() {
        << "BLAS " << environment.blas_library
        << (environment.blas_kernels.empty() ? "" : ", " + environment.blas_kernels) << '\n'
        << "kernels for " << environment.instruction_set << '\n'
-       << "modes multiply by " << environment.exact_products << " (exact), "
-       << environment.tf32_products << " (tf32), " << environment.fast_products << " (fast)\n"
-       << "pagmo " << PAGMO_VERSION << '\n'
-       << "Boost " << BOOST_LIB_VERSION << '\n';
+       << "modes multiply by " << environment.products.at("exact_products") << " (exact), "
+       << environment.products.at("tf32_products") << " (tf32), "
+       << environment.products.at("fast_products") << " (fast)\n"
+       << "pagmo " << PAGMO_VERSION << "\nBoost " << BOOST_LIB_VERSION << '\n';
   return text.str();
 }
 

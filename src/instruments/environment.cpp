@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <ATen/Context.h>
@@ -84,10 +84,14 @@ bool decides(std::string_view name) {
 /// 0: cuBLAS never multiplies in TensorFloat-32; 1: always where it can; whatever a program asks.
 constexpr const char* kTf32Override = "NVIDIA_TF32_OVERRIDE";
 constexpr const char* kWorkspace = "CUBLAS_WORKSPACE_CONFIG";
+constexpr std::array<std::pair<NumericalMode, const char*>, 3> kProducts{
+    {{NumericalMode::exact, "exact_products"},
+     {NumericalMode::tf32, "tf32_products"},
+     {NumericalMode::fast, "fast_products"}}};
 
 }  // namespace
 
-Environment environment() {
+Environment environment(bool products) {
   Environment environment;
   environment.torch_version = TORCH_VERSION;
   environment.torch_capability = torch_capability();
@@ -95,13 +99,12 @@ Environment environment() {
   environment.blas_kernels = blas_kernels();
   environment.libc = gnu_get_libc_version();
   environment.processor = processor_name();
-  environment.instruction_set = kernels::instruction_set();
-  if (environment.instruction_set.starts_with("AVX3")) {  // Highway's name
-    environment.instruction_set.replace(0, 4, "AVX-512");
+  auto& kernels_for = environment.instruction_set;
+  kernels_for = kernels::instruction_set();
+  if (kernels_for.starts_with("AVX3")) kernels_for.replace(0, 4, "AVX-512");  // Highway's name
+  for (const auto& [mode, key] : kProducts) {
+    if (products) environment.products[key] = to_string(cpu_products(mode));
   }
-  environment.exact_products = to_string(cpu_products(NumericalMode::exact));
-  environment.tf32_products = to_string(cpu_products(NumericalMode::tf32));
-  environment.fast_products = to_string(cpu_products(NumericalMode::fast));
   // Debian's reference implementation lies in .../blas/libblas.so.3; every other one names itself
   // in its path. A LibTorch with MKL inside exports no sgemm_ of another library, and is not slow.
   environment.slow_blas = environment.blas_library.find("/blas/libblas.so") != std::string::npos;
@@ -115,24 +118,21 @@ Environment environment() {
 }
 
 nlohmann::json to_json(const Environment& environment) {
-  return {{"torch", environment.torch_version},
-          {"torch_capability", environment.torch_capability},
-          {"blas", environment.blas_library},
-          {"blas_kernels", environment.blas_kernels},
-          {"libc", environment.libc},
-          {"processor", environment.processor},
-          {"instruction_set", environment.instruction_set},
-          {"exact_products", environment.exact_products},
-          {"tf32_products", environment.tf32_products},
-          {"fast_products", environment.fast_products},
-          {"variables", environment.variables}};
+  nlohmann::json json{{"torch", environment.torch_version},
+                      {"torch_capability", environment.torch_capability},
+                      {"blas", environment.blas_library},
+                      {"blas_kernels", environment.blas_kernels},
+                      {"libc", environment.libc},
+                      {"processor", environment.processor},
+                      {"instruction_set", environment.instruction_set},
+                      {"variables", environment.variables}};
+  json.update(environment.products);
+  return json;
 }
 
 void keep_products(const nlohmann::json& environment) {
-  for (const auto& [mode, key, before] :
-       {std::tuple{NumericalMode::exact, "exact_products", "float32"},
-        std::tuple{NumericalMode::tf32, "tf32_products", ""},
-        std::tuple{NumericalMode::fast, "fast_products", ""}}) {
+  for (const auto& [mode, key] : kProducts) {
+    const auto* before = mode == NumericalMode::exact ? "float32" : "";
     const auto recorded = parse_cpu_products(mode, environment.value(key, before));
     if (recorded && !are_cpu_products_given(mode)) use_cpu_products(mode, *recorded);
   }

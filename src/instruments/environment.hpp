@@ -15,20 +15,20 @@ struct Environment {
   std::string torch_version;  ///< "1.13.1"
   /// What LibTorch's own kernels are for, its generator of random numbers among them: "AVX2", "NO AVX".
   std::string torch_capability;
-  std::string blas_library;  ///< file that matrix products come from
-  std::string blas_kernels;  ///< "Haswell": those that OpenBLAS has chosen; empty: not told
-  std::string libc;          ///< "2.36", whose functions the kernels' doubles come from
-  std::string processor;     ///< model name
-  std::string
-      instruction_set;  ///< of the kernels: "AVX-512", "AVX2", ... (kernels/instruction_set.hpp)
-  /// Of modes on the CPU (ops/cpu_products.hpp).
-  std::string exact_products, tf32_products, fast_products;
+  std::string blas_library;     ///< file that matrix products come from
+  std::string blas_kernels;     ///< "Haswell": those that OpenBLAS has chosen; empty: not told
+  std::string libc;             ///< "2.36", whose functions the kernels' doubles come from
+  std::string processor;        ///< model name
+  std::string instruction_set;  ///< of the kernels: "AVX-512", ... (kernels/instruction_set.hpp)
+  /// Of modes on the CPU (ops/cpu_products.hpp), by their names in records; none: not asked for.
+  std::map<std::string, std::string> products;
   bool slow_blas = false;  ///< the reference BLAS: about 11 times slower than an OpenBLAS
   /// Those that are set of the environment's variables that numerical libraries read, but for how
   /// threads wait and where they run.
   std::map<std::string, std::string> variables;
 };
-Environment environment();
+/// @param products  whether they are asked for, which a process measures that was not told.
+Environment environment(bool products = true);
 
 /// As runs record it: "torch", "torch_capability", "blas", "blas_kernels", "libc", "processor",
 /// "instruction_set", "exact_products", "tf32_products", "fast_products", "variables".

@@ -4,18 +4,13 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <ctime>
 #include <utility>
-#include <vector>
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include <ATen/Parallel.h>
 #include <torch/types.h>
 
 #include "core/error.hpp"
+#include "core/thread_clock.hpp"
 #include "kernels/pairs.hpp"
 
 namespace nas::nn {
@@ -36,57 +31,31 @@ const char* variable(NumericalMode mode) {
                                        : "NAS_EXACT_PRODUCTS";
 }
 
-double seconds_of_thread() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 /// Least time of a map's three products, conversions included; whoever else uses the core does not count.
 double seconds_of(NumericalMode mode, Way by, std::int64_t rows, std::int64_t in,
                   std::int64_t out) {
   const auto x = at::ones({1, rows, in}), weight = at::ones({1, out, in});
   const auto by_y = at::ones({1, rows, out});
+  const auto threads = at::get_num_threads();
+  at::set_num_threads(1);
   double least = 0.0;
   for (int i = 0; i < 4; ++i) {
-    const double begin = seconds_of_thread();
+    const double begin = thread_cpu_seconds();
     try_products(mode, by, x, weight, by_y);
-    const double seconds = seconds_of_thread() - begin;
+    const double seconds = thread_cpu_seconds() - begin;
     if (i > 0) least = i == 1 ? seconds : std::min(least, seconds);  // the first touches memory
   }
+  at::set_num_threads(threads);
   return least;
 }
 
 CpuProducts measured(NumericalMode mode) {
-  if (mode == NumericalMode::exact) return {};
-  std::vector<Way> rivals;
-  const bool tiles = kernels::has_pair_products(/*tiles=*/true);
-  if (mode == NumericalMode::fast && kernels::has_pair_products()) rivals.push_back(Way::pairs);
-  if (mode == NumericalMode::fast && tiles) rivals.push_back(Way::library);
-  if (tiles) rivals.push_back(Way::tiles);
-  if (rivals.empty()) return {};
-  constexpr double kGain = 0.9;
-  constexpr std::int64_t kWide = 128, kNarrow = 48;
-  const auto threads = at::get_num_threads();
-  at::set_num_threads(1);
-  const auto of_wide = [mode](Way by) {
-    return seconds_of(mode, by, 256, kWide, kWide) + seconds_of(mode, by, 128, kWide, 1024);
+  const auto seconds = [mode](Way by, bool wide) {
+    return wide ? seconds_of(mode, by, 256, 128, 128) + seconds_of(mode, by, 128, 128, 1024)
+                : seconds_of(mode, by, 256, 48, 48);
   };
-  CpuProducts found;
-  double least = kGain * of_wide(Way::float32);
-  for (const auto by : rivals) {
-    if (const auto seconds = of_wide(by); seconds < least) {
-      least = seconds;
-      found.by = by;
-    }
-  }
-  if (found.by != Way::float32 &&
-      seconds_of(mode, found.by, 256, kNarrow, kNarrow) >=
-          kGain * seconds_of(mode, Way::float32, 256, kNarrow, kNarrow)) {
-    found.least = kWide * kWide;
-  }
-  at::set_num_threads(threads);
-  return found;
+  return fastest_products(mode, kernels::has_pair_products(),
+                          kernels::has_pair_products(/*tiles=*/true), seconds);
 }
 
 CpuProducts taken(NumericalMode mode) {
@@ -143,9 +112,34 @@ std::optional<CpuProducts> parse_cpu_products(NumericalMode mode, std::string_vi
   return products;
 }
 
+CpuProducts fastest_products(NumericalMode mode, bool has_pairs, bool has_tiles,
+                             const std::function<double(Way, bool wide)>& seconds) {
+  constexpr double kGain = 0.9;
+  const bool fast = mode == NumericalMode::fast;
+  CpuProducts found;
+  double least = 0.0;
+  for (const auto& [by, had] : {std::pair{Way::pairs, fast && has_pairs},
+                                {Way::library, fast && has_tiles},
+                                {Way::tiles, has_tiles}}) {
+    if (!had) continue;
+    if (least == 0.0) least = kGain * seconds(Way::float32, true);
+    if (const auto time = seconds(by, true); time < least) {
+      least = time;
+      found.by = by;
+    }
+  }
+  if (found.by != Way::float32 &&
+      seconds(found.by, false) >= kGain * seconds(Way::float32, false)) {
+    found.least = std::int64_t{128} * 128;
+  }
+  return found;
+}
+
 const CpuProducts& cpu_products(NumericalMode mode) { return chosen(mode); }
 
-void use_cpu_products(NumericalMode mode, const CpuProducts& products) { chosen(mode) = products; }
+CpuProducts use_cpu_products(NumericalMode mode, const CpuProducts& products) {
+  return std::exchange(chosen(mode), products);
+}
 
 bool are_cpu_products_given(NumericalMode mode) {
   const char* value = std::getenv(variable(mode));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,15 +34,20 @@ std::string to_string(const CpuProducts& products);
 /// @return nothing for another text, and for what a mode other than `fast` does not have: pairs and LibTorch.
 std::optional<CpuProducts> parse_cpu_products(NumericalMode mode, std::string_view text);
 
+/// The fastest of those that a mode may take and the processor has, where it takes maps of 128 x 128 and 128 x 1,024 weights 0.9 of
+/// float32's time or less; maps of fewer than 128 x 128 weights go by float32 where those of 48 x 48 take more.
+/// @param seconds  of the wide maps or the narrow one, forward and backward; asked only where there is something but float32.
+CpuProducts fastest_products(NumericalMode mode, bool has_pairs, bool has_tiles,
+                             const std::function<double(CpuProducts::By, bool wide)>& seconds);
+
 /// What this process multiplies by in a mode: what use_cpu_products() was given; else what the environment's variable
-/// says, NAS_EXACT_PRODUCTS, NAS_TF32_PRODUCTS or NAS_FAST_PRODUCTS; else in mode `exact` float32; in others the fastest of
-/// those that the processor has for maps of 128 x 128 and 128 x 1,024 weights, timed once a process in less than 10 ms, if it is faster than float32 by a
-/// tenth. Maps of fewer than 128 x 128 weights go by float32 where it is no faster for those of 48 x 48.
+/// says, NAS_EXACT_PRODUCTS, NAS_TF32_PRODUCTS or NAS_FAST_PRODUCTS; else fastest_products(), timed in less than 10 ms when it is first
+/// asked for, by a product or by who records it: not in a process that does neither.
 /// @throws InputError for another value of the variable.
 const CpuProducts& cpu_products(NumericalMode mode);
 
-/// Not while models compute.
-void use_cpu_products(NumericalMode mode, const CpuProducts& products);
+/// Not while models compute. @return what it was.
+CpuProducts use_cpu_products(NumericalMode mode, const CpuProducts& products);
 
 /// Whether the mode's variable says what to multiply by.
 bool are_cpu_products_given(NumericalMode mode);

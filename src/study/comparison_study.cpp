@@ -331,7 +331,7 @@ void record_environment(ComparisonStore& store) {
   nlohmann::json environment = {{"attnas", kVersion},
                                 {"revision", kRevision},
                                 {"compiler", __VERSION__},
-                                {"processor", nn::environment().processor}};
+                                {"processor", nn::environment(/*products=*/false).processor}};
   if (auto plugins = plugins_record(); !plugins.empty()) {
     environment["plugins"] = std::move(plugins);
   }

@@ -256,6 +256,7 @@ std::shared_ptr<CommandExecutor> cluster_executor(const Experiment& experiment, 
           .run = {{"config", experiment.resolved},
                   {"identity", problem.identity()},
                   {"revision", kRevision},
+                  {"environment", nn::to_json(nn::environment())},
                   {"device", device},
                   {"grace", cluster.get<double>("grace")},
                   {"folder", fs::absolute(folder).lexically_normal().string()},
@@ -345,7 +346,7 @@ Plan Study::plan(bool calibrate, Observer& given, const RunSettings& settings) c
     warn(text);
   }
   keep_products_of(folder_);
-  const auto environment = environment_json(setup->facts);
+  const auto environment = environment_json(setup->facts, problem->expensive());
   (void)recall_from(settings.reuse, experiment_, problem->identity(), environment,
                     settings.force_device);  // what it refuses
   Plan plan{
@@ -393,7 +394,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   const auto& problem = setup->problem;
   const auto rehearsal = rehearsal_of(experiment_, *setup);
   keep_products_of(folder_);
-  const auto environment = environment_json(setup->facts);
+  const auto environment = environment_json(setup->facts, problem->expensive());
   const auto recall = recall_from(settings.reuse, experiment_, problem->identity(), environment,
                                   settings.force_device);
   make_folder(folder_);

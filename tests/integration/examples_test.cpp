@@ -43,11 +43,11 @@ constexpr const char* kConfiguration =
     "evaluation: {device: cpu, workers: 1}\n";
 
 /// One search for all cases.
-class ExamplesTest : public ::testing::Test {
+class OneSearchTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
+  static void search(const std::string& text) {
     folder_ = std::make_unique<TemporaryFolder>();
-    const auto configuration = folder_->write("added.yaml", kConfiguration);
+    const auto configuration = folder_->write("run.yaml", text);
     run_ = std::make_unique<RunSummary>(Study(configuration, {}, folder_->path() / "run").run());
   }
   static void TearDownTestSuite() {
@@ -57,8 +57,18 @@ class ExamplesTest : public ::testing::Test {
 
   void SetUp() override { ASSERT_NE(run_, nullptr) << "the search failed"; }
 
+  /// What is wrong with the configuration and another setting.
+  static std::string mistake(const std::string& override_) {
+    return message_of<InputError>([&] { (void)Study(folder_->path() / "run.yaml", {override_}); });
+  }
+
   inline static std::unique_ptr<TemporaryFolder> folder_;
   inline static std::unique_ptr<RunSummary> run_;
+};
+
+class ExamplesTest : public OneSearchTest {
+ protected:
+  static void SetUpTestSuite() { search(kConfiguration); }
 };
 
 const nlohmann::json& named(const nlohmann::json& list, const char* key, const std::string& name) {
@@ -99,13 +109,9 @@ TEST_F(ExamplesTest, AreListedAndDescribed) {
 }
 
 TEST_F(ExamplesTest, AreReadAndCorrectedLikeAllOthers) {
-  const Study study(folder_->path() / "added.yaml");
+  const Study study(folder_->path() / "run.yaml");
   const auto& space = study.experiment().space;
   EXPECT_EQ(space.gene("normalization").options, Texts{"squared_relu_norm"});
-  const auto mistake = [](const char* override_) {
-    return message_of<InputError>(
-        [&] { (void)Study(folder_->path() / "added.yaml", {override_}); });
-  };
   EXPECT_THAT(mistake("space.normalization=[squared_relu_nrm]"),
               HasSubstr("did you mean squared_relu_norm?"));
   EXPECT_THAT(mistake("algorithm.children=0"), HasSubstr("algorithm.children = 0, must be "));
@@ -188,26 +194,10 @@ constexpr const char* kWhole =
     "evaluation: {device: cpu, workers: 1, causality: require, keep_models: 8}\n"
     "space: ";
 
-class LayerExamplesTest : public ::testing::Test {
+class LayerExamplesTest : public OneSearchTest {
  protected:
-  static void SetUpTestSuite() { search(kLayers); }
-  static void search(const char* space) {
-    folder_ = std::make_unique<TemporaryFolder>();
-    const auto configuration = folder_->write("layers.yaml", kWhole + std::string(space) + "\n");
-    run_ = std::make_unique<RunSummary>(Study(configuration, {}, folder_->path() / "run").run());
-  }
-  static void TearDownTestSuite() {
-    run_.reset();
-    folder_.reset();
-  }
+  static void SetUpTestSuite() { search(std::string(kWhole) + kLayers + "\n"); }
 
-  void SetUp() override { ASSERT_NE(run_, nullptr) << "the search failed"; }
-
-  /// What is wrong with the configuration and another setting.
-  static std::string mistake(const std::string& override_) {
-    return message_of<InputError>(
-        [&] { (void)Study(folder_->path() / "layers.yaml", {override_}); });
-  }
   /// The model of a candidate, with its weights.
   static ModelRequest request_of(const std::string& candidate) {
     return {.run = folder_->path() / "run",
@@ -254,9 +244,6 @@ class LayerExamplesTest : public ::testing::Test {
     EXPECT_NE(loaded.status, 0);
     EXPECT_THAT(last_line(loaded.output), HasSubstr(why));
   }
-
-  inline static std::unique_ptr<TemporaryFolder> folder_;
-  inline static std::unique_ptr<RunSummary> run_;
 };
 
 TEST_F(LayerExamplesTest, AMixerIsListedAndDescribed) {
@@ -309,7 +296,7 @@ TEST_F(LayerExamplesTest, PyTorchRefusesTheMixerByName) {
 
 class StateExamplesTest : public LayerExamplesTest {
  protected:
-  static void SetUpTestSuite() { search(kStates); }
+  static void SetUpTestSuite() { search(std::string(kWhole) + kStates + "\n"); }
 };
 
 TEST_F(StateExamplesTest, AreListedAndDescribed) {

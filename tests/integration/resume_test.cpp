@@ -7,6 +7,7 @@
 #include "core/host.hpp"
 #include "core/seed.hpp"
 #include "integration/program.hpp"
+#include "ops/cpu_products.hpp"
 #include "store/store.hpp"
 #include "study/reader/experiment.hpp"
 #include "study/worker.hpp"
@@ -56,7 +57,7 @@ TEST_F(ResumeTest, RacesOfAKilledRunGoOnExactly) {
   };
   const auto whole = folder_ / "whole";
   ASSERT_TRUE(ran("nas-run", racing(whole)));
-  EXPECT_NE(text().find("s.e."), std::string::npos) << text();
+  expect_text("s.e.");
   const auto killed = folder_ / "killed";
   kill_at_random_moments("nas-run", racing(killed), killed);
   ASSERT_TRUE(ran("nas-run", racing(killed)));
@@ -213,7 +214,7 @@ TEST_F(ResumeTest, AnotherEnvironmentIsAWarningAndBothAreKept) {
                 "UPDATE meta SET value = json_set(value, "
                 "'$[0].environment.torch', '0.1.0') WHERE key = 'sessions'");
   ASSERT_TRUE(ran("nas-run", small_search(folder.string())));
-  EXPECT_NE(text().find("LibTorch 0.1.0 -> "), std::string::npos) << text();
+  expect_text("LibTorch 0.1.0 -> ");
   EXPECT_EQ(canonical_export(folder), before);
   const auto results = results_of(folder);
   ASSERT_EQ(results.at("sessions").size(), 2U);
@@ -230,10 +231,10 @@ TEST_F(ResumeTest, ADamagedRecordIsNamedAndMadeAgainOnceItIsRemoved) {
           "UPDATE evaluations SET \"values\" = json_set(\"values\", '$.perplexity', 2) "
           "WHERE id = (SELECT min(id) FROM evaluations)");
   EXPECT_EQ(run("nas-run", small_search(folder.string())), 2) << text();
-  EXPECT_NE(text().find("its SHA-256 does not fit"), std::string::npos) << text();
+  expect_text("its SHA-256 does not fit");
   EXPECT_EQ(run("nas-export", {folder.string(), "--canonical"}), 2) << text();
   EXPECT_EQ(run("nas-run", {"verify", folder.string()}), 2) << text();
-  EXPECT_NE(text().find("the record of evaluation "), std::string::npos) << text();
+  expect_text("the record of evaluation ");
   EXPECT_TRUE(ran("nas-run", {"verify", folder.string(), "--remove"}));
   ASSERT_TRUE(ran("nas-run", small_search(folder.string())));
   EXPECT_EQ(canonical_export(folder), before);
@@ -244,8 +245,8 @@ TEST_F(ResumeTest, WhatNoMachineCanHoldIsRefusedBeforeItIsBegun) {
                               "data.train_examples=1000000000"}) {
     EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--dry-run", setting}), 2) << text();
     const std::string name(setting, std::strchr(setting, '='));
-    EXPECT_NE(text().find(name + " = "), std::string::npos) << text();
-    EXPECT_NE(text().find("iB of memory, must be at most "), std::string::npos) << text();
+    expect_text(name + " = ");
+    expect_text("iB of memory, must be at most ");
   }
 }
 
@@ -258,11 +259,8 @@ TEST_F(ResumeTest, WhatDoesNotFitIsRefusedWithWhatWould) {
                          "training.batch_size=" + std::to_string(batch)}),
         2)
         << text();
-    EXPECT_NE(
-        text().find("training.batch_size = " + std::to_string(batch) + ": a training run of "),
-        std::string::npos)
-        << text();
-    EXPECT_NE(text().find("; training.micro_batch = "), std::string::npos) << text();
+    expect_text("training.batch_size = " + std::to_string(batch) + ": a training run of ");
+    expect_text("; training.micro_batch = ");
   }
 }
 
@@ -273,9 +271,7 @@ TEST_F(ResumeTest, ASpaceOfWhichNoMachineCanHoldACandidateIsRefused) {
                             "model.width=" + std::to_string(width), "space.ratio=[4, 64]"}),
             2)
       << text();
-  EXPECT_NE(text().find(", space: attn{dropout=0}+gelu{ratio=64}, training.batch_size = 8: "),
-            std::string::npos)
-      << text();
+  expect_text(", space: attn{dropout=0}+gelu{ratio=64}, training.batch_size = 8: ");
   // What works on single candidates is not refused for others.
   EXPECT_NO_THROW((void)Worker(load_experiment(
       config("smoke.yaml"), {"model.width=" + std::to_string(width), "space.ratio=[4, 64]"})));
@@ -283,9 +279,30 @@ TEST_F(ResumeTest, ASpaceOfWhichNoMachineCanHoldACandidateIsRefused) {
                               "model.width=" + std::to_string(width)}),
             2)
       << text();
-  EXPECT_NE(text().find(", mechanism: attn+gelu{ratio=64}, training.batch_size = 8: "),
-            std::string::npos)
-      << text();
+  expect_text(", mechanism: attn+gelu{ratio=64}, training.batch_size = 8: ");
+}
+
+/// What a run multiplies by binds whoever measures for it: those that go on with it, and workers.
+TEST_F(ResumeTest, ProductsOfARunAreThoseOfAllItsProcesses) {
+  unsetenv("NAS_EXACT_PRODUCTS");
+  const bool tiles = nn::cpu_products(NumericalMode::exact).by == nn::CpuProducts::By::float32;
+  const auto other = [tiles] { setenv("NAS_EXACT_PRODUCTS", tiles ? "tiles" : "float32", 1); };
+  const auto trained = [this](const std::string& name, const std::function<void()>& prepare,
+                              Texts words) {
+    words.insert(words.begin(),
+                 {"sparsemax", config("smoke.yaml"), "training.steps=10", "controls=false",
+                  "retest.tune=false", "--no-report", "--output", (folder_ / name).string()});
+    EXPECT_TRUE(ran("nas-train", words, prepare)) << name;
+    return canonical_export(folder_ / name);
+  };
+  const auto expected = trained("whole", other, {"--seeds", "2"});
+  EXPECT_NE(trained("own", {}, {"--seeds", "2"}), expected);
+  trained("begun", other, {"--seeds", "1"});
+  ASSERT_TRUE(ran("nas-train", {(folder_ / "begun").string(), "--seeds", "2", "--no-report"}));
+  EXPECT_EQ(canonical_export(folder_ / "begun"), expected);
+  const auto command =
+      "cluster.command=[env, -u, NAS_EXACT_PRODUCTS, " + program_folder() + "/nas-work]";
+  EXPECT_EQ(trained("workers", other, {"--seeds", "2", command}), expected);
 }
 
 TEST_F(ResumeTest, WhatAnotherRunHasTrainedIsReused) {
@@ -316,20 +333,16 @@ TEST_F(ResumeTest, WhatAnotherRunHasTrainedIsReused) {
   EXPECT_EQ(made_by("reusing"), left);
 
   // What a smaller budget leaves no ask for is not taken.
-  for (const std::string budget : {"2"}) {
-    const auto cut = "budget.evaluations=" + budget;
-    ASSERT_EQ(search("cut" + budget, {cut}), 0) << text();
-    ASSERT_EQ(search("cut_reusing" + budget, {cut, "--reuse", (folder_ / "long").string()}), 0)
-        << text();
-    EXPECT_EQ(canonical_export(folder_ / ("cut_reusing" + budget)),
-              canonical_export(folder_ / ("cut" + budget)));
-  }
+  ASSERT_EQ(search("cut", {"budget.evaluations=2"}), 0) << text();
+  ASSERT_EQ(search("cut_reusing", {"budget.evaluations=2", "--reuse", (folder_ / "long").string()}),
+            0)
+      << text();
+  EXPECT_EQ(canonical_export(folder_ / "cut_reusing"), canonical_export(folder_ / "cut"));
 
   ASSERT_EQ(search("steps", {"training.steps=21", "--reuse", (folder_ / "short").string()}), 0);
-  EXPECT_NE(text().find("short has no evaluation that can be reused, since all differ, in "
-                        "training.steps: 20 -> 21"),
-            std::string::npos)
-      << text();
+  expect_text(
+      "short has no evaluation that can be reused, since all differ, in "
+      "training.steps: 20 -> 21");
 
   auto scored = reuse;  // what any training run tells may be asked of another run's
   scored.emplace_back("objectives=[accuracy]");
@@ -340,7 +353,7 @@ TEST_F(ResumeTest, WhatAnotherRunHasTrainedIsReused) {
   auto other = reuse;
   other.emplace_back("objectives=[latency]");
   EXPECT_EQ(search("other", other), 2);
-  EXPECT_NE(text().find("short has evaluations of other objectives"), std::string::npos) << text();
+  expect_text("short has evaluations of other objectives");
   EXPECT_FALSE(fs::exists(folder_ / "other"));
   EXPECT_EQ(search("nowhere", {"--reuse", (folder_ / "none").string()}), 2);
 }
@@ -374,8 +387,7 @@ TEST_F(ResumeTest, WhatATableHoldsIsReused) {
   auto more = reuse;
   more.emplace_back("objectives=[perplexity, latency]");
   EXPECT_EQ(search("more", more), 2);
-  EXPECT_NE(text().find("once.table has no latency of its training runs"), std::string::npos)
-      << text();
+  expect_text("once.table has no latency of its training runs");
   EXPECT_EQ(search("none", {"--reuse", (folder_ / "once" / "store.sqlite").string()}), 2);
   EXPECT_FALSE(fs::exists(folder_ / "none"));
 }

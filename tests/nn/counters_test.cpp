@@ -142,8 +142,7 @@ TEST(Counters, AStepAsksForNoMoreThanItDid) {
     return Counters{peak_megabytes * kMegabyte, requested_megabytes * kMegabyte, operations, 200};
   };
   expect_at_most("dot|softmax|none|fixed|bias|0.1", NumericalMode::exact, limit(73, 107, 345));
-  const auto own = nn::cpu_products(NumericalMode::fast);
-  nn::use_cpu_products(NumericalMode::fast, {nn::CpuProducts::By::pairs, 0});
+  const auto own = nn::use_cpu_products(NumericalMode::fast, {nn::CpuProducts::By::pairs});
   expect_at_most("dot|softmax|none|fixed|bias|0.1", NumericalMode::fast, limit(66, 144, 360));
   nn::use_cpu_products(NumericalMode::fast, own);
   expect_at_most("dot|softmax|none|fixed|bias|0.1", NumericalMode::reference,

@@ -132,9 +132,8 @@ TEST_P(DeviceOperationsOf, LinearMapsOfOneInput) {
   const std::vector given{random({3, 2, 40, 6}, GetParam(), 1), random({3, 5, 6}, GetParam(), 2),
                           random({3, 5}, GetParam(), 3),        random({3, 8, 6}, GetParam(), 4),
                           random({2, 8}, GetParam(), 5),        random({3, 4, 6}, GetParam(), 6)};
-  const auto own = cpu_products(NumericalMode::fast);
-  use_cpu_products(NumericalMode::fast,
-                   {CpuProducts::By::library, 0});  // rounds results, as devices do
+  const auto own = use_cpu_products(NumericalMode::fast,
+                                    {CpuProducts::By::library});  // rounds results, as devices do
   for (const auto mode : {NumericalMode::exact, NumericalMode::fast}) {
     const auto all = [mode](const auto& in) {
       const auto y = linears_of(

@@ -136,18 +136,13 @@ TEST(FusedForms, OfEveryGatingAndTemperatureEqualTheReference) {
   }
 }
 
-TEST(FusedAttention, EqualsTheReferenceInDouble) {
+TEST(FusedAttention, EqualsTheReferenceInDoubleAndFloat) {
   constexpr std::array<std::int64_t, 4> kTokens{31, 70, 1, 33};
   std::size_t number = 0;
   for (const auto& mechanism : kernel_mechanisms()) {
     const auto tokens = kTokens[number++ % kTokens.size()];
     expect_fused_equals_reference(mechanism, Semantics::corrected,
                                   {{16, 2, tokens}, at::kDouble, 2, 0.2});
-  }
-}
-
-TEST(FusedAttention, EqualsTheReferenceInFloat) {
-  for (const auto& mechanism : kernel_mechanisms()) {
     // The factor cancels: what is left of its gradient is rounding.
     if (mechanism.word("normalization") == "relu_norm" &&
         mechanism.word("temperature") == "log_length")

@@ -245,17 +245,10 @@ TEST(Optimizer, ADivergedMatePoisonsNobody) {
     expect_equal(array, clean, 0);
     expect_equal(array, clean, 2);
     EXPECT_TRUE(array.parameters[0].tensor.detach()[1].isnan().any().item<bool>());
-  }
-}
-
-TEST(Optimizer, AModelWhoseNormIsNaNIsNaNAllOver) {
-  Array array({0, 1});
-  auto optimizer = array.optimizer();
-  array.set_gradients(1);
-  array.parameters[0].tensor.mutable_grad()[1][7][3] = std::numeric_limits<float>::quiet_NaN();
-  optimizer.step(array.model_steps(1));
-  for (const auto& [name, tensor] : array.of_model(1)) {
-    EXPECT_TRUE(tensor.isnan().all().item<bool>()) << name;
+    if (std::isinf(bad)) continue;  // else the norm is NaN, and all that it divides
+    for (const auto& [name, tensor] : array.of_model(1)) {
+      EXPECT_TRUE(tensor.isnan().all().item<bool>()) << name;
+    }
   }
 }
 

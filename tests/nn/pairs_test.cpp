@@ -30,9 +30,7 @@ using By = CpuProducts::By;
 class Taken {
  public:
   explicit Taken(CpuProducts products, NumericalMode mode = NumericalMode::fast)
-      : mode_(mode), before_(cpu_products(mode)) {
-    use_cpu_products(mode, products);
-  }
+      : mode_(mode), before_(use_cpu_products(mode, products)) {}
   ~Taken() { use_cpu_products(mode_, before_); }
   Taken(const Taken&) = delete;
   Taken& operator=(const Taken&) = delete;
@@ -310,11 +308,9 @@ TEST(Pairs, MapOneInputSeveralTimesAsEachMapAlone) {
     };
     const auto together = step(true), alone = step(false);
     for (std::size_t i = 0; i < together.size(); ++i) {
-      if (i == 2) {  // that w.r.t. x is added in another order
-        EXPECT_TRUE(together[i].allclose(alone[i], 1e-4, 1e-3));
-        continue;
-      }
-      EXPECT_TRUE(together[i].equal(alone[i])) << i;
+      EXPECT_TRUE(i == 2 ? together[i].allclose(alone[i], 1e-4, 1e-3)  // in another order
+                         : together[i].equal(alone[i]))
+          << i;
     }
   }
 }
@@ -332,6 +328,7 @@ TEST(CpuProducts, AreTakenByAWholeModel) {
     for (const auto& [name, tensor] : model.parameters()) found.push_back(tensor.grad());
     return found;
   };
+  const Taken float32({}, NumericalMode::exact);
   const auto exact = step(NumericalMode::exact);
   const auto largest_difference = [&](CpuProducts products) {
     const Taken taken(products);
@@ -370,27 +367,47 @@ TEST(CpuProducts, AreSaidAndRead) {
   }
 }
 
+/// Float32 takes 1 second, tiles what is said, what mode `fast` alone may take less.
+TEST(CpuProducts, AreTheFastestThatAModeMayTake) {
+  const auto taken = [](NumericalMode mode, double wide, double narrow) {
+    return to_string(fastest_products(mode, true, true, [&](By by, bool is_wide) {
+      return by == By::float32 ? 1.0 : by != By::tiles ? 0.1 : is_wide ? wide : narrow;
+    }));
+  };
+  for (const auto mode : {NumericalMode::exact, NumericalMode::tf32}) {
+    EXPECT_EQ(taken(mode, 0.89, 0.5), "tiles");
+    EXPECT_EQ(taken(mode, 0.91, 0.5), "float32");
+    EXPECT_EQ(taken(mode, 0.89, 0.91), "tiles from 16384 weights");
+  }
+  EXPECT_EQ(taken(NumericalMode::fast, 0.11, 0.5), "pairs");
+  const auto never = [](By /*by*/, bool /*is_wide*/) -> double { throw std::logic_error("asked"); };
+  EXPECT_EQ(fastest_products(NumericalMode::exact, true, /*has_tiles=*/false, never),
+            CpuProducts{});
+  EXPECT_EQ(pair_form(NumericalMode::exact, By::tiles).parts, 3);
+}
+
 /// What is measured is what can be had, and no slower than float32.
 TEST(CpuProducts, OfAProcessAreSaidByItsEnvironment) {
   const auto here = cpu_products(NumericalMode::fast);
-  EXPECT_TRUE(here.by != By::pairs || kernels::has_pair_products());
-  EXPECT_EQ(environment().fast_products, to_string(here));
+  EXPECT_FALSE(to_json(environment(/*products=*/false)).contains("exact_products"));
+  EXPECT_EQ(environment().products.at("fast_products"), to_string(here));
   EXPECT_EQ(to_json(environment()).at("fast_products"), to_string(here));
   const Taken own(here), exact(cpu_products(NumericalMode::exact), NumericalMode::exact);
   keep_products({{"exact_products", "tiles"}});
-  EXPECT_EQ(environment().exact_products, "tiles");
+  EXPECT_EQ(environment().products.at("exact_products"), "tiles");
   keep_products({{"exact_products", "pairs"}});
-  EXPECT_EQ(environment().exact_products, "tiles") << "of mode fast alone";
+  EXPECT_EQ(environment().products.at("exact_products"), "tiles") << "of mode fast alone";
   keep_products({{"fast_products", "LibTorch from 7 weights"}});
-  EXPECT_EQ(environment().fast_products, "LibTorch from 7 weights");
-  EXPECT_EQ(environment().exact_products, "float32") << "of a program that had nothing else";
+  EXPECT_EQ(environment().products.at("fast_products"), "LibTorch from 7 weights");
+  EXPECT_EQ(environment().products.at("exact_products"), "float32")
+      << "of a program that had nothing else";
   keep_products({{"bfloat16", "bfloat16 pairs"}});  // an older program
   keep_products({{"fast_products", "of another program"}});
-  EXPECT_EQ(environment().fast_products, "LibTorch from 7 weights");
+  EXPECT_EQ(environment().products.at("fast_products"), "LibTorch from 7 weights");
   setenv("NAS_FAST_PRODUCTS", "float32", 1);
   keep_products({{"fast_products", "pairs"}});
   unsetenv("NAS_FAST_PRODUCTS");
-  EXPECT_EQ(environment().fast_products, "LibTorch from 7 weights");
+  EXPECT_EQ(environment().products.at("fast_products"), "LibTorch from 7 weights");
 }
 
 }  // namespace

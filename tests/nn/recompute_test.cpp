@@ -182,8 +182,7 @@ TEST(ResultsMadeAgain, HaveTheGradientsOfKeptOnes) {
   for (std::size_t i = 0; i < 2; ++i) sum.factors.at(i).constant = 0.5F;
   const auto x = drawn({2, 7, 1024}, 1), z = drawn({2, 7, 1024}, 2), g = drawn({2, 1024}, 3),
              b = drawn({2, 1024}, 4), one = drawn({2, 9, 1024}, 5), other = drawn({2, 9, 1024}, 6);
-  const auto products = nn::cpu_products(NumericalMode::fast);
-  nn::use_cpu_products(NumericalMode::fast, {.by = nn::CpuProducts::By::pairs});
+  const auto own = nn::use_cpu_products(NumericalMode::fast, {nn::CpuProducts::By::pairs});
   for (const auto mode : {NumericalMode::exact, NumericalMode::fast}) {
     const std::vector<std::function<torch::Tensor()>> all{
         [&] { return nn::layer_norm(x, g, b, 1e-5, mode); },
@@ -208,7 +207,7 @@ TEST(ResultsMadeAgain, HaveTheGradientsOfKeptOnes) {
       EXPECT_EQ(ways.bytes[1] - ways.bytes[0], 4 * x.numel());
     }
   }
-  nn::use_cpu_products(NumericalMode::fast, products);
+  nn::use_cpu_products(NumericalMode::fast, own);
 }
 
 TEST(KeptStreams, AreThoseThatNothingCheapMakesAgain) {

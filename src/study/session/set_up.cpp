@@ -58,8 +58,8 @@ void keep_products(const std::vector<nlohmann::json>& sessions) {
   if (!sessions.empty()) nn::keep_products(sessions.back().at("environment"));
 }
 
-nlohmann::json environment_json(const nlohmann::json& facts) {
-  auto json = nn::to_json(nn::environment());
+nlohmann::json environment_json(const nlohmann::json& facts, bool trains) {
+  auto json = nn::to_json(nn::environment(trains));
   json.update({{"attnas", kVersion},
                {"revision", kRevision},
                {"compiler", __VERSION__},
@@ -96,11 +96,10 @@ void warn_of_text(const Experiment& experiment, const nlohmann::json& facts) {
 }
 
 void warn_of_slow_blas() {
-  const auto environment = nn::environment();
-  if (environment.slow_blas) {
-    warn("matrix products come from the reference BLAS (" + environment.blas_library +
-         "), about 11 times slower than an OpenBLAS: apt-get install libopenblas0-openmp");
-  }
+  const auto environment = nn::environment(/*products=*/false);
+  if (!environment.slow_blas) return;
+  warn("matrix products come from the reference BLAS (" + environment.blas_library +
+       "), about 11 times slower than an OpenBLAS: apt-get install libopenblas0-openmp");
 }
 
 void record_baseline(const std::vector<Evaluation>& baseline, StudySetup& setup, Store& store) {

@@ -32,8 +32,8 @@ std::unique_ptr<StudySetup> set_up(const Experiment& experiment,
 /// nn::keep_products() of the last session of a record.
 void keep_products(const std::vector<nlohmann::json>& sessions);
 
-/// What a run records of the machine and the programs. @param facts  of the problem.
-nlohmann::json environment_json(const nlohmann::json& facts);
+/// What a run records of the machine and the programs. @param facts  of the problem. @param trains  else it multiplies nothing.
+nlohmann::json environment_json(const nlohmann::json& facts, bool trains);
 
 /// Warns of a text of the user's own from which nothing can be learned.
 void warn_of_text(const Experiment& experiment, const nlohmann::json& facts);
