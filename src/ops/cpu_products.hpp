@@ -22,8 +22,7 @@ struct CpuProducts {
     library  ///< LibTorch's bfloat16, of which results are rounded, too: where the processor has tiles (AMX)
   };
   By by = By::float32;
-  std::int64_t least =
-      0;  ///< weights of a map, inputs x outputs; those that have fewer go by float32
+  std::int64_t least = 0;  ///< weights of a map, inputs x outputs; fewer go by float32
 
   [[nodiscard]] By of(std::int64_t weights) const { return weights < least ? By::float32 : by; }
   bool operator==(const CpuProducts&) const = default;

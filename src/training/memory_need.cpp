@@ -17,6 +17,7 @@
 #include "genotype/costs.hpp"
 #include "genotype/layer_rules.hpp"
 #include "nn/block.hpp"
+#include "ops/cpu_products.hpp"
 #include "ops/logit_rows.hpp"
 #include "ops/memory.hpp"
 #include "ops/model_failure.hpp"
@@ -262,8 +263,10 @@ class ModelNeed {
     if (mode_ == NumericalMode::reference) return whole * all * row;
     const auto rows =
         std::min(static_cast<double>(nn::logit_rows(architecture_.vocabulary, sizeof(float))), all);
+    const auto by = nn::cpu_products(mode_).of(architecture_.vocabulary * architecture_.width);
+    const double halves = by == nn::CpuProducts::By::tiles ? nn::pair_form(mode_, by).parts : 2;
     return rows * (row + kFloat * static_cast<double>(architecture_.width)) +
-           (mode_ == NumericalMode::fast ? packed - 0.5 : packed) * table_;
+           (mode_ == NumericalMode::fast ? packed - 0.5 : 0.5 * halves * packed) * table_;
   }
 
   const Architecture& architecture_;

@@ -122,13 +122,9 @@ TEST_F(TabularRunTest, MoreReplicatesThanItHoldsAreRefused) {
 
 TEST_F(TabularRunTest, WhatTheTableLacksIsRefusedBeforeAnythingIsWritten) {
   EXPECT_EQ(run("nas-run", search("a", {"objectives=[perplexity, decode_latency]"})), 2);
-  EXPECT_NE(text().find("decode_latency was not measured for this table, measured: latency"),
-            std::string::npos)
-      << text();
+  expect_text("decode_latency was not measured for this table, measured: latency");
   EXPECT_EQ(run("nas-run", search("a", {"problem.table=no.table"})), 2);
-  EXPECT_NE(text().find("problem.table = no.table, must be a table, there is none in "),
-            std::string::npos)
-      << text();
+  expect_text("problem.table = no.table, must be a table, there is none in ");
   EXPECT_EQ(run("nas-run", search("a", {"objectives=[perplexity, {name: latency, batch: 4}]"})), 0)
       << "a measurement that does not say its batch is taken as it is: " << text();
 }

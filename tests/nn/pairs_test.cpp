@@ -388,6 +388,9 @@ TEST(CpuProducts, AreTheFastestThatAModeMayTake) {
 
 /// What is measured is what can be had, and no slower than float32.
 TEST(CpuProducts, OfAProcessAreSaidByItsEnvironment) {
+  for (const auto* name : {"NAS_EXACT_PRODUCTS", "NAS_TF32_PRODUCTS", "NAS_FAST_PRODUCTS"}) {
+    unsetenv(name);
+  }
   const auto here = cpu_products(NumericalMode::fast);
   EXPECT_FALSE(to_json(environment(/*products=*/false)).contains("exact_products"));
   EXPECT_EQ(environment().products.at("fast_products"), to_string(here));

@@ -13,6 +13,7 @@
 #include "core/process_memory.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/architecture_name.hpp"
+#include "ops/cpu_products.hpp"
 #include "ops/memory.hpp"
 #include "small_corpus.hpp"
 #include "training/memory_need.hpp"
@@ -72,7 +73,10 @@ TEST(TrainingMemory, IsNearWhatIsTakenWhereverTheMostIs) {
   EXPECT_THAT(expect_near(kVanilla, {.layers = 8, .batch = 16, .micro = 4}), HasSubstr("layer"));
   EXPECT_THAT(expect_near(kVanilla, {.layers = 8, .batch = 16, .recompute = "layers"}),
               HasSubstr("layer"));
-  EXPECT_EQ(expect_near(kVanilla, {.context = 16, .vocabulary = 20000, .batch = 1}), "the loss");
+  for (const auto by : {nn::CpuProducts::By::tiles, nn::CpuProducts::By::float32}) {
+    nn::use_cpu_products(NumericalMode::exact, {by});  // the last for what follows
+    EXPECT_EQ(expect_near(kVanilla, {.context = 16, .vocabulary = 20000, .batch = 1}), "the loss");
+  }
   EXPECT_EQ(expect_near(kVanilla, {.layers = 8, .width = 128, .context = 8, .batch = 1},
                         NumericalMode::reference),
             "the end of a step");
