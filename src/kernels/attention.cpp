@@ -186,7 +186,8 @@ class Weights {
  public:
   Weights(const Attention<Real>& attention, const AttentionGradients<Real>* gradients,
           Workspace<Real>& workspace)
-      : score(attention.tokens, attention.width, gradients != nullptr, workspace),
+      : products(attention, workspace),
+        score(attention, products, gradients != nullptr, workspace),
         biases(attention, gradients, workspace),
         rows(workspace.take(kQueryRows * padded(attention.tokens) + kPadding)),
         statistics(workspace.take(kQueryRows)),
@@ -231,6 +232,7 @@ class Weights {
     return found;
   }
 
+  BlockProducts<Real> products;
   ScoreOf score;
   Biases<Real> biases;
   Real* rows;        ///< of a block that is not kept
@@ -238,7 +240,8 @@ class Weights {
 
  private:
   const Attention<Real>& attention_;
-  std::int64_t kept_size_ = kept_size(attention_.tokens, attention_.window, attention_.globals);
+  std::int64_t kept_size_ = kept_size(attention_.tokens, attention_.window, attention_.globals,
+                                      attention_.pairs.has_value());
   bool keeps_;
   bool computes_;
   Real* kept_ = nullptr;  // of the next block
@@ -253,7 +256,7 @@ class Forward {
         output_(output),
         workspace_(memory),
         weights_(attention, nullptr, workspace_),
-        values_(workspace_.take(attention.tokens * row_)),
+        values_(workspace_.take(weights_.products.room())),
         mixed_(workspace_.take(kQueryRows * row_)) {}
 
   void run(std::int64_t index) {
@@ -261,22 +264,16 @@ class Forward {
     weights_.start(place, /*clear=*/true);
     const auto values = attention_.v.head(place.sequence, place.key_head);
     if (std::exchange(packed_, values.data) != values.data) {
-      pack_rows(values, attention_.tokens, attention_.width, values_);
+      weights_.products.pack_as_rows(values, values_);
     }
     for (std::int64_t first = 0; first < attention_.tokens; first += kQueryRows) {
       const auto block = Block::of(attention_, first);
-      const std::int64_t columns = block.columns();
       const Real* rows = weights_.next(place, block);
       if (attention_.dropout.drops()) {
         drop_rows<Real>(attention_, block, index, rows, weights_.rows, nullptr);
         rows = weights_.rows;
       }
-      block.for_keys([&](const Run& run) {
-        multiply_rows<Real>(block.rows(), row_, run.size(), {rows + run.begin, columns, 1},
-                            values_ + run.key * row_, row_,
-                            run.begin == 0 ? Initial<Real>{} : Initial<Real>{mixed_, row_}, mixed_,
-                            row_);
-      });
+      weights_.products.by_rows(block, rows, values_, mixed_);
       unpack_rows(mixed_, output_.head(place.sequence, place.head), block.begin, block.end,
                   attention_.width);
     }
@@ -310,7 +307,7 @@ class Backward {
         gradients_(gradients),
         workspace_(memory),
         weights_(attention, &gradients, workspace_),
-        values_(workspace_.take(attention.width * column_step(attention.tokens))),
+        values_(workspace_.take(weights_.products.room())),
         outputs_(workspace_.take(attention.tokens * row_)),
         dv_(workspace_.take(attention.tokens * row_)),
         dq_(workspace_.take(kQueryRows * row_)),
@@ -324,7 +321,7 @@ class Backward {
     const HeadPlace<Real> place(attention_, index);
     const bool first_of_group = place.head % attention_.group() == 0;
     weights_.start(place, /*clear=*/first_of_group);
-    pack_columns(attention_.v.head(place.sequence, place.key_head), tokens, width, values_);
+    weights_.products.pack_as_columns(attention_.v.head(place.sequence, place.key_head), values_);
     pack_rows(gradients_.output.head(place.sequence, place.head), tokens, width, outputs_);
     if (first_of_group) std::fill_n(dv_, tokens * row_, Real{0});
     by_temperature_ = gradients_.inverse_temperature + index * tokens;
@@ -359,23 +356,14 @@ class Backward {
 
   /// Gradients w.r.t. a block's weights, before dropout, and its share of those w.r.t. values.
   void values_backward(const HeadPlace<Real>& place, const Block& block, const Real* weights) {
-    const std::int64_t columns = block.columns();
     const Real* outputs = outputs_ + block.begin * row_;
-    block.for_keys([&](const Run& run) {
-      multiply_rows<Real>(block.rows(), padded(run.size()), attention_.width, {outputs, row_, 1},
-                          values_ + run.key, column_step(attention_.tokens), {},
-                          gradient_ + run.begin, columns);
-    });
+    weights_.products.by_columns(block, outputs, row_, values_, gradient_);
     const Real* used = weights;
     if (attention_.dropout.drops()) {
       drop_rows(attention_, block, place.index, weights, spare_, gradient_);
       used = spare_;
     }
-    block.for_keys([&](const Run& run) {
-      Real* by_values = dv_ + run.key * row_;
-      multiply_rows<Real>(run.size(), row_, block.rows(), {used + run.begin, 1, columns}, outputs,
-                          row_, {by_values, row_}, by_values, row_);
-    });
+    weights_.products.add_outer(block, used, outputs, dv_);
   }
 
   /// Gradients w.r.t. weights of query i to those w.r.t. raw scores.
@@ -473,10 +461,12 @@ HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 
 std::int64_t attention_workspace(std::int64_t tokens, std::int64_t width, bool with_biases) {
-  // The larger pass: seven arrays of all vectors, three blocks of rows, some vectors; see take().
+  // The larger pass: seven arrays of all vectors, three blocks of rows, some vectors, pairs of a
+  // block; see take().
   const std::int64_t plain = 7 * (padded(tokens) + kPadding) * padded(width) +
                              3 * (kQueryRows + 1) * padded(tokens) +
-                             4 * kQueryRows * padded(width) + 16 * kPadding;
+                             4 * kQueryRows * padded(width) + 16 * kPadding +
+                             kQueryRows / 2 * (padded(tokens) + 2 * padded(width) + 6 * kPadding);
   // Seven arrays of a number for each token.
   return with_biases ? plain + 7 * (padded(tokens) + kPadding) : plain;
 }

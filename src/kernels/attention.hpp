@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "kernels/dropout.hpp"
 #include "kernels/normalization.hpp"
+#include "kernels/pairs.hpp"
 #include "kernels/visibility.hpp"
 
 namespace nas {
@@ -64,6 +66,9 @@ struct Attention {
   /// with RowKernel::forward_with_sink.
   const Real* sinks = nullptr;
   Dropout dropout;
+  /// Of products q.k, but for Score::distance, of weights and values, and of their gradients in
+  /// float32, each once in bfloat16; of one part. None: they are products of float32.
+  std::optional<PairForm> pairs;
   /// For the backward pass, kept_size() numbers per head. Null or none: it computes them again, the
   /// same bits.
   Real* kept = nullptr;
@@ -91,7 +96,7 @@ inline constexpr std::int64_t kQueryRows = 32;
 
 /// A block of queries [begin, end) with columns for all keys that one of them sees: first `apart`
 /// columns for the keys from 0 on, of which `globals` are seen, then those from key `first` on.
-/// Both numbers are multiples of kPadding.
+/// Both numbers are multiples of kPadding, `first` in pairs of kPanelRows.
 struct QueryBlock {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -110,10 +115,11 @@ constexpr std::int64_t window_begin(std::int64_t i, std::int64_t window) {
 
 /// @return the block from query `begin` on.
 constexpr QueryBlock query_block(std::int64_t begin, std::int64_t tokens, std::int64_t window,
-                                 std::int64_t globals) {
+                                 std::int64_t globals, bool in_pairs) {
   QueryBlock block{.begin = begin,
                    .end = begin + kQueryRows < tokens ? begin + kQueryRows : tokens};
-  const std::int64_t first = window_begin(begin, window) / kPadding * kPadding;
+  const std::int64_t step = in_pairs ? kPanelRows : kPadding;
+  const std::int64_t first = window_begin(begin, window) / step * step;
   if (globals <= 0 || padded(globals) < first) {
     block.first = first;
     block.globals = first > 0 && globals > 0 ? globals : 0;
@@ -125,11 +131,11 @@ inline constexpr std::int64_t kMostKeptKeys = 512;  ///< that a query sees, for 
 
 /// @return numbers that a head keeps: weights before dropout, then each query's statistic; or 0.
 constexpr std::int64_t kept_size(std::int64_t tokens, std::int64_t window = 0,
-                                 std::int64_t globals = 0) {
+                                 std::int64_t globals = 0, bool in_pairs = false) {
   if (tokens > kMostKeptKeys && (window <= 0 || window + globals > kMostKeptKeys)) return 0;
   std::int64_t size = tokens;
   for (std::int64_t begin = 0; begin < tokens; begin += kQueryRows) {
-    const auto block = query_block(begin, tokens, window, globals);
+    const auto block = query_block(begin, tokens, window, globals, in_pairs);
     size += block.rows() * block.columns();
   }
   return size;

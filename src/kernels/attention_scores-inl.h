@@ -12,12 +12,15 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
 #include <hwy/highway.h>
 
 #include "kernels/attention.hpp"
 #include "kernels/matrix-inl.h"
+#include "kernels/pairs.hpp"
 #include "kernels/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -119,7 +122,8 @@ struct Block : QueryBlock {
 
   template <class Real>
   static Block of(const Attention<Real>& attention, std::int64_t begin) {
-    Block block{query_block(begin, attention.tokens, attention.window, attention.globals)};
+    Block block{query_block(begin, attention.tokens, attention.window, attention.globals,
+                            attention.pairs.has_value())};
     if (attention.window > 0) {
       block.window = attention.window;
       block.first_keys = std::max<std::int64_t>(attention.globals, 0);
@@ -166,6 +170,136 @@ struct Block : QueryBlock {
   }
 };
 
+/// Products of a block's rows with a head's vectors, each padded(width) elements: of numbers, or of both rounded, in
+/// pairs. Vectors are factors as columns or as rows, packed for either.
+template <class Real>
+class BlockProducts {
+ public:
+  BlockProducts(const Attention<Real>& attention, Workspace<Real>& workspace)
+      : form_(attention.pairs), tokens_(attention.tokens), width_(attention.width) {
+    if (!form_) return;
+    left_ = workspace.take(
+        std::max(packed_size(kQueryRows / 2, tokens_), kQueryRows / 2 * (width_ + 1)));
+    right_ = workspace.take(packed_size(kQueryRows / 2, width_));
+  }
+
+  [[nodiscard]] BlockProducts of_numbers() const {
+    auto products = *this;
+    products.form_.reset();
+    return products;
+  }
+
+  /// Of packed vectors.
+  [[nodiscard]] std::int64_t room() const { return (padded(tokens_) + kPadding) * size_; }
+
+  void pack_as_columns(HeadVectors<const Real> vectors, Real* columns) const {
+    if constexpr (kFloat) {
+      if (form_) {
+        return pack_pairs({vectors[0], 1, vectors.token_step}, width_, tokens_, 0, width_, columns,
+                          *form_);
+      }
+    }
+    pack_columns(vectors, tokens_, width_, columns);
+  }
+
+  void pack_as_rows(HeadVectors<const Real> vectors, Real* rows) const {
+    if constexpr (kFloat) {
+      for (std::int64_t key = 0; form_ && key < tokens_; key += kPanelRows) {
+        const auto size = std::min(kPanelRows, tokens_ - key);
+        pack_pairs({vectors[key], vectors.token_step, 1}, size, width_, 0, size,
+                   rows + pairs_at(key), *form_);
+      }
+    }
+    if (!form_) pack_rows(vectors, tokens_, width_, rows);
+  }
+
+  /// out (rows, columns) = x (rows, width) vectors'.
+  void by_columns(const Block& block, const Real* x, std::int64_t x_row, const Real* columns,
+                  Real* out) const {
+    const auto pairs = (width_ + 1) / 2;
+    if constexpr (kFloat) {
+      if (form_) round_pairs(block.rows(), width_, x, x_row, left_, *form_);
+    }
+    block.for_keys([&](const Run& run) {
+      const auto n = padded(run.size());
+      if constexpr (kFloat) {
+        if (form_) {
+          return multiply_pairs(block.rows(), n, pairs, {left_}, columns + run.key * pairs, {},
+                                out + run.begin, block.columns(), *form_);
+        }
+      }
+      multiply_rows<Real>(block.rows(), n, width_, {x, x_row, 1}, columns + run.key,
+                          column_step(tokens_), {}, out + run.begin, block.columns());
+    });
+  }
+
+  /// out (rows, size) = weights (rows, columns) vectors.
+  void by_rows(const Block& block, const Real* weights, const Real* rows, Real* out) const {
+    block.for_keys([&](const Run& run) {
+      const Real* const of_run = weights + run.begin;
+      if constexpr (kFloat) {
+        for (std::int64_t from = 0; form_ && from < run.size(); from += kPanelRows) {
+          const auto key = run.key + from, size = std::min(kPanelRows, tokens_ - key);
+          round_some(block, of_run + from, std::min(size, run.size() - from), size);
+          multiply_pairs(block.rows(), size_, (size + 1) / 2, {left_}, rows + pairs_at(key),
+                         {run.begin + from == 0 ? nullptr : out, size_}, out, size_, *form_);
+        }
+      }
+      if (!form_) {
+        multiply_rows<Real>(block.rows(), size_, run.size(), {of_run, block.columns(), 1},
+                            rows + run.key * size_, size_, {run.begin == 0 ? nullptr : out, size_},
+                            out, size_);
+      }
+    });
+  }
+
+  /// sums (tokens, size) += weights' x (rows, size).
+  void add_outer(const Block& block, const Real* weights, const Real* x, Real* sums) const {
+    const auto rows = block.rows();
+    if constexpr (kFloat) {
+      if (form_) pack_pairs({x, size_, 1}, rows, size_, 0, rows, right_, *form_);
+    }
+    block.for_keys([&](const Run& run) {
+      Real* const to = sums + run.key * size_;
+      if constexpr (kFloat) {
+        if (form_) {
+          pack_pairs({weights + run.begin, block.columns(), 1}, rows, run.size(), 0, rows, left_,
+                     *form_);
+          return multiply_pairs(run.size(), size_, (rows + 1) / 2, {left_, run.size(), 0}, right_,
+                                {to, size_}, to, size_, *form_);
+        }
+      }
+      multiply_rows<Real>(run.size(), size_, rows, {weights + run.begin, 1, block.columns()}, x,
+                          size_, {to, size_}, to, size_);
+    });
+  }
+
+ private:
+  static constexpr bool kFloat = std::is_same_v<Real, float>;
+
+  /// Where pairs of vectors from `key` on, a multiple of kPanelRows, lie.
+  [[nodiscard]] std::int64_t pairs_at(std::int64_t key) const {
+    return key / 2 * packed_size(1, width_);
+  }
+
+  /// Weights of `size` keys of which a run has some, then zeros, to left_.
+  void round_some(const Block& block, const Real* weights, std::int64_t some,
+                  std::int64_t size) const {
+    if (some == size)
+      return round_pairs(block.rows(), size, weights, block.columns(), left_, *form_);
+    HWY_ALIGN Real filled[kQueryRows * kPanelRows] = {};
+    for (std::int64_t i = 0; i < block.rows(); ++i) {
+      std::copy_n(weights + i * block.columns(), some, filled + i * kPanelRows);
+    }
+    round_pairs(block.rows(), size, filled, kPanelRows, left_, *form_);
+  }
+
+  std::optional<PairForm> form_;
+  std::int64_t tokens_, width_, size_ = padded(width_);
+  Real* left_ = nullptr;
+  Real* right_ = nullptr;
+};
+
 // The scores. Each has, for one head after the other:
 //   start(head, clear)                   before the first block, either pass; `clear`: gradients
 //                                        w.r.t. k begin at 0, else at what they are;
@@ -180,13 +314,16 @@ struct Block : QueryBlock {
 template <class Real, class Map>
 class ProductScore {
  public:
-  ProductScore(std::int64_t tokens, std::int64_t width, bool backward, Workspace<Real>& workspace)
-      : keys_(workspace.take(width * column_step(tokens))) {
+  ProductScore(const Attention<Real>& attention, const BlockProducts<Real>& products, bool backward,
+               Workspace<Real>& workspace)
+      : products_(Map::kTakesNorms ? products.of_numbers() : products),
+        keys_(workspace.take(products_.room())) {
+    const std::int64_t tokens = attention.tokens, size = tokens * padded(attention.width);
     if constexpr (Map::kTakesNorms) key_norms_ = workspace.take(tokens);
     if (!backward) return;
-    key_rows_ = workspace.take(tokens * padded(width));
-    query_rows_ = workspace.take(tokens * padded(width));
-    dk_ = workspace.take(tokens * padded(width));
+    key_rows_ = workspace.take(products_.room());
+    query_rows_ = workspace.take(size);
+    dk_ = workspace.take(size);
     if constexpr (Map::kTakesNorms) by_key_norms_ = workspace.take(tokens);
   }
 
@@ -194,11 +331,11 @@ class ProductScore {
     const bool known = head_.k.data == head.k.data;  // heads of a group have the same keys
     head_ = head;
     if (!known) {
-      pack_columns(head.k, head.tokens, head.width, keys_);
+      products_.pack_as_columns(head.k, keys_);
       if constexpr (Map::kTakesNorms) find_norms();
     }
     if (key_rows_ == nullptr) return;
-    pack_rows(head.k, head.tokens, head.width, key_rows_);
+    products_.pack_as_rows(head.k, key_rows_);
     pack_rows(head.q, head.tokens, head.width, query_rows_);
     if (!clear) return;
     std::fill_n(dk_, head.tokens * padded(head.width), Real{0});
@@ -231,15 +368,8 @@ class ProductScore {
         dots[i] = sum_of(Wide<Real>(), sum);
       }
     }
-    block.for_keys([&](const Run& run) {
-      const Real* by_scores = gradient + run.begin;
-      multiply_rows<Real>(block.rows(), size, run.size(), {by_scores, block.columns(), 1},
-                          key_rows_ + run.key * size, size,
-                          run.begin == 0 ? Initial<Real>{} : Initial<Real>{dq, size}, dq, size);
-      Real* dk = dk_ + run.key * size;
-      multiply_rows<Real>(run.size(), size, block.rows(), {by_scores, 1, block.columns()},
-                          query_rows_ + block.begin * size, size, {dk, size}, dk, size);
-    });
+    products_.by_rows(block, gradient, key_rows_, dq);
+    products_.add_outer(block, gradient, query_rows_ + block.begin * size, dk_);
     if constexpr (Map::kTakesNorms) {
       norms_backward(block, gradient, dq, dots);
     } else if constexpr (!Map::kNeedsProduct) {
@@ -267,11 +397,7 @@ class ProductScore {
 
  private:
   void product(const Block& block, Real* out) {
-    block.for_keys([&](const Run& run) {
-      multiply_rows<Real>(block.rows(), padded(run.size()), head_.width,
-                          {head_.q[block.begin], head_.q.token_step, 1}, keys_ + run.key,
-                          column_step(head_.tokens), {}, out + run.begin, block.columns());
-    });
+    products_.by_columns(block, head_.q[block.begin], head_.q.token_step, keys_, out);
   }
 
   /// |k|^2 / 2 of all keys.
@@ -333,10 +459,11 @@ class ProductScore {
     }
   }
 
+  BlockProducts<Real> products_;
   Head<Real> head_{};
-  Real* keys_;                // (width, column_step(tokens))
-  Real* key_rows_ = nullptr;  // (tokens, padded width), as the following ones
-  Real* query_rows_ = nullptr;
+  Real* keys_;  // as columns
+  Real* key_rows_ = nullptr;
+  Real* query_rows_ = nullptr;  // (tokens, padded width)
   Real* dk_ = nullptr;
   Real* key_norms_ = nullptr;     // (padded tokens): |k|^2 / 2
   Real* by_key_norms_ = nullptr;  // sum_i g_ij
@@ -375,9 +502,12 @@ struct Silu {
 template <class Real>
 class AdditiveScore {
  public:
-  AdditiveScore(std::int64_t tokens, std::int64_t width, bool backward, Workspace<Real>& workspace)
-      : keys_(workspace.take(width * column_step(tokens))), query_(workspace.take(width)) {
+  AdditiveScore(const Attention<Real>& attention, const BlockProducts<Real>& /*products*/,
+                bool backward, Workspace<Real>& workspace)
+      : keys_(workspace.take(attention.width * column_step(attention.tokens))),
+        query_(workspace.take(attention.width)) {
     if (!backward) return;
+    const auto tokens = attention.tokens, width = attention.width;
     dk_ = workspace.take(width * column_step(tokens));
     ddirection_ = workspace.take(width);
   }

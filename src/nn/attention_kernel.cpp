@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nn/attention_layer.hpp"
+#include "ops/cpu_products.hpp"
 #include "ops/device_operations.hpp"
 #include "ops/model_parts.hpp"
 
@@ -17,6 +18,19 @@ namespace {
 torch::Tensor joined_rows(const std::vector<torch::Tensor>& rows) {
   if (rows.empty()) return {};
   return rows.size() == 1 ? rows.front() : at::cat(rows);
+}
+
+/// Of products of a head's vectors of so many elements on the CPU; none: they are of float32.
+std::optional<kernels::PairForm> pairs_of(NumericalMode mode, const torch::Tensor& q,
+                                          std::int64_t width) {
+  constexpr std::int64_t kMostWidth = 256;  // of vectors that are packed at once
+  using By = CpuProducts::By;
+  if (mode != NumericalMode::fast || !q.device().is_cpu() || q.scalar_type() != at::kFloat ||
+      width > kMostWidth)
+    return {};
+  const auto by = cpu_products(mode).of(q.size(2) * width);
+  if (by != By::pairs && by != By::tiles) return {};
+  return pair_form(mode, by);
 }
 
 }  // namespace
@@ -168,6 +182,7 @@ torch::Tensor AttentionLayer::one_fused_map(std::array<torch::Tensor, 2> mapped,
                           mode_ == NumericalMode::tf32 || mode_ == NumericalMode::fast};
     if (device_operations(q.device()) != nullptr)
       models.on_device = described(part, models.masks, q.device());
+    models.pairs = pairs_of(mode_, q, width);
     results.push_back(fused_attention(std::move(models), tensors));
   }
   if (width > head_width_)

@@ -28,7 +28,8 @@ struct Layout {
         width(tensors.q.size(3) / heads),
         kv_heads(tensors.v.size(3) / width) {
     for (const auto& model : attention.of_models) {
-      const auto kept = kernels::kept_size(tokens, model.window, model.globals);
+      const auto kept =
+          kernels::kept_size(tokens, model.window, model.globals, attention.pairs.has_value());
       kept_begins.push_back(kept_begins.back() + num_heads() * kept);
       with_biases = with_biases || model.distance_biases >= 0 || model.sums >= 0 ||
                     model.score == kernels::Score::distance;
@@ -76,6 +77,7 @@ kernels::Attention<Real> attention_of(const ArrayAttention& models, const Layout
   attention.sinks = row_of<Real>(tensors.sinks, model.sinks);
   attention.dropout =
       models.masks.of(static_cast<std::size_t>(r), layout.heads * layout.tokens * layout.tokens);
+  attention.pairs = models.pairs;
   if (kept != nullptr) attention.kept = kept + layout.kept_begins[static_cast<std::size_t>(r)];
   return attention;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <torch/types.h>
@@ -41,6 +42,7 @@ struct ArrayAttention {
   bool rounds_factors = false;  ///< on devices: of products, to TensorFloat-32
   /// What kernels of a device read of both (DeviceOperations::described()), in its memory.
   torch::Tensor on_device{};
+  std::optional<kernels::PairForm> pairs{};  ///< on the CPU, of float32
 };
 
 /// What attention is computed from, or the gradients w.r.t. these. Each row n of the last four is of

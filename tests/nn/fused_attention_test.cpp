@@ -161,6 +161,30 @@ TEST(FusedAttention, IsTheFormulasWithAllItsForms) {
   }
 }
 
+TEST(FusedAttention, InPairsIsTheFormulasOfRoundedFactors) {
+  for (const std::int64_t kv_heads : {1, 2, 4}) {
+    auto tensors = random_tensors(kv_heads, at::kFloat);
+    for (auto* vectors : {&tensors.q, &tensors.k, &tensors.v}) {
+      *vectors = vectors->to(at::kBFloat16).to(at::kFloat);  // so that scores are exact
+    }
+    const auto theirs = leaves(tensors);
+    const auto expected = passes(by_formulas(three_models(), theirs), theirs);
+    auto array = three_models();
+    const auto results = [&](kernels::PairForm form) {
+      array.pairs = form;
+      const auto ours = leaves(tensors);
+      return passes(fused_attention(array, ours), ours);
+    };
+    for (const bool tiles : {false, true}) {
+      const auto found = results({tiles, 1, /*at_once=*/false});
+      expect_near(found, expected, 5e-3);
+      EXPECT_FALSE(found[0].equal(expected[0]));
+      const auto at_once = results(kernels::pair_form(tiles));
+      for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(at_once[i].equal(found[i])) << i;
+    }
+  }
+}
+
 TEST(FusedAttention, NewFormsDoNotDependOnTheNumberOfThreads) {
   const auto tensors = random_tensors(2, at::kFloat);
   const int before = at::get_num_threads();
