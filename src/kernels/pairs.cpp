@@ -188,8 +188,8 @@ using PairsAtOnce = Pairs;
 
 /// Pairs of neighbours of k numbers. @param part  elements from one part of them to the next.
 template <class Op, bool kAny = false>
-HWY_INLINE void pair_up(std::int64_t k, const float* HWY_RESTRICT x, float* HWY_RESTRICT pairs,
-                        int parts, std::int64_t part) {
+HWY_INLINE void pair_up(std::int64_t k, const float* x, float* pairs, int parts,
+                        std::int64_t part) {
   std::int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   const Wide<float> d;
@@ -245,6 +245,27 @@ HWY_INLINE void pair_rows(std::int64_t n, const float* low, const float* high, f
   for (; j < n; ++j) pair(low[j], high[j], pairs + j, parts, part);
 }
 
+/// Of two rows of n numbers that are rounded.
+template <class Op>
+HWY_INLINE void pair_rows(std::int64_t n, const std::uint16_t* low, const std::uint16_t* high,
+                          float* pairs, int /*parts*/, std::int64_t /*part*/) {
+  std::int64_t j = 0;
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  const Wide<float> d;
+  const hn::RebindToUnsigned<Wide<float>> bits;
+  const hn::Rebind<std::uint16_t, Wide<float>> halves;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (; j + lanes <= n; j += lanes) {
+    const auto first = hn::PromoteTo(bits, hn::LoadU(halves, low + j));
+    const auto second = hn::PromoteTo(bits, hn::LoadU(halves, high + j));
+    hn::StoreU(hn::BitCast(d, hn::Or(first, hn::ShiftLeft<16>(second))), d, pairs + j);
+  }
+#endif
+  for (; j < n; ++j) {
+    pairs[j] = std::bit_cast<float>(std::uint32_t{low[j]} | std::uint32_t{high[j]} << 16U);
+  }
+}
+
 template <class Op>
 void pack_columns(const float* b, std::int64_t column, std::int64_t k, std::int64_t n,
                   float* HWY_RESTRICT packed, int parts) {
@@ -270,18 +291,18 @@ void pack_columns(const float* b, std::int64_t column, std::int64_t k, std::int6
   }
 }
 
-template <class Op>
-void pack_rows(const float* b, std::int64_t row, std::int64_t k, std::int64_t n,
+template <class Op, class Number>
+void pack_rows(const Number* b, std::int64_t row, std::int64_t k, std::int64_t n,
                std::int64_t first_row, std::int64_t end_row, float* HWY_RESTRICT packed,
                int parts) {
-  HWY_ALIGN static constexpr float kZeros[kPanel<float>] = {};
+  HWY_ALIGN static constexpr Number kZeros[kPanel<float>] = {};
   const std::int64_t pairs = (k + 1) / 2, columns = parts * panels<float>(n) * kPanel<float>;
   for (std::int64_t first = 0; first < n; first += kPanel<float>) {
     const std::int64_t width = std::min(kPanel<float>, n - first);
     for (std::int64_t p = first_row / 2; p < (end_row + 1) / 2; ++p) {
       const std::int64_t begin = p / kDepth * kDepth, depth = std::min(kDepth, pairs - begin);
       float* to = packed + begin * columns + first * parts * depth + (p - begin) * kPanel<float>;
-      const float* low = b + 2 * p * row + first;
+      const Number* low = b + 2 * p * row + first;
       const std::int64_t part = depth * kPanel<float>;
       pair_rows<Op>(width, low, 2 * p + 1 < k ? low + row : kZeros, to, parts, part);
       for (int q = 0; q < parts; ++q, to += part) std::fill(to + width, to + kPanel<float>, 0.0F);
@@ -312,7 +333,8 @@ template <class Op>
 void multiply_pairs_by(std::int64_t m, std::int64_t n, std::int64_t pairs, LeftPairs a,
                        const float* packed, Initial<float> initial, float* c, std::int64_t c_row) {
   if (a.of == 0) {
-    multiply_by<Op>(m, n, pairs, MatrixView<float>{a.data, pairs, 1}, packed, initial, c, c_row);
+    const MatrixView<float> rows{a.data, a.row > 0 ? a.row : pairs, 1};
+    multiply_by<Op>(m, n, pairs, rows, packed, initial, c, c_row);
   } else {
     const PackedLeft left{a.data, panels<float>(a.of) * kPanel<float>, a.first};
     multiply_by<Op>(m, n, pairs, left, packed, initial, c, c_row);
@@ -351,6 +373,11 @@ void pack_pairs_all(bool at_once, MatrixView<float> b, std::int64_t k, std::int6
   (at_once ? pack_by<PairsAtOnce> : pack_by<Pairs>)(b, k, n, first, end, packed, parts);
 }
 
+void pack_rounded_all(std::int64_t k, std::int64_t n, const float* x, std::int64_t row,
+                      std::int64_t first, std::int64_t end, float* packed) {
+  pack_rows<Pairs>(reinterpret_cast<const std::uint16_t*>(x), 2 * row, k, n, first, end, packed, 1);
+}
+
 void multiply_pairs_all(std::int64_t m, std::int64_t n, std::int64_t pairs, LeftPairs a,
                         const float* packed, Initial<float> initial, float* c, std::int64_t c_row,
                         PairForm form) {
@@ -376,6 +403,7 @@ HWY_EXPORT(tiles_agree);
 HWY_EXPORT(multiply_pairs_all);
 HWY_EXPORT(round_pairs_all);
 HWY_EXPORT(pack_pairs_all);
+HWY_EXPORT(pack_rounded_all);
 
 namespace {
 
@@ -417,6 +445,11 @@ void pack_pairs(MatrixView<float> b, std::int64_t k, std::int64_t n, std::int64_
                 std::int64_t end, float* packed, PairForm form) {
   const bool at_once = form.at_once && has_pair_products();
   HWY_DYNAMIC_DISPATCH(pack_pairs_all)(at_once, b, k, n, first, end, packed, form.parts);
+}
+
+void pack_rounded(std::int64_t k, std::int64_t n, const float* x, std::int64_t row,
+                  std::int64_t first, std::int64_t end, float* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_rounded_all)(k, n, x, row, first, end, packed);
 }
 
 void multiply_pairs(std::int64_t m, std::int64_t n, std::int64_t pairs, LeftPairs a,

@@ -36,7 +36,7 @@ inline PairForm pair_form(bool tiles = false, int parts = 1) {
   return {tiles, parts, has_pair_products(tiles)};
 }
 
-/// x (m, k), rows of which are `row` apart, as pairs (m, parts, (k + 1) / 2).
+/// x (m, k), rows of which are `row` apart, as pairs (m, parts, (k + 1) / 2), of one part maybe in x's own memory.
 void round_pairs(std::int64_t m, std::int64_t k, const float* x, std::int64_t row, float* pairs,
                  PairForm form);
 
@@ -44,6 +44,10 @@ void round_pairs(std::int64_t m, std::int64_t k, const float* x, std::int64_t ro
 /// @param first, end  of contiguous rows those that are packed; `first` is even.
 void pack_pairs(MatrixView<float> b, std::int64_t k, std::int64_t n, std::int64_t first,
                 std::int64_t end, float* packed, PairForm form);
+
+/// The same of rows that round_pairs() made, of one part, `row` pairs apart.
+void pack_rounded(std::int64_t k, std::int64_t n, const float* x, std::int64_t row,
+                  std::int64_t first, std::int64_t end, float* packed);
 
 /// Parts of a packed left factor begin at multiples of it.
 inline constexpr std::int64_t kPanelRows = 32;
@@ -53,10 +57,12 @@ struct LeftPairs {
   const float* data = nullptr;
   std::int64_t of = 0;     ///< columns of the packed A'; 0: it is not packed
   std::int64_t first = 0;  ///< of them, a multiple of kPanelRows
+  std::int64_t row = 0;    ///< of one part: from one row to the next; 0: pairs
 
-  /// From row i on, a multiple of kPanelRows. @param row  parts x pairs.
-  [[nodiscard]] LeftPairs at(std::int64_t i, std::int64_t row) const {
-    return of == 0 ? LeftPairs{data + i * row} : LeftPairs{data, of, first + i};
+  /// From row i on, a multiple of kPanelRows. @param size  parts x pairs.
+  [[nodiscard]] LeftPairs at(std::int64_t i, std::int64_t size) const {
+    if (of != 0) return {data, of, first + i};
+    return {data + i * (row > 0 ? row : size), 0, 0, row};
   }
 };
 

@@ -204,6 +204,7 @@ void multiply_in_tiles(std::int64_t m, std::int64_t n, std::int64_t pairs, LeftP
   HWY_ALIGN float right[static_cast<std::size_t>(kMostParts * kDepth * kWidth)];
   HWY_ALIGN float sums[static_cast<std::size_t>(kPanelRows * kWidth)];
   const auto columns = parts * panels<float>(n) * kWidth;
+  const auto a_row = a.row > 0 ? a.row : parts * pairs;
   const auto left_columns = parts * panels<float>(a.of) * kWidth;
 
   /// A panel of B, and C's.
@@ -240,15 +241,15 @@ void multiply_in_tiles(std::int64_t m, std::int64_t n, std::int64_t pairs, LeftP
           const auto rows = std::min(kPanelRows, m - i);
           TileFactors factors{left.numbers, kDepth, TileRows::kPart, nullptr, depth * kWidth,
                               whole,        parts};
-          const float* const of_rows = a.data + i * parts * pairs + begin;
+          const float* const of_rows = a.data + i * a_row + begin;
           if (a.of != 0) {
             left.take_packed(rows, depth, parts,
                              a.data + begin * left_columns + (a.first + i) * parts * depth);
           } else if (rows < kPanelRows || depth != whole) {
-            left.take(rows, depth, parts, of_rows, parts * pairs, pairs);
+            left.take(rows, depth, parts, of_rows, a_row, pairs);
           } else {
             factors.a = of_rows;
-            factors.a_row = parts * pairs;
+            factors.a_row = a_row;
             factors.a_part = pairs;
           }
           for (auto first = side; first < std::min(n, side + kColumnBlock); first += kWidth) {

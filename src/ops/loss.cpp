@@ -43,8 +43,8 @@ torch::Tensor as_rows(const torch::Tensor& x) { return x.view({x.size(0), -1, x.
 //   of(layer)              the same products of another layer;
 //   take(model)            goes on with that model;
 //   logits(first, rows)    computes logits of tokens [first, first + rows), row_size() apart;
-//   backward(first, rows)  from dL/d(logits), which is where these logits were: writes
-//                          dL/d(features), adds dL/dE.
+//   keep(row)              after a row of logits became its dL/d(logits);
+//   backward(first, rows)  from these, where the logits were: writes dL/d(features), adds dL/dE.
 
 /// Rows begin at cache lines, and not a power of two apart, which would crowd the cache.
 std::int64_t padded_row(std::int64_t vocabulary) {
@@ -86,6 +86,8 @@ class ExactProducts {
                               to_logits_.data(), {}, logits_.data(), row_size_);
     return logits_.data();
   }
+
+  static void keep(Real* /*row*/) {}
 
   void backward(std::int64_t first, std::int64_t rows) {
     multiply_on_threads<Real>(rows, width(), vocabulary(), {logits_.data(), row_size_, 1},
@@ -157,19 +159,30 @@ class PairedProducts {
     return logits_.data();
   }
 
+  /// One part is rounded in place, while the row is in a near cache.
+  void keep(float* row) const {
+    if (form_.parts == 1) kernels::round_pairs(1, vocabulary(), row, row_size_, row, form_);
+  }
+
   void backward(std::int64_t first, std::int64_t rows) {
     float* const by_features = part(layer_.by_features) + first * width();
     pack_pairs_on_threads(rows, width(), part(layer_.features) + first * width(), width(),
                           packed_features_->data(), form_);
     for (std::int64_t word = 0; word < vocabulary(); word += kColumns) {
       const auto words = std::min(kColumns, vocabulary() - word);
-      const float* by_logits = logits_.data() + word;
-      round_pairs_on_threads(rows, words, by_logits, row_size_, rounded_.data(), form_);
-      multiply_pairs_on_threads(rows, width(), pairs_of(words), {rounded_.data()},
+      const bool rounded = form_.parts == 1;
+      const float* by_logits = logits_.data() + (rounded ? word / 2 : word);
+      kernels::LeftPairs left{by_logits, 0, 0, row_size_};
+      if (!rounded) {
+        round_pairs_on_threads(rows, words, by_logits, row_size_, rounded_.data(), form_);
+        left = {rounded_.data()};
+      }
+      multiply_pairs_on_threads(rows, width(), pairs_of(words), left,
                                 from_logits_->data() + packed_pairs(word, width(), form_),
                                 {word == 0 ? nullptr : by_features, width()}, by_features, width(),
                                 form_);
-      pack_pairs_on_threads(rows, words, by_logits, row_size_, packed_logits_->data(), form_);
+      pack_pairs_on_threads(rows, words, by_logits, row_size_, packed_logits_->data(), form_,
+                            rounded);
       float* const by_embedding = part(layer_.by_embedding) + word * width();
       multiply_pairs_on_threads(words, width(), pairs_of(rows), {packed_logits_->data(), words, 0},
                                 packed_features_->data(), {by_embedding, width()}, by_embedding,
@@ -228,6 +241,8 @@ class RoundedProducts {
     layer_.by_embedding[model_].add_(
         multiply_rounded(logits_.t(), features_.narrow(0, first, rows)));
   }
+
+  static void keep(Logit* /*row*/) {}
 
   [[nodiscard]] std::int64_t row_size() const { return layer_.vocabulary(); }
 
@@ -308,6 +323,7 @@ torch::Tensor with_gradients(const OutputLayer& layer, const torch::Tensor& targ
           const auto i = model * layer.tokens() + token;
           nll[static_cast<std::size_t>(i)] = kernels::cross_entropy_gradient(
               logits, layer.vocabulary(), target[i], weights[static_cast<std::size_t>(model)]);
+          products.keep(logits);
         },
         [&](std::int64_t first, std::int64_t rows) { products.backward(first, rows); });
   });
@@ -411,6 +427,7 @@ struct LinearDivergence : MadeForward {
             nats[static_cast<std::size_t>(model * layer.tokens() + token)] =
                 kernels::divergence_gradient(logits, both.told_row(token), layer.vocabulary(),
                                              weight);
+            both.own.keep(logits);
           },
           [&](std::int64_t first, std::int64_t rows) { both.own.backward(first, rows); });
     });

@@ -80,11 +80,14 @@ inline void round_pairs_on_threads(std::int64_t m, std::int64_t k, const float* 
                          pairs + begin * form.parts * pairs_of(k), form);
   });
 }
+/// @param rounded  x is rows of pairs.
 inline void pack_pairs_on_threads(std::int64_t k, std::int64_t n, const float* x, std::int64_t row,
-                                  float* packed, kernels::PairForm form) {
+                                  float* packed, kernels::PairForm form, bool rounded = false) {
   constexpr std::int64_t kGrain = 32;
   at::parallel_for(0, pairs_of(k), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    kernels::pack_pairs({x, row, 1}, k, n, 2 * begin, std::min(k, 2 * end), packed, form);
+    const auto first = 2 * begin, last = std::min(k, 2 * end);
+    if (rounded) return kernels::pack_rounded(k, n, x, row, first, last, packed);
+    kernels::pack_pairs({x, row, 1}, k, n, first, last, packed, form);
   });
 }
 
