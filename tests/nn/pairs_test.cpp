@@ -47,21 +47,31 @@ torch::Tensor numbers(std::int64_t rows, std::int64_t columns, double least) {
   return at::randn({rows, columns}) * at::exp2(at::rand({rows, columns}) * least);
 }
 
-/// Initial + A B in pairs, both of a as it is and of a packed transposed one.
+/// Initial + A B in pairs, both of a as it is and of a packed transposed one; of one part a is rounded in its own memory.
 torch::Tensor multiplied(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& from,
                          bool packed_left, kernels::PairForm form) {
   const auto m = a.size(0), k = a.size(1), n = b.size(1), pairs = (k + 1) / 2;
   const auto left = at::full(
       {form.parts * (packed_left ? kernels::packed_size(pairs, m) : m * pairs)}, std::nan(""));
   const auto right = at::full({form.parts * kernels::packed_size(pairs, n)}, std::nan(""));
-  const auto lines = packed_left ? a.t().contiguous() : a.contiguous();
+  const auto lines = (packed_left ? a.t() : a).clone(at::MemoryFormat::Contiguous);
+  float* const own = lines.data_ptr<float>();
+  const auto width = lines.size(1);
+  const bool in_place = form.parts == 1 && width > 1;
+  for (std::int64_t i = 0; in_place && i < lines.size(0); ++i) {
+    kernels::round_pairs(1, width, own + i * width, width, own + i * width, form);
+  }
   if (packed_left) {
-    kernels::pack_pairs({lines.data_ptr<float>(), m, 1}, k, m, 0, k, left.data_ptr<float>(), form);
+    if (in_place) {
+      kernels::pack_rounded(k, m, own, m, 0, k, left.data_ptr<float>());
+    } else {
+      kernels::pack_pairs({own, m, 1}, k, m, 0, k, left.data_ptr<float>(), form);
+    }
     const auto columns = b.t().contiguous();
     kernels::pack_pairs({columns.data_ptr<float>(), 1, k}, k, n, 0, k, right.data_ptr<float>(),
                         form);
   } else {
-    kernels::round_pairs(m, k, lines.data_ptr<float>(), k, left.data_ptr<float>(), form);
+    if (!in_place) kernels::round_pairs(m, k, own, k, left.data_ptr<float>(), form);
     const auto rows = b.contiguous();
     for (std::int64_t first = 0; first < k; first += 6) {  // a few at a time
       kernels::pack_pairs({rows.data_ptr<float>(), n, 1}, k, n, first, std::min(k, first + 6),
@@ -70,7 +80,9 @@ torch::Tensor multiplied(const torch::Tensor& a, const torch::Tensor& b, const t
   }
   auto y = at::empty({m, n});
   for (std::int64_t first = 0; first < m; first += 2 * kernels::kPanelRows) {
-    const kernels::LeftPairs all{left.data_ptr<float>(), packed_left ? m : 0, 0};
+    auto all = packed_left ? kernels::LeftPairs{left.data_ptr<float>(), m}
+                           : kernels::LeftPairs{left.data_ptr<float>()};
+    if (in_place && !packed_left) all = {own, 0, 0, k};
     kernels::multiply_pairs(std::min(m - first, 2 * kernels::kPanelRows), n, pairs,
                             all.at(first, form.parts * pairs), right.data_ptr<float>(),
                             {from.data_ptr<float>(), 0}, y.data_ptr<float>() + first * n, n, form);
