@@ -292,13 +292,14 @@ TEST_F(ResumeTest, ProductsOfARunAreThoseOfAllItsProcesses) {
     words.insert(words.begin(),
                  {"sparsemax", config("smoke.yaml"), "training.steps=10", "controls=false",
                   "retest.tune=false", "--no-report", "--output", (folder_ / name).string()});
-    EXPECT_TRUE(ran("nas-train", words, prepare)) << name;
+    EXPECT_TRUE(ran("nas-train", words, prepare, Start::executed)) << name;
     return canonical_export(folder_ / name);
   };
   const auto expected = trained("whole", other, {"--seeds", "2"});
   EXPECT_NE(trained("own", {}, {"--seeds", "2"}), expected);
   trained("begun", other, {"--seeds", "1"});
-  ASSERT_TRUE(ran("nas-train", {(folder_ / "begun").string(), "--seeds", "2", "--no-report"}));
+  ASSERT_TRUE(ran("nas-train", {(folder_ / "begun").string(), "--seeds", "2", "--no-report"}, {},
+                  Start::executed));
   EXPECT_EQ(canonical_export(folder_ / "begun"), expected);
   const auto command =
       "cluster.command=[env, -u, NAS_EXACT_PRODUCTS, " + program_folder() + "/nas-work]";
