@@ -110,7 +110,7 @@ class StoredRun(Run):
         self.failed = {id_ for id_, status in self._unusable.items() if status != "rejected"}
 
     def _read_asks(self) -> None:
-        """What the search believes of candidates, and their order."""
+        """What the search believes of candidates, their order, and ids with their first asks."""
         numbers, lists, answers, reused = [*zip(*self._select(
             "SELECT number, evaluations, fitness, reused FROM asks ORDER BY number"))] or [()] * 4
         lists, answers = (json.loads(f"[{','.join(texts)}]") for texts in (lists, answers))
@@ -120,13 +120,13 @@ class StoredRun(Run):
             numbers, lists, answers = self._whole(numbers, lists, answers)
         self._count(searched)
         known = {id_: own[0] for id_, own in self.paused.items()} | self.by_id
-        keys = [known[ids[0]] for ids in lists]
+        keys = [ids[0] for ids in lists] if self._alike else [known[ids[0]] for ids in lists]
         every = [id_ for ids in lists for id_ in ids]
         of = [number for number, ids in zip(numbers, lists, strict=True) for _ in ids]
-        # Ids of asks, in their order, each with the first one.
         self.asked = dict.fromkeys(every, 0) | dict(zip(reversed(every), reversed(of)))
         self._first = self.asked if self._alike else dict(zip(reversed(keys), reversed(numbers)))
-        self._num_usable = Counter(known[id_] for id_ in self.asked.keys() - self._unusable.keys())
+        usable = map(known.__getitem__, self.asked.keys() - self._unusable.keys())
+        self._num_usable = Counter(dict.fromkeys(usable, 1) if self._alike else usable)
         self._lists, self._answers, self._kinds = lists, answers, self._judged(lists, answers)
         self._rank(keys)
 
