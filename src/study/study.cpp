@@ -130,12 +130,12 @@ void check_store_is_there(const fs::path& folder) {
       "the file back, or give another folder with --output");
 }
 
-/// Before this process says in what environment it works: as the run in the folder did, if there is one.
-void keep_products_of(const fs::path& folder) {
+/// Before this process says in what environment it works: as the run there did. One that goes on rolls back half a commit.
+void keep_products_of(const fs::path& folder, bool goes_on) {
   const auto file = folder / "store.sqlite";
-  std::error_code missing;
-  if (const auto size = fs::file_size(file, missing); missing || size == 0) return;
-  keep_products(Store(file, Store::Mode::read_only).sessions());
+  if (!fs::exists(file) || fs::is_empty(file)) return;
+  const bool rolls_back = goes_on && fs::exists(file.string() + "-journal");
+  keep_products(Store(file, rolls_back ? Store::Mode::write : Store::Mode::read_only).sessions());
 }
 
 /// Whether a run can begin in a folder, or go on there, as far as that shows without writing.
@@ -345,7 +345,7 @@ Plan Study::plan(bool calibrate, Observer& given, const RunSettings& settings) c
       !text.empty()) {
     warn(text);
   }
-  keep_products_of(folder_);
+  keep_products_of(folder_, /*goes_on=*/false);
   const auto environment = environment_json(setup->facts, problem->expensive());
   (void)recall_from(settings.reuse, experiment_, problem->identity(), environment,
                     settings.force_device);  // what it refuses
@@ -393,7 +393,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   warn_of_text(experiment_, setup->facts);
   const auto& problem = setup->problem;
   const auto rehearsal = rehearsal_of(experiment_, *setup);
-  keep_products_of(folder_);
+  keep_products_of(folder_, /*goes_on=*/true);
   const auto environment = environment_json(setup->facts, problem->expensive());
   const auto recall = recall_from(settings.reuse, experiment_, problem->identity(), environment,
                                   settings.force_device);
