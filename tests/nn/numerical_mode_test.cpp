@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -28,6 +27,7 @@
 #include "lone_layer.hpp"
 #include "mechanisms.hpp"
 #include "nn/transformer.hpp"
+#include "ops/cpu_products.hpp"
 #include "ops/embedding.hpp"
 #include "ops/loss.hpp"
 #include "ops/product.hpp"
@@ -621,6 +621,7 @@ TEST(NumericalMode, Tf32IsExactButForProductsOfADevice) {
     const auto tokens = at::arange(2 * 3 * 12).remainder(31).view({2, 3, 12});
     return models.loss(tokens, tokens.roll(1, 2), Pass{}).detach();
   };
+  for (const auto mode : {NumericalMode::tf32, NumericalMode::exact}) use_cpu_products(mode, {});
   EXPECT_TRUE(loss(NumericalMode::tf32).equal(loss(NumericalMode::exact)));
 }
 

@@ -2,7 +2,6 @@
 #include <fstream>
 #include <map>
 #include <new>
-#include <set>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
