@@ -3,7 +3,7 @@
 # stretch rotary frequencies in a tensor, rope_freqs.weight; that is passed over without a word, and the configuration says
 # rope_type "default". Logits of long texts are far from the model's.
 #
-# Versions: transformers 5.24.0, gguf 0.19.0, torch 2.15.0, numpy 2.4.6; as of 2026-12-01.
+# Versions: transformers 5.24.0, accelerate 1.15.0, gguf 0.19.0, torch 2.15.0, numpy 2.4.6; as of 2026-12-01.
 # Seen:     random Llama with rope_type "llama3", written as llama.cpp writes it: at tokens 9, 129, 1,025 and 2,048 logits of up
 #           to 3 are wrong by up to 0.04, 0.98, 1.85 and 1.43; they are exactly those of the same weights without the factors.
 # Source:   transformers/integrations/ggml.py and modeling_gguf_pytorch_utils.py: of "llama" freq_base is read, and neither
@@ -14,7 +14,7 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "${PYTHON:-python3}" -m venv "$folder/venv"
-"$folder/venv/bin/pip" install --quiet --disable-pip-version-check numpy==2.4.6 torch==2.15.0 transformers==5.24.0 gguf==0.19.0
+"$folder/venv/bin/pip" install --quiet --disable-pip-version-check accelerate==1.15.0 gguf==0.19.0 numpy==2.4.6 torch==2.15.0 transformers==5.24.0
 cd "$folder"
 HF_HUB_OFFLINE=1 "$folder/venv/bin/python" -W ignore - 2>log.txt <<'END' || { cat log.txt >&2; exit 1; }
 import copy
@@ -25,7 +25,7 @@ import gguf
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
-print("versions:", *(f"{name} {version(name)}" for name in ("transformers", "gguf", "torch", "numpy")))
+print("versions:", *(f"{name} {version(name)}" for name in ("transformers", "accelerate", "gguf", "torch", "numpy")))
 torch.manual_seed(0)
 PLAIN = {"rope_type": "default", "rope_theta": 500000.0}
 config = LlamaConfig(vocab_size=64, hidden_size=64, num_hidden_layers=2, intermediate_size=64, num_attention_heads=2,
